@@ -119,6 +119,7 @@ def _what(fit: Fit) -> TextTable:
         outcomes,
         ("right by" if rows.of_answers else "labels", rows.provenance.labels),
         ("confidence" if rows.of_answers else "scores", f"{rows.kind}: {rows.scores.kind_reason}"),
+        *(("note", note) for note in origin.notes),
         ("method", f"{fit.call}: {learning.entry.learns} ({learning.entry.source})"),
     ]
     lines += [("", WRAPPED[one.entry.name].format(**one.arguments)) for one in reversed(wrappers)]

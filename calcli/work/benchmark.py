@@ -8,6 +8,7 @@ from pathlib import Path
 
 from calcli.core.calibrators.crossvalidation import rows_of
 from calcli.core.data.predictions import Predictions
+from calcli.core.data.slices import counted
 from calcli.core.language.answers import refuse_classes
 from calcli.core.language.errors import UsageError
 from calcli.core.language.expressions import parse_methods, parse_metrics
@@ -95,7 +96,7 @@ def benchmark_files(
     tested = [second for _, second in pairs] if pairs else [test or str(cal)]
     others = [_column(text, tested) for text in trying.columns]
     tasks = [
-        replace(task, others={name: rows_of(read_told(files[n])) for name, files in others})
+        replace(task, others={name: rows_of(counted(read_told(files[n]))) for name, files in others})
         for n, task in enumerate(tasks)
     ]
     if trying.sizes:

@@ -274,7 +274,8 @@ def difference(
     if interval is not None and not interval.contains(candidate - baseline):
         interval, reason = None, BIASED
     of = f"|rows:{'+'.join(map(str, dict.fromkeys(rows)))}" if rows else ""
-    signature = f"{call}|difference{of}|{evidence.method}|seed:{settings.seed}|version:{__version__}"
+    clip = f"|clip:{settings.clip:g}" if settings.clip and call.is_clipped else ""
+    signature = f"{call}|difference{of}{clip}|{evidence.method}|seed:{settings.seed}|version:{__version__}"
     found = Difference(
         call, baseline, candidate, interval, p_value, p_value, margin, "untested", signature, reason, rows
     )

@@ -46,6 +46,6 @@ def signature(
         parts.append("weighted")
     if settings.cluster is not None:
         parts.append(f"cluster:{settings.cluster}")
-    if settings.clip and "log_loss" in call.statistics:
+    if settings.clip and call.is_clipped:
         parts.append(f"clip:{settings.clip:g}")
     return "|".join([*parts, *repeats, f"seed:{settings.seed}", f"version:{__version__}"])

@@ -24,9 +24,11 @@ from calcli.core.language.expressions import MetricExpression, region_ends
 from calcli.core.language.metrics import GIVEN
 from calcli.core.language.settings import Settings
 from calcli.core.problems.lenses import Lens, find_lens
+from calcli.core.problems.splits import recursive_partition
 from calcli.core.problems.vectors import VectorLens, VectorProblem, between, members_by_name
 
-CELLS = 400  # runs of scores that do not repeat, over which posteriors are averaged
+CELLS = 400  # of predictions that do not repeat, over which posteriors are averaged
+DIGITS = 12  # of probabilities: the same logits in another order sum to others in the last bits
 RANKED = ("top-", "within-top-", "largest-", "marginal")  # lenses that show not even all of two classes
 
 
@@ -78,12 +80,13 @@ class Known:
     @property
     def of_equal(self) -> Bins:
         """Sums over rows of equal predictions, in ascending order of the first one."""
-        order = np.lexsort(self.scores.T[::-1])
-        ordered = self.scores[order]
+        rounded = np.round(self.scores, DIGITS)
+        order = np.lexsort(rounded.T[::-1])
+        ordered = rounded[order]
         starts = np.concatenate([[0], np.flatnonzero((ordered[1:] != ordered[:-1]).any(1)) + 1])
         own = np.ones(len(order)) if self.weights is None else self.weights[order].astype(np.float64)
         count = np.diff([*starts, len(order)])
-        terms = own, ordered.T * own, self.expected[order].T * own
+        terms = own, self.scores[order].T * own, self.expected[order].T * own
         return Bins(count, *(np.add.reduceat(values, starts, axis=-1) for values in terms))
 
 
@@ -124,8 +127,8 @@ def true_error(
     """Return a calibration error without bins: the calibration function stands in for frequencies.
 
     The calibration function at a prediction is the mean posterior of the rows with that prediction
-    (Vaicenavicius et al. 2019, eq. 4 and 5). Where a lens shows one score of predictions that differ in more,
-    and scores do not repeat, it is the mean of a run of rows, which takes thousands of them.
+    (Vaicenavicius et al. 2019, eq. 4 and 5). Where a lens hides some of the predictions, and what it shows
+    does not repeat, it is the mean of neighboring rows, which takes thousands of them.
 
     Parameters
     ----------
@@ -150,20 +153,28 @@ def true_error(
     """
     require_truth(call, settings)
     estimator = find_estimator(call, settings.edges)
-    shows_all = predictions.n_classes == 2 and not call.lens.startswith(RANKED)
+    own = _shows_all(call.lens, predictions.n_classes, settings)
+    own = own or isinstance(estimator, KolmogorovSmirnov)  # it adds up all scores
 
     def true(known: Known) -> float:
         inside = known.within(call.region, str(call))
         if not inside.has_weight:
             return np.nan
         bins = inside.of_equal
-        return _true(estimator, bins if shows_all else _in_cells(bins, estimator))
+        return _true(estimator, bins if own else _in_cells(bins))
 
     if not call.is_class_wise:
         return true(known_problem(predictions, posteriors, call.lens, settings))
     every = known_problem(predictions, posteriors, "canonical", settings)
     errors = [true(every.of_class(k)) for k in range(predictions.n_classes)]
     return float(class_wise_error(np.array(errors), call.over_classes))
+
+
+def _shows_all(lens: str, n_classes: int, settings: Settings) -> bool:
+    """Tell whether rows that a lens shows alike have the same predictions of every class."""
+    if lens in settings.groups:
+        return len(set(settings.groups[lens].values())) == n_classes
+    return lens == "canonical" or (n_classes == 2 and not lens.startswith(RANKED))
 
 
 def _true(estimator: object, bins: Bins) -> float:
@@ -176,14 +187,20 @@ def _true(estimator: object, bins: Bins) -> float:
     return float(np.abs(np.cumsum(first.outcome - first.score)).max() / first.weight.sum())
 
 
-def _in_cells(bins: Bins, estimator: object) -> Bins:
-    """Return sums over runs of scores that do not repeat; ks, which adds up all scores, needs none."""
-    alone = bins.count == 1
-    number = np.count_nonzero(alone)
-    if not isinstance(estimator, BinnedError) or number <= CELLS:
+def _in_cells(bins: Bins) -> Bins:
+    """Return sums over neighbors of predictions that do not repeat: runs of scores, or boxes of vectors."""
+    alone = np.flatnonzero(bins.count == 1)
+    number = len(alone)
+    if number <= CELLS:
         return bins
-    run, own = (np.cumsum(alone) - 1) * CELLS // number, CELLS + np.arange(len(alone))
-    cell = np.unique(np.where(alone, run, own), return_inverse=True)[1]
+    cell = CELLS + number + np.arange(len(bins.count))
+    if len(bins.score) == 2:  # it happens and it does not
+        cell[alone] = np.arange(number) * CELLS // number
+    else:
+        points = (bins.score[:, alone] / bins.weight[alone]).T
+        order, cuts = recursive_partition(points, 2 * number // CELLS, bins.weight[alone])
+        cell[alone[order]] = np.repeat(np.arange(len(cuts) - 1), np.diff(cuts))
+    cell = np.unique(cell, return_inverse=True)[1]
 
     def added(values: Array) -> Doubles:
         return np.bincount(cell, values).astype(np.float64)
@@ -224,7 +241,7 @@ def known_problem(predictions: Predictions, posteriors: Doubles, lens: str, sett
         sweep(predictions, [table])
         return table.known
     whole = known_problem(predictions, posteriors, "canonical", settings)
-    scores, expected = _and_not(whole.scores.T.ravel()), _and_not(posteriors.T.ravel())
+    scores, expected = _and_not(whole.scores.T.ravel()), _and_not(whole.expected.T.ravel())
     weights = None if whole.weights is None else np.tile(whole.weights, predictions.n_classes)
     return Known(scores, expected, weights)
 
@@ -265,6 +282,7 @@ class _Expected:
 
     @property
     def known(self) -> Known:
-        """What was collected, of the rows that are seen."""
+        """What was collected, of the rows that are seen and count."""
         whole = Known(self._scores, self._expected, self._weights, self._names)
-        return whole if self._seen.all() else whole.taken(np.flatnonzero(self._seen))
+        seen = self._seen if self._weights is None else self._seen & (self._weights > 0)
+        return whole if seen.all() else whole.taken(np.flatnonzero(seen))

@@ -17,6 +17,7 @@ from calcli.core.data.folds import column_folds, stratified_folds
 from calcli.core.data.predictions import ArrayScores, Predictions, require_classes
 from calcli.core.data.processes import Processes, processes_for
 from calcli.core.data.required import require_clusters
+from calcli.core.data.slices import counted
 from calcli.core.data.streams import Stream, generator
 from calcli.core.data.units import Units
 from calcli.core.estimators.influences import Influences, contrast
@@ -136,6 +137,7 @@ def task_of(
     InputError
         If the two have different classes, or a column is missing.
     """
+    calibration, test = counted(calibration), test and counted(test)
     settings, rows, judged = settings or Settings(), rows_of(calibration), test or calibration
     named = [name for name in (settings.cluster, settings.fold_column) if name is not None]
     require_clusters(judged, settings.cluster)

@@ -32,6 +32,7 @@ from calcli.core.data.folds import column_folds, stratified_folds
 from calcli.core.data.logspace import log_softmax
 from calcli.core.data.predictions import ArrayScores, Predictions, Scores
 from calcli.core.data.processes import Processes, processes_for
+from calcli.core.data.slices import counted
 from calcli.core.data.streams import Stream, generator
 from calcli.core.estimators.rules import scoring_rule
 from calcli.core.evaluating.evaluate import values
@@ -272,7 +273,7 @@ def with_folds(settings: FitSettings, predictions: Predictions) -> FitSettings:
     """
     if settings.fold_column is None:
         return settings
-    return replace(settings, folds=int(column_folds(predictions, settings.fold_column).max()) + 1)
+    return replace(settings, folds=int(column_folds(counted(predictions), settings.fold_column).max()) + 1)
 
 
 def fits(calls: Sequence[MethodExpression], settings: FitSettings, rows: Predictions) -> int:

@@ -158,6 +158,48 @@ def test_true_errors_of_classes_average_what_these_do_not_show(predict):
     assert true_error(call, predictions, truth, Settings()) < 0.02
 
 
+VECTORS = "expected_miscalibration:lens="
+
+
+@pytest.mark.parametrize("kind", ["probs", "logits"])
+def test_rows_whose_largest_probabilities_are_equal_share_a_mean(predict, kind):
+    """Of rows that are permutations of a few, though their sums differ in the last bits."""
+    rng = np.random.default_rng(5)
+    few = np.round(rng.dirichlet(np.ones(4), 30), 3) + 0.001
+    probs = rng.permuted(np.repeat(few, 20, axis=0), axis=1)
+    truth = rng.dirichlet(np.ones(4), 600)
+    scores = np.log(probs) + 1 if kind == "logits" else probs / probs.sum(1, keepdims=True)
+    predictions, owner = predict(scores, np.zeros(600, int), kind), np.repeat(np.arange(30), 20)
+    for k in (1, 2, 3):
+        top = probs.argsort(1)[:, ::-1][:, :k]
+        shown, expected = (
+            np.take_along_axis(table, top, axis=1) for table in (probs / probs.sum(1)[:, None], truth)
+        )
+        gap = np.stack([np.bincount(owner, column) / 20 for column in (shown - expected).T], axis=1)
+        own = (np.abs(gap).sum(1) + np.abs(gap.sum(1))).mean() / 2
+        found = true_error(parse_metric(f"{VECTORS}largest-{k}"), predictions, truth, Settings())
+        assert found == pytest.approx(own, abs=1e-9), k
+
+
+def test_vector_lenses_average_what_they_do_not_show(predict):
+    """Calibrated but for which of two classes is meant: ranks and groups are right in the mean."""
+    rng = np.random.default_rng(6)
+    probs = rng.dirichlet(np.ones(4), 100_000)
+    moved = rng.permuted(np.tile([1.0, -1.0, 0.0, 0.0], (100_000, 1)), axis=1)
+    truth = probs + moved * probs.min(1, keepdims=True) * 0.9  # by the features, whatever the probabilities
+    predictions = predict(probs, np.zeros(100_000, int))
+    groups = {"three": {"0": "a", "1": "a", "2": "b", "3": "c"}}
+    for lens in ("largest-1", "largest-2", "largest-3", "three", "class-1"):
+        call = parse_metric(VECTORS + lens)
+        assert true_error(call, predictions, truth, Settings(groups=groups)) < 0.006, lens
+    tv = (np.abs(truth - probs).sum(1) / 2).mean()
+    assert tv > 0.04
+    whole = parse_metric("expected_miscalibration")
+    assert true_error(whole, predictions, truth, Settings()) == pytest.approx(tv)
+    each = Settings(groups={"each": {str(k): str(k) for k in range(4)}})
+    assert true_error(parse_metric(VECTORS + "each"), predictions, truth, each) == pytest.approx(tv)
+
+
 def test_true_errors_count_rows_by_their_weights(predict):
     """Rows in twos, of which one has all the weight, are the rows alone; without weight there is no error."""
     rng = np.random.default_rng(2)

@@ -49,4 +49,6 @@ def test_metrics_that_depend_on_the_clip_say_so(predict, classes):
             continue
         assert parse_metric(name).is_clipped == (plain != other), name
         clipped |= {name} if plain != other else set()
+        signed = evaluate(rows, Settings((name,), clip=0.3, draws=0)).estimates[str(parse_metric(name))]
+        assert ("clip:0.3" in signed.signature) == (plain != other), name
     assert clipped >= {"log_loss", "normalized_log_loss", "calibration_loss"}

@@ -2,18 +2,22 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 from scipy.stats import rankdata
 
 from calcli.core.calibrators.methods import make
+from calcli.core.data.slices import select
 from calcli.core.estimators.influences import Influences, contrast
 from calcli.core.estimators.multiple import holm
 from calcli.core.evaluating.evaluate import evaluate
 from calcli.core.language.errors import InputError
 from calcli.core.language.expressions import parse_method
-from calcli.core.language.settings import Settings
+from calcli.core.language.settings import FitSettings, Settings
 from calcli.core.recalibrating.benchmark import UNCALIBRATED, Trial, like_best, mean_ranks, run, task_of
+from calcli.core.recalibrating.fitting import with_folds
 
 SETTINGS = Settings(metrics=("log_loss", "ks"), no_intervals=True, draws=0)
 
@@ -141,3 +145,20 @@ def test_methods_that_failed_rank_last():
 def test_both_files_of_a_model_must_have_the_same_classes(halves, predict):
     with pytest.raises(InputError, match="2 classes where arrays has 3"):
         task_of("m", halves[0], predict(np.eye(2), [0, 1]))
+
+
+@pytest.mark.parametrize("settings", [{}, {"cluster": "of"}, {"fold_column": "of"}])
+def test_rows_of_weight_0_are_in_no_fold(predict, settings):
+    rng = np.random.default_rng(3)
+    labels, weights = rng.integers(0, 3, 300), rng.integers(0, 3, 300).astype(float)
+    weights[:40] = 0  # all of some clusters
+    rows = predict(2 * np.eye(3)[labels] + rng.normal(size=(300, 3)), labels, "logits", weights)
+    rows = replace(rows, columns={"of": np.arange(300) // 20})
+    asked = replace(SETTINGS, **settings)
+    found, expected = (
+        [one.values for one in run([task_of("m", own, None, 4, asked)], ["dp", "isotonic"], asked, 1)]
+        for own in (rows, select(rows, weights > 0))
+    )
+    assert found == expected
+    folds = FitSettings(fold_column="of")
+    assert with_folds(folds, rows) == with_folds(folds, select(rows, weights > 0)) != folds

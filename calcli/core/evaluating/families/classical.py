@@ -67,7 +67,7 @@ def _estimate(measured: Measurements, call: MetricExpression, settings: Settings
         units = units.among(counts)
     name, given = call.entry.name, measured.predictions.priors is not None
     if name in FITS:
-        line = signature(call, measured, settings, f"clip:{settings.clip:g}", "interval:wald")
+        line = signature(call, measured, settings, "interval:wald")
         finite = _finite(log_odds, settings.clip)
         found = Coefficient(math.nan, math.nan)
         if finite is not None:
