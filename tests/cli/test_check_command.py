@@ -255,7 +255,7 @@ def test_rules_name_what_the_policy_defines(run, old, new, tmp_path):
     done = run("check", old, "--policy", policy, "--baseline", old)
     assert "3 rules: 3 passed." in done.out
     done = run("check", new, "--policy", policy, "--baseline", old)
-    assert "there is no test of rows weighted to other priors of its being" in " ".join(done.out.split())
+    assert "would show as much is not tested for rows weighted to other priors" in " ".join(done.out.split())
     assert "3 rules: 1 could not be judged, 2 passed." in done.out
     settings = json.loads(run("check", old, "--policy", policy, "--baseline", old, "--format", "json").out)
     assert settings["settings"]["edges"] == {"sure": [0, 0.9, 1]}

@@ -158,9 +158,9 @@ class _Judge:
     ) -> None:
         self._slice, self._baseline = part, baseline
         self._alpha, self._tests = _one_sided(settings.level), tests
-        self._untested = " of rows weighted to other priors" if settings.priors else ""
+        self._untested = " for rows weighted to other priors" if settings.priors else ""
         if settings.cluster:
-            self._untested = f" of rows that depend on each other by {settings.cluster}"
+            self._untested = f" for rows that depend on each other by {settings.cluster}"
         settings = replace(settings, metrics=tuple(dict.fromkeys(rule.call.asked for rule in rules)))
         if any(isinstance(rule.condition, Bound) and rule.condition.end != "value" for rule in rules):
             settings = replace(settings, calibration_loss_interval=True)
@@ -226,7 +226,7 @@ class _Judge:
         return replace(found, status="broken", reason=f"{beyond}; {shown}", p_value=null.p_value)
 
     def _no_null(self) -> str:
-        return f"there is no test{self._untested} of its being more than calibrated probabilities would show"
+        return f"whether calibrated probabilities would show as much is not tested{self._untested}"
 
     def _no_worse(self, rule: Rule, condition: NoWorse, estimate: Estimate) -> Outcome:
         reference, value, evidence = self._against(rule.call)
