@@ -161,7 +161,9 @@ class ClassBins:
             weight = count.astype(np.float64)
         else:
             weight = self._weight.copy()
-            weight[:, 0] = self._weights.sum() - weight[:, 1:].sum(1)
+            # what is left by rounding is no weight, least of all a negative one, which no state may hold
+            weight[:, 0] = np.maximum(self._weights.sum() - weight[:, 1:].sum(1), 0)
+            weight[count[:, 0] == 0, 0] = 0
         return Bins(count, weight, score, self._outcome)
 
 

@@ -33,3 +33,16 @@ def test_blocks_of_single_precision_are_added_up_in_double(monkeypatch):
     for first, second in zip(astuple(one), astuple(other), strict=True):
         np.testing.assert_allclose(first, second, rtol=1e-12)
     np.testing.assert_allclose(one.score.sum(1), probs.sum(0, dtype=np.float64), rtol=1e-6)
+
+
+def test_an_empty_first_bin_has_no_weight_whatever_the_rounding():
+    rng = np.random.default_rng(3)
+    probs = 0.4 + 0.2 * rng.random(200)  # of two classes: none in the first of five bins
+    scores, labels = np.column_stack([1 - probs, probs]), rng.integers(0, 2, 200)
+    for _ in range(50):
+        weights = rng.exponential(size=200)
+        rows = Predictions(ArrayScores(scores, "probs"), labels, ("a", "b"), weights)
+        table = ClassBins(rows, 5)
+        for block in blocks(rows):
+            table.add(block)
+        assert table.bins().weight[:, 0].tolist() == [0, 0]
