@@ -22,7 +22,7 @@ from calcli.core.estimators.multiple import SIGNIFICANT
 from calcli.core.evaluating.results import Estimate
 from calcli.figures.drawing import Evaluations, Made, View
 from calcli.figures.inline import estimate_words, tell
-from calcli.figures.naming import titles
+from calcli.figures.naming import short, titles
 from calcli.figures.style import (
     CHANCE,
     COLUMN,
@@ -39,6 +39,7 @@ from calcli.figures.style import (
 from calcli.figures.wording import metric_name
 
 LINE = 0.17  # inches: a slice
+LONGEST = 26  # letters: what a slice is called
 ERRORS = (
     "Calibration errors grow as rows become few, so that they are not compared with all rows: gray bars are "
     "what calibrated probabilities show in the slice (mean ± 2 sd), and diamonds exceed that by more than "
@@ -107,7 +108,7 @@ def forest(results: Mapping[str, Forest]) -> Figure:
     kept = {name for result in results.values() for name in result.shown(MOST)}
     names = [name for name in every if name in kept]
     metrics = list(first.whole)
-    systems, slices = titles(results, 20), titles(names, 26)
+    systems, (column, slices) = titles(results, 20), _called(names)
     height = 0.4 + len(metrics) * (0.5 + LINE * len(names))
     figure = new_figure(COLUMN + 0.6 + PANEL * len(others), height)
     grid = figure.subplots(len(metrics), len(results), sharex="row", sharey=True, squeeze=False)
@@ -130,11 +131,23 @@ def forest(results: Mapping[str, Forest]) -> Figure:
     labels = [f"{slices[name]} ({rows[name]:,})" for name in names]
     for axes in grid[:, 0]:
         axes.set_yticks(range(len(names)), labels, fontsize=6.8)
+        axes.set_ylabel(column)
         axes.set_ylim(len(names) - 0.4, -0.6)
     if len(every) > MOST:
         figure.supxlabel(f"{_which(first)}", fontsize=7)
-    figure.legend(handles=_key(list(first.whole.values())), loc="outside upper center", ncols=4)
+    key = _key(list(first.whole.values()))
+    figure.legend(handles=key, loc="outside upper center", ncols=4 if others or len(key) < 4 else 2)
     return figure
+
+
+def _called(names: Sequence[str]) -> tuple[str, Mapping[str, str]]:
+    """Return what to call slices; where one is too long, their column, if it is one, by itself."""
+    parts = [name.partition("=") for name in names]
+    columns = {column for column, *_ in parts}
+    if len(columns) > 1 or all(len(name) <= LONGEST for name in names):
+        return "", titles(names, LONGEST)
+    found = titles([value for *_, value in parts], LONGEST)
+    return short(columns.pop()), {name: found[value] for name, (*_, value) in zip(names, parts, strict=True)}
 
 
 def _key(estimates: Sequence[Estimate]) -> list[Artist]:

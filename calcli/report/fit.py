@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator
 from dataclasses import asdict, dataclass
 from typing import Any
@@ -302,8 +303,15 @@ def _losses(fit: Fit) -> Iterator[Warning]:
             yield Warning("worse", f"The fit makes things worse {how}: {changes}.")
     if judged["accuracy"] < fit.before["accuracy"] - ROUNDING:
         fall = f"{number(fit.before['accuracy'])} to {number(judged['accuracy'])}"
+        perhaps = ", which may be chance" if _may_be_chance(fit, judged["accuracy"]) else ""
         mend = "--preserve-top1 keeps the predicted classes"
-        yield Warning("accuracy_lost", f"The accuracy falls {how}, from {fall}; {mend}.")
+        yield Warning("accuracy_lost", f"The accuracy falls {how}, from {fall}{perhaps}; {mend}.")
+
+
+def _may_be_chance(fit: Fit, accuracy: float) -> bool:
+    """Tell whether as many hits may be lost by chance: each row whose class changes wins or loses one."""
+    lost = (fit.before["accuracy"] - accuracy) * fit.predictions.n_rows
+    return fit.predictions.weights is None and lost <= 2 * math.sqrt(fit.changed_rows)
 
 
 def _few_rows(fit: Fit) -> Iterator[Warning]:

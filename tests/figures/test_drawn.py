@@ -370,6 +370,22 @@ def test_forest_has_a_line_and_an_interval_for_every_slice(two, three):
     assert marks[1 - found.index(whole)].get_marker() == "D"
 
 
+def test_a_long_slice_leaves_the_column_to_the_axis_and_the_key_within_the_figure(two):
+    both = {name: two.estimates[name] for name in ("log_loss", "ece")}
+    names = ["hospital=St. Mary's", "hospital=Universitätsklinikum Hamburg"]
+    rows = dict.fromkeys(names, 800)
+    figure = forest({"two.csv": Forest(both, dict.fromkeys(names, both), rows, 1600)})
+    for axes in figure.axes:
+        assert axes.get_ylabel() == "hospital"
+        labels = {label.get_text() for label in axes.get_yticklabels()}
+        assert labels == {"St. Mary's (800)", "Universitätsk…ikum Hamburg (800)"}
+    figure.draw_without_rendering()
+    key = figure.legends[0].get_window_extent()
+    assert (key.x0 >= 0, key.x1 <= figure.bbox.width) == (True, True)
+    short = Forest(both, {"a=1": both}, {"a=1": 800}, 1600)
+    assert forest({"two.csv": short}).axes[0].get_ylabel() == ""
+
+
 def test_errors_of_slices_stand_beside_chance_instead_of_all_rows(two):
     whole = two.estimates["ece"]
     slices = {"a=1": {"ece": whole}, "a=2": {"ece": replace(whole, if_calibrated=None)}}

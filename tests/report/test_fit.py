@@ -111,6 +111,12 @@ def test_accuracy_lost_names_the_option(plain):
     lost = replace(plain, cross_validated=plain.cross_validated | {"accuracy": 0.1})
     assert codes(lost) == ["accuracy_lost"]
     assert "--preserve-top1" in fit_warnings(lost)[0].message
+    assert "chance" not in fit_warnings(lost)[0].message
+    n, before = plain.predictions.n_rows, plain.before["accuracy"]
+    for hits, changed, said in ((3, 62, True), (20, 62, False), (3, 2, False)):
+        slight = plain.cross_validated | {"accuracy": before - hits / n}
+        (told,) = fit_warnings(replace(plain, cross_validated=slight, changed_rows=changed))
+        assert ("which may be chance" in told.message) == said
     rounded = plain.before["accuracy"] - 2e-16
     assert codes(replace(plain, cross_validated=plain.cross_validated | {"accuracy": rounded})) == []
 
