@@ -12,7 +12,7 @@ from calcli.core.calibrators.base import Calibrator, Parameters
 from calcli.core.calibrators.events import Bools, Event, Ranks, event_of, ranked_classes
 from calcli.core.calibrators.sharing import limits_reached, recalibrated
 from calcli.core.data.arrays import Array, Floats
-from calcli.core.data.logspace import log_softmax
+from calcli.core.data.logspace import kept_log_probs
 
 TOP = Ranks(0, 1)
 
@@ -74,8 +74,11 @@ class Reduced(Calibrator):
 
 
 def _problem(scores: Array) -> tuple[Floats, Bools, Event]:
-    """Return log-probabilities, (N, K), which entry of each row is the predicted class, and its event."""
-    log_probs = log_softmax(scores)
+    """Return log-probabilities, (N, K), which entry of each row is the predicted class, and its event.
+
+    In double precision, as of one score: a step of the calibrator would lie beside its confidence.
+    """
+    log_probs = kept_log_probs(scores.astype(np.float64, copy=False))
     members = ranked_classes(log_probs, TOP)
     return log_probs, members, event_of(log_probs, members)
 

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from calcli.core.data.arrays import Array, Floats
 from calcli.core.data.labels import in_order
-from calcli.core.data.logspace import SUM_ROUNDING
+from calcli.core.data.logspace import SUM_ROUNDING, class_sums, row_sums
 from calcli.core.data.predictions import Predictions
 from calcli.core.data.threads import Turn, in_turns
 from calcli.core.language.settings import Precision
@@ -101,9 +101,8 @@ class Block:
         return values if self.class_axis == 0 or values.ndim == 0 else values[:, None]
 
     def sum_classes(self, table: Floats) -> Floats:
-        """Sum a table shaped like `exp` over the classes."""
-        ones = np.ones(table.shape[self.class_axis], table.dtype)
-        return ones @ table if self.class_axis == 0 else table @ ones
+        """Sum a table shaped like `exp` over the classes, each row in the same way."""
+        return class_sums(table) if self.class_axis == 0 else row_sums(table)[:, 0]
 
     def sum_rows(self, values: Floats) -> Floats:
         """Return (K,) sums over the rows of `exp`, each row times its value."""

@@ -14,6 +14,7 @@ from calcli.core.data.batches import batches
 SUM_ROUNDING = 8  # machine epsilons by which the probabilities of a row may miss 1 by rounding alone
 BLOCK_BYTES = 1 << 18  # a block and its temporaries stay in the second-level cache
 LEAST = -1e30  # log-probabilities from here down are those of 0: squares of smaller ones overflow
+FEW = 8  # below so many columns they are faster added up one by one
 NARROW = 32  # below so many columns a reduction along rows is slow in numpy
 
 
@@ -37,6 +38,26 @@ def row_max(scores: Floats) -> Floats:
     return top[:, None]
 
 
+def row_sums(table: Floats) -> Floats:
+    """Return the sum of each row, (N, 1), in the precision of the table.
+
+    A product with ones rounds a row by its place among the others, so that equal rows would not stay equal.
+    """
+    if table.shape[1] >= FEW:
+        return np.einsum("ij->i", table)[:, None]
+    total = table[:, :1].copy()
+    for k in range(1, table.shape[1]):
+        total += table[:, k : k + 1]
+    return total
+
+
+def class_sums(table: Floats) -> Floats:
+    """Return the sums of (K, n) over the classes, (n,); each of the n rows is rounded alike, as there."""
+    whole = np.ascontiguousarray(table)
+    # numpy would add the classes of one row alone in pairs
+    return np.cumsum(whole, axis=0)[-1] if whole.shape[1] == 1 else whole.sum(axis=0)
+
+
 def log_sum_exp(scores: Floats) -> Floats:
     """Return log(sum_k exp(scores_ik)) of each row, (N, 1), in the precision of `scores`.
 
@@ -45,8 +66,7 @@ def log_sum_exp(scores: Floats) -> Floats:
     top = row_max(scores)
     exponentials = np.subtract(scores, top)
     np.exp(exponentials, out=exponentials)
-    total = exponentials @ np.ones((scores.shape[1], 1), scores.dtype)
-    return top + np.log(total)
+    return top + np.log(row_sums(exponentials))
 
 
 @overload

@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 
 from calcli.core.data.arrays import Array, Floats
 from calcli.core.data.blocks import Block
+from calcli.core.data.logspace import class_sums
 from calcli.core.language.errors import UsageError
 from calcli.core.language.expressions import region_conditions, region_ends
 
@@ -139,10 +140,11 @@ def group_lens(groups: Sequence[Sequence[int]]) -> VectorLens:
     group_of = np.empty(sum(map(len, groups)), np.intp)
     for number, members in enumerate(groups):
         group_of[list(members)] = number
-    members_of = np.equal.outer(np.arange(len(groups)), group_of)
+    columns = [np.flatnonzero(group_of == number) for number in range(len(groups))]
 
     def probs(block: Block) -> Floats:
-        return members_of.astype(block.exp.dtype) @ block.probs
+        table = block.probs
+        return np.stack([class_sums(table[own]) for own in columns])
 
     names = tuple(f"group-{number}" for number in range(len(groups)))
     return VectorLens(names, probs, lambda block: group_of[block.labels])

@@ -52,6 +52,7 @@ from calcli.core.recalibrating.choosing import (
 from calcli.core.recalibrating.trials import Dealt, HeldOut, Judge, MetricValues, Trials
 
 GAINS = 100_000_000  # scores fitted to, from which processes gain with any method; some do from a hundredth
+STEPPED = ("one score", "vectors", "pool")  # families of methods that may have steps
 ASKED = Settings(metrics=("log_loss", "brier", "ece", "accuracy"), no_intervals=True, draws=0)
 
 
@@ -336,9 +337,8 @@ def _refuse_choice(calls: Sequence[MethodExpression], settings: FitSettings) -> 
 
 def _rows(predictions: Predictions, calls: Sequence[MethodExpression]) -> LabeledScores:
     """Read all scores; methods with steps need exact ones."""
-    return rows_of(
-        predictions, exact=any(one.entry.family == "one score" for call in calls for one in call.chain)
-    )
+    families = {one.entry.family for call in calls for one in call.chain}
+    return rows_of(predictions, exact=not families.isdisjoint(STEPPED))
 
 
 def _judge(predictions: Predictions, rows: LabeledScores, settings: FitSettings) -> Judge:

@@ -8,6 +8,8 @@ from scipy.special import log_softmax, softmax
 
 from calcli.core.data import blocks as module
 from calcli.core.data.blocks import blocks, working_dtype
+from calcli.core.problems.lenses import find_lens
+from calcli.core.problems.vectors import VectorLens
 
 
 @pytest.fixture(params=[3, 7, 300])
@@ -94,3 +96,22 @@ def test_probabilities_rounded_by_hand_are_divided_by_their_sum(predict):
     found = np.concatenate([block.probs.T for block in blocks(predict(probs, [0, 1], "probs"))])
     assert found == pytest.approx(probs / probs.sum(1, keepdims=True), abs=1e-15)
     assert found[1].tolist() == probs[1].tolist()
+
+
+@pytest.mark.parametrize("kind", ["logits", "probs"])
+@pytest.mark.parametrize("k", [3, 10, 50, 300])
+def test_equal_rows_stay_equal_wherever_they_stand(k, kind, predict):
+    """So that they are tied, and in one bin, in every block, and if only one row is left for the last."""
+    rng = np.random.default_rng(k)
+    few, owner = rng.dirichlet(np.ones(k), 7), rng.integers(0, 7, 601)
+    scores = (np.log(few) if kind == "logits" else few * 1.0003)[owner]
+    groups = {"g": [list(range(0, k, 2)), list(range(1, k, 2))]}
+    for lens in ("canonical", "largest-2", "within-top-2", "g"):
+        found = find_lens(lens, k, groups)
+        see = found.table if isinstance(found, VectorLens) else found.statistics[found.score]
+        for rows in (scores, *(scores[:n] for n in (1, 5, 16, 98))):
+            predictions = predict(rows, np.zeros(len(rows), int), kind)
+            seen = np.concatenate([np.atleast_2d(see(block)).T for block in blocks(predictions)])
+            if len(rows) == len(scores):
+                known = {number: seen[owner == number][0] for number in range(7)}
+            np.testing.assert_array_equal(seen, [known[number] for number in owner[: len(rows)]], lens)

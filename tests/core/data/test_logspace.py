@@ -15,6 +15,15 @@ def test_log_softmax_agrees_with_scipy(shape):
     np.testing.assert_allclose(log_sum_exp(scores), expected, atol=1e-13)
 
 
+@pytest.mark.parametrize("kind", [np.float32, np.float64])
+@pytest.mark.parametrize("k", [2, 5, 10, 40, 300])
+def test_a_row_is_the_same_wherever_it_stands(k, kind):
+    scores = (3 * np.random.default_rng(k).normal(size=(200, k))).astype(kind)
+    whole = log_softmax(scores)
+    for first, last in ((0, 1), (1, 4), (3, 20), (150, 200)):
+        np.testing.assert_array_equal(log_softmax(scores[first:last]), whole[first:last])
+
+
 def test_probability_zero_stays_zero_and_nothing_overflows():
     scores = np.array([[0.0, -np.inf, 0.0], [1000.0, 999.0, -1000.0], [-np.inf, -1e5, -np.inf]])
     log_probs = log_softmax(scores)
