@@ -73,7 +73,7 @@ class Explanation(Shown):
         if base == CHOICE.name:
             return [CHOICE]
         found = [known[base] for known in REGISTRIES.values() if base in known]
-        options = OPTIONS | self.reading
+        options = {**OPTIONS, **self.reading}
         if not found and (option := options.get(base.lower().lstrip("-").replace("-", "_"))):
             return [option]
         if not found:
