@@ -118,6 +118,9 @@ def test_an_unpaired_comparison_says_it_is_weaker(run, sample):
     done = run("compare", *files, "--metrics", "accuracy,ece", "--unpaired")
     assert done.status == 0
     assert "Unpaired: the files hold different cases" in done.out
+    said = " ".join(done.out.split())
+    assert "their p comes from dealing the rows out to the two systems at random." in said
+    assert "swapping" not in said
 
 
 def test_left_out_rows_are_counted(run, tmp_path):
