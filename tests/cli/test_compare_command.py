@@ -123,6 +123,16 @@ def test_an_unpaired_comparison_says_it_is_weaker(run, sample):
     assert "swapping" not in said
 
 
+def test_the_area_of_the_same_ranking_differs_in_no_row(run, tmp_path):
+    rng = np.random.default_rng(3)
+    score = rng.uniform(0.01, 0.99, 200)
+    labels, both = (rng.random(200) < score).astype(int), (score, score**2)
+    files = [write(tmp_path / f"{i}.csv", np.column_stack([1 - s, s]), labels) for i, s in enumerate(both)]
+    said = run("compare", *files, "--metrics", "auroc,brier").out
+    assert "No interval of auroc: no row brings a difference." in said
+    assert "carry this figure" not in said
+
+
 def test_left_out_rows_are_counted(run, tmp_path):
     rng = np.random.default_rng(0)
     scores, labels, ids = rng.dirichlet([1, 1], 40), rng.integers(0, 2, 40), np.arange(40)
