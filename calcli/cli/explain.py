@@ -38,7 +38,9 @@ def explain(
     calcli explain nll
     calcli explain preserve-top1
     """  # noqa: D301 (the escape keeps the lines below it apart)
+    from calcli.core.language.declaring import declared
+    from calcli.io.options import ReadOptions
     from calcli.report.explain import Explanation
     from calcli.report.shown import render
 
-    emit(render(Explanation(name), format, color=colored(no_color)))
+    emit(render(Explanation(name, declared(ReadOptions)), format, color=colored(no_color)))

@@ -42,7 +42,7 @@ def study(
             metavar="N",
             min=1,
             max=MOST_AT_ONCE,
-            help="Processes at once; one a core where that gains, and the same bits.",
+            help="Processes at once; one per core where that is faster, and the same bits.",
         ),
     ] = None,
     output: Annotated[

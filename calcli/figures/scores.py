@@ -23,7 +23,7 @@ SCALE = "0 is perfect, 1 (normalized) the best constant system"
 BAR_HEIGHT = 0.16  # inches: a bar of one system
 
 
-CAPTION = "Bars: values of each metric, a bar a system; lines: their intervals, where there are any."
+CAPTION = "Bars: values of each metric, a bar for each system; lines: their intervals, where there are any."
 
 
 def make(evaluations: Evaluations, view: View) -> Made:

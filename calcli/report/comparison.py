@@ -35,13 +35,10 @@ UNPAIRED = (
     "Unpaired: the files hold different cases, whose differences count as noise. A comparison on the same "
     "cases finds much smaller differences. ~: no evidence of a difference."
 )
-ERRORS = (
-    "Calibration errors carry no interval; their p comes from swapping the predictions of the two systems at "
-    "random."
-)
-WITHOUT_INTERVAL = (
-    "Other metrics without interval: their p comes from swapping the predictions of the two systems as well."
-)
+ERRORS = "Calibration errors carry no interval; their p comes from {} at random."
+WITHOUT_INTERVAL = "Other metrics without interval: their p comes from {} as well."
+SWAPPING = "swapping the predictions of the two systems"
+DEALING = "dealing the rows out to the two systems"
 PROVEN = ("better", "worse", "different")
 VERDICTS = {
     "equivalent": "equivalent: the whole interval lies within the margin.",
@@ -255,15 +252,16 @@ def _notes(
     families = {one.call.entry.family for one in every}
     notes = [PAIRED if paired else UNPAIRED]
     if cluster := comparisons[0].summaries[0].settings.cluster:
+        moved = "swapped" if paired else "dealt out"
         notes.append(
-            f"Rows of one {cluster} depend on each other: they count as one, and are swapped together."
+            f"Rows of one {cluster} depend on each other: they count as one, and are {moved} together."
         )
     notes += without_interval(_with_ends(comparisons[0]))
     if any(family.beside_null for family in families):
-        notes.append(ERRORS)
+        notes.append(ERRORS.format(SWAPPING if paired else DEALING))
     notes += assumed_bins(one.call for one in every)
     if any(not (family.proves or family.beside_null) for family in families):
-        notes.append(WITHOUT_INTERVAL)
+        notes.append(WITHOUT_INTERVAL.format(SWAPPING if paired else DEALING))
     notes += _of_samples(every, comparisons)
     verdicts = {one.verdict for one in every}
     notes += [note for verdict, note in VERDICTS.items() if verdict in verdicts]

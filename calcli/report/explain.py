@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, field, fields
 from typing import Any
 
 from calcli.core.language.declaring import Setting, declared
@@ -39,6 +39,8 @@ class Explanation(Shown):
     name
         Of a metric, calibrator, figure or option, in any spelling, or what else people call it; an expression
         stands for what it names. None for all.
+    reading
+        Options of reading files, which are explained as well.
 
     Raises
     ------
@@ -47,21 +49,40 @@ class Explanation(Shown):
     """
 
     name: str | None = None
+    reading: Mapping[str, Setting] = field(default_factory=dict)
 
     title = "What calcli knows"
 
     def tables(self) -> list[TextTable]:
         """Return the table of each entry of that name, or all metrics by family, calibrators and figures."""
-        return _lists() if self.name is None else list(map(_table, _found(self.name)))
+        return _lists() if self.name is None else list(map(_table, self._found(self.name)))
 
     def content(self) -> dict[str, Any]:
         """Return the entry, with a figure of the same name, or all registries."""
         if self.name is not None:
-            first, *figures = map(_object, _found(self.name))
+            first, *figures = map(_object, self._found(self.name))
             return first | {"figure": figures[0]} if figures else first
         return {
             kind: {key: _object(entry) for key, entry in known.items()} for kind, known in REGISTRIES.items()
         }
+
+    def _found(self, name: str) -> Sequence[Entry | Setting]:
+        """Return the entries of a name, or else the option."""
+        every = [entry for known in REGISTRIES.values() for entry in known.values()]
+        base = meant(name.partition(":")[0], every)
+        if base == CHOICE.name:
+            return [CHOICE]
+        found = [known[base] for known in REGISTRIES.values() if base in known]
+        options = {**OPTIONS, **self.reading}
+        if not found and (option := options.get(base.lower().lstrip("-").replace("-", "_"))):
+            return [option]
+        if not found:
+            nearest = nearest_name(base, [*(entry.name for entry in every), *options])
+            raise UsageError(
+                f"no metric, calibrator or figure is called {name!r}{nearest}; calcli explain lists them "
+                "all, calcli COMMAND --help the options"
+            )
+        return found
 
 
 def _lists() -> list[TextTable]:
@@ -83,24 +104,6 @@ def _table(entry: Entry | Setting) -> TextTable:
         return TextTable(f"The option {entry.option}", (Column("", "left"), Column("", "left")), rows)
     rows = tuple((key, text) for key, text in _lines(entry).items() if text)
     return TextTable(f"{entry.title} ({entry.name})", (Column("", "left"), Column("", "left")), rows)
-
-
-def _found(name: str) -> Sequence[Entry | Setting]:
-    """Return the entries of a name, or else the option."""
-    every = [entry for known in REGISTRIES.values() for entry in known.values()]
-    base = meant(name.partition(":")[0], every)
-    if base == CHOICE.name:
-        return [CHOICE]
-    found = [known[base] for known in REGISTRIES.values() if base in known]
-    if not found and (option := OPTIONS.get(base.lower().lstrip("-").replace("-", "_"))):
-        return [option]
-    if not found:
-        nearest = nearest_name(base, [name for known in REGISTRIES.values() for name in known])
-        raise UsageError(
-            f"no metric, calibrator, figure or setting is called {name!r}{nearest}; "
-            "calcli explain lists them all"
-        )
-    return found
 
 
 def _lines(entry: Entry) -> dict[str, str]:

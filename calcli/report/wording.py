@@ -28,6 +28,7 @@ NORMALIZED = "normalized_*: 1 is as good as always answering with the class freq
 NORMALIZED_ANSWERS = "normalized_*: 1 is as good as always stating the accuracy, 0 is perfect."
 CONSTANT = "constant: the value of the best system that gives every row the same answer."
 P = "p is the chance that calibrated probabilities show an error as large."
+ALIKE = "no row brings a difference"
 BIASED = "Errors carry no interval: they are biased upward near zero."
 ERRORS = (
     f"{BIASED} Compare each with the same error if the "
@@ -78,10 +79,17 @@ def without_interval(found: Iterable[Estimate | Difference]) -> list[str]:
     """Return why metrics that may have an interval have none."""
     reasons: dict[str, list[str]] = {}
     for one in found:
-        if one.no_interval and one.call.asked not in reasons.setdefault(one.no_interval, []):
-            reasons[one.no_interval].append(one.call.asked)
+        reason = ALIKE if _is_alike(one) else one.no_interval
+        if reason and one.call.asked not in reasons.setdefault(reason, []):
+            reasons[reason].append(one.call.asked)
     told = {reason: reason.replace(FEW, f"{FEW}; at least {FEWEST} must") for reason in reasons}
     return [f"No interval of {some(names)}: {told[reason]}." for reason, names in reasons.items()]
+
+
+def _is_alike(one: Estimate | Difference) -> bool:
+    """Tell whether it is a difference to which no row brings anything, as of areas of the same ranking."""
+    carried = one.no_interval.startswith("0 ") and one.no_interval.endswith(FEW)
+    return carried and not isinstance(one, Estimate) and one.baseline == one.candidate
 
 
 def few_draws(nulls: Iterable[Null | None]) -> list[str]:

@@ -41,7 +41,7 @@ def study_system(
     output
         A file for the figure; its ending says the format.
     workers
-        Processes that make the data sets; one a core where that gains if None.
+        Processes that make the data sets; one per core where that is faster if None.
     watcher
         Starts a progress bar.
 

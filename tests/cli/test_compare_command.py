@@ -118,6 +118,19 @@ def test_an_unpaired_comparison_says_it_is_weaker(run, sample):
     done = run("compare", *files, "--metrics", "accuracy,ece", "--unpaired")
     assert done.status == 0
     assert "Unpaired: the files hold different cases" in done.out
+    said = " ".join(done.out.split())
+    assert "their p comes from dealing the rows out to the two systems at random." in said
+    assert "swapping" not in said
+
+
+def test_the_area_of_the_same_ranking_differs_in_no_row(run, tmp_path):
+    rng = np.random.default_rng(3)
+    score = rng.uniform(0.01, 0.99, 200)
+    labels, both = (rng.random(200) < score).astype(int), (score, score**2)
+    files = [write(tmp_path / f"{i}.csv", np.column_stack([1 - s, s]), labels) for i, s in enumerate(both)]
+    said = run("compare", *files, "--metrics", "auroc,brier").out
+    assert "No interval of auroc: no row brings a difference." in said
+    assert "carry this figure" not in said
 
 
 def test_left_out_rows_are_counted(run, tmp_path):

@@ -59,6 +59,7 @@ def test_the_nearest_name_is_suggested(run):
     done = run("explain", "tempratur")
     assert (done.status, done.out) == (2, "")
     assert "did you mean 'temperature'" in done.err
+    assert "did you mean 'label_column'" in run("explain", "label-colum").err
 
 
 def test_names_are_completed():
@@ -81,6 +82,8 @@ def test_names_are_completed():
         ("reliability diagram", "Reliability diagram (reliability)"),
         ("bins", "The option --bins"),
         ("--draws", "The option --draws"),
+        ("kind", "The option --kind"),
+        ("--ignore-label", "The option --ignore-label"),
     ],
 )
 def test_what_people_call_it_is_found(run, name, title):

@@ -24,7 +24,7 @@ HELD = 1 << 29
 
 
 def processes_for(scores: int, jobs: int, workers: int | None, held: int = 0, gains: int = GAINS) -> int:
-    """Return how many processes do some jobs: as many as said, or a core each where that gains.
+    """Return how many processes do some jobs: as many as said, or a core each where that is faster.
 
     Parameters
     ----------

@@ -19,6 +19,7 @@ from calcli.core.language.entries import Argument, Entry, Method, Metric, writte
 from calcli.core.language.errors import UsageError
 from calcli.core.language.methods import ERRORS, JOINED, METHODS
 from calcli.core.language.metrics import AS_SCORE, L1, METRICS
+from calcli.core.language.synonyms import meant
 
 CLASS_WISE, WORST_CLASS, TOP_WISE = "class-wise", "worst-class", "top-wise"
 WRAPS, POOLS = "calibrator=", "members="  # arguments that hold other methods
@@ -230,9 +231,8 @@ def _parse(
     name, *pairs = text.strip().split(":")
     if name not in known:
         kind = next(iter(known.values())).kind
-        raise UsageError(
-            f"unknown {kind} {name!r}{nearest_name(name, known)}; `calcli explain` lists them all"
-        )
+        nearest = nearest_name(meant(name, known.values()), known)
+        raise UsageError(f"unknown {kind} {name!r}{nearest}; `calcli explain` lists them all")
     entry = known[name]
     arguments = entry.defaults
     free = [key for key, argument in entry.arguments.items() if not argument.own]
@@ -373,6 +373,6 @@ def nearest_name(name: str, known: Iterable[str]) -> str:
     A word of the wrong name that is a known name, as in `dp-affine`, is nearer than what is spelled alike.
     """
     known, wanted = list(known), name.lower()
-    words = [word for word in re.split(r"[-_ ]", wanted) if word in known]
+    words = [word for word in (wanted, *re.split(r"[-_ ]", wanted)) if word in known]
     close = words or difflib.get_close_matches(wanted, known, n=1, cutoff=0.5)
     return f", did you mean {close[0]!r}" if close else ""

@@ -116,7 +116,7 @@ FIGURES: dict[str, FigureKind] = {
         FigureKind(
             name="scores",
             title="Normalized scores",
-            meaning="normalized scores with intervals, a bar a system",
+            meaning="normalized scores with intervals, a bar for each system",
             source="Ferrer & Ramos 2024, fig. 2",
             metrics=(
                 "normalized_log_loss",

@@ -97,7 +97,7 @@ class Settings:
     workers: int | None = setting(
         None,
         whole(1, MOST_AT_ONCE),
-        "Threads for many rows, processes for --retrain; one a core where that gains, the same bits.",
+        "Threads for many rows, processes for --retrain; one per core where that is faster, the same bits.",
         "N",
     )
     costs: tuple[Costs, ...] = setting(
@@ -312,7 +312,7 @@ class BenchmarkSettings:
     workers: int | None = setting(
         None,
         whole(1, MOST_AT_ONCE),
-        "Processes at once; one a core where that gains, and the same bits.",
+        "Processes at once; one per core where that is faster, and the same bits.",
         "N",
     )
 
@@ -340,7 +340,7 @@ class FitSettings:
     workers: int | None = setting(
         None,
         whole(1, MOST_AT_ONCE),
-        "Processes that fit; one a core where that gains, in Python one; the same bits.",
+        "Processes that fit; one per core where that is faster, in Python one; the same bits.",
         "N",
     )
 

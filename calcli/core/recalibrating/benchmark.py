@@ -174,7 +174,7 @@ def run(
     settings
         Metrics, bins, and intervals if methods are to be told apart.
     workers
-        Processes at once; one a core, where that gains, if None.
+        Processes at once; one per core, where that is faster, if None.
     watch
         Called with the number of trials done.
 
