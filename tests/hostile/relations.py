@@ -242,7 +242,7 @@ def _by_states(draw: Draw) -> Made:
 
 
 def _state(draw: Draw, of: Data, by: Way, whole: str, to: str, asked: list[str]) -> None:
-    """Save the state of rows, at times as parts of a run that are merged in their order."""
+    """Save the state of rows, at times merged from parts of a run, in any order."""
     if draw.chance(0.5):
         by_calcli(draw.folder, ["evaluate", whole, *asked, "-q", "--save-state", to])
         return
@@ -253,6 +253,7 @@ def _state(draw: Draw, of: Data, by: Way, whole: str, to: str, asked: list[str])
         place = [*run, "--first-row", str(low)] if run else []
         parts.append(f"{to}_{low}.calcli")
         by_calcli(draw.folder, ["evaluate", part, *asked, "-q", *place, "--save-state", parts[-1]])
+    draw.shuffle(parts)
     by_calcli(draw.folder, ["merge", *parts, "-q", "-o", to])
 
 
