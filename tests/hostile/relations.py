@@ -147,7 +147,8 @@ def _beside_itself(draw: Draw) -> Made:
     of = datasets.data(draw)
     asked = asking.without_cllr([*asking.asked(draw, of), *asking.metrics(draw, of)])
     ways = [datasets.way(draw, of, named=True), datasets.way(draw, of, named=True)]
-    ways = [replace(by, single=ways[0].single) for by in ways]
+    alike = all(by.exact for by in ways)  # else the last digits differ, and all in one direction
+    ways = [replace(by, single=ways[0].single) for by in (ways if alike else ways[:1] * 2)]
     names = [datasets.write(draw, of, by, stem) for by, stem in zip(ways, "ab", strict=True)]
     asked += _in_order(of, *ways)
     if draw.chance(0.5) and not {"--weights", "--cluster", "--priors", "--classes"} & {*asked}:

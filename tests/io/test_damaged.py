@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+import re
 import subprocess
 import sys
 
@@ -147,3 +148,22 @@ def test_a_parquet_column_without_its_rows(tmp_path):
     data[5] = 6
     (tmp_path / "t.parquet").write_bytes(data)
     refused(tmp_path / "t.parquet", "damaged: row group 0 has 0 rows; expected 30")
+
+
+def test_a_parquet_page_that_claims_a_gigabyte_takes_no_memory(tmp_path):
+    path = tmp_path / "t.parquet"
+    table = pa.table({"prob": np.linspace(0, 1, 40), "label": np.arange(40) % 2})
+    pq.write_table(table, path, compression="none", use_dictionary=False)
+    data = path.read_bytes()
+    found = re.search(rb"\x15([\x80-\xff][\x01-\x7f])\x15(\1)", data)  # sizes before and after compression
+    assert found is not None
+    path.write_bytes(data[: found.start(2)] + b"\x80\x80\x80\x80\x08" + data[found.end(2) :])
+    refused(path, "is not a complete and valid parquet file")
+    script = f"""
+import pyarrow
+from calcli.cli.main import status_of
+status_of(["inspect", {str(path)!r}])
+print(pyarrow.default_memory_pool().max_memory())
+"""
+    done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True)
+    assert 0 < int(done.stdout) < 1 << 20

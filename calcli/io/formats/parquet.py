@@ -68,7 +68,10 @@ class ParquetTable(Table):
             yield from sound(file.read_row_group(group, names)).select(names).to_batches()
 
     def _slices(self, group: int, names: list[str]) -> Iterator[Any]:
-        with _opened(self.path, self.metadata, buffer_size=READ_BYTES) as file:
+        # a buffer is as large as a page claims to be, and a map no larger than the file
+        small = isinstance(self.path, Path) and self.path.stat().st_size <= GROUP_BYTES
+        local = {"memory_map": True} if small else {"buffer_size": READ_BYTES}
+        with _opened(self.path, self.metadata, **local) as file:
             for batch in file.iter_batches(SLICE_ROWS, [group], names):
                 yield sound(batch).select(names)
 
