@@ -31,7 +31,8 @@ from calcli.io.remote import path_of
 from calcli.io.statechecks import check_arrays, check_bins, check_rows, check_sample, check_told
 
 ENDING = ".calcli"
-SCHEMA = "calcli.state/1"
+SCHEMA = "calcli.state/2"
+EARLIER = "calcli.state/1"  # where the rows of slices are numbered by themselves
 HEAD = "state.json"
 SLICES = "slices/"
 MADE = (1980, 1, 1, 0, 0, 0)  # the same arrays make the same file
@@ -137,7 +138,12 @@ def from_bytes(data: bytes | memoryview, name: str = "state") -> State:
 
 def _require_version(head: Any, name: str) -> None:
     schema = head["schema"]
-    if schema == SCHEMA:
+    if schema == EARLIER and head["slices"] and not head["head"]["key"]:
+        raise InputError(
+            f"{name} has slices (--by) and is written in version 1 of the format, which does not tell which of "
+            "all rows are theirs; make it again from the predictions"
+        )
+    if schema in (SCHEMA, EARLIER):
         return
     kind, _, version = str(schema).rpartition("/")
     if kind == SCHEMA.rpartition("/")[0] and version.isdigit():

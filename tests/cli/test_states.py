@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 import json
 
 import numpy as np
@@ -277,11 +278,17 @@ def test_states_of_other_weights_are_not_compared_as_pairs(run, weighted):
         assert said in done.err.replace("\n", " ")
 
 
-def test_parts_of_a_run_with_slices_are_merged_in_their_order(run, weighted, tmp_path):
-    for by in ((), ("--by", "g")):
-        parts = [weighted(n, "--run", "july", "--first-row", 200 * n, *by) for n in range(2)]
-        assert run("merge", *parts, "-o", tmp_path / "whole.calcli").status == 0
-        done = run("merge", *parts[::-1], "-o", tmp_path / "turned.calcli")
-        assert done.status == (2 if by else 0)
-        if by:
-            assert "merged in the order of their rows" in done.err.replace("\n", " ")
+@pytest.mark.parametrize("weights", [(), ("--weights", "w")])
+def test_parts_of_a_run_with_slices_are_merged_in_any_order(run, weighted, tmp_path, weights):
+    more = ("--by", "g", *weights)
+    parts = [weighted(n, "--run", "july", "--first-row", 200 * n, *more) for n in range(2)]
+    files = tmp_path / "whole.calcli", tmp_path / "turned.calcli"
+    for file, order in zip(files, (parts, parts[::-1]), strict=True):
+        assert run("merge", *order, "-o", file).status == 0
+    told = [run("evaluate", file, "--by", "g", "-f", "csv").out for file in files]
+    assert told[0].replace("whole", "turned") == told[1]
+    rows = run("evaluate", tmp_path / "all.csv", "--by", "g", "--metrics", "log_loss", *weights, "-f", "csv")
+    found, expected = (pd.read_csv(io.StringIO(text)) for text in (told[1], rows.out))
+    assert len(found) == len(expected) > 2
+    np.testing.assert_allclose(found[["value", "low", "high"]], expected[["value", "low", "high"]])
+    assert run("compare", *files, "--by", "g").status == 0

@@ -13,7 +13,7 @@ from calcli.core.comparing.baseline import Baseline, StoredReport, StoredValue
 from calcli.core.comparing.comparison import SIGNS
 from calcli.core.comparing.contest import Contest
 from calcli.core.comparing.everyslice import expanded, of_groups
-from calcli.core.comparing.leftover import part_left, unlike_rows
+from calcli.core.comparing.leftover import part_left, require_same_slice
 from calcli.core.comparing.policy import Bound, Checked, NoWorse, Outcome, Policy, Rule
 from calcli.core.data.predictions import Predictions
 from calcli.core.data.required import require_clusters
@@ -338,8 +338,7 @@ def _members(baseline: Baseline, part: str) -> list[Predictions]:
         rows = _rows_of(baseline.candidate, part)
         return [select(system, rows) for system in systems]
     members = [_part(system, part) for system in systems]
-    if unlike := unlike_rows(members):
-        raise InputError(f"slice {part}: {unlike}; compare with --unpaired")
+    require_same_slice(systems, members, part)
     return members
 
 

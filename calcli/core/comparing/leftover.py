@@ -7,6 +7,7 @@ from dataclasses import replace
 
 import numpy as np
 
+from calcli.core.data.arrays import Array
 from calcli.core.data.predictions import Predictions
 from calcli.core.data.slices import Slice
 from calcli.core.evaluating.gathering import state_of
@@ -145,9 +146,31 @@ def parts_left(
     for value in tables[0]:
         if all(value in table for table in tables):
             members = [table[value] for table in tables]
-            if paired and (unlike := unlike_rows(members)):
-                raise InputError(f"slice {column}={value}: {unlike}; compare with --unpaired")
+            if paired:
+                require_same_slice(systems, members, f"{column}={value}")
             yield Slice(column, value), members
+
+
+def require_same_slice(systems: Sequence[Predictions], members: Sequence[Predictions], part: str) -> None:
+    """Raise an InputError if a slice of states, whose rows are the same, has not the same rows of each."""
+    unlike = unlike_rows(members)
+    places = [
+        _places(system, member)
+        for system, member in zip(systems, members, strict=True)
+        if isinstance(system, Remains) and isinstance(member, Remains)
+    ]
+    if not unlike and not all(np.array_equal(own, places[0]) for own in places[1:]):
+        unlike = f"its rows in {' and '.join(system.provenance.path for system in systems)} are not the same"
+    if unlike:
+        raise InputError(f"slice {part}: {unlike}; compare with --unpaired")
+
+
+def _places(whole: Remains, part: Remains) -> Array:
+    """Return where the few rows of a slice stand among all, or in their run; none of rows known otherwise."""
+    among, own = whole.state.body, part.state.body
+    if own.keyed or own.deals is not None:  # whose keys or digests were compared
+        return np.empty(0, np.int64)
+    return own.numbers if among.deals is not None else np.searchsorted(among.numbers, own.numbers)
 
 
 def part_left(system: Remains, part: str) -> Predictions:

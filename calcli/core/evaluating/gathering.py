@@ -78,24 +78,30 @@ def state_of(
     whole = read_through(gathered)
     (part,) = whole.parts
     whole = replace(whole, parts=(replace(part, left=left),))
-    slices = {column: _slices(predictions, column, settings, precision, known) for column in by}
+    slices = {column: _slices(predictions, column, settings, precision, known, places) for column in by}
     return replace(whole, slices=slices)
 
 
 def _slices(
-    predictions: Predictions, column: str, settings: Settings, precision: Precision, known: StateSettings
+    predictions: Predictions,
+    column: str,
+    settings: Settings,
+    precision: Precision,
+    known: StateSettings,
+    places: Array | None,
 ) -> dict[str, State]:
-    """Return a state of the rows of every value of a column, without a sample of them."""
+    """Return a state of the rows of every value of a column, numbered like all rows, without a sample."""
     names = settings.metrics or default_metrics(predictions, settings)[0]
     calls = [call for call in parse_metrics(names, settings.defaults)]
     told = tuple(call.asked for call in calls if not needs_rows(call, predictions, settings))
     own = replace(settings, metrics=told, precision=precision, no_intervals=False)  # asked for later
     slices, numbers = slice_numbers(predictions, column)
     found = {}
-    for part, rows in zip(slices, select_each(predictions, numbers), strict=True):
-        state = _Gathering(
-            _pass(rows, own)[0], sampled=False, known=replace(known, run=None, first_row=0)
-        ).run(None)
+    for number, rows in enumerate(select_each(predictions, numbers)):
+        chosen = np.flatnonzero(numbers == number)
+        among = chosen if places is None else places[chosen]
+        state = _Gathering(_pass(rows, own)[0], sampled=False, known=known, places=among).run(None)
+        part = slices[number]
         found[part.value] = replace(state, parts=(Part(str(part), rows.n_rows, ""),))
     return found
 

@@ -7,7 +7,7 @@ Rows are dealt out like cards, by their number. Sums without weights are integer
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 from numpy.typing import NDArray
@@ -69,15 +69,23 @@ class Statistic:
     infinite_weight: float
     first: tuple[int, ...]
 
-    def merged(self, other: Statistic, offset: int) -> Statistic:
-        """Return the sums of both, the numbers of the other one's rows raised by an offset."""
-        first = (*self.first, *(row + offset for row in other.first))
+    def raised(self, offset: int) -> Statistic:
+        """Return the sums of rows whose numbers are higher by an offset."""
+        return replace(
+            self,
+            sums=turned(self.sums, offset),
+            infinite=turned(self.infinite, offset),
+            first=tuple(row + offset for row in self.first),
+        )
+
+    def merged(self, other: Statistic) -> Statistic:
+        """Return the sums of both."""
         return Statistic(
-            added_turned(self.sums, other.sums, offset),
+            self.sums + other.sums,
             self.scale,
-            added_turned(self.infinite, other.infinite, offset),
+            self.infinite + other.infinite,
             self.infinite_weight + other.infinite_weight,
-            tuple(sorted(first)[:FIRST]),
+            tuple(sorted(self.first + other.first)[:FIRST]),
         )
 
 
@@ -157,22 +165,30 @@ class Deals:
             {name: statistic(values) for name, values in columns.items()},
         )
 
-    def merged(self, other: Deals, offset: int = 0) -> Deals:
-        """Return the sums of both, the numbers of the other one's rows raised by an offset."""
+    def raised(self, offset: int) -> Deals:
+        """Return the sums of rows whose numbers are higher by an offset."""
+        return replace(
+            self,
+            count=turned(self.count, offset),
+            digest=turned(self.digest * _power(offset), offset),
+            weight=None if self.weight is None else turned(self.weight, offset),
+            squares=None if self.squares is None else turned(self.squares, offset),
+            classes=turned(self.classes, offset),
+            statistics={name: own.raised(offset) for name, own in self.statistics.items()},
+        )
 
-        def both(mine: Array, others: Array) -> Array:
-            return added_turned(mine, others, offset)
-
+    def merged(self, other: Deals) -> Deals:
+        """Return the sums of both."""
         return Deals(
             self.rows + other.rows,
-            both(self.count, other.count),
-            both(self.digest, other.digest * _power(offset)),
-            None if self.weight is None or other.weight is None else both(self.weight, other.weight),
-            None if self.squares is None or other.squares is None else both(self.squares, other.squares),
-            both(self.classes, other.classes),
+            self.count + other.count,
+            self.digest + other.digest,
+            None if self.weight is None or other.weight is None else self.weight + other.weight,
+            None if self.squares is None or other.squares is None else self.squares + other.squares,
+            self.classes + other.classes,
             self.by_class + other.by_class,
             {
-                name: own.merged(other.statistics[name], offset)
+                name: own.merged(other.statistics[name])
                 for name, own in self.statistics.items()
                 if name in other.statistics
             },
@@ -184,12 +200,9 @@ class Deals:
         return float(own.sums.sum()) / own.scale
 
 
-def added_turned(mine: Array, others: Array, offset: int) -> Array:
-    """Return sums by deal of two sets of rows, the numbers of the others' rows raised by an offset."""
-    found, first = mine.copy(), offset % len(mine)
-    found[first:] += others[: len(mine) - first]
-    found[:first] += others[len(mine) - first :]
-    return found
+def turned(sums: Array, offset: int) -> Array:
+    """Return sums by deal of rows whose numbers are higher by an offset."""
+    return np.roll(sums, offset % len(sums), axis=0)
 
 
 def same_rows(deals: Sequence[Deals]) -> bool:

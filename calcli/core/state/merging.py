@@ -48,31 +48,24 @@ def merge(states: Iterable[State]) -> State:
 
 
 class _Merged:
-    """A state that others are added to; those of one slice are known to be of different rows."""
+    """A state that others are added to."""
 
-    def __init__(self, first: State, *, of_slice: bool = False) -> None:
-        body = Body(first.head, sampled=first.body.sample is not None)
-        body.merge(first.body)
-        self._whole, self._of_slice = replace(first, body=body), of_slice
+    def __init__(self, first: State) -> None:
+        self._whole = _raised(first, 0)
         self._parts: dict[str, Part] = {}
         self._heads: dict[str, Head] = {}
         self._numbering = Numbering()
-        self._slices: dict[str, dict[str, _Merged]] = {column: {} for column in first.slices}
-        self._placed(first)
-        self._add_slices(first)
+        self._slices: dict[str, dict[str, State]] = {column: {} for column in first.slices}
+        self._add_slices(first, self._placed(first))
 
     def add(self, state: State) -> None:
         """Add the rows of a state."""
-        whole = self._whole
-        _require_alike(state, whole)
-        if not self._of_slice and state.head.key:
+        _require_alike(state, self._whole)
+        if state.head.key:
             self._refuse_common_keys(state)
-        elif not self._of_slice:
-            self._refuse_disorder(state)
-        whole.body.merge(state.body, self._placed(state))
-        bins = {m: _added(own, state.bins[m]) for m, own in whole.bins.items() if m in state.bins}
-        self._whole = replace(whole, bins=bins, facts=whole.facts.merged(state.facts))
-        self._add_slices(state)
+        offset = self._placed(state)
+        self._whole = _joined(self._whole, state, offset)
+        self._add_slices(state, offset)
 
     @property
     def state(self) -> State:
@@ -82,7 +75,7 @@ class _Merged:
             parts.sort(key=None if head.key else BY_FIRST)
             head = self._heads[parts[0].digest]
         slices = {
-            column: {value: own[value].state for value in _in_order([*own])}
+            column: {value: _of_whole(own[value], head) for value in _in_order([*own])}
             for column, own in self._slices.items()
         }
         return replace(self._whole, head=head, parts=tuple(parts), slices=slices)
@@ -90,10 +83,6 @@ class _Merged:
     def _placed(self, state: State) -> int:
         """Take the parts of a state, and return by how much the numbers of its rows are to be raised."""
         for part in state.parts:
-            if self._of_slice:
-                rows = part.rows + sum(one.rows for one in self._parts.values())
-                self._parts = {"": replace(part, rows=rows, digest="")}
-                continue
             known = self._parts.get(part.digest)
             if known is not None:
                 raise InputError(
@@ -105,16 +94,6 @@ class _Merged:
         offset = self._numbering.place(state.parts)
         return 0 if state.head.key else offset
 
-    def _refuse_disorder(self, state: State) -> None:
-        """Raise an InputError for parts of a run out of order: rows of slices are numbered as they come."""
-        last = max(self._parts.values(), key=BY_FIRST)
-        first = min(state.parts, key=BY_FIRST)
-        if state.slices and first.run and first.first < last.first:
-            raise InputError(
-                f"{first.name} has rows before those of {last.name}; parts of a run that have slices (--by) "
-                "are merged in the order of their rows"
-            )
-
     def _refuse_common_keys(self, state: State) -> None:
         """Raise an InputError if the lowest hashes show that states have rows in common."""
         whole = self._whole
@@ -124,7 +103,8 @@ class _Merged:
             what = "1 value" if common == 1 else f"{common:,} values"
             raise InputError(f"{names} have {what} of {state.head.key} in common; expected different rows")
 
-    def _add_slices(self, state: State) -> None:
+    def _add_slices(self, state: State, offset: int) -> None:
+        """Add slices of a state, the numbers of whose rows are to be raised like those of all its rows."""
         if [*state.slices] != [*self._slices]:
             mine, others = (", ".join(one) or "none" for one in (state.slices, self._slices))
             raise InputError(
@@ -135,14 +115,35 @@ class _Merged:
             known = self._slices[column]
             for value, part in own.items():
                 if value in known:
-                    known[value].add(part)
+                    _require_alike(part, known[value])
+                    known[value] = _joined(known[value], part, offset)
                 else:
-                    known[value] = _Merged(part, of_slice=True)
+                    known[value] = _raised(part, offset)
             if len(known) > MOST:
                 raise InputError(
                     f"{column} has more than {MOST:,} values in all; --by takes a column of at most {MOST:,} "
                     "groups, such as country or device"
                 )
+
+
+def _raised(state: State, offset: int) -> State:
+    """Return a state that others can be added to, the numbers of its rows raised by an offset."""
+    body = Body(state.head, sampled=state.body.sample is not None)
+    body.merge(state.body, offset)
+    return replace(state, body=body)
+
+
+def _joined(whole: State, state: State, offset: int) -> State:
+    """Add the rows of a state, whose numbers are raised by an offset, to the body of another one."""
+    whole.body.merge(state.body, offset)
+    bins = {m: _added(own, state.bins[m]) for m, own in whole.bins.items() if m in state.bins}
+    return replace(whole, bins=bins, facts=whole.facts.merged(state.facts))
+
+
+def _of_whole(part: State, head: Head) -> State:
+    """Return a slice as one data set, of which is said what is said of all rows."""
+    said = replace(part.head, kind_reason=head.kind_reason, dtype=head.dtype, labels=head.labels)
+    return replace(part, head=said, parts=(replace(part.parts[0], rows=part.n_rows),))
 
 
 def _in_order(values: list[str]) -> list[str]:

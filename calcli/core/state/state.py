@@ -189,9 +189,9 @@ class Body:
             return
         self._deal()
         for lens, swaps in other.swaps.items():
-            known = self.swaps.get(lens)
-            self.swaps[lens] = swaps if known is None else known.merged(swaps, offset)
-        self.deals = other.deals if self.deals is None else self.deals.merged(other.deals, offset)
+            self._add_swaps(lens, swaps.raised(offset))
+        deals = other.deals.raised(offset)
+        self.deals = deals if self.deals is None else self.deals.merged(deals)
         for lens, cells in other.cells.items():
             self.cells.setdefault(lens, cells.emptied()).merge(cells)
 
@@ -276,8 +276,11 @@ class Body:
             else:
                 self.cells[lens].merge(placed)
             if swaps is not None:
-                known = self.swaps.get(lens)
-                self.swaps[lens] = swaps if known is None else known.merged(swaps)
+                self._add_swaps(lens, swaps)
+
+    def _add_swaps(self, lens: str, swaps: Swaps) -> None:
+        known = self.swaps.get(lens)
+        self.swaps[lens] = swaps if known is None else known.merged(swaps)
 
 
 @dataclass(frozen=True)

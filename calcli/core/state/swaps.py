@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from calcli.core.data.arrays import Array, Doubles, Floats
 from calcli.core.data.binning import distinct
-from calcli.core.state.deals import UNIT, added_turned, fixed
+from calcli.core.state.deals import UNIT, fixed, turned
 
 SWAPPED_DEALS = 499  # a prime, as other numbers of deals
 WIDTHS = 60  # equal-width cells, of which those of 2, 3, 4, 5, 6, 10, 12, 15, 20, 30 bins are made
@@ -79,13 +79,13 @@ class Swaps:
         """Return what is stored of the sums, by name."""
         return {"count": self.count, "outcome": self.outcome, "score": self.score}
 
-    def merged(self, other: Swaps, offset: int = 0) -> Swaps:
-        """Return the sums of both, the numbers of the other one's rows raised by an offset."""
-        return Swaps(
-            added_turned(self.count, other.count, offset),
-            added_turned(self.outcome, other.outcome, offset),
-            added_turned(self.score, other.score, offset),
-        )
+    def raised(self, offset: int) -> Swaps:
+        """Return the sums of rows whose numbers are higher by an offset."""
+        return Swaps(turned(self.count, offset), turned(self.outcome, offset), turned(self.score, offset))
+
+    def merged(self, other: Swaps) -> Swaps:
+        """Return the sums of both."""
+        return Swaps(self.count + other.count, self.outcome + other.outcome, self.score + other.score)
 
     def sums(self) -> Doubles:
         """Return (deals, 3, cells) sums of weight, score and outcome."""

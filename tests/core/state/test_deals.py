@@ -33,7 +33,7 @@ def joined(cuts, weights=None):
     parts = [deals_of(slice(*pair), weights) for pair in pairwise(ends)]
     whole = parts[0]
     for part in parts[1:]:
-        whole = whole.merged(part, whole.rows)
+        whole = whole.merged(part.raised(whole.rows))
     return whole
 
 
