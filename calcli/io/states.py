@@ -140,8 +140,8 @@ def _require_version(head: Any, name: str) -> None:
     schema = head["schema"]
     if schema == EARLIER and head["slices"] and not head["head"]["key"]:
         raise InputError(
-            f"{name} has slices (--by) and is written in version 1 of the format, which does not tell which of "
-            "all rows are theirs; make it again from the predictions"
+            f"{name} has slices (--by) and is written in version 1 of the format, which does not tell which "
+            "of all rows are theirs; make it again from the predictions"
         )
     if schema in (SCHEMA, EARLIER):
         return
