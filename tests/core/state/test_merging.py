@@ -128,7 +128,10 @@ def test_slices_of_other_rows_are_not_paired(n):
     labels, country = rows().labels, rows().columns["country"].copy()
     alike = (labels[1:] == labels[:-1]) & (country[1:] == "de") & (country[:-1] == "at")
     row = int(np.flatnonzero(alike)[0])
-    country[[row, row + 1]] = "de", "at"  # so that both have as many rows, with the same labels
+    country[[row, row + 1]] = (
+        "de",
+        "at",
+    )  # so that both have as many rows, with the same labels in their order
     first, other = parts_of(rows, n), parts_of(rows, n, country=country)
     states = merged(first, [1, 0, 3, 2]), merged(other, [3, 0, 1, 2])
     with pytest.raises(InputError, match=r"slice country=at: its rows in .* are not the same"):
