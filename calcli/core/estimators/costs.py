@@ -250,7 +250,9 @@ class CostTable:
         if set(self.classes) != set(classes):
             missing = [name for name in classes if name not in self.classes]
             wrong = f"no row for {missing[0]!r}" if missing else f"rows for {_some(self.classes)}"
-            raise InputError(f"costs {self.name!r} have {wrong}; expected a row for each of {_some(classes)}")
+            raise InputError(
+                f"--costs: {self.name!r} has {wrong}; expected a row for each of {_some(classes)}"
+            )
         rows = dict(zip(self.classes, self.costs, strict=True))
         return CostMatrix(self.name, self.decisions, np.array([rows[name] for name in classes], np.float64))
 
