@@ -231,7 +231,7 @@ def rank_columns(roles: Roles, table: Table, options: ReadOptions) -> tuple[str,
     groups = {
         stem: group
         for stem, group in groups.items()
-        if _is_of_ranks(stem, schema.field(next(iter(group.values()))).type)
+        if any(_is_of_ranks(stem, schema.field(name).type) for name in group.values())
         or _number_the_classes(group, suffixes, roles.scores, table)
     }
     if roles.label is not None:

@@ -8,6 +8,7 @@ import pytest
 
 from calcli.core.calibrators.record import CalibratorRecord
 from calcli.core.calibrators.temperature import Temperature
+from calcli.core.language.errors import InputError
 from calcli.io.options import ReadOptions
 from calcli.io.read import read
 from calcli.io.recalibrating import recalibrate_file
@@ -63,6 +64,13 @@ def test_accuracy_is_that_of_the_model(tmp_path):
     labels = np.where(np.arange(30) < 21, ORDER[:, 0], ORDER[:, 1])
     found = evaluate(read(saved(tmp_path, columns_of(target=labels), "t.csv")), metrics=["accuracy"])
     assert found.results[0].metrics["accuracy"].value == 0.7
+
+
+def test_a_class_that_looks_missing_is_refused_where_its_column_has_no_other(tmp_path):
+    text = "label_0,prob_0,label_1,prob_1,target\nnull,0.7,none,0.3,none\n"
+    (tmp_path / "t.csv").write_text(text)
+    with pytest.raises(InputError, match="label_0 names classes by numbers, and label_1 by text"):
+        recalibrated(tmp_path / "t.csv", tmp_path / "o.csv", ("none", "null"))
 
 
 @pytest.mark.parametrize("name", ["t.csv", "t.parquet", "t.jsonl"])
@@ -184,7 +192,7 @@ def recalibrated(path, target, classes=("0", "1", "2")):
     calibrator = Temperature()
     calibrator.parameters = {"temperature": 2.0}
     record = CalibratorRecord(calibrator, classes, False, (), {})
-    shift = np.log(FACTORS[[int(name) for name in classes]])
+    shift = np.log(FACTORS[[int(name) if name.isdigit() else 0 for name in classes]])
     return recalibrate_file(record, str(path), str(target), wanted=Wanted(shift=shift))
 
 
