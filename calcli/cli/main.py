@@ -86,15 +86,15 @@ def run() -> None:
         os.environ.pop(name, None)
     gc.set_threshold(COLLECTED)
     open_streams()
-    for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
-        if signal.getsignal(number) != signal.SIG_IGN:  # as nohup wants it
-            signal.signal(number, _end)
     if not os.environ.get(DEBUG):
         warnings.filterwarnings("ignore", "Reading `.npy`", UserWarning)  # heads of Python 2, or damage
         # what it says of a style of the user, or of no place for a cache
         logging.getLogger("matplotlib").setLevel(logging.ERROR)
         warnings.simplefilter("ignore", RuntimeWarning)  # of numpy: what is infinite is told in the results
         sys.unraisablehook = lambda _: None  # what fails while it is thrown away, after all was told
+    for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
+        if signal.getsignal(number) != signal.SIG_IGN:  # as nohup wants it
+            signal.signal(number, _end)
     sys.exit(status_of(sys.argv[1:]))
 
 

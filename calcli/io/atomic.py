@@ -12,6 +12,7 @@ from contextlib import ExitStack, contextmanager, suppress
 from contextvars import ContextVar
 from dataclasses import dataclass, field
 from pathlib import Path
+from secrets import token_hex
 
 from calcli.core.language.errors import InputError
 from calcli.io.remote import Remote, path_of
@@ -106,11 +107,11 @@ def atomic_path(path: str | Path | Remote) -> Iterator[Path]:
         with _told(path):
             target, found = _followed(path)
             sent = found is not None and (not stat.S_ISREG(found.st_mode) or not target.exists())
-            folder = None if sent else target.parent  # a folder of devices is no place for a temporary file
-            handle, name = tempfile.mkstemp(Path(path).suffix, f".{Path(path).stem}-", folder)
-        temporary = Path(name)
-        waiting.left.callback(temporary.unlink, missing_ok=True)
-        os.close(handle)
+            # a folder of devices is no place for a temporary file
+            folder = Path(tempfile.gettempdir()) if sent else target.parent
+            temporary = folder / f".{path.stem}-{token_hex(4)}{path.suffix}"
+            waiting.left.callback(_surely, _unlink, temporary)  # before it is there: a signal may come
+            os.close(os.open(temporary, os.O_CREAT | os.O_EXCL | os.O_WRONLY, 0o600))
         with _full_told(path):
             yield temporary
 
@@ -231,8 +232,9 @@ def filled_folder(path: str | Path) -> Iterator[Path]:
         home = Path(os.path.realpath(path))
         with _told(path, *AS_FOLDER):
             _make(home, made)
-            temporary = Path(tempfile.mkdtemp(prefix=".calcli-", dir=home))
-        waiting.left.callback(shutil.rmtree, temporary)
+            temporary = home / f".calcli-{token_hex(4)}"
+            waiting.left.callback(_surely, _remove_tree, temporary)
+            temporary.mkdir(0o700)
         with _full_told(path), _kept_by(None):
             yield temporary
         with _full_told(path):
@@ -248,8 +250,25 @@ def _upload(filled: Path, where: Remote) -> None:
 def _make(folder: Path, made: ExitStack) -> None:
     missing = [part for part in (folder, *folder.parents) if not part.is_dir()]
     for part in reversed(missing):
+        made.callback(_surely, _remove_if_empty, part)  # before it is there: a signal may come
         part.mkdir(exist_ok=True)
-        made.callback(_remove_if_empty, part)
+
+
+def _surely(tidy: Callable[[Path], None], path: Path) -> None:
+    """Tidy up; once more, if a signal came meanwhile."""
+    try:
+        tidy(path)
+    except BaseException:
+        tidy(path)
+        raise
+
+
+def _unlink(file: Path) -> None:
+    file.unlink(missing_ok=True)
+
+
+def _remove_tree(folder: Path) -> None:
+    shutil.rmtree(folder, ignore_errors=True)
 
 
 def _remove_if_empty(folder: Path) -> None:

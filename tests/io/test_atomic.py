@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import os
+import shutil
 import socket
 import stat
 import subprocess
@@ -341,3 +342,32 @@ def test_records_to_a_frame():
     expected = pd.DataFrame({"metric": ["ece", "ks"], "value": [0.25, 0.5], "p": [float("nan"), 0.1]})
     pd.testing.assert_frame_equal(frame, expected)
     assert to_frame([]).empty
+
+
+def test_a_signal_while_a_folder_is_tidied_up_leaves_nothing(tmp_path, monkeypatch):
+    real, struck = shutil.rmtree, []
+
+    def removed(path, **options):
+        struck.append(path)
+        if len(struck) == 1:
+            raise KeyboardInterrupt
+        real(path, **options)
+
+    monkeypatch.setattr(shutil, "rmtree", removed)
+    with pytest.raises(KeyboardInterrupt), filled_folder(tmp_path / "out") as folder:
+        (folder / "a.txt").write_text("x")
+    assert [one.name for one in (tmp_path / "out").iterdir()] == ["a.txt"]
+
+
+def test_a_signal_as_soon_as_a_file_is_there_leaves_nothing(tmp_path, monkeypatch):
+    real = os.open
+
+    def opened(*arguments):
+        os.close(real(*arguments))
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(os, "open", opened)
+    with pytest.raises(KeyboardInterrupt), atomic_path(tmp_path / "a.txt"):
+        pass
+    monkeypatch.undo()
+    assert not list(tmp_path.iterdir())
