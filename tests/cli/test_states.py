@@ -294,3 +294,16 @@ def test_parts_of_a_run_with_slices_are_merged_in_any_order(run, weighted, tmp_p
     assert len(found) == len(expected) > 2
     np.testing.assert_allclose(found[["value", "low", "high"]], expected[["value", "low", "high"]])
     assert run("compare", *files, "--by", "g").status == 0
+
+
+def test_slices_of_a_state_need_a_metric_that_sums_tell(run, weighted, tmp_path):
+    weighted("all", "--by", "g")
+    target, asked = tmp_path / "rows.calcli", ["--metrics", "smooth_ece:lens=class-wise,skce", "--by", "g"]
+    done = run("evaluate", tmp_path / "all.csv", *asked, "--save-state", target)
+    assert done.status == 2
+    said = " ".join(done.err.split())
+    assert (
+        "of slices (--by) what sums tell, and smooth_ece:lens=class-wise, skce need rows; ask for another metric"
+        in said
+    )
+    assert not target.exists()

@@ -140,7 +140,7 @@ def _weighted(of: Data, weights: np.ndarray) -> Data:
 
 def _against_rest(draw: Draw, of: Data) -> Done:
     """Take a class and all others together for two."""
-    if len(of.names) == 2:
+    if len(of.names) == 2 or of.tied:  # one minus a score on the edge of a bin may lie beside it
         return _dropped(draw, of)
     place = draw.randrange(len(of.names))
 

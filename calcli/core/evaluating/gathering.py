@@ -25,7 +25,7 @@ from calcli.core.evaluating.stored import (
     told_by_lenses,
 )
 from calcli.core.evaluating.usual import default_metrics, gap_of
-from calcli.core.language.errors import InputError
+from calcli.core.language.errors import InputError, UsageError
 from calcli.core.language.expressions import MetricExpression, parse_metrics
 from calcli.core.language.progress import Watch
 from calcli.core.language.settings import NUMBERED, Precision, Settings, StateSettings
@@ -94,6 +94,11 @@ def _slices(
     names = settings.metrics or default_metrics(predictions, settings)[0]
     calls = [call for call in parse_metrics(names, settings.defaults)]
     told = tuple(call.asked for call in calls if not needs_rows(call, predictions, settings))
+    if not told:
+        raise UsageError(
+            f"a state keeps of slices (--by) what sums tell, and {', '.join(names)} need rows; ask for "
+            "another metric as well, such as log_loss"
+        )
     own = replace(settings, metrics=told, precision=precision, no_intervals=False)  # asked for later
     slices, numbers = slice_numbers(predictions, column)
     found = {}
