@@ -264,7 +264,8 @@ def _surely(tidy: Callable[[Path], None], path: Path) -> None:
 
 
 def _unlink(file: Path) -> None:
-    file.unlink(missing_ok=True)
+    with suppress(OSError):  # it may have its place by now, or none it could be made in
+        file.unlink()
 
 
 def _remove_tree(folder: Path) -> None:

@@ -371,3 +371,11 @@ def test_a_signal_as_soon_as_a_file_is_there_leaves_nothing(tmp_path, monkeypatc
         pass
     monkeypatch.undo()
     assert not list(tmp_path.iterdir())
+
+
+@pytest.mark.parametrize("name", ["file/a.txt", f"{'x' * 300}.txt"])
+def test_what_cannot_be_made_is_told_of_and_nothing_else(name, tmp_path):
+    (tmp_path / "file").write_text("old")
+    with pytest.raises(InputError, match="cannot be written"), atomic_path(tmp_path / name):
+        pass
+    assert [one.name for one in tmp_path.iterdir()] == ["file"]
