@@ -217,7 +217,7 @@ class Archive(Arrays):
 
     def _class_names(self, listing: str) -> tuple[str, ...]:
         names = self.load(listing)
-        if names.ndim != 1 or names.dtype.kind not in "Uiub":
+        if names.ndim != 1 or not len(names) or names.dtype.kind not in "Uiub":
             raise InputError(
                 f"{self.name}: the array {listing} has shape {names.shape} and type {names.dtype}; expected "
                 "the names of the classes in a row, as text or integers"

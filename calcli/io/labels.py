@@ -256,7 +256,7 @@ def missing_label(place: Place, row: int, found: str) -> str:
 
 def one_hot(values: Array) -> Array | None:
     """Return the place of the one 1 in each row of zeros; None if rows are otherwise."""
-    if values.dtype.kind not in "iufb":
+    if values.dtype.kind not in "iufb" or not values.shape[-1]:
         return None
     ones = values == 1
     sound = bool((ones | (values == 0)).all() and (ones.sum(axis=-1) == 1).all())

@@ -21,6 +21,7 @@ from calcli.io.formats.csv import BLOCK_BYTES, MOST_COLUMNS
 from calcli.io.options import ReadOptions
 from calcli.io.policy import read_policy
 from calcli.io.read import read
+from calcli.io.recalibrating import recalibrate_file
 from calcli.io.remote import path_of
 from calcli.io.smallfiles import lines_of, tree
 from tests.io.samples import pair, parquet_file, random_probs, refused, scores_of
@@ -85,6 +86,27 @@ def test_members_that_are_no_arrays(tmp_path):
     np.testing.assert_array_equal(scores_of(read(tmp_path / "t.npz")), probs)
     archive(tmp_path / "u.npz", scores_dot_npy=b"hello", labels_dot_npy=b"")
     refused(tmp_path / "u.npz", "u.npz: .* head of this .npy file is damaged")
+
+
+def test_labels_without_rows_or_classes_beside_scores_without_labels(tmp_path):
+    probs, _ = random_probs()
+    np.savez(tmp_path / "in.npz", probs=probs, labels=np.empty((0, 0)))
+    with pytest.raises(InputError, match='array "labels" has 0 labels'):
+        read(tmp_path / "in.npz")
+    calibrator = Temperature()
+    calibrator.parameters = {"temperature": 2.0}
+    record = CalibratorRecord(calibrator, ("0", "1", "2"), False, (0.2, 0.3, 0.5), {})
+    written = recalibrate_file(record, str(tmp_path / "in.npz"), str(tmp_path / "out.npz"))
+    assert any("labels could not be passed on" in note for note in written.notes)
+    expected = np.sqrt(probs) / np.sqrt(probs).sum(1, keepdims=True)
+    np.testing.assert_allclose(np.load(tmp_path / "out.npz")["probs"], expected, rtol=1e-12)
+
+
+def test_a_list_of_classes_that_names_none(tmp_path):
+    probs, labels = random_probs()
+    np.savez(tmp_path / "a.npz", probs=probs, labels=labels, classes=np.empty(0, "U1"))
+    with pytest.raises(InputError, match=r"classes has shape \(0,\) .* expected the names of the classes"):
+        read(tmp_path / "a.npz")
 
 
 def test_packed_bytes_that_cannot_be_unpacked(tmp_path):
