@@ -6,8 +6,10 @@ import json
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
+from itertools import chain
 from typing import Any
 
+import numpy as np
 import pyarrow as pa
 
 from calcli.core.language.errors import InputError
@@ -35,10 +37,26 @@ def arrow_errors(name: str, what: str) -> Iterator[None]:
 def column_of(values: Sequence[Any]) -> Any:
     """Return Python values as a pyarrow.Array, those of several types as JSON text."""
     try:
-        return pa.array(values)
+        found = pa.array(values)
+        kind = by_keys(found.type, values)
+        return found if kind == found.type else pa.array(values, kind)
     except (pa.ArrowException, OverflowError):
         texts = [one if isinstance(one, str) or one is None else json.dumps(one) for one in values]
         return pa.array(texts, pa.string())
+
+
+def by_keys(kind: Any, values: Iterable[Any]) -> Any:
+    """Return a type with fields in the order in which Python values name them; pyarrow may sort them."""
+    if pa.types.is_struct(kind):
+        objects = [one for one in values if isinstance(one, dict)]
+        places = {key: place for place, key in enumerate(dict.fromkeys(chain.from_iterable(objects)))}
+        fields = sorted(kind, key=lambda field: places.get(field.name, 0))
+        types = [by_keys(field.type, (one.get(field.name) for one in objects)) for field in fields]
+        return pa.struct([field.with_type(one) for field, one in zip(fields, types, strict=True)])
+    if pa.types.is_list(kind) and pa.types.is_nested(kind.value_type):
+        lists = (one for one in values if isinstance(one, list | np.ndarray))
+        return pa.list_(by_keys(kind.value_type, chain.from_iterable(lists)))
+    return kind
 
 
 def sound(data: Any) -> Any:

@@ -21,7 +21,7 @@ from calcli.io.formats import known_format
 from calcli.io.formats.parquet import ParquetTable
 from calcli.io.options import ReadOptions
 from calcli.io.read import read, read_concat
-from tests.io.samples import random_logits, random_probs, refused, scores_of, table_of
+from tests.io.samples import random_logits, random_probs, refused, scores_of, table_of, to_parquet
 
 COLORS = ["red", "green", "blue"]
 
@@ -185,7 +185,7 @@ VIEWS = {
 
 def stored_in(folder, form: str, table: pa.Table) -> Path:
     if form == "parquet":
-        pq.write_table(table, folder / "t.parquet")
+        to_parquet(table, folder / "t.parquet")
     else:
         with pa.ipc.new_file(folder / "t.arrow", table.schema) as file:
             file.write_table(table)
@@ -237,7 +237,7 @@ def test_scores_in_views_of_text(form, tmp_path):
 def test_views_beside_text_in_other_parts(tmp_path):
     names = [f"prob_{c}" for c in COLORS]
     pq.write_table(table_of(SCORES, pa.array(TEXTS), names), tmp_path / "a.parquet")
-    pq.write_table(table_of(SCORES, viewed("text"), names), tmp_path / "b.parquet")
+    to_parquet(table_of(SCORES, viewed("text"), names), tmp_path / "b.parquet")
     found = read_concat([tmp_path / "a.parquet", tmp_path / "b.parquet"])
     np.testing.assert_array_equal(np.array(found.classes)[found.labels], TEXTS * 2)
 

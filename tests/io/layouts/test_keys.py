@@ -6,9 +6,13 @@ import json
 
 import numpy as np
 import pandas as pd
+import pyarrow as pa
 import pytest
 
+from calcli.core.language.errors import InputError
 from calcli.io import spooled
+from calcli.io.damage import column_of
+from calcli.io.frames import from_table
 from calcli.io.options import ReadOptions
 from calcli.io.read import read
 from tests.io.layouts.trips import LABELS, NAMES, THREE, TWO, N
@@ -73,6 +77,32 @@ def test_negative_and_positive_have_the_order_of_custom_or_none(form, tmp_path):
             refused(path, "nothing says the order")
         else:
             np.testing.assert_allclose(of_true_classes(path), TWO[rows, labels[rows]])
+
+
+def test_keys_in_data_frames(tmp_path):
+    in_one_order = pd.DataFrame(json.loads(saved(tmp_path, "json", AS_STORED, LABELS).read_text()))
+    found = from_table(in_one_order, ReadOptions())
+    assert found.classes == tuple(NAMES[[2, 0, 1]])
+    np.testing.assert_array_equal(scores_of(found), THREE[:, [2, 0, 1]])
+    by_score = pd.DataFrame(json.loads(saved(tmp_path, "json", SORTED, LABELS).read_text()))
+    with pytest.raises(InputError, match="nothing says the order"):
+        from_table(by_score, ReadOptions())
+    named = from_table(by_score, ReadOptions(classes=tuple(map(str, NAMES))))
+    np.testing.assert_array_equal(scores_of(named), THREE)
+
+
+@pytest.mark.parametrize("first", [None, {"b": {"z": 1, "y": 2}, "a": [{"q": 1, "c": 2}]}])
+def test_fields_stand_in_the_order_in_which_objects_name_them(first):
+    values = [first, {"b": {"z": 1, "y": None, "x": 3}, "a": [{"q": 1, "c": 2}, None]}, None, {"n": 1}]
+    inner = pa.struct([("z", pa.int64()), ("y", pa.int64() if first else pa.null()), ("x", pa.int64())])
+    listed = pa.list_(pa.struct([("q", pa.int64()), ("c", pa.int64())]))
+    found = column_of(values)
+    assert found.type == pa.struct([("b", inner), ("a", listed), ("n", pa.int64())])
+    assert found.to_pylist()[1] == {
+        "b": {"z": 1, "y": None, "x": 3},
+        "a": [{"q": 1, "c": 2}, None],
+        "n": None,
+    }
 
 
 def test_keys_of_large_files_and_of_parts(tmp_path, monkeypatch):

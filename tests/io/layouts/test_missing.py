@@ -15,7 +15,7 @@ from calcli.io.options import ReadOptions
 from calcli.io.read import read, read_concat
 from calcli.report.hashing import sha256
 from tests.io.layouts.trips import LABELS, NAMES, THREE, N
-from tests.io.samples import refused, scores_of
+from tests.io.samples import refused, scores_of, to_parquet
 
 GONE = [3, 17, 40]
 KEPT = np.delete(np.arange(N), GONE)
@@ -116,7 +116,7 @@ def test_missing_lists_of_one_length_and_of_any(tmp_path):
     lists = [None if row == 7 else values for row, values in enumerate(THREE.tolist())]
     paths = [tmp_path / "a.parquet", tmp_path / "b.parquet"]
     for path, kind in zip(paths, (pa.list_(pa.float64(), 3), pa.list_(pa.float64())), strict=True):
-        pq.write_table(pa.table({"probs": pa.array(lists, kind), "label": LABELS}), path)
+        to_parquet(pa.table({"probs": pa.array(lists, kind), "label": LABELS}), path)
     kept = np.delete(np.arange(N), 7)
     for given in (paths, paths[::-1]):
         found = read_concat(given, DROP)
