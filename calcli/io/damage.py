@@ -15,6 +15,7 @@ import pyarrow as pa
 from calcli.core.language.errors import InputError
 from calcli.io.messages import listed
 
+LEVELS = 20  # of objects in objects that are looked at; no scores are deeper
 PLAIN: tuple[tuple[Callable[[Any], bool], Callable[[Any], Any]], ...] = (
     (pa.types.is_string_view, lambda kind: pa.large_string()),
     (pa.types.is_binary_view, lambda kind: pa.large_binary()),
@@ -45,17 +46,21 @@ def column_of(values: Sequence[Any]) -> Any:
         return pa.array(texts, pa.string())
 
 
-def by_keys(kind: Any, values: Iterable[Any]) -> Any:
+def by_keys(kind: Any, values: Iterable[Any], levels: int = LEVELS) -> Any:
     """Return a type with fields in the order in which Python values name them; pyarrow may sort them."""
+    if not levels:
+        return kind
     if pa.types.is_struct(kind):
         objects = [one for one in values if isinstance(one, dict)]
         places = {key: place for place, key in enumerate(dict.fromkeys(chain.from_iterable(objects)))}
         fields = sorted(kind, key=lambda field: places.get(field.name, 0))
-        types = [by_keys(field.type, (one.get(field.name) for one in objects)) for field in fields]
+        types = [
+            by_keys(field.type, (one.get(field.name) for one in objects), levels - 1) for field in fields
+        ]
         return pa.struct([field.with_type(one) for field, one in zip(fields, types, strict=True)])
     if pa.types.is_list(kind) and pa.types.is_nested(kind.value_type):
         lists = (one for one in values if isinstance(one, list | np.ndarray))
-        return pa.list_(by_keys(kind.value_type, chain.from_iterable(lists)))
+        return pa.list_(by_keys(kind.value_type, chain.from_iterable(lists), levels - 1))
     return kind
 
 

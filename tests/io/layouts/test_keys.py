@@ -105,6 +105,13 @@ def test_fields_stand_in_the_order_in_which_objects_name_them(first):
     }
 
 
+def test_objects_nested_deeply_beside_scores(tmp_path):
+    path = saved(tmp_path, "json", AS_STORED, LABELS)
+    deep = '{"a":' * 700 + "1" + "}" * 700
+    path.write_text(path.read_text().replace('"label"', f'"more": {deep}, "label"'))
+    np.testing.assert_array_equal(scores_of(read(path)), THREE[:, [2, 0, 1]])
+
+
 def test_keys_of_large_files_and_of_parts(tmp_path, monkeypatch):
     monkeypatch.setattr(spooled, "PART_BYTES", 1000)
     path = saved(tmp_path, "jsonl", SORTED, LABELS)
