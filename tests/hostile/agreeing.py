@@ -52,6 +52,8 @@ class Likeness:
         Whether baseline and candidate change places.
     of_fit
         What is looked at in the answer of a fit.
+    written
+        Whether the first answer is of probabilities that were written: below 5e-324 they are 0.
     """
 
     near: tuple[float, float] = (1e-7, 1e-9)
@@ -60,6 +62,7 @@ class Likeness:
     slices: bool = False
     turned: bool = False
     of_fit: str = "after"
+    written: bool = False
 
 
 SINGLE = 1e-6, 1e-7  # of scores in single precision, as a state has them in its sample: errors of 6e-8
@@ -70,7 +73,8 @@ LIKENESSES = {
     "slices": Likeness(slices=True),
     "same values": Likeness(strict=True),
     "near values": Likeness(near=SINGLE, strict=True),
-    "cross-validated": Likeness(near=SINGLE, strict=True, of_fit="cross_validated"),
+    "after": Likeness(near=SINGLE, strict=True, written=True),
+    "cross-validated": Likeness(near=SINGLE, strict=True, of_fit="cross_validated", written=True),
     "turned": Likeness(strict=True, turned=True),
     "itself": Likeness(),
 }
@@ -90,7 +94,12 @@ def disagreements(out: str, again: str | None, alike: str) -> Iterator[str]:
     if how.turned:
         second = dict(_turned(second))
     both = first.keys() & second.keys()
-    different = [name for name in both if not _agree(first[name], second[name], how.near)]
+    different = [
+        name
+        for name in both
+        if not _agree(first[name], second[name], how.near)
+        and not (how.written and _is_of_zeros(first[name], second[name]))
+    ]
     for name in sorted(different)[:3]:
         yield f"differs: {name} is {first[name]!r}, and again {second[name]!r}"
     if how.whole and (lone := sorted(first.keys() ^ second.keys())):
@@ -169,6 +178,11 @@ def _of_itself(tree: Any) -> Iterator[str]:
             yield f"{value} than itself: {name}"
         if last == "difference" and isinstance(value, float) and not _agree(value, 0.0, SINGLE):
             yield f"differs from itself: {name} is {value!r}"
+
+
+def _is_of_zeros(written: Any, told: Any) -> bool:
+    """Return whether a loss is infinite as a probability was too small to be written: below e^-744."""
+    return bool(written == "inf" and isinstance(told, float) and told > 1)
 
 
 def _agree(first: Any, second: Any, near: tuple[float, float]) -> bool:

@@ -122,7 +122,7 @@ def _told_by_the_fit(draw: Draw) -> Made:
     return two_calls(
         ["evaluate", f"out.{by.form}", *weighted, "--metrics", metrics, *JSON],
         [*fit, "-o", "again.json", *JSON],
-        "cross-validated" if crossed else "near values",
+        "cross-validated" if crossed else "after",
         found,
     )
 
