@@ -47,7 +47,7 @@ def column_of(values: Sequence[Any]) -> Any:
 
 
 def by_keys(kind: Any, values: Iterable[Any], levels: int = LEVELS) -> Any:
-    """Return a type with fields in the order in which Python values name them; pyarrow may sort them."""
+    """Return a type with fields in the order in which Python values name them: pyarrow 23 sorts them."""
     if not levels:
         return kind
     if pa.types.is_struct(kind):

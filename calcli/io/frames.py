@@ -11,7 +11,7 @@ import pyarrow as pa
 from calcli.core.data.predictions import Predictions
 from calcli.core.language.errors import InputError
 from calcli.io.damage import by_keys, sound
-from calcli.io.layouts.objects import HEAD_ROWS, with_orders
+from calcli.io.layouts.objects import with_orders
 from calcli.io.options import ReadOptions
 from calcli.io.read import understand
 from calcli.io.tables import MemoryTable
@@ -49,12 +49,11 @@ def _of_pandas(data: Any) -> Any:
     """Return a data frame without its index; names become text, objects keep the order of keys."""
     renamed = data.set_axis([str(name) for name in data.columns], axis="columns")
     table = pa.Table.from_pandas(renamed, preserve_index=False).replace_schema_metadata()
-    nested = [place for place, field in enumerate(table.schema) if pa.types.is_nested(field.type)]
-    for place in nested:
-        field, values = table.schema[place], renamed.iloc[:, place]
+    for place, field in enumerate(table.schema):
+        values = renamed[field.name]
         if (kind := by_keys(field.type, values)) != field.type:
             table = table.set_column(place, field.with_type(kind), pa.array(values, kind, from_pandas=True))
-    return with_orders(table, renamed.iloc[:HEAD_ROWS, nested].to_dict("records"))
+    return with_orders(table, renamed.__getitem__)
 
 
 def to_frame(records: Iterable[Mapping[str, Any]]) -> pandas.DataFrame:

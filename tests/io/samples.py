@@ -70,13 +70,16 @@ def csv_file(folder: Path, text: str) -> Path:
 
 
 def parquet_file(folder: Path, **columns) -> Path:
-    return to_parquet(pa.table(columns), folder / "t.parquet")
+    pq.write_table(pa.table(columns), folder / "t.parquet")
+    return folder / "t.parquet"
 
 
 def to_parquet(table: pa.Table, path: Path) -> Path:
-    """Write a table, if the version of pyarrow has its types in Parquet: views since 21, for one."""
+    """Write views, which pyarrow writes since 21, or gaps in lists of one length, since 25 or 26."""
     try:
         pq.write_table(table, path)
     except pa.ArrowNotImplementedError as error:
+        if int(pa.__version__.partition(".")[0]) > 25:
+            raise
         pytest.skip(f"pyarrow {pa.__version__}: {error}")
     return path

@@ -18,7 +18,7 @@ from calcli.io.damage import arrow_errors, column_of
 from calcli.io.formats import jsonl
 from calcli.io.layouts.harness import harness_table
 from calcli.io.layouts.names import label_names, score_names
-from calcli.io.layouts.objects import HEAD_ROWS, with_orders
+from calcli.io.layouts.objects import with_orders
 from calcli.io.layouts.roles import refuse_duplicates
 from calcli.io.remote import AnyPath
 from calcli.io.tables import MemoryTable, Table
@@ -130,14 +130,14 @@ def _by_names_of_rows(columns: Mapping[str, Mapping[str, Any]], name: str) -> di
 
 def _of_records(records: Sequence[Mapping[str, Any]], name: str) -> Any:
     heads = dict.fromkeys(str(head) for row in records for head in row)
-    table = _of_columns({head: [row.get(head) for row in records] for head in heads}, name)
-    return with_orders(table, records[:HEAD_ROWS])
+    return _of_columns({head: [row.get(head) for row in records] for head in heads}, name)
 
 
 def _of_columns(columns: Mapping[str, Sequence[Any]], name: str) -> Any:
     """Return a table; a column whose values have several types becomes text."""
     with arrow_errors(name, "JSON file"):
-        return pa.table({head: column_of(values) for head, values in columns.items()})
+        table = pa.table({head: column_of(values) for head, values in columns.items()})
+    return with_orders(table, columns.__getitem__)
 
 
 class JsonWriter(jsonl.JsonLinesWriter):

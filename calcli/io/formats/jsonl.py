@@ -59,10 +59,11 @@ def open_file(path: AnyPath, name: str) -> Table:
             parts = _checked(parts_of_text(path), name)
         else:
             parts = chain([start], parts)
-        rows = list(_first_rows(start))
-        table = parsed(parts, name, lambda part, _: with_orders(_parsed(partial(reader_of, part)), rows))
+        rows = [row for row in _first_rows(start) if isinstance(row, dict)]
+        ordered = partial(with_orders, values_of=lambda head: (row.get(head) for row in rows))
+        table = parsed(parts, name, lambda part, _: ordered(_parsed(partial(reader_of, part))))
         if table is None:
-            table = MemoryTable(name, with_orders(_parsed(partial(opened_text, path)), rows))
+            table = MemoryTable(name, ordered(_parsed(partial(opened_text, path))))
         return table
 
 

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from functools import partial
+from itertools import islice
 from typing import Any
 
 import pyarrow as pa
@@ -35,16 +36,16 @@ def unpack(field: Any, head: Head, options: ReadOptions) -> Unpacked | None:
     return Unpacked(made, ordered=known or not SEVERAL.items() <= (field.metadata or {}).items())
 
 
-def with_orders(table: Any, rows: Iterable[Any]) -> Any:
+def with_orders(table: Any, values_of: Callable[[str], Iterable[Any]]) -> Any:
     """Return a pyarrow.Table that says which objects of scores have their keys in several orders.
 
-    Their type has the order of the first one alone; `rows` are the first records as they were written.
+    Their type has the order of the first one alone; `values_of` returns the values of a column as they were
+    written, at least the first.
     """
-    rows = [row for row in rows if isinstance(row, dict)]
     for place, field in enumerate(table.schema):
         if pa.types.is_struct(field.type) and _named_as_scores(field.name):
-            objects = [one for row in rows if isinstance(one := row.get(field.name), dict)]
-            if several_orders(objects):
+            first = islice(values_of(field.name), HEAD_ROWS)
+            if several_orders(one for one in first if isinstance(one, dict)):
                 table = table.set_column(place, field.with_metadata(SEVERAL), table.column(place))
     return table
 

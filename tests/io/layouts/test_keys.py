@@ -79,6 +79,25 @@ def test_negative_and_positive_have_the_order_of_custom_or_none(form, tmp_path):
             np.testing.assert_allclose(of_true_classes(path), TWO[rows, labels[rows]])
 
 
+@pytest.mark.parametrize(
+    "turned",
+    [
+        lambda rows: {key: [row[key] for row in rows] for key in rows[0]},
+        lambda rows: {key: {str(n): row[key] for n, row in enumerate(rows)} for key in rows[0]},
+        lambda rows: {"columns": list(rows[0]), "data": [list(row.values()) for row in rows]},
+    ],
+)
+def test_keys_in_json_by_columns(turned, tmp_path):
+    for orders in (AS_STORED, SORTED):
+        path = saved(tmp_path, "json", orders, LABELS)
+        path.write_text(json.dumps(turned(json.loads(path.read_text()))))
+        if orders is SORTED:
+            refused(path, "nothing says the order")
+            np.testing.assert_array_equal(scores_of(read(path, ReadOptions(classes=tuple(NAMES)))), THREE)
+        else:
+            np.testing.assert_array_equal(scores_of(read(path)), THREE[:, [2, 0, 1]])
+
+
 def test_keys_in_data_frames(tmp_path):
     in_one_order = pd.DataFrame(json.loads(saved(tmp_path, "json", AS_STORED, LABELS).read_text()))
     found = from_table(in_one_order, ReadOptions())
