@@ -206,7 +206,8 @@ class Archive(Arrays):
             return wanted
         found = usual(names)
         if not found:
-            raise InputError(f"{self.name} has only {listed(names)}; name the one with {option}")
+            only = f"only {listed(names)}; name the one with {option}" if names else "no arrays"
+            raise InputError(f"{self.name} has {only}")
         if len(found) > 1:
             each = "; ".join(command(self.name, option, shlex.quote(name)) for name in found)
             raise InputError(

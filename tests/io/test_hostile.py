@@ -84,6 +84,9 @@ def test_members_that_are_no_arrays(tmp_path):
     with zipfile.ZipFile(tmp_path / "t.npz", "a") as file:
         file.writestr("notes.txt", "hello")
     np.testing.assert_array_equal(scores_of(read(tmp_path / "t.npz")), probs)
+    with zipfile.ZipFile(tmp_path / "v.npz", "w") as file:
+        file.writestr("notes.txt", "hello")
+    refused(tmp_path / "v.npz", "v.npz has no arrays$")
     archive(tmp_path / "u.npz", scores_dot_npy=b"hello", labels_dot_npy=b"")
     refused(tmp_path / "u.npz", "u.npz: .* head of this .npy file is damaged")
 
