@@ -21,7 +21,8 @@ from calcli.core.language.answers import WRONG_RIGHT
 from calcli.core.language.declaring import declared
 from calcli.core.language.errors import InputError, UsageError
 from calcli.core.state.remains import left_of
-from calcli.io.arrays import ArraySource, answers_of, flat_labels
+from calcli.io.arraylabels import flat_labels
+from calcli.io.arrays import ArraySource, answers_of
 from calcli.io.axes import places_note, sample_column
 from calcli.io.checks import CheckedScores
 from calcli.io.classnames import class_names

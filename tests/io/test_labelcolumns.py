@@ -13,7 +13,7 @@ from calcli.core.data.labels import StreamedLabels
 from calcli.core.evaluating import gathering
 from calcli.core.evaluating.evaluate import evaluate
 from calcli.core.language.settings import Settings
-from calcli.io import arrays, labelcolumns, storedarrays
+from calcli.io import arraylabels, labelcolumns, storedarrays
 from calcli.io.options import ReadOptions
 from calcli.io.read import read
 from tests.io.samples import refused
@@ -29,7 +29,7 @@ HEADS = [f"prob_{name}" for name in NAMES]
 @pytest.fixture(autouse=True)
 def _many_are_few(monkeypatch):
     monkeypatch.setattr(labelcolumns, "MANY_ROWS", 100)
-    monkeypatch.setattr(arrays, "MANY_ROWS", 100)
+    monkeypatch.setattr(arraylabels, "MANY_ROWS", 100)
     monkeypatch.setattr(storedarrays, "TOGETHER", 70)
 
 
@@ -138,7 +138,7 @@ def test_labels_beside_an_array_are_those_that_are_kept(labels, classes, tmp_pat
     assert isinstance(found.labels, StreamedLabels)
     limited = read(path, ReadOptions(classes=classes, limit=50)).labels
     ignored = read(path, ReadOptions(classes=classes, ignore_label=(str(labels[0]),))).labels
-    monkeypatch.setattr(arrays, "MANY_ROWS", N)
+    monkeypatch.setattr(arraylabels, "MANY_ROWS", N)
     kept = read(path, options).labels
     assert isinstance(kept, np.ndarray)
     assert found.labels.dtype == kept.dtype
@@ -147,7 +147,7 @@ def test_labels_beside_an_array_are_those_that_are_kept(labels, classes, tmp_pat
     np.testing.assert_array_equal(ignored, kept[LABELS[0] != LABELS])
     named = tmp_path / "named.npy"
     (tmp_path / "t_labels.npy").rename(named)
-    monkeypatch.setattr(arrays, "MANY_ROWS", 100)
+    monkeypatch.setattr(arraylabels, "MANY_ROWS", 100)
     of_option = read(path, ReadOptions(classes=classes, labels=str(named))).labels
     assert isinstance(of_option, StreamedLabels)
     np.testing.assert_array_equal(of_option, kept)
@@ -163,7 +163,7 @@ def test_labels_in_an_archive_are_those_that_are_kept(save, labels, classes, tmp
     found = read(path, options).labels
     assert isinstance(found, StreamedLabels)
     assert isinstance(read(path, replace(options, drop_missing=True)).labels, np.ndarray)
-    monkeypatch.setattr(arrays, "MANY_ROWS", N)
+    monkeypatch.setattr(arraylabels, "MANY_ROWS", N)
     kept = read(path, options).labels
     assert isinstance(kept, np.ndarray)
     np.testing.assert_array_equal(found, kept)

@@ -9,7 +9,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from calcli.io import arrays, labelcolumns
+from calcli.io import arraylabels, labelcolumns
 from calcli.io.options import ReadOptions
 from calcli.io.read import read
 from tests.io.samples import refused
@@ -65,7 +65,7 @@ def save(folder, form, names, labels, probs):
 def test_labels_are_the_classes_of_their_names(case, form, streamed, tmp_path, monkeypatch):
     if streamed:
         monkeypatch.setattr(labelcolumns, "MANY_ROWS", 10)
-        monkeypatch.setattr(arrays, "MANY_ROWS", 10)
+        monkeypatch.setattr(arraylabels, "MANY_ROWS", 10)
     names, labels, probs, truth = case
     found = read(save(tmp_path, form, names, labels, probs))
     assert found.classes == tuple(names)

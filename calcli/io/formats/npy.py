@@ -14,7 +14,8 @@ from numpy.lib import format as npy_format
 from calcli.core.data.arrays import Array, Doubles
 from calcli.core.language.errors import InputError, UsageError
 from calcli.io import formats
-from calcli.io.arrays import Arrays, ArraySource, stored_labels
+from calcli.io.arraylabels import stored_labels
+from calcli.io.arrays import Arrays, ArraySource
 from calcli.io.atomic import atomic_path
 from calcli.io.axes import class_axis, places_note, sample_column
 from calcli.io.heads import Header, native, read_header
