@@ -180,7 +180,7 @@ def _refuse_fractions(values: Array, place: Place) -> None:
     missing = np.isnan(values)
     if missing.any():
         raise InputError(missing_label(place, int(missing.argmax()), "nan"))
-    fractional = (values != np.floor(values)) | (np.abs(values) >= LARGEST)
+    fractional = (values != np.floor(values)) | (np.abs(values, dtype=np.float64) >= LARGEST)
     if fractional.any():
         row = int(fractional.argmax())
         raise InputError(

@@ -43,7 +43,7 @@ def with_large_numbers(table: Any, again: Callable[[Any], Any]) -> Any:
 def are_rounded(values: Array) -> bool:
     """Tell whether floats are integers, of which some may have been rounded; nan and inf do not count."""
     known = values[np.isfinite(values)]
-    return EXACT <= np.abs(known).max(initial=0) < MOST and bool((known == np.floor(known)).all())
+    return EXACT <= float(np.abs(known).max(initial=0)) < MOST and bool((known == np.floor(known)).all())
 
 
 def _is_large(column: Any) -> bool:

@@ -91,7 +91,7 @@ def check_rows(head: Head, parts: tuple[Part, ...], body: Body) -> None:
 
 def check_bins(bins: Bins) -> None:
     """Raise a ValueError unless sums of probabilities and of outcomes fit to the weight of each bin."""
-    most = bins.weight * (1 + ROUNDING) + ROUNDING
+    most = bins.weight * (1 + ROUNDING) + ROUNDING * max(1, bins.weight.sum(-1).max())  # a bin may be a rest
     if not ((np.abs(bins.score) <= most) & (bins.outcome <= most)).all():
         raise ValueError("bins hold more than their rows")
 

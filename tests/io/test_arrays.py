@@ -37,6 +37,11 @@ def test_lists_frames_and_series():
     )
 
 
+def test_labels_in_half_precision():
+    predictions = from_arrays(np.linspace(-1, 1, 8).reshape(4, 2), np.float16([0, 1, 1, 0]))
+    np.testing.assert_array_equal(predictions.labels, [0, 1, 1, 0])
+
+
 def test_segmentation_masks():
     scores = np.random.default_rng(0).normal(size=(2, 4, 5, 3))
     labels = np.random.default_rng(1).integers(3, size=(2, 4, 5))

@@ -14,6 +14,7 @@ from calcli.core.calibrators.record import CalibratorRecord
 from calcli.core.calibrators.temperature import Temperature
 from calcli.core.language.errors import InputError
 from calcli.io import spooled
+from calcli.io.largenumbers import are_rounded
 from calcli.io.read import read
 from calcli.io.recalibrating import recalibrate_file
 from tests.io.samples import scores_of
@@ -204,3 +205,8 @@ def test_streamed_ids_of_more_than_64_bits_keep_their_digits(tmp_path):
     record = CalibratorRecord(fitted, ("0", "1"), False, (), {})
     recalibrate_file(record, str(path), str(tmp_path / "out.parquet"))
     assert pq.read_table(tmp_path / "out.parquet").column("id").to_pylist() == list(map(str, IDS))
+
+
+@pytest.mark.parametrize("kind", ["f2", "f4", "f8"])
+def test_small_numbers_are_not_rounded_in_any_precision(kind):
+    assert not are_rounded(np.array([0, 1, 1000, np.nan], kind))

@@ -346,3 +346,20 @@ def test_ratios_of_parts_with_other_prior_odds_are_those_of_the_whole(n, mixed):
         expected = float(np.average(costs, weights=balanced))
         value = found.results[0].metrics["cllr"].value
         assert value == pytest.approx(expected, rel=1e-9 if n < 20_000 else 0.02)
+
+
+@pytest.mark.parametrize("kind", ["f2", "f4", "f8"])
+@pytest.mark.parametrize("weights", ["none", "one heavy row", "of any size"])
+def test_states_of_narrow_scores_are_read_again(kind, weights):
+    rng = np.random.default_rng(0)
+    logits, labels = (rng.normal(size=(300, 3)) * 0.2).astype(kind), rng.integers(0, 3, 300)
+    given = {
+        "none": None,
+        "one heavy row": np.append(np.ones(299), 100.0),
+        "of any size": rng.choice([1e-30, 1.0, 1e6], 300),
+    }[weights]
+    state = calcli.State.of(logits, labels, weights=given, metrics=METRICS)
+    again = calcli.State.from_bytes(state.to_bytes())
+    expected = calcli.evaluate(logits, labels, weights=given, metrics=METRICS).results[0].metrics
+    for name, found in calcli.evaluate(again).results[0].metrics.items():
+        assert found.value == pytest.approx(expected[name].value, rel=1e-6)  # sums of floats

@@ -89,7 +89,7 @@ def with_a_hit(weight: Doubles, hits: Doubles) -> Doubles:
             continue  # on the minorant or above it
         corners.pop()
         _push(corners, moved)
-    return found
+    return np.clip(found, 0, 1)  # sums of weights are rounded
 
 
 def _push(corners: list[tuple[float, float]], point: tuple[float, float]) -> None:

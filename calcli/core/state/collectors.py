@@ -156,7 +156,7 @@ class ClassBins:
         self._flush()
         count, score = self._count.copy(), self._score.copy()
         count[:, 0] = self._n_rows - count[:, 1:].sum(1)
-        score[:, 0] = self._total_score - score[:, 1:].sum(1)
+        score[:, 0] = np.where(count[:, 0] > 0, self._total_score - score[:, 1:].sum(1), 0)
         if self._weights is None:
             weight = count.astype(np.float64)
         else:

@@ -165,6 +165,26 @@ def test_rows_of_hardly_any_weight_do_no_harm(expression, least):
     assert_distributions(fitted.apply(scores))
 
 
+@pytest.mark.parametrize("expression", [SMALL.get(name, name) for name in ALONE])
+@pytest.mark.parametrize("seed", [7, 32])
+def test_fits_to_rows_of_which_few_count_go_on_where_curvature_is_lost(expression, seed):
+    rng = np.random.default_rng(seed)
+    scores, labels = rng.normal(size=(12, 3)) * 0.1, rng.integers(0, 3, 12)
+    fitted = make(parse_method(expression)).fit(scores, labels, rng.choice([1e-30, 1.0, 1e6], 12))
+    assert_distributions(fitted.apply(scores))
+    steep = np.tile([[-500.0, 0], [0, -1000], [0, -600]], (2, 1))
+    fitted = make(parse_method(expression)).fit(steep, [0, 1, 0] * 2, [1e6, 1, 0.3] * 2)
+    assert_distributions(fitted.apply(steep))
+
+
+@pytest.mark.parametrize("expression", [SMALL.get(name, name) for name in ALONE])
+def test_scores_in_half_precision_are_taken(expression):
+    rng = np.random.default_rng(0)
+    half, labels = rng.normal(size=(80, 3)).astype(np.float16), np.arange(80) % 3
+    found = [make(parse_method(expression)).fit(own, labels).apply(own) for own in (half, half.astype("f4"))]
+    np.testing.assert_array_equal(*found)
+
+
 @pytest.mark.parametrize("lowest", [-3.4e38, -1e160, -1.7e308])
 @pytest.mark.parametrize("expression", [*(SMALL.get(name, name) for name in ALONE), "vector:input=raw"])
 def test_classes_masked_by_a_low_number_are_those_of_probability_0(expression, lowest):

@@ -37,3 +37,12 @@ def test_two_probabilities_of_rows_between_and_beyond_the_scores_of_the_fit():
         assert value == pytest.approx(both[1] / (1 - both[0] + both[1]), abs=1e-12)
     assert found.min() > 0
     assert found.max() < 1
+
+
+def test_sums_of_weights_that_are_rounded_give_no_more_than_1():
+    for seed in range(30):
+        rng = np.random.default_rng(seed)
+        weight = rng.uniform(0.01, 2, 100)
+        found = with_a_hit(weight, weight * (rng.random(100) < 0.6))
+        assert found.min() >= 0
+        assert found.max() <= 1

@@ -144,6 +144,7 @@ def _relative(gradient: Vector, value: float) -> float:
     return float(np.abs(gradient).max()) / max(value, NO_LOSS)
 
 
+@np.errstate(over="ignore", invalid="ignore")  # of curvature that is all but 0
 def _newton_direction(objective: Objective, gradient: Vector, accuracy: float) -> tuple[Vector, int]:
     """Return a descent direction that solves the Newton equations to `accuracy`, and the products it took."""
     direction = np.zeros_like(gradient)
@@ -151,10 +152,12 @@ def _newton_direction(objective: Objective, gradient: Vector, accuracy: float) -
     scaled = objective.precondition(residual)
     search = scaled
     norm = first = float(residual @ scaled)
+    if not 0 < norm < np.inf:  # rounding left no curvature to divide by
+        return residual, 0
     for used in range(1, MAX_CG + 1):
         product = objective.curve(search)
         curvature = float(search @ product)
-        if curvature <= FLAT * norm:  # flat to rounding: only the first search direction is worth a step
+        if not curvature > FLAT * norm:  # flat to rounding: only the first search direction is worth a step
             return (direction if used > 1 else search), used
         size = norm / curvature
         direction = direction + size * search

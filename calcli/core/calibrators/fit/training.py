@@ -125,6 +125,7 @@ def smallest_log_prob(scores: Floats) -> float:
 
 def lifted(scores: Array, parameters: Parameters) -> Array:
     """Return log-probabilities with those of 0 at the fitted floor; scores as they are if there is none."""
+    scores = as_floats(scores)
     if scores.min() > LEAST or (
         "floor" not in parameters and not ((scores <= LEAST) & (scores > -np.inf)).any()
     ):

@@ -99,3 +99,13 @@ def test_start_at_the_minimum_stays_there():
     best = minimize(square, np.zeros(2), 1e-8)
     assert best.converged
     assert best.x.tolist() == [0, 0]
+
+
+@pytest.mark.parametrize("curvature", [1e-320, 0.0, -1e-320])
+def test_goes_straight_down_where_rounding_left_no_curvature(curvature):
+    hessian = np.array([[curvature]])
+    square = Plain(value=lambda x: 1 + x @ x / 4, gradient=lambda x: x / 2, hessian=lambda _: hessian)
+    square.precondition = lambda g: g / hessian[0, 0] if hessian[0, 0] else np.zeros_like(g)
+    best = minimize(square, np.ones(1), 1e-8)
+    assert best.converged
+    np.testing.assert_allclose(best.x, 0, atol=1e-7)
