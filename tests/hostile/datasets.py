@@ -94,7 +94,7 @@ def data(draw: Draw, classes: int = 0, names: tuple[str, ...] = ()) -> Data:
     """Return rows of a few classes, some of them rare, with ties or without."""
     rng = draw.arrays
     number, count = draw.choice((20, 40, 60, 60, 100, 200)), classes or draw.choice((2, 2, 2, 3, 3, 4, 6))
-    common = np.full(count, draw.choice((0.5, 1.0, 3.0)))
+    common = np.full(count, draw.choice((0.5, 1.0, 3.0, 30.0)))
     common[-1] *= draw.choice((1, 1, 0.1))
     probs = rng.dirichlet(common, size=number) + 1e-6 * rng.random((number, count))
     if tied := draw.chance(0.3):
@@ -117,7 +117,12 @@ def _beside(draw: Draw, number: int) -> Columns:
     rng = draw.arrays
     patients = rng.integers(max(number // 3, 2), size=number)
     identities = (np.arange(number), rng.permutation(number) * 7, [f"id{n}" for n in rng.permutation(number)])
-    weights = (rng.exponential(size=number) + 0.01, rng.integers(1, 4, size=number) * 1.0, np.ones(number))
+    weights = (
+        rng.exponential(size=number) + 0.01,
+        rng.integers(1, 4, size=number) * 1.0,
+        10.0 ** rng.integers(-3, 4, size=number),
+        np.ones(number),
+    )
     return [
         ("id", draw.choice(identities)),
         ("weight", draw.choice(weights)),
