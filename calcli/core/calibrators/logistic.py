@@ -72,6 +72,9 @@ class LogisticProblem:
         loss = LogisticLoss(features, target, share)
         best = np.zeros(features.shape[1])
         if len(best):
+            mean = float(share @ target)
+            if 0 < mean < 1 and (features[:, -1] == 1).all():  # the fit of the intercept alone
+                best[-1] = np.log(mean / (1 - mean))
             best = minimize(loss, best, TOLERANCE).x
         if self.score == "brier" and len(best):
             loss = LogisticBrier(features, target, share)
