@@ -354,6 +354,38 @@ def test_a_fit_in_python_is_that_of_the_commands(tmp_path):
     assert loaded.get_params() == fitted.calibrator.get_params()
 
 
+def test_a_fit_is_applied_to_lists_columns_and_arrays_of_several_axes(arrays):
+    probs, labels = arrays
+    fitted = calcli.fit(probs, labels, classes=["benign", "malignant"], method="dp", folds=0)
+    expected = fitted.apply(probs)
+    np.testing.assert_array_equal(fitted.apply(probs.tolist()), expected)
+    np.testing.assert_array_equal(fitted.apply(probs[:6].reshape(2, 3, 2)), expected[:6].reshape(2, 3, 2))
+    np.testing.assert_array_equal(fitted.apply(pd.Series(probs[:6, 1])), fitted.apply(probs[:6, 1]))
+    np.testing.assert_array_equal(fitted.apply(probs[:6, 1:])[:, 1], fitted.apply(probs[:6, 1])[:, 1])
+
+
+def test_columns_of_a_data_frame_are_arrays(arrays):
+    probs, labels = arrays
+    frame = pd.DataFrame({"prob": probs[:, 1], "label": labels == "malignant", "weight": probs[:, 0] + 1})
+    numbers = frame["label"].astype(int)
+    expected = calcli.evaluate(
+        probs[:, 1], numbers.to_numpy(), weights=frame["weight"].to_numpy(), metrics="log_loss", **FEW
+    )
+    names = ["benign", "malignant"]
+    for given, weights, more in (
+        (frame["label"], frame["weight"], {}),
+        (numbers.astype(object), frame["weight"].astype(object), {}),
+        (numbers.astype("Int64"), frame["weight"].astype("Float64"), {}),
+        (Tensor(numbers), Tensor(frame["weight"]), {}),
+        (np.array(labels, np.dtypes.StringDType()), frame["weight"], {"classes": names}),
+        (pd.Series(labels).astype("category"), frame["weight"].tolist(), {"classes": names}),
+    ):
+        found = calcli.evaluate(frame["prob"], given, weights=weights, metrics="log_loss", **more, **FEW)
+        assert found["log_loss"] == expected["log_loss"]
+    with pytest.raises(UsageError, match="labels are missing"):
+        calcli.evaluate(frame["prob"])
+
+
 @pytest.mark.parametrize("single", [False, True])
 def test_a_fit_to_percentages_is_applied_to_percentages(single):
     """Temperature scaling by hand."""

@@ -62,6 +62,36 @@ def test_options_become_arguments(sentence, said):
         ),
         (lambda: calcli.simulate("cal", rows=2**63), "expected a whole number from 1 to 1000000000000"),
         (lambda: calcli.load("no.json"), "no such file"),
+        (
+            lambda: calcli.evaluate(FRAME, weights=PROBS[:, 0]),
+            "has weights in a column; name it with weights=",
+        ),
+        (lambda: calcli.read(FRAME, correct=list(LABELS)), "has correct in a column; name it with correct="),
+        (lambda: calcli.evaluate(FRAME, cluster=LABELS), "cluster is of type ndarray; expected text"),
+        (lambda: calcli.evaluate([[0.1, 0.9], [1.0]], [0, 1]), "the scores are lists of different lengths"),
+        (lambda: calcli.evaluate(PROBS[:2], [0, [1]]), "the labels are lists of different lengths"),
+        (lambda: calcli.evaluate(PROBS[:2], ["a", pd.NA]), "row 1 has no label"),
+        (lambda: calcli.evaluate(PROBS[:2], np.array([0, None], object)), "row 1 has no label"),
+        (
+            lambda: calcli.evaluate(PROBS[:2], [pd.Timestamp(0), pd.Timestamp(1)]),
+            "the labels are lists or the like; expected integers or text",
+        ),
+        (lambda: calcli.evaluate(PROBS[:2], [0, 1], weights=["a", "b"]), "the weights are text"),
+        (
+            lambda: calcli.evaluate(confidence=[0.9, 0.8], correct=pd.array([True, None], dtype="boolean")),
+            "correct is missing in 1 of 2 rows",
+        ),
+        (
+            lambda: calcli.evaluate(confidence=[0.9, 0.8], correct=pd.array(["yes", None], dtype="string")),
+            "correct is missing in 1 of 2 rows",
+        ),
+        (
+            lambda: calcli.evaluate(confidence=[0.9, 0.8], correct=np.array([True, pd.NA], object)),
+            "correct is missing in 1 of 2 rows",
+        ),
+        (lambda: calcli.fit(FRAME, method="dp", folds=0).apply(None), "arrays holds a single number"),
+        (lambda: calcli.fit(FRAME, method="dp", folds=0).apply([]), "arrays has no rows"),
+        (lambda: calcli.fit(FRAME, method="dp", folds=0).apply([["a", "b", "c"]]), "the scores are text"),
     ],
 )
 def test_wrong_calls_speak_of_arguments(call, said):

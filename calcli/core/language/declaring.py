@@ -25,6 +25,7 @@ F = TypeVar("F", bound=Any)
 
 LARGEST = 2**63 - 1
 LONGEST = 9  # digits of a number in a name
+LONG = 100  # characters of a value other than text that is no longer shown
 
 
 def as_option(name: str) -> str:
@@ -75,6 +76,8 @@ class Values:
         except (TypeError, ValueError, OverflowError):
             shown = f"{value:g}" if isinstance(value, float) else repr(value)
             shown = ",".join(value) if self.name == "list of int" and isinstance(value, tuple) else shown
+            if len(shown) > LONG and not isinstance(value, str):
+                shown = f"of type {type(value).__name__}"
             nearest = nearest_name(str(value), self.choices)
             raise UsageError(f"{called} is {shown}; expected {self.expected}{nearest}") from None
 
