@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import copy
 import csv
 import inspect
 import io
 import json
+import pickle
 import re
 import subprocess
 import sys
@@ -352,6 +354,27 @@ def test_a_fit_in_python_is_that_of_the_commands(tmp_path):
         np.testing.assert_allclose(fitted.apply(data), expected, atol=1e-9)
     loaded = calcli.load(tmp_path / "cal.json")
     assert loaded.get_params() == fitted.calibrator.get_params()
+
+
+@pytest.mark.parametrize("method", METHODS.values(), ids=list(METHODS))
+def test_every_fit_is_pickled_and_copied(method):
+    rng = np.random.default_rng(0)
+    probs, labels = rng.dirichlet(np.ones(3), 90), rng.integers(3, size=90)
+    call = f"{method.name}:calibrator=dp" if method.family == "wrapper" else method.name
+    fitted = calcli.fit(probs, labels, method=call, folds=0)
+    for again in (pickle.loads(pickle.dumps(fitted)), copy.deepcopy(fitted)):
+        np.testing.assert_array_equal(again.apply(probs), fitted.apply(probs))
+        assert str(again) == str(fitted)
+
+
+def test_a_choice_is_pickled_and_used_in_another_process(arrays):
+    probs, labels = arrays
+    fitted = calcli.fit(probs, labels, classes=["benign", "malignant"], candidates=["dp", "temperature"])
+    script = "import pickle, sys; sys.stdout.buffer.write(pickle.load(sys.stdin.buffer).apply([[0.2, 0.8]]))"
+    done = subprocess.run(
+        [sys.executable, "-c", script], input=pickle.dumps(fitted), capture_output=True, check=True
+    )
+    np.testing.assert_array_equal([np.frombuffer(done.stdout)], fitted.apply([[0.2, 0.8]]))
 
 
 def test_a_fit_is_applied_to_lists_columns_and_arrays_of_several_axes(arrays):
