@@ -282,6 +282,20 @@ def test_a_report_gives_each_estimate_by_its_name():
     assert len(repr(report["log_loss"])) < 100
     with pytest.raises(KeyError, match="brier was not computed"):
         report["brier"]
+    with pytest.raises(KeyError, match="0 is not the name of a metric; there are ece, ece:bins=5, log_loss"):
+        report[0]
+    with pytest.raises(KeyError, match="is not the name of a metric"):
+        report[["ece"]]
+
+
+def test_a_report_has_the_names_of_its_metrics():
+    report = calcli.evaluate(CANCER, metrics="ece,ece:bins=5,log_loss", **FEW)
+    assert list(report) == ["ece", "ece:bins=5", "log_loss"]
+    assert [report[name] for name in report] == list(report.results[0].metrics.values())
+    assert "log_loss" in report
+    assert "ece:bins=15" in report
+    for other in ("brier", "ecee", "ece:zz=3", 0, None, ["ece"]):
+        assert other not in report
 
 
 def test_what_has_many_settings_shows_those_that_were_changed():

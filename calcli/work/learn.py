@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -12,7 +13,7 @@ from calcli.core.calibrators.base import Calibrator
 from calcli.core.calibrators.record import recalibrate
 from calcli.core.data.arrays import Array, Doubles
 from calcli.core.data.predictions import Predictions, called, require_classes
-from calcli.core.language.declaring import documented
+from calcli.core.language.declaring import PATH, TEXT, Setting, documented, texts
 from calcli.core.language.errors import InputError
 from calcli.core.language.settings import FitSettings
 from calcli.core.language.spelling import of_python
@@ -26,6 +27,8 @@ from calcli.work.fit import fit_to, record_of_fit, save_fit
 from calcli.work.read import OF_TABLES, is_file_or_table, predictions_of, split_reading
 
 ROWS = 1 << 14  # recalibrated at once
+METHOD = replace(TEXT, expected='a method by its name, such as "temperature"')
+CANDIDATES = Setting(texts("temperature", commas=True), "Methods for auto.", keyword="candidates")
 
 
 class Fitted(FitReport):
@@ -82,7 +85,7 @@ class Fitted(FitReport):
         InputError
             If it cannot be written.
         """
-        save_fit(self.fit, str(path))
+        save_fit(self.fit, PATH.checked("path", path))
 
 
 def _alike(scores: Array, fitted: Predictions) -> Predictions:
@@ -147,6 +150,9 @@ def fit(
     UsageError
         If a method or setting is unknown, or does not fit.
     """
+    method = METHOD.checked("method", method)
+    candidates = CANDIDATES.checked(candidates, "keyword")
+    lens = None if lens is None else TEXT.checked("lens", lens)
     predictions, settings = split_reading(data, labels, settings)
     given = {"workers": 1, **settings}  # others would import the script that called anew
     return Fitted(fit_to(lambda: predictions, method, "keyword", candidates=candidates, lens=lens, **given))

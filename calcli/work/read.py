@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from calcli.core.data.predictions import Predictions
-from calcli.core.language.declaring import checked, declared, documented
+from calcli.core.language.declaring import checked, declared, documented, texts
 from calcli.core.language.errors import UsageError
 from calcli.core.language.spelling import of_python
 from calcli.io.inmemory import as_array
@@ -16,6 +16,7 @@ from calcli.io.read import from_answers, from_arrays
 from calcli.io.read import read as read_file
 
 READ = frozenset(declared(ReadOptions))
+COLUMNS = texts("group")
 OF_TABLES = (
     "label_column", "scores", "kind", "classes", "positive", "against_rest", "limit", "renormalize",
 )  # fmt: skip
@@ -51,6 +52,9 @@ def read(data: Any, **options: Any) -> Predictions:
         from calcli.io.frames import from_table  # here, so that arrays need no pyarrow
 
         return from_table(data, read_options(options))
+    if not isinstance(data, str | Path):
+        what = type(data).__name__
+        raise UsageError(f"read takes a path or a table, not {what}; arrays come with labels, to evaluate()")
     return read_file(data, read_options(options))
 
 
@@ -93,6 +97,12 @@ def predictions_of(data: Any, labels: Any, given: Mapping[str, Any]) -> Predicti
     weights = None if weights is None else as_array(weights, "weights")
     scores, true = as_array(data, "scores"), as_array(labels, "labels")
     return from_arrays(scores, true, classes=names, weights=weights, **options)
+
+
+def columns_of(by: Any) -> tuple[str, ...]:
+    """Return the columns that `by=` names: one, several, or none as None."""
+    found: tuple[str, ...] = COLUMNS.checked("by", (by,) if isinstance(by, str) else () if by is None else by)
+    return found
 
 
 def split_reading(data: Any, labels: Any, keywords: Mapping[str, Any]) -> tuple[Predictions, dict[str, Any]]:

@@ -209,6 +209,17 @@ def texts(example: str, *, commas: bool = False, checked: Callable[[tuple[str, .
     return Values(str, "list of str", expected, taken, several="commas" if commas else "repeated")
 
 
+def mapping(expected: str) -> Values:
+    """Return mappings of text to other values."""
+
+    def taken(value: Any) -> dict[str, Any]:
+        if not isinstance(value, Mapping) or not all(isinstance(key, str) for key in value):
+            raise TypeError
+        return dict(value)
+
+    return Values(str, "dict", expected, taken)
+
+
 def _number(value: Any) -> float:
     if isinstance(value, bool) or not isinstance(value, Real) or not math.isfinite(value):
         raise TypeError
@@ -231,6 +242,8 @@ def _flag(value: Any) -> bool:
 FLAG = Values(bool, "bool", "true or false", _flag)
 NUMBER = Values(float, "float", "a finite number", _number)
 TEXT = Values(str, "str", "text", _text)
+PATH = replace(TEXT, expected="a path")
+COLUMN = replace(TEXT, expected="the name of a column")
 
 
 def setting(default: Any, values: Values, help: str, metavar: str | None = None, **more: Any) -> Any:
