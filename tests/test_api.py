@@ -116,6 +116,28 @@ def test_decisions_and_recalibration_are_those_of_the_command(capsys):
 
 
 @pytest.mark.parametrize(
+    "given",
+    [
+        {"priors": "0.3,0.7"},
+        {"cluster": "part"},
+        {"cluster": "part", "weights": "weight"},
+        {"clip": 0.01},
+    ],
+)
+def test_settings_told_are_those_of_the_command_line(tmp_path, capsys, given):
+    table = pd.read_csv(CANCER)
+    table = table.assign(part=np.arange(len(table)) // 3, weight=1 + np.arange(len(table)) % 2)
+    table.to_csv(tmp_path / "t.csv", index=False)
+    options = [str(one) for name, value in given.items() for one in (f"--{name}", value)]
+    command = ["evaluate", str(tmp_path / "t.csv"), "--draws", "49", "--format", "json", *options]
+    assert status_of([*command, "--metrics", "accuracy,log_loss"]) == 0
+    expected = json.loads(capsys.readouterr().out)
+    report = calcli.evaluate(tmp_path / "t.csv", draws=49, metrics="accuracy,log_loss", **given)
+    assert report.to_dict() == expected
+    assert report.to_dict()["settings"]["draws"] == 49
+
+
+@pytest.mark.parametrize(
     ("call", "message"),
     [
         (lambda: calcli.evaluate([[0.5, 0.5]]), "labels are missing"),

@@ -87,7 +87,7 @@ def evaluate(
     if asked.retrain and asked.workers is None:  # processes would import the script that called anew
         asked = replace(asked, workers=1)
     evaluation = evaluated(predictions, asked, columns, companions)
-    return Report(tuple(results_of(evaluation)), evaluation.settings, evaluation=evaluation)
+    return Report(tuple(results_of(evaluation)), asked, evaluation=evaluation)
 
 
 def evaluated(

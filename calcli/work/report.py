@@ -31,7 +31,7 @@ class Report(EvaluationReport):
     results
         Metrics by expression, the verdict, classes, reliability bins and warnings; then those of slices.
     settings
-        How they were computed.
+        What was asked for.
     evaluation
         What they were taken from, for `calcli.figures.standard_set`.
     """
@@ -63,7 +63,7 @@ class Report(EvaluationReport):
             raise KeyError(f"{metric!r} is not the name of a metric; there are {', '.join(found)}")
         if metric in found:
             return found[metric]
-        call = str(parse_metric(metric, self.settings.defaults))
+        call = str(parse_metric(metric, self.evaluation.settings.defaults))
         if call not in self.results[0].estimates:
             raise KeyError(f"{metric} was not computed; there are {', '.join(found)}")
         return self.results[0].estimates[call]
@@ -93,7 +93,9 @@ class Report(EvaluationReport):
 
         figure = TEXT.checked("figure", figure)
         name = Path(self.results[0].input.path).name
-        return draw(figure, {name: self.evaluation}, viewed(View(draws=self.settings.draws), **view))
+        return draw(
+            figure, {name: self.evaluation}, viewed(View(draws=self.evaluation.settings.draws), **view)
+        )
 
     def save(self, path: str | Path) -> None:
         """Write the report: a page with figures as .html, else .json, .md or .csv.
