@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import copy
 import csv
 import inspect
 import io
 import json
+import pickle
 import re
 import subprocess
 import sys
@@ -111,6 +113,28 @@ def test_decisions_and_recalibration_are_those_of_the_command(capsys):
         draws=0,
     )
     assert report.to_dict()["results"][0] == expected
+
+
+@pytest.mark.parametrize(
+    "given",
+    [
+        {"priors": "0.3,0.7"},
+        {"cluster": "part"},
+        {"cluster": "part", "weights": "weight"},
+        {"clip": 0.01},
+    ],
+)
+def test_settings_told_are_those_of_the_command_line(tmp_path, capsys, given):
+    table = pd.read_csv(CANCER)
+    table = table.assign(part=np.arange(len(table)) // 3, weight=1 + np.arange(len(table)) % 2)
+    table.to_csv(tmp_path / "t.csv", index=False)
+    options = [str(one) for name, value in given.items() for one in (f"--{name}", value)]
+    command = ["evaluate", str(tmp_path / "t.csv"), "--draws", "49", "--format", "json", *options]
+    assert status_of([*command, "--metrics", "accuracy,log_loss"]) == 0
+    expected = json.loads(capsys.readouterr().out)
+    report = calcli.evaluate(tmp_path / "t.csv", draws=49, metrics="accuracy,log_loss", **given)
+    assert report.to_dict() == expected
+    assert report.to_dict()["settings"]["draws"] == 49
 
 
 @pytest.mark.parametrize(
@@ -280,6 +304,20 @@ def test_a_report_gives_each_estimate_by_its_name():
     assert len(repr(report["log_loss"])) < 100
     with pytest.raises(KeyError, match="brier was not computed"):
         report["brier"]
+    with pytest.raises(KeyError, match="0 is not the name of a metric; there are ece, ece:bins=5, log_loss"):
+        report[0]
+    with pytest.raises(KeyError, match="is not the name of a metric"):
+        report[["ece"]]
+
+
+def test_a_report_has_the_names_of_its_metrics():
+    report = calcli.evaluate(CANCER, metrics="ece,ece:bins=5,log_loss", **FEW)
+    assert list(report) == ["ece", "ece:bins=5", "log_loss"]
+    assert [report[name] for name in report] == list(report.results[0].metrics.values())
+    assert "log_loss" in report
+    assert "ece:bins=15" in report
+    for other in ("brier", "ecee", "ece:zz=3", 0, None, ["ece"]):
+        assert other not in report
 
 
 def test_what_has_many_settings_shows_those_that_were_changed():
@@ -352,6 +390,59 @@ def test_a_fit_in_python_is_that_of_the_commands(tmp_path):
         np.testing.assert_allclose(fitted.apply(data), expected, atol=1e-9)
     loaded = calcli.load(tmp_path / "cal.json")
     assert loaded.get_params() == fitted.calibrator.get_params()
+
+
+@pytest.mark.parametrize("method", METHODS.values(), ids=list(METHODS))
+def test_every_fit_is_pickled_and_copied(method):
+    rng = np.random.default_rng(0)
+    probs, labels = rng.dirichlet(np.ones(3), 90), rng.integers(3, size=90)
+    call = f"{method.name}:calibrator=dp" if method.family == "wrapper" else method.name
+    fitted = calcli.fit(probs, labels, method=call, folds=0)
+    for again in (pickle.loads(pickle.dumps(fitted)), copy.deepcopy(fitted)):
+        np.testing.assert_array_equal(again.apply(probs), fitted.apply(probs))
+        assert str(again) == str(fitted)
+
+
+def test_a_choice_is_pickled_and_used_in_another_process(arrays):
+    probs, labels = arrays
+    fitted = calcli.fit(probs, labels, classes=["benign", "malignant"], candidates=["dp", "temperature"])
+    script = "import pickle, sys; sys.stdout.buffer.write(pickle.load(sys.stdin.buffer).apply([[0.2, 0.8]]))"
+    done = subprocess.run(
+        [sys.executable, "-c", script], input=pickle.dumps(fitted), capture_output=True, check=True
+    )
+    np.testing.assert_array_equal([np.frombuffer(done.stdout)], fitted.apply([[0.2, 0.8]]))
+
+
+def test_a_fit_is_applied_to_lists_columns_and_arrays_of_several_axes(arrays):
+    probs, labels = arrays
+    fitted = calcli.fit(probs, labels, classes=["benign", "malignant"], method="dp", folds=0)
+    expected = fitted.apply(probs)
+    np.testing.assert_array_equal(fitted.apply(probs.tolist()), expected)
+    np.testing.assert_array_equal(fitted.apply(probs[:6].reshape(2, 3, 2)), expected[:6].reshape(2, 3, 2))
+    np.testing.assert_array_equal(fitted.apply(pd.Series(probs[:6, 1])), fitted.apply(probs[:6, 1]))
+    np.testing.assert_array_equal(fitted.apply(probs[:6, 1:])[:, 1], fitted.apply(probs[:6, 1])[:, 1])
+
+
+def test_columns_of_a_data_frame_are_arrays(arrays):
+    probs, labels = arrays
+    frame = pd.DataFrame({"prob": probs[:, 1], "label": labels == "malignant", "weight": probs[:, 0] + 1})
+    numbers = frame["label"].astype(int)
+    expected = calcli.evaluate(
+        probs[:, 1], numbers.to_numpy(), weights=frame["weight"].to_numpy(), metrics="log_loss", **FEW
+    )
+    names = ["benign", "malignant"]
+    for given, weights, more in (
+        (frame["label"], frame["weight"], {}),
+        (numbers.astype(object), frame["weight"].astype(object), {}),
+        (numbers.astype("Int64"), frame["weight"].astype("Float64"), {}),
+        (Tensor(numbers), Tensor(frame["weight"]), {}),
+        (np.array(labels, np.dtypes.StringDType()), frame["weight"], {"classes": names}),
+        (pd.Series(labels).astype("category"), frame["weight"].tolist(), {"classes": names}),
+    ):
+        found = calcli.evaluate(frame["prob"], given, weights=weights, metrics="log_loss", **more, **FEW)
+        assert found["log_loss"] == expected["log_loss"]
+    with pytest.raises(UsageError, match="labels are missing"):
+        calcli.evaluate(frame["prob"])
 
 
 @pytest.mark.parametrize("single", [False, True])

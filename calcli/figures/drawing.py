@@ -72,7 +72,7 @@ def viewed(view: View, **given: Any) -> View:
     return replace(view, **checked(ViewSettings, settings, "keyword"), **given)
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class Drawing:
     """A figure with the numbers in it.
 

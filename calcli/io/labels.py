@@ -105,10 +105,10 @@ def labels_from_array(values: Array, place: Place, *, drop: bool = False) -> Lab
         _refuse_fractions(values, place)
         return Labels(values.astype(np.int64))
     if values.dtype.kind == "O":
-        for row, value in enumerate(values):
-            if not isinstance(value, str):
-                raise InputError(missing_label(place, row, repr(value)))
-        values = values.astype(str)
+        if (missing := is_missing(values)).any():
+            raise InputError(missing_label(place, int(missing.argmax()), "None"))
+        if all(isinstance(value, str) for value in values):
+            values = values.astype(str)
     if values.dtype.kind != "U":
         raise InputError(
             f"{place.name}: the labels are {type_in_words(values.dtype)}; expected integers or text"

@@ -29,7 +29,7 @@ CELLS: dict[Column, Callable[[Outcome], str]] = {
 }
 
 
-@dataclass(frozen=True, repr=False)
+@dataclass(frozen=True, repr=False, eq=False)
 class ShownCheck(Shown):
     """Predictions judged by a policy; printed, it shows the tables of the command line.
 

@@ -47,7 +47,7 @@ VERDICTS = {
 }
 
 
-@dataclass(frozen=True, repr=False)
+@dataclass(frozen=True, repr=False, eq=False)
 class ShownComparison(Shown):
     """How systems differ; printed, it shows the tables of the command line.
 

@@ -63,7 +63,7 @@ RECORD = (
 CLASS_FIGURES = ("rows", "frequency", "mean_prob", "recall", "ece")
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class EvaluationReport(Shown):
     """The results of one evaluation, or of several side by side with a row each.
 

@@ -34,7 +34,7 @@ WRAPPED = {
 FLATTERED = "after: on the rows of the fit, which flatters it."
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class FitReport(Shown):
     """A fit: what was learned, what it does, and what stands in the way of trusting it."""
 

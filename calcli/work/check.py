@@ -14,7 +14,7 @@ from calcli.core.comparing.leftover import require_same_clip
 from calcli.core.comparing.policy import Checked, Policy
 from calcli.core.data.predictions import Predictions
 from calcli.core.evaluating.evaluate import evaluate
-from calcli.core.language.declaring import checked, documented
+from calcli.core.language.declaring import checked, documented, mapping
 from calcli.core.language.errors import CalcliError, InputError, UsageError
 from calcli.core.language.settings import IN_ORDER, PairSettings
 from calcli.core.language.spelling import of_python
@@ -28,6 +28,8 @@ from calcli.report.shown import Format, render
 from calcli.work.cluster import Engine, predictions_in
 from calcli.work.kept import CheckReport
 from calcli.work.read import predictions_of
+
+RULES = mapping('a path, or what is in such a file: {"rules": [{"metric": "log_loss", "max": 0.5}]}')
 
 
 @of_python
@@ -63,6 +65,8 @@ def check(
         If these are not predictions, or an option does not fit.
     """
     how = PairSettings(**checked(PairSettings, pairing, "keyword"))
+    if not isinstance(policy, str | Path):
+        policy = RULES.checked("policy", policy)
     predictions = predictions_of(data, None, {})
     rules = parse_policy(policy, "policy") if isinstance(policy, Mapping) else read_policy(policy)
     against = None

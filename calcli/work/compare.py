@@ -13,7 +13,7 @@ from calcli.core.comparing.pairing import pair, require_same_classes
 from calcli.core.comparing.seeds import over_seeds
 from calcli.core.data.predictions import Predictions
 from calcli.core.evaluating.evaluate import evaluate
-from calcli.core.language.declaring import checked, declared, documented
+from calcli.core.language.declaring import COLUMN, TEXT, checked, declared, documented, mapping
 from calcli.core.language.errors import InputError, UsageError, naming
 from calcli.core.language.progress import Watcher, unwatched
 from calcli.core.language.settings import IN_ORDER, PairSettings, Settings
@@ -27,6 +27,8 @@ from calcli.report.seeds import SeedsReport
 from calcli.work.cluster import Engine, predictions_in
 from calcli.work.kept import ComparisonReport
 from calcli.work.read import predictions_of
+
+MARGINS = mapping('margins by metric, such as {"log_loss": 0.01}')
 
 
 @of_python
@@ -69,11 +71,13 @@ def compare(
     """
     if not candidates:
         raise UsageError("compare takes a baseline and at least one candidate")
+    pairs = MARGINS.checked("margins", margins or {})
     with naming("margins"):
-        wanted = parse_margins([f"{metric}={margin}" for metric, margin in (margins or {}).items()])
+        wanted = parse_margins([f"{metric}={margin}" for metric, margin in pairs.items()])
     given = {name: settings.pop(name) for name in declared(PairSettings) if name in settings}
     pairing = PairSettings(**checked(PairSettings, given, "keyword"))
-    plan = Plan(pairing.pairs, wanted, rank_by, by)
+    ranked_by = TEXT.checked("rank_by", rank_by)
+    plan = Plan(pairing.pairs, wanted, ranked_by, None if by is None else COLUMN.checked("by", by))
     systems = [predictions_of(system, None, {}) for system in (baseline, *candidates)]
     if not pairing.allow_other_classes:
         require_same_classes(systems)

@@ -7,7 +7,8 @@ from pathlib import Path
 from typing import Any
 
 from calcli.core.data.predictions import Predictions
-from calcli.core.language.declaring import declared, documented, items
+from calcli.core.language.declaring import PATH, TEXT, declared, documented, items, mapping
+from calcli.core.language.errors import UsageError
 from calcli.core.language.figures import find_figure
 from calcli.core.language.spelling import of_python
 from calcli.core.language.viewing import ViewSettings
@@ -15,6 +16,8 @@ from calcli.figures import Drawing, View, draw
 from calcli.figures.drawing import viewed
 from calcli.io.calibrators import load_calibrator
 from calcli.work.evaluate import evaluate
+
+SYSTEMS = mapping('predictions by names that are text, such as {"test": predictions}')
 
 
 @of_python
@@ -56,15 +59,22 @@ def plot(
     UsageError
         If the figure or a setting is unknown, or does not fit.
     """
-    systems = data if isinstance(data, Mapping) and labels is None else {_name(data): data}
+    several = isinstance(data, Mapping) and labels is None
+    systems = SYSTEMS.checked("data", data) if several else {_name(data): data}
+    if not systems:
+        raise UsageError("data holds no predictions; expected one or more, by their names")
+    if not isinstance(view, View | None):
+        raise UsageError(f"view is of type {type(view).__name__}; expected a View of calcli.figures")
+    kind = find_figure(TEXT.checked("figure", figure))
     looks = {name: settings.pop(name) for name in declared(ViewSettings) if name in settings}
     looks |= {name: settings[name] for name in ("draws", "metrics") if name in settings}
     looks |= {"metrics": items(looks["metrics"])} if isinstance(looks.get("metrics"), str) else {}
     if calibrator is not None:
-        files = [calibrator] if isinstance(calibrator, str | Path) else calibrator
+        files = calibrator if isinstance(calibrator, list | tuple) else [calibrator]
+        files = [PATH.checked("calibrator", file) for file in files]
         looks["calibrators"] = {Path(file).name: load_calibrator(file) for file in files}
-    if metrics := find_figure(figure).metrics:
-        settings = {"metrics": metrics, **settings}
+    if kind.metrics:
+        settings = {"metrics": kind.metrics, **settings}
     evaluations = {name: evaluate(one, labels, **settings).evaluation for name, one in systems.items()}
     return draw(figure, evaluations, viewed(view or View(), **looks))
 

@@ -23,7 +23,7 @@ from calcli.io.settings import settings_of
 from calcli.report.slices import is_compared
 from calcli.report.summary import Result, summarize
 from calcli.work.companions import refuse_idle, told_if_same
-from calcli.work.read import OF_TABLES, predictions_of, split_reading
+from calcli.work.read import OF_TABLES, columns_of, predictions_of, split_reading
 from calcli.work.report import Report
 
 
@@ -34,7 +34,7 @@ def evaluate(
     data: Any = None,
     labels: Any = None,
     *,
-    by: str | Sequence[str] = (),
+    by: str | Sequence[str] | None = (),
     calibration_data: Any = None,
     posteriors: Any = None,
     **settings: Any,
@@ -75,6 +75,7 @@ def evaluate(
     UsageError
         If a setting is unknown or does not fit them.
     """
+    columns = columns_of(by)
     predictions, settings = split_reading(data, labels, settings)
     if calibration_data is not None:
         settings = {"training": "held-out", **settings}
@@ -85,9 +86,8 @@ def evaluate(
     asked = settings_of(settings)
     if asked.retrain and asked.workers is None:  # processes would import the script that called anew
         asked = replace(asked, workers=1)
-    columns = [by] if isinstance(by, str) else by
     evaluation = evaluated(predictions, asked, columns, companions)
-    return Report(tuple(results_of(evaluation)), evaluation.settings, evaluation=evaluation)
+    return Report(tuple(results_of(evaluation)), asked, evaluation=evaluation)
 
 
 def evaluated(

@@ -13,7 +13,7 @@ from calcli.core.calibrators.crossvalidation import are_apart
 from calcli.core.calibrators.methods import make
 from calcli.core.calibrators.record import CalibratorRecord
 from calcli.core.data.predictions import Predictions
-from calcli.core.language.declaring import Spelling, checked
+from calcli.core.language.declaring import PATH, Spelling, checked
 from calcli.core.language.errors import UsageError
 from calcli.core.language.expressions import MethodExpression, nearest_name, parse_methods
 from calcli.core.language.methods import CHOICE, METHODS, SETS
@@ -340,6 +340,9 @@ def save(
     UsageError
         If the calibrator is not fitted, or there is not one prior per class.
     """
+    if not isinstance(calibrator, Calibrator):
+        raise UsageError(f"save takes a calibrator, not {type(calibrator).__name__}; fits have save()")
+    path = PATH.checked("path", path)
     if not calibrator.parameters:
         raise UsageError(f"{type(calibrator).__name__} has not been fitted; call fit(scores, y) first")
     names = tuple(map(str, calibrator.classes_ if classes is None else classes))
@@ -368,7 +371,7 @@ def load(path: str | Path) -> Calibrator:
     InputError
         If there is no such file, or it is damaged or of an unknown version.
     """
-    record = calibrators.load_calibrator(path)
+    record = calibrators.load_calibrator(PATH.checked("path", path))
     record.calibrator.classes_ = named_classes(record.classes)
     return record.calibrator
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from calcli.core.language.declaring import PATH
 from calcli.core.language.spelling import of_python
 from calcli.report.check import ShownCheck
 from calcli.report.comparison import ShownComparison
@@ -36,7 +37,7 @@ class Kept(Shown):
         """
         from calcli.work.page import save_report
 
-        save_report(self, path)
+        save_report(self, PATH.checked("path", path))
 
 
 class ComparisonReport(ShownComparison, Kept):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -10,20 +11,24 @@ import numpy as np
 
 from calcli.core.calibrators.base import Calibrator
 from calcli.core.calibrators.record import recalibrate
-from calcli.core.data.arrays import Doubles
+from calcli.core.data.arrays import Array, Doubles
 from calcli.core.data.predictions import Predictions, called, require_classes
-from calcli.core.language.declaring import documented
+from calcli.core.language.declaring import PATH, TEXT, Setting, documented, texts
 from calcli.core.language.errors import InputError
 from calcli.core.language.settings import FitSettings
 from calcli.core.language.spelling import of_python
+from calcli.io.inmemory import as_array
 from calcli.io.layouts import HARNESS
 from calcli.io.options import ReadOptions
 from calcli.io.read import from_arrays
+from calcli.io.source import rows_and_columns
 from calcli.report.fit import FitReport
 from calcli.work.fit import fit_to, record_of_fit, save_fit
-from calcli.work.read import OF_TABLES, as_array, is_file_or_table, predictions_of, split_reading
+from calcli.work.read import OF_TABLES, is_file_or_table, predictions_of, split_reading
 
 ROWS = 1 << 14  # recalibrated at once
+METHOD = replace(TEXT, expected='a method by its name, such as "temperature"')
+CANDIDATES = Setting(texts("temperature", commas=True), "Methods for auto.", keyword="candidates")
 
 
 class Fitted(FitReport):
@@ -43,12 +48,12 @@ class Fitted(FitReport):
 
         Parameters
         ----------
-        data : array-like (N, K) or (N,), path, table or Predictions
+        data : array-like (N, K), (..., K) or (N,), path, table or Predictions
             Scores of the kind that was fitted to; or what `read` takes, with its labels.
 
         Returns
         -------
-        (N, K) probabilities in the order of the classes of the fit.
+        (N, K) or (..., K) probabilities in the order of the classes of the fit.
 
         Raises
         ------
@@ -59,24 +64,18 @@ class Fitted(FitReport):
         if isinstance(data, Predictions) or is_file_or_table(data):
             predictions = predictions_of(data, None, {})
             _require_characters(predictions, fitted)
+            axes: tuple[int, ...] = (predictions.n_rows,)
         else:
-            scores = as_array(data)
-            if scores.ndim > 1 and scores.shape[-1] not in (1, fitted.n_classes):
-                raise InputError(
-                    f"the scores have {scores.shape[-1]} columns; expected {fitted.n_classes}, as in the fit"
-                )
-            turned = fitted.provenance.turned and scores.ndim > 1 and scores.shape[-1] > 1
-            classes = None if fitted.of_answers else fitted.classes[:: -1 if turned else 1]
-            second = fitted.classes[1] if turned else None
-            nobody = np.zeros(len(scores), np.intp)  # has these labels, which play no part
-            kind = called(fitted.kind, fitted.provenance.percent)
-            predictions = from_arrays(scores, nobody, kind=kind, classes=classes, positive=second)
+            scores = as_array(data, "scores")
+            predictions = _alike(scores, fitted)
+            axes = scores.shape[:-1] or scores.shape
         if not fitted.of_answers:
             require_classes(predictions, fitted.classes, fitted.provenance.path)
         record = record_of_fit(self.fit)
         record.refuse_kind(predictions.kind, predictions.provenance.path)
         parts = predictions.scores.blocks(ROWS)
-        return np.exp(np.concatenate([recalibrate(record, part, predictions.kind) for part in parts]))
+        found = np.exp(np.concatenate([recalibrate(record, part, predictions.kind) for part in parts]))
+        return found.reshape(*axes, found.shape[1])
 
     def save(self, path: str | Path) -> None:
         """Write the calibrator's file, which `calcli apply` takes: JSON, or .npz by its ending.
@@ -86,7 +85,20 @@ class Fitted(FitReport):
         InputError
             If it cannot be written.
         """
-        save_fit(self.fit, str(path))
+        save_fit(self.fit, PATH.checked("path", path))
+
+
+def _alike(scores: Array, fitted: Predictions) -> Predictions:
+    """Return an array of scores as predictions of the same classes and kind."""
+    rows, columns = rows_and_columns(scores.shape, "arrays")
+    if columns not in (1, fitted.n_classes):
+        raise InputError(f"the scores have {columns} columns; expected {fitted.n_classes}, as in the fit")
+    turned = fitted.provenance.turned and columns > 1
+    classes = None if fitted.of_answers else fitted.classes[:: -1 if turned else 1]
+    second = fitted.classes[1] if turned else None
+    nobody = np.zeros(rows, np.intp)  # has these labels, which play no part
+    kind = called(fitted.kind, fitted.provenance.percent)
+    return from_arrays(scores, nobody, kind=kind, classes=classes, positive=second)
 
 
 def _require_characters(predictions: Predictions, fitted: Predictions) -> None:
@@ -138,6 +150,9 @@ def fit(
     UsageError
         If a method or setting is unknown, or does not fit.
     """
+    method = METHOD.checked("method", method)
+    candidates = CANDIDATES.checked(candidates, "keyword")
+    lens = None if lens is None else TEXT.checked("lens", lens)
     predictions, settings = split_reading(data, labels, settings)
     given = {"workers": 1, **settings}  # others would import the script that called anew
     return Fitted(fit_to(lambda: predictions, method, "keyword", candidates=candidates, lens=lens, **given))

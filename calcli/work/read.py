@@ -7,14 +7,16 @@ from pathlib import Path
 from typing import Any
 
 from calcli.core.data.predictions import Predictions
-from calcli.core.language.declaring import checked, declared, documented
+from calcli.core.language.declaring import checked, declared, documented, texts
 from calcli.core.language.errors import UsageError
 from calcli.core.language.spelling import of_python
+from calcli.io.inmemory import as_array
 from calcli.io.options import ReadOptions, read_options
 from calcli.io.read import from_answers, from_arrays
 from calcli.io.read import read as read_file
 
 READ = frozenset(declared(ReadOptions))
+COLUMNS = texts("group")
 OF_TABLES = (
     "label_column", "scores", "kind", "classes", "positive", "against_rest", "limit", "renormalize",
 )  # fmt: skip
@@ -43,10 +45,16 @@ def read(data: Any, **options: Any) -> Predictions:
     UsageError
         If an option is unknown or does not fit it.
     """
+    for name in sorted(BESIDE & set(options)):
+        if not isinstance(options[name], str | None):
+            raise UsageError(f"a table or a file has {name} in a column; name it with {name}=")
     if _is_table(data):
         from calcli.io.frames import from_table  # here, so that arrays need no pyarrow
 
         return from_table(data, read_options(options))
+    if not isinstance(data, str | Path):
+        what = type(data).__name__
+        raise UsageError(f"read takes a path or a table, not {what}; arrays come with labels, to evaluate()")
     return read_file(data, read_options(options))
 
 
@@ -86,7 +94,15 @@ def predictions_of(data: Any, labels: Any, given: Mapping[str, Any]) -> Predicti
     if wrong := [name for name in given if name not in ("kind", "positive", "renormalize")]:
         raise UsageError(f"{wrong[0]}= is for tables and files; arrays have no columns")
     options = checked(ReadOptions, given, "keyword")
-    return from_arrays(as_array(data), as_array(labels), classes=names, weights=weights, **options)
+    weights = None if weights is None else as_array(weights, "weights")
+    scores, true = as_array(data, "scores"), as_array(labels, "labels")
+    return from_arrays(scores, true, classes=names, weights=weights, **options)
+
+
+def columns_of(by: Any) -> tuple[str, ...]:
+    """Return the columns that `by=` names: one, several, or none as None."""
+    found: tuple[str, ...] = COLUMNS.checked("by", (by,) if isinstance(by, str) else () if by is None else by)
+    return found
 
 
 def split_reading(data: Any, labels: Any, keywords: Mapping[str, Any]) -> tuple[Predictions, dict[str, Any]]:
@@ -105,6 +121,8 @@ def is_file_or_table(data: Any) -> bool:
 
 def _is_table(data: Any) -> bool:
     """Tell whether something is a table: of pandas, polars, pyarrow, or what else speaks Arrow."""
+    if hasattr(data, "__array__") and not (hasattr(type(data), "columns") or hasattr(type(data), "schema")):
+        return False  # a column of one
     return hasattr(data, "__arrow_c_stream__") or (
         hasattr(data, "schema") and hasattr(data, "__arrow_c_array__")
     )
@@ -114,17 +132,11 @@ def _answers(data: Any, labels: Any, given: Mapping[str, Any]) -> Predictions:
     if data is not None or labels is not None or not {"confidence", "correct"} <= set(given) <= ANSWERS:
         raise UsageError("answers take confidence and correct, and neither scores, labels nor classes")
     kind = checked(ReadOptions, {"kind": given.get("kind", "auto")}, "keyword")
-    confidence, correct = as_array(given["confidence"]), as_array(given["correct"])
-    return from_answers(confidence, correct, weights=given.get("weights"), **kind)
+    arrays: dict[str, Any] = {
+        name: as_array(given[name], f"values of {name}=") for name in given if name != "kind"
+    }
+    return from_answers(**arrays, **kind)
 
 
-ANSWERS = {"confidence", "correct", "kind", "weights"}
-
-
-def as_array(values: Any) -> Any:
-    """Return what numpy can take for an array: tensors without that interface come through DLPack."""
-    if hasattr(values, "__array__") or not hasattr(values, "__dlpack__"):
-        return values
-    import numpy as np
-
-    return np.from_dlpack(values)
+BESIDE = {"confidence", "correct", "weights"}  # of arrays they are arrays, of tables columns
+ANSWERS = {"kind", *BESIDE}

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from calcli.core.evaluating.results import Estimate, Evaluation
+from calcli.core.language.declaring import PATH, TEXT
+from calcli.core.language.errors import UsageError
 from calcli.core.language.expressions import parse_metric
 from calcli.report.evaluation import EvaluationReport
 from calcli.report.numbers import counted, number
@@ -19,7 +22,7 @@ if TYPE_CHECKING:
 SHOWN = 4  # metrics in one line
 
 
-@dataclass(frozen=True, repr=False, kw_only=True)
+@dataclass(frozen=True, repr=False, kw_only=True, eq=False)
 class Report(EvaluationReport):
     """What was found out about predictions; printed, it shows the tables of the command line.
 
@@ -28,7 +31,7 @@ class Report(EvaluationReport):
     results
         Metrics by expression, the verdict, classes, reliability bins and warnings; then those of slices.
     settings
-        How they were computed.
+        What was asked for.
     evaluation
         What they were taken from, for `calcli.figures.standard_set`.
     """
@@ -56,12 +59,25 @@ class Report(EvaluationReport):
             If it was not computed.
         """
         found = self.results[0].metrics
+        if not isinstance(metric, str):
+            raise KeyError(f"{metric!r} is not the name of a metric; there are {', '.join(found)}")
         if metric in found:
             return found[metric]
-        call = str(parse_metric(metric, self.settings.defaults))
+        call = str(parse_metric(metric, self.evaluation.settings.defaults))
         if call not in self.results[0].estimates:
             raise KeyError(f"{metric} was not computed; there are {', '.join(found)}")
         return self.results[0].estimates[call]
+
+    def __contains__(self, metric: object) -> bool:
+        """Return whether a metric was computed on all rows, by any spelling of it."""
+        try:
+            return isinstance(metric, str) and self[metric] is not None
+        except (KeyError, UsageError):
+            return False
+
+    def __iter__(self) -> Iterator[str]:
+        """Yield the metrics computed on all rows, as they were asked for."""
+        return iter(self.results[0].metrics)
 
     def plot(self, figure: str = "reliability", **view: Any) -> Drawing:
         """Return a figure, which a notebook shows.
@@ -75,8 +91,11 @@ class Report(EvaluationReport):
         """
         from calcli.figures.drawing import View, draw, viewed
 
+        figure = TEXT.checked("figure", figure)
         name = Path(self.results[0].input.path).name
-        return draw(figure, {name: self.evaluation}, viewed(View(draws=self.settings.draws), **view))
+        return draw(
+            figure, {name: self.evaluation}, viewed(View(draws=self.evaluation.settings.draws), **view)
+        )
 
     def save(self, path: str | Path) -> None:
         """Write the report: a page with figures as .html, else .json, .md or .csv.
@@ -90,6 +109,7 @@ class Report(EvaluationReport):
         """
         from calcli.work.page import Pictures, save_report
 
+        path = PATH.checked("path", path)
         pictures = Pictures()
         if Path(path).suffix.lower() == ".html":
             pictures.draw(self.evaluation)

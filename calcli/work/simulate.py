@@ -7,7 +7,7 @@ from typing import Any
 
 from calcli.core.data.simulation import Simulation, mislabeled
 from calcli.core.data.simulation import simulate as simulate_system
-from calcli.core.language.declaring import Spelling, checked, declared, documented
+from calcli.core.language.declaring import TEXT, Spelling, checked, declared, documented
 from calcli.core.language.errors import UsageError
 from calcli.core.language.systems import SimulationSettings
 
@@ -36,6 +36,7 @@ def simulate(system: str, **settings: Any) -> Simulation:
 
 
 def _simulated(system: str, given: Mapping[str, Any], spelling: Spelling) -> Simulation:
+    system = TEXT.checked("system", system)
     asked = SimulationSettings(**checked(SimulationSettings, given, spelling))
     called = {name: said.spelled(spelling) for name, said in declared(SimulationSettings).items()}
     found = simulate_system(

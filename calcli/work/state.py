@@ -17,7 +17,7 @@ from calcli.core.state.remains import Remains, left_of
 from calcli.io.options import ReadOptions
 from calcli.io.settings import settings_of
 from calcli.io.states import from_bytes, to_bytes
-from calcli.work.read import OF_TABLES, split_reading
+from calcli.work.read import OF_TABLES, columns_of, split_reading
 
 
 @dataclass(frozen=True, repr=False, eq=False)
@@ -34,7 +34,7 @@ class State(Remains):
         data: Any = None,
         labels: Any = None,
         *,
-        by: str | Sequence[str] = (),
+        by: str | Sequence[str] | None = (),
         **settings: Any,
     ) -> Self:
         """Return the state of predictions.
@@ -58,10 +58,10 @@ class State(Remains):
         """
         given = {name: settings.pop(name) for name in declared(StateSettings) if name in settings}
         known = StateSettings(**checked(StateSettings, given, "keyword"))
+        columns = columns_of(by)
         predictions, settings = split_reading(data, labels, settings)
         if not predictions.has_rows:
             raise UsageError("this is a state already; merge() puts states together")
-        columns = [by] if isinstance(by, str) else by
         state = state_of(predictions, settings_of(settings), known=known, by=columns)
         return cls._around(state, predictions.provenance.path)
 

@@ -62,6 +62,66 @@ def test_options_become_arguments(sentence, said):
         ),
         (lambda: calcli.simulate("cal", rows=2**63), "expected a whole number from 1 to 1000000000000"),
         (lambda: calcli.load("no.json"), "no such file"),
+        (
+            lambda: calcli.evaluate(FRAME, weights=PROBS[:, 0]),
+            "has weights in a column; name it with weights=",
+        ),
+        (lambda: calcli.read(FRAME, correct=list(LABELS)), "has correct in a column; name it with correct="),
+        (lambda: calcli.evaluate(FRAME, cluster=LABELS), "cluster is of type ndarray; expected text"),
+        (lambda: calcli.evaluate([[0.1, 0.9], [1.0]], [0, 1]), "the scores are lists of different lengths"),
+        (lambda: calcli.evaluate(PROBS[:2], [0, [1]]), "the labels are lists of different lengths"),
+        (lambda: calcli.evaluate(PROBS[:2], ["a", pd.NA]), "row 1 has no label"),
+        (lambda: calcli.evaluate(PROBS[:2], np.array([0, None], object)), "row 1 has no label"),
+        (
+            lambda: calcli.evaluate(PROBS[:2], [pd.Timestamp(0), pd.Timestamp(1)]),
+            "the labels are lists or the like; expected integers or text",
+        ),
+        (lambda: calcli.evaluate(PROBS[:2], [0, 1], weights=["a", "b"]), "the weights are text"),
+        (
+            lambda: calcli.evaluate(confidence=[0.9, 0.8], correct=pd.array([True, None], dtype="boolean")),
+            "correct is missing in 1 of 2 rows",
+        ),
+        (
+            lambda: calcli.evaluate(confidence=[0.9, 0.8], correct=pd.array(["yes", None], dtype="string")),
+            "correct is missing in 1 of 2 rows",
+        ),
+        (
+            lambda: calcli.evaluate(confidence=[0.9, 0.8], correct=np.array([True, pd.NA], object)),
+            "correct is missing in 1 of 2 rows",
+        ),
+        (lambda: calcli.read(PROBS), "read takes a path or a table, not ndarray; arrays come with labels"),
+        (lambda: calcli.read(None), "read takes a path or a table, not NoneType"),
+        (lambda: calcli.compare(FRAME, FRAME, margins="accuracy=1"), "expected margins by metric, such as"),
+        (lambda: calcli.compare(FRAME, FRAME, margins={3: 0.1}), "margins is {3: 0.1}; expected margins by"),
+        (lambda: calcli.compare(FRAME, FRAME, by=["country"]), "by is ['country']; expected the name of a"),
+        (lambda: calcli.compare(FRAME, FRAME, rank_by=None), "rank_by is None; expected text"),
+        (lambda: calcli.evaluate(FRAME, by=3), "by is 3; expected a list of text"),
+        (lambda: calcli.State.of(FRAME, by=[None]), "by is [None]; expected a list of text"),
+        (lambda: calcli.check(FRAME, None), "policy is None; expected a path, or what is in such a file"),
+        (lambda: calcli.check(FRAME, RULE["rules"]), "expected a path, or what is in such a file"),
+        (lambda: calcli.check(FRAME, {3: 4}), "policy is {3: 4}; expected a path"),
+        (lambda: calcli.fit(FRAME, method=None), "method is None; expected a method by its name"),
+        (lambda: calcli.fit(FRAME, method=calcli.SMS()), "method is SMS(); expected a method by its name"),
+        (lambda: calcli.fit(FRAME, candidates=3), "candidates is 3; expected a list of text"),
+        (lambda: calcli.fit(FRAME, candidates=[calcli.SMS()]), "candidates is [SMS()]; expected a list of"),
+        (lambda: calcli.fit(FRAME, method="platt", lens=3), "lens is 3; expected text"),
+        (lambda: calcli.fit(FRAME, method="dp", folds=0).save(3), "path is 3; expected a path"),
+        (lambda: calcli.plot({"a": FRAME, 1: FRAME}), "expected predictions by names that are text"),
+        (lambda: calcli.plot({}), "data holds no predictions"),
+        (lambda: calcli.plot(FRAME, figure=None), "figure is None; expected text"),
+        (lambda: calcli.plot(FRAME, view="ks"), "view is of type str; expected a View"),
+        (
+            lambda: calcli.plot(FRAME, figure="calibration-map", calibrator=calcli.SMS()),
+            "calibrator is SMS(); expected a path",
+        ),
+        (lambda: calcli.evaluate(FRAME, draws=0).plot(3), "figure is 3; expected text"),
+        (lambda: calcli.evaluate(FRAME, draws=0).save(None), "path is None; expected a path"),
+        (lambda: calcli.simulate(3), "system is 3; expected text"),
+        (lambda: calcli.load(None), "path is None; expected a path"),
+        (lambda: calcli.save(3, "cal.json"), "save takes a calibrator, not int"),
+        (lambda: calcli.fit(FRAME, method="dp", folds=0).apply(None), "arrays holds a single number"),
+        (lambda: calcli.fit(FRAME, method="dp", folds=0).apply([]), "arrays has no rows"),
+        (lambda: calcli.fit(FRAME, method="dp", folds=0).apply([["a", "b", "c"]]), "the scores are text"),
     ],
 )
 def test_wrong_calls_speak_of_arguments(call, said):
@@ -69,6 +129,16 @@ def test_wrong_calls_speak_of_arguments(call, said):
         call()
     assert said in str(fault.value)
     assert " --" not in str(fault.value)
+
+
+def test_no_column_is_none_and_candidates_may_be_text():
+    for by in (None, (), []):
+        assert len(calcli.evaluate(FRAME, by=by, metrics="accuracy", draws=0).results) == 1
+        assert calcli.State.of(FRAME, by=by, metrics="accuracy").n_rows == 60
+    fits = [calcli.fit(FRAME, candidates=few, folds=2) for few in ("dp,bias", ["dp", "bias"])]
+    assert [str(one.call) for one in fits[0].fit.candidates] == [
+        str(one.call) for one in fits[1].fit.candidates
+    ]
 
 
 def test_figures_take_what_a_view_takes():
@@ -81,6 +151,26 @@ def test_figures_take_what_a_view_takes():
     np.testing.assert_array_equal(table["value"], expected["value"])
     with pytest.raises(UsageError, match="knots is 2; expected a whole number from 4 to 1000"):
         report.plot("ks", knots=2)
+
+
+def test_results_are_equal_to_themselves_alone_and_can_be_keys():
+    def made():
+        compared = calcli.compare(FRAME, FRAME, metrics="accuracy", draws=0)
+        checked = calcli.check(FRAME, {"rules": [{"metric": "accuracy", "min": 0.1}]})
+        report = calcli.evaluate(FRAME, metrics="expected_miscalibration:bins=2", draws=0)
+        return [
+            report, report.evaluation, report.plot(), compared, checked, calcli.State.of(FRAME),
+            calcli.fit(FRAME, method="dp", folds=0), calcli.fit(FRAME, method="dp", folds=0).fit,
+            calcli.read(FRAME), calcli.simulate("mcs", rows=50),
+        ]  # fmt: skip
+
+    ones, others = made(), made()
+    assert len({*ones, *others}) == 2 * len(ones)
+    for one, other in zip(ones, others, strict=True):
+        assert one == one
+        assert not one != one  # noqa: SIM202
+        assert one != other
+        assert not one == other  # noqa: SIM201
 
 
 def test_reprs_are_a_line():

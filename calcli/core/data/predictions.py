@@ -172,7 +172,7 @@ class Provenance:
         return os.path.join(os.path.dirname(file), system, os.path.basename(file))
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class Predictions:
     """A classifier's saved scores with the labels they are judged by.
 

@@ -22,7 +22,7 @@ from calcli.core.state.thinned import ThinnedRows
 SHOWN = 4  # metrics in one line
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class VectorBins:
     """The bins of vectors behind an error, those with rows.
 
@@ -324,7 +324,7 @@ class Summary:
         return {estimate.call.asked: estimate for estimate in self.estimates.values()}
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class Evaluation:
     """What was found out about one set of predictions, with the rows that figures need.
 

@@ -25,6 +25,7 @@ F = TypeVar("F", bound=Any)
 
 LARGEST = 2**63 - 1
 LONGEST = 9  # digits of a number in a name
+LONG = 100  # characters of a value other than text that is no longer shown
 
 
 def as_option(name: str) -> str:
@@ -75,6 +76,8 @@ class Values:
         except (TypeError, ValueError, OverflowError):
             shown = f"{value:g}" if isinstance(value, float) else repr(value)
             shown = ",".join(value) if self.name == "list of int" and isinstance(value, tuple) else shown
+            if len(shown) > LONG and not isinstance(value, str):
+                shown = f"of type {type(value).__name__}"
             nearest = nearest_name(str(value), self.choices)
             raise UsageError(f"{called} is {shown}; expected {self.expected}{nearest}") from None
 
@@ -206,6 +209,17 @@ def texts(example: str, *, commas: bool = False, checked: Callable[[tuple[str, .
     return Values(str, "list of str", expected, taken, several="commas" if commas else "repeated")
 
 
+def mapping(expected: str) -> Values:
+    """Return mappings of text to other values."""
+
+    def taken(value: Any) -> dict[str, Any]:
+        if not isinstance(value, Mapping) or not all(isinstance(key, str) for key in value):
+            raise TypeError
+        return dict(value)
+
+    return Values(str, "dict", expected, taken)
+
+
 def _number(value: Any) -> float:
     if isinstance(value, bool) or not isinstance(value, Real) or not math.isfinite(value):
         raise TypeError
@@ -228,6 +242,8 @@ def _flag(value: Any) -> bool:
 FLAG = Values(bool, "bool", "true or false", _flag)
 NUMBER = Values(float, "float", "a finite number", _number)
 TEXT = Values(str, "str", "text", _text)
+PATH = replace(TEXT, expected="a path")
+COLUMN = replace(TEXT, expected="the name of a column")
 
 
 def setting(default: Any, values: Values, help: str, metavar: str | None = None, **more: Any) -> Any:

@@ -266,6 +266,16 @@ class Method(Entry):
     quick: bool = False
     misses: str = ""
 
+    def __reduce__(self) -> tuple[Callable[[str], Method], tuple[str]]:
+        """Let copies and pickles be found by name: functions of one line cannot be pickled."""
+        return _method_called, (self.name,)
+
+
+def _method_called(name: str) -> Method:
+    from calcli.core.language.methods import CHOICE, METHODS  # here, as they are made of these entries
+
+    return METHODS.get(name, CHOICE)
+
 
 @dataclass(frozen=True, kw_only=True)
 class FigureKind(Entry):

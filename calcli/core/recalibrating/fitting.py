@@ -56,7 +56,7 @@ STEPPED = ("one score", "vectors", "pool")  # families of methods that may have 
 ASKED = Settings(metrics=("log_loss", "brier", "ece", "accuracy"), no_intervals=True, draws=0)
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class Fit:
     """A fitted calibrator and what it does.
 

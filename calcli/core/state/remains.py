@@ -45,7 +45,7 @@ class NoScores:
         raise NeedsRows(f"{self.path}: {ONLY_SUMS}")
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class Remains(Predictions):
     """Predictions of which a state is left; labels and weights are there while it has few rows.
 
