@@ -103,9 +103,10 @@ class PredictedColumn:
         by_name = {name: k for k, name in enumerate(classes)}
         coded = {str(n): by_name[name] for n, name in enumerate(self.names) if name in by_name}
         by_place = {str(n): by_name[name] for n, name in enumerate(stored)}
-        for number in (by_name, coded if len(coded) == len(classes) else by_place):
+        places = [coded] if len(coded) == len(classes) else [by_place, *_as_truth(by_place)]
+        for number in (by_name, *places):
             if there <= set(number):
-                self.by_place = stored if number is by_place else ()
+                self.by_place = () if number in (by_name, coded) else stored
                 texts = {k: text for text, k in number.items()}
                 seen = dict(zip(held, found, strict=True))
                 kind = type(found[0])
@@ -127,8 +128,8 @@ class PredictedColumn:
         """
         if self.renew and self.by_place and self.misfits_before > self.rows / 2:
             raise InputError(
-                f"the column {self.name} holds numbers; as places of the classes {listed(self.by_place)} "
-                f"they are not the most probable class in {self.misfits_before:,} of {self.rows:,} rows; "
+                f"the column {self.name} holds no names; as places of the classes {listed(self.by_place)} "
+                f"its values are not the most probable class in {self.misfits_before:,} of {self.rows:,} rows; "
                 "save it with the names of the classes"
             )
 
@@ -173,6 +174,13 @@ def refuse_rewriting(wanted: str | None, reason: str) -> None:
     """Raise a UsageError if a column is to be written anew where there is no predicted class."""
     if wanted is not None:
         raise UsageError(f"--rewrite-prediction {wanted}: {reason}; leave it out")
+
+
+def _as_truth(by_place: dict[str, int]) -> list[dict[str, int]]:
+    """Return places of two classes by the words for false and true that text files have."""
+    if len(by_place) != 2:
+        return []
+    return [{"False": by_place["0"], "True": by_place["1"]}, {"false": by_place["0"], "true": by_place["1"]}]
 
 
 def _text(value: Any) -> str:

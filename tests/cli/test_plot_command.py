@@ -282,7 +282,7 @@ def test_every_figure_is_in_the_help(run):
         (["--figure", "ks", "--lens", "canonical"], "the lens canonical has several outcomes"),
         (
             ["--figure", "simplex"],
-            "a simplex needs 3 or 4 classes, but {preds} has 2; put them into three groups",
+            "a simplex needs 3 or 4 classes, but {preds} has 2; draw --figure reliability",
         ),
         (["--region", "0.9..1"], "--region with {preds}: no row has a score from 0.9 to 1"),
         (

@@ -199,6 +199,12 @@ def test_no_labels_or_too_many(tmp_path):
     )
     refused(tmp_path / "t.npy", "gone.npy: no such file", labels=str(tmp_path / "gone.npy"))
     np.save(tmp_path / "a_labels.npy", random_logits().labels)
+    np.save(tmp_path / "a.npy", random_logits().scores)
+    refused(
+        tmp_path / "t.npy",
+        r"t.npy has no labels: expected t_labels.npy .* beside it \(a_labels.npy is that of a.npy\); name",
+    )
+    (tmp_path / "a.npy").unlink()
     np.save(tmp_path / "b_labels.npy", random_logits().labels)
     refused(
         tmp_path / "t.npy",

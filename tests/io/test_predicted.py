@@ -12,7 +12,7 @@ import pyarrow.parquet as pq
 import pytest
 
 from calcli.core.calibrators.record import CalibratorRecord, recalibrate
-from calcli.core.calibrators.softmax import DPAffine
+from calcli.core.calibrators.softmax import BiasOnly, DPAffine
 from calcli.core.calibrators.temperature import Temperature
 from calcli.core.language.answers import WRONG_RIGHT
 from calcli.core.language.errors import InputError, UsageError
@@ -81,6 +81,25 @@ def test_a_boolean_column_of_one_value_is_renewed(form, tmp_path):
     assert notes == ("the column prediction was written anew; it changed in 2 rows",)
 
 
+@pytest.mark.parametrize("words", [["False", "True"], ["false", "true"]])
+@pytest.mark.parametrize("classes", [("no", "yes"), ("yes", "no")])
+def test_words_for_false_and_true_are_places_of_two_classes(words, classes, tmp_path):
+    odds = np.random.default_rng(0).normal(size=60)
+    prob = 1 / (1 + np.exp(-odds))
+    columns = {f"prob_{classes[0]}": 1 - prob, f"prob_{classes[1]}": prob}
+    columns["prediction"] = np.array(words)[(odds > 0).astype(int)]
+    moved = BiasOnly()
+    moved.parameters = {"beta": np.array([0.5, -0.5])}
+    record = CalibratorRecord(moved, classes, False, (), {})
+    changed = int(((odds > 0) != (odds > 1)).sum())
+    _, notes = written(tmp_path, columns, record=record)
+    assert f"prediction no longer fits the scores: in {changed} of 60 rows" in notes[0]
+    found, notes = written(tmp_path, columns, renewed="prediction", record=record)
+    assert [str(value).lower() for value in found["prediction"]] == [str(one).lower() for one in odds > 1]
+    assert words[0] in (tmp_path / "out.csv").read_text()
+    assert notes == (f"the column prediction was written anew; it changed in {changed} rows",)
+
+
 TURNED = {f"logit_{NAMES[k]}": LOGITS[:, k] for k in (2, 0, 1)}
 
 
@@ -106,9 +125,7 @@ def test_numbers_are_renewed_by_the_names_that_metadata_have(tmp_path):
 @pytest.mark.parametrize("rows", [60, 10])
 def test_numbers_that_are_no_places_of_the_classes_are_not_renewed(rows, tmp_path):
     columns = {name: values[:rows] for name, values in (TURNED | {"prediction": BEFORE}).items()}
-    message = (
-        f"as places of the classes cat, ant, bee they are not the most .* in {rows} of {rows} rows; save it"
-    )
+    message = f"as places of the classes cat, ant, bee its values are not the most .* in {rows} of {rows} rows; save it"
     with pytest.raises(InputError, match=message):
         written(tmp_path, columns, renewed="prediction")
     assert not (tmp_path / "out.csv").exists()

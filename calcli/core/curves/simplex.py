@@ -131,6 +131,8 @@ def outcomes(evaluation: Evaluation, lens: str = "canonical") -> VectorProblem:
         if lens in groups:
             raise UsageError(f"a simplex needs 3 or 4 groups of classes, but {lens} has {size}")
         what = f"{path} has {size}" if lens == "canonical" else f"the lens {lens} has {size} outcomes"
+        if predictions.n_classes < 3:
+            raise UsageError(f"a simplex needs 3 or 4 classes, but {what}; draw --figure reliability")
         raise UsageError(
             f"a simplex needs 3 or 4 classes, but {what}; put them into three groups with --class-groups, or "
             "say --lens largest-2"

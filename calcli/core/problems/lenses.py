@@ -122,11 +122,11 @@ def find_lens(name: str, n_classes: int, groups: Groups | None = None) -> Lens |
         raise UsageError(f"the lens {name} is not a single problem here; expected one such as class-0")
     named = "".join(f", {group}" for group in groups or ())
     last = n_classes - 1
+    largest = f"largest-1 to largest-{last}" if last > 1 else "largest-1"
     raise UsageError(
         f"unknown lens {name!r}{_nearest_lens(name, groups or ())}; for these classes it can be top-1 to "
         f"top-{n_classes}, within-top-1 to within-top-{n_classes}, class-0 to class-{last}, "
-        f"predicted-0 to predicted-{last}, class-wise, worst-class, marginal, canonical, largest-1 to "
-        f"largest-{last}{named}"
+        f"predicted-0 to predicted-{last}, class-wise, worst-class, marginal, canonical, {largest}{named}"
     )
 
 

@@ -123,13 +123,14 @@ def _array(path: AnyPath) -> Array:
 
 def labels_of_same_stem(path: AnyPath) -> AnyPath | None:
     """Return the file of labels beside a .npy file of scores that is named after it, or None."""
-    plain = SCORES_ENDING.sub("", path.stem)
-    for stem in dict.fromkeys((path.stem, plain)):
-        for ending in LABEL_ENDINGS if stem else ():
-            beside = path.with_name(f"{stem}_{ending}.npy")
-            if beside.is_file():
-                return beside
-    return None
+    beside = (path.with_name(name) for name in _named_after(path.stem))
+    return next((file for file in beside if file.is_file()), None)
+
+
+def _named_after(stem: str) -> list[str]:
+    """Return what a file of labels may be called that belongs to scores, likeliest first."""
+    stems = [one for one in dict.fromkeys((stem, SCORES_ENDING.sub("", stem))) if one]
+    return [f"{one}_{ending}.npy" for one in stems for ending in LABEL_ENDINGS]
 
 
 def _fitting_labels(path: AnyPath, rows: int) -> AnyPath | None:
@@ -155,13 +156,15 @@ def only_labels_beside(path: AnyPath) -> AnyPath:
     InputError
         If there is none, or there are several.
     """
-    beside = sorted(
-        file for file in path.parent.iterdir() if LABEL_FILE.fullmatch(file.name) and file != path
-    )
+    others = [file for file in path.parent.iterdir() if file.suffix.lower() == ".npy" and file != path]
+    found = sorted(file for file in others if LABEL_FILE.fullmatch(file.name))
+    owners = {name: one.name for one in others if one not in found for name in _named_after(one.stem)}
+    beside = [file for file in found if file.name not in owners]
     if not beside:
+        known = f" ({found[0].name} is that of {owners[found[0].name]})" if found else ""
         raise InputError(
-            f"{path} has no labels: expected {path.stem}_labels.npy or a labels.npy beside it; name the file "
-            "with --labels"
+            f"{path} has no labels: expected {path.stem}_labels.npy or a labels.npy beside it{known}; "
+            "name the file with --labels"
         )
     if len(beside) > 1:
         names = listed([file.name for file in beside])
