@@ -24,7 +24,7 @@ from calcli.core.language.errors import UsageError
 from calcli.core.language.methods import METHODS
 from calcli.core.language.settings import Settings
 from calcli.figures import View
-from calcli.io.read import from_arrays
+from calcli.io.handed import from_arrays
 
 CANCER = "sample_data/cancer_bayes_test.csv"
 

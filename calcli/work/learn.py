@@ -16,9 +16,10 @@ from calcli.core.language.declaring import documented
 from calcli.core.language.errors import InputError
 from calcli.core.language.settings import FitSettings
 from calcli.core.language.spelling import of_python
+from calcli.io.handed import from_arrays
 from calcli.io.layouts import HARNESS
 from calcli.io.options import ReadOptions
-from calcli.io.read import from_arrays
+from calcli.io.shapes import rows_of
 from calcli.report.fit import FitReport
 from calcli.work.fit import fit_to, record_of_fit, save_fit
 from calcli.work.read import OF_TABLES, as_array, is_file_or_table, predictions_of, split_reading
@@ -60,7 +61,7 @@ class Fitted(FitReport):
             predictions = predictions_of(data, None, {})
             _require_characters(predictions, fitted)
         else:
-            scores = as_array(data)
+            scores = np.asarray(as_array(data))
             if scores.ndim > 1 and scores.shape[-1] not in (1, fitted.n_classes):
                 raise InputError(
                     f"the scores have {scores.shape[-1]} columns; expected {fitted.n_classes}, as in the fit"
@@ -68,7 +69,7 @@ class Fitted(FitReport):
             turned = fitted.provenance.turned and scores.ndim > 1 and scores.shape[-1] > 1
             classes = None if fitted.of_answers else fitted.classes[:: -1 if turned else 1]
             second = fitted.classes[1] if turned else None
-            nobody = np.zeros(len(scores), np.intp)  # has these labels, which play no part
+            nobody = np.zeros(rows_of(scores.shape), np.intp)  # has these labels, which play no part
             kind = called(fitted.kind, fitted.provenance.percent)
             predictions = from_arrays(scores, nobody, kind=kind, classes=classes, positive=second)
         if not fitted.of_answers:

@@ -10,8 +10,8 @@ from calcli.core.data.predictions import Predictions
 from calcli.core.language.declaring import checked, declared, documented
 from calcli.core.language.errors import UsageError
 from calcli.core.language.spelling import of_python
+from calcli.io.handed import from_answers, from_arrays
 from calcli.io.options import ReadOptions, read_options
-from calcli.io.read import from_answers, from_arrays
 from calcli.io.read import read as read_file
 
 READ = frozenset(declared(ReadOptions))

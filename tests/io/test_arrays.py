@@ -7,7 +7,7 @@ import pandas as pd
 import pytest
 
 from calcli.core.language.errors import InputError, UsageError
-from calcli.io.read import from_arrays
+from calcli.io.handed import from_answers, from_arrays
 from tests.io.samples import random_logits, random_probs, scores_of
 
 
@@ -43,6 +43,46 @@ def test_segmentation_masks():
     predictions = from_arrays(scores, labels)
     assert predictions.scores.shape == (40, 3)
     np.testing.assert_array_equal(predictions.labels, labels.ravel())
+
+
+@pytest.mark.parametrize("shape", [(20,), (20, 1), (1, 20), (4, 5), (4, 5, 1)])
+def test_labels_and_weights_have_the_axes_of_the_rows_or_one(shape):
+    scores, labels = np.random.default_rng(0).normal(size=(4, 5, 3)), np.arange(20) % 3
+    found = from_arrays(scores, labels.reshape(shape), weights=np.arange(20).reshape(shape))
+    assert found.labels.tolist() == labels.tolist()
+    assert found.weights.tolist() == list(range(20))
+
+
+@pytest.mark.parametrize(
+    ("scores", "labels", "said"),
+    [
+        ((2, 200, 2), (200, 2), r"; if axis 0 has the classes, give np.moveaxis\(scores, 0, -1\)"),
+        ((5, 3, 4, 3), (5, 4, 3), r"; if axis 1 has the classes, give np.moveaxis\(scores, 1, -1\)"),
+        ((5, 3, 4, 4), (5, 4, 4), r"; if axis 1 has the classes, give np.moveaxis\(scores, 1, -1\)"),
+        (
+            (10, 40, 3),
+            (40, 10),
+            r"\(40, 10\), .* shape \(10, 40\); expected the same, or \(400,\) in the order",
+        ),
+        ((40, 3), (4, 10), r"\(4, 10\), but the rows of the scores have the shape \(40,\)"),
+        ((4, 10, 1), (10, 4), r"\(10, 4\), but the rows of the scores have the shape \(4, 10\)"),
+    ],
+)
+def test_labels_in_other_axes_than_the_rows_are_refused(scores, labels, said):
+    with pytest.raises(InputError, match="has labels of shape .*" + said):
+        from_arrays(np.random.default_rng(0).normal(size=scores), np.ones(labels, int))
+
+
+def test_weights_and_outcomes_in_other_axes_are_refused():
+    scores, labels = np.random.default_rng(0).normal(size=(10, 40, 3)), np.ones((10, 40), int)
+    with pytest.raises(InputError, match=r"has weights of shape \(40, 10\), but the rows"):
+        from_arrays(scores, labels, weights=np.ones((40, 10)))
+    sure, right = np.full((10, 1), 0.5), np.arange(10) % 2
+    assert from_answers(sure, right.reshape(1, 10)).labels.tolist() == right.tolist()
+    with pytest.raises(InputError, match=r"correct has values of shape \(5, 2\), but the rows"):
+        from_answers(sure, right.reshape(5, 2))
+    with pytest.raises(InputError, match=r"has weights of shape \(5, 2\), but the rows"):
+        from_answers(sure, right, weights=np.ones((5, 2)))
 
 
 def test_positive_allows_a_last_axis_of_one():
