@@ -9,6 +9,7 @@ from typing import Any, Literal
 
 import numpy as np
 
+from calcli.core.data.arrays import as_values
 from calcli.core.data.predictions import Kind, Predictions
 from calcli.core.language.errors import InputError
 from calcli.io.arraylabels import flat_labels
@@ -64,7 +65,7 @@ def from_arrays(
     UsageError
         If an option does not fit them.
     """
-    table = native(np.asarray(scores))
+    table = native(as_values(scores))
     if table.dtype.kind not in "iufb":
         raise InputError(f"{NAME}: the scores are {type_in_words(table.dtype)}; expected numbers")
     shape = rows_and_columns(table.shape, NAME)
@@ -72,7 +73,7 @@ def from_arrays(
     found = ArraySource(
         place=place,
         scores=HeldScores(table.reshape(shape)),
-        labels=flat_labels(np.asarray(labels), (table.shape, rows), NAME, place),
+        labels=flat_labels(as_values(labels), (table.shape, rows), NAME, place),
         labels_from=NAME,
         layout=ARRAYS.name,
         taken=(f"shape {table.shape}",),
@@ -112,7 +113,7 @@ def from_answers(
         If the arrays cannot be that.
     """
     names = (NAME, "confidence", "correct")
-    found = answers_of(np.asarray(confidence), [np.asarray(correct)], names, mend="remove such rows")
+    found = answers_of(as_values(confidence), [as_values(correct)], names, mend="remove such rows")
     return understand(_weighted(found, weights), NAME, ReadOptions(kind=kind))
 
 
@@ -120,6 +121,6 @@ def _weighted(found: ArraySource, weights: Any) -> ArraySource:
     """Return what was found with a weight for each row, if there are any."""
     if weights is None:
         return found
-    values = np.asarray(weights)
+    values = as_values(weights)
     require_rows(f"{NAME} has weights", values.shape, found.rows_shape)
     return replace(found, weights=values.reshape(-1))

@@ -10,7 +10,7 @@ import numpy as np
 
 from calcli.core.calibrators.base import Calibrator
 from calcli.core.calibrators.record import recalibrate
-from calcli.core.data.arrays import Doubles
+from calcli.core.data.arrays import Doubles, as_values
 from calcli.core.data.predictions import Predictions, called, require_classes
 from calcli.core.language.declaring import documented
 from calcli.core.language.errors import InputError
@@ -61,7 +61,7 @@ class Fitted(FitReport):
             predictions = predictions_of(data, None, {})
             _require_characters(predictions, fitted)
         else:
-            scores = np.asarray(as_array(data))
+            scores = as_values(as_array(data))
             if scores.ndim > 1 and scores.shape[-1] not in (1, fitted.n_classes):
                 raise InputError(
                     f"the scores have {scores.shape[-1]} columns; expected {fitted.n_classes}, as in the fit"

@@ -85,6 +85,46 @@ def test_weights_and_outcomes_in_other_axes_are_refused():
         from_answers(sure, right, weights=np.ones((5, 2)))
 
 
+def masked(values, row=3):
+    return np.ma.array(values, mask=np.indices(np.shape(values))[0] == row)
+
+
+SCORES, COUNTED = np.random.default_rng(0).normal(size=(20, 3)), np.arange(20) % 3
+NAMED = np.array(list("abc"))[COUNTED]
+
+
+@pytest.mark.parametrize(
+    ("call", "said"),
+    [
+        (lambda: from_arrays(masked(SCORES), COUNTED), 'row 3: the score of class "0" is missing'),
+        (lambda: from_arrays(list(masked(SCORES)), COUNTED), 'row 3: the score of class "0" is missing'),
+        (
+            lambda: from_arrays(masked(SCORES.astype(int)), COUNTED),
+            'row 3: the score of class "0" is missing',
+        ),
+        (lambda: from_arrays(SCORES, masked(COUNTED)), "row 3 has no label"),
+        (lambda: from_arrays(SCORES, masked(NAMED), classes=list("abc")), "row 3 has no label"),
+        (lambda: from_arrays(SCORES[:, 0], masked(COUNTED == 1)), "row 3 has no label"),
+        (lambda: from_arrays(SCORES, masked(np.eye(3)[COUNTED])), "one-hot or multi-label"),
+        (lambda: from_arrays(SCORES, COUNTED, weights=masked(np.ones(20, int))), "row 3 has the weight nan"),
+        (lambda: from_answers(masked(np.full(20, 0.5)), COUNTED == 1), "the confidence, .*, is missing in 1"),
+        (lambda: from_answers(np.full(20, 0.5), masked(COUNTED == 1)), "correct is missing in 1 of 20"),
+    ],
+)
+def test_what_a_mask_hides_is_missing(call, said):
+    with pytest.raises(InputError, match=said):
+        for _ in call().scores.blocks(20):
+            pass
+
+
+def test_a_mask_that_hides_nothing_is_no_matter():
+    found = from_arrays(
+        masked(SCORES, -1), masked(NAMED, -1), classes=list("abc"), weights=masked(COUNTED, -1)
+    )
+    np.testing.assert_array_equal(scores_of(found), SCORES)
+    assert found.labels.tolist() == found.weights.tolist() == COUNTED.tolist()
+
+
 def test_positive_allows_a_last_axis_of_one():
     scores = np.array([[0.25], [0.75]])
     predictions = from_arrays(scores, [0, 1], positive="1")
