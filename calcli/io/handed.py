@@ -9,7 +9,8 @@ from typing import Any, Literal
 
 import numpy as np
 
-from calcli.core.data.arrays import as_values
+from calcli.core.data.arrays import Array, as_values
+from calcli.core.data.columnnames import column_names, order_of
 from calcli.core.data.predictions import Kind, Predictions
 from calcli.core.language.errors import InputError
 from calcli.io.arraylabels import flat_labels
@@ -17,10 +18,10 @@ from calcli.io.arrays import ArraySource, answers_of
 from calcli.io.axes import places_note, sample_column
 from calcli.io.heads import native
 from calcli.io.layouts import ARRAYS
-from calcli.io.messages import Place, type_in_words
+from calcli.io.messages import Place, listed, type_in_words
 from calcli.io.options import ReadOptions
 from calcli.io.read import understand
-from calcli.io.shapes import require_rows, rows_of
+from calcli.io.shapes import Shape, require_rows, rows_of
 from calcli.io.source import HeldScores, LazyColumns, rows_and_columns
 
 NAME = "arrays"
@@ -69,11 +70,12 @@ def from_arrays(
     if table.dtype.kind not in "iufb":
         raise InputError(f"{NAME}: the scores are {type_in_words(table.dtype)}; expected numbers")
     shape = rows_and_columns(table.shape, NAME)
+    names = None if classes is None else tuple(map(str, classes))
     place, rows = Place(((NAME, shape[0]),)), rows_of(table.shape)
     found = ArraySource(
         place=place,
         scores=HeldScores(table.reshape(shape)),
-        labels=flat_labels(as_values(labels), (table.shape, rows), NAME, place),
+        labels=flat_labels(_in_order(labels, table.shape, names), (table.shape, rows), NAME, place),
         labels_from=NAME,
         layout=ARRAYS.name,
         taken=(f"shape {table.shape}",),
@@ -85,7 +87,6 @@ def from_arrays(
         notes=places_note(table.shape, table.ndim - 1),
     )
     found = _weighted(found, weights)
-    names = None if classes is None else tuple(map(str, classes))
     return understand(
         found, NAME, ReadOptions(kind=kind, classes=names, positive=positive, renormalize=renormalize)
     )
@@ -115,6 +116,32 @@ def from_answers(
     names = (NAME, "confidence", "correct")
     found = answers_of(as_values(confidence), [as_values(correct)], names, mend="remove such rows")
     return understand(_weighted(found, weights), NAME, ReadOptions(kind=kind))
+
+
+def _in_order(labels: Any, scores: Shape, classes: tuple[str, ...] | None) -> Array:
+    """Return labels as an array, the columns of a table of one-hot ones in the order of the scores.
+
+    Raises
+    ------
+    InputError
+        If its columns do not have the names of the classes, in any order, nor are numbered.
+    """
+    values, columns = as_values(labels), column_names(labels)
+    if values.shape != scores or len(columns) < 2:
+        return values
+    places = tuple(map(str, range(len(columns))))
+    order = order_of(columns, classes or places) or order_of(columns, places)
+    if order is not None:
+        return values[:, order]
+    if classes is None:
+        raise InputError(
+            f"{NAME}: the labels have the columns {listed(columns)}, but the scores have no class names; "
+            "name the classes in the order of the scores with --classes"
+        )
+    raise InputError(
+        f"{NAME}: the labels have the columns {listed(columns)}, but the classes are {listed(classes)}; "
+        "expected the same names, in any order"
+    )
 
 
 def _weighted(found: ArraySource, weights: Any) -> ArraySource:

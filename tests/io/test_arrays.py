@@ -125,6 +125,39 @@ def test_a_mask_that_hides_nothing_is_no_matter():
     assert found.labels.tolist() == found.weights.tolist() == COUNTED.tolist()
 
 
+CLASSES = ["c", "a", "b"]
+ONE_HOT = pd.get_dummies(np.array(CLASSES)[COUNTED])  # in the order of the alphabet
+
+
+@pytest.mark.parametrize(
+    ("labels", "classes"),
+    [
+        (ONE_HOT, CLASSES),
+        (ONE_HOT.add_prefix("label_"), CLASSES),
+        (pd.get_dummies(COUNTED), None),
+        (pd.get_dummies(COUNTED), CLASSES),
+        (pd.get_dummies(COUNTED)[[2, 0, 1]], None),
+        (pd.get_dummies(COUNTED)[[2, 0, 1]], CLASSES),
+        (pd.get_dummies(COUNTED).to_numpy(), CLASSES),
+    ],
+)
+def test_columns_of_one_hot_labels_are_told_by_their_names(labels, classes):
+    found = from_arrays(SCORES, labels, classes=classes)
+    assert found.labels.tolist() == COUNTED.tolist()
+
+
+@pytest.mark.parametrize(
+    ("classes", "said"),
+    [
+        (None, "labels have the columns a, b, c, but the scores have no class names; name the classes in"),
+        (["c", "a", "d"], "labels have the columns a, b, c, but the classes are c, a, d; expected the same"),
+    ],
+)
+def test_one_hot_labels_of_other_names_are_refused(classes, said):
+    with pytest.raises(InputError, match=said):
+        from_arrays(SCORES, ONE_HOT, classes=classes)
+
+
 def test_positive_allows_a_last_axis_of_one():
     scores = np.array([[0.25], [0.75]])
     predictions = from_arrays(scores, [0, 1], positive="1")

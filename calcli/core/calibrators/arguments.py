@@ -109,7 +109,7 @@ def either(name: str, value: ArrayLike | None, other: str, same: ArrayLike | Non
 
 
 def numbered_labels(
-    labels: ArrayLike, shape: tuple[int, ...], classes: Sequence[object] | None = None
+    labels: ArrayLike, shape: tuple[int, ...], classes: Sequence[object] | Array | None = None
 ) -> tuple[NDArray[np.integer[Any]], Array]:
     """Return the (N,) columns of the labels, of scores of that shape, and the (K,) names of the columns.
 
@@ -122,7 +122,7 @@ def numbered_labels(
         If there is not a label for each row, or they are not names of these columns.
     """
     rows, width = shape
-    values = _plain(as_values(labels))
+    values = plain_labels(labels)
     if values.shape == (rows,) and values.dtype.kind in "fO" and len(gone := missing(values)):
         raise InputError(f"the label of row {gone[0]} is missing; expected one in each row")
     if values.shape != (rows,) or values.dtype.kind not in "iubUST":
@@ -150,8 +150,9 @@ def numbered_labels(
     )
 
 
-def _plain(values: Array) -> Array:
-    """Return an array of objects as one of integers or of text, if they are all one or the other."""
+def plain_labels(labels: ArrayLike) -> Array:
+    """Return labels as an array, objects as integers or text, if they are all one or the other."""
+    values = as_values(labels)
     if values.dtype.kind != "O" or values.ndim != 1:
         return values
     kinds = {type(value) for value in values}
@@ -161,7 +162,7 @@ def _plain(values: Array) -> Array:
 
 
 def _columns_named(
-    values: Array, classes: Sequence[object], width: int
+    values: Array, classes: Sequence[object] | Array, width: int
 ) -> tuple[NDArray[np.integer[Any]], Array]:
     names: Array = np.asarray(classes)
     columns = {name: k for k, name in enumerate(names.tolist())}
