@@ -88,7 +88,7 @@ def test_wrong_settings_are_told(name, value, message):
     [
         ("limit", 0, "limit is 0; expected a whole number of at least 1"),
         ("kind", "odds", "kind is 'odds'; expected one of \"auto\""),
-        ("classes", [1, 2], "classes is \\[1, 2\\]; expected a list of text"),
+        ("classes", [1, None], "classes is \\[1, None\\]; expected a list of text"),
         ("renormalize", "yes", "renormalize is 'yes'; expected true or false"),
         ("label", "y", "unknown argument label; expected some of labels"),
     ],

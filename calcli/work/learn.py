@@ -12,7 +12,7 @@ from calcli.core.calibrators.base import Calibrator
 from calcli.core.calibrators.record import recalibrate
 from calcli.core.data.arrays import Doubles, as_values
 from calcli.core.data.predictions import Predictions, called, require_classes
-from calcli.core.language.declaring import documented
+from calcli.core.language.declaring import Setting, documented, texts
 from calcli.core.language.errors import InputError
 from calcli.core.language.settings import FitSettings
 from calcli.core.language.spelling import of_python
@@ -25,6 +25,7 @@ from calcli.work.fit import fit_to, record_of_fit, save_fit
 from calcli.work.read import OF_TABLES, as_array, is_file_or_table, predictions_of, split_reading
 
 ROWS = 1 << 14  # recalibrated at once
+CANDIDATES = Setting(texts("dp", commas=True), "Methods for auto to choose from.", keyword="candidates")
 
 
 class Fitted(FitReport):
@@ -108,7 +109,7 @@ def fit(
     labels: Any = None,
     *,
     method: str = "auto",
-    candidates: Sequence[str] | None = None,
+    candidates: str | Sequence[str] | None = None,
     lens: str | None = None,
     **settings: Any,
 ) -> Fitted:
@@ -120,8 +121,8 @@ def fit(
         Predictions, as `evaluate` takes them.
     method : str
         A method expression, or `auto`, which chooses by cross-validation.
-    candidates : sequence of str, optional
-        Methods for `auto` to choose from.
+    candidates : str or sequence of str, optional
+        Methods for `auto` to choose from; text has commas between them.
     lens : str, optional
         What methods of one score act on, or `reduced`.
     {ReadOptions}
@@ -140,5 +141,6 @@ def fit(
         If a method or setting is unknown, or does not fit.
     """
     predictions, settings = split_reading(data, labels, settings)
+    candidates = CANDIDATES.checked(candidates, "keyword")
     given = {"workers": 1, **settings}  # others would import the script that called anew
     return Fitted(fit_to(lambda: predictions, method, "keyword", candidates=candidates, lens=lens, **given))

@@ -82,11 +82,11 @@ def predictions_of(data: Any, labels: Any, given: Mapping[str, Any]) -> Predicti
         return _answers(data, labels, given)
     if data is None or labels is None:
         raise UsageError("labels are missing: evaluate(scores, labels), or evaluate(table or path)")
-    weights, names = given.pop("weights", None), given.pop("classes", None)
-    if wrong := [name for name in given if name not in ("kind", "positive", "renormalize")]:
+    weights = given.pop("weights", None)
+    if wrong := [name for name in given if name not in ("kind", "classes", "positive", "renormalize")]:
         raise UsageError(f"{wrong[0]}= is for tables and files; arrays have no columns")
     options = checked(ReadOptions, given, "keyword")
-    return from_arrays(as_array(data), as_array(labels), classes=names, weights=weights, **options)
+    return from_arrays(as_array(data), as_array(labels), weights=weights, **options)
 
 
 def split_reading(data: Any, labels: Any, keywords: Mapping[str, Any]) -> tuple[Predictions, dict[str, Any]]:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+
 import numpy as np
 import pandas as pd
 import pytest
@@ -69,6 +71,64 @@ def test_wrong_calls_speak_of_arguments(call, said):
         call()
     assert said in str(fault.value)
     assert " --" not in str(fault.value)
+
+
+NAMES = np.array(list("cab"))[LABELS]
+
+
+@pytest.mark.parametrize(
+    "classes",
+    ["c,a,b", "c, a, b", ["c", "a", "b"], ("c", "a", "b"), np.array(["c", "a", "b"])],
+    ids=["text", "blanks", "list", "tuple", "array"],
+)
+def test_classes_are_written_alike_beside_arrays_and_tables(classes):
+    expected = calcli.evaluate(PROBS, LABELS, metrics="log_loss")["log_loss"].value
+    frame = pd.DataFrame(PROBS, columns=["c", "a", "b"]).assign(y=NAMES)
+    for data in ((PROBS, NAMES), (frame,)):
+        assert calcli.evaluate(*data, classes=classes, metrics="log_loss")["log_loss"].value == expected
+    fitted = calcli.Temperature(scores_are="probs").fit(PROBS, NAMES, classes=classes)
+    assert fitted.classes_.tolist() == ["c", "a", "b"]
+
+
+def test_classes_that_are_numbers_may_be_text():
+    numbers = np.array([3, 1, 2])[LABELS]
+    expected = calcli.evaluate(PROBS, LABELS, metrics="log_loss")["log_loss"].value
+    for classes in ("3,1,2", [3, 1, 2], np.array([3, 1, 2])):
+        found = calcli.evaluate(PROBS, numbers, classes=classes, metrics="log_loss")
+        assert found["log_loss"].value == expected
+
+
+@pytest.mark.parametrize(
+    ("classes", "said"),
+    [
+        ({"a", "b", "c"}, "classes is a set, which has no order; give a list"),
+        (frozenset("abc"), "classes is a set, which has no order; give a list"),
+        ({"a": 0, "b": 1, "c": 2}, "expected a list of text"),
+        (["a", None, "c"], "expected a list of text"),
+        ("abc", "names 1 classes (abc)"),
+        ("", "classes is empty; leave it out"),
+        (5, "classes is 5; expected a list of text"),
+    ],
+    ids=["set", "frozenset", "dictionary", "none", "letters", "empty", "number"],
+)
+def test_classes_without_an_order_are_refused(classes, said):
+    with pytest.raises(CalcliError, match=re.escape(said)):
+        calcli.evaluate(PROBS, NAMES, classes=classes)
+
+
+def test_calibrators_refuse_a_set_of_classes():
+    with pytest.raises(UsageError, match="classes is a set, which has no order; give a list"):
+        calcli.Temperature(scores_are="probs").fit(PROBS, NAMES, classes={"a", "b", "c"})
+
+
+def test_candidates_may_be_text_with_commas():
+    found = calcli.fit(PROBS, LABELS, candidates="temperature,dp", folds=2)
+    expected = calcli.fit(PROBS, LABELS, candidates=["temperature", "dp"], folds=2)
+    assert str(found) == str(expected)
+    with pytest.raises(UsageError, match="candidates is a set, which has no order; give a list"):
+        calcli.fit(PROBS, LABELS, candidates={"temperature", "dp"})
+    with pytest.raises(UsageError, match="candidates is 5; expected a list of text"):
+        calcli.fit(PROBS, LABELS, candidates=5)
 
 
 def test_figures_take_what_a_view_takes():

@@ -122,7 +122,7 @@ class Calibrator(ABC):
             there are columns name them in ascending order, unless those of a data frame have these names.
         sample_weight, weights : array-like (N,), optional
             Weights of the rows, by either name, 0 or more; 2 is the same as the row twice. Default: all 1.
-        classes : sequence, optional
+        classes : sequence, or text with commas, optional
             Names in the order of the columns, where these are not ascending, or some have no row.
         start : mapping, optional
             Parameters of a fit to similar data, from which an iterative method starts.

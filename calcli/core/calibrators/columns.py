@@ -11,6 +11,7 @@ from numpy.typing import ArrayLike
 from calcli.core.calibrators.arguments import plain_labels, shortened
 from calcli.core.data.arrays import Array
 from calcli.core.data.columnnames import order_of, without_beginning
+from calcli.core.language.declaring import refuse_set, some_items
 from calcli.core.language.errors import InputError
 
 
@@ -31,6 +32,9 @@ def classes_of(
     InputError
         If names of columns are classes, but not those of the labels, or in another order than `classes`.
     """
+    refuse_set("classes", classes)
+    if isinstance(classes, str):
+        classes = some_items("classes", classes)
     if len(columns) < 2:
         return classes
     if classes is not None:
