@@ -69,6 +69,8 @@ def compare(
     """
     if not candidates:
         raise UsageError("compare takes a baseline and at least one candidate")
+    if not isinstance(margins, Mapping | None):
+        raise UsageError(f'margins is {margins!r}; expected a margin by metric, such as {{"log_loss": 0.01}}')
     with naming("margins"):
         wanted = parse_margins([f"{metric}={margin}" for metric, margin in (margins or {}).items()])
     given = {name: settings.pop(name) for name in declared(PairSettings) if name in settings}
