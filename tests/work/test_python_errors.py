@@ -53,6 +53,10 @@ def test_options_become_arguments(sentence, said):
         (lambda: calcli.fit(FRAME, method="dp", folds=0).apply(PROBS[:, :2]), "2 columns; expected 3"),
         (lambda: calcli.compare(FRAME, FRAME.iloc[:40]), "compare different test sets with paired=False"),
         (lambda: calcli.compare(FRAME, FRAME, margins={"accuracy": -1}), "'accuracy=-1' is not a margin"),
+        (
+            lambda: calcli.evaluate(FRAME, posteriors=FRAME[["p_c", "p_a", "p_b", "y"]], metrics="ece"),
+            'the same classes in different orders; give one order to all files with classes="a,b,c"',
+        ),
         (lambda: calcli.compare(FRAME, FRAME, margins=5), "margins is 5; expected a margin by metric"),
         (lambda: calcli.check(FRAME, RULE, baseline=FRAME, key="id"), 'key="id": DataFrame has no'),
         (lambda: calcli.plot(FRAME, figure="slices"), "a column to slice by: by=COLUMN"),

@@ -121,7 +121,9 @@ class Calibrator(ABC):
             The true class of each row, by either name: its column, 0 to K - 1, or its name. As many names as
             there are columns name them in ascending order, unless those of a data frame have these names.
         sample_weight, weights : array-like (N,), optional
-            Weights of the rows, by either name, 0 or more; 2 is the same as the row twice. Default: all 1.
+            Weights of the rows, by either name, 0 or more. Default: all 1. 2 is the same as the row twice,
+            but for methods that deal rows into folds, `Dirichlet`, `StructuredScaling` and `Pool`, or count
+            them, `VectorHistogram`.
         classes : sequence, or text with commas, optional
             Names in the order of the columns, where these are not ascending, or some have no row.
         start : mapping, optional
