@@ -42,14 +42,14 @@ if TYPE_CHECKING:
     from calcli.work.compare import compare as compare
     from calcli.work.draw import plot as plot
     from calcli.work.evaluate import evaluate as evaluate
-    from calcli.work.fit import load as load
-    from calcli.work.fit import save as save
     from calcli.work.kept import CheckReport as CheckReport
     from calcli.work.kept import ComparisonReport as ComparisonReport
     from calcli.work.learn import Fitted as Fitted
     from calcli.work.learn import fit as fit
     from calcli.work.read import read as read
     from calcli.work.report import Report as Report
+    from calcli.work.saving import load as load
+    from calcli.work.saving import save as save
     from calcli.work.simulate import simulate as simulate
     from calcli.work.state import State as State
 
@@ -59,8 +59,8 @@ _HOMES |= {"CheckReport": "calcli.work.kept", "ComparisonReport": "calcli.work.k
 _HOMES |= {
     "Report": "calcli.work.report",
     "State": "calcli.work.state",
-    "load": "calcli.work.fit",
-    "save": "calcli.work.fit",
+    "load": "calcli.work.saving",
+    "save": "calcli.work.saving",
 }
 for _method in METHODS.values():
     _module, _class = _method.where.split(":")

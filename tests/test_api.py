@@ -26,7 +26,7 @@ from calcli.core.language.errors import UsageError
 from calcli.core.language.methods import METHODS
 from calcli.core.language.settings import Settings
 from calcli.figures import View
-from calcli.io.read import from_arrays
+from calcli.io.handed import from_arrays
 
 CANCER = "sample_data/cancer_bayes_test.csv"
 
@@ -201,7 +201,10 @@ def test_what_cannot_be_saved(tmp_path):
         calcli.save(calcli.Temperature(), tmp_path / "cal.json", range(3))
     fitted = calcli.Temperature().fit([[0.0, 1.0], [1.0, 0.0]], [0, 1])
     with pytest.raises(UsageError, match="3 priors are given for 2 classes"):
-        calcli.save(fitted, tmp_path / "cal.json", "ab", priors=[0.2, 0.3, 0.5])
+        calcli.save(fitted, tmp_path / "cal.json", "a,b", priors=[0.2, 0.3, 0.5])
+    with pytest.raises(UsageError, match=r"priors of 0\.2 to 0\.3 that sum to 0.5; expected numbers"):
+        calcli.save(fitted, tmp_path / "cal.json", "a,b", priors=[0.2, 0.3])
+    assert not list(tmp_path.iterdir())
 
 
 def test_groups_and_edges_as_on_the_command_line_or_as_mappings():

@@ -88,7 +88,7 @@ def test_wrong_settings_are_told(name, value, message):
     [
         ("limit", 0, "limit is 0; expected a whole number of at least 1"),
         ("kind", "odds", "kind is 'odds'; expected one of \"auto\""),
-        ("classes", [1, 2], "classes is \\[1, 2\\]; expected a list of text"),
+        ("classes", [1, None], "classes is \\[1, None\\]; expected a list of text"),
         ("renormalize", "yes", "renormalize is 'yes'; expected true or false"),
         ("label", "y", "unknown argument label; expected some of labels"),
     ],
@@ -101,6 +101,48 @@ def test_wrong_options_of_reading_are_told(name, value, message):
 def test_weights_of_thresholds_are_checked():
     with pytest.raises(CalcliError, match=r"^threshold_weights mine: entry 2 is 1; expected two columns"):
         settings_of({"threshold_weights": {"mine": [(0, 1), 1]}})
+
+
+KINDS = {"cat": "pet", "dog": "pet", "cow": "farm"}
+
+
+@pytest.mark.parametrize(
+    ("setting", "given", "message"),
+    [
+        *(
+            ("groups", {name: KINDS}, f"^groups '{name}': {name} has a meaning of its own; choose another")
+            for name in ("top-1", "canonical", "predicted-1", "class-0", "marginal", "largest-2")
+        ),
+        ("groups", {None: KINDS}, "^groups None: expected a name and what it stands for"),
+        ("groups", {"a b": KINDS}, "^groups 'a b': expected a name and what it stands for"),
+        ("groups", {"kind": None}, "^groups kind is None; expected the group of each class"),
+        ("groups", {"kind": {}}, "^groups kind is {}; expected the group of each class"),
+        ("groups", {"kind": [["cat"], ["cow"]]}, "^groups kind is .*; expected the group of each class"),
+        ("groups", {"kind": {"cat": None}}, "^groups kind: the group of class 'cat' is None; expected text"),
+        ("threshold_weights", {"uniform": [(0, 1), (1, 1)]}, "uniform has a meaning of its own; choose"),
+        ("threshold_weights", {3: [(0, 1), (1, 1)]}, "^threshold_weights 3: expected a name and what"),
+        ("threshold_weights", {"mine": None}, "^threshold_weights mine is None; expected pairs of"),
+        ("threshold_weights", {"mine": "table"}, "^threshold_weights mine=table: expected a CSV file"),
+        ("threshold_weights", {"mine": {}}, "^threshold_weights mine weighs nothing"),
+        ("edges", {"equal-mass": [0, 1]}, "equal-mass has a meaning of its own; choose another name"),
+        ("edges", {None: [0, 1]}, "^edges None: expected a name and what it stands for"),
+        ("edges", {"mine": None}, "^edges mine=None: expected numbers that ascend"),
+        ("edges", {"mine": [0, None, 1]}, "^edges mine=0,None,1: expected numbers that ascend"),
+        ("costs", [CostWord("abstain", "abstain", 0.1)] * 2, "2 of the costs are called 'abstain-0.1'"),
+    ],
+)
+def test_objects_are_checked_as_text_is(setting, given, message):
+    with pytest.raises(CalcliError, match=message):
+        settings_of({setting: given})
+
+
+def test_objects_may_hold_text_and_numbers():
+    found = settings_of(
+        {"groups": {"kind": "cat+dog,cow", "digit": {0: 1, 1: 2}}, "edges": {"mine": "0,.5,1"}}
+    )
+    assert found.groups["kind"] == {"cat": "cat+dog", "dog": "cat+dog", "cow": "cow"}
+    assert found.groups["digit"] == {"0": "1", "1": "2"}
+    assert found.edges == {"mine": (0, 0.5, 1)}
 
 
 def test_nothing_given_is_the_default():

@@ -8,13 +8,15 @@ from calcli.io.heads import native
 from calcli.io.labels import Labels, labels_from_array, one_hot
 from calcli.io.labelstreams import MANY_ROWS, LabelColumn, integer_labels
 from calcli.io.messages import Place
+from calcli.io.shapes import Shape, require_rows
+from calcli.io.source import Source
 from calcli.io.storedarrays import StoredArray
 
 
 def stored_labels(
-    stored: StoredArray, scores_shape: tuple[int, ...] | None, place: Place, *, drop: bool = False
+    stored: StoredArray, found: Source, place: Place, *, drop: bool = False
 ) -> Labels | LabelColumn:
-    """Take an array for labels; all its axes are flattened; `drop` as in `labels_from_array`.
+    """Take an array for the labels of scores; all its axes are flattened; `drop` as in `labels_from_array`.
 
     Very many integers in a row are not kept, unless they are in memory, or some are to be left out.
 
@@ -25,7 +27,8 @@ def stored_labels(
     """
 
     def held() -> Labels:
-        return flat_labels(stored.load(), scores_shape, stored.name, place, drop=drop)
+        shapes = found.scores.shape, found.rows_shape
+        return flat_labels(stored.load(), shapes, stored.name, place, drop=drop)
 
     shape, kind = stored.header.shape, stored.header.dtype.kind
     if drop or stored.opened is None or len(shape) != 1 or shape[0] <= MANY_ROWS or kind not in "iub":
@@ -35,7 +38,7 @@ def stored_labels(
 
 def flat_labels(
     values: Array,
-    scores_shape: tuple[int, ...] | None,
+    shapes: tuple[Shape, Shape],
     name: str,
     place: Place,
     *,
@@ -43,11 +46,24 @@ def flat_labels(
 ) -> Labels:
     """Take an array for labels; all its axes are flattened.
 
+    Parameters
+    ----------
+    values
+        The array.
+    shapes
+        Of the scores, and of their rows.
+    name, place
+        What to call it, and where the scores are, for messages.
+    drop
+        As in `labels_from_array`.
+
     Raises
     ------
     InputError
-        If it has a 0 or 1 for every class and not one 1 in each row, or values that are not labels.
+        If it has a 0 or 1 for every class and not one 1 in each row, values that are not labels, or other
+        axes than the rows.
     """
+    scores_shape, rows = shapes
     if values.ndim > 1 and values.shape[-1] > 1 and values.shape == scores_shape:
         if (one := one_hot(values)) is not None:
             return Labels(one, meaning="positions")
@@ -56,4 +72,5 @@ def flat_labels(
             "multi-label indicators; expected one class per row, such as labels.argmax(-1); where several "
             "classes may be true at once, evaluate each class by itself as a two-class file"
         )
+    require_rows(f"{name} has labels", values.shape, rows, scores_shape)
     return labels_from_array(native(values).reshape(-1), place, drop=drop)

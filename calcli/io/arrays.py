@@ -24,6 +24,7 @@ from calcli.io.layouts.candidates import command
 from calcli.io.layouts.names import ALONE, kind_by_name, label_names, score_names
 from calcli.io.messages import Place, listed
 from calcli.io.options import ReadOptions
+from calcli.io.shapes import Shape, in_order, require_rows, rows_of
 from calcli.io.source import (
     Contents,
     HeldScores,
@@ -145,6 +146,7 @@ class Archive(Arrays):
             notes=places_note(shape, axis),
             files=(self.name,),
             layout=ARRAYS.name,
+            axes=rows_of(shape, axis),
             taken=(f"{name} of shape {shape}",),
             considered=tuple((other, "another array") for other in score_names(others)),
         )
@@ -186,9 +188,7 @@ class Archive(Arrays):
             found = replace(found, weights=self._weights(found, options.weights))
         if options.labels is None or options.labels in names:
             label = self._choose(names, options.labels, "--labels", label_names)
-            labels = stored_labels(
-                self.array(label), found.scores.shape, found.place, drop=options.drop_missing
-            )
+            labels = stored_labels(self.array(label), found, found.place, drop=options.drop_missing)
             columns.pop(label, None)
             found = replace(found, labels=labels, labels_from=f'array "{label}"')
         return replace(found, columns=LazyColumns(columns))
@@ -279,6 +279,7 @@ def answers_of(
             "for each answer"
         )
     for one in correct:
+        require_rows(f"{name}: {owner} has values", one.shape, confidence.shape)
         require_single(one, f"{name}: {owner}")
     flat = native(confidence).reshape(-1)
     if correct and not drop:
@@ -294,6 +295,7 @@ def answers_of(
         else None,
         labels_from=owner,
         layout=ANSWERS.name,
+        axes=confidence.shape,
         taken=(array,),
         array=array,
     )
@@ -305,7 +307,7 @@ def _by_row(found: Source) -> Source:
     arrays = {
         name: array.astype(np.float64) if array.dtype == np.longdouble else array  # as tables have no such
         for name, array in found.columns.items()
-        if array.size == rows and is_of_single_values(array.dtype)
+        if in_order(array.shape, found.rows_shape) and is_of_single_values(array.dtype)
     }
     for name in label_names([one for one in found.columns if one not in arrays]):
         if found.columns[name].ndim > 1 and (codes := one_hot(found.columns[name])) is not None:
@@ -345,7 +347,15 @@ def _join(parts: Sequence[Source], *, judged: bool) -> Source:
         weights=np.concatenate(weights) if weights else None,
         columns=LazyColumns({name: partial(_joined_column, parts, name) for name in common}),
         files=tuple(file for part in parts for file in part.files),
+        axes=_joined_axes(parts),
     )
+
+
+def _joined_axes(parts: Sequence[Source]) -> Shape:
+    """Return the axes of rows one after the other, if these have the same ones but for the first."""
+    first, *rest = parts[0].rows_shape
+    alike = all(part.rows_shape[1:] == tuple(rest) for part in parts)
+    return (first + sum(part.rows_shape[0] for part in parts[1:]), *rest) if alike else ()
 
 
 def _joined_column(parts: Sequence[Source], name: str) -> Array:

@@ -154,11 +154,8 @@ def _record(document: Mapping[str, Any], parameters: dict[str, Parameter]) -> Ca
     priors = tuple(map(float, document["priors"]))
     if len(priors) not in (0, len(classes)) or len(set(classes)) < len(classes) or len(classes) < 2:
         raise ValueError("its classes and priors do not agree")
-    if priors and not (min(priors) >= 0 and abs(sum(priors) - 1) <= ROUNDING):
-        raise ValueError(
-            f"priors of {min(priors):g} to {max(priors):g} that sum to {sum(priors):g}; expected "
-            "numbers of 0 or more that sum to 1"
-        )
+    if priors and (wrong := wrong_priors(priors)):
+        raise ValueError(wrong)
     columns = document["fitted_on"].get("columns") or []
     if not isinstance(columns, list) or not all(isinstance(name, str) for name in columns):
         raise ValueError("the columns of its fit are not names")
@@ -168,6 +165,27 @@ def _record(document: Mapping[str, Any], parameters: dict[str, Parameter]) -> Ca
     calibrator.check()
     _probe(calibrator, len(classes))
     return CalibratorRecord(calibrator, classes, raw, priors, document["fitted_on"])
+
+
+def wrong_priors(priors: tuple[float, ...]) -> str:
+    """Return what is wrong with priors, nothing if they are probabilities that sum to 1."""
+    if min(priors) >= 0 and abs(sum(priors) - 1) <= ROUNDING:
+        return ""
+    return (
+        f"priors of {min(priors):g} to {max(priors):g} that sum to {sum(priors):g}; expected "
+        "numbers of 0 or more that sum to 1"
+    )
+
+
+def takes(calibrator: Calibrator, classes: int) -> bool:
+    """Tell whether a fitted calibrator makes probabilities of scores of so many classes."""
+    try:
+        _probe(calibrator, classes)
+    except CalcliError:
+        return False
+    except DAMAGE:
+        return False
+    return classes > 1
 
 
 def _probe(calibrator: Calibrator, classes: int) -> None:

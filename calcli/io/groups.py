@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Container, Iterable
+from collections.abc import Iterable, Iterator, Mapping
 from itertools import pairwise
 from pathlib import Path
 from typing import Any
@@ -15,20 +15,23 @@ from calcli.io.remote import AnyPath, path_of
 from calcli.io.smallfiles import ENDINGS, by_class, is_small_file, lines_of
 
 NAME = re.compile(r"[^\W\d][\w.-]*")
-LENS = re.compile(r"canonical|class-wise|worst-class|(top|within-top|class|predicted|largest)-\d+")
+LENS = re.compile(r"canonical|marginal|class-wise|worst-class|(top|within-top|class|predicted|largest)-\d+")
 WEIGHTS = re.compile(UNIFORM)
 BINNING = re.compile(r"equal-width|equal-mass|recursive")
 CSV_WEIGHTS = "two columns, thresholds that ascend within 0 and 1 and their weights of at least 0"
 CSV_GROUPS = "a line for each class: its name and its group"
 
 
-def read_class_groups(texts: tuple[str, ...], called: str = "--class-groups") -> dict[str, dict[str, str]]:
+def read_class_groups(
+    given: tuple[str, ...] | Mapping[Any, Any], called: str = "--class-groups"
+) -> dict[str, dict[str, str]]:
     """Return partitions of the classes by name, each as the group of every class.
 
     Parameters
     ----------
-    texts
-        `NAME=a+b,c+d`, or `NAME=FILE` with a CSV, JSON or TOML file that gives each class its group.
+    given
+        `NAME=a+b,c+d`, or `NAME=FILE` with a CSV, JSON or TOML file that gives each class its group; or a
+        mapping of names to that, or to the group of each class.
     called
         The setting, for messages.
 
@@ -40,16 +43,26 @@ def read_class_groups(texts: tuple[str, ...], called: str = "--class-groups") ->
         If a file is damaged, or a group is neither text nor a number.
     """
     found: dict[str, dict[str, str]] = {}
-    for text in texts:
-        name, value = _named(called, text, "size=cat+mouse,horse+cow", LENS, found)
-        found[name] = (
-            _read_groups(path_of(value)) if is_small_file(value) else _parse_groups(called, name, value)
-        )
+    for name, value in _by_name(called, given, "size=cat+mouse,horse+cow", LENS):
+        if isinstance(value, Mapping) and value:
+            found[name] = _groups_of(value, f"{called} {name}")
+        elif not isinstance(value, str):
+            raise UsageError(
+                f"{called} {name} is {value!r}; expected the group of each class, such as "
+                '{"cat": "small", "horse": "large"}'
+            )
+        elif is_small_file(value):
+            path = path_of(value)
+            found[name] = _groups_of(by_class(path, CSV_GROUPS, head="group"), str(path))
+        else:
+            found[name] = _parse_groups(called, name, value)
     return found
 
 
-def parse_edges(texts: tuple[str, ...], called: str = "--edges") -> dict[str, tuple[float, ...]]:
-    """Return bin edges by name, from `NAME=0,0.5,0.9,1`; the setting is `called` so in messages.
+def parse_edges(
+    given: tuple[str, ...] | Mapping[Any, Any], called: str = "--edges"
+) -> dict[str, tuple[float, ...]]:
+    """Return bin edges by name, from `NAME=0,0.5,0.9,1` or by name; the setting is `called` so in messages.
 
     Raises
     ------
@@ -57,25 +70,28 @@ def parse_edges(texts: tuple[str, ...], called: str = "--edges") -> dict[str, tu
         If a name cannot be used, or the edges do not ascend from 0 to 1.
     """
     found: dict[str, tuple[float, ...]] = {}
-    for text in texts:
-        name, value = _named(called, text, "mine=0,0.5,0.9,1", BINNING, found)
+    for name, value in _by_name(called, given, "mine=0,0.5,0.9,1", BINNING):
         try:
-            edges = tuple(float(edge) for edge in value.split(","))
-        except ValueError:
+            edges = tuple(map(float, value.split(",") if isinstance(value, str) else value))
+        except (TypeError, ValueError, OverflowError):
             edges = ()
         ascending = all(low < high for low, high in pairwise(edges))
         if len(edges) < 2 or not ascending or (edges[0], edges[-1]) != (0, 1):
+            listing = not isinstance(value, str) and isinstance(value, Iterable)
+            said = ",".join(map(str, value)) if listing else value
             raise UsageError(
-                f"{called} {text}: expected numbers that ascend from 0 to 1, as in {name}=0,0.5,0.9,1"
+                f"{called} {name}={said}: expected numbers that ascend from 0 to 1, as in {name}=0,0.5,0.9,1"
             )
         found[name] = edges
     return found
 
 
 def read_weights(
-    texts: tuple[str, ...], called: str = "--threshold-weights"
+    given: tuple[str, ...] | Mapping[Any, Any], called: str = "--threshold-weights"
 ) -> dict[str, tuple[tuple[float, float], ...]]:
-    """Return thresholds with their weights by name, from `NAME=FILE`; the setting is `called` so in messages.
+    """Return thresholds with their weights by name, from `NAME=FILE`, or by name a file or the pairs.
+
+    The setting is `called` so in messages.
 
     Raises
     ------
@@ -85,15 +101,17 @@ def read_weights(
         If a file holds something else than such a table.
     """
     found: dict[str, tuple[tuple[float, float], ...]] = {}
-    for text in texts:
-        name, value = _named(called, text, "mine=weights.csv", WEIGHTS, found)
+    for name, value in _by_name(called, given, "mine=weights.csv", WEIGHTS):
+        if not isinstance(value, str):
+            found[name] = weights_of(value, f"{called} {name}")
+            continue
         if Path(value).suffix.lower() != ".csv":
-            raise UsageError(f"{called} {text}: expected a CSV file, as in {name}=weights.csv")
+            raise UsageError(f"{called} {name}={value}: expected a CSV file, as in {name}=weights.csv")
         found[name] = _table_of_weights(path_of(value))
     return found
 
 
-def weights_of(pairs: Iterable[Iterable[Any]], owner: str) -> tuple[tuple[float, float], ...]:
+def weights_of(pairs: Any, owner: str) -> tuple[tuple[float, float], ...]:
     """Return thresholds with their weights as numbers.
 
     Raises
@@ -101,6 +119,8 @@ def weights_of(pairs: Iterable[Iterable[Any]], owner: str) -> tuple[tuple[float,
     InputError
         If they are no such table; its owner is named, and where.
     """
+    if not isinstance(pairs, Iterable):
+        raise InputError(f"{owner} is {pairs!r}; expected pairs of a threshold and its weight")
     table: list[tuple[float, float]] = []
     for number, pair in enumerate(pairs, 1):
         try:
@@ -124,17 +144,31 @@ def _table_of_weights(path: AnyPath) -> tuple[tuple[float, float], ...]:
     return weights_of(lines[1:] if lines[0][1:] == ["weight"] else lines, str(path))
 
 
-def _named(
-    option: str, text: str, example: str, taken: re.Pattern[str], found: Container[str]
-) -> tuple[str, str]:
-    name, equals, value = (part.strip() for part in text.partition("="))
-    if not equals or not value or not NAME.fullmatch(name):
-        raise UsageError(f"{option} {text}: expected a name and what it stands for, as in {example}")
-    if taken.fullmatch(name):
-        raise UsageError(f"{option} {text}: {name} has a meaning of its own; choose another name")
-    if name in found:
-        raise UsageError(f"{option} {text}: {name} has been given before; choose another name")
-    return name, value
+def _by_name(
+    called: str, given: tuple[str, ...] | Mapping[Any, Any], example: str, taken: re.Pattern[str]
+) -> Iterator[tuple[str, Any]]:
+    """Yield names with what they stand for, from a mapping or from text with an equals sign.
+
+    Raises
+    ------
+    UsageError
+        If a name cannot be used, or stands for nothing.
+    """
+    if isinstance(given, Mapping):
+        parts = [(f"{name!r}", name, value) for name, value in given.items()]
+    else:
+        split = [(text, text.partition("=")) for text in given]
+        parts = [(text, name.strip(), value.strip()) for text, (name, _, value) in split]
+    found: set[str] = set()
+    for text, name, value in parts:
+        if (isinstance(value, str) and not value) or not isinstance(name, str) or not NAME.fullmatch(name):
+            raise UsageError(f"{called} {text}: expected a name and what it stands for, as in {example}")
+        if taken.fullmatch(name):
+            raise UsageError(f"{called} {text}: {name} has a meaning of its own; choose another name")
+        if name in found:
+            raise UsageError(f"{called} {text}: {name} has been given before; choose another name")
+        found.add(name)
+        yield name, value
 
 
 def _parse_groups(called: str, name: str, text: str) -> dict[str, str]:
@@ -150,9 +184,8 @@ def _parse_groups(called: str, name: str, text: str) -> dict[str, str]:
     return group_of
 
 
-def _read_groups(path: AnyPath) -> dict[str, str]:
-    found = by_class(path, CSV_GROUPS, head="group")
-    for name, group in found.items():
+def _groups_of(given: Mapping[Any, Any], owner: str) -> dict[str, str]:
+    for name, group in given.items():
         if not isinstance(group, str | int) or isinstance(group, bool):
-            raise InputError(f"{path}: the group of class {name!r} is {group!r}; expected text or a number")
-    return {name: str(group) for name, group in found.items()}
+            raise InputError(f"{owner}: the group of class {name!r} is {group!r}; expected text or a number")
+    return {str(name): str(group) for name, group in given.items()}

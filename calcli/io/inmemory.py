@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from calcli.core.data.arrays import Array
+from calcli.core.data.arrays import Array, as_values
 from calcli.core.language.errors import InputError
 
 NOTHING = ("NoneType", "NAType", "NaTType")  # types of the missing values of Python and pandas
@@ -34,7 +34,7 @@ def as_array(values: Any, called: str) -> Array:
     try:
         if by_dlpack:
             return np.from_dlpack(values)
-        found: Array = values if isinstance(values, np.ndarray) else np.asarray(values)
+        found = as_values(values)
         return _plain(found) if found.dtype.kind in "OT" else found
     except (TypeError, ValueError, RuntimeError, BufferError) as error:
         if "inhomogeneous" in str(error):

@@ -13,6 +13,7 @@ from calcli.core.language.declaring import (
     checked,
     choice,
     documented,
+    names,
     setting,
     texts,
     whole,
@@ -40,7 +41,7 @@ class ReadOptions:
     scores: str | None = setting(None, TEXT, "Score columns, 'p_*' or a,b,c; in .npz, the array.", "PATTERN")
     kind: Kind | Literal["auto", "percent"] = setting("auto", choice(KINDS), "What the scores are.")
     classes: tuple[str, ...] | None = setting(
-        None, texts("cat", commas=True), "Classes in the order of the scores, separated by commas.", "NAMES"
+        None, names("cat"), "Classes in the order of the scores, separated by commas.", "NAMES"
     )
     positive: str | None = setting(None, TEXT, "Of two classes, the one that a single score is for.", "NAME")
     against_rest: str | None = setting(

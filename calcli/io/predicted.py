@@ -129,7 +129,7 @@ class PredictedColumn:
         if self.renew and self.by_place and self.misfits_before > self.rows / 2:
             raise InputError(
                 f"the column {self.name} holds no names; as places of the classes {listed(self.by_place)} "
-                f"its values are not the most probable class in {self.misfits_before:,} of {self.rows:,} rows; "
+                f"its values are not the most probable in {self.misfits_before:,} of {self.rows:,} rows; "
                 "save it with the names of the classes"
             )
 

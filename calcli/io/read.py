@@ -5,35 +5,31 @@ from __future__ import annotations
 import shutil
 import sys
 import tempfile
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
-from typing import Any, Literal
 
 import numpy as np
 
 from calcli.core.data.arrays import Array, Floats
 from calcli.core.data.merged import against_rest, rest_of
-from calcli.core.data.predictions import Kind, Predictions, Provenance
+from calcli.core.data.predictions import Predictions, Provenance
 from calcli.core.language.answers import WRONG_RIGHT
 from calcli.core.language.declaring import declared
 from calcli.core.language.errors import InputError, UsageError
 from calcli.core.state.remains import left_of
-from calcli.io.arraylabels import flat_labels
-from calcli.io.arrays import ArraySource, answers_of
-from calcli.io.axes import places_note, sample_column
+from calcli.io.arrays import ArraySource
 from calcli.io.checks import CheckedScores
 from calcli.io.classnames import class_names
 from calcli.io.folders import partition_of, parts_of
 from calcli.io.formats import BY_NAME, Format, known_format, sniff
 from calcli.io.formats.npy import only_labels_beside, read_labels
-from calcli.io.heads import native
 from calcli.io.ignored import without_labels, without_missing_values
 from calcli.io.labels import Labels
 from calcli.io.labelstreams import LabelColumn
-from calcli.io.layouts import ARRAYS, HARNESS
+from calcli.io.layouts import HARNESS
 from calcli.io.layouts.order import refuse_sorted, refuse_unordered
 from calcli.io.messages import STDIN, Place, type_in_words
 from calcli.io.namedsystems import of_system
@@ -42,20 +38,17 @@ from calcli.io.remote import AnyPath, parts_of_pattern, path_of
 from calcli.io.scorekinds import judge_kind
 from calcli.io.secrets import without_secrets
 from calcli.io.source import (
-    HeldScores,
     JoinedScores,
     LazyColumns,
     Source,
     column_of,
     require_label_each,
-    rows_and_columns,
 )
 from calcli.io.states import is_state, load_state
 from calcli.io.systems import refuse_systems
 
-__all__ = ["ReadOptions", "from_answers", "from_arrays", "read", "read_concat"]
+__all__ = ["ReadOptions", "read", "read_concat"]
 
-NAME = "arrays"
 SNIFFED = 1 << 16
 
 
@@ -135,97 +128,6 @@ def _refuse_options(state: str, options: ReadOptions | None) -> None:
             )
 
 
-def from_arrays(
-    scores: Any,
-    labels: Any,
-    *,
-    kind: Kind | Literal["auto", "percent"] = "auto",
-    classes: Sequence[str] | None = None,
-    positive: str | None = None,
-    weights: Any = None,
-    columns: Mapping[str, Any] | None = None,
-    renormalize: bool = False,
-) -> Predictions:
-    """Take arrays for predictions.
-
-    Parameters
-    ----------
-    scores : array-like (N, K), (..., K) or (N,)
-        Logits, log-probabilities or probabilities; of two classes also those of the second one only.
-    labels : array-like (N,) or (...)
-        Integers, or text that matches `classes`.
-    kind
-        What the scores are.
-    classes
-        Class names in the order of the scores.
-    positive
-        For two classes: the class to count as the second one.
-    weights : array-like (N,), optional
-        Non-negative row weights.
-    columns
-        Further columns by name, (N,) each.
-    renormalize
-        Divide rows by their sum even where it is further from one than rounding explains.
-
-    Raises
-    ------
-    InputError
-        If the arrays cannot be predictions.
-    UsageError
-        If an option does not fit them.
-    """
-    table = native(np.asarray(scores))
-    if table.dtype.kind not in "iufb":
-        raise InputError(f"{NAME}: the scores are {type_in_words(table.dtype)}; expected numbers")
-    shape = rows_and_columns(table.shape, NAME)
-    place = Place(((NAME, shape[0]),))
-    found = ArraySource(
-        place=place,
-        scores=HeldScores(table.reshape(shape)),
-        labels=flat_labels(np.asarray(labels), table.shape, NAME, place),
-        labels_from=NAME,
-        layout=ARRAYS.name,
-        taken=(f"shape {table.shape}",),
-        weights=None if weights is None else np.asarray(weights).reshape(-1),
-        columns=LazyColumns(
-            {name: partial(np.asarray, values) for name, values in (columns or {}).items()}
-            | sample_column(table.shape, table.ndim - 1)
-        ),
-        notes=places_note(table.shape, table.ndim - 1),
-    )
-    names = None if classes is None else tuple(map(str, classes))
-    return understand(
-        found, NAME, ReadOptions(kind=kind, classes=names, positive=positive, renormalize=renormalize)
-    )
-
-
-def from_answers(
-    confidence: Any, correct: Any, *, kind: Kind | Literal["auto"] = "auto", weights: Any = None
-) -> Predictions:
-    """Take the confidence in answers, and whether they are right, for predictions.
-
-    Parameters
-    ----------
-    confidence : array-like (N,)
-        Of each answer.
-    correct : array-like (N,)
-        True or false, 1 or 0, or words such as "correct" and "incorrect".
-    kind
-        What the confidence is: a probability, or the logarithm or log-odds of one.
-    weights : array-like (N,), optional
-        Non-negative row weights.
-
-    Raises
-    ------
-    InputError
-        If the arrays cannot be that.
-    """
-    names = (NAME, "confidence", "correct")
-    found = answers_of(np.asarray(confidence), [np.asarray(correct)], names, mend="remove such rows")
-    found = replace(found, weights=None if weights is None else np.asarray(weights).reshape(-1))
-    return understand(found, NAME, ReadOptions(kind=kind))
-
-
 @contextmanager
 def spooled() -> Iterator[tuple[Path, Format]]:
     """Copy standard input to a temporary file without an ending, and tell its format by its first bytes.
@@ -273,7 +175,7 @@ def understand(found: Source, name: str, options: ReadOptions) -> Predictions:
         raise UsageError(f"--per-character: {place.name} has no log-likelihoods of options; leave it out")
     if labels is None:
         path = only_labels_beside(path_of(files[0])) if options.labels is None else path_of(options.labels)
-        labels, labels_from = read_labels(path, found.scores.shape, drop=options.drop_missing), str(path)
+        labels, labels_from = read_labels(path, found, drop=options.drop_missing), str(path)
         files = (*files, labels_from)
     rows, columns = found.scores.shape
     if rows == 0:

@@ -2,17 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any
 
 from calcli.core.data.priors import Priors
-from calcli.core.estimators.costs import Definition
+from calcli.core.estimators.costs import Definition, with_distinct_names
 from calcli.core.language.declaring import Spelling, checked, declared
 from calcli.core.language.errors import UsageError, naming
 from calcli.core.language.settings import Settings
 from calcli.io.costs import read_costs, read_priors
-from calcli.io.groups import parse_edges, read_class_groups, read_weights, weights_of
+from calcli.io.groups import parse_edges, read_class_groups, read_weights
+
+BY_NAME = ("groups", "edges", "threshold_weights")  # may be mappings
 
 
 def settings_of(
@@ -36,12 +38,11 @@ def settings_of(
     InputError
         If a file of class groups, costs, priors or weights is damaged.
     """
-    given, ready = dict(given), {}
+    given, ready, named = dict(given), {}, {}
     if spelling == "keyword":
         ready = _ready(given)
-        if isinstance(edges := given.get("edges"), Mapping):
-            given["edges"] = [f"{name}={_written(own)}" for name, own in edges.items()]
-    found = checked(Settings, given, spelling)
+        named = {name: given.pop(name) for name in BY_NAME if isinstance(given.get(name), Mapping)}
+    found = checked(Settings, given, spelling) | named
     called = {name: one.spelled(spelling) for name, one in declared(Settings).items()}
     if "costs" in found:
         with naming(called["costs"]):
@@ -67,12 +68,7 @@ def _ready(given: dict[str, Any]) -> dict[str, Any]:
     """Take out the values that are what text would be read as."""
     ready = {name: given.pop(name) for name, value in [*given.items()] if _is_ready(name, value)}
     if "costs" in ready:
-        ready["costs"] = tuple(ready["costs"])
-    if "threshold_weights" in ready:
-        ready["threshold_weights"] = {
-            name: weights_of(table, f"threshold_weights {name}")
-            for name, table in ready["threshold_weights"].items()
-        }
+        ready["costs"] = with_distinct_names(ready["costs"])
     return ready
 
 
@@ -80,10 +76,4 @@ def _is_ready(name: str, value: Any) -> bool:
     """Whether a value is what text would be read as."""
     if name == "costs":
         return isinstance(value, list | tuple) and all(isinstance(one, Definition) for one in value)
-    return (name == "priors" and isinstance(value, Priors)) or (
-        name in ("groups", "threshold_weights") and isinstance(value, Mapping)
-    )
-
-
-def _written(edges: Any) -> str:
-    return ",".join(map(str, edges if isinstance(edges, Iterable) else [edges]))
+    return name == "priors" and isinstance(value, Priors)

@@ -18,6 +18,7 @@ from calcli.io.labels import Labels
 from calcli.io.labelstreams import LabelColumn
 from calcli.io.messages import Place, type_in_words
 from calcli.io.options import ReadOptions
+from calcli.io.shapes import Shape, require_rows
 
 BLOCK_ROWS = 8192  # looked at once for what is missing
 
@@ -204,6 +205,8 @@ class Source(ABC):
         How they might be meant otherwise, sentences for the user.
     considered
         What else might have been the scores, and why it is not.
+    axes
+        Of the rows, if the scores had several; else none.
     """
 
     place: Place
@@ -226,6 +229,12 @@ class Source(ABC):
     taken: tuple[str, ...] = ()
     doubts: tuple[str, ...] = ()
     considered: tuple[tuple[str, str], ...] = ()
+    axes: Shape = ()
+
+    @property
+    def rows_shape(self) -> Shape:
+        """The shape that values beside the scores may have; flat they are always taken."""
+        return self.axes or self.scores.shape[:1]
 
     @property
     @abstractmethod
@@ -353,6 +362,7 @@ def value_each(found: Source, name: str, values: Array) -> Array:
         raise InputError(
             f"{found.place.name}: {name} has shape {values.shape}; expected a value for each of {rows:,} rows"
         )
+    require_rows(f"{found.place.name}: {name} has values", values.shape, found.rows_shape)
     require_single(values, f"{found.place.name}: {name}")
     return values.reshape(-1)
 

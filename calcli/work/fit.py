@@ -1,25 +1,22 @@
-"""Fitting: learning a recalibration, and the files of calibrators."""
+"""Fitting: learning a recalibration, and writing it."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from calcli.core.calibrators.arguments import named_classes
-from calcli.core.calibrators.base import Calibrator
 from calcli.core.calibrators.crossvalidation import are_apart
 from calcli.core.calibrators.methods import make
 from calcli.core.calibrators.record import CalibratorRecord
 from calcli.core.data.predictions import Predictions
-from calcli.core.language.declaring import PATH, Spelling, checked
+from calcli.core.language.declaring import Spelling, checked
 from calcli.core.language.errors import UsageError
 from calcli.core.language.expressions import MethodExpression, nearest_name, parse_methods
 from calcli.core.language.methods import CHOICE, METHODS, SETS
 from calcli.core.language.progress import Watcher, unwatched
 from calcli.core.language.settings import FitSettings
-from calcli.core.language.spelling import of_python
 from calcli.core.recalibrating.candidates import POOL, candidates_for
 from calcli.core.recalibrating.fitting import (
     Fit,
@@ -310,72 +307,3 @@ def save_fit(fit: Fit, path: str) -> None:
 def record_of_fit(fit: Fit) -> CalibratorRecord:
     """Return what the file of a fitted calibrator holds."""
     return record_of(fit, sha256(fit.predictions.provenance.files))
-
-
-@of_python
-def save(
-    calibrator: Calibrator,
-    path: str | Path,
-    classes: Iterable[object] | None = None,
-    priors: Sequence[float] = (),
-) -> None:
-    """Write a calibrator file, as `calcli fit -o` does.
-
-    Parameters
-    ----------
-    calibrator : Calibrator
-        A fitted one.
-    path : str or Path
-        JSON, or .npz by its ending.
-    classes : iterable, optional
-        The name of each class in the order of the scores, which `calcli apply` matches; `range(10)` will do.
-        Default: `calibrator.classes_`.
-    priors : sequence of float
-        None, or the K class frequencies in the rows of the fit, for `calcli apply --shift-to-priors`.
-
-    Raises
-    ------
-    InputError
-        If the file cannot be written.
-    UsageError
-        If the calibrator is not fitted, or there is not one prior per class.
-    """
-    if not isinstance(calibrator, Calibrator):
-        raise UsageError(f"save takes a calibrator, not {type(calibrator).__name__}; fits have save()")
-    path = PATH.checked("path", path)
-    if not calibrator.parameters:
-        raise UsageError(f"{type(calibrator).__name__} has not been fitted; call fit(scores, y) first")
-    names = tuple(map(str, calibrator.classes_ if classes is None else classes))
-    if len(priors) not in (0, len(names)):
-        raise UsageError(f"{len(priors)} priors are given for {len(names)} classes; expected one per class")
-    record = CalibratorRecord(calibrator, names, _takes_raw(calibrator), tuple(map(float, priors)), {})
-    calibrators.save_calibrator(record, path)
-
-
-@of_python
-def load(path: str | Path) -> Calibrator:
-    """Read the calibrator in a file that `save` or `calcli fit -o` wrote.
-
-    Parameters
-    ----------
-    path : str or Path
-        JSON, or .npz by its ending.
-
-    Returns
-    -------
-    Calibrator
-        Fitted, ready for `predict_proba`; its `classes_` are the names in the file.
-
-    Raises
-    ------
-    InputError
-        If there is no such file, or it is damaged or of an unknown version.
-    """
-    record = calibrators.load_calibrator(PATH.checked("path", path))
-    record.calibrator.classes_ = named_classes(record.classes)
-    return record.calibrator
-
-
-def _takes_raw(calibrator: Calibrator) -> bool:
-    settings = calibrator.get_params()
-    return _takes_raw(settings["calibrator"]) if "calibrator" in settings else settings.get("input") == "raw"

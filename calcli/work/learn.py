@@ -17,10 +17,10 @@ from calcli.core.language.declaring import PATH, TEXT, Setting, documented, text
 from calcli.core.language.errors import InputError
 from calcli.core.language.settings import FitSettings
 from calcli.core.language.spelling import of_python
+from calcli.io.handed import from_arrays
 from calcli.io.inmemory import as_array
 from calcli.io.layouts import HARNESS
 from calcli.io.options import ReadOptions
-from calcli.io.read import from_arrays
 from calcli.io.source import rows_and_columns
 from calcli.report.fit import FitReport
 from calcli.work.fit import fit_to, record_of_fit, save_fit
@@ -119,7 +119,7 @@ def fit(
     labels: Any = None,
     *,
     method: str = "auto",
-    candidates: Sequence[str] | None = None,
+    candidates: str | Sequence[str] | None = None,
     lens: str | None = None,
     **settings: Any,
 ) -> Fitted:
@@ -131,8 +131,8 @@ def fit(
         Predictions, as `evaluate` takes them.
     method : str
         A method expression, or `auto`, which chooses by cross-validation.
-    candidates : sequence of str, optional
-        Methods for `auto` to choose from.
+    candidates : str or sequence of str, optional
+        Methods for `auto` to choose from; text has commas between them.
     lens : str, optional
         What methods of one score act on, or `reduced`.
     {ReadOptions}
@@ -151,8 +151,8 @@ def fit(
         If a method or setting is unknown, or does not fit.
     """
     method = METHOD.checked("method", method)
-    candidates = CANDIDATES.checked(candidates, "keyword")
     lens = None if lens is None else TEXT.checked("lens", lens)
     predictions, settings = split_reading(data, labels, settings)
+    candidates = CANDIDATES.checked(candidates, "keyword")
     given = {"workers": 1, **settings}  # others would import the script that called anew
     return Fitted(fit_to(lambda: predictions, method, "keyword", candidates=candidates, lens=lens, **given))

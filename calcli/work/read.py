@@ -10,9 +10,8 @@ from calcli.core.data.predictions import Predictions
 from calcli.core.language.declaring import checked, declared, documented, texts
 from calcli.core.language.errors import UsageError
 from calcli.core.language.spelling import of_python
-from calcli.io.inmemory import as_array
+from calcli.io.handed import from_answers, from_arrays
 from calcli.io.options import ReadOptions, read_options
-from calcli.io.read import from_answers, from_arrays
 from calcli.io.read import read as read_file
 
 READ = frozenset(declared(ReadOptions))
@@ -90,13 +89,11 @@ def predictions_of(data: Any, labels: Any, given: Mapping[str, Any]) -> Predicti
         return _answers(data, labels, given)
     if data is None or labels is None:
         raise UsageError("labels are missing: evaluate(scores, labels), or evaluate(table or path)")
-    weights, names = given.pop("weights", None), given.pop("classes", None)
-    if wrong := [name for name in given if name not in ("kind", "positive", "renormalize")]:
+    weights = given.pop("weights", None)
+    if wrong := [name for name in given if name not in ("kind", "classes", "positive", "renormalize")]:
         raise UsageError(f"{wrong[0]}= is for tables and files; arrays have no columns")
     options = checked(ReadOptions, given, "keyword")
-    weights = None if weights is None else as_array(weights, "weights")
-    scores, true = as_array(data, "scores"), as_array(labels, "labels")
-    return from_arrays(scores, true, classes=names, weights=weights, **options)
+    return from_arrays(data, labels, weights=weights, **options)
 
 
 def columns_of(by: Any) -> tuple[str, ...]:
@@ -132,10 +129,7 @@ def _answers(data: Any, labels: Any, given: Mapping[str, Any]) -> Predictions:
     if data is not None or labels is not None or not {"confidence", "correct"} <= set(given) <= ANSWERS:
         raise UsageError("answers take confidence and correct, and neither scores, labels nor classes")
     kind = checked(ReadOptions, {"kind": given.get("kind", "auto")}, "keyword")
-    arrays: dict[str, Any] = {
-        name: as_array(given[name], f"values of {name}=") for name in given if name != "kind"
-    }
-    return from_answers(**arrays, **kind)
+    return from_answers(given["confidence"], given["correct"], weights=given.get("weights"), **kind)
 
 
 BESIDE = {"confidence", "correct", "weights"}  # of arrays they are arrays, of tables columns

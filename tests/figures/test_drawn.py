@@ -31,7 +31,7 @@ from calcli.figures.risk import CONSTANT
 from calcli.figures.simplex import CORNERS
 from calcli.figures.style import BAR, OVER, SERIES, UNDER
 from calcli.figures.temperature import temperature_curve
-from calcli.io.read import from_arrays
+from calcli.io.handed import from_arrays
 from tests.figures.conftest import make
 
 

@@ -10,8 +10,9 @@ import pyarrow.parquet as pq
 import pytest
 
 from calcli.core.language.errors import InputError, UsageError
+from calcli.io.handed import from_answers
 from calcli.io.options import ReadOptions
-from calcli.io.read import from_answers, read
+from calcli.io.read import read
 
 CONFIDENCE, RIGHT = [0.9, 0.3, 0.55, 1.0], [True, False, True, False]
 

@@ -10,7 +10,7 @@ import pytest
 
 from calcli.core.language.errors import InputError
 from calcli.io.options import ReadOptions
-from calcli.io.read import read
+from calcli.io.read import read, read_concat
 from tests.io.samples import random_logits, random_probs, refused, scores_of
 
 SAMPLE = random_logits()
@@ -83,8 +83,8 @@ def test_damage_of_columns(tmp_path):
         read(path)
 
 
-@pytest.mark.parametrize("shape", [(40,), (40, 1), (4, 10)])
-def test_an_array_of_any_shape_is_a_column(shape, tmp_path):
+@pytest.mark.parametrize("shape", [(40,), (40, 1), (1, 40)])
+def test_an_array_with_one_axis_of_rows_is_a_column(shape, tmp_path):
     place = np.arange(40).reshape(shape)
     np.savez(tmp_path / "a.npz", logits=SAMPLE.scores[:40], labels=SAMPLE.labels[:40], place=place)
     np.testing.assert_array_equal(read(tmp_path / "a.npz").columns["place"], np.arange(40))
@@ -100,6 +100,40 @@ def test_a_column_has_a_value_for_each_row(shape, tmp_path):
     message = f"a.npz: place has shape {shape}; expected a value for each of 40 rows"
     with pytest.raises(InputError, match=re.escape(message)):
         columns["place"]
+
+
+@pytest.mark.parametrize("shape", [(40, 10), (20, 20), (4, 100)])
+def test_values_in_other_axes_than_the_rows_are_refused(shape, tmp_path):
+    scores = np.random.default_rng(0).normal(size=(10, 40, 3))
+    labels, other = np.arange(400).reshape(10, 40) % 3, np.arange(400).reshape(shape)
+    said = rf"has (labels|values) of shape \({shape[0]}, {shape[1]}\), but the rows .* shape \(10, 40\)"
+    np.savez(tmp_path / "a.npz", logits=scores, labels=other % 3)
+    np.save(tmp_path / "b.npy", scores)
+    np.save(tmp_path / "b_labels.npy", other % 3)
+    for file in ("a.npz", "b.npy"):
+        refused(tmp_path / file, said)
+    refused(tmp_path / "b.npy", said, labels=str(tmp_path / "b_labels.npy"))
+    np.savez(tmp_path / "c.npz", logits=scores, labels=labels, other=other)
+    refused(tmp_path / "c.npz", said, weights="other")
+    predictions = read(tmp_path / "c.npz")
+    assert predictions.labels.tolist() == labels.reshape(-1).tolist()
+    with pytest.raises(InputError, match=said):
+        predictions.columns["other"]
+
+
+def test_labels_of_several_parts_have_the_axes_of_all(tmp_path):
+    scores, labels = np.random.default_rng(0).normal(size=(10, 4, 3)), np.arange(40).reshape(10, 4) % 3
+    for name, part in (("0", slice(0, 6)), ("1", slice(6, 10))):
+        np.savez(tmp_path / f"{name}.npz", logits=scores[part])
+    np.save(tmp_path / "labels.npy", labels)
+    files, options = (
+        [tmp_path / "0.npz", tmp_path / "1.npz"],
+        ReadOptions(labels=str(tmp_path / "labels.npy")),
+    )
+    assert read_concat(files, options).labels.tolist() == labels.reshape(-1).tolist()
+    np.save(tmp_path / "labels.npy", labels.T)
+    with pytest.raises(InputError, match=r"labels of shape \(4, 10\), .* the shape \(10, 4\)"):
+        read_concat(files, options)
 
 
 @pytest.mark.parametrize("array", ["labels", "w", "site"])

@@ -7,7 +7,7 @@ import pandas as pd
 import pytest
 
 from calcli.core.language.errors import InputError, UsageError
-from calcli.io.read import from_arrays
+from calcli.io.handed import from_answers, from_arrays
 from tests.io.samples import random_logits, random_probs, scores_of
 
 
@@ -48,6 +48,119 @@ def test_segmentation_masks():
     predictions = from_arrays(scores, labels)
     assert predictions.scores.shape == (40, 3)
     np.testing.assert_array_equal(predictions.labels, labels.ravel())
+
+
+@pytest.mark.parametrize("shape", [(20,), (20, 1), (1, 20), (4, 5), (4, 5, 1)])
+def test_labels_and_weights_have_the_axes_of_the_rows_or_one(shape):
+    scores, labels = np.random.default_rng(0).normal(size=(4, 5, 3)), np.arange(20) % 3
+    found = from_arrays(scores, labels.reshape(shape), weights=np.arange(20).reshape(shape))
+    assert found.labels.tolist() == labels.tolist()
+    assert found.weights.tolist() == list(range(20))
+
+
+@pytest.mark.parametrize(
+    ("scores", "labels", "said"),
+    [
+        ((2, 200, 2), (200, 2), r"; if axis 0 has the classes, give np.moveaxis\(scores, 0, -1\)"),
+        ((5, 3, 4, 3), (5, 4, 3), r"; if axis 1 has the classes, give np.moveaxis\(scores, 1, -1\)"),
+        ((5, 3, 4, 4), (5, 4, 4), r"; if axis 1 has the classes, give np.moveaxis\(scores, 1, -1\)"),
+        (
+            (10, 40, 3),
+            (40, 10),
+            r"\(40, 10\), .* shape \(10, 40\); expected the same, or \(400,\) in the order",
+        ),
+        ((40, 3), (4, 10), r"\(4, 10\), but the rows of the scores have the shape \(40,\)"),
+        ((4, 10, 1), (10, 4), r"\(10, 4\), but the rows of the scores have the shape \(4, 10\)"),
+    ],
+)
+def test_labels_in_other_axes_than_the_rows_are_refused(scores, labels, said):
+    with pytest.raises(InputError, match="has labels of shape .*" + said):
+        from_arrays(np.random.default_rng(0).normal(size=scores), np.ones(labels, int))
+
+
+def test_weights_and_outcomes_in_other_axes_are_refused():
+    scores, labels = np.random.default_rng(0).normal(size=(10, 40, 3)), np.ones((10, 40), int)
+    with pytest.raises(InputError, match=r"has weights of shape \(40, 10\), but the rows"):
+        from_arrays(scores, labels, weights=np.ones((40, 10)))
+    sure, right = np.full((10, 1), 0.5), np.arange(10) % 2
+    assert from_answers(sure, right.reshape(1, 10)).labels.tolist() == right.tolist()
+    with pytest.raises(InputError, match=r"correct has values of shape \(5, 2\), but the rows"):
+        from_answers(sure, right.reshape(5, 2))
+    with pytest.raises(InputError, match=r"has weights of shape \(5, 2\), but the rows"):
+        from_answers(sure, right, weights=np.ones((5, 2)))
+
+
+def masked(values, row=3):
+    return np.ma.array(values, mask=np.indices(np.shape(values))[0] == row)
+
+
+SCORES, COUNTED = np.random.default_rng(0).normal(size=(20, 3)), np.arange(20) % 3
+NAMED = np.array(list("abc"))[COUNTED]
+
+
+@pytest.mark.parametrize(
+    ("call", "said"),
+    [
+        (lambda: from_arrays(masked(SCORES), COUNTED), 'row 3: the score of class "0" is missing'),
+        (lambda: from_arrays(list(masked(SCORES)), COUNTED), 'row 3: the score of class "0" is missing'),
+        (
+            lambda: from_arrays(masked(SCORES.astype(int)), COUNTED),
+            'row 3: the score of class "0" is missing',
+        ),
+        (lambda: from_arrays(SCORES, masked(COUNTED)), "row 3 has no label"),
+        (lambda: from_arrays(SCORES, masked(NAMED), classes=list("abc")), "row 3 has no label"),
+        (lambda: from_arrays(SCORES[:, 0], masked(COUNTED == 1)), "row 3 has no label"),
+        (lambda: from_arrays(SCORES, masked(np.eye(3)[COUNTED])), "one-hot or multi-label"),
+        (lambda: from_arrays(SCORES, COUNTED, weights=masked(np.ones(20, int))), "row 3 has the weight nan"),
+        (lambda: from_answers(masked(np.full(20, 0.5)), COUNTED == 1), "the confidence, .*, is missing in 1"),
+        (lambda: from_answers(np.full(20, 0.5), masked(COUNTED == 1)), "correct is missing in 1 of 20"),
+    ],
+)
+def test_what_a_mask_hides_is_missing(call, said):
+    with pytest.raises(InputError, match=said):
+        for _ in call().scores.blocks(20):
+            pass
+
+
+def test_a_mask_that_hides_nothing_is_no_matter():
+    found = from_arrays(
+        masked(SCORES, -1), masked(NAMED, -1), classes=list("abc"), weights=masked(COUNTED, -1)
+    )
+    np.testing.assert_array_equal(scores_of(found), SCORES)
+    assert found.labels.tolist() == found.weights.tolist() == COUNTED.tolist()
+
+
+CLASSES = ["c", "a", "b"]
+ONE_HOT = pd.get_dummies(np.array(CLASSES)[COUNTED])  # in the order of the alphabet
+
+
+@pytest.mark.parametrize(
+    ("labels", "classes"),
+    [
+        (ONE_HOT, CLASSES),
+        (ONE_HOT.add_prefix("label_"), CLASSES),
+        (pd.get_dummies(COUNTED), None),
+        (pd.get_dummies(COUNTED), CLASSES),
+        (pd.get_dummies(COUNTED)[[2, 0, 1]], None),
+        (pd.get_dummies(COUNTED)[[2, 0, 1]], CLASSES),
+        (pd.get_dummies(COUNTED).to_numpy(), CLASSES),
+    ],
+)
+def test_columns_of_one_hot_labels_are_told_by_their_names(labels, classes):
+    found = from_arrays(SCORES, labels, classes=classes)
+    assert found.labels.tolist() == COUNTED.tolist()
+
+
+@pytest.mark.parametrize(
+    ("classes", "said"),
+    [
+        (None, "labels have the columns a, b, c, but the scores have no class names; name the classes in"),
+        (["c", "a", "d"], "labels have the columns a, b, c, but the classes are c, a, d; expected the same"),
+    ],
+)
+def test_one_hot_labels_of_other_names_are_refused(classes, said):
+    with pytest.raises(InputError, match=said):
+        from_arrays(SCORES, ONE_HOT, classes=classes)
 
 
 def test_positive_allows_a_last_axis_of_one():

@@ -19,9 +19,10 @@ from calcli.core.language.settings import Settings
 from calcli.io.calibrators import load_calibrator, save_calibrator
 from calcli.io.costs import read_costs, read_priors
 from calcli.io.groups import weights_of
+from calcli.io.handed import from_arrays
 from calcli.io.heads import held_array
 from calcli.io.options import ReadOptions
-from calcli.io.read import from_arrays, read
+from calcli.io.read import read
 from tests.io.samples import parquet_file, refused, scores_of
 
 HARNESS = {

@@ -45,7 +45,7 @@ def test_objects_are_what_a_list_of_them_is(values, expected):
 
 
 def test_arrays_of_numbers_stay_as_they_are():
-    for values in (np.arange(3), np.ma.masked_array([1, 2], [0, 1]), np.array(["a"])):
+    for values in (np.arange(3), np.array(["a"])):
         assert as_array(values, "values") is values
 
 

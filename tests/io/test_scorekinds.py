@@ -12,7 +12,7 @@ from scipy.special import log_softmax, softmax
 from calcli.core.calibrators.crossvalidation import rows_of
 from calcli.core.data.predictions import read_through
 from calcli.core.language.errors import InputError, ReadAgain
-from calcli.io.read import from_arrays
+from calcli.io.handed import from_arrays
 from calcli.io.scorekinds import kind_of
 from tests.io.samples import random_logits, random_probs, scores_of
 

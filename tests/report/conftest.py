@@ -9,7 +9,7 @@ import pytest
 from calcli.core.evaluating.evaluate import evaluate
 from calcli.core.evaluating.results import Evaluation
 from calcli.core.language.settings import Settings
-from calcli.io.read import from_arrays
+from calcli.io.handed import from_arrays
 from calcli.report.evaluation import EvaluationReport
 from calcli.report.shown import TextTable
 from calcli.report.summary import Result, summarize

@@ -12,7 +12,7 @@ from calcli.core.calibrators.crossvalidation import PairedDifference
 from calcli.core.language.expressions import parse_methods
 from calcli.core.language.settings import FitSettings
 from calcli.core.recalibrating.fitting import Candidate, Fit, fit
-from calcli.io.read import from_arrays
+from calcli.io.handed import from_arrays
 from calcli.report.fit import FitReport, fit_warnings
 from calcli.report.shown import render
 

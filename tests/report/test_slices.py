@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 from calcli.core.language.settings import Settings
-from calcli.io.read import from_arrays
+from calcli.io.handed import from_arrays
 from calcli.report.evaluation import EvaluationReport
 from calcli.report.shown import render
 from calcli.report.slices import EXCESS, worst_slices

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+
 import numpy as np
 import pandas as pd
 import pytest
@@ -51,6 +53,11 @@ def test_options_become_arguments(sentence, said):
         (lambda: calcli.fit(FRAME, method="dp", folds=0).apply(PROBS[:, :2]), "2 columns; expected 3"),
         (lambda: calcli.compare(FRAME, FRAME.iloc[:40]), "compare different test sets with paired=False"),
         (lambda: calcli.compare(FRAME, FRAME, margins={"accuracy": -1}), "'accuracy=-1' is not a margin"),
+        (
+            lambda: calcli.evaluate(FRAME, posteriors=FRAME[["p_c", "p_a", "p_b", "y"]], metrics="ece"),
+            'the same classes in different orders; give one order to all files with classes="a,b,c"',
+        ),
+        (lambda: calcli.compare(FRAME, FRAME, margins=5), "margins is 5; expected margins by metric"),
         (lambda: calcli.check(FRAME, RULE, baseline=FRAME, key="id"), 'key="id": DataFrame has no'),
         (lambda: calcli.plot(FRAME, figure="slices"), "a column to slice by: by=COLUMN"),
         (lambda: calcli.plot(FRAME, figure="deviation", draws=0), "give draws=999"),
@@ -131,14 +138,68 @@ def test_wrong_calls_speak_of_arguments(call, said):
     assert " --" not in str(fault.value)
 
 
-def test_no_column_is_none_and_candidates_may_be_text():
+def test_no_column_is_none():
     for by in (None, (), []):
         assert len(calcli.evaluate(FRAME, by=by, metrics="accuracy", draws=0).results) == 1
         assert calcli.State.of(FRAME, by=by, metrics="accuracy").n_rows == 60
-    fits = [calcli.fit(FRAME, candidates=few, folds=2) for few in ("dp,bias", ["dp", "bias"])]
-    assert [str(one.call) for one in fits[0].fit.candidates] == [
-        str(one.call) for one in fits[1].fit.candidates
-    ]
+
+
+NAMES = np.array(list("cab"))[LABELS]
+
+
+@pytest.mark.parametrize(
+    "classes",
+    ["c,a,b", "c, a, b", ["c", "a", "b"], ("c", "a", "b"), np.array(["c", "a", "b"])],
+    ids=["text", "blanks", "list", "tuple", "array"],
+)
+def test_classes_are_written_alike_beside_arrays_and_tables(classes):
+    expected = calcli.evaluate(PROBS, LABELS, metrics="log_loss")["log_loss"].value
+    frame = pd.DataFrame(PROBS, columns=["c", "a", "b"]).assign(y=NAMES)
+    for data in ((PROBS, NAMES), (frame,)):
+        assert calcli.evaluate(*data, classes=classes, metrics="log_loss")["log_loss"].value == expected
+    fitted = calcli.Temperature(scores_are="probs").fit(PROBS, NAMES, classes=classes)
+    assert fitted.classes_.tolist() == ["c", "a", "b"]
+
+
+def test_classes_that_are_numbers_may_be_text():
+    numbers = np.array([3, 1, 2])[LABELS]
+    expected = calcli.evaluate(PROBS, LABELS, metrics="log_loss")["log_loss"].value
+    for classes in ("3,1,2", [3, 1, 2], np.array([3, 1, 2])):
+        found = calcli.evaluate(PROBS, numbers, classes=classes, metrics="log_loss")
+        assert found["log_loss"].value == expected
+
+
+@pytest.mark.parametrize(
+    ("classes", "said"),
+    [
+        ({"a", "b", "c"}, "classes is a set, which has no order; give a list"),
+        (frozenset("abc"), "classes is a set, which has no order; give a list"),
+        ({"a": 0, "b": 1, "c": 2}, "expected a list of text"),
+        (["a", None, "c"], "expected a list of text"),
+        ("abc", "names 1 classes (abc)"),
+        ("", "classes is empty; leave it out"),
+        (5, "classes is 5; expected a list of text"),
+    ],
+    ids=["set", "frozenset", "dictionary", "none", "letters", "empty", "number"],
+)
+def test_classes_without_an_order_are_refused(classes, said):
+    with pytest.raises(CalcliError, match=re.escape(said)):
+        calcli.evaluate(PROBS, NAMES, classes=classes)
+
+
+def test_calibrators_refuse_a_set_of_classes():
+    with pytest.raises(UsageError, match="classes is a set, which has no order; give a list"):
+        calcli.Temperature(scores_are="probs").fit(PROBS, NAMES, classes={"a", "b", "c"})
+
+
+def test_candidates_may_be_text_with_commas():
+    found = calcli.fit(PROBS, LABELS, candidates="temperature,dp", folds=2)
+    expected = calcli.fit(PROBS, LABELS, candidates=["temperature", "dp"], folds=2)
+    assert str(found) == str(expected)
+    with pytest.raises(UsageError, match="candidates is a set, which has no order; give a list"):
+        calcli.fit(PROBS, LABELS, candidates={"temperature", "dp"})
+    with pytest.raises(UsageError, match="candidates is 5; expected a list of text"):
+        calcli.fit(PROBS, LABELS, candidates=5)
 
 
 def test_figures_take_what_a_view_takes():

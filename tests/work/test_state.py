@@ -13,7 +13,7 @@ import calcli
 from calcli.core.language.errors import InputError, UsageError
 from calcli.core.state import sample
 from calcli.core.state.hashing import of_numbers
-from calcli.io.read import from_arrays
+from calcli.io.handed import from_arrays
 
 METRICS = "log_loss,accuracy,ece,ks"
 

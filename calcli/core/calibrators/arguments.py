@@ -8,7 +8,7 @@ from typing import Any, Literal
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from calcli.core.data.arrays import Array, Floats
+from calcli.core.data.arrays import Array, Floats, as_values, missing
 from calcli.core.data.folds import stratified_folds
 from calcli.core.data.streams import Stream, generator
 from calcli.core.language.errors import InputError, UsageError
@@ -39,7 +39,7 @@ def checked_scores(scores: ArrayLike, scores_are: ScoresAre = LOG_PROBS, *, fitt
         If they are not numbers, a row each; one is nan or inf; all of a row are -inf; probabilities are
         none, or what should be logits are probabilities throughout, which would pass without a word.
     """
-    table: Array = np.asarray(scores)
+    table = as_values(scores)
     single = table.ndim == 1 or (table.ndim == 2 and table.shape[1] == 1)
     if table.ndim not in (1, 2) or table.dtype.kind not in "iufb" or not table.size:
         raise InputError(
@@ -109,7 +109,7 @@ def either(name: str, value: ArrayLike | None, other: str, same: ArrayLike | Non
 
 
 def numbered_labels(
-    labels: ArrayLike, shape: tuple[int, ...], classes: Sequence[object] | None = None
+    labels: ArrayLike, shape: tuple[int, ...], classes: Sequence[object] | Array | None = None
 ) -> tuple[NDArray[np.integer[Any]], Array]:
     """Return the (N,) columns of the labels, of scores of that shape, and the (K,) names of the columns.
 
@@ -122,7 +122,9 @@ def numbered_labels(
         If there is not a label for each row, or they are not names of these columns.
     """
     rows, width = shape
-    values = _plain(np.asarray(labels))
+    values = plain_labels(labels)
+    if values.shape == (rows,) and values.dtype.kind in "fO" and len(gone := missing(values)):
+        raise InputError(f"the label of row {gone[0]} is missing; expected one in each row")
     if values.shape != (rows,) or values.dtype.kind not in "iubUST":
         raise InputError(
             f"the labels are of shape {values.shape} and type {values.dtype}; expected {rows} integers, the "
@@ -148,8 +150,9 @@ def numbered_labels(
     )
 
 
-def _plain(values: Array) -> Array:
-    """Return an array of objects as one of integers or of text, if they are all one or the other."""
+def plain_labels(labels: ArrayLike) -> Array:
+    """Return labels as an array, objects as integers or text, if they are all one or the other."""
+    values = as_values(labels)
     if values.dtype.kind != "O" or values.ndim != 1:
         return values
     kinds = {type(value) for value in values}
@@ -159,7 +162,7 @@ def _plain(values: Array) -> Array:
 
 
 def _columns_named(
-    values: Array, classes: Sequence[object], width: int
+    values: Array, classes: Sequence[object] | Array, width: int
 ) -> tuple[NDArray[np.integer[Any]], Array]:
     names: Array = np.asarray(classes)
     columns = {name: k for k, name in enumerate(names.tolist())}
@@ -192,7 +195,7 @@ def checked_weights(weights: ArrayLike | None, rows: int) -> Floats | None:
     """
     if weights is None:
         return None
-    values: Floats = np.asarray(weights, np.float64)
+    values: Floats = np.asarray(as_values(weights), np.float64)
     if values.shape != (rows,):
         raise InputError(f"the weights are of shape {values.shape}; expected {rows} numbers, one per row")
     if not (np.isfinite(values).all() and values.min() >= 0 and values.any()):

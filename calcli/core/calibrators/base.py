@@ -20,9 +20,11 @@ from calcli.core.calibrators.arguments import (
     either,
     numbered_labels,
 )
+from calcli.core.calibrators.columns import as_fitted, classes_of
 from calcli.core.calibrators.fit.training import Parameter as Parameter
 from calcli.core.calibrators.fit.training import Parameters as Parameters
 from calcli.core.data.arrays import Array, Floats, Positions
+from calcli.core.data.columnnames import column_names
 from calcli.core.data.predictions import Kind
 from calcli.core.language.errors import InputError, UsageError
 from calcli.core.language.methods import METHODS
@@ -56,6 +58,8 @@ class Calibrator(ABC):
         What the fit wants said: safeguards used, convergence not reached. A sentence each.
     classes_ : array (K,)
         The classes in the order of the columns, once fitted.
+    columns_ : tuple of str
+        The names of the columns of the fit, if that was to a data frame.
     """
 
     name: ClassVar[str]
@@ -68,6 +72,7 @@ class Calibrator(ABC):
     parameters: dict[str, Parameter] = field(default_factory=dict, init=False)
     notes: list[str] = field(default_factory=list, init=False)
     classes_: Array = field(init=False)
+    columns_: tuple[str, ...] = field(default=(), init=False)
 
     def __post_init__(self) -> None:
         """Refuse settings that the registry does not allow."""
@@ -114,10 +119,12 @@ class Calibrator(ABC):
             or probabilities. One score a row is that of the second class, its log-odds or probability.
         y, labels : array-like (N,)
             The true class of each row, by either name: its column, 0 to K - 1, or its name. As many names as
-            there are columns name them in ascending order.
+            there are columns name them in ascending order, unless those of a data frame have these names.
         sample_weight, weights : array-like (N,), optional
-            Weights of the rows, by either name, 0 or more; 2 is the same as the row twice. Default: all 1.
-        classes : sequence, optional
+            Weights of the rows, by either name, 0 or more. Default: all 1. 2 is the same as the row twice,
+            but for methods that deal rows into folds, `Dirichlet`, `StructuredScaling` and `Pool`, or count
+            them, `VectorHistogram`.
+        classes : sequence, or text with commas, optional
             Names in the order of the columns, where these are not ascending, or some have no row.
         start : mapping, optional
             Parameters of a fit to similar data, from which an iterative method starts.
@@ -140,9 +147,10 @@ class Calibrator(ABC):
         sample_weight = either("sample_weight", sample_weight, "weights", weights)
         self._refuse_kinds()
         table = checked_scores(scores, self.scores_are, fitting=True)
-        columns, names = numbered_labels(y, table.shape, classes)
+        named = column_names(scores)
+        columns, names = numbered_labels(y, table.shape, classes_of(named, y, classes))
         self.learn(table, columns, checked_weights(sample_weight, len(table)), start)
-        self.classes_ = names
+        self.classes_, self.columns_ = names, named
         return self
 
     @abstractmethod
@@ -207,7 +215,9 @@ class Calibrator(ABC):
             raise InputError(
                 f"the scores have {table.shape[1]} columns; expected {len(self.classes_)}, as in the fit"
             )
-        return table
+        known = self.columns_ or tuple(map(str, getattr(self, "classes_", ())))
+        order = as_fitted(column_names(scores), known)
+        return table if order is None else table[:, order]
 
     def __sklearn_is_fitted__(self) -> bool:
         return bool(self.parameters)

@@ -26,7 +26,7 @@ class VectorHistogram(Calibrator):
     Parameters
     ----------
     min_rows : int
-        Rows from which a bin is split; it may leave bins with fewer.
+        Rows from which a bin is split, whatever their weights; it may leave bins with fewer.
     smoothing : float
         Rows with the overall frequencies of the classes added to each bin, among which are as many rows,
         evenly spread over the classes, so that no class gets a probability of 0. 0 is the plain frequency.

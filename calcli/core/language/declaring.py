@@ -71,6 +71,8 @@ class Values:
         UsageError
             If it is wrong; the setting is `called` as its user wrote it.
         """
+        if self.several == "commas":
+            refuse_set(called, value)
         try:
             return self.taken(value)
         except (TypeError, ValueError, OverflowError):
@@ -218,6 +220,26 @@ def mapping(expected: str) -> Values:
         return dict(value)
 
     return Values(str, "dict", expected, taken)
+
+
+def names(example: str) -> Values:
+    """Return lists of names: text, or numbers and truth values, also of numpy, as they are written."""
+
+    def taken(value: Any) -> tuple[str, ...]:
+        if isinstance(value, (str, Mapping)) or not isinstance(value, Iterable):
+            raise TypeError
+        found = [one.item() if hasattr(one, "item") else one for one in value]
+        if not all(isinstance(one, (str, int, float)) for one in found):
+            raise TypeError
+        return tuple(map(str, found))
+
+    return replace(texts(example, commas=True), taken=taken)
+
+
+def refuse_set(called: str, value: Any) -> None:
+    """Raise a UsageError for a set, of which two runs may have two orders."""
+    if isinstance(value, (set, frozenset)):
+        raise UsageError(f"{called} is a set, which has no order; give a list")
 
 
 def _number(value: Any) -> float:

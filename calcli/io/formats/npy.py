@@ -25,6 +25,7 @@ from calcli.io.layouts import ARRAYS
 from calcli.io.messages import Place, listed
 from calcli.io.options import ReadOptions
 from calcli.io.remote import AnyPath, path_of
+from calcli.io.shapes import in_order, rows_of
 from calcli.io.source import LazyColumns, Source
 from calcli.io.storedarrays import StoredArray, opened_file
 from calcli.io.writing import Frame, Writer
@@ -71,15 +72,16 @@ class NpyFile(Arrays):
             scores=scores,
             files=(name,),
             layout=ARRAYS.name,
+            axes=rows_of(shape, axis),
             taken=(f"shape {self.header.shape}",),
             columns=LazyColumns(sample_column(shape, axis) if labelled else {}),
             notes=places_note(shape, axis),
         )
         if beside is None and not labelled:  # they are passed on, if they fit
-            beside = _fitting_labels(self.path, scores.shape[0])
+            beside = _fitting_labels(self.path, found)
         if beside is None or (given and labelled):  # labels of one file may be those of several parts
             return found
-        labels = read_labels(beside, scores.shape, drop=labelled and options.drop_missing)
+        labels = read_labels(beside, found, drop=labelled and options.drop_missing)
         if labelled:
             return replace(found, labels=labels, labels_from=str(beside), files=(name, str(beside)))
         if len(labels) != scores.shape[0]:
@@ -133,14 +135,14 @@ def _named_after(stem: str) -> list[str]:
     return [f"{one}_{ending}.npy" for one in stems for ending in LABEL_ENDINGS]
 
 
-def _fitting_labels(path: AnyPath, rows: int) -> AnyPath | None:
-    """Return the one file of labels in the folder of a file, if there are so many."""
+def _fitting_labels(path: AnyPath, scores: Source) -> AnyPath | None:
+    """Return the one file of labels in the folder of a file, if it has one for each row."""
     try:
         found = only_labels_beside(path)
         header = open_file(found, str(found)).header
     except InputError:
         return None
-    return found if int(np.prod(header.shape, dtype=object)) == rows else None
+    return found if in_order(header.shape, scores.rows_shape) else None
 
 
 def labels_file(path: AnyPath) -> AnyPath:
@@ -172,10 +174,8 @@ def only_labels_beside(path: AnyPath) -> AnyPath:
     return beside[0]
 
 
-def read_labels(
-    path: AnyPath, scores_shape: tuple[int, ...] | None = None, *, drop: bool = False
-) -> Labels | LabelColumn:
-    """Read a .npy file of labels; see `stored_labels`."""
+def read_labels(path: AnyPath, scores: Source, *, drop: bool = False) -> Labels | LabelColumn:
+    """Read a .npy file of labels of scores; see `stored_labels`."""
     form = formats.known_format(path)
     if form.name != "npy":
         raise InputError(
@@ -183,7 +183,7 @@ def read_labels(
         )
     file = open_file(path, str(path))
     place = Place(((str(path), math.prod(file.header.shape)),))
-    return stored_labels(file.array(), scores_shape, place, drop=drop)
+    return stored_labels(file.array(), scores, place, drop=drop)
 
 
 class NpyWriter(Writer):

@@ -154,3 +154,20 @@ def test_every_setting_is_documented(method):
     documented = ", ".join(documented).split(", ") if documented else []
     documented.append("scores_are")  # of all of them, where they are declared
     assert sorted(documented) == sorted(inspect.signature(calibrator).parameters)
+
+
+BY_ROWS = {"dirichlet", "structured", "pool", "vector-histogram"}  # as the docstring of `fit` says
+
+
+@pytest.mark.parametrize("name", METHODS)
+def test_a_row_of_weight_two_is_the_row_twice_unless_rows_are_counted_or_dealt(name):
+    rng = np.random.default_rng(0)
+    logits, weights = rng.normal(size=(600, 3)) * 1.5, rng.integers(1, 4, 600)
+    labels = np.array([rng.choice(3, p=np.exp(row) / np.exp(row).sum()) for row in logits * 0.6])
+    weighted, repeated = (make(parse_method(EXPRESSIONS[name])) for _ in range(2))
+    found = weighted.fit(logits, labels, weights).predict_proba(logits)
+    repeated.fit(np.repeat(logits, weights, axis=0), np.repeat(labels, weights))
+    same = np.abs(found - repeated.predict_proba(logits)).max() < 1e-6
+    assert same == (name not in BY_ROWS)
+    if name in BY_ROWS:
+        assert f"`{type(weighted).__name__}`" in Calibrator.fit.__doc__

@@ -8,7 +8,7 @@ from scipy.stats import hmean
 
 from calcli.core.evaluating.evaluate import evaluate
 from calcli.core.language.settings import Settings
-from calcli.io.read import from_arrays
+from calcli.io.handed import from_arrays
 
 
 @pytest.mark.parametrize("rows", [(6, 6, 4, 5), (12, 8, 5, 4), (20, 20, 20, 1), (5, 5, 5, 4)])

@@ -10,7 +10,7 @@ from calcli.core.data.threads import GAINS
 from calcli.core.evaluating import gathering
 from calcli.core.evaluating.evaluate import evaluate
 from calcli.core.language.settings import Settings
-from calcli.io.read import from_arrays
+from calcli.io.handed import from_arrays
 from calcli.io.states import to_bytes
 
 METRICS = ("log_loss", "brier", "accuracy", "ece", "ks", "ece:lens=class-1")

@@ -11,7 +11,7 @@ import pytest
 
 import calcli
 from calcli.core.language.errors import InputError
-from calcli.io.read import from_arrays
+from calcli.io.handed import from_arrays
 from calcli.io.states import to_bytes
 
 METRICS = "log_loss,accuracy,ece,ks"

@@ -12,7 +12,7 @@ import pytest
 import calcli
 from calcli.core.language.errors import InputError, UsageError
 from calcli.core.state.runs import Numbering, Part, numbers, starts
-from calcli.io.read import from_arrays
+from calcli.io.handed import from_arrays
 
 METRICS = "log_loss,accuracy,ece,ks,auroc"
 OF_SUMS = "log_loss,accuracy,ece,ks"

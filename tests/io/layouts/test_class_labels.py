@@ -10,8 +10,9 @@ import pyarrow.parquet as pq
 import pytest
 
 from calcli.core.language.errors import InputError
+from calcli.io.handed import from_arrays
 from calcli.io.options import ReadOptions
-from calcli.io.read import from_arrays, read
+from calcli.io.read import read
 from tests.io.layouts.trips import LABELS, NAMES, THREE, N, trip
 from tests.io.samples import refused, scores_of
 

@@ -8,8 +8,9 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
+from calcli.io.handed import from_arrays
 from calcli.io.options import ReadOptions
-from calcli.io.read import from_arrays, read
+from calcli.io.read import read
 from tests.io.layouts.trips import LABELS, NAMES, RNG, THREE, N, trip
 from tests.io.samples import refused, scores_of
 

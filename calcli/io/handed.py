@@ -1,0 +1,155 @@
+"""Arrays handed over in Python, taken for predictions."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from functools import partial
+from typing import Any, Literal
+
+import numpy as np
+
+from calcli.core.data.arrays import Array
+from calcli.core.data.columnnames import column_names, order_of
+from calcli.core.data.predictions import Kind, Predictions
+from calcli.core.language.errors import InputError
+from calcli.io.arraylabels import flat_labels
+from calcli.io.arrays import ArraySource, answers_of
+from calcli.io.axes import places_note, sample_column
+from calcli.io.heads import native
+from calcli.io.inmemory import as_array
+from calcli.io.layouts import ARRAYS
+from calcli.io.messages import Place, listed, type_in_words
+from calcli.io.options import ReadOptions
+from calcli.io.read import understand
+from calcli.io.shapes import Shape, require_rows, rows_of
+from calcli.io.source import HeldScores, LazyColumns, rows_and_columns
+
+NAME = "arrays"
+
+
+def from_arrays(
+    scores: Any,
+    labels: Any,
+    *,
+    kind: Kind | Literal["auto", "percent"] = "auto",
+    classes: Sequence[str] | None = None,
+    positive: str | None = None,
+    weights: Any = None,
+    columns: Mapping[str, Any] | None = None,
+    renormalize: bool = False,
+) -> Predictions:
+    """Take arrays for predictions.
+
+    Parameters
+    ----------
+    scores : array-like (N, K), (..., K) or (N,)
+        Logits, log-probabilities or probabilities; of two classes also those of the second one only.
+    labels : array-like (N,) or (...)
+        Integers, or text that matches `classes`.
+    kind
+        What the scores are.
+    classes
+        Class names in the order of the scores.
+    positive
+        For two classes: the class to count as the second one.
+    weights : array-like (N,), optional
+        Non-negative row weights.
+    columns
+        Further columns by name, (N,) each.
+    renormalize
+        Divide rows by their sum even where it is further from one than rounding explains.
+
+    Raises
+    ------
+    InputError
+        If the arrays cannot be predictions.
+    UsageError
+        If an option does not fit them.
+    """
+    table = native(as_array(scores, "scores"))
+    if table.dtype.kind not in "iufb":
+        raise InputError(f"{NAME}: the scores are {type_in_words(table.dtype)}; expected numbers")
+    shape = rows_and_columns(table.shape, NAME)
+    names = None if classes is None else tuple(map(str, classes))
+    place, rows = Place(((NAME, shape[0]),)), rows_of(table.shape)
+    found = ArraySource(
+        place=place,
+        scores=HeldScores(table.reshape(shape)),
+        labels=flat_labels(_in_order(labels, table.shape, names), (table.shape, rows), NAME, place),
+        labels_from=NAME,
+        layout=ARRAYS.name,
+        taken=(f"shape {table.shape}",),
+        axes=rows,
+        columns=LazyColumns(
+            {name: partial(np.asarray, values) for name, values in (columns or {}).items()}
+            | sample_column(table.shape, table.ndim - 1)
+        ),
+        notes=places_note(table.shape, table.ndim - 1),
+    )
+    found = _weighted(found, weights)
+    return understand(
+        found, NAME, ReadOptions(kind=kind, classes=names, positive=positive, renormalize=renormalize)
+    )
+
+
+def from_answers(
+    confidence: Any, correct: Any, *, kind: Kind | Literal["auto"] = "auto", weights: Any = None
+) -> Predictions:
+    """Take the confidence in answers, and whether they are right, for predictions.
+
+    Parameters
+    ----------
+    confidence : array-like (N,)
+        Of each answer.
+    correct : array-like (N,)
+        True or false, 1 or 0, or words such as "correct" and "incorrect".
+    kind
+        What the confidence is: a probability, or the logarithm or log-odds of one.
+    weights : array-like (N,), optional
+        Non-negative row weights.
+
+    Raises
+    ------
+    InputError
+        If the arrays cannot be that.
+    """
+    names = (NAME, "confidence", "correct")
+    sure, right = as_array(confidence, "values of confidence="), as_array(correct, "values of correct=")
+    found = answers_of(sure, [right], names, mend="remove such rows")
+    return understand(_weighted(found, weights), NAME, ReadOptions(kind=kind))
+
+
+def _in_order(labels: Any, scores: Shape, classes: tuple[str, ...] | None) -> Array:
+    """Return labels as an array, the columns of a table of one-hot ones in the order of the scores.
+
+    Raises
+    ------
+    InputError
+        If its columns do not have the names of the classes, in any order, nor are numbered.
+    """
+    values, columns = as_array(labels, "labels"), column_names(labels)
+    if values.shape != scores or len(columns) < 2:
+        return values
+    places = tuple(map(str, range(len(columns))))
+    order = order_of(columns, classes or places) or order_of(columns, places)
+    if order is not None:
+        return values[:, order]
+    if classes is None:
+        raise InputError(
+            f"{NAME}: the labels have the columns {listed(columns)}, but the scores have no class names; "
+            "name the classes in the order of the scores with --classes"
+        )
+    raise InputError(
+        f"{NAME}: the labels have the columns {listed(columns)}, but the classes are {listed(classes)}; "
+        "expected the same names, in any order"
+    )
+
+
+def _weighted(found: ArraySource, weights: Any) -> ArraySource:
+    """Return what was found with a weight for each row, if there are any."""
+    if weights is None:
+        return found
+    values = as_array(weights, "weights")
+    require_rows(f"{NAME} has weights", values.shape, found.rows_shape)
+    return replace(found, weights=values.reshape(-1))

@@ -1,0 +1,124 @@
+"""The files of calibrators, from and into Python."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Sequence
+from pathlib import Path
+
+from calcli.core.calibrators.arguments import named_classes
+from calcli.core.calibrators.base import Calibrator
+from calcli.core.calibrators.record import CalibratorRecord
+from calcli.core.language.declaring import PATH, Setting, names
+from calcli.core.language.errors import UsageError
+from calcli.core.language.spelling import of_python
+from calcli.io import calibrators
+from calcli.io.messages import listed
+
+CLASSES = Setting(names("cat"), "Names in the order of the scores.", keyword="classes")
+
+
+@of_python
+def save(
+    calibrator: Calibrator,
+    path: str | Path,
+    classes: str | Iterable[object] | None = None,
+    priors: Sequence[float] = (),
+) -> None:
+    """Write a calibrator file, as `calcli fit -o` does.
+
+    Parameters
+    ----------
+    calibrator : Calibrator
+        A fitted one.
+    path : str or Path
+        JSON, or .npz by its ending.
+    classes : iterable, or text with commas, optional
+        The name of each class in the order of the scores, which `calcli apply` matches; `range(10)` will do.
+        Default: `calibrator.classes_`.
+    priors : sequence of float
+        None, or the K class frequencies in the rows of the fit, for `calcli apply --shift-to-priors`.
+
+    Raises
+    ------
+    InputError
+        If the file cannot be written.
+    UsageError
+        If the calibrator is not fitted, or there is not one name and one prior per class.
+    """
+    if not isinstance(calibrator, Calibrator):
+        raise UsageError(f"save takes a calibrator, not {type(calibrator).__name__}; fits have save()")
+    path = PATH.checked("path", path)
+    if not calibrator.parameters:
+        raise UsageError(f"{type(calibrator).__name__} has not been fitted; call fit(scores, y) first")
+    named = _checked_classes(calibrator, classes)
+    if len(priors) not in (0, len(named)):
+        raise UsageError(f"{len(priors)} priors are given for {len(named)} classes; expected one per class")
+    numbers = tuple(map(float, priors))
+    if numbers and (wrong := calibrators.wrong_priors(numbers)):
+        raise UsageError(wrong)
+    record = CalibratorRecord(calibrator, named, _takes_raw(calibrator), numbers, {})
+    calibrators.save_calibrator(record, path)
+
+
+@of_python
+def load(path: str | Path) -> Calibrator:
+    """Read the calibrator in a file that `save` or `calcli fit -o` wrote.
+
+    Parameters
+    ----------
+    path : str or Path
+        JSON, or .npz by its ending.
+
+    Returns
+    -------
+    Calibrator
+        Fitted, ready for `predict_proba`; its `classes_` are the names in the file.
+
+    Raises
+    ------
+    InputError
+        If there is no such file, or it is damaged or of an unknown version.
+    """
+    record = calibrators.load_calibrator(PATH.checked("path", path))
+    record.calibrator.classes_ = named_classes(record.classes)
+    return record.calibrator
+
+
+def _checked_classes(calibrator: Calibrator, classes: str | Iterable[object] | None) -> tuple[str, ...]:
+    """Return names for the classes of a calibrator.
+
+    Raises
+    ------
+    UsageError
+        If there are more or fewer of them, one is there twice or cannot be written, or they are those of the
+        fit in another order.
+    """
+    known = getattr(calibrator, "classes_", None)
+    if classes is None and known is None:
+        raise UsageError(
+            "the classes have no names; give classes=, a name for each in the order of the scores"
+        )
+    found: tuple[str, ...] = CLASSES.checked(known if classes is None else classes, "keyword")
+    if repeated := [name for name, times in Counter(found).items() if times > 1]:
+        raise UsageError(f"classes names {listed(repeated)} more than once; give each class another name")
+    fits = calibrators.takes(calibrator, len(found)) if known is None else len(found) == len(known)
+    if not fits:
+        fitted = "" if known is None else f" of {len(known)} classes"
+        raise UsageError(
+            f"classes names {len(found)} classes, but the calibrator was fitted to scores{fitted}; give one "
+            "name for each class of the fit"
+        )
+    if known is not None and known.dtype.kind == "U" and set(found) == set(known) and found != (*known,):
+        raise UsageError(
+            f"classes names {listed(found)}, but the order of the fit is {listed(known.tolist())}; "
+            "leave it out"
+        )
+    if any("\ud800" <= letter <= "\udfff" for name in found for letter in name):
+        raise UsageError("classes has a name with half a character; give names that are text")
+    return found
+
+
+def _takes_raw(calibrator: Calibrator) -> bool:
+    settings = calibrator.get_params()
+    return _takes_raw(settings["calibrator"]) if "calibrator" in settings else settings.get("input") == "raw"
