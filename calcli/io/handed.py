@@ -38,6 +38,8 @@ def from_arrays(
     weights: Any = None,
     columns: Mapping[str, Any] | None = None,
     renormalize: bool = False,
+    ignore_label: Sequence[str] = (),
+    drop_missing: bool = False,
 ) -> Predictions:
     """Take arrays for predictions.
 
@@ -59,6 +61,10 @@ def from_arrays(
         Further columns by name, (N,) each.
     renormalize
         Divide rows by their sum even where it is further from one than rounding explains.
+    ignore_label
+        Labels of rows that are left out, such as "255".
+    drop_missing
+        Leave out rows without a label or a score.
 
     Raises
     ------
@@ -73,10 +79,11 @@ def from_arrays(
     shape = rows_and_columns(table.shape, NAME)
     names = None if classes is None else tuple(map(str, classes))
     place, rows = Place(((NAME, shape[0]),)), rows_of(table.shape)
+    true = _in_order(labels, table.shape, names)
     found = ArraySource(
         place=place,
         scores=HeldScores(table.reshape(shape)),
-        labels=flat_labels(_in_order(labels, table.shape, names), (table.shape, rows), NAME, place),
+        labels=flat_labels(true, (table.shape, rows), NAME, place, drop=drop_missing),
         labels_from=NAME,
         layout=ARRAYS.name,
         taken=(f"shape {table.shape}",),
@@ -88,9 +95,15 @@ def from_arrays(
         notes=places_note(table.shape, table.ndim - 1),
     )
     found = _weighted(found, weights)
-    return understand(
-        found, NAME, ReadOptions(kind=kind, classes=names, positive=positive, renormalize=renormalize)
+    options = ReadOptions(
+        kind=kind,
+        classes=names,
+        positive=positive,
+        renormalize=renormalize,
+        ignore_label=tuple(ignore_label),
+        drop_missing=drop_missing,
     )
+    return understand(found, NAME, options)
 
 
 def from_answers(
@@ -152,4 +165,9 @@ def _weighted(found: ArraySource, weights: Any) -> ArraySource:
         return found
     values = as_array(weights, "weights")
     require_rows(f"{NAME} has weights", values.shape, found.rows_shape)
+    if values.size != found.scores.shape[0]:
+        raise InputError(
+            f"{NAME} has {found.scores.shape[0]} rows, but weights of shape {values.shape}; expected one per "
+            "row"
+        )
     return replace(found, weights=values.reshape(-1))

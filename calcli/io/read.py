@@ -268,16 +268,12 @@ def _checked_weights(weights: Array, rows: int, place: Place, options: ReadOptio
     Raises
     ------
     InputError
-        If there is not one for each row, or one is negative, missing or infinite, or all are 0.
+        If one is no number, negative, missing or infinite, or all are 0.
     """
     if weights.dtype.kind not in "iufb":
         called = f"--weights {options.weights}" if options.weights else "the weights"
         verb = "holds" if options.weights else "are"
         raise InputError(f"{place.name}: {called} {verb} {type_in_words(weights.dtype)}; expected numbers")
-    if weights.shape != (rows,):
-        raise InputError(
-            f"{place.name} has {rows} rows, but weights of shape {weights.shape}; expected one per row"
-        )
     weights = weights[: options.limit].astype(np.float64)
     wrong = ~(np.isfinite(weights) & (weights >= 0))
     if wrong.any():

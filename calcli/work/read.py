@@ -16,9 +16,8 @@ from calcli.io.read import read as read_file
 
 READ = frozenset(declared(ReadOptions))
 COLUMNS = texts("group")
-OF_TABLES = (
-    "label_column", "scores", "kind", "classes", "positive", "against_rest", "limit", "renormalize",
-)  # fmt: skip
+OF_ARRAYS = ("kind", "classes", "positive", "renormalize", "ignore_label", "drop_missing")
+OF_TABLES = ("label_column", "scores", "against_rest", "limit", *OF_ARRAYS)
 
 
 @of_python
@@ -90,7 +89,7 @@ def predictions_of(data: Any, labels: Any, given: Mapping[str, Any]) -> Predicti
     if data is None or labels is None:
         raise UsageError("labels are missing: evaluate(scores, labels), or evaluate(table or path)")
     weights = given.pop("weights", None)
-    if wrong := [name for name in given if name not in ("kind", "classes", "positive", "renormalize")]:
+    if wrong := [name for name in given if name not in OF_ARRAYS]:
         raise UsageError(f"{wrong[0]}= is for tables and files; arrays have no columns")
     options = checked(ReadOptions, given, "keyword")
     return from_arrays(data, labels, weights=weights, **options)

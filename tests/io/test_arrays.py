@@ -42,6 +42,27 @@ def test_labels_in_half_precision():
     np.testing.assert_array_equal(predictions.labels, [0, 1, 1, 0])
 
 
+def test_rows_without_a_label_can_be_left_out():
+    scores, labels = np.random.default_rng(0).normal(size=(20, 3)), np.arange(20) % 3
+    weights, kept = np.arange(1.0, 21), np.arange(20) % 5 > 0
+    expected = from_arrays(scores[kept], labels[kept], weights=weights[kept])
+    for given in (
+        {"labels": np.where(kept, labels, 255), "ignore_label": ["255"]},
+        {"labels": np.where(kept, labels, np.nan), "drop_missing": True},
+        {"labels": np.ma.masked_array(labels, ~kept), "drop_missing": True},
+    ):
+        found = from_arrays(scores, weights=weights, **given)
+        np.testing.assert_array_equal(scores_of(found), scores_of(expected))
+        assert (found.labels.tolist(), found.weights.tolist()) == (
+            expected.labels.tolist(),
+            expected.weights.tolist(),
+        )
+        with pytest.raises(
+            InputError, match=r"has 20 rows, but weights of shape \(4,\); expected one per row"
+        ):
+            from_arrays(scores, weights=weights[:4], **given)
+
+
 def test_segmentation_masks():
     scores = np.random.default_rng(0).normal(size=(2, 4, 5, 3))
     labels = np.random.default_rng(1).integers(3, size=(2, 4, 5))
