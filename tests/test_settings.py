@@ -67,7 +67,7 @@ def test_one_sentence_refuses_a_value_wherever_it_is_written(capsys, name, value
         ("metrics", "", "metrics is empty; leave it out"),
         ("metrics", "ecee", "did you mean 'ece'"),
         ("costs", 3, "costs is 3; expected a list of text"),
-        ("priors", [0.5, 0.5], "priors is \\[0.5, 0.5\\]; expected text"),
+        ("priors", ["x", "y"], r"priors is \['x', 'y'\]; expected text, or a number for each class"),
         ("groups", 3, "groups is 3; expected a list of text"),
         ("groups", "top-1=a,b", "^groups top-1=a,b: top-1 has a meaning"),
         ("groups", "kind=a+a", "^groups kind=a\\+a: class 'a' is there twice"),

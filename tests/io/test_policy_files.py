@@ -192,7 +192,7 @@ def test_what_metrics_may_name_has_the_words_of_the_options():
         ('class_groups = "kind=a+b"', r"class_groups is 'kind=a\+b'; expected a list of text"),
         ("edges = [1]", r"edges is \[1\]; expected a list of text"),
         ('edges = ["mine=1,0"]', "expected numbers that ascend from 0 to 1"),
-        ("priors = 0.5", "priors is 0.5; expected text"),
+        ("priors = 0.5", "priors is 0.5; expected text, or a number for each class"),
         ("shift_to_priors = true", "give them as well"),
         ("shift_to_priors = 1", "shift_to_priors is 1; expected true or false"),
         ("clip = 2", "clip is 2; expected a small probability"),

@@ -246,3 +246,18 @@ def test_reprs_are_a_line():
         compared.comparisons[0].differences[0]["accuracy"], calcli.simulate("mcs", rows=50), calcli.SMS(),
     ]  # fmt: skip
     assert [one for one in shown if len(repr(one)) > 300 or "\n" in repr(one)] == []
+
+
+@pytest.mark.parametrize("priors", [[0.2, 0.3, 0.5], (0.2, 0.3, 0.5), np.array([0.2, 0.3, 0.5])])
+def test_priors_may_be_numbers(priors):
+    found, expected = (
+        calcli.evaluate(PROBS, LABELS, priors=given, metrics="log_loss", draws=0).to_dict()
+        for given in (priors, "0.2,0.3,0.5")
+    )
+    assert found == expected
+
+
+@pytest.mark.parametrize("priors", [{0.2, 0.3, 0.5}, {"a": 0.2, "b": 0.3, "c": 0.5}, ["a", "b", "c"], 0.5])
+def test_priors_without_an_order_or_numbers_are_refused(priors):
+    with pytest.raises(UsageError, match="expected text, or a number for each class"):
+        calcli.evaluate(PROBS, LABELS, priors=priors)

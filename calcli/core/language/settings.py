@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping, Sequence, Set
 from dataclasses import dataclass, replace
+from os import PathLike
 from typing import Any, Literal, Protocol
 
 from calcli.core.language.brief import brief
@@ -51,6 +52,14 @@ class ClassPriors(Protocol):
 
 def _recalibrator(value: Any) -> str:
     return nested_recalibrator(str(TEXT.taken(value)))
+
+
+def _priors(value: Any) -> str:
+    if isinstance(value, str | PathLike):
+        return str(TEXT.taken(value))
+    if isinstance(value, Mapping | Set):
+        raise TypeError
+    return ",".join(repr(float(one)) for one in value)
 
 
 @documented()
@@ -144,7 +153,7 @@ class Settings:
     fold_column: str | None = setting(None, TEXT, "Which fold of the cross-validation a row is in.", "COLUMN")
     priors: ClassPriors | None = setting(
         None,
-        TEXT,
+        replace(TEXT, expected="text, or a number for each class", taken=_priors),
         "Weight rows to these class priors: uniform, 0.9,0.1 or a file.",
         "PRIORS",
         in_policies=True,
