@@ -72,9 +72,8 @@ class LogisticProblem:
         loss = LogisticLoss(features, target, share)
         best = np.zeros(features.shape[1])
         if len(best):
-            mean = float(share @ target)
-            if 0 < mean < 1 and (features[:, -1] == 1).all():  # the fit of the intercept alone
-                best[-1] = np.log(mean / (1 - mean))
+            if (features[:, -1] == 1).all() and 0 < target[0] < 1 and (target == target[0]).all():
+                best[-1] = np.log(target[0] / (1 - target[0]))  # which an intercept alone attains
             best = minimize(loss, best, TOLERANCE).x
         if self.score == "brier" and len(best):
             loss = LogisticBrier(features, target, share)

@@ -170,3 +170,26 @@ def test_probabilities_of_exactly_0_count_as_half_the_smallest():
 def test_unknown_variant_is_refused():
     with pytest.raises(UsageError, match="variant must be one of abm, ab, am"):
         Beta(variant="abc")
+
+
+@pytest.mark.parametrize("ratio", [1.0, 1e6, 1e10])
+def test_rows_of_little_weight_count_beside_one_of_much(ratio):
+    score, hit = np.array([0.1, 0.2, 0.3, 0.7, 0.8, 0.6]), np.array([0, 0, 1, 1, 1, 0])
+    odds, weight = np.log(score / (1 - score)), np.array([ratio, 1, 1, 1, 1, 1])
+
+    def loss(at):
+        logit = at[0] * odds + at[1]
+        return (weight * np.logaddexp(0, np.where(hit == 1, -logit, logit))).sum()
+
+    fine = {"xatol": 1e-12, "fatol": 1e-13, "maxfev": 20000}
+    best = min(minimize(loss, start, method="Nelder-Mead", options=fine).fun for start in ([1, 0], [10, 0]))
+    fitted = Platt(scores_are="probs", target_smoothing=False).fit(score, hit, weight)
+    found = fitted.predict_proba(score)[np.arange(6), hit]
+    assert -(weight * np.log(found)).sum() == pytest.approx(best, rel=1e-6)
+
+
+def test_a_class_without_rows_gets_the_probability_of_its_targets():
+    logits = np.random.default_rng(0).normal(size=(50, 3))
+    fitted = Platt().fit(logits, np.arange(50) % 2)
+    assert fitted.parameters["slope"][2] == 0
+    assert fitted.parameters["intercept"][2] == pytest.approx(-np.log(51), rel=1e-12)
