@@ -211,6 +211,17 @@ def texts(example: str, *, commas: bool = False, checked: Callable[[tuple[str, .
     return Values(str, "list of str", expected, taken, several="commas" if commas else "repeated")
 
 
+def marks(example: str) -> Values:
+    """Return lists of text or whole numbers, these as they are written; one number stands for a list, too."""
+
+    def taken(value: Any) -> tuple[str, ...]:
+        several = isinstance(value, Iterable) and not isinstance(value, (str, bytes, Mapping))
+        return tuple(map(_written, value if several else (value,)))
+
+    expected = f'text or whole numbers, such as {example} or ["{example}"]'
+    return replace(texts(example), name="int or list of str", expected=expected, taken=taken)
+
+
 def mapping(expected: str) -> Values:
     """Return mappings of text to other values."""
 
@@ -246,6 +257,13 @@ def _number(value: Any) -> float:
     if isinstance(value, bool) or not isinstance(value, Real) or not math.isfinite(value):
         raise TypeError
     return float(value)
+
+
+def _written(value: Any) -> str:
+    """Return text, or a whole number as it is written."""
+    if isinstance(value, bool):
+        raise TypeError
+    return value if isinstance(value, str) else str(operator.index(value))
 
 
 def _text(value: Any) -> str:
