@@ -165,11 +165,36 @@ ONE_HOT = pd.get_dummies(np.array(CLASSES)[COUNTED])  # in the order of the alph
         (pd.get_dummies(COUNTED)[[2, 0, 1]], None),
         (pd.get_dummies(COUNTED)[[2, 0, 1]], CLASSES),
         (pd.get_dummies(COUNTED).to_numpy(), CLASSES),
+        (pd.get_dummies(COUNTED * 1.0), None),
+        (pd.get_dummies(COUNTED * 1.0).iloc[:, [2, 0, 1]], CLASSES),
+        (pd.get_dummies(COUNTED * 1.0).add_prefix("label_"), ["1", "2", "3"]),
+        (pd.get_dummies(COUNTED + 1.0).iloc[:, [2, 0, 1]], ["1", "2", "3"]),
+        (pd.concat({"y": ONE_HOT}, axis=1), CLASSES),
+        (pd.concat({"y": pd.get_dummies(COUNTED)}, axis=1), None),
     ],
 )
 def test_columns_of_one_hot_labels_are_told_by_their_names(labels, classes):
     found = from_arrays(SCORES, labels, classes=classes)
     assert found.labels.tolist() == COUNTED.tolist()
+
+
+@pytest.mark.parametrize("change", [lambda held: held, lambda held: held.iloc[:, ::-1]])
+@pytest.mark.parametrize("prefix", ["", "label_"])
+@pytest.mark.parametrize(
+    ("classes", "true"), [(None, 1), ("ab", 1), (["no", "yes"], 1), (["yes", "no"], 0), (["1", "0"], 0)]
+)
+def test_one_hot_labels_in_columns_of_false_and_true(classes, true, prefix, change):
+    """They stand for the classes that a column of booleans stands for."""
+    held = COUNTED == 1
+    labels = change(pd.get_dummies(held).add_prefix(prefix) if prefix else pd.get_dummies(held))
+    found = from_arrays(SCORES[:, :2], labels, classes=classes)
+    assert found.labels.tolist() == np.where(held, true, 1 - true).tolist()
+    assert found.labels.tolist() == from_arrays(SCORES[:, :2], held, classes=classes).labels.tolist()
+
+
+def test_false_and_true_are_refused_where_no_class_is_one_of_them():
+    with pytest.raises(InputError, match="have the columns False, True, but the classes are 1, 2; expected"):
+        from_arrays(SCORES[:, :2], pd.get_dummies(COUNTED == 1), classes="12")
 
 
 @pytest.mark.parametrize(
