@@ -7,6 +7,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from functools import partial
 from itertools import product
+from math import prod
 from typing import Any, Literal
 
 import numpy as np
@@ -97,6 +98,7 @@ def from_arrays(
         ),
         notes=places_note(table.shape, table.ndim - 1),
     )
+    _require_label_each(found, true.shape, table.shape)
     found = _weighted(found, weights)
     options = ReadOptions(
         kind=kind,
@@ -133,6 +135,10 @@ def from_answers(
     names = (NAME, "confidence", "correct")
     sure, right = as_array(confidence, "values of confidence="), as_array(correct, "values of correct=")
     found = answers_of(sure, [right], names, mend="remove such rows")
+    if sure.size != right.size:
+        raise InputError(
+            f"{NAME}: confidence has {sure.size} values, but correct {right.size}; expected as many of both"
+        )
     return understand(_weighted(found, weights), NAME, ReadOptions(kind=kind))
 
 
@@ -181,6 +187,21 @@ def _order(columns: Sequence[str], classes: tuple[str, ...] | None, place: Place
         return None
     found = places_of(np.arange(2), "booleans", classes or places, place).tolist()
     return [truth[k] for k in found] if set(found) == {0, 1} else None
+
+
+def _require_label_each(found: ArraySource, labels: Shape, scores: Shape) -> None:
+    """Raise an InputError unless there is one label for each row; say so if another axis has the classes."""
+    if found.labels is None or len(found.labels) == found.scores.shape[0]:
+        return
+    mend = ""
+    for axis in reversed(range(len(scores) - 1)):
+        rows = rows_of(scores, axis)
+        if labels in (rows, (prod(rows),), (*rows, scores[axis])):
+            mend = f"; if axis {axis} has the classes, give np.moveaxis(scores, {axis}, -1)"
+    raise InputError(
+        f"{NAME}: the scores have the shape {scores}, but the labels {labels}; expected one label per row"
+        f"{mend}"
+    )
 
 
 def _weighted(found: ArraySource, weights: Any) -> ArraySource:

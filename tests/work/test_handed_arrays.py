@@ -9,7 +9,7 @@ import pandas as pd
 import pytest
 
 import calcli
-from calcli.core.language.errors import UsageError
+from calcli.core.language.errors import CalcliError, UsageError
 
 RNG = np.random.default_rng(0)
 PROBS = RNG.dirichlet(np.ones(3), 60)
@@ -39,3 +39,36 @@ def test_other_labels_to_be_ignored_are_refused(ignored):
     said = f'ignore_label is {ignored!r}; expected text or whole numbers, such as -100 or ["-100"]'
     with pytest.raises(UsageError, match=re.escape(said)):
         calcli.evaluate(PROBS, MARKED, ignore_label=ignored)
+
+
+IMAGES = np.moveaxis(PROBS.reshape(3, 4, 5, 3), -1, 0)
+MANY = "; if axis 0 has the classes, give np.moveaxis(scores, 0, -1)"
+
+
+@pytest.mark.parametrize(
+    ("call", "said"),
+    [
+        (
+            lambda: calcli.evaluate(PROBS.T, LABELS),
+            "the scores have the shape (3, 60), but the labels (60,); expected one label per row" + MANY,
+        ),
+        (
+            lambda: calcli.evaluate(PROBS.T, np.eye(3)[LABELS]),
+            "the scores have the shape (3, 60), but the labels (60, 3); expected one label per row" + MANY,
+        ),
+        (lambda: calcli.evaluate(IMAGES, LABELS), "but the labels (60,); expected one label per row" + MANY),
+        (
+            lambda: calcli.evaluate(PROBS, LABELS[:20]),
+            "the scores have the shape (60, 3), but the labels (20,); expected one label per row",
+        ),
+        (lambda: calcli.evaluate(PROBS, 1), "but the labels (); expected one label per row"),
+        (lambda: calcli.evaluate(PROBS, "labels.npy"), "labels are text 'labels.npy'; expected an array"),
+        (
+            lambda: calcli.evaluate(confidence=PROBS.max(1), correct=LABELS[:5] == 1),
+            "confidence has 60 values, but correct 5; expected as many of both",
+        ),
+    ],
+)
+def test_other_numbers_of_values_are_refused(call, said):
+    with pytest.raises(CalcliError, match=re.escape(said) + "$"):
+        call()
