@@ -72,3 +72,42 @@ MANY = "; if axis 0 has the classes, give np.moveaxis(scores, 0, -1)"
 def test_other_numbers_of_values_are_refused(call, said):
     with pytest.raises(CalcliError, match=re.escape(said) + "$"):
         call()
+
+
+class Unreadable:
+    def __init__(self, fault):
+        self.fault = fault
+
+    def __array__(self, *given, **options):
+        raise self.fault
+
+
+@pytest.mark.parametrize(
+    ("values", "said"),
+    [
+        ({0, 1}, "they are of type set"),
+        ({"a": 1}, "they are of type dict"),
+        ((one for one in LABELS), "they are of type generator"),
+        (object(), "they are of type object"),
+        (Unreadable(KeyError("column")), "'column'"),
+        (Unreadable(AssertionError()), "AssertionError()"),
+    ],
+    ids=["set", "dict", "generator", "object", "key", "assertion"],
+)
+def test_what_is_no_array_is_refused(values, said):
+    sure, right = PROBS.max(1), LABELS == 1
+    for call, called in (
+        (lambda: calcli.evaluate(confidence=sure, correct=values), "values of correct="),
+        (lambda: calcli.evaluate(confidence=values, correct=right), "values of confidence="),
+        (lambda: calcli.evaluate(values, LABELS), "scores"),
+        (lambda: calcli.evaluate(PROBS, values), "labels"),
+        (lambda: calcli.evaluate(PROBS, LABELS, weights=values), "weights"),
+    ):
+        with pytest.raises(CalcliError, match=re.escape(f"the {called} cannot be read as an array: {said}")):
+            call()
+
+
+@pytest.mark.parametrize("value", [{"right": 1}, frozenset([1]), object()])
+def test_objects_that_are_no_outcomes_are_refused(value):
+    with pytest.raises(CalcliError, match=r"row 0 has the value .* in correct; expected right or wrong, as"):
+        calcli.evaluate(confidence=PROBS.max(1), correct=[value] * 60)

@@ -126,7 +126,7 @@ def test_options_become_arguments(sentence, said):
         (lambda: calcli.simulate(3), "system is 3; expected text"),
         (lambda: calcli.load(None), "path is None; expected a path"),
         (lambda: calcli.save(3, "cal.json"), "save takes a calibrator, not int"),
-        (lambda: calcli.fit(FRAME, method="dp", folds=0).apply(None), "arrays holds a single number"),
+        (lambda: calcli.fit(FRAME, method="dp", folds=0).apply(None), "they are of type NoneType"),
         (lambda: calcli.fit(FRAME, method="dp", folds=0).apply([]), "arrays has no rows"),
         (lambda: calcli.fit(FRAME, method="dp", folds=0).apply([["a", "b", "c"]]), "the scores are text"),
     ],
