@@ -78,7 +78,7 @@ class Values:
         except (TypeError, ValueError, OverflowError):
             shown = f"{value:g}" if isinstance(value, float) else repr(value)
             shown = ",".join(value) if self.name == "list of int" and isinstance(value, tuple) else shown
-            if len(shown) > LONG and not isinstance(value, str):
+            if (len(shown) > LONG or "\n" in shown) and not isinstance(value, str):
                 shown = f"of type {type(value).__name__}"
             nearest = nearest_name(str(value), self.choices)
             raise UsageError(f"{called} is {shown}; expected {self.expected}{nearest}") from None
@@ -234,12 +234,13 @@ def mapping(expected: str) -> Values:
 
 
 def names(example: str) -> Values:
-    """Return lists of names: text, or numbers and truth values, also of numpy, as they are written."""
+    """Return lists of names: text, or numbers and truth values of Python or arrays, as they are written."""
 
     def taken(value: Any) -> tuple[str, ...]:
-        if isinstance(value, (str, Mapping)) or not isinstance(value, Iterable):
+        if isinstance(value, (str, bytes, Mapping)) or not isinstance(value, Iterable):
             raise TypeError
-        found = [one.item() if hasattr(one, "item") else one for one in value]
+        listed = value.to_pylist() if hasattr(value, "to_pylist") else value
+        found = [one.item() if hasattr(one, "item") else one for one in listed]
         if not all(isinstance(one, (str, int, float)) for one in found):
             raise TypeError
         return tuple(map(str, found))
