@@ -23,7 +23,8 @@ def log_loss(*data, **options):
 
 
 @pytest.mark.parametrize(
-    "ignored", [255, [255], (-100, 255), np.int64(255), np.array([-100, 255]), {255}, "255", [-100, "255"]]
+    "ignored",
+    [255, [255], (-100, 255), np.int64(255), 255.0, np.array([255]), {255}, "255", [-100, "255"]],
 )
 def test_labels_to_be_ignored_may_be_numbers(ignored):
     kept = np.arange(60) != 3

@@ -264,6 +264,8 @@ def _written(value: Any) -> str:
     """Return text, or a whole number as it is written."""
     if isinstance(value, bool):
         raise TypeError
+    if isinstance(value, float) and value.is_integer():
+        value = int(value)
     return value if isinstance(value, str) else str(operator.index(value))
 
 
