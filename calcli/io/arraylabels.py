@@ -2,6 +2,10 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
+import numpy as np
+
 from calcli.core.data.arrays import Array
 from calcli.core.language.errors import InputError
 from calcli.io.heads import native
@@ -65,8 +69,8 @@ def flat_labels(
     """
     scores_shape, rows = shapes
     if values.ndim > 1 and values.shape[-1] > 1 and values.shape == scores_shape:
-        if (one := one_hot(values)) is not None:
-            return Labels(one, meaning="positions")
+        if (found := _one_hot_labels(values.reshape(-1, values.shape[-1]), place, drop=drop)) is not None:
+            return found
         raise InputError(
             f"{name} has labels of shape {values.shape}, one for each score: these are one-hot or "
             "multi-label indicators; expected one class per row, such as labels.argmax(-1); where several "
@@ -74,3 +78,15 @@ def flat_labels(
         )
     require_rows(f"{name} has labels", values.shape, rows, scores_shape)
     return labels_from_array(native(values).reshape(-1), place, drop=drop)
+
+
+def _one_hot_labels(values: Array, place: Place, *, drop: bool) -> Labels | None:
+    """Take (N, K) values for labels, rows of nan for missing ones; None if the others are not one-hot."""
+    gone = np.isnan(values).all(axis=1) if values.dtype.kind == "f" else np.zeros(len(values), np.bool_)
+    places = one_hot(values[~gone] if gone.any() else values)
+    if places is None:
+        return None
+    if gone.any():
+        there, places = places, np.full(len(values), np.nan)
+        places[~gone] = there
+    return replace(labels_from_array(places, place, drop=drop), meaning="positions")

@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from functools import partial
+from itertools import product
+from math import prod
 from typing import Any, Literal
 
 import numpy as np
@@ -18,6 +21,7 @@ from calcli.io.arrays import ArraySource, answers_of
 from calcli.io.axes import places_note, sample_column
 from calcli.io.heads import native
 from calcli.io.inmemory import as_array
+from calcli.io.labelnumbers import places_of
 from calcli.io.layouts import ARRAYS
 from calcli.io.messages import Place, listed, type_in_words
 from calcli.io.options import ReadOptions
@@ -79,7 +83,7 @@ def from_arrays(
     shape = rows_and_columns(table.shape, NAME)
     names = None if classes is None else tuple(map(str, classes))
     place, rows = Place(((NAME, shape[0]),)), rows_of(table.shape)
-    true = _in_order(labels, table.shape, names)
+    true = _in_order(labels, table.shape, names, place)
     found = ArraySource(
         place=place,
         scores=HeldScores(table.reshape(shape)),
@@ -94,6 +98,7 @@ def from_arrays(
         ),
         notes=places_note(table.shape, table.ndim - 1),
     )
+    _require_label_each(found, true.shape, table.shape)
     found = _weighted(found, weights)
     options = ReadOptions(
         kind=kind,
@@ -130,10 +135,14 @@ def from_answers(
     names = (NAME, "confidence", "correct")
     sure, right = as_array(confidence, "values of confidence="), as_array(correct, "values of correct=")
     found = answers_of(sure, [right], names, mend="remove such rows")
+    if sure.size != right.size:
+        raise InputError(
+            f"{NAME}: confidence has {sure.size} values, but correct {right.size}; expected as many of both"
+        )
     return understand(_weighted(found, weights), NAME, ReadOptions(kind=kind))
 
 
-def _in_order(labels: Any, scores: Shape, classes: tuple[str, ...] | None) -> Array:
+def _in_order(labels: Any, scores: Shape, classes: tuple[str, ...] | None, place: Place) -> Array:
     """Return labels as an array, the columns of a table of one-hot ones in the order of the scores.
 
     Raises
@@ -141,11 +150,10 @@ def _in_order(labels: Any, scores: Shape, classes: tuple[str, ...] | None) -> Ar
     InputError
         If its columns do not have the names of the classes, in any order, nor are numbered.
     """
-    values, columns = as_array(labels, "labels"), column_names(labels)
+    values, columns = as_array(labels, "labels"), _last_names(labels)
     if values.shape != scores or len(columns) < 2:
         return values
-    places = tuple(map(str, range(len(columns))))
-    order = order_of(columns, classes or places) or order_of(columns, places)
+    order = _order(columns, classes, place)
     if order is not None:
         return values[:, order]
     if classes is None:
@@ -156,6 +164,43 @@ def _in_order(labels: Any, scores: Shape, classes: tuple[str, ...] | None) -> Ar
     raise InputError(
         f"{NAME}: the labels have the columns {listed(columns)}, but the classes are {listed(classes)}; "
         "expected the same names, in any order"
+    )
+
+
+def _last_names(labels: Any) -> tuple[str, ...]:
+    """Return the names of the columns of a table; of names in several levels, as pandas has, the last."""
+    columns = getattr(labels, "columns", None)
+    if getattr(columns, "nlevels", 1) > 1:
+        return tuple(map(str, columns.get_level_values(-1)))  # type: ignore[union-attr]
+    return column_names(labels)
+
+
+def _order(columns: Sequence[str], classes: tuple[str, ...] | None, place: Place) -> list[int] | None:
+    """Return which column has each class: by its name or its number, or by what false and true stand for."""
+    places = tuple(map(str, range(len(columns))))
+    whole = [re.sub(r"(?<=\d)\.0$", "", name) for name in columns]  # of floats
+    for names, wanted in product((columns, whole), (classes or places, places)):
+        if (order := order_of(names, wanted)) is not None:
+            return order
+    truth = order_of([name.casefold() for name in columns], ("false", "true"))
+    if truth is None:
+        return None
+    found = places_of(np.arange(2), "booleans", classes or places, place).tolist()
+    return [truth[k] for k in found] if set(found) == {0, 1} else None
+
+
+def _require_label_each(found: ArraySource, labels: Shape, scores: Shape) -> None:
+    """Raise an InputError unless there is one label for each row; say so if another axis has the classes."""
+    if found.labels is None or len(found.labels) == found.scores.shape[0]:
+        return
+    mend = ""
+    for axis in reversed(range(len(scores) - 1)):
+        rows = rows_of(scores, axis)
+        if labels in (rows, (prod(rows),), (*rows, scores[axis])):
+            mend = f"; if axis {axis} has the classes, give np.moveaxis(scores, {axis}, -1)"
+    raise InputError(
+        f"{NAME}: the scores have the shape {scores}, but the labels {labels}; expected one label per row"
+        f"{mend}"
     )
 
 

@@ -36,14 +36,16 @@ def as_array(values: Any, called: str) -> Array:
             return np.from_dlpack(values)
         found = as_values(values)
         return _plain(found) if found.dtype.kind in "OT" else found
-    except (TypeError, ValueError, RuntimeError, BufferError) as error:
+    except Exception as error:  # whatever the interface of an object raises
         if "inhomogeneous" in str(error):
             raise InputError(f"the {called} are lists of different lengths; expected equal ones") from error
-        raise InputError(f"the {called} cannot be read as an array: {error}") from error
+        raise InputError(f"the {called} cannot be read as an array: {str(error) or repr(error)}") from error
 
 
 def _plain(values: Array) -> Array:
     """Return objects, or text of any length, as an array of another type if there is one."""
+    if not values.ndim:
+        raise TypeError(f"they are of type {type(values.item()).__name__}")
     flat = values.astype(object).reshape(-1).tolist()
     missing = np.array([_is_missing(value) for value in flat], np.bool_)
     there = np.array([value for value, gone in zip(flat, missing, strict=True) if not gone])

@@ -13,6 +13,7 @@ from calcli.core.language.declaring import (
     checked,
     choice,
     documented,
+    marks,
     names,
     setting,
     texts,
@@ -58,7 +59,7 @@ class ReadOptions:
     limit: int | None = setting(None, whole(1), "Read only the first N rows.", "N")
     class_axis: int | None = setting(None, whole(-32), "Axis of an array that has the classes.", "AXIS")
     ignore_label: tuple[str, ...] = setting(
-        (), texts("-100"), "Leave out rows with this label, such as -100 or 255, and count them.", "LABEL"
+        (), marks("-100"), "Leave out rows with this label, such as -100 or 255, and count them.", "LABEL"
     )
     system: tuple[str, ...] = setting(
         (), texts("rf=score_rf"), "One of several systems in a file, such as rf=score_rf.", "NAME=COLUMNS"

@@ -180,7 +180,8 @@ def _as_truth(by_place: dict[str, int]) -> list[dict[str, int]]:
     """Return places of two classes by the words for false and true that text files have."""
     if len(by_place) != 2:
         return []
-    return [{"False": by_place["0"], "True": by_place["1"]}, {"false": by_place["0"], "true": by_place["1"]}]
+    words = (("False", "True"), ("false", "true"), ("FALSE", "TRUE"))  # the last are those of R
+    return [{false: by_place["0"], true: by_place["1"]} for false, true in words]
 
 
 def _text(value: Any) -> str:

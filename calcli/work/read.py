@@ -88,6 +88,8 @@ def predictions_of(data: Any, labels: Any, given: Mapping[str, Any]) -> Predicti
         return _answers(data, labels, given)
     if data is None or labels is None:
         raise UsageError("labels are missing: evaluate(scores, labels), or evaluate(table or path)")
+    if isinstance(labels, str):
+        raise UsageError(f"labels are text '{labels}'; expected an array")
     weights = given.pop("weights", None)
     if wrong := [name for name in given if name not in OF_ARRAYS]:
         raise UsageError(f"{wrong[0]}= is for tables and files; arrays have no columns")

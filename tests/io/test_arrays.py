@@ -111,6 +111,12 @@ def test_weights_and_outcomes_in_other_axes_are_refused():
         from_answers(sure, right, weights=np.ones((5, 2)))
 
 
+def with_nan_at(places):
+    labels = np.eye(3)[COUNTED]
+    labels[places] = np.nan
+    return labels
+
+
 def masked(values, row=3):
     return np.ma.array(values, mask=np.indices(np.shape(values))[0] == row)
 
@@ -131,7 +137,13 @@ NAMED = np.array(list("abc"))[COUNTED]
         (lambda: from_arrays(SCORES, masked(COUNTED)), "row 3 has no label"),
         (lambda: from_arrays(SCORES, masked(NAMED), classes=list("abc")), "row 3 has no label"),
         (lambda: from_arrays(SCORES[:, 0], masked(COUNTED == 1)), "row 3 has no label"),
-        (lambda: from_arrays(SCORES, masked(np.eye(3)[COUNTED])), "one-hot or multi-label"),
+        (
+            lambda: from_arrays(SCORES, masked(np.eye(3)[COUNTED])),
+            "row 3 has no label .nan .* --drop-missing",
+        ),
+        (lambda: from_arrays(SCORES, np.full((20, 3), np.nan)), "row 0 has no label"),
+        (lambda: from_arrays(SCORES, np.full((20, 3), np.nan), drop_missing=True), "all 20 labels are miss"),
+        (lambda: from_arrays(SCORES, with_nan_at((3, 1)), drop_missing=True), "one-hot or multi-label"),
         (lambda: from_arrays(SCORES, COUNTED, weights=masked(np.ones(20, int))), "row 3 has the weight nan"),
         (lambda: from_answers(masked(np.full(20, 0.5)), COUNTED == 1), "the confidence, .*, is missing in 1"),
         (lambda: from_answers(np.full(20, 0.5), masked(COUNTED == 1)), "correct is missing in 1 of 20"),
@@ -141,6 +153,18 @@ def test_what_a_mask_hides_is_missing(call, said):
     with pytest.raises(InputError, match=said):
         for _ in call().scores.blocks(20):
             pass
+
+
+@pytest.mark.parametrize("axes", [(), (4, 5)])
+@pytest.mark.parametrize(
+    "labels", [with_nan_at(3), masked(np.eye(3)[COUNTED]), masked(np.eye(3, dtype=int)[COUNTED])]
+)
+def test_rows_of_one_hot_labels_that_are_missing_are_left_out(labels, axes):
+    axes = axes or (20,)
+    found = from_arrays(SCORES.reshape(*axes, 3), labels.reshape(*axes, 3), drop_missing=True)
+    expected = from_arrays(np.delete(SCORES, 3, axis=0), np.delete(COUNTED, 3))
+    np.testing.assert_array_equal(scores_of(found), scores_of(expected))
+    assert found.labels.tolist() == expected.labels.tolist()
 
 
 def test_a_mask_that_hides_nothing_is_no_matter():
@@ -165,11 +189,36 @@ ONE_HOT = pd.get_dummies(np.array(CLASSES)[COUNTED])  # in the order of the alph
         (pd.get_dummies(COUNTED)[[2, 0, 1]], None),
         (pd.get_dummies(COUNTED)[[2, 0, 1]], CLASSES),
         (pd.get_dummies(COUNTED).to_numpy(), CLASSES),
+        (pd.get_dummies(COUNTED * 1.0), None),
+        (pd.get_dummies(COUNTED * 1.0).iloc[:, [2, 0, 1]], CLASSES),
+        (pd.get_dummies(COUNTED * 1.0).add_prefix("label_"), ["1", "2", "3"]),
+        (pd.get_dummies(COUNTED + 1.0).iloc[:, [2, 0, 1]], ["1", "2", "3"]),
+        (pd.concat({"y": ONE_HOT}, axis=1), CLASSES),
+        (pd.concat({"y": pd.get_dummies(COUNTED)}, axis=1), None),
     ],
 )
 def test_columns_of_one_hot_labels_are_told_by_their_names(labels, classes):
     found = from_arrays(SCORES, labels, classes=classes)
     assert found.labels.tolist() == COUNTED.tolist()
+
+
+@pytest.mark.parametrize("change", [lambda held: held, lambda held: held.iloc[:, ::-1]])
+@pytest.mark.parametrize("prefix", ["", "label_"])
+@pytest.mark.parametrize(
+    ("classes", "true"), [(None, 1), ("ab", 1), (["no", "yes"], 1), (["yes", "no"], 0), (["1", "0"], 0)]
+)
+def test_one_hot_labels_in_columns_of_false_and_true(classes, true, prefix, change):
+    """They stand for the classes that a column of booleans stands for."""
+    held = COUNTED == 1
+    labels = change(pd.get_dummies(held).add_prefix(prefix) if prefix else pd.get_dummies(held))
+    found = from_arrays(SCORES[:, :2], labels, classes=classes)
+    assert found.labels.tolist() == np.where(held, true, 1 - true).tolist()
+    assert found.labels.tolist() == from_arrays(SCORES[:, :2], held, classes=classes).labels.tolist()
+
+
+def test_false_and_true_are_refused_where_no_class_is_one_of_them():
+    with pytest.raises(InputError, match="have the columns False, True, but the classes are 1, 2; expected"):
+        from_arrays(SCORES[:, :2], pd.get_dummies(COUNTED == 1), classes="12")
 
 
 @pytest.mark.parametrize(

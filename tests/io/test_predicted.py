@@ -81,7 +81,7 @@ def test_a_boolean_column_of_one_value_is_renewed(form, tmp_path):
     assert notes == ("the column prediction was written anew; it changed in 2 rows",)
 
 
-@pytest.mark.parametrize("words", [["False", "True"], ["false", "true"]])
+@pytest.mark.parametrize("words", [["False", "True"], ["false", "true"], ["FALSE", "TRUE"]])
 @pytest.mark.parametrize("classes", [("no", "yes"), ("yes", "no")])
 def test_words_for_false_and_true_are_places_of_two_classes(words, classes, tmp_path):
     odds = np.random.default_rng(0).normal(size=60)

@@ -6,6 +6,7 @@ import re
 
 import numpy as np
 import pandas as pd
+import pyarrow as pa
 import pytest
 
 import calcli
@@ -126,7 +127,7 @@ def test_options_become_arguments(sentence, said):
         (lambda: calcli.simulate(3), "system is 3; expected text"),
         (lambda: calcli.load(None), "path is None; expected a path"),
         (lambda: calcli.save(3, "cal.json"), "save takes a calibrator, not int"),
-        (lambda: calcli.fit(FRAME, method="dp", folds=0).apply(None), "arrays holds a single number"),
+        (lambda: calcli.fit(FRAME, method="dp", folds=0).apply(None), "they are of type NoneType"),
         (lambda: calcli.fit(FRAME, method="dp", folds=0).apply([]), "arrays has no rows"),
         (lambda: calcli.fit(FRAME, method="dp", folds=0).apply([["a", "b", "c"]]), "the scores are text"),
     ],
@@ -149,8 +150,16 @@ NAMES = np.array(list("cab"))[LABELS]
 
 @pytest.mark.parametrize(
     "classes",
-    ["c,a,b", "c, a, b", ["c", "a", "b"], ("c", "a", "b"), np.array(["c", "a", "b"])],
-    ids=["text", "blanks", "list", "tuple", "array"],
+    [
+        "c,a,b",
+        "c, a, b",
+        ["c", "a", "b"],
+        ("c", "a", "b"),
+        np.array(["c", "a", "b"]),
+        pa.array(["c", "a", "b"]),
+        pa.chunked_array([["c"], ["a", "b"]]),
+    ],
+    ids=["text", "blanks", "list", "tuple", "array", "pyarrow", "chunked"],
 )
 def test_classes_are_written_alike_beside_arrays_and_tables(classes):
     expected = calcli.evaluate(PROBS, LABELS, metrics="log_loss")["log_loss"].value
@@ -176,11 +185,13 @@ def test_classes_that_are_numbers_may_be_text():
         (frozenset("abc"), "classes is a set, which has no order; give a list"),
         ({"a": 0, "b": 1, "c": 2}, "expected a list of text"),
         (["a", None, "c"], "expected a list of text"),
+        (pa.array(["a", None, "c"]), "classes is of type StringArray; expected a list of text"),
+        (b"a,b,c", "classes is b'a,b,c'; expected a list of text"),
         ("abc", "names 1 classes (abc)"),
         ("", "classes is empty; leave it out"),
         (5, "classes is 5; expected a list of text"),
     ],
-    ids=["set", "frozenset", "dictionary", "none", "letters", "empty", "number"],
+    ids=["set", "frozenset", "dictionary", "none", "pyarrow", "bytes", "letters", "empty", "number"],
 )
 def test_classes_without_an_order_are_refused(classes, said):
     with pytest.raises(CalcliError, match=re.escape(said)):

@@ -78,7 +78,7 @@ class Values:
         except (TypeError, ValueError, OverflowError):
             shown = f"{value:g}" if isinstance(value, float) else repr(value)
             shown = ",".join(value) if self.name == "list of int" and isinstance(value, tuple) else shown
-            if len(shown) > LONG and not isinstance(value, str):
+            if (len(shown) > LONG or "\n" in shown) and not isinstance(value, str):
                 shown = f"of type {type(value).__name__}"
             nearest = nearest_name(str(value), self.choices)
             raise UsageError(f"{called} is {shown}; expected {self.expected}{nearest}") from None
@@ -211,6 +211,17 @@ def texts(example: str, *, commas: bool = False, checked: Callable[[tuple[str, .
     return Values(str, "list of str", expected, taken, several="commas" if commas else "repeated")
 
 
+def marks(example: str) -> Values:
+    """Return lists of text or whole numbers, these as they are written; one number stands for a list, too."""
+
+    def taken(value: Any) -> tuple[str, ...]:
+        several = isinstance(value, Iterable) and not isinstance(value, (str, bytes, Mapping))
+        return tuple(map(_written, value if several else (value,)))
+
+    expected = f'text or whole numbers, such as {example} or ["{example}"]'
+    return replace(texts(example), name="int or list of str", expected=expected, taken=taken)
+
+
 def mapping(expected: str) -> Values:
     """Return mappings of text to other values."""
 
@@ -223,12 +234,13 @@ def mapping(expected: str) -> Values:
 
 
 def names(example: str) -> Values:
-    """Return lists of names: text, or numbers and truth values, also of numpy, as they are written."""
+    """Return lists of names: text, or numbers and truth values of Python or arrays, as they are written."""
 
     def taken(value: Any) -> tuple[str, ...]:
-        if isinstance(value, (str, Mapping)) or not isinstance(value, Iterable):
+        if isinstance(value, (str, bytes, Mapping)) or not isinstance(value, Iterable):
             raise TypeError
-        found = [one.item() if hasattr(one, "item") else one for one in value]
+        listed = value.to_pylist() if hasattr(value, "to_pylist") else value
+        found = [one.item() if hasattr(one, "item") else one for one in listed]
         if not all(isinstance(one, (str, int, float)) for one in found):
             raise TypeError
         return tuple(map(str, found))
@@ -246,6 +258,15 @@ def _number(value: Any) -> float:
     if isinstance(value, bool) or not isinstance(value, Real) or not math.isfinite(value):
         raise TypeError
     return float(value)
+
+
+def _written(value: Any) -> str:
+    """Return text, or a whole number as it is written."""
+    if isinstance(value, bool):
+        raise TypeError
+    if isinstance(value, float) and value.is_integer():
+        value = int(value)
+    return value if isinstance(value, str) else str(operator.index(value))
 
 
 def _text(value: Any) -> str:

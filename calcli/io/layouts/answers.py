@@ -201,7 +201,8 @@ def rights_of(
     if len(values) == 2:
         said, right = comparable(*values)
         return Labels((said == right).astype(np.uint8))
-    distinct, which = np.unique(values[0], return_inverse=True)
+    one = values[0].astype(str) if values[0].dtype.kind == "O" else values[0]
+    distinct, which = np.unique(one, return_inverse=True)
     known = {text: 1 for text in RIGHT} | {text: 0 for text in WRONG}
     outcomes = np.array([known.get(text.casefold(), -1) for text in as_text(distinct).tolist()], np.int8)
     if (outcomes < 0).any():
