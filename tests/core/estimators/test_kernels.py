@@ -255,3 +255,11 @@ def test_sure_predictions_that_hold_are_no_larger_than_draws_that_hold():
         value, null = skce_test(probs, labels, median_kernel(probs, "tv"), 39, rng)
         assert value == pytest.approx(skce(probs, labels, median_kernel(probs, "tv")))
         assert null.p_value >= 0.5
+
+
+@pytest.mark.parametrize("least", [1.0, 1e-20, 1e-50])
+def test_a_pair_is_its_own_mean_whatever_it_weighs(least):
+    probs, labels = np.array([[0.9, 0.1], [0.3, 0.7]]), np.array([1, 1])
+    kernel = LaplacianKernel("tv", 1.0)
+    found = skce(probs, labels, kernel, np.array([1.0, least]))
+    assert found == pytest.approx(skce(probs, labels, kernel), rel=1e-12)
