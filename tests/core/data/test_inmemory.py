@@ -8,8 +8,8 @@ import pyarrow as pa
 import pytest
 from numpy.dtypes import StringDType
 
+from calcli.core.data.inmemory import as_array
 from calcli.core.language.errors import InputError
-from calcli.io.inmemory import as_array
 
 NA = {"na_object": None}
 
