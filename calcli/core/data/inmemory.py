@@ -6,10 +6,8 @@ from typing import Any
 
 import numpy as np
 
-from calcli.core.data.arrays import Array, as_values
+from calcli.core.data.arrays import NOTHING, Array, as_values
 from calcli.core.language.errors import InputError
-
-NOTHING = ("NoneType", "NAType", "NaTType")  # types of the missing values of Python and pandas
 
 
 def as_array(values: Any, called: str) -> Array:
