@@ -146,7 +146,7 @@ class Calibrator(ABC):
         InputError
             If these are not rows of such numbers, each with a label and a weight.
         UsageError
-            If an argument is missing, or given by both names.
+            If an argument is missing, or given by both names, or `start` is that of another method.
         """
         y = either("y", y, "labels", labels)
         if y is None:
@@ -160,9 +160,27 @@ class Calibrator(ABC):
         columns, names = numbered_labels(true, width, known)
         if order is not None:
             table, named = table[:, order], tuple(named[k] for k in order)
-        self.learn(table, columns, checked_weights(sample_weight, rows), start)
+        self._learn_from(start, table, columns, checked_weights(sample_weight, rows))
         self.classes_, self.columns_, self.reordered_ = names, named, order is not None
         return self
+
+    def _learn_from(
+        self,
+        start: Parameters | None,
+        scores: Array,
+        labels: NDArray[np.integer[Any]],
+        weights: Array | None,
+    ) -> None:
+        """Call `learn`; what a start leads to that no fit gives is its fault."""
+        try:
+            self.learn(scores, labels, weights, start)
+        except (LookupError, TypeError, ValueError, ArithmeticError) as error:
+            if start is None:
+                raise
+            raise UsageError(
+                f"start is not the parameters of a {type(self).__name__} of {scores.shape[1]} classes; "
+                "expected those of a fit to similar data"
+            ) from error
 
     @abstractmethod
     def learn(

@@ -108,6 +108,30 @@ def test_classes_that_are_no_names_are_refused(classes, message):
         Temperature().fit(SCORES, list("abba"), classes=classes)
 
 
+@pytest.mark.parametrize(
+    "start",
+    [
+        5,
+        [1],
+        "x",
+        np.ones(2),
+        {"scale": 1},
+        {"temperature": "x"},
+        {"temperature": [1, 2]},
+        {"temperature": 0},
+    ],
+    ids=str,
+)
+def test_a_start_that_no_fit_gives_is_refused(start):
+    with pytest.raises(
+        UsageError, match="start is not the parameters of a Temperature of 2 classes; expected"
+    ):
+        Temperature().fit(SCORES, LABELS, start=start)
+    assert (
+        Temperature().fit(SCORES, LABELS, start={}).parameters == Temperature().fit(SCORES, LABELS).parameters
+    )
+
+
 def test_classes_may_be_an_array_of_any_kind():
     for classes in (pa.array(["b", "a"]), pd.Series(["b", "a"]), "b,a"):
         fitted = Temperature().fit(pd.DataFrame(SCORES, columns=["b", "a"]), list("abba"), classes=classes)
