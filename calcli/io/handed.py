@@ -14,13 +14,13 @@ import numpy as np
 
 from calcli.core.data.arrays import Array
 from calcli.core.data.columnnames import column_names, order_of
+from calcli.core.data.inmemory import as_array
 from calcli.core.data.predictions import Kind, Predictions
 from calcli.core.language.errors import InputError
 from calcli.io.arraylabels import flat_labels
 from calcli.io.arrays import ArraySource, answers_of
 from calcli.io.axes import places_note, sample_column
 from calcli.io.heads import native
-from calcli.io.inmemory import as_array
 from calcli.io.labelnumbers import places_of
 from calcli.io.layouts import ARRAYS
 from calcli.io.messages import Place, listed, type_in_words

@@ -12,13 +12,13 @@ import numpy as np
 from calcli.core.calibrators.base import Calibrator
 from calcli.core.calibrators.record import recalibrate
 from calcli.core.data.arrays import Array, Doubles
+from calcli.core.data.inmemory import as_array
 from calcli.core.data.predictions import Predictions, called, require_classes
 from calcli.core.language.declaring import PATH, TEXT, Setting, documented, texts
 from calcli.core.language.errors import InputError
 from calcli.core.language.settings import FitSettings
 from calcli.core.language.spelling import of_python
 from calcli.io.handed import from_arrays
-from calcli.io.inmemory import as_array
 from calcli.io.layouts import HARNESS
 from calcli.io.options import ReadOptions
 from calcli.io.source import rows_and_columns

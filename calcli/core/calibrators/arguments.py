@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Sequence
 from typing import Any, Literal
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from calcli.core.data.arrays import Array, Floats, as_values, missing
+from calcli.core.data.arrays import Array, Floats, missing
 from calcli.core.data.folds import stratified_folds
+from calcli.core.data.inmemory import as_array
 from calcli.core.data.streams import Stream, generator
+from calcli.core.language.declaring import refuse_set, some_items
 from calcli.core.language.errors import InputError, UsageError
 
 ScoresAre = Literal["log-probs", "probs"]
@@ -39,7 +42,7 @@ def checked_scores(scores: ArrayLike, scores_are: ScoresAre = LOG_PROBS, *, fitt
         If they are not numbers, a row each; one is nan or inf; all of a row are -inf; probabilities are
         none, or what should be logits are probabilities throughout, which would pass without a word.
     """
-    table = as_values(scores)
+    table = as_array(scores, "scores")
     single = table.ndim == 1 or (table.ndim == 2 and table.shape[1] == 1)
     if table.ndim not in (1, 2) or table.dtype.kind not in "iufb" or not table.size:
         raise InputError(
@@ -108,10 +111,54 @@ def either(name: str, value: ArrayLike | None, other: str, same: ArrayLike | Non
     return same if value is None else value
 
 
+def checked_labels(labels: ArrayLike, rows: int) -> Array:
+    """Return (N,) labels as an array of integers or text.
+
+    Raises
+    ------
+    InputError
+        If there is not a label for each row.
+    """
+    values = as_array(labels, "labels")
+    if values.shape == (rows,) and values.dtype.kind in "fO" and len(gone := missing(values)):
+        raise InputError(f"the label of row {gone[0]} is missing; expected one in each row")
+    if values.shape != (rows,) or values.dtype.kind not in "iubUS":
+        raise InputError(
+            f"the labels are of shape {values.shape} and type {values.dtype}; expected {rows} integers, the "
+            "column of the true class in each row, or names of the classes"
+        )
+    return values
+
+
+def checked_classes(classes: Sequence[object] | ArrayLike | None, width: int) -> Array | None:
+    """Return (K,) names of classes as an array; None stays None.
+
+    Raises
+    ------
+    InputError
+        If they are not a name for each column, or one is there twice.
+    UsageError
+        If they are a set, which has no order, or bytes.
+    """
+    if classes is None:
+        return None
+    refuse_set("classes", classes)
+    if isinstance(classes, bytes):
+        raise UsageError("classes= is bytes; expected text or a list")
+    names = as_array(some_items("classes", classes) if isinstance(classes, str) else classes, "classes")
+    if names.ndim != 1:
+        raise InputError(f"classes= is of shape {names.shape}; expected {width} names, one for each column")
+    if len(names) != width:
+        raise InputError(f"classes= has {len(names)} names; expected {width}, one for each column")
+    if twice := [name for name, times in Counter(names.tolist()).items() if times > 1]:
+        raise InputError(f"classes= has {twice[0]!r} twice; expected every class once")
+    return names
+
+
 def numbered_labels(
-    labels: ArrayLike, shape: tuple[int, ...], classes: Sequence[object] | Array | None = None
+    values: Array, width: int, classes: Array | None = None
 ) -> tuple[NDArray[np.integer[Any]], Array]:
-    """Return the (N,) columns of the labels, of scores of that shape, and the (K,) names of the columns.
+    """Return the (N,) columns of checked labels, and the (K,) names of the columns.
 
     Integers from 0 to K - 1 are columns. Other integers, and text, are names: as many as there are columns,
     which they name in ascending order, as scikit-learn does; or `classes` are the names, in their order.
@@ -119,19 +166,10 @@ def numbered_labels(
     Raises
     ------
     InputError
-        If there is not a label for each row, or they are not names of these columns.
+        If they are not names of these columns.
     """
-    rows, width = shape
-    values = plain_labels(labels)
-    if values.shape == (rows,) and values.dtype.kind in "fO" and len(gone := missing(values)):
-        raise InputError(f"the label of row {gone[0]} is missing; expected one in each row")
-    if values.shape != (rows,) or values.dtype.kind not in "iubUST":
-        raise InputError(
-            f"the labels are of shape {values.shape} and type {values.dtype}; expected {rows} integers, the "
-            "column of the true class in each row, or names of the classes"
-        )
     if classes is not None:
-        return _columns_named(values, classes, width)
+        return _columns_named(values, classes)
     if values.dtype.kind == "b" and width == 2:
         return values.view(np.uint8), np.array([False, True])
     if values.dtype.kind == "b":
@@ -150,28 +188,14 @@ def numbered_labels(
     )
 
 
-def plain_labels(labels: ArrayLike) -> Array:
-    """Return labels as an array, objects as integers or text, if they are all one or the other."""
-    values = as_values(labels)
-    if values.dtype.kind != "O" or values.ndim != 1:
-        return values
-    kinds = {type(value) for value in values}
-    if kinds <= {str, np.str_}:
-        return values.astype(str)
-    return values.astype(np.int64) if all(issubclass(kind, (int, np.integer)) for kind in kinds) else values
-
-
-def _columns_named(
-    values: Array, classes: Sequence[object] | Array, width: int
-) -> tuple[NDArray[np.integer[Any]], Array]:
-    names: Array = np.asarray(classes)
-    columns = {name: k for k, name in enumerate(names.tolist())}
-    if names.shape != (width,) or len(columns) != width:
-        raise InputError(f"classes= has {names.size} names; expected {width}, one for each column")
+def _columns_named(values: Array, classes: Array) -> tuple[NDArray[np.integer[Any]], Array]:
+    columns = {name: k for k, name in enumerate(classes.tolist())}
     distinct, inverse = np.unique(values, return_inverse=True)
     if unknown := [name for name in distinct.tolist() if name not in columns]:
-        raise InputError(f"the label {unknown[0]!r} is not one of the classes=, {shortened(names.tolist())}")
-    return np.array([columns[name] for name in distinct.tolist()])[inverse], names
+        raise InputError(
+            f"the label {unknown[0]!r} is not one of the classes=, {shortened(classes.tolist())}"
+        )
+    return np.array([columns[name] for name in distinct.tolist()])[inverse], classes
 
 
 def named_classes(names: Sequence[str]) -> Array:
@@ -195,9 +219,13 @@ def checked_weights(weights: ArrayLike | None, rows: int) -> Floats | None:
     """
     if weights is None:
         return None
-    values: Floats = np.asarray(as_values(weights), np.float64)
-    if values.shape != (rows,):
-        raise InputError(f"the weights are of shape {values.shape}; expected {rows} numbers, one per row")
+    given = as_array(weights, "weights")
+    if given.shape != (rows,) or given.dtype.kind not in "iufb":
+        raise InputError(
+            f"the weights are of shape {given.shape} and type {given.dtype}; expected {rows} numbers, "
+            "one per row"
+        )
+    values: Floats = given.astype(np.float64, copy=False)
     if not (np.isfinite(values).all() and values.min() >= 0 and values.any()):
         raise InputError("the weights must be finite numbers of at least 0, and not all 0")
     return values

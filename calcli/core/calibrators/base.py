@@ -15,12 +15,15 @@ from calcli.core.calibrators.arguments import (
     LOG_PROBS,
     PROBS,
     ScoresAre,
+    checked_classes,
+    checked_labels,
     checked_scores,
     checked_weights,
     either,
     numbered_labels,
+    shortened,
 )
-from calcli.core.calibrators.columns import as_fitted, classes_of
+from calcli.core.calibrators.columns import as_fitted, columns_of
 from calcli.core.calibrators.fit.training import Parameter as Parameter
 from calcli.core.calibrators.fit.training import Parameters as Parameters
 from calcli.core.data.arrays import Array, Floats, Positions
@@ -59,7 +62,9 @@ class Calibrator(ABC):
     classes_ : array (K,)
         The classes in the order of the columns, once fitted.
     columns_ : tuple of str
-        The names of the columns of the fit, if that was to a data frame.
+        The names of the columns of the fit in this order, if that was to a data frame.
+    reordered_ : bool
+        Whether these had another order.
     """
 
     name: ClassVar[str]
@@ -73,6 +78,7 @@ class Calibrator(ABC):
     notes: list[str] = field(default_factory=list, init=False)
     classes_: Array = field(init=False)
     columns_: tuple[str, ...] = field(default=(), init=False)
+    reordered_: bool = field(default=False, init=False)
 
     def __post_init__(self) -> None:
         """Refuse settings that the registry does not allow."""
@@ -119,7 +125,8 @@ class Calibrator(ABC):
             or probabilities. One score a row is that of the second class, its log-odds or probability.
         y, labels : array-like (N,)
             The true class of each row, by either name: its column, 0 to K - 1, or its name. As many names as
-            there are columns name them in ascending order, unless those of a data frame have these names.
+            there are columns name them in ascending order. The columns of a data frame that have these names,
+            or the numbers 0 to K - 1, may have any order; `classes_` ascends.
         sample_weight, weights : array-like (N,), optional
             Weights of the rows, by either name, 0 or more. Default: all 1. 2 is the same as the row twice,
             but for methods that deal rows into folds, `Dirichlet`, `StructuredScaling` and `Pool`, or count
@@ -139,7 +146,7 @@ class Calibrator(ABC):
         InputError
             If these are not rows of such numbers, each with a label and a weight.
         UsageError
-            If an argument is missing, or given by both names.
+            If an argument is missing, or given by both names, or `start` is that of another method.
         """
         y = either("y", y, "labels", labels)
         if y is None:
@@ -147,11 +154,33 @@ class Calibrator(ABC):
         sample_weight = either("sample_weight", sample_weight, "weights", weights)
         self._refuse_kinds()
         table = checked_scores(scores, self.scores_are, fitting=True)
-        named = column_names(scores)
-        columns, names = numbered_labels(y, table.shape, classes_of(named, y, classes))
-        self.learn(table, columns, checked_weights(sample_weight, len(table)), start)
-        self.classes_, self.columns_ = names, named
+        rows, width = table.shape
+        true, named = checked_labels(y, rows), column_names(scores)
+        order, known = columns_of(named, true, checked_classes(classes, width))
+        columns, names = numbered_labels(true, width, known)
+        if order is not None:
+            table, named = table[:, order], tuple(named[k] for k in order)
+        self._learn_from(start, table, columns, checked_weights(sample_weight, rows))
+        self.classes_, self.columns_, self.reordered_ = names, named, order is not None
         return self
+
+    def _learn_from(
+        self,
+        start: Parameters | None,
+        scores: Array,
+        labels: NDArray[np.integer[Any]],
+        weights: Array | None,
+    ) -> None:
+        """Call `learn`; what a start leads to that no fit gives is its fault."""
+        try:
+            self.learn(scores, labels, weights, start)
+        except (LookupError, TypeError, ValueError, ArithmeticError) as error:
+            if start is None:
+                raise
+            raise UsageError(
+                f"start is not the parameters of a {type(self).__name__} of {scores.shape[1]} classes; "
+                "expected those of a fit to similar data"
+            ) from error
 
     @abstractmethod
     def learn(
@@ -215,8 +244,13 @@ class Calibrator(ABC):
             raise InputError(
                 f"the scores have {table.shape[1]} columns; expected {len(self.classes_)}, as in the fit"
             )
-        known = self.columns_ or tuple(map(str, getattr(self, "classes_", ())))
-        order = as_fitted(column_names(scores), known)
+        classes = tuple(map(str, getattr(self, "classes_", ())))
+        order = as_fitted(column_names(scores), self.columns_ or classes, classes)
+        if order is None and self.reordered_:
+            raise InputError(
+                "the fit was to a data frame with columns in another order than `classes_`; expected one "
+                f"with the columns {shortened(self.columns_)}"
+            )
         return table if order is None else table[:, order]
 
     def __sklearn_is_fitted__(self) -> bool:

@@ -2,57 +2,97 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
-from numpy.typing import ArrayLike
 
-from calcli.core.calibrators.arguments import plain_labels, shortened
+from calcli.core.calibrators.arguments import shortened
 from calcli.core.data.arrays import Array
-from calcli.core.data.columnnames import order_of, without_beginning
-from calcli.core.language.declaring import refuse_set, some_items
+from calcli.core.data.columnnames import all_without_beginnings, numbers_of, order_of, without_beginning
 from calcli.core.language.errors import InputError
 
+Taken = tuple[list[int] | None, Array | None]  # order of columns and their classes; None: as they are
+AN_ARRAY = "or an array in place of the data frame"
 
-def classes_of(
-    columns: Sequence[str], labels: ArrayLike, classes: Sequence[object] | None
-) -> Sequence[object] | Array | None:
-    """Return the classes in the order of the columns: as given, or by the names of these; else None.
+
+def columns_of(columns: Sequence[str], labels: Array, classes: Array | None) -> Taken:
+    """Return in which order a fit takes columns, and the names of their classes in this order.
+
+    Where labels are text that names the columns, or numbers that only can be their names, the classes ascend,
+    as scikit-learn expects. Other numbers are places.
 
     Parameters
     ----------
     columns
         Their names, if the scores are a data frame.
-    labels, classes
-        As for `Calibrator.fit`.
+    labels
+        One per row.
+    classes
+        Names of the classes in the order of the columns, if they are given.
 
     Raises
     ------
     InputError
-        If names of columns are classes, but not those of the labels, or in another order than `classes`.
+        If names of columns are classes, but not those of the labels, or in another order than `classes`, or
+        numbers may be names or places.
     """
-    refuse_set("classes", classes)
-    if isinstance(classes, str):
-        classes = some_items("classes", classes)
     if len(columns) < 2:
-        return classes
+        return None, classes
     if classes is not None:
-        refuse_others(columns, [str(one) for one in classes], "classes= are")
-        return classes
-    values = plain_labels(labels)
-    if values.dtype.kind not in "iubU":
-        return None
-    distinct = [str(one) for one in np.unique(values).tolist()]
-    bare = without_beginning(columns, distinct)
-    if set(distinct) <= set(bare) and len(set(bare)) == len(bare):
-        return _as_labels(bare, values.dtype)
-    if values.dtype.kind == "U" and set(distinct) & set(columns):
+        refuse_others(columns, list(map(str, classes.tolist())), "classes= are")
+        return None, classes
+    if labels.dtype.kind == "U":
+        return _by_text(columns, np.unique(labels).tolist())
+    if labels.dtype.kind in "iub":
+        return _by_number(columns, np.unique(labels).tolist())
+    return None, None
+
+
+def _by_text(columns: Sequence[str], labels: list[str]) -> Taken:
+    bare = without_beginning(columns, labels)
+    if set(labels) <= set(bare) and len(set(bare)) == len(bare):
+        return _ascending(bare), np.array(sorted(bare))
+    if any(set(labels) & set(names) for names in all_without_beginnings(columns)):
         raise InputError(
-            f"the labels are {shortened(distinct)}, but the columns of the scores are {shortened(columns)}; "
-            "expected a column for each label, or an array in place of the data frame"
+            f"the labels are {shortened(labels)}, but the columns of the scores are {shortened(columns)}; "
+            f"expected a column for each label, {AN_ARRAY}"
         )
-    return None
+    return None, None
+
+
+def _by_number(columns: Sequence[str], labels: list[int]) -> Taken:
+    numbers, width = numbers_of(columns) or [], len(columns)
+    if sorted(numbers) == list(range(width)):
+        return _ascending(numbers), None
+    if order_of(columns, ["False", "True"]) is not None:
+        return _ascending(columns), None
+    places = labels[0] >= 0 and labels[-1] < width
+    if set(labels) <= set(numbers) and len(set(numbers)) == width:
+        if not places:
+            return _ascending(numbers), np.array(sorted(numbers))
+        raise InputError(
+            f"the labels {shortened(labels)} are names of columns, but may be their places, from 0, as well; "
+            f"expected labels that are text, {AN_ARRAY}"
+        )
+    keys: list[Any] = numbers or [_natural(name) for name in columns]
+    if keys != sorted(keys):  # scikit-learn numbers classes as they ascend, a table as its columns stand
+        raise InputError(
+            f"the labels are numbers, but the columns of the scores, {shortened(columns)}, do not ascend; "
+            f"expected labels with the names of columns, {AN_ARRAY}"
+        )
+    return None, None
+
+
+def _ascending(names: Sequence[Any]) -> list[int] | None:
+    """Return the places of names in ascending order, if they are in another one."""
+    return None if list(names) == sorted(names) else sorted(range(len(names)), key=names.__getitem__)
+
+
+def _natural(name: str) -> list[str | int]:
+    """Return what sorts c2 before c10."""
+    return [int(part) if k % 2 else part for k, part in enumerate(re.split("([0-9]+)", name))]
 
 
 def refuse_others(columns: Sequence[str], known: Sequence[str], owner: str) -> None:
@@ -63,12 +103,12 @@ def refuse_others(columns: Sequence[str], known: Sequence[str], owner: str) -> N
         how = " in the same order" if turned else ""
         raise InputError(
             f"the columns of the scores are {shortened(columns)}, but the {owner} {shortened(known)}; "
-            f"expected the same names{how}, or an array in place of the data frame"
+            f"expected the same names{how}, {AN_ARRAY}"
         )
 
 
-def as_fitted(columns: Sequence[str], known: Sequence[str]) -> list[int] | None:
-    """Return which of the columns is which of the fit, by their names; None if these do not tell.
+def as_fitted(columns: Sequence[str], known: Sequence[str], classes: Sequence[str]) -> list[int] | None:
+    """Return which of the columns is which of the fit, or which class; None if their names do not tell.
 
     Raises
     ------
@@ -77,16 +117,9 @@ def as_fitted(columns: Sequence[str], known: Sequence[str]) -> list[int] | None:
     """
     if len(columns) < 2:
         return None
-    order = order_of(columns, known)
-    if order is None:
+    for names in (known, classes):
+        if (order := order_of(columns, names)) is not None:
+            return order
+    if list(columns) != [str(k) for k in range(len(columns))]:  # of a data frame made of an array
         refuse_others(columns, known, "fit was to")
-    return order
-
-
-def _as_labels(names: Sequence[str], kind: np.dtype[Any]) -> Array | None:
-    """Return names as values of the type of the labels; None if some are none."""
-    if kind.kind == "U":
-        return np.array(names)
-    if kind.kind == "b":
-        return np.array([name == "True" for name in names]) if {*names} == {"True", "False"} else None
-    return np.array(list(map(int, names))) if all(name.lstrip("-").isdecimal() for name in names) else None
+    return None

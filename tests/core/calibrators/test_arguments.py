@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 import numpy as np
+import pandas as pd
+import pyarrow as pa
 import pytest
+from numpy.dtypes import StringDType
 from sklearn.base import clone
 
 from calcli.core.calibrators.histogram import Histogram
@@ -62,11 +65,83 @@ def test_truth_values_are_labels():
         (SCORES, LABELS, [1.0], r"weights are of shape \(1,\)"),
         (SCORES, LABELS, [1, -1, 1, 1], "at least 0"),
         (SCORES, LABELS, [0, 0, 0, 0], "not all 0"),
+        (SCORES, LABELS, np.ones(4) + 1j, "weights are of shape .* type complex128; expected 4 numbers"),
+        (SCORES, LABELS, np.ones(4, "M8[D]"), "weights are of shape .* type datetime64"),
+        (SCORES, LABELS, np.ones(4, "m8[s]"), "weights are of shape .* type timedelta64"),
+        (SCORES, LABELS, ["1"] * 4, "weights are of shape .* type <U1"),
+        (SCORES, LABELS, "balanced", r"weights are of shape \(\) and type <U8"),
+        (SCORES, LABELS, {0: 1.0}, "the weights cannot be read as an array: they are of type dict"),
+        (SCORES, LABELS, [[1], [1, 2]], "weights are lists of different lengths"),
+        (SCORES, [[1], [1, 2]], None, "labels are lists of different lengths"),
+        ([[1.0, 2.0], [1.0]], LABELS, None, "scores are lists of different lengths"),
+        (SCORES, [2**70, 2**71] * 2, None, "labels are of shape .* type object"),
+        (SCORES, pd.Series([np.array([1, 2])] * 4), None, r"labels are of shape \(4, 2\)"),
+        (SCORES, pd.Series([None, *"aba"], dtype="string"), None, "label of row 0 is missing"),
+        (SCORES, np.array([pd.NA, *"aba"], object), None, "label of row 0 is missing"),
+        (
+            SCORES,
+            np.array([np.nan, *"aba"], StringDType(na_object=np.nan)),
+            None,
+            "label of row 0 is missing",
+        ),
+        (SCORES, np.array([pd.NA, *"aba"], StringDType(na_object=pd.NA)), None, "label of row 0 is missing"),
+        (SCORES, np.array([None, *"aba"], StringDType(na_object=None)), None, "label of row 0 is missing"),
     ],
 )
 def test_what_is_not_rows_is_refused(scores, labels, weights, message):
     with pytest.raises(InputError, match=message):
         Temperature().fit(scores, labels, weights)
+
+
+@pytest.mark.parametrize(
+    ("classes", "message"),
+    [
+        (5, r"classes= is of shape \(\); expected 2 names, one for each column"),
+        ([["a", "b"]], r"classes= is of shape \(1, 2\)"),
+        (["a", ["b"]], "classes are lists of different lengths"),
+        (["a", "a"], "classes= has 'a' twice; expected every class once"),
+        (b"a,b", "classes= is bytes; expected text or a list"),
+    ],
+)
+def test_classes_that_are_no_names_are_refused(classes, message):
+    with pytest.raises((InputError, UsageError), match=message):
+        Temperature().fit(SCORES, list("abba"), classes=classes)
+
+
+@pytest.mark.parametrize(
+    "start",
+    [
+        5,
+        [1],
+        "x",
+        np.ones(2),
+        {"scale": 1},
+        {"temperature": "x"},
+        {"temperature": [1, 2]},
+        {"temperature": 0},
+    ],
+    ids=str,
+)
+def test_a_start_that_no_fit_gives_is_refused(start):
+    with pytest.raises(
+        UsageError, match="start is not the parameters of a Temperature of 2 classes; expected"
+    ):
+        Temperature().fit(SCORES, LABELS, start=start)
+    assert (
+        Temperature().fit(SCORES, LABELS, start={}).parameters == Temperature().fit(SCORES, LABELS).parameters
+    )
+
+
+def test_classes_may_be_an_array_of_any_kind():
+    for classes in (pa.array(["b", "a"]), pd.Series(["b", "a"]), "b,a"):
+        fitted = Temperature().fit(pd.DataFrame(SCORES, columns=["b", "a"]), list("abba"), classes=classes)
+        assert fitted.classes_.tolist() == ["b", "a"]
+
+
+@pytest.mark.parametrize("dtype", ["Float64", "double[pyarrow]", object])
+def test_numbers_of_any_kind_are_scores(dtype):
+    fitted = Temperature().fit(pd.DataFrame(SCORES).astype(dtype), LABELS)
+    assert fitted.parameters == Temperature().fit(SCORES, LABELS).parameters
 
 
 def test_logits_that_only_resemble_probabilities_are_logits():

@@ -6,6 +6,7 @@ import numpy as np
 import pandas as pd
 import pyarrow as pa
 import pytest
+from numpy.dtypes import StringDType
 
 from calcli.core.calibrators.softmax import VectorScaling
 from calcli.core.language.errors import InputError
@@ -22,29 +23,89 @@ EXPECTED = VectorScaling().fit(SCORES, NUMBERS).predict_proba(SCORES)
 @pytest.mark.parametrize(
     "frame", [FRAME, FRAME.add_prefix("p_"), pa.table(FRAME)], ids=["plain", "prefixed", "arrow"]
 )
-def test_columns_named_as_the_labels_are_these_classes(frame):
-    fitted = VectorScaling().fit(frame, NAMES)
-    assert fitted.classes_.tolist() == CLASSES
-    np.testing.assert_array_equal(fitted.predict_proba(SCORES), EXPECTED)
+@pytest.mark.parametrize("dtype", [str, object, StringDType()], ids=str)
+def test_columns_named_as_the_labels_are_these_classes_in_ascending_order(frame, dtype):
+    fitted = VectorScaling().fit(frame, NAMES.astype(dtype))
+    assert fitted.classes_.tolist() == ["a", "b", "c"]
+    found = fitted.predict_proba(frame)
+    np.testing.assert_allclose(found, EXPECTED[:, [1, 2, 0]], rtol=1e-4)
+    np.testing.assert_array_equal(fitted.predict_proba(FRAME), found)
     assert fitted.predict(frame)[0] == CLASSES[EXPECTED[0].argmax()]
 
 
 @pytest.mark.parametrize(
-    ("columns", "labels"),
-    [([3, 1, 2], np.array([3, 1, 2])[NUMBERS]), ([2, 0, 1], np.array([2, 0, 1])[NUMBERS])],
+    ("columns", "labels", "classes"),
+    [
+        ([3, 1, 2], np.array([3, 1, 2])[NUMBERS], [1, 2, 3]),
+        ([2, 0, 1], np.array([2, 0, 1])[NUMBERS], [0, 1, 2]),
+        ([2.0, 0.0, 1.0], np.array([2, 0, 1])[NUMBERS], [0, 1, 2]),
+        (["p_2", "p_0", "p_1"], np.array([2, 0, 1])[NUMBERS], [0, 1, 2]),
+        ([12, 10, 11], np.array([12, 10, 11])[NUMBERS], [10, 11, 12]),
+    ],
 )
-def test_columns_named_by_numbers_are_these_labels(columns, labels):
-    fitted = VectorScaling().fit(pd.DataFrame(SCORES, columns=columns), labels)
-    assert fitted.classes_.tolist() == columns
-    np.testing.assert_array_equal(fitted.predict_proba(SCORES), EXPECTED)
+def test_columns_named_by_numbers_are_these_labels(columns, labels, classes):
+    frame = pd.DataFrame(SCORES, columns=columns)
+    fitted = VectorScaling().fit(frame, labels)
+    assert fitted.classes_.tolist() == classes
+    np.testing.assert_allclose(fitted.predict_proba(frame), EXPECTED[:, [1, 2, 0]], rtol=1e-4)
 
 
-@pytest.mark.parametrize("columns", [range(3), CLASSES, ["x", "y", "z"], [1, 2, 3]])
+@pytest.mark.parametrize("dtype", [bool, object, int])
+def test_columns_may_be_named_by_truth(dtype):
+    frame = pd.DataFrame(SCORES[:, :2], columns=[True, False])
+    labels = NUMBERS == 0
+    expected = VectorScaling().fit(SCORES[:, [1, 0]], labels).predict_proba(SCORES[:, [1, 0]])
+    fitted = VectorScaling().fit(frame, labels.astype(dtype))
+    assert fitted.classes_.tolist() == [False, True]
+    np.testing.assert_array_equal(fitted.predict_proba(frame), expected)
+
+
+@pytest.mark.parametrize("columns", [range(3), ["x", "y", "z"], [1, 2, 3], ["c2", "c9", "c10"], [7, 8, 9]])
 def test_labels_in_numbers_count_columns_of_other_names(columns):
     frame = pd.DataFrame(SCORES, columns=columns)
     fitted = VectorScaling().fit(frame, NUMBERS)
     assert fitted.classes_.tolist() == [0, 1, 2]
     np.testing.assert_array_equal(fitted.predict_proba(frame), EXPECTED)
+
+
+def test_labels_may_be_some_of_the_columns():
+    fitted = VectorScaling().fit(FRAME[NUMBERS > 0], NAMES[NUMBERS > 0])
+    assert fitted.classes_.tolist() == ["a", "b", "c"]
+
+
+@pytest.mark.parametrize(
+    ("columns", "labels", "said"),
+    [
+        (
+            ["p1", "p2", "p3"],
+            np.maximum(NUMBERS, 1),
+            "labels 1, 2 are names of columns, but may be their places",
+        ),
+        (CLASSES, NUMBERS, "labels are numbers, but the columns of the scores, 'c', 'a', 'b', do not ascend"),
+        (CLASSES, NUMBERS == 0, "'c', 'a', 'b', do not ascend; expected labels with the names of columns"),
+        ([11, 10, 12], NUMBERS, "'11', '10', '12', do not ascend"),
+        (["--1", "1", "0"], NUMBERS, "'--1', '1', '0', do not ascend"),
+        (["p_d", "p_a", "p_b"], NAMES, "labels are 'a', 'b', 'c', but the columns of the scores are 'p_d', "),
+    ],
+)
+def test_numbers_that_may_be_names_or_places_are_refused(columns, labels, said):
+    with pytest.raises(InputError, match=said):
+        VectorScaling().fit(pd.DataFrame(SCORES, columns=columns), labels)
+
+
+def test_arrays_are_refused_where_the_fit_was_to_columns_in_another_order():
+    fitted = VectorScaling().fit(FRAME, NAMES)
+    for scores in (SCORES, pd.DataFrame(SCORES)):
+        with pytest.raises(
+            InputError, match="in another order than `classes_`; expected one with the columns"
+        ):
+            fitted.predict_proba(scores)
+    assert VectorScaling().fit(FRAME, NAMES).fit(SCORES, NAMES).predict(SCORES).shape == (200,)
+
+
+def test_columns_are_found_by_the_names_of_classes_as_well():
+    fitted = VectorScaling().fit(FRAME.add_prefix("p_"), NAMES)
+    np.testing.assert_array_equal(fitted.predict_proba(FRAME), fitted.predict_proba(FRAME.add_prefix("p_")))
 
 
 def test_names_that_are_no_columns_are_in_ascending_order():
@@ -71,10 +132,15 @@ def test_columns_in_another_order_are_taken_by_name(fitted_to):
         ),
         (
             lambda: VectorScaling().fit(FRAME, NAMES).predict_proba(FRAME.rename(columns={"c": "d"})),
-            "columns of the scores are 'd', 'a', 'b', but the fit was to 'c', 'a', 'b'; expected",
+            "columns of the scores are 'd', 'a', 'b', but the fit was to 'a', 'b', 'c'; expected",
         ),
     ],
 )
 def test_names_of_columns_that_contradict_are_refused(call, said):
     with pytest.raises(InputError, match=said):
         call()
+
+
+def test_a_data_frame_made_of_an_array_has_its_order():
+    fitted = VectorScaling().fit(SCORES, NUMBERS + 1)
+    np.testing.assert_array_equal(fitted.predict_proba(pd.DataFrame(SCORES)), EXPECTED)

@@ -7,12 +7,13 @@ import subprocess
 import sys
 
 import numpy as np
+import pandas as pd
 import pytest
 from sklearn.base import clone, is_classifier
 from sklearn.datasets import load_iris
 from sklearn.linear_model import LogisticRegression
 from sklearn.metrics import log_loss
-from sklearn.model_selection import GridSearchCV, StratifiedKFold, cross_val_predict
+from sklearn.model_selection import GridSearchCV, StratifiedKFold, cross_val_predict, cross_val_score
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import FunctionTransformer
 
@@ -171,3 +172,37 @@ def test_scikit_learn_is_not_loaded():
         "assert 'sklearn' not in sys.modules"
     )
     subprocess.run([sys.executable, "-c", script], check=True, capture_output=True)
+
+
+@pytest.mark.parametrize(
+    ("names", "scoring"),
+    [
+        (["cat", "dog", "ant"], "neg_log_loss"),
+        (["cat", "dog", "ant"], "roc_auc_ovr"),
+        (["yes", "no"], "roc_auc"),
+    ],
+)
+def test_scores_do_not_hang_on_the_order_of_columns(iris, names, scoring):
+    probs = iris[0][:, : len(names)]
+    probs = pd.DataFrame(probs / probs.sum(1, keepdims=True), columns=names)
+    labels = np.array(names)[
+        probs.to_numpy().argmax(1) ^ (np.arange(len(probs)) % 7 == 0) * (len(names) == 2)
+    ]
+    sorted_columns = probs[sorted(names)]
+    found, expected = (
+        cross_val_score(probabilities(), each, labels, scoring=scoring, cv=3, error_score="raise")
+        for each in (probs, sorted_columns)
+    )
+    np.testing.assert_array_equal(found, expected)
+    by_array = cross_val_score(probabilities(), sorted_columns.to_numpy(), labels, scoring=scoring, cv=3)
+    np.testing.assert_array_equal(found, by_array)
+
+
+def test_labels_that_scikit_learn_numbers_are_refused_beside_columns_that_do_not_ascend(iris):
+    probs, names = iris
+    frame = pd.DataFrame(probs, columns=NAMES)
+    expected = cross_val_predict(probabilities(), probs, names, cv=3, method="predict_proba")
+    found = cross_val_predict(probabilities(), frame, names, cv=3, method="predict_proba")
+    np.testing.assert_array_equal(found, expected)
+    with pytest.raises(InputError, match="do not ascend"):
+        cross_val_predict(probabilities(), frame[NAMES[::-1]], names, cv=3, method="predict_proba")

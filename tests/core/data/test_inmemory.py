@@ -8,10 +8,11 @@ import pyarrow as pa
 import pytest
 from numpy.dtypes import StringDType
 
+from calcli.core.data.inmemory import as_array
 from calcli.core.language.errors import InputError
-from calcli.io.inmemory import as_array
 
 NA = {"na_object": None}
+HIDDEN = np.ma.array([5.0, 6.0], mask=[False, True])
 
 
 @pytest.mark.parametrize(
@@ -33,6 +34,10 @@ NA = {"na_object": None}
         (pd.Series([[0.5, 0.5], [0.2, 0.8]]), np.array([[0.5, 0.5], [0.2, 0.8]])),
         (pd.Categorical(["a", "b"]), np.array(["a", "b"])),
         (pa.chunked_array([["a"], ["b"]]), np.array(["a", "b"])),
+        ([0, np.ma.masked, 1], np.array([0, np.nan, 1])),
+        (["a", np.ma.masked], np.array(["a", None], object)),
+        ([[[0, 1], HIDDEN], (HIDDEN, [2, 3])], np.array([[[0, 1], [5, np.nan]], [[5, np.nan], [2, 3]]])),
+        (pd.Series([HIDDEN, HIDDEN]), np.array([[5, np.nan], [5, np.nan]])),
         (np.array([["a", "b"]], object), np.array([["a", "b"]])),
     ],
     ids=str,

@@ -6,10 +6,8 @@ from typing import Any
 
 import numpy as np
 
-from calcli.core.data.arrays import Array, as_values
+from calcli.core.data.arrays import NOTHING, Array, as_values
 from calcli.core.language.errors import InputError
-
-NOTHING = ("NoneType", "NAType", "NaTType")  # types of the missing values of Python and pandas
 
 
 def as_array(values: Any, called: str) -> Array:
@@ -36,6 +34,8 @@ def as_array(values: Any, called: str) -> Array:
             return np.from_dlpack(values)
         found = as_values(values)
         return _plain(found) if found.dtype.kind in "OT" else found
+    except MemoryError:
+        raise
     except Exception as error:  # whatever the interface of an object raises
         if "inhomogeneous" in str(error):
             raise InputError(f"the {called} are lists of different lengths; expected equal ones") from error

@@ -1,0 +1,44 @@
+"""Names of columns: what all begin with is left out, numbers are whole."""
+
+from __future__ import annotations
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from calcli.core.data.columnnames import column_names, numbers_of, order_of
+
+
+@pytest.mark.parametrize(
+    ("names", "wanted", "expected"),
+    [
+        (["p_b", "p_a"], ["a", "b"], [1, 0]),
+        (["x1", "x0"], ["0", "1"], [1, 0]),
+        (["11", "10", "12"], ["0", "1", "2"], None),
+        (["y2012", "y2011", "y2010"], ["0", "1", "2"], None),
+        (["y2012", "y2011", "y2010"], ["2010", "2011", "2012"], [2, 1, 0]),
+        (["p1", "p10"], ["", "0"], None),
+    ],
+)
+def test_beginnings_end_before_numbers(names, wanted, expected):
+    assert order_of(names, wanted) == expected
+
+
+@pytest.mark.parametrize(
+    ("names", "expected"),
+    [
+        (["2", "0"], [2, 0]),
+        (["-1", "-2"], [-1, -2]),
+        (["class-1", "class-2"], [1, 2]),
+        (["p10", "p11"], [10, 11]),
+        (["p_02", "p_01"], [2, 1]),
+        (["--1", "1"], None),
+        (["a1", "b2"], None),
+    ],
+)
+def test_numbers_are_those_behind_the_beginning(names, expected):
+    assert numbers_of(names) == expected
+
+
+def test_whole_numbers_that_are_floats_are_named_as_integers():
+    assert column_names(pd.DataFrame(np.eye(3), columns=[2.0, 0.5, np.inf])) == ("2", "0.5", "inf")
