@@ -15,6 +15,7 @@ from calcli.core.language.metrics import METRICS
 from calcli.core.language.settings import LARGEST_ROW
 from calcli.core.state.runs import Part
 from calcli.core.state.state import Body, Facts, Head
+from calcli.io.checks import LARGEST
 
 WHOLE = re.compile(
     r"(bins|cells)/.*/(count|counts|keys|cells)|(rows|sample)/(labels|hashes|numbers)|deals/(count|digest|infinite/.*)"
@@ -99,10 +100,14 @@ def check_bins(bins: Bins) -> None:
 def check_sample(kind: Kind, scores: Array) -> None:
     """Raise a ValueError unless the scores of each row can be those of some classes."""
     least = 0.0 if kind == "probs" else -np.inf
-    if scores.min() > least and scores.max() < np.inf:  # most often, and the largest of each row takes long
+    if scores.min() > least and scores.max() <= LARGEST:  # most often, and the largest of each row takes long
         return
     best = scores.max(axis=1)
-    if not np.isfinite(best).all() or (kind == "probs" and not (scores.min() >= 0 and best.min() > 0)):
+    if (
+        not (best <= LARGEST).all()
+        or not np.isfinite(best).all()
+        or (kind == "probs" and not (scores.min() >= 0 and best.min() > 0))
+    ):
         raise ValueError("the sample holds rows that are no scores")
 
 

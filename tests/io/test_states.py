@@ -126,6 +126,9 @@ CHANGES = {  # found by tests/hostile
     "rows without scores in the sample": lambda head, members: members.update(
         {"sample/scores.npy": npy(np.full((300, 3), -np.inf, np.float32))}
     ),
+    "scores in the sample whose sum overflows": lambda head, members: members.update(
+        {"sample/scores.npy": npy(np.full((300, 3), 1e308))}
+    ),
     "a sample without rows": lambda head, members: head.update(below=0),
     "a head of an array that goes on": lambda head, members: members.update(
         {"rows/labels.npy": npy(np.zeros(300, int)).replace(b"}", b"(", 1)}
