@@ -181,8 +181,8 @@ def _of_itself(tree: Any) -> Iterator[str]:
 
 
 def _is_of_zeros(written: Any, told: Any) -> bool:
-    """Return whether a loss is infinite as a probability was too small to be written: below e^-744."""
-    return bool(written == "inf" and isinstance(told, float) and told > 1)
+    """Return whether a loss is infinite as a probability was too small to be written, of whatever weight."""
+    return bool(written == "inf" and isinstance(told, float) and told > 0)
 
 
 def _agree(first: Any, second: Any, near: tuple[float, float]) -> bool:
