@@ -11,6 +11,7 @@ from typing import Any, Literal
 from calcli.core.comparing.policy import Bound, Checked, Outcome, Policy, exit_status
 from calcli.core.estimators.interval import level_percent
 from calcli.core.evaluating.results import Estimate, Evaluation
+from calcli.core.language.plain import plain
 from calcli.report.annotations import annotations_text
 from calcli.report.atglance import MANY, TITLE, hidden_note
 from calcli.report.junit import junit_text
@@ -267,8 +268,8 @@ def first_policy(evaluation: Evaluation, baseline: bool = False) -> str:
     baseline
         Whether rules against a baseline are active; they are comments otherwise.
     """
-    rows = evaluation.predictions.n_rows
-    parts = [HEAD.format(path=evaluation.predictions.provenance.path, rows=rows, min_rows=max(1, rows // 2))]
+    rows, path = evaluation.predictions.n_rows, plain(evaluation.predictions.provenance.path)
+    parts = [HEAD.format(path=path, rows=rows, min_rows=max(1, rows // 2))]
     found = {name: evaluation.estimates[name] for name in (*SCORES, "ece") if name in evaluation.estimates}
     parts += [_first_rule(name, estimate) for name, estimate in found.items()]
     against = [

@@ -73,6 +73,15 @@ def test_a_first_policy_passes_on_its_own_file(run, sample, tmp_path, file):
     assert "WARNING" not in done.out
 
 
+def test_a_first_policy_names_a_file_as_text_on_one_line(run, sample, tmp_path):
+    for name in ("red\x1b[31m.csv", "two\nlines.csv"):
+        named, policy = tmp_path / name, tmp_path / "first.toml"
+        named.write_bytes((sample / "iris_logistic_test.csv").read_bytes())
+        assert run("check", "--init", named, "--policy", policy).status == 0
+        assert run("check", named, "--policy", policy).status == 0
+        policy.unlink()
+
+
 def test_a_first_policy_leaves_out_limits_without_slack(run, tmp_path):
     sure = tmp_path / "sure.csv"
     sure.write_text("label,prob_0,prob_1\n" + "0,0.9,0.1\n1,0.2,0.8\n" * 50)
