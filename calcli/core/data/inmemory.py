@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
 
-from calcli.core.data.arrays import NOTHING, Array, as_values
+from calcli.core.data.arrays import Array, is_nothing
 from calcli.core.language.errors import InputError
 
 
@@ -32,7 +33,7 @@ def as_array(values: Any, called: str) -> Array:
     try:
         if by_dlpack:
             return np.from_dlpack(values)
-        found = as_values(values)
+        found = _unmasked(values)
         return _plain(found) if found.dtype.kind in "OT" else found
     except MemoryError:
         raise
@@ -42,12 +43,43 @@ def as_array(values: Any, called: str) -> Array:
         raise InputError(f"the {called} cannot be read as an array: {str(error) or repr(error)}") from error
 
 
+def _unmasked(values: Any) -> Array:
+    """Return what numpy takes for an array; what masked arrays hide is missing: nan, of text None."""
+    if isinstance(values, list | tuple):
+        values = _shown(values)
+    if isinstance(values, np.ma.MaskedArray) and np.ma.is_masked(values):
+        numeric = values.dtype.kind in "iufb"
+        found: Array = np.array(values.data, np.result_type(values.dtype, np.float32) if numeric else object)
+        found[np.ma.getmaskarray(values)] = np.nan if numeric else None
+        return found
+    found = np.asarray(values)
+    if found.dtype.kind == "O" and any(isinstance(one, np.ma.MaskedArray) for one in found.flat):
+        return _unmasked(found.tolist())
+    return found
+
+
+def _shown(values: Sequence[Any]) -> Sequence[Any]:
+    """Return lists with masked arrays as what they show; numpy would drop the masks."""
+    nested = (list, tuple, np.ma.MaskedArray)
+    if not any(issubclass(kind, nested) for kind in set(map(type, values))):
+        return values
+    return [_one_shown(one) for one in values]
+
+
+def _one_shown(one: Any) -> Any:
+    if one is np.ma.masked:
+        return None
+    if isinstance(one, np.ma.MaskedArray):
+        return _unmasked(one)
+    return _shown(one) if isinstance(one, list | tuple) else one
+
+
 def _plain(values: Array) -> Array:
     """Return objects, or text of any length, as an array of another type if there is one."""
     if not values.ndim:
         raise TypeError(f"they are of type {type(values.item()).__name__}")
     flat = values.astype(object).reshape(-1).tolist()
-    missing = np.array([_is_missing(value) for value in flat], np.bool_)
+    missing = np.array([is_nothing(value) for value in flat], np.bool_)
     there = np.array([value for value, gone in zip(flat, missing, strict=True) if not gone])
     if not missing.any():
         return there.reshape(values.shape + there.shape[1:])
@@ -57,7 +89,3 @@ def _plain(values: Array) -> Array:
     found = np.full(len(flat), np.nan if numeric else None, np.float64 if numeric else object)
     found[~missing] = there
     return found.reshape(values.shape)
-
-
-def _is_missing(value: Any) -> bool:
-    return type(value).__name__ in NOTHING or (isinstance(value, float) and value != value)
