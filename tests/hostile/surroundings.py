@@ -172,7 +172,7 @@ def calls(draw: Draw, store: Store) -> Made:
     draw.outputs += ["out", "out.json", "out.csv", "out.toml", "out.calcli", "calcli.toml", "foo"]
     for _ in range(draw.choice((0, 1, 1, 2, 3))):
         words = _torn(draw, words)
-    words = [text_of(word) for word in words]
+    words = ["out" if word == "/" else text_of(word) for word in words]  # the root is beyond the folder
     if "guide" in words or "--install-completion" in words or not words:
         words = ["explain", *words[1:]]  # what asks a pager or the shell of a person
     if "-o" in words and words[-1] == "-o":

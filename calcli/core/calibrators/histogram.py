@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from calcli.core.calibrators.events import Bools, Event
 from calcli.core.calibrators.logistic import Platt
 from calcli.core.calibrators.onevsrest import MapParameters, OneDimensional
-from calcli.core.data.arrays import Array, Doubles, Floats
+from calcli.core.data.arrays import Array, Doubles, Floats, Positions
 from calcli.core.data.binning import bin_index, equal_mass_cuts, equal_width_edges
 
 Binning = Literal["equal-mass", "equal-width"]
@@ -141,11 +141,15 @@ def equal_mass_edges(score: Floats, bins: int, weight: Array | None) -> Doubles:
         score, weight = score[order], weight[order]
     ordered = np.sort(score).astype(np.float64, copy=False)
     cuts = equal_mass_cuts(ordered, bins, weight)
-    below, above = ordered[cuts[1:-1] - 1], ordered[cuts[1:-1]]
+    return np.concatenate([ordered[:1], edges_at(ordered, cuts[1:-1]), ordered[-1:]])
+
+
+def edges_at(ordered: Doubles, cuts: Positions) -> Doubles:
+    """Return the edges halfway between the ascending scores before and after each cut, (m,)."""
+    below, above = ordered[cuts - 1], ordered[cuts]
     halfway = below + (above - below) / 2
     # of two neighboring doubles the half may be the lower one, which belongs below the edge
-    inner = np.where(halfway > below, halfway, above)
-    return np.concatenate([ordered[:1], inner, ordered[-1:]])
+    return np.where(halfway > below, halfway, above)
 
 
 def _bin(score: Floats, parameters: MapParameters) -> NDArray[np.intp]:

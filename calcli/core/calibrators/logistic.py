@@ -72,8 +72,10 @@ class LogisticProblem:
         loss = LogisticLoss(features, target, share)
         best = np.zeros(features.shape[1])
         if len(best):
-            if (features[:, -1] == 1).all() and 0 < target[0] < 1 and (target == target[0]).all():
-                best[-1] = np.log(target[0] / (1 - target[0]))  # which an intercept alone attains
+            mean = float(share @ target)
+            flat = len(best) == 1 or (target == target[0]).all()
+            if flat and 0 < mean < 1 and (features[:, -1] == 1).all():
+                best[-1] = np.log(mean / (1 - mean))  # which an intercept alone attains
             best = minimize(loss, best, TOLERANCE).x
         if self.score == "brier" and len(best):
             loss = LogisticBrier(features, target, share)
@@ -308,18 +310,23 @@ class Beta(Logistic):
 def _fit_rising(problem: LogisticProblem, features: Doubles, target: Doubles, slopes: int) -> Doubles:
     """Return the best coefficients whose first `slopes` are not negative.
 
-    The function is convex, so that the best of the fits with some of the slopes held at 0 is exact, and
-    if the fit without any is allowed, it is the best.
+    The function is convex, so that the best of the fits with some of the slopes held at 0 is exact. If the
+    fit without any is allowed, it is the best; else the best one holds some slope that is negative there.
     """
     best, best_loss = np.zeros(features.shape[1]), np.inf
+    negative = set(range(slopes))
     for held in _subsets(range(slopes)):
+        if held and negative.isdisjoint(held):
+            continue
         free = [j for j in range(features.shape[1]) if j not in held]
         coefficients = np.zeros(features.shape[1])
         coefficients[free], loss = problem.fit(features[:, free], target)
-        allowed = bool((coefficients[:slopes] >= 0).all())
-        if allowed and loss < best_loss:
+        below = set(np.flatnonzero(coefficients[:slopes] < 0).tolist())
+        if not below and loss < best_loss:
             best, best_loss = coefficients, loss
-        if allowed and not held:
+        if not held:
+            negative = below
+        if not below and len(negative) < 2:
             break
     return best
 

@@ -84,8 +84,9 @@ def equal_mass_cuts(ordered: Floats, bins: int, weights: Floats | None = None) -
         last = np.ceil(targets).astype(np.intp) - 1
     else:
         last = np.searchsorted(mass, targets * (1 - MASS_ROUNDING))
-    last = np.clip(last, 0, n - 1)
-    return distinct(np.concatenate([[0], np.searchsorted(ordered, ordered[last], side="right")]))
+    last = np.minimum(last, n - 1)
+    cuts = np.concatenate([[0], np.searchsorted(ordered, ordered[last], side="right")])
+    return cuts[is_run_end(cuts)]
 
 
 def common_unit(weights: Floats) -> float | None:

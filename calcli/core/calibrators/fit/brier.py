@@ -83,8 +83,8 @@ class LogisticBrier(LogisticLoss):
         value = float(self.weight @ np.square(away)) + self.ridge / 2 * float(drawn @ drawn)
         return value, self.features.T @ self.residual + self.ridge * drawn
 
-    def refresh(self) -> None:
-        """Compute the curvature at the last evaluation."""
-        curvature = 2 * self.weight * np.square(self.prob * (1 - self.prob))
-        self.hessian = self.features.T @ (curvature[:, None] * self.features)
-        self.hessian += self.ridge * np.eye(len(self.hessian))
+    def _curvature(self) -> Doubles:
+        """Return the Hessian at the last evaluation, but for what the residuals add, (P, P)."""
+        weight = 2 * self.weight * np.square(self.prob * (1 - self.prob))
+        curvature: Doubles = self.features.T @ (weight[:, None] * self.features)
+        return curvature + self.ridge * np.eye(len(curvature))

@@ -6,6 +6,8 @@ import numpy as np
 
 from calcli.core.data.arrays import Array, Doubles, Floats
 
+EPSILON = float(np.finfo(np.float64).eps)
+
 
 class LogisticLoss:
     """Mean log-loss of sigmoid(features @ x + offset), for few features, with its full Hessian.
@@ -27,6 +29,8 @@ class LogisticLoss:
         Weighted probabilities minus targets at the last evaluation.
     hessian : array (P, P)
         As of the last `refresh`.
+    axes, sizes : array (P, R), array (R,)
+        Its eigenvectors and eigenvalues, without those that are 0 to rounding.
     """
 
     rounding = 1e-14
@@ -37,6 +41,7 @@ class LogisticLoss:
     ) -> None:
         self.features, self.target, self.weight, self.offset = features, target, weight, offset
         self.hessian: Doubles = np.eye(features.shape[1])
+        self.axes, self.sizes = self.hessian, np.ones(features.shape[1])
 
     def evaluate(self, x: Doubles) -> tuple[float, Doubles]:
         """Return the value and the gradient at `x`, (P,)."""
@@ -48,9 +53,16 @@ class LogisticLoss:
         return float(self.weight @ loss), self.features.T @ self.residual
 
     def refresh(self) -> None:
-        """Compute the Hessian at the last evaluation."""
-        curvature = self.weight * self.prob * (1 - self.prob)
-        self.hessian = self.features.T @ (curvature[:, None] * self.features)
+        """Compute the Hessian at the last evaluation, and its eigenvectors."""
+        self.hessian = self._curvature()
+        sizes, axes = np.linalg.eigh(self.hessian)
+        kept = sizes > len(sizes) * EPSILON * sizes[-1]
+        self.axes, self.sizes = axes[:, kept], sizes[kept]
+
+    def _curvature(self) -> Doubles:
+        """Return the Hessian at the last evaluation, (P, P)."""
+        weight = self.weight * self.prob * (1 - self.prob)
+        return self.features.T @ (weight[:, None] * self.features)
 
     def curve(self, v: Doubles) -> Doubles:
         """Return the Hessian times `v`."""
@@ -58,7 +70,7 @@ class LogisticLoss:
 
     def precondition(self, g: Doubles) -> Doubles:
         """Return the inverse Hessian times `g`; the shortest solution where it has none."""
-        return np.linalg.lstsq(self.hessian, g, rcond=None)[0].astype(np.float64, copy=False)
+        return self.axes @ (self.axes.T @ g / self.sizes)
 
     def unbounded(self) -> bool:
         """Return False: separable problems are seen before the fit."""

@@ -34,7 +34,7 @@ class Objective(Protocol):
     rounding
         Error of a value, relative to the value or to 1, whichever is larger.
     refresh_cost
-        Number of products after which a new preconditioner pays for itself.
+        Number of products after which a new preconditioner pays for itself; 0 if it inverts the Hessian.
     """
 
     rounding: float
@@ -154,6 +154,8 @@ def _newton_direction(objective: Objective, gradient: Vector, accuracy: float) -
     norm = first = float(residual @ scaled)
     if not 0 < norm < np.inf:  # rounding left no curvature to divide by
         return residual, 0
+    if objective.refresh_cost == 0:
+        return scaled, 0
     for used in range(1, MAX_CG + 1):
         product = objective.curve(search)
         curvature = float(search @ product)
