@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from abc import abstractmethod
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import chain, combinations
 from typing import ClassVar, Literal
@@ -10,16 +11,7 @@ from typing import ClassVar, Literal
 import numpy as np
 
 from calcli.core.calibrators.events import Bools, Event
-from calcli.core.calibrators.fit.brier import RAN_AWAY, LogisticBrier, ran_away
-from calcli.core.calibrators.fit.logistic import LogisticLoss
-from calcli.core.calibrators.fit.newton import minimize
-from calcli.core.calibrators.fit.searching import (
-    CALIBRATION_ERRORS,
-    REACH,
-    binary_error,
-    least_in_box,
-    told_box,
-)
+from calcli.core.calibrators.fit.outcomes import LogisticProblem, fit_each
 from calcli.core.calibrators.onevsrest import CLASS_WISE, MapParameters, OneDimensional
 from calcli.core.data.arrays import Array, Doubles, Floats
 from calcli.core.language.errors import UsageError
@@ -28,108 +20,9 @@ Input = Literal["log-probs", "raw"]
 Score = Literal["log_loss", "brier", "ece", "ece_l2"]
 Variant = Literal["abm", "ab", "am"]
 
-TOLERANCE = 1e-10
-NOTHING = 1e-100  # of log-odds, whose squares are normal numbers
+AT_ONCE = 2**15  # rows times problems that are fitted together
 LOG_2 = float(np.log(2))
 LOG_EPSILON = -52 * LOG_2  # stands for a probability of 0 where no positive one was seen
-
-
-@dataclass(frozen=True)
-class LogisticProblem:
-    """The rows of one event, with finite logarithms.
-
-    Attributes
-    ----------
-    log_prob, log_complement
-        (N,) logarithms of the score and of 1 - score, those of exactly 0 replaced.
-    outcome
-        (N,) booleans.
-    weight
-        (N,) weights, all 1 if none were given.
-    score
-        What is minimized; a calibration error in a box around the optimum of the log-loss.
-    remark
-        Notes what is to be said of the fit.
-    """
-
-    log_prob: Doubles
-    log_complement: Doubles
-    outcome: Bools
-    weight: Doubles
-    score: str = "log_loss"
-    remark: Callable[[str], None] = lambda text: None
-
-    @property
-    def log_odds(self) -> Doubles:
-        """(N,) log-odds of the scores."""
-        return self.log_prob - self.log_complement
-
-    def fit(self, features: Doubles, target: Doubles) -> tuple[Doubles, float]:
-        """Return the best coefficients of (N, P) features, and the mean loss."""
-        units = np.array([unit_of(column) for column in features.T])
-        features = features / units  # how far a minimum is found depends on them
-        share = self.weight / self.weight.sum()
-        loss = LogisticLoss(features, target, share)
-        best = np.zeros(features.shape[1])
-        if len(best):
-            mean = float(share @ target)
-            flat = len(best) == 1 or (target == target[0]).all()
-            if flat and 0 < mean < 1 and (features[:, -1] == 1).all():
-                best[-1] = np.log(mean / (1 - mean))  # which an intercept alone attains
-            best = minimize(loss, best, TOLERANCE).x
-        if self.score == "brier" and len(best):
-            loss = LogisticBrier(features, target, share)
-            found = minimize(loss, best, TOLERANCE)
-            if ran_away(found, best):
-                loss.ridge, loss.centre = 1 / float(self.weight.sum()), best
-                found = minimize(loss, best, TOLERANCE)
-                self.remark(RAN_AWAY)
-            best = found.x
-        value = loss.evaluate(best)[0]
-        if self.score in CALIBRATION_ERRORS and len(best):
-            reach = REACH * np.abs(best)
-            reach[(features == features[0]).all(axis=0)] = REACH  # of an intercept
-            best = least_in_box(lambda at: self._error(features, at, share), best, reach)
-            self.remark(told_box(self.score))
-        return best / units, value
-
-    def _error(self, features: Doubles, at: Doubles, share: Doubles) -> float:
-        prob = np.exp(-np.logaddexp(0, -(features @ at)))
-        return binary_error(prob, self.outcome.astype(np.float64), share, self.score)
-
-    def smoothed_targets(self) -> Doubles:
-        """Return Platt's targets: (n1 + 1) / (n1 + 2) for the n1 hits, 1 / (n0 + 2) for the n0 misses."""
-        hits = self.weight[self.outcome].sum()
-        misses = self.weight.sum() - hits
-        return np.where(self.outcome, (hits + 1) / (hits + 2), 1 / (misses + 2))
-
-    def separable(self, *, rising: bool, threshold: float | None = None) -> bool:
-        """Return whether a step in the score fits the outcomes perfectly, so that no finite fit is the best.
-
-        Parameters
-        ----------
-        rising : bool
-            Whether only a step upward counts.
-        threshold : float, optional
-            The only log-odds at which the step can be. Default: anywhere.
-        """
-        score = self.log_odds if threshold is None else self.log_odds - threshold
-        hits, misses = score[self.outcome], score[~self.outcome]
-        if not len(hits) or not len(misses):
-            alone = np.concatenate([hits, -misses])
-            return threshold is None or bool(alone.min() >= 0 and alone.max() > 0)
-        if score.min() == score.max():
-            return False
-        low, high = misses.max(), hits.min()
-        if threshold is not None:
-            return bool(low <= 0 <= high)
-        return bool(low <= high or (not rising and hits.max() <= misses.min()))
-
-
-def unit_of(values: Doubles) -> float:
-    """Return the largest size of some values, by whose square one can divide; 1 if it is next to nothing."""
-    largest = float(np.abs(values).max(initial=0))
-    return largest if largest > NOTHING else 1.0
 
 
 def zero_levels(event: Event) -> MapParameters:
@@ -171,16 +64,33 @@ class Logistic(OneDimensional):
 
     score: Score = "log_loss"
 
-    def problem(
-        self, event: Event, outcome: Bools, weight: Array | None
-    ) -> tuple[MapParameters, LogisticProblem]:
-        """Return what stands for the logarithm of 0, and the rows to fit to; remark on such probabilities."""
+    def fit_maps(self, events: Iterable[tuple[Event, Bools]], weight: Array | None) -> list[MapParameters]:
+        """Return the parameters of the maps of some events, of few rows fitted many at once."""
+        maps: list[MapParameters] = []
+        waiting: list[LogisticProblem] = []
+        for event, outcome in events:
+            waiting.append(self._problem(event, outcome, weight))
+            if len(waiting) * len(outcome) >= AT_ONCE:
+                maps += self.fit_together(waiting)
+                waiting = []
+        return maps + (self.fit_together(waiting) if waiting else [])
+
+    def fit_map(self, event: Event, outcome: Bools, weight: Array | None) -> MapParameters:
+        """Return the parameters of one map; see `fit_maps`."""
+        return self.fit_maps([(event, outcome)], weight)[0]
+
+    @abstractmethod
+    def fit_together(self, problems: Sequence[LogisticProblem]) -> list[MapParameters]:
+        """Return the parameters of the maps of several events of the same rows."""
+
+    def _problem(self, event: Event, outcome: Bools, weight: Array | None) -> LogisticProblem:
+        """Return the rows to fit to; remark on probabilities of 0."""
         levels = zero_levels(event)
         if np.isneginf(event.log_prob).any() or np.isneginf(event.log_complement).any():
             self.remark("probabilities of exactly 0 count as half the smallest positive one of the fit")
         weights = np.ones(len(outcome)) if weight is None else weight.astype(np.float64)
-        problem = LogisticProblem(*finite_logs(levels, event), outcome, weights, self.score, self.remark)
-        return levels, problem
+        logs = finite_logs(levels, event)
+        return LogisticProblem(levels, *logs, outcome, weights, self.score, self.remark)
 
     def safe_targets(self, problem: LogisticProblem, separable: bool) -> Doubles:
         """Return the outcomes as they are, or smoothed as by Platt where no finite fit would be the best."""
@@ -237,16 +147,20 @@ class Platt(Logistic):
         for k, logit in enumerate(scores.T):
             yield k, Event(logit, lambda: np.zeros(len(scores)))
 
-    def fit_map(self, event: Event, outcome: Bools, weight: Array | None) -> MapParameters:
-        """Return `slope` and `intercept`, and the levels that stand for the logarithm of 0."""
-        levels, problem = self.problem(event, outcome, weight)
+    def fit_together(self, problems: Sequence[LogisticProblem]) -> list[MapParameters]:
+        """Return `slope` and `intercept` of each, and the levels that stand for the logarithm of 0."""
+        odds = np.array([problem.log_odds for problem in problems])
+        features = np.stack([odds, np.ones_like(odds)], axis=2)
+        best = fit_each(problems, features, np.array([self._target(problem) for problem in problems]))[0]
+        return [
+            {"slope": slope, "intercept": intercept, **problem.levels}
+            for (slope, intercept), problem in zip(best, problems, strict=True)
+        ]
+
+    def _target(self, problem: LogisticProblem) -> Doubles:
         if self.target_smoothing is True or (self.target_smoothing == "auto" and not self.several):
-            target = problem.smoothed_targets()
-        else:
-            target = self.safe_targets(problem, problem.separable(rising=False))
-        features = np.column_stack([problem.log_odds, np.ones(len(outcome))])
-        slope, intercept = problem.fit(features, target)[0]
-        return {"slope": slope, "intercept": intercept, **levels}
+            return problem.smoothed_targets()
+        return self.safe_targets(problem, problem.separable(rising=False))
 
     def apply_map(self, parameters: MapParameters, event: Event) -> Event:
         """Return the event after calibration."""
@@ -281,25 +195,34 @@ class Beta(Logistic):
     variant: Variant = "abm"
     constrained: bool = True
 
-    def fit_map(self, event: Event, outcome: Bools, weight: Array | None) -> MapParameters:
-        """Return `a`, `b` and `c`, and the levels that stand for the logarithm of 0."""
-        levels, problem = self.problem(event, outcome, weight)
-        threshold = 0.0 if self.variant == "ab" else None
-        separable = problem.separable(rising=self.constrained, threshold=threshold)
-        target = self.safe_targets(problem, separable)
-        ones = np.ones(len(outcome))
-        rising = self.constrained
+    def fit_together(self, problems: Sequence[LogisticProblem]) -> list[MapParameters]:
+        """Return `a`, `b` and `c` of each, and the levels that stand for the logarithm of 0."""
+        log_prob = np.array([problem.log_prob for problem in problems])
+        log_complement = np.array([problem.log_complement for problem in problems])
+        ones = np.ones_like(log_prob)
         if self.variant == "am":
-            slope, c = _fit_rising(problem, np.column_stack([problem.log_odds, ones]), target, 1 * rising)
-            a = b = slope
+            columns = [log_prob - log_complement, ones]
         elif self.variant == "ab":
-            features = np.column_stack([problem.log_prob + LOG_2, -problem.log_complement - LOG_2])
-            a, b = _fit_rising(problem, features, target, 2 * rising)
-            c = (a - b) * LOG_2
+            columns = [log_prob + LOG_2, -log_complement - LOG_2]
         else:
-            features = np.column_stack([problem.log_prob, -problem.log_complement, ones])
-            a, b, c = _fit_rising(problem, features, target, 2 * rising)
-        return {"a": a, "b": b, "c": c, **levels}
+            columns = [log_prob, -log_complement, ones]
+        best = self._rising(problems, np.stack(columns, axis=2))
+        if self.variant == "am":
+            best = best[:, [0, 0, 1]]
+        elif self.variant == "ab":
+            best = np.column_stack([best, (best[:, 0] - best[:, 1]) * LOG_2])
+        return [
+            {"a": a, "b": b, "c": c, **problem.levels}
+            for (a, b, c), problem in zip(best, problems, strict=True)
+        ]
+
+    def _rising(self, problems: Sequence[LogisticProblem], features: Doubles) -> Doubles:
+        """Return the best coefficients, whose slopes are not negative where `constrained`."""
+        threshold = 0.0 if self.variant == "ab" else None
+        separable = [one.separable(rising=self.constrained, threshold=threshold) for one in problems]
+        targets = np.array([self.safe_targets(*pair) for pair in zip(problems, separable, strict=True)])
+        slopes = 1 if self.variant == "am" else 2
+        return _fit_rising(problems, features, targets, slopes if self.constrained else 0)
 
     def apply_map(self, parameters: MapParameters, event: Event) -> Event:
         """Return the event after calibration."""
@@ -307,27 +230,32 @@ class Beta(Logistic):
         return sigmoid_event(parameters["a"] * log_prob - parameters["b"] * log_complement + parameters["c"])
 
 
-def _fit_rising(problem: LogisticProblem, features: Doubles, target: Doubles, slopes: int) -> Doubles:
-    """Return the best coefficients whose first `slopes` are not negative.
+def _fit_rising(
+    problems: Sequence[LogisticProblem], features: Doubles, targets: Doubles, slopes: int
+) -> Doubles:
+    """Return the best coefficients of each problem whose first `slopes` are not negative.
 
     The function is convex, so that the best of the fits with some of the slopes held at 0 is exact. If the
     fit without any is allowed, it is the best; else the best one holds some slope that is negative there.
     """
-    best, best_loss = np.zeros(features.shape[1]), np.inf
-    negative = set(range(slopes))
+    best, least = np.zeros(features[:, 0].shape), np.full(len(features), np.inf)
+    negative = np.ones((len(features), slopes), dtype=np.bool_)  # without any held
+    left = np.ones(len(features), dtype=np.bool_)
     for held in _subsets(range(slopes)):
-        if held and negative.isdisjoint(held):
+        at = np.flatnonzero(left & (negative[:, held].any(axis=1) if held else True))
+        if not len(at):
             continue
-        free = [j for j in range(features.shape[1]) if j not in held]
-        coefficients = np.zeros(features.shape[1])
-        coefficients[free], loss = problem.fit(features[:, free], target)
-        below = set(np.flatnonzero(coefficients[:slopes] < 0).tolist())
-        if not below and loss < best_loss:
-            best, best_loss = coefficients, loss
+        free = [j for j in range(features.shape[2]) if j not in held]
+        found = np.zeros((len(at), features.shape[2]))
+        chosen = features[at][:, :, free] if held else features
+        found[:, free], losses = fit_each([problems[i] for i in at.tolist()], chosen, targets[at])
+        below = found[:, :slopes] < 0
+        allowed = ~below.any(axis=1)
+        better = allowed & (losses < least[at])
+        best[at[better]], least[at[better]] = found[better], losses[better]
         if not held:
             negative = below
-        if not below and len(negative) < 2:
-            break
+        left[at[allowed & (negative[at].sum(axis=1) < 2)]] = False
     return best
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from abc import abstractmethod
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 from itertools import islice
 from typing import Any, ClassVar, TypeAlias
@@ -127,6 +127,10 @@ class OneDimensional(Calibrator):
     def apply_map(self, parameters: MapParameters, event: Event) -> Event:
         """Return the probabilities after calibration."""
 
+    def fit_maps(self, events: Iterable[tuple[Event, Bools]], weight: Array | None) -> list[MapParameters]:
+        """Return the parameters of the maps of some events with their outcomes; see `fit_map`."""
+        return [self.fit_map(event, outcome, weight) for event, outcome in events]
+
     def working(self, scores: Array) -> Floats:
         """Return what the maps act on, (N, K): log-probabilities, in double precision.
 
@@ -152,7 +156,7 @@ class OneDimensional(Calibrator):
         classes = log_probs.shape[1]
         self.several = classes > 2 and self.lens_of(classes) in (CLASS_WISE, TOP_WISE)
         absent = np.flatnonzero(np.bincount(labels, minlength=classes) == 0)
-        maps = [self.fit_map(event, outcome, weights) for event, outcome in self._problems(log_probs, labels)]
+        maps = self.fit_maps(self._problems(log_probs, labels), weights)
         self.parameters = self._packed(maps, classes)
         self.notes = [
             text if len(maps) == 1 else f"{times} of {len(maps)} classes: {text}"

@@ -2,17 +2,18 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import ClassVar
 
 import numpy as np
 
-from calcli.core.calibrators.events import Bools, Event
+from calcli.core.calibrators.events import Event
 from calcli.core.calibrators.fit.logistic import LogisticLoss
 from calcli.core.calibrators.fit.newton import minimize
-from calcli.core.calibrators.logistic import Logistic, finite_logs, sigmoid_event, unit_of
+from calcli.core.calibrators.fit.outcomes import LogisticProblem, fit_each, unit_of
+from calcli.core.calibrators.logistic import Logistic, finite_logs, sigmoid_event
 from calcli.core.calibrators.onevsrest import MapParameters
-from calcli.core.data.arrays import Array
 
 ROUGH = 1e-8  # tolerance at which a fit is still running away, where outcomes are separable
 
@@ -38,20 +39,22 @@ class Quadratic(Logistic):
 
     name: ClassVar[str] = "quadratic"
 
-    def fit_map(self, event: Event, outcome: Bools, weight: Array | None) -> MapParameters:
-        """Return `square`, `slope` and `intercept`, and the levels that stand for the logarithm of 0."""
-        levels, problem = self.problem(event, outcome, weight)
+    def fit_together(self, problems: Sequence[LogisticProblem]) -> list[MapParameters]:
+        """Return `square`, `slope` and `intercept` of each, and what stands for the logarithm of 0."""
+        return [self._fitted(problem) for problem in problems]
+
+    def _fitted(self, problem: LogisticProblem) -> MapParameters:
         unit = unit_of(problem.log_odds)  # else the square would rule the fit
         scaled = problem.log_odds / unit
-        features = np.column_stack([scaled**2, scaled, np.ones(len(outcome))])
-        share = problem.weight / problem.weight.sum()
-        target = outcome.astype(np.float64)
-        separable = bool(outcome.all() or not outcome.any())
+        features = np.column_stack([scaled**2, scaled, np.ones_like(scaled)])
+        target = problem.outcome.astype(np.float64)
+        separable = bool(problem.outcome.all() or not problem.outcome.any())
         if not separable:
-            first = minimize(LogisticLoss(features, target, share), np.zeros(3), ROUGH)
+            first = minimize(LogisticLoss(features, target, problem.share), np.zeros(3), ROUGH)
             separable = first.at_infinity or not first.converged
-        square, slope, intercept = problem.fit(features, self.safe_targets(problem, separable))[0]
-        return {"square": square / unit**2, "slope": slope / unit, "intercept": intercept, **levels}
+        target = self.safe_targets(problem, separable)
+        square, slope, intercept = fit_each([problem], features[None], target[None])[0][0]
+        return {"square": square / unit**2, "slope": slope / unit, "intercept": intercept, **problem.levels}
 
     def apply_map(self, parameters: MapParameters, event: Event) -> Event:
         """Return the event after calibration."""
