@@ -16,49 +16,23 @@ from numpy.typing import NDArray
 
 from calcli.core.calibrators.arguments import inner_folds, refuse_wide, weighted_rows
 from calcli.core.calibrators.base import Calibrator, Parameter, Parameters
+from calcli.core.calibrators.bends import Bends, bends_of, rises
 from calcli.core.calibrators.fit.newton import minimize
 from calcli.core.calibrators.fit.scale import first_guess, solve_temperature
 from calcli.core.calibrators.fit.structured import Parts, Penalty, StructuredLoss, forward
 from calcli.core.calibrators.fit.training import TrainingRows, prepare, smallest_log_prob
 from calcli.core.calibrators.softmax import DPAffine
 from calcli.core.data.arrays import Array, Doubles, Floats
-from calcli.core.data.logspace import log_softmax, row_blocks, row_max
+from calcli.core.data.logspace import log_softmax, row_blocks
 from calcli.core.language.errors import InputError
 
 Base = Literal["scaled", "centered", "mixed"]
-Bends = Literal["none", "complement", "both"]
 Form = Literal["matrix", "diagonal"]
+First = tuple[float, Doubles]  # alpha and the intercepts from which a fit starts
 
-SOFTENING = 0.01  # ln(p + 0.01) bends where probabilities are about as small
 ROUGH = 1e-3  # relative gradient that is enough to compare penalties: of a loss, less than 1e-4
 MOST = 1000  # classes of a matrix of no more rows, fitted once
 WIDEST = 128  # the same, fitted for each of the penalties tried
-MAP_POINTS = 2001  # of probabilities at which a map is seen to rise
-
-
-def bends_of(log_probs: Floats, bends: Bends) -> list[Floats]:
-    """Return the (N, K) features that bend a map of log-probabilities: -ln(1 - p) and ln(p + 0.01).
-
-    With two classes the first is the log-probability of the other class, and left out.
-    """
-    if bends == "none":
-        return []
-    found = [] if log_probs.shape[1] == 2 else [_complement(log_probs)]
-    if bends == "both":
-        found.append(np.log(np.exp(log_probs) + log_probs.dtype.type(SOFTENING)))
-    return found
-
-
-def _complement(log_probs: Floats) -> Floats:
-    """Return -ln(1 - p), for the largest p from the sum of the others."""
-    rows, top = np.arange(len(log_probs)), log_probs.argmax(axis=1)
-    others = log_probs.copy()
-    others[rows, top] = -np.inf
-    most = row_max(others)
-    rest = np.exp(others - most).sum(axis=1)
-    result: Floats = -np.log1p(-np.minimum(np.exp(others), 0.5))
-    result[rows, top] = -(most[:, 0] + np.log(rest))
-    return result
 
 
 @dataclass(kw_only=True, eq=False, repr=False)
@@ -89,7 +63,7 @@ class Structured(Calibrator):
     def _bends(self) -> Bends:
         return "none"
 
-    def _first(self, rows: TrainingRows, start: Parameters | None) -> tuple[float, Doubles]:
+    def _first(self, rows: TrainingRows, start: Parameters | None) -> First:
         """Return alpha and the intercepts from which to start."""
         begin = {"alpha": start["alpha"], "beta": np.zeros(rows.scores.shape[1])} if start else None
         first = DPAffine().fit_rows(rows, begin, ROUGH if self.rough else rows.tolerance).parameters
@@ -108,15 +82,17 @@ class Structured(Calibrator):
     ) -> None:
         """Learn the parts; see `Calibrator.fit`."""
         rows = self._rows(scores, labels, weights)
-        self._learn_rows(rows, self._penalty(rows.total, scores.shape[1]), start)
+        self._learn_rows(rows, self._first(rows, start), self._penalty(rows.total, scores.shape[1]), start)
 
     def _rows(self, scores: Array, labels: Array, weights: Array | None) -> TrainingRows:
         if self.rough:
             scores = log_softmax(scores).astype(np.float32)
         return prepare(scores, labels, weights, normalize=True, keep_zeros=False, upcast=not self.rough)
 
-    def _learn_rows(self, rows: TrainingRows, penalty: Penalty, start: Parameters | None) -> None:
-        alpha, beta = self._first(rows, start)
+    def _learn_rows(
+        self, rows: TrainingRows, first: First, penalty: Penalty, start: Parameters | None
+    ) -> None:
+        alpha, beta = first
         floor = smallest_log_prob(rows.scores) if rows.floor is None else rows.floor
         own: dict[str, Parameter] = {"alpha": alpha, "floor": floor, "share": 1 / (rows.total + 1)}
         features = self._features(rows.scores, own)
@@ -175,7 +151,7 @@ class Structured(Calibrator):
         return log_softmax(result)
 
 
-def _temperature(rows: TrainingRows, start: Parameters | None, rough: bool) -> tuple[float, Doubles]:
+def _temperature(rows: TrainingRows, start: Parameters | None, rough: bool) -> First:
     guess = float(start["alpha"]) if start else first_guess(rows)
     alpha = solve_temperature(rows, guess, ROUGH if rough else rows.tolerance)[0]
     return alpha, np.zeros(rows.scores.shape[1])
@@ -195,13 +171,6 @@ def beyond_chance(rows: TrainingRows, alpha: float, beta: Doubles) -> float:
     return max(0.0, 1 - (len(beta) - 1) / size) if size > 0 else 0.0
 
 
-def rises(slopes: Doubles, classes: int) -> bool:
-    """Return whether the map with both bends keeps the order of probabilities, wherever they are."""
-    p = np.concatenate([np.geomspace(1e-12, 0.5, MAP_POINTS), 1 - np.geomspace(1e-12, 0.5, MAP_POINTS)])
-    terms = [1 / p, *([1 / (1 - p)] if classes > 2 else []), 1 / (p + SOFTENING)]
-    return bool((slopes @ np.array(terms) > 0).all())
-
-
 @dataclass(kw_only=True, eq=False, repr=False)
 class BentTemperature(Structured):
     """softmax(a ln p + c ln(1 / (1 - p)) + e ln(p + 0.01)), p by temperature scaling: three slopes.
@@ -213,7 +182,7 @@ class BentTemperature(Structured):
 
     name: ClassVar[str] = "bent-temperature"
 
-    def _first(self, rows: TrainingRows, start: Parameters | None) -> tuple[float, Doubles]:
+    def _first(self, rows: TrainingRows, start: Parameters | None) -> First:
         return _temperature(rows, start, self.rough)
 
     def _bends(self) -> Bends:
@@ -222,8 +191,10 @@ class BentTemperature(Structured):
     def _penalty(self, rows: float, classes: int) -> Penalty:
         return Penalty(0.5 / rows, None, None, None)
 
-    def _learn_rows(self, rows: TrainingRows, penalty: Penalty, start: Parameters | None) -> None:
-        super()._learn_rows(rows, penalty, start)
+    def _learn_rows(
+        self, rows: TrainingRows, first: First, penalty: Penalty, start: Parameters | None
+    ) -> None:
+        super()._learn_rows(rows, first, penalty, start)
         if not rises(self.learned("slopes"), rows.scores.shape[1]):
             self.notes.append("the map falls for some probabilities: the order of the classes may change")
 
@@ -263,7 +234,7 @@ class SVS(Structured):
     def _base(self) -> Base:
         return "mixed"
 
-    def _first(self, rows: TrainingRows, start: Parameters | None) -> tuple[float, Doubles]:
+    def _first(self, rows: TrainingRows, start: Parameters | None) -> First:
         return _temperature(rows, start, self.rough)
 
     def _penalty(self, rows: float, classes: int) -> Penalty:
@@ -359,7 +330,8 @@ class StructuredScaling(Structured):
         if len(strengths) > 1:
             chosen = self._chosen(scores, labels, weights, strengths)
         rows = self._rows(scores, labels, weights)
-        self._learn_rows(rows, self._weighted(rows.total, scores.shape[1], *chosen), start)
+        penalty = self._weighted(rows.total, scores.shape[1], *chosen)
+        self._learn_rows(rows, self._first(rows, start), penalty, start)
         self.parameters["penalty"] = chosen[0]
         if self.form == "matrix":
             self.parameters["off_diagonal_penalty"] = chosen[1]
@@ -386,8 +358,9 @@ class StructuredScaling(Structured):
             kept, out = np.flatnonzero(fold != number), np.flatnonzero(fold == number)
             rows = model._rows(scores[kept], labels[kept], weights[kept])
             start: Parameters | None = None
+            first = model._first(rows, start)
             for pair in losses:
-                model._learn_rows(rows, model._weighted(rows.total, scores.shape[1], *pair), start)
+                model._learn_rows(rows, first, model._weighted(rows.total, scores.shape[1], *pair), start)
                 start = model.parameters
                 log_probs = model.apply(scores[out])[np.arange(len(out)), labels[out]]
                 losses[pair] -= float(weights[out] @ log_probs)
