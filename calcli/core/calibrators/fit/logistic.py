@@ -19,6 +19,7 @@ from calcli.core.calibrators.fit.newton import (
 from calcli.core.data.arrays import Array, Doubles, Floats
 
 EPSILON = float(np.finfo(np.float64).eps)
+TINIEST = float(np.finfo(np.float64).tiny)
 
 
 class LogisticLoss:
@@ -74,7 +75,7 @@ class LogisticLoss:
         """Compute the Hessian at the last evaluation, and its inverse."""
         self.hessian = self._curvature()
         sizes, self.axes = np.linalg.eigh(self.hessian)
-        counts = sizes > sizes.shape[-1] * EPSILON * sizes[..., -1:]
+        counts = sizes > np.maximum(sizes.shape[-1] * EPSILON * sizes[..., -1:], TINIEST)
         self.inverse = np.divide(1, sizes, out=np.zeros_like(sizes), where=counts)
 
     def _curvature(self) -> Doubles:

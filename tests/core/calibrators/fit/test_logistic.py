@@ -69,6 +69,15 @@ def test_a_feature_of_zeros_gets_no_slope():
     np.testing.assert_allclose(found[:, [0, 2]], without, rtol=1e-8)
 
 
+@pytest.mark.parametrize("logit", [-1000.0, -740.0, -720.0])
+def test_where_all_is_sure_there_is_no_curvature_to_divide_by(logit):
+    loss = LogisticLoss(np.ones((1, 4, 1)), np.zeros((1, 4)), np.full(4, 0.25))
+    _, gradient = loss.evaluate(np.array([[logit]]))
+    loss.refresh()
+    assert loss.hessian < np.finfo(float).tiny
+    assert (loss.precondition(gradient) == 0).all()
+
+
 @pytest.mark.parametrize("make", [Beta, Platt])
 def test_maps_of_many_classes_are_those_of_each_class_alone(make):
     rng = np.random.default_rng(2)
