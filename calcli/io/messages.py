@@ -33,6 +33,11 @@ class Place:
         first = self.parts[0][0]
         return first if len(self.parts) == 1 else f"{first} and {len(self.parts) - 1} more"
 
+    @property
+    def left(self) -> tuple[int, ...]:
+        """Numbers of the rows, if some were left out; else empty."""
+        return ()
+
     def row(self, index: int) -> str:
         """Name a row: the file it is in, and its number there, counted from 0."""
         for name, rows in self.parts[:-1]:
@@ -58,6 +63,12 @@ class KeptPlace(Place):
             first += rows
         parts.append((whole.parts[-1][0], int(kept[first:].sum())))  # a stream does not know its rows
         return cls(tuple(parts), whole, tuple(kept.nonzero()[0].tolist()))
+
+    @property
+    def left(self) -> tuple[int, ...]:
+        """Numbers of the rows that are left."""
+        before = self.whole.left
+        return tuple(before[row] for row in self.rows) if before else self.rows
 
     def row(self, index: int) -> str:
         """Name a row by where it is stored."""

@@ -228,6 +228,7 @@ def understand(found: Source, name: str, options: ReadOptions) -> Predictions:
             judged.percent,
             turned,
             options.per_character,
+            place.left,
         ),
     )
     return understood if options.against_rest is None else against_rest(understood, options.against_rest)

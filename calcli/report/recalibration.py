@@ -72,6 +72,8 @@ def _sentence(estimate: Estimate, classes: int, *, all_right: bool, one_class: b
         return f"On its own rows, {by} wins {_share(share)} of the {score} {change}{bound}: optimistic."
     if share < HARM:
         reason = "it has too few rows to learn from, or does not suit these scores"
+        if method == GIVEN:
+            reason = "they are hardly those of these rows"
         return f"{_capitalized(by)} makes the {score} worse {change}: {reason}."
     if share < NOTHING:
         nothing = f"{_capitalized(by)} wins nothing of the {score} {change}"

@@ -304,3 +304,20 @@ def test_slices_of_a_state_need_a_metric_that_sums_tell(run, weighted, tmp_path)
     said = " ".join(done.err.split())
     assert "and smooth_ece:lens=class-wise, skce need rows; ask for another metric as well" in said
     assert not target.exists()
+
+
+def test_what_needs_rows_is_refused_for_what_it_is(run, sample, tmp_path):
+    file, state = sample / "iris_logistic_test.csv", tmp_path / "iris.calcli"
+    table = pd.read_csv(file)
+    table["of"] = np.where(np.arange(len(table)) % 2, "a", "b")
+    table.to_csv(tmp_path / "iris.csv", index=False)
+    asked = ("--by", "of", "--metrics", "log_loss,auroc")
+    assert run("evaluate", tmp_path / "iris.csv", *asked, "--save-state", state, "-q").status == 0
+    trained = run("evaluate", state, "--calibration-data", file, "--metrics", "calibration_loss")
+    assert trained.status == 2
+    assert "--calibration-data is for rows, and" in trained.err
+    assert "is a state" in trained.err
+    sliced = run("evaluate", state, *asked)
+    assert sliced.status == 2
+    assert "does not tell auroc: a state keeps sums, not rows" in sliced.err
+    assert run("evaluate", state, "--metrics", "auroc").status == 0

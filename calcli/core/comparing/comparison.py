@@ -13,7 +13,7 @@ from calcli.core.comparing.contest import Contest
 from calcli.core.comparing.leftover import parts_left
 from calcli.core.comparing.selection import relative_change
 from calcli.core.data.predictions import Predictions
-from calcli.core.data.required import require_clusters
+from calcli.core.data.required import require_clusters, require_folds
 from calcli.core.data.slices import Slice, counted, select, slice_rows
 from calcli.core.estimators.evidence import Evidence, Untested
 from calcli.core.estimators.influences import BIASED
@@ -189,6 +189,8 @@ def compare(
     for system in systems[:1] if plan.paired else systems:
         require_clusters(system, settings.cluster)
     systems = [counted(system) for system in systems]
+    for system in systems:
+        require_folds(system, settings.fold_column)
     parts: list[tuple[Slice | None, Sequence[Predictions]]] = [(None, systems)]
     if plan.by is not None:
         parts += _parts(systems, plan.by, plan.paired)

@@ -94,10 +94,11 @@ def _require_same_cases(first: Predictions, other: Predictions, key: str | None)
     different = np.flatnonzero(first.labels != other.labels)
     if len(different) and not first.of_answers:  # one system may be right where the other is wrong
         row = int(different[0])
+        where = f"row {first.stored_row(row)}"
         mend = "" if key else "; if their rows are in different orders, match them with --key COLUMN"
         raise InputError(
             f"{_path(other)} and {_path(first)} have different labels in {len(different):,} of "
-            f"{first.n_rows:,} paired rows, the first in row {row} ({other.classes[other.labels[row]]} and "
+            f"{first.n_rows:,} paired rows, the first in {where} ({other.classes[other.labels[row]]} and "
             f"{first.classes[first.labels[row]]}); expected the same cases{mend}"
         )
     if (first.weights is None) != (other.weights is None) or (
@@ -112,9 +113,10 @@ def _require_same_questions(first: Predictions, other: Predictions) -> None:
         if name.casefold() in QUESTIONS and name in other.columns:
             different = np.flatnonzero(first.column(name).astype(str) != other.column(name).astype(str))
             if len(different):
+                row = first.stored_row(int(different[0]))
                 raise InputError(
                     f"{_path(other)} and {_path(first)} differ in {name} in {len(different):,} of "
-                    f"{first.n_rows:,} paired rows, the first of them row {int(different[0])}; expected "
+                    f"{first.n_rows:,} paired rows, the first of them row {row}; expected "
                     f"answers to the same questions in the same order; match them with --key {name}"
                 )
 
@@ -132,7 +134,7 @@ def _require_same_columns(
             found = " and ".join(slice_names(one.column(name)[[row]])[0] for one in (other, first))
             if keys is None:
                 which, expected = (
-                    f"row {row}",
+                    f"row {first.stored_row(row)}",
                     "the same cases in the same order; match them with --key COLUMN",
                 )
             else:
@@ -187,8 +189,9 @@ def _keys(predictions: Predictions, key: str) -> Array:
         raise UsageError(f"--key {key}: {_path(predictions)} has no such column; it has {known}")
     column = predictions.columns[key]
     if len(gone := missing(column)):
+        row = predictions.stored_row(int(gone[0]))
         raise InputError(
-            f"{_path(predictions)}: column {key}: row {int(gone[0])} has none; expected a key in every row"
+            f"{_path(predictions)}: column {key}: row {row} has none; expected a key in every row"
         )
     keys = column.astype(str)
     values, counts = np.unique(keys, return_counts=True)

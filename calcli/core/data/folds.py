@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from calcli.core.data.predictions import Predictions
-from calcli.core.data.required import require_values
+from calcli.core.data.required import require_folds
 from calcli.core.data.units import Units
 from calcli.core.language.errors import InputError
 
@@ -63,7 +63,7 @@ def column_folds(predictions: Predictions, column: str) -> NDArray[np.intp]:
     InputError
         If there is no such column, it has one value, or a row has none.
     """
-    require_values(predictions, column, "expected the fold of every row")
+    require_folds(predictions, column)
     known, fold = np.unique(predictions.column(column), return_inverse=True)
     if len(known) < 2:
         raise InputError(f"{predictions.provenance.path}: column {column!r} has one value; expected folds")

@@ -108,6 +108,10 @@ class DerivedScores:
         """Type of the scores as they were stored."""
         return self.source.dtype
 
+    def row_in_source(self, row: int) -> int:
+        """Return which row of the others it is."""
+        return row
+
 
 @dataclass(frozen=True)
 class Provenance:
@@ -142,6 +146,8 @@ class Provenance:
         these.
     per_character
         Whether they were log-likelihoods, divided by the characters of the options.
+    left
+        Numbers of the rows where they are stored, if some were left out; else empty.
     """
 
     path: str
@@ -157,6 +163,7 @@ class Provenance:
     percent: bool = False
     turned: bool = False
     per_character: bool = False
+    left: tuple[int, ...] = ()
 
     @property
     def joined(self) -> str:
@@ -236,6 +243,13 @@ class Predictions:
     def n_rows(self) -> int:
         """Number of rows, N."""
         return self.scores.shape[0]
+
+    def stored_row(self, row: int) -> int:
+        """Return the number of a row where it is stored, from 0: others may have been left out."""
+        scores = self.scores
+        while isinstance(scores, DerivedScores):
+            row, scores = scores.row_in_source(row), scores.source
+        return self.provenance.left[row] if self.provenance.left else row
 
     @property
     def n_classes(self) -> int:

@@ -28,6 +28,12 @@ def require_clusters(predictions: Predictions, column: str | None) -> None:
         )
 
 
+def require_folds(predictions: Predictions, column: str | None) -> None:
+    """Raise an InputError if a row has no fold in a column, if there is one."""
+    if column is not None and predictions.has_rows:
+        require_values(predictions, column, "expected the fold of every row")
+
+
 def require_values(predictions: Predictions, column: str, mend: str, *, weighted: bool = False) -> None:
     """Raise an InputError that names the first row without a value in a column.
 
@@ -45,5 +51,5 @@ def require_values(predictions: Predictions, column: str, mend: str, *, weighted
         gone = gone[predictions.weights[gone] > 0]
     if len(gone):
         more = f", as have {len(gone) - 1:,} more" if len(gone) > 1 else ""
-        where = f"{predictions.provenance.path}: row {int(gone[0])}"
+        where = f"{predictions.provenance.path}: row {predictions.stored_row(int(gone[0]))}"
         raise InputError(f"{where} has no value in column {column!r}{more}; {mend}")

@@ -56,6 +56,10 @@ class ChosenScores(DerivedScores):
         """Chosen rows and classes."""
         return int(np.count_nonzero(self.chosen)), self.source.shape[1]
 
+    def row_in_source(self, row: int) -> int:
+        """Return which row of the others it is."""
+        return int(np.flatnonzero(self.chosen)[row])
+
     def blocks(self, rows: int) -> Iterator[Floats]:
         """Yield the chosen rows of each block."""
         start = 0

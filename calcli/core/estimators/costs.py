@@ -150,8 +150,9 @@ def decided(costs: CostMatrix, predictions: Predictions, column: str) -> Decided
     names, place = np.unique(predictions.column(column).astype(str), return_inverse=True)
     for n, name in enumerate(names.tolist()):
         if name not in known:
+            row = predictions.stored_row(int((place == n).argmax()))
             raise InputError(
-                f"{predictions.provenance.path}: row {int((place == n).argmax())} of column {column!r} is "
+                f"{predictions.provenance.path}: row {row} of column {column!r} is "
                 f"{name!r}; the decisions of the costs {costs.name} are {_some(costs.decisions)}"
             )
     numbers = np.array([known[name] for name in names.tolist()], np.intp)

@@ -12,7 +12,7 @@ import numpy as np
 from calcli.core.data.binning import Bins, equal_width_edges
 from calcli.core.data.predictions import Predictions, read_through
 from calcli.core.data.priors import at_priors
-from calcli.core.data.required import require_clusters
+from calcli.core.data.required import require_clusters, require_folds
 from calcli.core.data.rows import ROW_STATISTICS
 from calcli.core.data.slices import counted
 from calcli.core.data.streams import Stream, generator
@@ -79,8 +79,14 @@ def evaluate(
     """
     settings = settings or Settings()
     require_clusters(predictions, settings.cluster)
+    if companions and companions.calibration and not predictions.has_rows:
+        path = predictions.provenance.path
+        raise UsageError(
+            f"--calibration-data is for rows, and {path} is a state: it keeps sums; leave it out"
+        )
     companions = companions and companions.counted(predictions)
     predictions = counted(predictions)
+    require_folds(predictions, settings.fold_column)
     sampled = companions in (None, Companions()) and is_sampled(predictions, settings)
     redrawn = settings.test or settings.sd or settings.resample_predictions  # which takes the rows
     if sampled and not redrawn and (sums := summed(predictions, settings, watch, looks.lenses)):

@@ -349,7 +349,8 @@ class Measurements:
         if others.any():
             kept = None if weights is None else weights[others]
             without = float(np.average(losses[others].astype(np.float64), weights=kept))
-        return InfiniteLogLoss(len(infinite), tuple(infinite[:FIRST].tolist()), without)
+        first = tuple(map(self.predictions.stored_row, infinite[:FIRST].tolist()))
+        return InfiniteLogLoss(len(infinite), first, without)
 
     @cached_property
     def clipped_rows(self) -> int:

@@ -74,15 +74,24 @@ class Companions:
         """
         if self.posteriors is None:
             return None
-        require_classes(self.posteriors, predictions.classes, predictions.provenance.path)
         self._require_rows(predictions)
         return log_softmax(rows_of(self.posteriors).scores.astype(np.float64, copy=False))
 
     def _require_rows(self, predictions: Predictions) -> None:
-        if self.posteriors is not None and self.posteriors.n_rows != predictions.n_rows:
+        known, path = self.posteriors, predictions.provenance.path
+        if known is None:
+            return
+        if known.n_rows != predictions.n_rows:
             raise InputError(
-                f"{self.posteriors.provenance.path} has {self.posteriors.n_rows:,} rows; expected the "
-                f"{predictions.n_rows:,} of {predictions.provenance.path}"
+                f"{known.provenance.path} has {known.n_rows:,} rows; expected the "
+                f"{predictions.n_rows:,} of {path}"
+            )
+        require_classes(known, predictions.classes, path)
+        different = int(np.count_nonzero(known.labels != predictions.labels))
+        if different and not predictions.of_answers:
+            raise InputError(
+                f"{known.provenance.path} and {path} have different labels in {different:,} of "
+                f"{known.n_rows:,} rows; expected posteriors of the same rows, in the same order"
             )
 
 

@@ -78,3 +78,8 @@ def test_rows_of_weight_0_need_no_cluster(rows):
 def test_a_row_without_a_fold_is_refused(rows):
     with pytest.raises(InputError, match=rf"{FAULT}; expected the fold of every row"):
         column_folds(rows, "of")
+    settings = Settings(metrics=("calibration_loss",), fold_column="of", draws=0)
+    with pytest.raises(InputError, match=rf"{FAULT}; expected the fold of every row"):
+        evaluate(rows, settings)
+    with pytest.raises(InputError, match=rf"{FAULT}; expected the fold of every row"):
+        compare([rows, rows], settings, Plan())

@@ -292,8 +292,9 @@ def test_an_expected_score_is_entropy_plus_divergence(score, predict):
     expected, entropy = (scoring_rule(score).expected(np.log(one), np.log(p)) for one in (q, p))
     divergence = (p * np.log(p / q)).sum(1) if score == "log_loss" else np.square(p - q).sum(1)
     np.testing.assert_allclose(expected - entropy, divergence, atol=1e-12)
-    given = Companions(posteriors=predict(p, np.zeros(50, int)))
-    found = estimate(predict(q, rng.integers(0, 4, 50)), divergence_of(score), given)
+    labels = rng.integers(0, 4, 50)
+    given = Companions(posteriors=predict(p, labels))
+    found = estimate(predict(q, labels), divergence_of(score), given)
     assert found.value == pytest.approx(divergence.mean(), abs=1e-12)
     assert found.parts == {
         "expected_score": pytest.approx(expected.mean()),
@@ -422,12 +423,13 @@ def test_the_divergence_of_costs_is_what_other_decisions_cost_more(predict):
     """d(s, q) = C*(s, q) - C*(s, s) (Ferrer & Ramos 2024, eq. 26), by hand."""
     rng = np.random.default_rng(1)
     p, q = rng.dirichlet(np.ones(4), 50), rng.dirichlet(np.ones(4), 50)
-    given, rows = Companions(posteriors=predict(p, np.zeros(50, int))), np.arange(50)
+    labels, rows = rng.integers(0, 4, 50), np.arange(50)
+    given = Companions(posteriors=predict(p, labels))
     cost = np.column_stack([1 - np.eye(4), np.full(4, 0.3)])
     risk = p @ cost
     paid, least = risk[rows, (q @ cost).argmin(1)], risk.min(1)
     costs = (CostWord("abstain", "abstain", 0.3),)
-    predictions = predict(q, rng.integers(0, 4, 50))
+    predictions = predict(q, labels)
     found = estimate(predictions, divergence_of("bayes_risk"), given, costs=costs)
     assert "costs=abstain" in str(found.call)  # the only costs there are
     assert found.value == pytest.approx((paid - least).mean(), abs=1e-12)
@@ -507,9 +509,10 @@ def test_the_absolute_distance_is_at_least_the_ece(predict):
 def test_the_absolute_distance_by_hand(predict):
     rng = np.random.default_rng(0)
     p, q = rng.dirichlet(np.ones(3), 50), rng.dirichlet(np.ones(3), 50)
-    given = Companions(posteriors=predict(p, np.zeros(50, int)))
+    labels = rng.integers(0, 3, 50)
+    given = Companions(posteriors=predict(p, labels))
     name = "score_divergence:recalibrator=given:distance=l1"
-    found = estimate(predict(q, rng.integers(0, 3, 50)), name, given, no_intervals=False)
+    found = estimate(predict(q, labels), name, given, no_intervals=False)
     assert found.value == pytest.approx(np.abs(p - q).sum(1).mean(), abs=1e-12)
     assert found.interval.low < found.value < found.interval.high
 

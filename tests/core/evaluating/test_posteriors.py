@@ -37,8 +37,9 @@ def test_labels_that_are_certain_have_one_error(predict):
     probs, certain = rng.dirichlet(np.ones(3), 200), np.eye(3)[rng.integers(0, 3, 200)]
     metrics = ("ece", "ks:lens=marginal", "skce", "expected_miscalibration:min_rows=20", "cw_ece")
     settings = Settings(metrics=metrics, draws=5, no_intervals=True, test=True)
-    posteriors = Companions(posteriors=predict(certain, np.zeros(200, int)))
-    found = evaluate(predict(probs, rng.integers(0, 3, 200)), settings, companions=posteriors)
+    labels = rng.integers(0, 3, 200)
+    posteriors = Companions(posteriors=predict(certain, labels))
+    found = evaluate(predict(probs, labels), settings, companions=posteriors)
     own = evaluate(predict(probs, certain.argmax(1)), Settings(metrics=metrics, draws=0, no_intervals=True))
     for name, estimate in found.estimates.items():
         assert estimate.if_given.mean == pytest.approx(own.estimates[name].value)
@@ -235,6 +236,12 @@ def test_posteriors_of_other_rows_or_no_use_are_refused(predict):
     fewer = Companions(posteriors=predict(posteriors.scores.array[:40], np.zeros(40, int)))
     with pytest.raises(InputError, match="has 40 rows; expected the 50"):
         evaluate(predictions, Settings(metrics=("ece",)), companions=fewer)
+    labels, probs = predictions.labels, posteriors.scores.array
+    order = np.argsort(labels, kind="stable")
+    shuffled = Companions(posteriors=predict(probs[order], labels[order]))
+    different = np.count_nonzero(labels[order] != labels)
+    with pytest.raises(InputError, match=f"different labels in {different} of 50 rows"):
+        evaluate(predictions, Settings(metrics=("ece",)), companions=shuffled)
     calls = [parse_metric("log_loss"), parse_metric("smooth_ece")]
     with pytest.raises(UsageError, match="nothing asked for makes use of them"):
         require_use(calls, Settings())
