@@ -78,8 +78,8 @@ class StoredMeasurements(Measurements):
     def is_scalar(self, lens: str) -> bool:
         """Return that a lens of the state has one score and one outcome; there are no others."""
         if lens not in self._state.head.lenses:
-            without = f"the state was made without the lens {lens}"
-            raise NeedsRows(ONLY_SUMS if self.sample is None else without)  # as slices have none
+            of_rows = lens == "canonical" and self.sample is None  # as slices of states have none
+            raise NeedsRows(ONLY_SUMS if of_rows else f"the state was made without the lens {lens}")
         return True
 
     def look(self, lens: str) -> Seen:
