@@ -411,7 +411,7 @@ def test_temperature_curve_and_its_minimum(two):
     drawing = draw("temperature", {"a": two})
     table, (axes,) = drawing.tables["a"], drawing.figure.axes
     np.testing.assert_array_equal(axes.lines[0].get_ydata(), table["log_loss"])
-    found = drawing.tables["a, optimum"]
+    found = drawing.tables["a, fit"]
     ((x, y),) = axes.lines[1].get_xydata()
     assert (x, y) == (found["temperature"][0], found["log_loss"][0])
     assert y <= table["log_loss"].min()
@@ -424,6 +424,27 @@ def test_temperature_curve_says_which_rows_it_leaves_out():
     assert first == "sure.csv: the same at all\nwithout rows of infinite loss: 1,234"
     assert second == "all.csv: the same at all"
     assert figure.axes[0].get_ylim()[1] > 0.1
+
+
+@pytest.mark.parametrize(
+    ("n", "sign", "said"), [(40, 1, "below 0.125"), (1, 1, "below 0.125"), (9, -1, "above 8")]
+)
+def test_a_temperature_that_is_fitted_and_not_the_best_says_so(n, sign, said):
+    """Of rows that are all right, or all wrong, no temperature is the best."""
+    odds, labels = np.linspace(1, 3, n), np.arange(n) % 2
+    scores = np.stack([0 * odds, sign * np.where(labels == 1, odds, -odds)], axis=1)
+    predictions = from_arrays(scores, labels, kind="logits")
+    drawing = draw("temperature", {"a": evaluate(predictions, Settings(metrics=("log_loss",)))})
+    (axes,), fit = drawing.figure.axes, drawing.tables["a, fit"]["temperature"][0]
+    dots = [line for line in axes.lines if line.get_marker() == "o"]
+    told = f"a: best {said}"
+    if sign > 0:
+        assert fit == pytest.approx(Temperature().fit(scores, labels).parameters["temperature"])
+        ((x, y),) = dots[0].get_xydata()
+        assert (x, y) == (fit, pytest.approx(np.log1p(np.exp(-odds / fit)).mean()))
+        told += f"\na fit takes {fit:.4g} (dot)"
+    assert [text.get_text() for text in drawing.figure.legends[0].get_texts()] == [told]
+    assert len(dots) == (sign > 0)
 
 
 @pytest.mark.parametrize("case", ["two classes", "three classes"])
