@@ -92,7 +92,7 @@ def _lines(call: MetricExpression) -> str:
 
 def _interval(axes: Axes, estimate: Estimate, y: float) -> None:
     if not math.isfinite(estimate.value):
-        axes.text(0, y, f" {estimate.value}", va="center", fontsize=6.5)
+        axes.text(0, y, f" {decimal(estimate.value, 3)}", va="center", fontsize=6.5)
         return
     end = max(0, estimate.value)
     if estimate.interval is not None and math.isfinite(estimate.interval.high):

@@ -242,6 +242,17 @@ def test_risk_curves(two):
     assert f"a: {two.estimates['brier'].value:.4f}" in [t.get_text() for t in linear.get_legend().get_texts()]
 
 
+@pytest.mark.parametrize("label", [0, 1])
+def test_normalized_scores_of_one_class_are_undefined(two, label):
+    single = replace(two.predictions, labels=np.full_like(two.predictions.labels, label))
+    drawing = draw("weighted-risk", {"a": evaluate(single, two.settings), "b": two})
+    assert all(np.isnan(value).all() for value in drawing.tables["a, scores"].values())
+    nce, nbs = (two.estimates[f"normalized_{name}"].value for name in ("log_loss", "brier"))
+    for axes, name, value in zip(drawing.figure.axes, ("NCE", "NBS"), (nce, nbs), strict=True):
+        told = [text.get_text() for text in axes.get_legend().get_texts()]
+        assert told == [f"a: {name} undefined", f"b: {name} {value:.3f}"]
+
+
 def test_rejection_curves(two):
     drawing = draw("rejection", {"a": two})
     (axes,) = drawing.figure.axes
