@@ -330,6 +330,19 @@ def test_epochs_ring_the_best_file(two):
     assert "moving mean, window 3" in figure.get_supxlabel()
 
 
+def test_epochs_have_a_dot_where_a_value_has_no_neighbor(two):
+    call = two.estimates["ece"].call
+
+    def dotted(*value):
+        course = Course(call, "", np.arange(len(value)), np.array(value), np.array(value), 0)
+        (line,) = epochs(Courses({"ece": [course]}, numbered=True)).axes[0].lines
+        return line.get_markevery() if line.get_marker() == "o" else []
+
+    assert dotted(0.1) == [0]
+    assert dotted(0.1, math.nan, 0.2, 0.3, math.inf, 0.1) == [0, 5]
+    assert dotted(0.1, 0.2) == []
+
+
 def test_epochs_tell_no_more_best_files_than_there_is_room_for(two):
     def told(*names):
         call, number = two.estimates["log_loss"].call, np.array([7, 8])
