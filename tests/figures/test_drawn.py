@@ -28,6 +28,7 @@ from calcli.core.language.settings import Settings
 from calcli.core.state.thinned import thinned_rows
 from calcli.figures import View, calibration_map, draw, epochs, forest, score_bars
 from calcli.figures.risk import CONSTANT
+from calcli.figures.scores import HATCHES
 from calcli.figures.simplex import CORNERS
 from calcli.figures.style import BAR, OVER, SERIES, UNDER
 from calcli.figures.temperature import temperature_curve
@@ -313,6 +314,21 @@ def test_bars_and_intervals_of_scores(two, three):
     tables = drawing.tables.values()
     ends = np.concatenate([np.column_stack([table["low"], table["high"]]) for table in tables])
     np.testing.assert_array_equal(lines[:, :, 0], ends[~np.isnan(ends[:, 0])])
+
+
+def test_a_system_without_a_finite_score_has_its_own_look_in_the_key():
+    scores = {name: parse_metric(name) for name in ("normalized_brier", "normalized_log_loss")}
+    systems = {
+        name: ScoreSet(tuple(Estimate(call, value, "") for call in scores.values()))
+        for name, value in (("a", 0.5), ("b", math.nan), ("c", 0.7))
+    }
+    figure = score_bars(systems)
+    looks = [(patch.get_facecolor(), patch.get_hatch()) for patch in figure.legends[0].get_patches()]
+    assert looks == [(to_rgba(color), hatch) for color, hatch in zip(SERIES[:3], HATCHES[:3], strict=True)]
+    first, none, third = figure.axes[0].containers
+    assert [(bar.get_facecolor(), bar.get_hatch()) for bar in (first[0], third[0])] == looks[::2]
+    assert len(none) == 0
+    assert [text.get_text() for text in figure.axes[0].texts].count(" undefined") == 2
 
 
 def test_epochs_ring_the_best_file(two):
