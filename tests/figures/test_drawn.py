@@ -415,15 +415,31 @@ def test_a_long_slice_leaves_the_column_to_the_axis_and_the_key_within_the_figur
     names = ["hospital=St. Mary's", "hospital=Universitätsklinikum Hamburg"]
     rows = dict.fromkeys(names, 800)
     figure = forest({"two.csv": Forest(both, dict.fromkeys(names, both), rows, 1600)})
+    assert figure.get_supylabel() == "hospital"
     for axes in figure.axes:
-        assert axes.get_ylabel() == "hospital"
         labels = {label.get_text() for label in axes.get_yticklabels()}
         assert labels == {"St. Mary's (800)", "Universitätsk…ikum Hamburg (800)"}
     figure.draw_without_rendering()
     key = figure.legends[0].get_window_extent()
     assert (key.x0 >= 0, key.x1 <= figure.bbox.width) == (True, True)
     short = Forest(both, {"a=1": both}, {"a=1": 800}, 1600)
-    assert forest({"two.csv": short}).axes[0].get_ylabel() == ""
+    assert forest({"two.csv": short}).get_supylabel() == ""
+
+
+@pytest.mark.parametrize("column", ["country of residence, as declared", "COUNTRY_" * 12])
+@pytest.mark.parametrize("count", [1, 3, 30])
+def test_a_long_column_is_told_in_lines_within_the_figure(two, column, count):
+    whole = {"log_loss": two.estimates["log_loss"]}
+    rows = {f"{column}={n}": 800 for n in range(count)}
+    figure = forest({"two.csv": Forest(whole, dict.fromkeys(rows, whole), rows, 800 * count)})
+    figure.draw_without_rendering()
+    (label,) = [text for text in figure.texts if text.get_rotation() == 90]
+    ends = label.get_window_extent()
+    assert (ends.y0 >= 0, ends.y1 <= figure.bbox.height, ends.x0 >= 0) == (True, True, True)
+    told = label.get_text().replace("\n", " " if " " in column else "")
+    start = told.removesuffix("…").rstrip()
+    assert column.startswith(start)
+    assert told == column or told != start
 
 
 def test_errors_of_slices_stand_beside_chance_instead_of_all_rows(two):
