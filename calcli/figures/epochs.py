@@ -114,7 +114,8 @@ def _panel(axes: Axes, metrics: Sequence[Sequence[Course]], inches: float) -> No
             label = shown[labels[m]] if len(metrics) > 1 and course is several[0] else None
             width = THIN if course.run else None
             dashes = DASHES[s % len(DASHES)]
-            axes.plot(number, course.line, color=color, linestyle=dashes, linewidth=width, label=label)
+            look: Look = {"color": color, "linestyle": dashes, **_dots(course.line)}
+            axes.plot(number, course.line, linewidth=width, label=label, **look)
             if _is_marked(course):
                 mark = RING if course.chosen is None else STAR
                 axes.plot(number[course.marked], value[course.marked], color=color, **mark)
@@ -122,7 +123,8 @@ def _panel(axes: Axes, metrics: Sequence[Sequence[Course]], inches: float) -> No
             for s, name in enumerate(names):
                 color = SERIES[(m if len(metrics) > 1 else s) % len(SERIES)]
                 mean = _mean([course for course in several if course.series == name])
-                axes.plot(*mean, color=color, linestyle=DASHES[s % len(DASHES)], linewidth=HEAVY)
+                look = {"color": color, "linestyle": DASHES[s % len(DASHES)], **_dots(mean[1])}
+                axes.plot(*mean, linewidth=HEAVY, **look)
     _tell(axes, [course for several in metrics for course in several])
     units = dict.fromkeys("p" if several[0].best is None else several[0].call.unit for several in metrics)
     axes.set_ylabel(", ".join(units))
@@ -137,6 +139,13 @@ def _panel(axes: Axes, metrics: Sequence[Sequence[Course]], inches: float) -> No
         axes.set_ylim(-0.03, 1.03)
     elif words := _marks(metrics[0], room):
         axes.annotate(words, (0, 1), (0, 4), "axes fraction", textcoords="offset points", fontsize=6.5)
+
+
+def _dots(line: Doubles) -> Look:
+    """Return a look that shows the points without a neighbor, of which a line shows nothing."""
+    there = np.pad(np.isfinite(line), 1)
+    alone = np.flatnonzero(there[1:-1] & ~there[:-2] & ~there[2:]).tolist()
+    return {"marker": "o", "markersize": 3, "markevery": alone} if alone else {}
 
 
 def _marks(metric: Sequence[Course], room: float) -> str:

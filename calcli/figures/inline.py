@@ -20,6 +20,7 @@ from calcli.core.data.arrays import Doubles
 from calcli.core.estimators.interval import level_percent
 from calcli.core.evaluating.results import Estimate
 from calcli.figures.style import BAR, GRID, INK, MUTED, STYLE
+from calcli.figures.wording import decimal
 
 POINTS = 72  # an inch, the unit of SVG from matplotlib
 PIXELS = 120  # an inch on a page
@@ -130,7 +131,7 @@ def bin_texts(edges: Doubles, count: NDArray[np.int64], score: Doubles, frequenc
 
 def estimate_words(estimate: Estimate) -> str:
     """Return the words for an estimate."""
-    words = f"{estimate.call.asked} {estimate.value:.4f}"
+    words = f"{estimate.call.asked} {decimal(estimate.value, 4)}"
     if estimate.interval is None:
         return words
     level, low, high = estimate.interval.level, estimate.interval.low, estimate.interval.high

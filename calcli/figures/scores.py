@@ -8,6 +8,7 @@ from collections.abc import Mapping
 import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
+from matplotlib.patches import Patch
 
 from calcli.core.curves.series import ScoreSet, score_sets
 from calcli.core.evaluating.results import Estimate
@@ -15,7 +16,7 @@ from calcli.core.language.expressions import MetricExpression
 from calcli.figures.drawing import Evaluations, Made, View
 from calcli.figures.inline import estimate_words, tell
 from calcli.figures.naming import titles
-from calcli.figures.style import COLUMN, INK, MUTED, SERIES, new_figure, styled
+from calcli.figures.style import COLUMN, INK, MUTED, SERIES, Look, new_figure, styled
 from calcli.figures.wording import decimal, metric_name
 
 HATCHES = ("", "////", "....", "\\\\\\\\", "xxxx", "----", "++++")
@@ -51,13 +52,17 @@ def score_bars(systems: Mapping[str, ScoreSet]) -> Figure:
     drawn = figure.subplots(1, panels, squeeze=False)[0]
     for number, axes in enumerate(drawn):
         _bars(axes, {system: scores.panels[number] for system, scores in systems.items()})
-    handles, labels = drawn[0].get_legend_handles_labels()
-    figure.legend(handles, labels, loc="outside upper center", ncols=min(count, 2 * panels))
+    key = [Patch(label=name, **_look(index)) for index, name in enumerate(titles(systems).values())]
+    figure.legend(handles=key, loc="outside upper center", ncols=min(count, 2 * panels))
     return figure
 
 
+def _look(index: int) -> Look:
+    color, hatch = SERIES[index % len(SERIES)], HATCHES[index % len(HATCHES)]
+    return {"facecolor": color, "hatch": hatch, "edgecolor": "white", "linewidth": 0}
+
+
 def _bars(axes: Axes, systems: Mapping[str, tuple[Estimate, ...]]) -> None:
-    names = titles(systems)
     calls = [estimate.call for estimate in next(iter(systems.values()))]
     metrics, count = [_lines(call) for call in calls], len(systems)
     height = 0.8 / count
@@ -65,10 +70,7 @@ def _bars(axes: Axes, systems: Mapping[str, tuple[Estimate, ...]]) -> None:
         place = np.arange(len(metrics)) + (index - (count - 1) / 2) * height
         value = np.array([estimate.value for estimate in estimates])
         shown = np.isfinite(value)
-        axes.barh(
-            place[shown], value[shown], height * 0.92, color=SERIES[index % len(SERIES)], label=names[system],
-            hatch=HATCHES[index % len(HATCHES)], edgecolor="white", linewidth=0,
-        )  # fmt: skip
+        axes.barh(place[shown], value[shown], height * 0.92, **_look(index))
         for y, estimate in zip(place, estimates, strict=True):
             _interval(axes, estimate, y)
         ends = np.where(shown, np.maximum(0, value), 0)
@@ -92,7 +94,7 @@ def _lines(call: MetricExpression) -> str:
 
 def _interval(axes: Axes, estimate: Estimate, y: float) -> None:
     if not math.isfinite(estimate.value):
-        axes.text(0, y, f" {estimate.value}", va="center", fontsize=6.5)
+        axes.text(0, y, f" {decimal(estimate.value, 3)}", va="center", fontsize=6.5)
         return
     end = max(0, estimate.value)
     if estimate.interval is not None and math.isfinite(estimate.interval.high):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import textwrap
 from collections.abc import Mapping, Sequence
 
 import numpy as np
@@ -22,7 +23,7 @@ from calcli.core.estimators.multiple import SIGNIFICANT
 from calcli.core.evaluating.results import Estimate
 from calcli.figures.drawing import Evaluations, Made, View
 from calcli.figures.inline import estimate_words, tell
-from calcli.figures.naming import short, titles
+from calcli.figures.naming import LENGTH, short, titles
 from calcli.figures.style import (
     CHANCE,
     COLUMN,
@@ -36,10 +37,11 @@ from calcli.figures.style import (
     new_figure,
     styled,
 )
-from calcli.figures.wording import metric_name
+from calcli.figures.wording import decimal, metric_name
 
 LINE = 0.17  # inches: a slice
 LONGEST = 26  # letters: what a slice is called
+LETTERS = 14  # in an inch of the name of a column
 ERRORS = (
     "Calibration errors grow as rows become few, so that they are not compared with all rows: gray bars are "
     "what calibrated probabilities show in the slice (mean ± 2 sd), and diamonds exceed that by more than "
@@ -131,8 +133,10 @@ def forest(results: Mapping[str, Forest]) -> Figure:
     labels = [f"{slices[name]} ({rows[name]:,})" for name in names]
     for axes in grid[:, 0]:
         axes.set_yticks(range(len(names)), labels, fontsize=6.8)
-        axes.set_ylabel(column)
         axes.set_ylim(len(names) - 0.4, -0.6)
+    if column:
+        lines = textwrap.wrap(column, min(LENGTH, int(LETTERS * height)), max_lines=3, placeholder=" …")
+        figure.supylabel("\n".join(map(short, lines)), fontsize=7.5, multialignment="center")
     if len(every) > MOST:
         figure.supxlabel(f"{_which(first)}", fontsize=7)
     key = _key(list(first.whole.values()))
@@ -147,7 +151,7 @@ def _called(names: Sequence[str]) -> tuple[str, Mapping[str, str]]:
     if len(columns) > 1 or all(len(name) <= LONGEST for name in names):
         return "", titles(names, LONGEST)
     found = titles([value for *_, value in parts], LONGEST)
-    return short(columns.pop()), {name: found[value] for name, (*_, value) in zip(names, parts, strict=True)}
+    return columns.pop(), {name: found[value] for name, (*_, value) in zip(names, parts, strict=True)}
 
 
 def _key(estimates: Sequence[Estimate]) -> list[Artist]:
@@ -183,7 +187,7 @@ def _whole(axes: Axes, estimate: Estimate) -> None:
 def _slice(axes: Axes, y: int, estimate: Estimate, result: Forest, name: str) -> None:
     if not math.isfinite(estimate.value):
         at_left = axes.get_yaxis_transform()
-        axes.text(0.02, y, str(estimate.value), transform=at_left, va="center", fontsize=6.5)
+        axes.text(0.02, y, decimal(estimate.value, 3), transform=at_left, va="center", fontsize=6.5)
         return
     interval = _finite(estimate.interval)
     marked = result.is_marked(name, str(estimate.call))

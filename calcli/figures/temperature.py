@@ -19,7 +19,8 @@ from calcli.figures.style import COLUMN, DASHES, MUTED, SERIES, new_figure, styl
 
 CAPTION = (
     "Mean log-loss of the scores divided by a temperature. A mark is at the temperature that a fit to these "
-    "rows learns; there is none where all are alike. Dashed: the scores as they are."
+    "rows learns; there is none where all are alike, or where it is beyond the curve. Dashed: the scores as "
+    "they are."
 )
 
 
@@ -32,7 +33,7 @@ def make(evaluations: Evaluations, view: View) -> Made:
 
 @styled
 def temperature_curve(results: Mapping[str, TemperatureCurve]) -> Figure:
-    """Draw the log-loss against the temperature, with each minimum marked.
+    """Draw the log-loss against the temperature, with each fit marked.
 
     Parameters
     ----------
@@ -46,8 +47,8 @@ def temperature_curve(results: Mapping[str, TemperatureCurve]) -> Figure:
         color, dashes = SERIES[index % len(SERIES)], DASHES[index % len(DASHES)]
         label = f"{names[name]}: {_best(result)}"
         axes.plot(result.temperature, result.log_loss, color=color, linestyle=dashes, label=label)
-        if result.best is not None and result.least is not None:
-            axes.plot(result.best, result.least, marker="o", markersize=5, color=color)
+        if result.fitted is not None and result.fitted_loss is not None:
+            axes.plot(result.fitted, result.fitted_loss, marker="o", markersize=5, color=color)
     axes.axvline(1, color=MUTED, linewidth=0.8, dashes=(4, 2))
     axes.set_xscale("log")
     axes.xaxis.set_major_locator(FixedLocator([0.125, 0.25, 0.5, 1, 2, 4, 8]))
@@ -65,14 +66,16 @@ def temperature_curve(results: Mapping[str, TemperatureCurve]) -> Figure:
 
 
 def _best(result: TemperatureCurve) -> str:
-    """Say where the minimum is, or which end of the curve is lowest, and which rows are left out."""
-    lowest = int(np.argmin(result.log_loss))
-    if result.best is not None:
-        found = f"best at {result.best:.4g}"
+    """Say where the minimum is, or beyond which end of the curve, and which rows are left out."""
+    first, last = result.temperature[[0, -1]]
+    if result.is_best:
+        found = f"best at {result.fitted:.4g}"
     elif np.ptp(result.log_loss) <= FLAT:
         found = "the same at all"
     else:
-        found = f"best {'below' if lowest == 0 else 'above'} {result.temperature[lowest]:.4g}"
+        falls = result.log_loss[0] > result.log_loss[-1]
+        found = f"best above {last:.4g}" if falls else f"best below {first:.4g}"
+        found += "" if result.fitted is None else f"\na fit takes {result.fitted:.4g} (dot)"
     if result.rows < result.all_rows:
         found += f"\n{result.rows:,} of {result.all_rows:,} rows, evenly thinned"
     return f"{found}\nwithout rows of infinite loss: {result.left_out:,}" if result.left_out else found

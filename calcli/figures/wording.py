@@ -15,6 +15,8 @@ HUGE = 1e9  # has too many digits for a label
 
 def decimal(value: float, digits: int) -> str:
     """Return a value with so many decimals, huge ones with an exponent, a minus as it is printed."""
+    if math.isnan(value):
+        return "undefined"
     text = f"{value:z.{digits}f}" if not HUGE <= abs(value) < math.inf else f"{value:.{digits}e}"
     return text.replace("-", "−")
 

@@ -28,6 +28,7 @@ from calcli.core.language.settings import Settings
 from calcli.core.state.thinned import thinned_rows
 from calcli.figures import View, calibration_map, draw, epochs, forest, score_bars
 from calcli.figures.risk import CONSTANT
+from calcli.figures.scores import HATCHES
 from calcli.figures.simplex import CORNERS
 from calcli.figures.style import BAR, OVER, SERIES, UNDER
 from calcli.figures.temperature import temperature_curve
@@ -167,7 +168,8 @@ def test_ks_graphs_are_the_cumulative_sums(two):
     np.testing.assert_array_equal(observed.get_ydata(), table["outcome_sum"])
     np.testing.assert_array_equal(observed.get_xdata(), table["fractile"])
     np.testing.assert_array_equal(warped.lines[1].get_xdata(), table["score_sum"])
-    np.testing.assert_array_equal(slopes.lines[1].get_ydata(), table["frequency"])
+    np.testing.assert_array_equal(slopes.lines[0].get_xydata().T, [table["fractile"], table["score"]])
+    np.testing.assert_array_equal(slopes.lines[1].get_xydata().T, [table["fractile"], table["frequency"]])
     np.testing.assert_array_equal(by_score.lines[1].get_xdata(), table["score"])
     (segment,) = sums.findobj(LineCollection)[0].get_segments()
     assert abs(segment[1, 1] - segment[0, 1]) == pytest.approx(two.estimates["ks"].value)
@@ -242,6 +244,17 @@ def test_risk_curves(two):
     assert f"a: {two.estimates['brier'].value:.4f}" in [t.get_text() for t in linear.get_legend().get_texts()]
 
 
+@pytest.mark.parametrize("label", [0, 1])
+def test_normalized_scores_of_one_class_are_undefined(two, label):
+    single = replace(two.predictions, labels=np.full_like(two.predictions.labels, label))
+    drawing = draw("weighted-risk", {"a": evaluate(single, two.settings), "b": two})
+    assert all(np.isnan(value).all() for value in drawing.tables["a, scores"].values())
+    nce, nbs = (two.estimates[f"normalized_{name}"].value for name in ("log_loss", "brier"))
+    for axes, name, value in zip(drawing.figure.axes, ("NCE", "NBS"), (nce, nbs), strict=True):
+        told = [text.get_text() for text in axes.get_legend().get_texts()]
+        assert told == [f"a: {name} undefined", f"b: {name} {value:.3f}"]
+
+
 def test_rejection_curves(two):
     drawing = draw("rejection", {"a": two})
     (axes,) = drawing.figure.axes
@@ -304,6 +317,21 @@ def test_bars_and_intervals_of_scores(two, three):
     np.testing.assert_array_equal(lines[:, :, 0], ends[~np.isnan(ends[:, 0])])
 
 
+def test_a_system_without_a_finite_score_has_its_own_look_in_the_key():
+    scores = {name: parse_metric(name) for name in ("normalized_brier", "normalized_log_loss")}
+    systems = {
+        name: ScoreSet(tuple(Estimate(call, value, "") for call in scores.values()))
+        for name, value in (("a", 0.5), ("b", math.nan), ("c", 0.7))
+    }
+    figure = score_bars(systems)
+    looks = [(patch.get_facecolor(), patch.get_hatch()) for patch in figure.legends[0].get_patches()]
+    assert looks == [(to_rgba(color), hatch) for color, hatch in zip(SERIES[:3], HATCHES[:3], strict=True)]
+    first, none, third = figure.axes[0].containers
+    assert [(bar.get_facecolor(), bar.get_hatch()) for bar in (first[0], third[0])] == looks[::2]
+    assert len(none) == 0
+    assert [text.get_text() for text in figure.axes[0].texts].count(" undefined") == 2
+
+
 def test_epochs_ring_the_best_file(two):
     call = two.estimates["log_loss"].call
     value, line = np.array([3.0, 1.0, 2.0]), np.array([2.0, 1.5, 1.4])
@@ -317,6 +345,19 @@ def test_epochs_ring_the_best_file(two):
     assert (ring.get_xdata()[0], ring.get_ydata()[0]) == (5, 1)  # of the values, not of the line
     assert [text.get_text() for text in axes.texts] == ["best: 5"]
     assert "moving mean, window 3" in figure.get_supxlabel()
+
+
+def test_epochs_have_a_dot_where_a_value_has_no_neighbor(two):
+    call = two.estimates["ece"].call
+
+    def dotted(*value):
+        course = Course(call, "", np.arange(len(value)), np.array(value), np.array(value), 0)
+        (line,) = epochs(Courses({"ece": [course]}, numbered=True)).axes[0].lines
+        return line.get_markevery() if line.get_marker() == "o" else []
+
+    assert dotted(0.1) == [0]
+    assert dotted(0.1, math.nan, 0.2, 0.3, math.inf, 0.1) == [0, 5]
+    assert dotted(0.1, 0.2) == []
 
 
 def test_epochs_tell_no_more_best_files_than_there_is_room_for(two):
@@ -375,15 +416,31 @@ def test_a_long_slice_leaves_the_column_to_the_axis_and_the_key_within_the_figur
     names = ["hospital=St. Mary's", "hospital=Universitätsklinikum Hamburg"]
     rows = dict.fromkeys(names, 800)
     figure = forest({"two.csv": Forest(both, dict.fromkeys(names, both), rows, 1600)})
+    assert figure.get_supylabel() == "hospital"
     for axes in figure.axes:
-        assert axes.get_ylabel() == "hospital"
         labels = {label.get_text() for label in axes.get_yticklabels()}
         assert labels == {"St. Mary's (800)", "Universitätsk…ikum Hamburg (800)"}
     figure.draw_without_rendering()
     key = figure.legends[0].get_window_extent()
     assert (key.x0 >= 0, key.x1 <= figure.bbox.width) == (True, True)
     short = Forest(both, {"a=1": both}, {"a=1": 800}, 1600)
-    assert forest({"two.csv": short}).axes[0].get_ylabel() == ""
+    assert forest({"two.csv": short}).get_supylabel() == ""
+
+
+@pytest.mark.parametrize("column", ["country of residence, as declared", "COUNTRY_" * 12])
+@pytest.mark.parametrize("count", [1, 3, 30])
+def test_a_long_column_is_told_in_lines_within_the_figure(two, column, count):
+    whole = {"log_loss": two.estimates["log_loss"]}
+    rows = {f"{column}={n}": 800 for n in range(count)}
+    figure = forest({"two.csv": Forest(whole, dict.fromkeys(rows, whole), rows, 800 * count)})
+    figure.draw_without_rendering()
+    (label,) = [text for text in figure.texts if text.get_rotation() == 90]
+    ends = label.get_window_extent()
+    assert (ends.y0 >= 0, ends.y1 <= figure.bbox.height, ends.x0 >= 0) == (True, True, True)
+    told = label.get_text().replace("\n", " " if " " in column else "")
+    start = told.removesuffix("…").rstrip()
+    assert column.startswith(start)
+    assert told == column or told != start
 
 
 def test_errors_of_slices_stand_beside_chance_instead_of_all_rows(two):
@@ -411,7 +468,7 @@ def test_temperature_curve_and_its_minimum(two):
     drawing = draw("temperature", {"a": two})
     table, (axes,) = drawing.tables["a"], drawing.figure.axes
     np.testing.assert_array_equal(axes.lines[0].get_ydata(), table["log_loss"])
-    found = drawing.tables["a, optimum"]
+    found = drawing.tables["a, fit"]
     ((x, y),) = axes.lines[1].get_xydata()
     assert (x, y) == (found["temperature"][0], found["log_loss"][0])
     assert y <= table["log_loss"].min()
@@ -424,6 +481,27 @@ def test_temperature_curve_says_which_rows_it_leaves_out():
     assert first == "sure.csv: the same at all\nwithout rows of infinite loss: 1,234"
     assert second == "all.csv: the same at all"
     assert figure.axes[0].get_ylim()[1] > 0.1
+
+
+@pytest.mark.parametrize(
+    ("n", "sign", "said"), [(40, 1, "below 0.125"), (1, 1, "below 0.125"), (9, -1, "above 8")]
+)
+def test_a_temperature_that_is_fitted_and_not_the_best_says_so(n, sign, said):
+    """Of rows that are all right, or all wrong, no temperature is the best."""
+    odds, labels = np.linspace(1, 3, n), np.arange(n) % 2
+    scores = np.stack([0 * odds, sign * np.where(labels == 1, odds, -odds)], axis=1)
+    predictions = from_arrays(scores, labels, kind="logits")
+    drawing = draw("temperature", {"a": evaluate(predictions, Settings(metrics=("log_loss",)))})
+    (axes,), fit = drawing.figure.axes, drawing.tables["a, fit"]["temperature"][0]
+    dots = [line for line in axes.lines if line.get_marker() == "o"]
+    told = f"a: best {said}"
+    if sign > 0:
+        assert fit == pytest.approx(Temperature().fit(scores, labels).parameters["temperature"])
+        ((x, y),) = dots[0].get_xydata()
+        assert (x, y) == (fit, pytest.approx(np.log1p(np.exp(-odds / fit)).mean()))
+        told += f"\na fit takes {fit:.4g} (dot)"
+    assert [text.get_text() for text in drawing.figure.legends[0].get_texts()] == [told]
+    assert len(dots) == (sign > 0)
 
 
 @pytest.mark.parametrize("case", ["two classes", "three classes"])

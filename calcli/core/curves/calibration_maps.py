@@ -82,9 +82,9 @@ class TemperatureCurve:
         (p,) ascending.
     log_loss
         (p,) mean log-loss in nats, of the rows looked at.
-    best, least
+    fitted, fitted_loss
         The temperature that `fit` learns from these rows, and the log-loss there; None if no temperature is
-        better than others, or none of the curve.
+        better than others, or it is none of the curve.
     rows, all_rows
         Rows looked at, and those of the data.
     left_out
@@ -93,21 +93,26 @@ class TemperatureCurve:
 
     temperature: Doubles
     log_loss: Doubles
-    best: float | None = None
-    least: float | None = None
+    fitted: float | None = None
+    fitted_loss: float | None = None
     rows: int = 0
     all_rows: int = 0
     left_out: int = 0
 
     def tables(self) -> Tables:
-        """Return the table behind the curve, and the optimum."""
-        found = [np.nan if one is None else one for one in (self.best, self.least)]
-        optimum = {
+        """Return the table behind the curve, and the fit."""
+        found = [np.nan if one is None else one for one in (self.fitted, self.fitted_loss)]
+        fit = {
             "temperature": np.array(found[:1]),
             "log_loss": np.array(found[1:]),
             "rows": np.array([self.rows]),
         }
-        return {"": {"temperature": self.temperature, "log_loss": self.log_loss}, "optimum": optimum}
+        return {"": {"temperature": self.temperature, "log_loss": self.log_loss}, "fit": fit}
+
+    @property
+    def is_best(self) -> bool:
+        """Whether the fitted temperature is the best one: where every row is right, ever lower ones are."""
+        return self.fitted_loss is not None and self.fitted_loss <= self.log_loss.min() * (1 + FLAT)
 
 
 def calibration_map(calibrator: Calibrator, thinned: ThinnedRows, *, raw: bool = False) -> CalibrationMap:
@@ -183,10 +188,10 @@ def temperature_curve(thinned: ThinnedRows, widest: float = 8.0) -> TemperatureC
 
     temperature = np.geomspace(1 / widest, widest, 61)
     losses = np.array(list(map(loss, temperature.tolist())))
-    best = least = None
+    fitted = fitted_loss = None
     if np.ptp(losses) > FLAT:
         found = float(Temperature().fit(log_probs, labels, weights).parameters["temperature"])
         if temperature[0] <= found <= temperature[-1]:
-            best, least = found, loss(found)
+            fitted, fitted_loss = found, loss(found)
     left_out = int(np.count_nonzero(~possible))
-    return TemperatureCurve(temperature, losses, best, least, rows, thinned.all_rows, left_out)
+    return TemperatureCurve(temperature, losses, fitted, fitted_loss, rows, thinned.all_rows, left_out)

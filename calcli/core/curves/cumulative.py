@@ -29,11 +29,11 @@ class Cumulative:
     lens
         The one-dimensional lens.
     fractile
-        (p,) ascending share of the rows, from 0 to 1.
+        (p,) ascending share of the rows, from 0 to 1; there twice where equal scores begin.
     score_sum, outcome_sum
         (p,) sum of the scores and of the outcomes over that share, divided by the weight of all rows.
     score
-        (p,) the score at the fractile.
+        (p,) the score at the fractile, a step where equal scores begin.
     frequency
         (p,) expected outcome at the fractile: score plus the slope of a spline through the difference of
         the sums, clipped to [0, 1].
@@ -70,29 +70,41 @@ class Cumulative:
 def cumulative(problem: Problem, lens: str = "top-1", knots: int = KNOTS) -> Cumulative:
     """Return the cumulative curves of an ordered problem (Gupta et al. 2021, fig. 1).
 
-    The slopes are those of a spline of so many knots. Of many distinct scores some 800 are kept, with the one
-    where the sums differ most among them. Equal scores are one step.
+    The slopes are those of a spline of so many knots. Of many distinct scores some 800 are kept, among them
+    the one where the sums differ most and those of many rows. Rows of equal scores have one slope: it is
+    told where they begin and where they end.
     """
-    ends = problem.run_ends
+    ends, rows = problem.run_ends, _rows_of_runs(problem)
     gap = problem.cumulative_gap()
     widest = int(np.abs(gap).argmax())
-    kept = np.unique(np.append(np.linspace(0, len(ends) - 1, POINTS).astype(np.intp), widest))
+    many = np.flatnonzero(rows * POINTS > problem.n_rows)
+    even = np.linspace(0, len(ends) - 1, POINTS).astype(np.intp)
+    kept = np.unique(np.concatenate([even, [widest], many, many - 1]).clip(min=0))
     score = problem.score.astype(np.float64, copy=False)
     weights = row_weights(problem)
     share = _sums_at(weights, ends[kept]) / problem.total_weight
     score_sum = _sums_at(weights * score, ends[kept]) / problem.total_weight
     gap_kept = np.append(0, gap[kept])
     at = np.append(score[0], score[ends[kept] - 1])
+    frequency = np.clip(at + _slope(share, gap_kept, knots), 0, 1)
+    tied = 1 + np.flatnonzero((rows[kept] > 1) & (np.diff(kept, prepend=0) == 1))  # steps behind another one
+    sums, slopes = (np.sort(np.append(np.arange(len(share)), more)) for more in (tied - 1, tied))
     return Cumulative(
         lens,
-        share,
-        score_sum,
-        score_sum + gap_kept,
-        at,
-        np.clip(at + _slope(share, gap_kept, knots), 0, 1),
-        int(np.searchsorted(kept, widest)) + 1,
+        share[sums],
+        score_sum[sums],
+        (score_sum + gap_kept)[sums],
+        at[slopes],
+        frequency[slopes],
+        int(np.searchsorted(sums, np.searchsorted(kept, widest) + 1)),
         float(abs(gap[widest])),
     )
+
+
+def _rows_of_runs(problem: Problem) -> Doubles:
+    """Return how many rows each run of equal scores has."""
+    counts = np.ones(len(problem.score)) if problem.counts is None else problem.counts.astype(np.float64)
+    return np.diff(_sums_at(counts, problem.run_ends))
 
 
 def ks_if_calibrated(problem: Problem, draws: int, seed: int) -> Null | None:

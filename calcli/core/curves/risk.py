@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 
 import numpy as np
@@ -103,7 +104,7 @@ class WeightedRiskCurve:
     risk, beta_risk
         (p,) the risk, of which the area is the log-loss, and the risk times the density of Beta(2, 2).
     normalized_log_loss, normalized_brier
-        The scores over those of the class frequencies.
+        The scores over those of the class frequencies; nan where all rows are of one class.
     """
 
     a: Doubles
@@ -127,10 +128,11 @@ def weighted_risk(problem: Problem, log_loss: float | None = None) -> WeightedRi
     a = (np.arange(POINTS) + 0.5) / POINTS
     plain = _Costs(score, problem.outcome, weights).at(1 - a)[0]
     curve, rate = risk_curve(problem, log_loss=log_loss), float(np.average(problem.outcome, weights=weights))
-    with np.errstate(divide="ignore", invalid="ignore"):
-        entropy = -sum(np.where(p > 0, p * np.log(p), 0.0) for p in np.array([rate, 1 - rate]))
-        nce, nbs = np.divide(curve.log_loss, entropy), np.divide(curve.brier, 2 * rate * (1 - rate))
-    return WeightedRiskCurve(a, plain / (a * (1 - a)), 6 * plain, float(nce), float(nbs))
+    nce = nbs = math.nan
+    if 0 < rate < 1:
+        entropy = -rate * math.log(rate) - (1 - rate) * math.log1p(-rate)
+        nce, nbs = curve.log_loss / entropy, curve.brier / (2 * rate * (1 - rate))
+    return WeightedRiskCurve(a, plain / (a * (1 - a)), 6 * plain, nce, nbs)
 
 
 class _Costs:

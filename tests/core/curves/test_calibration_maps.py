@@ -24,9 +24,9 @@ ROWS = 20_000
 def test_temperature_curve_has_its_minimum_at_the_fitted_temperature(golden, reference_predictions, name):
     curve = temperature_curve(thinned_rows(reference_predictions(name), ROWS))
     assert np.interp(1, curve.temperature, curve.log_loss) == pytest.approx(golden[name]["ce_nats"], abs=1e-9)
-    assert curve.best == pytest.approx(golden[name]["rcl_tot_ts_T"], rel=1e-3)
-    assert curve.least == pytest.approx(golden[name]["rcl_tot_ts_ce"], abs=1e-6)
-    assert curve.least <= curve.log_loss.min()
+    assert curve.fitted == pytest.approx(golden[name]["rcl_tot_ts_T"], rel=1e-3)
+    assert curve.fitted_loss == pytest.approx(golden[name]["rcl_tot_ts_ce"], abs=1e-6)
+    assert curve.fitted_loss <= curve.log_loss.min()
     assert curve.rows == curve.all_rows
 
 

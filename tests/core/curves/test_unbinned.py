@@ -177,6 +177,32 @@ def test_ties_are_one_step(toys):
 
 
 @pytest.mark.parametrize("weighted", [False, True])
+@pytest.mark.parametrize("distinct", [0, 5000])
+def test_slopes_of_equal_scores_are_steps(weighted, distinct):
+    """Rows of .1 and of .9 have these scores alone, however many other rows there are."""
+    rng = np.random.default_rng(2)
+    score = np.concatenate([rng.uniform(0.2, 0.6, distinct), rng.choice([0.1, 0.9], 4000)])
+    weights = rng.integers(1, 4, len(score)).astype(float) if weighted else None
+    result = cumulative(ordered_problem(score, rng.random(len(score)) < score, weights))
+    at, rise, run = result.score, np.diff(result.score_sum), np.diff(result.fractile)
+    flat = (at[1:] == at[:-1]) & (run > 0)
+    np.testing.assert_allclose(at[1:][flat], [0.1, 0.9])
+    np.testing.assert_allclose((rise / np.where(run > 0, run, 1))[flat], [0.1, 0.9])
+    mass = np.ones(len(score)) if weights is None else weights
+    np.testing.assert_allclose(run[flat], [mass[score == one].sum() / mass.sum() for one in (0.1, 0.9)])
+    assert np.all(np.diff(result.frequency)[flat] == 0)
+    assert np.count_nonzero(run == 0) == 1  # where .9 begins
+    assert result.widest == np.abs(result.outcome_sum - result.score_sum).argmax()
+
+
+def test_slopes_of_distinct_scores_have_no_steps():
+    score = np.random.default_rng(0).random(300)
+    result = cumulative(ordered_problem(score, score > 0.4))
+    np.testing.assert_array_equal(result.score, [score.min(), *np.sort(score)])
+    np.testing.assert_allclose(result.fractile, np.arange(301) / 300)
+
+
+@pytest.mark.parametrize("weighted", [False, True])
 def test_cumulative_sums_are_sums(weighted):
     problem = some_problem(weighted=weighted)
     result = cumulative(problem)
