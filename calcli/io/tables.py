@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from abc import abstractmethod
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -41,6 +42,7 @@ from calcli.io.layouts.unpacking import Unpacked
 from calcli.io.messages import Place
 from calcli.io.options import ReadOptions
 from calcli.io.ranked import RankedScores, names_known, rank_columns, ranked_scores
+from calcli.io.remote import path_of
 from calcli.io.source import Contents, LazyColumns, Source, StoredScores
 
 LEAVE_OUT = "leave them out with --drop-missing"
@@ -118,8 +120,11 @@ class Table(Contents):
                 f"--class-axis {options.class_axis}: {self.place.name} is a table, with a column for each "
                 "class; leave it out"
             )
+        from calcli.io.formats.npy import require_array
         from calcli.io.seen import refuse_decimal_commas, unpacked
 
+        if labelled and options.labels is not None and os.path.exists(options.labels):
+            require_array(path_of(options.labels))
         seen = unpacked(self, options)
         refuse_duplicates(seen.schema.names, file)
         holds = {field.name: holds_of(field.type) for field in seen.schema}

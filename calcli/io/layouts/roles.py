@@ -194,7 +194,7 @@ def _label_column(
             )
         raise InputError(
             f"{name} has no label column: found {listed(tuple(columns))}, expected a name such as label, "
-            "target or y_true; name it with --label-column, or give a file of labels with --labels"
+            "target or y_true; name it with --label-column, or give an array of labels (.npy) with --labels"
             f"{_offer(name, offered)}{confidence_hint(columns, name)}"
         )
     return found[0]
