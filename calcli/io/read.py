@@ -50,6 +50,7 @@ from calcli.io.systems import refuse_systems
 __all__ = ["ReadOptions", "read", "read_concat"]
 
 SNIFFED = 1 << 16
+BLOCK = 1 << 12  # rows
 
 
 def read(path: str | Path, options: ReadOptions | None = None) -> Predictions:
@@ -194,7 +195,7 @@ def understand(found: Source, name: str, options: ReadOptions) -> Predictions:
     said = [one for one in (options.classes, found.classes) if columns == 1 and one and len(one) == 2]
     order = next((one for one in said if set(one) == set(classes)), classes)
     turned = swapped or order != classes
-    matched = labels.matched(order, place, swapped=turned)
+    matched = _matched(found, labels, order, swapped=turned)
     if swapped:
         classes = classes[::-1]
     notes = [*found.notes]
@@ -231,6 +232,16 @@ def understand(found: Source, name: str, options: ReadOptions) -> Predictions:
         ),
     )
     return understood if options.against_rest is None else against_rest(understood, options.against_rest)
+
+
+def _matched(found: Source, labels: Labels | LabelColumn, classes: Sequence[str], *, swapped: bool) -> Array:
+    """Return the labels as positions in the classes, which are those that the first row has if by rank."""
+    try:
+        return labels.matched(classes, found.place, swapped=swapped)
+    except InputError:
+        for _ in found.scores.blocks(BLOCK) if found.by_rank else ():  # which refuses those of further ones
+            pass
+        raise
 
 
 def _require_text(classes: Sequence[str], place: Place) -> None:

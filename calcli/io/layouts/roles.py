@@ -327,6 +327,8 @@ def _in_order(
         if {c.casefold() for c in wanted}.isdisjoint(c.casefold() for c in classes):
             _refuse_two_orders(tuple(column[c] for c in ordered), scores, wanted, name)
             return scores, wanted, ()
+    elif len(wanted) > len(classes) and top_ranks(scores):
+        raise InputError(top_k_dump(name, scores))
     raise UsageError(
         f"--classes names {listed(wanted)}, but the score columns of {name} belong to {listed(classes)}; "
         "expected the same names, in any order, or as many others, in the order of the columns"
