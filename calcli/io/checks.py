@@ -47,6 +47,8 @@ class CheckedScores:
         The two columns of `raw` are in the other order than `classes`.
     without
         What to do about missing scores, for messages.
+    incomplete
+        Whether scores that are missing beside others may be small ones that were not saved.
     """
 
     raw: StoredScores
@@ -60,6 +62,7 @@ class CheckedScores:
     renormalize: bool = False
     swapped: bool = False
     without: str = "leave such rows out with --drop-missing"
+    incomplete: bool = False
     _pair: Floats = field(default_factory=lambda: np.empty((2, 0)), repr=False)
 
     @classmethod
@@ -73,10 +76,11 @@ class CheckedScores:
         swapped: bool = False,
         *,
         without: str = without,
+        incomplete: bool = False,
     ) -> CheckedScores:
         """Return scores that are taken for what they were judged to be."""
         known = (judged.kind, judged.reason, judged.sure, judged.percent, judged.tolerance)
-        return cls(raw, *known, classes, place, renormalize, swapped, without)
+        return cls(raw, *known, classes, place, renormalize, swapped, without, incomplete)
 
     @property
     def shape(self) -> tuple[int, int]:
@@ -214,6 +218,8 @@ class CheckedScores:
             return
         value = block[row, k]
         mend = self.without if np.isnan(value) else "repair or remove such rows"
+        if np.isnan(value) and self.incomplete and not np.isnan(block[row]).all():
+            mend = "if only the largest scores of a row were saved, save the scores of all classes"
         if np.isneginf(value):
             mend = "say --kind log-probs if it is the logarithm of probability 0"
         found = "missing (nan)" if np.isnan(value) else f"{value:g}"

@@ -29,7 +29,7 @@ from calcli.io.formats.npy import only_labels_beside, read_labels
 from calcli.io.ignored import without_labels, without_missing_values
 from calcli.io.labels import Labels
 from calcli.io.labelstreams import LabelColumn
-from calcli.io.layouts import HARNESS
+from calcli.io.layouts import HARNESS, OBJECTS
 from calcli.io.layouts.order import refuse_sorted, refuse_unordered
 from calcli.io.messages import STDIN, Place, type_in_words
 from calcli.io.namedsystems import of_system
@@ -210,7 +210,15 @@ def understand(found: Source, name: str, options: ReadOptions) -> Predictions:
     refuse_sorted(found, options)
     judged = judge_kind(found, options)
     understood = Predictions(
-        CheckedScores.of(found.scores, judged, classes, place, options.renormalize, swapped),
+        CheckedScores.of(
+            found.scores,
+            judged,
+            classes,
+            place,
+            options.renormalize,
+            swapped,
+            incomplete=found.layout == OBJECTS.name,
+        ),
         matched[: options.limit],
         classes,
         weights,

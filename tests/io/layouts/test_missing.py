@@ -232,6 +232,16 @@ def test_a_row_without_scores_is_told(tmp_path):
     assert len(scores_of(read(path, DROP))) == 1
 
 
+def test_small_scores_left_out_of_objects_are_not_to_be_dropped(tmp_path):
+    path = tmp_path / "t.jsonl"
+    rows = ['{"cat": 0.5, "dog": 0.3, "emu": 0.2}', '{"cat": 0.9, "dog": 0.1}', "null"]
+    path.write_text("".join(f'{{"label": "cat", "probs": {row}}}\n' for row in rows))
+    said = refused(path, 'row 1: .* "emu" is missing .* only the largest .* save the scores of all classes')
+    assert "--drop-missing" not in said
+    path.write_text("".join(f'{{"label": "cat", "probs": {row}}}\n' for row in rows[::2]))
+    refused(path, "row 1: .* is missing .* leave such rows out with --drop-missing")
+
+
 @pytest.mark.parametrize("form", ["csv", "parquet", "npz"])
 def test_parts_of_which_rows_are_left_out_are_still_files(form, tmp_path):
     (tmp_path / "parts").mkdir()
