@@ -198,8 +198,9 @@ class CheckedScores:
         often = off.mean() > 0.5
         if often and (extra := self._without_which_all_sum_to_one(block, sums)) is not None:
             raise InputError(
-                f'{said}, as all rows do without the score of "{self.classes[extra]}"; if that is no class, '
-                "leave it out: of a table choose the other columns with --scores"
+                f"{said}, which this row and those around it do without the score of "
+                f'"{self.classes[extra]}"; if that is no class, leave it out: of a table choose the '
+                "other columns with --scores"
             )
         if often and block.max() <= 1 and np.median(sums[off]) > 1:
             raise InputError(

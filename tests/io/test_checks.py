@@ -58,13 +58,13 @@ def test_a_further_column_beside_probabilities_is_named(place, tmp_path):
     frame = pd.DataFrame(probs, columns=names).assign(label="b")
     frame.insert(place, "prob_max", probs.max(axis=1))
     frame.to_csv(tmp_path / "t.csv", index=False)
-    said = refused(tmp_path / "t.csv", 'all rows do without the score of "max"; .* with --scores')
+    said = refused(tmp_path / "t.csv", 'those around it do without the score of "max"; .* with --scores')
     assert "--renormalize" not in said
     found = read(tmp_path / "t.csv", ReadOptions(scores=",".join(names)))
     np.testing.assert_allclose(scores_of(found), probs)
     frame.loc[1, "prob_c"] += 0.1
     frame.to_csv(tmp_path / "t.csv", index=False)
-    refused(tmp_path / "t.csv", "multi-label sigmoid outputs .* --renormalize")
+    refused(tmp_path / "t.csv", "multi-label sigmoid outputs, .* --renormalize")
 
 
 def test_the_row_is_that_of_its_part(tmp_path):
