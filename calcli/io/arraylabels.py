@@ -76,6 +76,12 @@ def flat_labels(
             "multi-label indicators; expected one class per row, such as labels.argmax(-1); where several "
             "classes may be true at once, evaluate each class by itself as a two-class file"
         )
+    if values.ndim > 2 and scores_shape[1] > 1 and values.shape == (*rows, scores_shape[1]):
+        raise InputError(
+            f"{name} has labels of shape {values.shape}, one for each score; if each score is that of the "
+            "second of two classes, give the scores an axis of length 1 for the classes, as "
+            "np.expand_dims(scores, -1) does; if the labels are one-hot, save their argmax over the classes"
+        )
     require_rows(f"{name} has labels", values.shape, rows, scores_shape)
     return labels_from_array(native(values).reshape(-1), place, drop=drop)
 

@@ -47,6 +47,8 @@ class CheckedScores:
         The two columns of `raw` are in the other order than `classes`.
     without
         What to do about missing scores, for messages.
+    incomplete
+        Whether scores that are missing beside others may be small ones that were not saved.
     """
 
     raw: StoredScores
@@ -60,6 +62,7 @@ class CheckedScores:
     renormalize: bool = False
     swapped: bool = False
     without: str = "leave such rows out with --drop-missing"
+    incomplete: bool = False
     _pair: Floats = field(default_factory=lambda: np.empty((2, 0)), repr=False)
 
     @classmethod
@@ -73,10 +76,11 @@ class CheckedScores:
         swapped: bool = False,
         *,
         without: str = without,
+        incomplete: bool = False,
     ) -> CheckedScores:
         """Return scores that are taken for what they were judged to be."""
         known = (judged.kind, judged.reason, judged.sure, judged.percent, judged.tolerance)
-        return cls(raw, *known, classes, place, renormalize, swapped, without)
+        return cls(raw, *known, classes, place, renormalize, swapped, without, incomplete)
 
     @property
     def shape(self) -> tuple[int, int]:
@@ -178,9 +182,9 @@ class CheckedScores:
         if block.shape[1] > 1 and self.renormalize:
             off = sums <= 0
         if off.any():
-            self._refuse_sum(start, off, sums, bool(block.max() <= 1))
+            self._refuse_sum(start, off, sums, block)
 
-    def _refuse_sum(self, start: int, off: Array, sums: Array, bounded: bool) -> NoReturn:
+    def _refuse_sum(self, start: int, off: Array, sums: Array, block: Floats) -> NoReturn:
         first = int(off.argmax())
         row = self.place.row(start + first)
         if self.raw.shape[1] == 1:
@@ -192,7 +196,13 @@ class CheckedScores:
         if not self.percent and abs(sums[first] - 100) <= 1:
             raise InputError(f"{said}; if all rows are percentages say --kind percent, else save them alike")
         often = off.mean() > 0.5
-        if often and bounded and np.median(sums[off]) > 1:
+        if often and (extra := self._without_which_all_sum_to_one(block, sums)) is not None:
+            raise InputError(
+                f"{said}, which this row and those around it do without the score of "
+                f'"{self.classes[extra]}"; if that is no class, leave it out: of a table choose the '
+                "other columns with --scores"
+            )
+        if often and block.max() <= 1 and np.median(sums[off]) > 1:
             raise InputError(
                 f"{said}, but most rows are off: these look like multi-label sigmoid outputs, where several "
                 "classes may be true at once; evaluate each class by itself as a two-class file, or, if one "
@@ -208,12 +218,21 @@ class CheckedScores:
             f"{said}; divide each row by its sum with --renormalize, or say --kind logits if they are logits"
         )
 
+    def _without_which_all_sum_to_one(self, block: Floats, sums: Array) -> int | None:
+        """Return the place of the one score without which all rows sum to one; None if there is none."""
+        if block.shape[1] < 3:
+            return None
+        sound = (np.abs(sums[:, None] - block - 1) <= self.tolerance).all(axis=0)
+        return int(sound.argmax()) if np.count_nonzero(sound) == 1 else None
+
     def _refuse_non_finite(self, wrong: Array, block: Floats, start: int) -> None:
         row, k = _first(wrong)
         if row < 0:
             return
         value = block[row, k]
         mend = self.without if np.isnan(value) else "repair or remove such rows"
+        if np.isnan(value) and self.incomplete and not np.isnan(block[row]).all():
+            mend = "if only the largest scores of a row were saved, save the scores of all classes"
         if np.isneginf(value):
             mend = "say --kind log-probs if it is the logarithm of probability 0"
         found = "missing (nan)" if np.isnan(value) else f"{value:g}"

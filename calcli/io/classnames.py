@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 from collections import Counter
 from collections.abc import Sequence
 
@@ -9,7 +10,7 @@ import numpy as np
 
 from calcli.core.language.errors import InputError, UsageError
 from calcli.io.labelnumbers import are_places, number_of, other_of_two, same_name
-from calcli.io.labels import Labels
+from calcli.io.labels import MISSING_NAMES, NOT_AVAILABLE, Labels
 from calcli.io.messages import Place, listed
 from calcli.io.options import ReadOptions
 
@@ -149,7 +150,12 @@ def _with_other(others: tuple[str, ...], second: str, place: Place) -> tuple[str
         raise InputError(
             f'{place.name}: all labels are "{second}"; name both classes with --classes OTHER,{second}'
         )
+    gone = [name for name in others if name.strip().lower() in (*MISSING_NAMES, *NOT_AVAILABLE)]
+    mend = "choose with --positive, or save the scores of all classes"
+    if len(gone) == len(others) - 1:
+        leave = " ".join(f"--ignore-label {shlex.quote(name)}" for name in gone)
+        mend = f"{listed(gone)} looks like a missing label: leave such rows out with {leave}"
     raise InputError(
         f'{place.name} has one score per row, that of class "{second}", but {len(others)} other labels '
-        f"({listed(others)}); expected one other; choose with --positive, or save the scores of all classes"
+        f"({listed(others)}); expected one other; {mend}"
     )

@@ -203,6 +203,8 @@ def _not_numbers(table: Table, name: str) -> str:
         row, value = next(((i, v) for i, v in enumerate(column.to_pylist()) if not _is_number(v)), (0, None))
     found = f'"{value}"' if value is not None else f"type {column.type}"
     where = f"{table.place.row(row)} has {found} in the score column {name}"
+    if value is not None and _is_number(value.replace(",", ".")):
+        return f"{where}; expected numbers with a decimal point, not a comma"
     return f"{where}; expected numbers; choose the scores with --scores"
 
 

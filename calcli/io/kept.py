@@ -16,7 +16,7 @@ from calcli.core.data.arrays import Array
 from calcli.io.columnscores import decoded, holds_of
 from calcli.io.columnvalues import column_values, worded
 from calcli.io.ignored import dropped_note, ignored_note
-from calcli.io.labels import MISSING_NAMES, is_missing
+from calcli.io.labels import is_missing, missing_words
 from calcli.io.layouts.answers import as_text
 from calcli.io.layouts.unpacking import Unpacked
 from calcli.io.messages import KeptPlace, Place
@@ -114,8 +114,8 @@ def _missing_words(column: Any, classes: Sequence[str]) -> Array:
     found = np.asarray(pc.is_null(column, nan_is_null=True))
     if holds_of(column.type) == "text":
         words = pc.utf8_lower(pc.utf8_trim_whitespace(column))
-        said_so = pc.is_in(words, pa.array(MISSING_NAMES, column.type))
-        found = found | np.asarray(pc.and_not(said_so, pc.is_in(column, pa.array(classes, column.type))))
+        said_so = pc.is_in(words, pa.array(missing_words(classes), column.type))
+        found = found | np.asarray(said_so)
     return found
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
@@ -15,6 +16,7 @@ from calcli.io.messages import Place, listed, type_in_words
 
 MISSING_NUMBERS = (-1, -100, 255)  # what segmentation and language models mark ignored rows with
 MISSING_NAMES = ("", "nan", "none", "null", "<na>")
+NOT_AVAILABLE = ("na", "n/a", "#n/a")  # missing if it is none of the classes that are named
 LARGEST = 2.0**63  # larger floats are not the integers of labels
 MANY = 20  # classes, to be written out one by one no more
 
@@ -193,7 +195,14 @@ def _refuse_names(labels: Labels, wrong: Array, classes: Sequence[str], place: P
     assert labels.names is not None
     row = int(wrong.argmax())
     first = labels.names[labels.codes[row]]
-    if first.strip().casefold() in (*MISSING_NAMES, *map(str, MISSING_NUMBERS)):
+    word = first.strip().lower()
+    if word in NOT_AVAILABLE and word in missing_words(classes):
+        raise InputError(
+            f'{place.row(row)} has the label "{first}", which is not one of the classes '
+            f"{listed(tuple(classes))} and looks like a missing one; leave such rows out with "
+            f"--ignore-label {shlex.quote(first)} or --drop-missing"
+        )
+    if word in (*MISSING_NAMES, *map(str, MISSING_NUMBERS)):
         raise InputError(missing_label(place, row, first if INTEGER.fullmatch(first) else repr(first)))
     unknown = sorted({labels.names[code] for code in np.unique(labels.codes[wrong])})
     others = f" (unknown in all: {listed(unknown)})" if len(unknown) > 1 else ""
@@ -239,11 +248,17 @@ def is_missing(values: Array, classes: Sequence[str] = ()) -> Array:
     if values.dtype.kind == "f":
         return np.isnan(values)
     if values.dtype.kind == "U":
-        said_so = np.isin(np.char.lower(np.char.strip(values)), MISSING_NAMES)
-        return said_so & ~np.isin(values, np.array(classes, np.str_)) if len(classes) else said_so
+        return np.isin(np.char.lower(np.char.strip(values)), missing_words(classes))
     if values.dtype.kind == "O":
         return np.array([value is None for value in values], np.bool_)
     return np.zeros(len(values), np.bool_)
+
+
+def missing_words(classes: Sequence[str] = ()) -> tuple[str, ...]:
+    """Return the words, in lower case, for what is missing; the name of a class is none of them."""
+    named = {one.strip().lower() for one in classes}
+    words = (*MISSING_NAMES, *NOT_AVAILABLE) if len(named) > 1 else MISSING_NAMES
+    return tuple(word for word in words if word not in named)
 
 
 def missing_label(place: Place, row: int, found: str) -> str:

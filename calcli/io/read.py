@@ -29,7 +29,7 @@ from calcli.io.formats.npy import only_labels_beside, read_labels
 from calcli.io.ignored import without_labels, without_missing_values
 from calcli.io.labels import Labels
 from calcli.io.labelstreams import LabelColumn
-from calcli.io.layouts import HARNESS
+from calcli.io.layouts import HARNESS, OBJECTS
 from calcli.io.layouts.order import refuse_sorted, refuse_unordered
 from calcli.io.messages import STDIN, Place, type_in_words
 from calcli.io.namedsystems import of_system
@@ -50,6 +50,7 @@ from calcli.io.systems import refuse_systems
 __all__ = ["ReadOptions", "read", "read_concat"]
 
 SNIFFED = 1 << 16
+BLOCK = 1 << 12  # rows
 
 
 def read(path: str | Path, options: ReadOptions | None = None) -> Predictions:
@@ -194,7 +195,7 @@ def understand(found: Source, name: str, options: ReadOptions) -> Predictions:
     said = [one for one in (options.classes, found.classes) if columns == 1 and one and len(one) == 2]
     order = next((one for one in said if set(one) == set(classes)), classes)
     turned = swapped or order != classes
-    matched = labels.matched(order, place, swapped=turned)
+    matched = _matched(found, labels, order, swapped=turned)
     if swapped:
         classes = classes[::-1]
     notes = [*found.notes]
@@ -209,7 +210,15 @@ def understand(found: Source, name: str, options: ReadOptions) -> Predictions:
     refuse_sorted(found, options)
     judged = judge_kind(found, options)
     understood = Predictions(
-        CheckedScores.of(found.scores, judged, classes, place, options.renormalize, swapped),
+        CheckedScores.of(
+            found.scores,
+            judged,
+            classes,
+            place,
+            options.renormalize,
+            swapped,
+            incomplete=found.layout == OBJECTS.name,
+        ),
         matched[: options.limit],
         classes,
         weights,
@@ -232,6 +241,16 @@ def understand(found: Source, name: str, options: ReadOptions) -> Predictions:
         ),
     )
     return understood if options.against_rest is None else against_rest(understood, options.against_rest)
+
+
+def _matched(found: Source, labels: Labels | LabelColumn, classes: Sequence[str], *, swapped: bool) -> Array:
+    """Return the labels as positions in the classes, which are those that the first row has if by rank."""
+    try:
+        return labels.matched(classes, found.place, swapped=swapped)
+    except InputError:
+        for _ in found.scores.blocks(BLOCK) if found.by_rank else ():  # which refuses those of further ones
+            pass
+        raise
 
 
 def _require_text(classes: Sequence[str], place: Place) -> None:

@@ -9,9 +9,12 @@ from typing import Any
 
 import pyarrow as pa
 
+from calcli.core.language.errors import InputError
 from calcli.io.layouts.classlabels import names_alone
+from calcli.io.layouts.names import label_names
+from calcli.io.layouts.texts import with_decimal_comma
 from calcli.io.layouts.unpacking import Unpacked, unpack_column
-from calcli.io.messages import Place
+from calcli.io.messages import Place, listed
 from calcli.io.options import ReadOptions
 from calcli.io.tables import Table
 
@@ -86,6 +89,20 @@ def unpacked(table: Table, options: ReadOptions) -> Table:
     }
     known = {name: one for name, one in found.items() if one is not None}
     return UnpackedTable(table, known) if known else table
+
+
+def refuse_decimal_commas(table: Table, options: ReadOptions) -> None:
+    """Raise an InputError if columns that may be scores hold numbers such as "0,5"."""
+    found = {
+        field.name: with_decimal_comma(field, partial(_first, table, field), options)
+        for field in table.schema
+        if field.name not in label_names(table.schema.names)
+    }
+    if commas := {name: said for name, said in found.items() if said}:
+        raise InputError(
+            f"{table.place.name} has numbers with decimal commas in {listed(tuple(commas))}, such as "
+            f'"{next(iter(commas.values()))[:60]}"; write decimal points'
+        )
 
 
 def _row_from(place: Place, start: int, row: int) -> str:

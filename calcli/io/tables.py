@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from abc import abstractmethod
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -14,7 +15,7 @@ from numpy.typing import NDArray
 
 from calcli.core.data.arrays import Array
 from calcli.core.language.answers import WRONG_RIGHT
-from calcli.core.language.errors import InputError, UsageError
+from calcli.core.language.errors import CalcliError, InputError, UsageError
 from calcli.io.alike import joined_batch, of_joined_type
 from calcli.io.columnscores import TableScores, holds_of, stored_scores
 from calcli.io.columnvalues import column_values, distinct_texts, labels_in, told_apart, worded, worded_pair
@@ -32,6 +33,7 @@ from calcli.io.layouts.answers import (
     rights_of,
 )
 from calcli.io.layouts.beside import beside_prediction
+from calcli.io.layouts.candidates import Holds
 from calcli.io.layouts.classlabels import ScoreNames, with_names
 from calcli.io.layouts.looks import look_at
 from calcli.io.layouts.order import against_custom
@@ -40,6 +42,7 @@ from calcli.io.layouts.unpacking import Unpacked
 from calcli.io.messages import Place
 from calcli.io.options import ReadOptions
 from calcli.io.ranked import RankedScores, names_known, rank_columns, ranked_scores
+from calcli.io.remote import path_of
 from calcli.io.source import Contents, LazyColumns, Source, StoredScores
 
 LEAVE_OUT = "leave them out with --drop-missing"
@@ -117,25 +120,20 @@ class Table(Contents):
                 f"--class-axis {options.class_axis}: {self.place.name} is a table, with a column for each "
                 "class; leave it out"
             )
-        from calcli.io.seen import unpacked
+        from calcli.io.formats.npy import require_array
+        from calcli.io.seen import refuse_decimal_commas, unpacked
 
+        if labelled and options.labels is not None and os.path.exists(options.labels):
+            require_array(path_of(options.labels))
         seen = unpacked(self, options)
         refuse_duplicates(seen.schema.names, file)
         holds = {field.name: holds_of(field.type) for field in seen.schema}
-        name, values = self.place.name, partial(column_values, seen)
-        found: Answers | Roles | None = find_answers(holds, options, name, labelled=labelled)
-        if found is None:
-            roles = find_roles(
-                holds,
-                partial(distinct_texts, seen),
-                options,
-                name,
-                labelled=labelled,
-                look=partial(look_at, seen),
-                packed=seen.packed,
-            )
-            pair = partial(worded_pair, seen)
-            found = beside_prediction(roles, holds, values, pair, options, name)
+        name = self.place.name
+        try:
+            found = _meant(seen, holds, options, labelled=labelled)
+        except CalcliError:
+            refuse_decimal_commas(self, options)
+            raise
         if options.weights is not None:
             require_column(options.weights, holds, name, "--weights")
         if isinstance(found, Answers):
@@ -331,6 +329,26 @@ class MemoryTable(Table):
         """Return the table with text in columns that it reads as missing altogether."""
         missing = [one.name for one in self.schema if pa.types.is_null(one.type) and one.name in names]
         return MemoryTable(self.name, self.as_texts(missing)) if self.as_texts and missing else self
+
+
+def _meant(
+    seen: Table, holds: Mapping[str, Holds], options: ReadOptions, *, labelled: bool
+) -> Answers | Roles:
+    """Return what the columns of a table are, as they are seen."""
+    name = seen.place.name
+    if answers := find_answers(holds, options, name, labelled=labelled):
+        return answers
+    roles = find_roles(
+        holds,
+        partial(distinct_texts, seen),
+        options,
+        name,
+        labelled=labelled,
+        look=partial(look_at, seen),
+        packed=seen.packed,
+    )
+    values, pair = partial(column_values, seen), partial(worded_pair, seen)
+    return beside_prediction(roles, holds, values, pair, options, name)
 
 
 def _of_kept(

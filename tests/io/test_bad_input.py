@@ -308,6 +308,15 @@ def test_a_column_that_is_given_as_a_file(tmp_path):
     refused(path, "gone.npy: no such file", labels=str(tmp_path / "gone.npy"))
 
 
+@pytest.mark.parametrize("options", [{}, {"scores": "cat,dog"}])
+def test_a_table_of_labels_has_to_be_joined(options, tmp_path):
+    path, labels = tmp_path / "scores.csv", tmp_path / "labels.csv"
+    path.write_text("id,cat,dog\n0,0.25,0.75\n1,0.5,0.5\n")
+    labels.write_text("id,label\n1,cat\n0,dog\n")
+    said = r"labels.csv: expected an array of labels \(.npy\); join the labels of a table to the scores first"
+    refused(path, said, labels=str(labels), **options)
+
+
 def test_parts_that_do_not_go_together(tmp_path):
     (tmp_path / "a.csv").write_text("label,prob_a,prob_b\na,0.5,0.5\n")
     (tmp_path / "b.csv").write_text("label,prob_a,prob_c\na,0.5,0.5\n")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import numpy as np
+import pandas as pd
 import pytest
 
 from calcli.io.options import ReadOptions
@@ -48,6 +49,22 @@ def test_single_scores_that_are_wrong(kind, value, message, dtype, tmp_path):
 def test_a_missing_score_in_a_table(tmp_path):
     path = csv_file(tmp_path, "label,prob_a,prob_b\na,0.5,0.5\nb,0.5,\n")
     refused(path, r't.csv: row 1: the score of class "b" is missing \(nan\)')
+
+
+@pytest.mark.parametrize("place", [0, 1, 3])
+def test_a_further_column_beside_probabilities_is_named(place, tmp_path):
+    probs = random_probs(40, 3)[0]
+    names = [f"prob_{name}" for name in ("a", "b", "c")]
+    frame = pd.DataFrame(probs, columns=names).assign(label="b")
+    frame.insert(place, "prob_max", probs.max(axis=1))
+    frame.to_csv(tmp_path / "t.csv", index=False)
+    said = refused(tmp_path / "t.csv", 'those around it do without the score of "max"; .* with --scores')
+    assert "--renormalize" not in said
+    found = read(tmp_path / "t.csv", ReadOptions(scores=",".join(names)))
+    np.testing.assert_allclose(scores_of(found), probs)
+    frame.loc[1, "prob_c"] += 0.1
+    frame.to_csv(tmp_path / "t.csv", index=False)
+    refused(tmp_path / "t.csv", "multi-label sigmoid outputs, .* --renormalize")
 
 
 def test_the_row_is_that_of_its_part(tmp_path):

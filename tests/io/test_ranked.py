@@ -271,6 +271,16 @@ def test_tops_of_more_classes_are_refused(tmp_path):
     refused(saved(tmp_path, table, "t.csv"), "if only the 2 largest scores of more classes were saved")
 
 
+def test_labels_that_only_other_rows_name_among_the_tops_are_no_matter_of_names(tmp_path):
+    path = tmp_path / "t.csv"
+    rows = ["cat,dog,0.6,0.3,cat", "dog,cat,0.6,0.3,mouse", "cat,mouse,0.6,0.3,dog"]
+    path.write_text("\n".join(["top1_class,top2_class,top1_prob,top2_prob,label", *rows, ""]))
+    refused(path, "row 2 has the class mouse in top2_class, .* only the 2 largest .* top-k dump")
+    refused(path, "only the largest scores of each row .* top1_prob, top2_prob", classes=NAMES)
+    path.write_text("\n".join(["top1_class,top2_class,top1_prob,top2_prob,label", *rows[:2], ""]))
+    refused(path, 'row 1 has the label "mouse", which is not one of the classes cat, dog')
+
+
 def test_recalibrated_tops_are_read_again(tmp_path):
     recalibrated(saved(tmp_path, tops_of(TOPS[0]), "t.csv"), tmp_path / "o.csv")
     np.testing.assert_allclose(scores_of(read(tmp_path / "o.csv")), expected(), rtol=1e-12)

@@ -174,13 +174,18 @@ def only_labels_beside(path: AnyPath) -> AnyPath:
     return beside[0]
 
 
+def require_array(path: AnyPath) -> None:
+    """Raise an InputError if a file of labels is none of an array."""
+    if formats.known_format(path).name != "npy":
+        raise InputError(
+            f"{path}: expected an array of labels (.npy); join the labels of a table to the scores first, by "
+            "the id of the rows, and name their column with --label-column"
+        )
+
+
 def read_labels(path: AnyPath, scores: Source, *, drop: bool = False) -> Labels | LabelColumn:
     """Read a .npy file of labels of scores; see `stored_labels`."""
-    form = formats.known_format(path)
-    if form.name != "npy":
-        raise InputError(
-            f"{path}: expected a .npy file of labels; for a table, name the column with --label-column"
-        )
+    require_array(path)
     file = open_file(path, str(path))
     place = Place(((str(path), math.prod(file.header.shape)),))
     return stored_labels(file.array(), scores, place, drop=drop)

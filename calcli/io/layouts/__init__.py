@@ -96,6 +96,9 @@ HARNESS = Layout(
     "`target`, the number or the text of an option, in all rows the same; `acc` says which where both fit",
     module="harness",
 )
+OBJECTS = Layout(
+    "objects of scores", '`"probs": {"cat": 0.9, "dog": 0.1}`, `"cats"` of spaCy', module="objects"
+)
 LAYOUTS = (
     ARRAYS,
     COLUMNS,
@@ -116,7 +119,7 @@ LAYOUTS = (
         module="pairs",
     ),
     HARNESS,
-    Layout("objects of scores", '`"probs": {"cat": 0.9, "dog": 0.1}`, `"cats"` of spaCy', module="objects"),
+    OBJECTS,
     Layout(
         "text in cells",
         "`[0.1, 0.9]`, `0.1,0.9`, `[0.1 0.9]`, lists of {label, score}, objects of scores, `87%`",

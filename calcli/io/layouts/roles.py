@@ -194,7 +194,7 @@ def _label_column(
             )
         raise InputError(
             f"{name} has no label column: found {listed(tuple(columns))}, expected a name such as label, "
-            "target or y_true; name it with --label-column, or give a file of labels with --labels"
+            "target or y_true; name it with --label-column, or give an array of labels (.npy) with --labels"
             f"{_offer(name, offered)}{confidence_hint(columns, name)}"
         )
     return found[0]
@@ -327,6 +327,8 @@ def _in_order(
         if {c.casefold() for c in wanted}.isdisjoint(c.casefold() for c in classes):
             _refuse_two_orders(tuple(column[c] for c in ordered), scores, wanted, name)
             return scores, wanted, ()
+    elif len(wanted) > len(classes) and top_ranks(scores):
+        raise InputError(top_k_dump(name, scores))
     raise UsageError(
         f"--classes names {listed(wanted)}, but the score columns of {name} belong to {listed(classes)}; "
         "expected the same names, in any order, or as many others, in the order of the columns"

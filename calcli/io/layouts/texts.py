@@ -6,6 +6,7 @@ import ast
 import json
 import re
 from collections.abc import Callable
+from fnmatch import fnmatchcase
 from functools import partial, reduce
 from typing import Any
 
@@ -26,6 +27,8 @@ WORDS = re.compile(r"\s*\[[^{}]*\]\s*", re.DOTALL)
 OBJECTS = re.compile(r"\s*\[?\s*\{.*\}\s*\]?\s*", re.DOTALL)
 SEPARATORS = (",", ";", r"\|", r"[^\s,;|]\s+[^\s,;|]")
 COMMA = re.compile(r"(?i)\s*[-+]?\d*,\d+(?:e[-+]?\d+)?\s*")  # two numbers, or one with a decimal comma
+DECIMAL = re.compile(r"(?i)\s*[-+]?\d*(?:,\d+)?(?:e[-+]?\d+)?\s*")
+PORTION = re.compile(r"\s*(?:[01]|[01]?,\d+)\s*")
 PERCENT = re.compile(r"\s*\d+(?:\.\d+)?\s*%\s*")
 WRAPPED = re.compile(
     r"(?:np\.|numpy\.)?(?:float\d*|array|tensor)\(([^()]*?)(?:,\s*(?:dtype|device|grad_fn)=[^()]*)?\)"
@@ -58,6 +61,16 @@ def unpack(field: Any, head: Head, options: ReadOptions) -> Unpacked | None:
     if all(map(OBJECTS.fullmatch, plainly)):
         return _of_objects(field, list(map(_unwrapped, told)), options)
     return None
+
+
+def with_decimal_comma(field: Any, head: Head, options: ReadOptions) -> str:
+    """Return one of the first numbers of a column that has them with a decimal comma and may be a score."""
+    if not (pa.types.is_string(field.type) or pa.types.is_large_string(field.type)):
+        return ""
+    told = [value.strip() for value in head().to_pylist() if value and value.strip()]
+    wanted = _may_hold_scores(field.name, options) or fnmatchcase(field.name, options.scores or "")
+    form = DECIMAL if wanted else PORTION
+    return next((one for one in told if "," in one), "") if all(map(form.fullmatch, told)) else ""
 
 
 def _may_hold_scores(name: str, options: ReadOptions) -> bool:

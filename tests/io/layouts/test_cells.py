@@ -68,3 +68,30 @@ def test_a_cell_without_a_percent_sign_is_refused(tmp_path):
     cells[37] = "nan"
     pd.DataFrame({"label": BINARY, "prob": cells}).to_csv(path, index=False)
     refused(path, "row 37: .*missing")
+
+
+@pytest.mark.parametrize("options", [{}, {"scores": "prob_*"}, {"scores": "prob_cat,prob_dog,prob_emu"}])
+@pytest.mark.parametrize("form", ["{:.3f}", "{:.0f}"])
+def test_decimal_commas_in_several_columns_are_said_at_once(form, options, tmp_path):
+    texts = pd.DataFrame(THREE, columns=["prob_cat", "prob_dog", "prob_emu"]).map("{:.3f}".format)
+    texts.iloc[5] = [form.format(value) for value in (0, 1, 0)]
+    texts = texts.map(lambda text: text.replace(".", ","))
+    path = tmp_path / "t.tsv"
+    said = f'decimal commas in prob_cat, prob_dog, prob_emu, such as "{texts.prob_cat[0]}"; write decimal'
+    if form == "{:.0f}":
+        said = f'row 0 has "{texts.prob_cat[0]}" in the score column prob_cat; .* decimal point, not a comma'
+    texts.assign(label=LABELS).to_csv(path, sep="\t", index=False)
+    refused(path, said, **options)
+    texts.columns = ["cat", "dog", "emu"]
+    texts.assign(label=np.array(["cat", "dog", "emu"])[LABELS]).to_csv(path, sep="\t", index=False)
+    refused(path, "decimal commas in cat, dog, emu")
+
+
+def test_decimal_commas_in_a_confidence_are_said_and_elsewhere_no_matter(tmp_path):
+    confidence = [f"{value:.3f}".replace(".", ",") for value in TWO[:, 1]]
+    frame = pd.DataFrame({"confidence": confidence, "correct": BINARY == 1, "price": "3,50"})
+    frame.to_csv(tmp_path / "t.tsv", sep="\t", index=False)
+    refused(tmp_path / "t.tsv", "decimal commas in confidence, such as")
+    frame = pd.DataFrame({"prob": TWO[:, 1], "label": BINARY, "price": "3,50", "share": confidence})
+    frame.to_csv(tmp_path / "t.tsv", sep="\t", index=False)
+    np.testing.assert_array_equal(scores_of(read(tmp_path / "t.tsv"))[:, 1], TWO[:, 1])

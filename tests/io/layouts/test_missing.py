@@ -232,6 +232,16 @@ def test_a_row_without_scores_is_told(tmp_path):
     assert len(scores_of(read(path, DROP))) == 1
 
 
+def test_small_scores_left_out_of_objects_are_not_to_be_dropped(tmp_path):
+    path = tmp_path / "t.jsonl"
+    rows = ['{"cat": 0.5, "dog": 0.3, "emu": 0.2}', '{"cat": 0.9, "dog": 0.1}', "null"]
+    path.write_text("".join(f'{{"label": "cat", "probs": {row}}}\n' for row in rows))
+    said = refused(path, 'row 1: .* "emu" is missing .* only the largest .* save the scores of all classes')
+    assert "--drop-missing" not in said
+    path.write_text("".join(f'{{"label": "cat", "probs": {row}}}\n' for row in rows[::2]))
+    refused(path, "row 1: .* is missing .* leave such rows out with --drop-missing")
+
+
 @pytest.mark.parametrize("form", ["csv", "parquet", "npz"])
 def test_parts_of_which_rows_are_left_out_are_still_files(form, tmp_path):
     (tmp_path / "parts").mkdir()
@@ -301,6 +311,34 @@ def test_a_class_called_none_is_no_missing_label(tmp_path):
     found = read(path, ReadOptions(limit=2))
     assert found.labels[:].tolist() == [1, 0]
     assert "only the first 2 of 4 rows were read, as asked" in found.provenance.notes
+
+
+@pytest.mark.parametrize("word", ["NA", "n/a", "#N/A"])
+@pytest.mark.parametrize("ending", ["csv", "parquet"])
+def test_words_for_what_is_not_available_are_missing_labels_beside_classes(word, ending, tmp_path):
+    path = tmp_path / f"x.{ending}"
+    said = pd.Series(np.where(np.arange(N) == 3, word, NAMES[LABELS]))
+    frame = pd.DataFrame({"label": said} | {f"prob_{name}": THREE[:, k] for k, name in enumerate(NAMES)})
+    frame.to_csv(path, index=False) if ending == "csv" else frame.to_parquet(path, index=False)
+    quoted = f"'{word}'" if "#" in word else word
+    refused(
+        path, rf'row 3 has the label "{word}", .* looks like a missing one; .* --ignore-label {quoted} or'
+    )
+    for options in (DROP, ReadOptions(ignore_label=(word,))):
+        found = read(path, options)
+        np.testing.assert_array_equal(found.labels[:], np.delete(LABELS, 3))
+        np.testing.assert_array_equal(scores_of(found), np.delete(THREE, 3, axis=0))
+
+
+def test_a_class_called_na_is_no_missing_label(tmp_path):
+    path = tmp_path / "x.csv"
+    path.write_text("label,prob_EU,prob_NA\nNA,0.25,0.75\nEU,0.5,0.5\nN/A,0.5,0.5\n")
+    assert read(path, DROP).labels[:].tolist() == [1, 0]
+    path.write_text("label,prob_EU\nNA,0.25\nEU,0.5\n")
+    assert read(path, DROP).classes == ("NA", "EU")
+    path.write_text("label,prob_EU\nNA,0.25\nEU,0.5\nUS,0.5\n")
+    refused(path, r"2 other labels \(NA, US\); .* NA looks like a missing label: .* --ignore-label NA$")
+    assert read(path, ReadOptions(ignore_label=("NA",))).classes == ("US", "EU")
 
 
 def test_answers_behind_the_rows_that_are_read_may_be_missing(tmp_path):
