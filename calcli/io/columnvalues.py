@@ -45,25 +45,33 @@ def column_values(table: Table, name: str) -> Array:
         return exact_numbers(table.batches([name]))
     column = table.column(name)
     if holds == "text":
-        values = [value or "" for value in column.to_pylist()]
-        longest = max(map(len, values), default=0)
-        if longest > LONG and 4 * longest * len(values) > MOST_BYTES:
-            raise InputError(
-                f"{table.place.name}: the column {name} holds texts of up to {longest:,} characters; "
-                "expected names"
-            )
-        return np.array(values, dtype=str)
+        return _texts_of(table, name, column.to_pylist())
     return column.to_numpy()
 
 
+def _texts_of(table: Table, name: str, found: Sequence[str | None]) -> Array:
+    values = [value or "" for value in found]
+    longest = max(map(len, values), default=0)
+    if longest > LONG and 4 * longest * len(values) > MOST_BYTES:
+        raise InputError(
+            f"{table.place.name}: the column {name} holds texts of up to {longest:,} characters; "
+            "expected names"
+        )
+    return np.array(values, dtype=str)
+
+
 def told_apart(table: Table, name: str) -> Array:
-    """Return a column by which rows may be taken together, such as ids.
+    """Return a column by which rows may be taken together, such as ids; codes, as 0012, are text.
 
     Raises
     ------
     InputError
         If it holds integers that were rounded to floats.
     """
+    if table.has_codes(name):
+        return _texts_of(
+            table, name, [one for batch in table.texts(name) for one in batch.column(0).to_pylist()]
+        )
     for batch in table.batches([name]):
         if _is_floating(batch.column(0).type) and are_rounded(numbers(batch, by_row=False)[:, 0]):
             raise InputError(

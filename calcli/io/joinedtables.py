@@ -34,6 +34,15 @@ class JoinedTable(Table):
         for part in self.parts:
             yield from aligned_batches(part.batches(columns), self.schema, self.place.name)
 
+    def has_codes(self, name: str) -> bool:
+        """Tell whether a column of a part has numbers that begin with a zero."""
+        return any(part.has_codes(name) for part in self.parts)
+
+    def texts(self, name: str) -> Iterator[Any]:
+        """Yield a column as it is written in each part in turn."""
+        for part in self.parts:
+            yield from part.texts(name)
+
     def slices(self, columns: Sequence[str]) -> Iterator[Any]:
         """Yield the slices of each part in turn."""
         for part in self.parts:

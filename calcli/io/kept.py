@@ -58,8 +58,19 @@ class KeptTable(Table):
 
     def batches(self, columns: Sequence[str]) -> Iterator[Any]:
         """Yield the kept rows of each batch."""
+        yield from self._kept(self.table.batches(columns))
+
+    def has_codes(self, name: str) -> bool:
+        """Tell whether a column of numbers is text that begins with a zero somewhere."""
+        return self.table.has_codes(name)
+
+    def texts(self, name: str) -> Iterator[Any]:
+        """Yield the kept rows of a column as it is written."""
+        yield from self._kept(self.table.texts(name))
+
+    def _kept(self, batches: Iterator[Any]) -> Iterator[Any]:
         at = 0
-        for batch in self.table.batches(columns):
+        for batch in batches:
             kept = self.kept[at : at + batch.num_rows]
             at += batch.num_rows
             yield batch if kept.all() else batch.filter(pa.array(kept))

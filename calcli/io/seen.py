@@ -76,6 +76,14 @@ class UnpackedTable(Table):
             yield pa.RecordBatch.from_arrays(list(made.values()), names=list(made))
             at += batch.num_rows
 
+    def has_codes(self, name: str) -> bool:
+        """Tell whether a column of numbers is text that begins with a zero somewhere."""
+        return name not in self.packed and self.table.has_codes(name)
+
+    def texts(self, name: str) -> Iterator[Any]:
+        """Yield a column as it is written."""
+        yield from super().texts(name) if name in self.packed else self.table.texts(name)
+
     def only(self, names: Collection[str | None]) -> Table:
         """Return the table with these columns as they are seen, and others as they are stored."""
         used = {name: it for name, it in self.unpacked.items() if any(one.name in names for one in it.made)}
@@ -131,6 +139,14 @@ class ConstantTable(Table):
         """Names and types of the columns, those of one value last."""
         fields = [*self.table.schema, *(pa.field(name, pa.string()) for name in self.values)]
         return pa.schema(fields, names_alone(self.table.schema.metadata))
+
+    def has_codes(self, name: str) -> bool:
+        """Tell whether a column of numbers is text that begins with a zero somewhere."""
+        return name not in self.values and self.table.has_codes(name)
+
+    def texts(self, name: str) -> Iterator[Any]:
+        """Yield a column as it is written."""
+        yield from super().texts(name) if name in self.values else self.table.texts(name)
 
     def with_texts(self, names: Collection[str]) -> Table:
         """Return the table for a data set in whose other parts these columns are text."""

@@ -14,9 +14,10 @@ import pyarrow as pa
 from calcli.core.language.errors import InputError
 from calcli.io.alike import aligned_table
 from calcli.io.archives import opened_text
+from calcli.io.codes import Written
 from calcli.io.messages import Place
 from calcli.io.remote import AnyPath
-from calcli.io.tables import MemoryTable, Table
+from calcli.io.tables import MemoryTable, TextTable
 
 PART_BYTES = 1 << 25  # of text parsed at once; smaller files are one part, and stay in memory
 LONGEST = 1 << 25  # bytes of a line: more would be refused by the parser
@@ -62,7 +63,7 @@ class _Spool:
 
 
 @dataclass(frozen=True)
-class SpooledTable(Table):
+class SpooledTable(TextTable):
     """A table in a temporary file, which is gone with it.
 
     Attributes
@@ -75,12 +76,15 @@ class SpooledTable(Table):
         What is in it.
     schema
         Names and types of the columns, with room for the values of all parts.
+    written
+        The columns as they are written.
     """
 
     name: str
     file: _Spool
     parts: tuple[Part, ...]
     schema: Any
+    written: Written | None = None
 
     @property
     def place(self) -> Place:
@@ -92,10 +96,6 @@ class SpooledTable(Table):
         wanted = pa.schema([self.schema.field(name) for name in columns])
         for part in self.parts:
             yield from aligned_table(self.file.read(part), wanted).to_batches()
-
-    def held(self) -> Table:
-        """Return itself: it does not need the text any more."""
-        return self
 
 
 def parts_of_text(path: AnyPath) -> Iterator[bytes]:
@@ -117,7 +117,9 @@ def reader_of(data: bytes) -> Any:
     return pa.BufferReader(copy)
 
 
-def parsed(parts: Iterator[bytes], name: str, parse: Callable[[bytes, Any], Any]) -> Table | None:
+def parsed(
+    parts: Iterator[bytes], name: str, parse: Callable[[bytes, Any], Any]
+) -> MemoryTable | SpooledTable | None:
     """Return the table of a text: in memory if it is one part, else in a temporary file.
 
     Parameters

@@ -17,6 +17,7 @@ from calcli.core.data.arrays import Array
 from calcli.core.language.answers import WRONG_RIGHT
 from calcli.core.language.errors import CalcliError, InputError, UsageError
 from calcli.io.alike import joined_batch, of_joined_type
+from calcli.io.codes import Written, whole
 from calcli.io.columnscores import TableScores, holds_of, stored_scores
 from calcli.io.columnvalues import column_values, distinct_texts, labels_in, told_apart, worded, worded_pair
 from calcli.io.damage import refuse_repeated_fields
@@ -97,6 +98,15 @@ class Table(Contents):
     def with_texts(self, names: Collection[str]) -> Table:
         """Return the table for a data set in whose other parts these columns are text."""
         return self
+
+    def has_codes(self, name: str) -> bool:
+        """Tell whether a column of numbers is text that begins with a zero somewhere, as 0012."""
+        return False
+
+    def texts(self, name: str) -> Iterator[Any]:
+        """Yield pyarrow.RecordBatches of a column, numbers as they are written."""
+        for batch in self.batches([name]):
+            yield pa.RecordBatch.from_arrays([batch.column(0).cast(pa.string())], names=[name])
 
     def beside(self, values: Mapping[str, str]) -> Table:
         """Return the table with columns that have one value."""
@@ -289,8 +299,30 @@ class TableSource(Source):
         return self.scores.passing(kept, rows)
 
 
+class TextTable(Table):
+    """A table that was parsed from text, which may have to be read again for its codes."""
+
+    written: Written | None
+
+    def has_codes(self, name: str) -> bool:
+        """Tell whether a column of whole numbers holds codes."""
+        found = self.written if whole(self.schema.field(name).type) else None
+        return found is not None and found.has_codes(name)
+
+    def texts(self, name: str) -> Iterator[Any]:
+        """Yield a column as it is written."""
+        found = self.written if whole(self.schema.field(name).type) else None
+        yield from super().texts(name) if found is None else found.texts(name)
+
+    def held(self) -> Table:
+        """Return itself, for which the text is not needed any more."""
+        if self.written is not None:
+            self.written.hold(self.schema)
+        return self
+
+
 @dataclass(frozen=True)
-class MemoryTable(Table):
+class MemoryTable(TextTable):
     """A table that is in memory: text formats and standard input.
 
     Attributes
@@ -301,11 +333,14 @@ class MemoryTable(Table):
         A pyarrow.Table.
     as_texts
         Makes it anew, with these columns as text, where some hold nothing but words such as NA.
+    written
+        The columns as they are written, of CSV.
     """
 
     name: str
     table: Any
     as_texts: Callable[[Sequence[str]], Any] | None = None
+    written: Written | None = None
 
     @property
     def place(self) -> Place:
@@ -321,14 +356,12 @@ class MemoryTable(Table):
         """Yield the batches it was parsed in."""
         yield from self.table.select(list(columns)).to_batches()
 
-    def held(self) -> Table:
-        """Return itself."""
-        return self
-
     def with_texts(self, names: Collection[str]) -> Table:
         """Return the table with text in columns that it reads as missing altogether."""
         missing = [one.name for one in self.schema if pa.types.is_null(one.type) and one.name in names]
-        return MemoryTable(self.name, self.as_texts(missing)) if self.as_texts and missing else self
+        return (
+            replace(self, table=self.as_texts(missing), as_texts=None) if self.as_texts and missing else self
+        )
 
 
 def _meant(

@@ -53,6 +53,65 @@ def test_states_of_halves_are_merged(run, sample, tmp_path):
     assert "read as  a state of 2 data sets" in told, "a colon with nothing behind it"
 
 
+@pytest.fixture
+def coded(tmp_path):
+    probs = np.random.default_rng(0).random(400)
+    frame = pd.DataFrame({"prob": probs, "label": (probs > 0.4).astype(int)})
+    frame["id"], frame["site"] = [f"{row:04d}" for row in range(400)], ["01", "1", "2", "03"] * 100
+    frame.to_csv(tmp_path / "coded.csv", index=False)
+    return frame
+
+
+def test_slices_and_clusters_of_codes_keep_their_zeros(run, tmp_path, coded):
+    asked = ("--metrics", "log_loss", "-f", "json")
+    done = run("evaluate", tmp_path / "coded.csv", "--by", "site", *asked)
+    parts = {one["slice"]["value"]: one for one in json.loads(done.out)["results"] if one.get("slice")}
+    for site, rows in coded.groupby("site"):
+        right = np.where(rows["label"] == 1, rows["prob"], 1 - rows["prob"])
+        assert parts[site]["metrics"]["log_loss"]["value"] == pytest.approx(-np.log(right).mean())
+    assert set(parts) == set(coded["site"])
+    clusters = np.array([f"{row % 40:02d}" if row % 80 < 40 else str(row % 40) for row in range(400)])
+    intervals = []
+    for number, values in enumerate((clusters, np.char.add("c", clusters))):
+        coded.assign(site=values).to_csv(tmp_path / f"{number}.csv", index=False)
+        found = metrics(run("evaluate", tmp_path / f"{number}.csv", "--cluster", "site", *asked))["log_loss"]
+        intervals.append((found["low"], found["high"]))
+    np.testing.assert_allclose(*intervals, rtol=1e-12)
+
+
+def test_slices_of_codes_are_merged_by_their_text(run, tmp_path, coded):
+    other = coded.assign(site=np.where(coded["site"] == "2", "A7", coded["site"]), prob=coded["prob"] / 2)
+    other.to_csv(tmp_path / "other.csv", index=False)
+    for name in ("coded", "other"):
+        saving = ("--save-state", tmp_path / f"{name}.calcli", "-q")
+        done = run("evaluate", tmp_path / f"{name}.csv", "--by", "site", "--metrics", "log_loss", *saving)
+        assert done.status == 0, done.err
+    done = run("merge", tmp_path / "coded.calcli", tmp_path / "other.calcli", "-o", tmp_path / "all.calcli")
+    assert done.status == 0, done.err
+    found = json.loads(run("evaluate", tmp_path / "all.calcli", "--by", "site", "-f", "json").out)["results"]
+    sizes = {one["slice"]["value"]: one["input"]["rows"] for one in found if one.get("slice")}
+    assert sizes == {"01": 200, "1": 200, "2": 100, "03": 200, "A7": 100}
+
+
+def test_keys_that_are_codes_are_the_same_in_part_of_a_file(run, tmp_path, coded):
+    coded.iloc[:150].to_csv(tmp_path / "part.csv", index=False)
+    coded["id"] = coded["id"].where(coded.index < 150, "x" + coded["id"])
+    coded.to_csv(tmp_path / "whole.csv", index=False)
+    for name in ("part", "whole"):
+        saving = ("--save-state", tmp_path / f"{name}.calcli", "-q")
+        assert run("evaluate", tmp_path / f"{name}.csv", "--key", "id", *saving).status == 0
+    done = run("merge", tmp_path / "part.calcli", tmp_path / "whole.calcli", "-o", tmp_path / "both.calcli")
+    assert done.status == 2
+    assert "150 values of id in common" in done.err
+
+
+def test_keys_that_are_codes_are_paired_with_text(run, tmp_path, coded):
+    coded.sample(frac=1, random_state=0).to_parquet(tmp_path / "text.parquet")
+    files = tmp_path / "coded.csv", tmp_path / "text.parquet"
+    done = run("compare", *files, "--key", "id", "--metrics", "log_loss", "-f", "json")
+    assert done.status == 0, done.err
+
+
 def test_figures_that_need_rows_are_left_out(run, sample, tmp_path):
     state = tmp_path / "iris.calcli"  # of three classes, which have a simplex
     assert run("evaluate", sample / "iris_logistic_test.csv", "--save-state", state, "-q").status == 0

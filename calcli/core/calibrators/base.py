@@ -21,7 +21,6 @@ from calcli.core.calibrators.arguments import (
     checked_weights,
     either,
     numbered_labels,
-    shortened,
 )
 from calcli.core.calibrators.columns import as_fitted, columns_of
 from calcli.core.calibrators.fit.training import Parameter as Parameter
@@ -126,7 +125,8 @@ class Calibrator(ABC):
         y, labels : array-like (N,)
             The true class of each row, by either name: its column, 0 to K - 1, or its name. As many names as
             there are columns name them in ascending order. The columns of a data frame that have these names,
-            or the numbers 0 to K - 1, may have any order; `classes_` ascends.
+            or the numbers 0 to K - 1, may have any order; `classes_` ascends. A single column with the name
+            of the first class is the score of this one.
         sample_weight, weights : array-like (N,), optional
             Weights of the rows, by either name, 0 or more. Default: all 1. 2 is the same as the row twice,
             but for methods that deal rows into folds, `Dirichlet`, `StructuredScaling` and `Pool`, or count
@@ -159,7 +159,7 @@ class Calibrator(ABC):
         order, known = columns_of(named, true, checked_classes(classes, width))
         columns, names = numbered_labels(true, width, known)
         if order is not None:
-            table, named = table[:, order], tuple(named[k] for k in order)
+            table, named = table[:, order], tuple(named[k] for k in order if k < len(named))
         self._learn_from(start, table, columns, checked_weights(sample_weight, rows))
         self.classes_, self.columns_, self.reordered_ = names, named, order is not None
         return self
@@ -245,12 +245,8 @@ class Calibrator(ABC):
                 f"the scores have {table.shape[1]} columns; expected {len(self.classes_)}, as in the fit"
             )
         classes = tuple(map(str, getattr(self, "classes_", ())))
-        order = as_fitted(column_names(scores), self.columns_ or classes, classes)
-        if order is None and self.reordered_:
-            raise InputError(
-                "the fit was to a data frame with columns in another order than `classes_`; expected one "
-                f"with the columns {shortened(self.columns_)}"
-            )
+        known = self.columns_ or classes
+        order = as_fitted(column_names(scores), known, classes, reordered=self.reordered_)
         return table if order is None else table[:, order]
 
     def __sklearn_is_fitted__(self) -> bool:

@@ -15,13 +15,16 @@ from calcli.core.language.errors import InputError
 
 Taken = tuple[list[int] | None, Array | None]  # order of columns and their classes; None: as they are
 AN_ARRAY = "or an array in place of the data frame"
+SCORE = r"(?:p|(?:log[_ ]?)?(?:prob[a-z]*|odds)|logit|score)s?"
+BEFORE, BEHIND = rf"(?:(?:y|pred[a-z]*)[_.\-: ])*{SCORE}[_.\-: ]", rf"[_.\-: ]{SCORE}"
 
 
 def columns_of(columns: Sequence[str], labels: Array, classes: Array | None) -> Taken:
     """Return in which order a fit takes columns, and the names of their classes in this order.
 
     Where labels are text that names the columns, or numbers that only can be their names, the classes ascend,
-    as scikit-learn expects. Other numbers are places.
+    as scikit-learn expects. Other numbers are places. Of a single column that of the first class is the
+    second of two.
 
     Parameters
     ----------
@@ -38,10 +41,13 @@ def columns_of(columns: Sequence[str], labels: Array, classes: Array | None) -> 
         If names of columns are classes, but not those of the labels, or in another order than `classes`, or
         numbers may be names or places.
     """
-    if len(columns) < 2:
+    if len(columns) == 1:
+        order = _single(columns[0], _texts(np.unique(labels) if classes is None else classes))
+        return (order if order == [1, 0] else None), classes
+    if not columns:
         return None, classes
     if classes is not None:
-        refuse_others(columns, list(map(str, classes.tolist())), "classes= are")
+        refuse_others(columns, _texts(classes), "classes= are", numbered=True)
         return None, classes
     if labels.dtype.kind == "U":
         return _by_text(columns, np.unique(labels).tolist())
@@ -59,7 +65,13 @@ def _by_text(columns: Sequence[str], labels: list[str]) -> Taken:
             f"the labels are {shortened(labels)}, but the columns of the scores are {shortened(columns)}; "
             f"expected a column for each label, {AN_ARRAY}"
         )
-    return None, None
+    numbers = numbers_of(columns) or []
+    if numbers != sorted(numbers) and sorted(numbers) != list(range(len(columns))):
+        raise InputError(
+            f"the columns of the scores, {shortened(columns)}, are neither named as the labels "
+            f"{shortened(labels)} nor do they ascend; expected columns that do, {AN_ARRAY}"
+        )
+    return _ascending(numbers), None
 
 
 def _by_number(columns: Sequence[str], labels: list[int]) -> Taken:
@@ -95,9 +107,34 @@ def _natural(name: str) -> list[str | int]:
     return [int(part) if k % 2 else part for k, part in enumerate(re.split("([0-9]+)", name))]
 
 
-def refuse_others(columns: Sequence[str], known: Sequence[str], owner: str) -> None:
-    """Raise an InputError if names of columns are classes, but some are not, or they have another order."""
+def _single(column: str, names: Sequence[str]) -> list[int] | None:
+    """Return the order of the two columns that a single one stands for, if its name is that of a class.
+
+    Where it is a number alone, the data frame may be made of an array.
+    """
+    if names and set(names) <= {"0", "1"}:
+        names = ["0", "1"]
+    patterns = [rf"(?i:{BEFORE})?{re.escape(name)}(?i:{BEHIND})?" for name in names]
+    found = [k for k, pattern in enumerate(patterns) if re.fullmatch(pattern, column)]
+    if len(names) != 2 or len(found) != 1 or column.isdigit():
+        return None
+    return [0, 1] if found == [1] else [1, 0]
+
+
+def _texts(names: Array) -> list[str]:
+    return list(map(str, names.tolist()))
+
+
+def refuse_others(
+    columns: Sequence[str], known: Sequence[str], owner: str, *, numbered: bool = False
+) -> None:
+    """Raise an InputError if names of columns are classes, but some are not, or they have another order.
+
+    So may be numbers from 0, if these are to be their own order.
+    """
     order, places = order_of(columns, known), [str(k) for k in range(len(known))]
+    if order is None and numbered:
+        order = order_of(columns, places)
     turned = order is not None and order != sorted(order)
     if turned or (order is None and set(columns) & set(known) and list(known) != places):
         how = " in the same order" if turned else ""
@@ -107,15 +144,41 @@ def refuse_others(columns: Sequence[str], known: Sequence[str], owner: str) -> N
         )
 
 
-def as_fitted(columns: Sequence[str], known: Sequence[str], classes: Sequence[str]) -> list[int] | None:
-    """Return which of the columns is which of the fit, or which class; None if their names do not tell.
+def as_fitted(
+    columns: Sequence[str], known: Sequence[str], classes: Sequence[str], *, reordered: bool
+) -> list[int] | None:
+    """Return which of the columns is which of the fit, or which class; None if it is as they stand.
+
+    Parameters
+    ----------
+    columns
+        Names of those of a data frame; none of an array.
+    known, classes
+        Names of those of the fit, and its classes.
+    reordered
+        Whether the fit was to columns in another order, so that names have to tell.
 
     Raises
     ------
     InputError
-        If only some of the names are those of the fit.
+        If only some of the names are those of the fit, or none where they have to tell.
     """
-    if len(columns) < 2:
+    order = _by_name(columns, known, classes)
+    if order is None and reordered:
+        raise InputError(
+            "the fit was to a data frame with columns in another order than `classes_`; expected one "
+            f"with the columns {shortened(known)}"
+        )
+    if order is None and len(columns) > 1:
+        return order_of(columns, [str(k) for k in range(len(columns))])
+    return order
+
+
+def _by_name(columns: Sequence[str], known: Sequence[str], classes: Sequence[str]) -> list[int] | None:
+    if len(columns) == 1:
+        found = (_single(columns[0], names) for names in (known, classes))
+        return next((order for order in found if order), None)
+    if not columns:
         return None
     for names in (known, classes):
         if (order := order_of(columns, names)) is not None:

@@ -18,6 +18,7 @@ from calcli.core.data.arrays import Doubles
 from calcli.core.language.errors import InputError
 from calcli.io import spooled
 from calcli.io.archives import opened_text
+from calcli.io.codes import Written, any_code
 from calcli.io.columnscores import holds_of
 from calcli.io.csvblocks import blocks
 from calcli.io.damage import arrow_errors
@@ -34,7 +35,6 @@ STREAMED_BYTES = 1 << 22  # the same where the file is streamed
 BLOCK_BYTES = 1 << 24  # parsed at once; no line may be longer
 MOST_COLUMNS = 50_000  # the parser takes 10 kB for each
 WORDS = {b"calcli": b"words for what is missing"}  # metadata of columns that hold nothing else
-CODE = r"^[ \t]*[-+]?0[0-9]"  # what is no plain number, as an id
 SEPARATORS = {",": "commas", "\t": "tabs", ";": "semicolons"}
 NOT_UTF8 = "is not text in UTF-8; save the file in this encoding, in spreadsheets called CSV UTF-8"
 
@@ -59,7 +59,16 @@ def open_file(path: AnyPath, name: str) -> Table:
     for column in found.schema:
         if pa.types.is_binary(column.type):
             raise InputError(f"{name}: the column {column.name} {NOT_UTF8}")
-    return found
+    return replace(found, written=Written(path, partial(_texts, path, name, delimiter, found.schema.names)))
+
+
+def _texts(path: AnyPath, name: str, delimiter: str, names: Sequence[str], column: str) -> Iterator[Any]:
+    """Yield a pyarrow.RecordBatch of a column as it is written for each block of a file."""
+    options = _only(pa.schema([(column, pa.string())]))
+    options.strings_can_be_null = True  # as numbers are
+    with arrow_errors(name, "CSV file"):
+        for table in _streamed(path, name, delimiter, names, options):
+            yield from table.to_batches()
 
 
 def _whole(path: AnyPath, name: str, delimiter: str, texts: Sequence[str] = ()) -> Any:
@@ -208,7 +217,7 @@ class CsvStream(Table):
         with arrow_errors(self.name, "CSV file"):
             for table in _streamed(self.path, self.name, self.delimiter, self.schema.names, options):
                 for name in {*table.schema.names} - found:
-                    if pc.any(pc.match_substring_regex(table.column(name), CODE)).as_py():
+                    if any_code(table.column(name)):
                         found.add(name)
         return found
 

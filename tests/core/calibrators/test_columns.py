@@ -50,6 +50,65 @@ def test_columns_named_by_numbers_are_these_labels(columns, labels, classes):
     np.testing.assert_allclose(fitted.predict_proba(frame), EXPECTED[:, [1, 2, 0]], rtol=1e-4)
 
 
+@pytest.mark.parametrize("columns", [[2, 0, 1], [2.0, 0.0, 1.0], ["p_2", "p_0", "p_1"]])
+def test_columns_numbered_from_0_are_in_this_order_beside_labels_in_text(columns):
+    frame, labels = pd.DataFrame(SCORES, columns=columns), np.array(["f", "d", "e"])[NUMBERS]
+    fitted = VectorScaling().fit(frame, labels)
+    assert fitted.classes_.tolist() == ["d", "e", "f"]
+    np.testing.assert_allclose(fitted.predict_proba(frame), EXPECTED[:, [1, 2, 0]], rtol=1e-4)
+    by_array = VectorScaling().fit(SCORES[:, [1, 2, 0]], labels)
+    np.testing.assert_array_equal(by_array.predict_proba(frame), fitted.predict_proba(frame))
+    with pytest.raises(InputError, match="but the classes= are 'd', 'e', 'f'; expected the same"):
+        VectorScaling().fit(frame, labels, classes=["d", "e", "f"])
+
+
+@pytest.mark.parametrize(
+    ("first", "second", "labels"),
+    [
+        ("prob_neg", "prob_pos", ["neg", "pos"]),
+        ("neg_prob", "pos_prob", ["neg", "pos"]),
+        ("y_pred_p not pos", "y_pred_p pos", ["not pos", "pos"]),
+        ("neg", "pos", ["neg", "pos"]),
+        ("prob_0", "prob_1", [0, 1]),
+        ("False", "True", [False, True]),
+    ],
+)
+@pytest.mark.parametrize("scores_are", ["probs", "log-probs"])
+def test_a_single_column_with_the_name_of_the_first_class_is_its_score(first, second, labels, scores_are):
+    y = np.array(labels)[(SCORES[:, 0] + SCORES[:, 1] > 0).astype(int)]
+    score = SCORES[:, 1] if scores_are == "log-probs" else 1 / (1 + np.exp(-SCORES[:, 1]))
+    other = -score if scores_are == "log-probs" else 1 - score
+    frame = pd.DataFrame({first: other, second: score})
+    by_array = VectorScaling(scores_are=scores_are).fit(score, y)
+    expected = by_array.predict_proba(score)
+    for name in (first, second):
+        fitted = VectorScaling(scores_are=scores_are).fit(frame[[name]], y)
+        for one in (fitted, by_array):
+            for again in (first, second):
+                np.testing.assert_allclose(one.predict_proba(frame[[again]]), expected, rtol=1e-3)
+    if scores_are == "probs":
+        both = VectorScaling(scores_are=scores_are).fit(frame, y)
+        np.testing.assert_allclose(both.predict_proba(frame[[first]]), expected, rtol=1e-3)
+    with pytest.raises(InputError, match="in another order than `classes_`; expected one with the columns"):
+        VectorScaling(scores_are=scores_are).fit(frame[[first]], y).predict_proba(score)
+
+
+def test_a_single_column_is_found_by_its_name_in_the_fit():
+    frame = pd.DataFrame({"x_neg": -SCORES[:, 1], "x_pos": SCORES[:, 1]})
+    fitted = VectorScaling().fit(frame, np.where(SCORES[:, 0] > 0, "pos", "neg"))
+    np.testing.assert_allclose(fitted.predict_proba(frame[["x_neg"]]), fitted.predict_proba(frame[["x_pos"]]))
+
+
+@pytest.mark.parametrize("name", [0, 1, "not_neg", "p_not_neg", "score"])
+def test_a_single_column_of_another_name_is_the_score_of_the_second_class(name):
+    y = np.where(SCORES[:, 0] + SCORES[:, 1] > 0, "pos", "neg")
+    for labels in (y, (y == "pos").astype(int)):
+        expected = VectorScaling().fit(SCORES[:, 1], labels)
+        frame = pd.DataFrame({name: SCORES[:, 1]})
+        found = VectorScaling().fit(frame, labels).predict_proba(frame)
+        np.testing.assert_array_equal(found, expected.predict_proba(SCORES[:, 1]))
+
+
 @pytest.mark.parametrize("dtype", [bool, object, int])
 def test_columns_may_be_named_by_truth(dtype):
     frame = pd.DataFrame(SCORES[:, :2], columns=[True, False])
@@ -85,6 +144,11 @@ def test_labels_may_be_some_of_the_columns():
         (CLASSES, NUMBERS == 0, "'c', 'a', 'b', do not ascend; expected labels with the names of columns"),
         ([11, 10, 12], NUMBERS, "'11', '10', '12', do not ascend"),
         (["--1", "1", "0"], NUMBERS, "'--1', '1', '0', do not ascend"),
+        (
+            ["p_3", "p_1", "p_2"],
+            NAMES,
+            "'p_3', 'p_1', 'p_2', are neither named as the labels 'a', ",
+        ),
         (["p_d", "p_a", "p_b"], NAMES, "labels are 'a', 'b', 'c', but the columns of the scores are 'p_d', "),
     ],
 )
