@@ -14,7 +14,7 @@ from calcli.io.damage import by_keys, sound
 from calcli.io.layouts.objects import with_orders
 from calcli.io.options import ReadOptions
 from calcli.io.read import understand
-from calcli.io.tables import MemoryTable
+from calcli.io.texttables import MemoryTable
 
 if TYPE_CHECKING:
     import pandas

@@ -17,7 +17,6 @@ from calcli.core.data.arrays import Array
 from calcli.core.language.answers import WRONG_RIGHT
 from calcli.core.language.errors import CalcliError, InputError, UsageError
 from calcli.io.alike import joined_batch, of_joined_type
-from calcli.io.codes import Written, whole
 from calcli.io.columnscores import TableScores, holds_of, stored_scores
 from calcli.io.columnvalues import column_values, distinct_texts, labels_in, told_apart, worded, worded_pair
 from calcli.io.damage import refuse_repeated_fields
@@ -92,6 +91,8 @@ class Table(Contents):
 
     def held(self) -> Table:
         """Return the same table without need of its file: in memory."""
+        from calcli.io.texttables import MemoryTable
+
         batches = list(self.batches(self.columns))
         return MemoryTable(self.place.name, pa.Table.from_batches(batches, self.schema))
 
@@ -297,71 +298,6 @@ class TableSource(Source):
     def passing(self, kept: Sequence[str], rows: int) -> Iterator[tuple[Array, Any]]:
         """Yield scores with the same rows of the other columns."""
         return self.scores.passing(kept, rows)
-
-
-class TextTable(Table):
-    """A table that was parsed from text, which may have to be read again for its codes."""
-
-    written: Written | None
-
-    def has_codes(self, name: str) -> bool:
-        """Tell whether a column of whole numbers holds codes."""
-        found = self.written if whole(self.schema.field(name).type) else None
-        return found is not None and found.has_codes(name)
-
-    def texts(self, name: str) -> Iterator[Any]:
-        """Yield a column as it is written."""
-        found = self.written if whole(self.schema.field(name).type) else None
-        yield from super().texts(name) if found is None else found.texts(name)
-
-    def held(self) -> Table:
-        """Return itself, for which the text is not needed any more."""
-        if self.written is not None:
-            self.written.hold(self.schema)
-        return self
-
-
-@dataclass(frozen=True)
-class MemoryTable(TextTable):
-    """A table that is in memory: text formats and standard input.
-
-    Attributes
-    ----------
-    name
-        Of the file.
-    table
-        A pyarrow.Table.
-    as_texts
-        Makes it anew, with these columns as text, where some hold nothing but words such as NA.
-    written
-        The columns as they are written, of CSV.
-    """
-
-    name: str
-    table: Any
-    as_texts: Callable[[Sequence[str]], Any] | None = None
-    written: Written | None = None
-
-    @property
-    def place(self) -> Place:
-        """The file."""
-        return Place(((self.name, self.table.num_rows),))
-
-    @property
-    def schema(self) -> Any:
-        """Names and types of the columns."""
-        return self.table.schema
-
-    def batches(self, columns: Sequence[str]) -> Iterator[Any]:
-        """Yield the batches it was parsed in."""
-        yield from self.table.select(list(columns)).to_batches()
-
-    def with_texts(self, names: Collection[str]) -> Table:
-        """Return the table with text in columns that it reads as missing altogether."""
-        missing = [one.name for one in self.schema if pa.types.is_null(one.type) and one.name in names]
-        return (
-            replace(self, table=self.as_texts(missing), as_texts=None) if self.as_texts and missing else self
-        )
 
 
 def _meant(

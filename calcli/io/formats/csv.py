@@ -28,7 +28,8 @@ from calcli.io.messages import Place
 from calcli.io.options import ReadOptions
 from calcli.io.remote import AnyPath
 from calcli.io.spooled import parsed, reader_of
-from calcli.io.tables import MemoryTable, Table, TableSource
+from calcli.io.tables import Table, TableSource
+from calcli.io.texttables import MemoryTable
 from calcli.io.writing import Frame, Writer
 
 STREAMED_BYTES = 1 << 22  # the same where the file is streamed
