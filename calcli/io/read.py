@@ -230,6 +230,10 @@ def understand(found: Source, name: str, options: ReadOptions) -> Predictions:
             options.per_character,
         ),
     )
+    if not isinstance(found, ArraySource):
+        from calcli.io.predictedlabels import refuse_predicted_labels  # needs pyarrow
+
+        refuse_predicted_labels(found, labels, understood, options)
     return understood if options.against_rest is None else against_rest(understood, options.against_rest)
 
 
