@@ -14,7 +14,7 @@ from calcli.core.data.predictions import Kind
 from calcli.core.language.answers import WRONG_RIGHT
 from calcli.core.language.errors import InputError, ReadAgain
 from calcli.io.messages import Place
-from calcli.io.scorekinds import TOLERANCE, Judged, sums_to_one
+from calcli.io.scorekinds import TOLERANCE, Judged, outside_unit, sums_to_one
 from calcli.io.source import StoredScores
 
 LARGEST = 1e30  # of logits: differences of larger ones overflow
@@ -160,6 +160,8 @@ class CheckedScores:
         off = (block[:, 0] > 1) if block.shape[1] == 1 else ~sums_to_one(block, self.tolerance)
         outside = ((block < 0) | (block > 1)).any(1) & (off | (block.shape[1] == 1))
         first = int(outside.argmax())
+        if not self.sure and (unclear := outside_unit(block, self.place, start)):
+            raise InputError(unclear)
         if outside.any() and (block.shape[1] == 1 or off.mean() > 0.5 or _is_turn(off[first:])):
             self._contradict(f"{self.place.row(start + first)} has a value outside [0, 1]")
         row, k = _first(block < 0)
@@ -178,21 +180,21 @@ class CheckedScores:
         if block.shape[1] > 1 and self.renormalize:
             off = sums <= 0
         if off.any():
-            self._refuse_sum(start, off, sums, bool(block.max() <= 1))
+            self._refuse_sum(start, off, sums, block)
 
-    def _refuse_sum(self, start: int, off: Array, sums: Array, bounded: bool) -> NoReturn:
+    def _refuse_sum(self, start: int, off: Array, sums: Array, block: Floats) -> NoReturn:
         first = int(off.argmax())
         row = self.place.row(start + first)
         if self.raw.shape[1] == 1:
             raise InputError(
-                f"{row} has the probability {sums[first]:g}; expected at most 1; if the scores are "
+                f"{row} has the probability {block[first, 0]}; expected at most 1; if the scores are "
                 "percentages say --kind percent, if they are logits --kind logits"
             )
         said = f"{row} has probabilities that sum to {sums[first]:.6g}; expected 1 within {self.tolerance:g}"
         if not self.percent and abs(sums[first] - 100) <= 1:
             raise InputError(f"{said}; if all rows are percentages say --kind percent, else save them alike")
         often = off.mean() > 0.5
-        if often and bounded and np.median(sums[off]) > 1:
+        if often and block.max() <= 1 and np.median(sums[off]) > 1:
             raise InputError(
                 f"{said}, but most rows are off: these look like multi-label sigmoid outputs, where several "
                 "classes may be true at once; evaluate each class by itself as a two-class file, or, if one "

@@ -35,7 +35,7 @@ from calcli.io.messages import STDIN, Place, type_in_words
 from calcli.io.namedsystems import of_system
 from calcli.io.options import ReadOptions
 from calcli.io.remote import AnyPath, parts_of_pattern, path_of
-from calcli.io.scorekinds import judge_kind
+from calcli.io.scorekinds import Judged, judge_kind
 from calcli.io.secrets import without_secrets
 from calcli.io.source import (
     JoinedScores,
@@ -206,8 +206,7 @@ def understand(found: Source, name: str, options: ReadOptions) -> Predictions:
     weights = None if found.weights is None else _checked_weights(found.weights, rows, place, options)
     if options.renormalize:
         notes.append("rows that do not sum to one were divided by their sum, as asked")
-    refuse_sorted(found, options)
-    judged = judge_kind(found, options)
+    judged = _judged(found, options)
     understood = Predictions(
         CheckedScores.of(found.scores, judged, classes, place, options.renormalize, swapped),
         matched[: options.limit],
@@ -235,6 +234,15 @@ def understand(found: Source, name: str, options: ReadOptions) -> Predictions:
 
         refuse_predicted_labels(found, labels, understood, options)
     return understood if options.against_rest is None else against_rest(understood, options.against_rest)
+
+
+def _judged(found: Source, options: ReadOptions) -> Judged:
+    """Return what scores are; raise an InputError if they look like ranks, or may be of two kinds."""
+    refuse_sorted(found, options)
+    judged = judge_kind(found, options)
+    if judged.unclear:
+        raise InputError(judged.unclear)
+    return judged
 
 
 def _require_text(classes: Sequence[str], place: Place) -> None:
