@@ -23,6 +23,7 @@ from calcli.core.state.remains import left_of
 from calcli.io.arrays import ArraySource
 from calcli.io.checks import CheckedScores
 from calcli.io.classnames import class_names
+from calcli.io.doubted import doubts_of_labels
 from calcli.io.folders import partition_of, parts_of
 from calcli.io.formats import BY_NAME, Format, known_format, sniff
 from calcli.io.formats.npy import only_labels_beside, read_labels
@@ -220,7 +221,11 @@ def understand(found: Source, name: str, options: ReadOptions) -> Predictions:
             tuple(notes),
             found.layout,
             found.taken,
-            (*found.doubts, *judged.doubts),
+            (
+                *found.doubts,
+                *judged.doubts,
+                *doubts_of_labels(found, labels.seen, matched, classes, judged, options),
+            ),
             found.considered,
             options.scores,
             len(place.parts),
