@@ -14,7 +14,7 @@ from calcli.core.data.predictions import Kind
 from calcli.core.language.answers import WRONG_RIGHT
 from calcli.core.language.errors import InputError, ReadAgain
 from calcli.io.messages import Place
-from calcli.io.scorekinds import TOLERANCE, Judged, sums_to_one
+from calcli.io.scorekinds import TOLERANCE, Judged, outside_unit, sums_to_one
 from calcli.io.source import StoredScores
 
 LARGEST = 1e30  # of logits: differences of larger ones overflow
@@ -164,6 +164,8 @@ class CheckedScores:
         off = (block[:, 0] > 1) if block.shape[1] == 1 else ~sums_to_one(block, self.tolerance)
         outside = ((block < 0) | (block > 1)).any(1) & (off | (block.shape[1] == 1))
         first = int(outside.argmax())
+        if not self.sure and (unclear := outside_unit(block, self.place, start)):
+            raise InputError(unclear)
         if outside.any() and (block.shape[1] == 1 or off.mean() > 0.5 or _is_turn(off[first:])):
             self._contradict(f"{self.place.row(start + first)} has a value outside [0, 1]")
         row, k = _first(block < 0)
@@ -189,7 +191,7 @@ class CheckedScores:
         row = self.place.row(start + first)
         if self.raw.shape[1] == 1:
             raise InputError(
-                f"{row} has the probability {sums[first]:g}; expected at most 1; if the scores are "
+                f"{row} has the probability {block[first, 0]}; expected at most 1; if the scores are "
                 "percentages say --kind percent, if they are logits --kind logits"
             )
         said = f"{row} has probabilities that sum to {sums[first]:.6g}; expected 1 within {self.tolerance:g}"

@@ -23,6 +23,7 @@ from calcli.core.state.remains import left_of
 from calcli.io.arrays import ArraySource
 from calcli.io.checks import CheckedScores
 from calcli.io.classnames import class_names
+from calcli.io.doubted import doubts_of_labels
 from calcli.io.folders import partition_of, parts_of
 from calcli.io.formats import BY_NAME, Format, known_format, sniff
 from calcli.io.formats.npy import only_labels_beside, read_labels
@@ -35,7 +36,7 @@ from calcli.io.messages import STDIN, Place, type_in_words
 from calcli.io.namedsystems import of_system
 from calcli.io.options import ReadOptions
 from calcli.io.remote import AnyPath, parts_of_pattern, path_of
-from calcli.io.scorekinds import judge_kind
+from calcli.io.scorekinds import Judged, judge_kind
 from calcli.io.secrets import without_secrets
 from calcli.io.source import (
     JoinedScores,
@@ -207,8 +208,7 @@ def understand(found: Source, name: str, options: ReadOptions) -> Predictions:
     weights = None if found.weights is None else _checked_weights(found.weights, rows, place, options)
     if options.renormalize:
         notes.append("rows that do not sum to one were divided by their sum, as asked")
-    refuse_sorted(found, options)
-    judged = judge_kind(found, options)
+    judged = _judged(found, options)
     understood = Predictions(
         CheckedScores.of(
             found.scores,
@@ -230,7 +230,11 @@ def understand(found: Source, name: str, options: ReadOptions) -> Predictions:
             tuple(notes),
             found.layout,
             found.taken,
-            (*found.doubts, *judged.doubts),
+            (
+                *found.doubts,
+                *judged.doubts,
+                *doubts_of_labels(found, labels.seen, matched, classes, judged, options),
+            ),
             found.considered,
             options.scores,
             len(place.parts),
@@ -240,6 +244,10 @@ def understand(found: Source, name: str, options: ReadOptions) -> Predictions:
             place.left,
         ),
     )
+    if not isinstance(found, ArraySource):
+        from calcli.io.predictedlabels import refuse_predicted_labels  # needs pyarrow
+
+        refuse_predicted_labels(found, labels, understood, options)
     return understood if options.against_rest is None else against_rest(understood, options.against_rest)
 
 
@@ -251,6 +259,15 @@ def _matched(found: Source, labels: Labels | LabelColumn, classes: Sequence[str]
         for _ in found.scores.blocks(BLOCK) if found.by_rank else ():  # which refuses those of further ones
             pass
         raise
+
+
+def _judged(found: Source, options: ReadOptions) -> Judged:
+    """Return what scores are; raise an InputError if they look like ranks, or may be of two kinds."""
+    refuse_sorted(found, options)
+    judged = judge_kind(found, options)
+    if judged.unclear:
+        raise InputError(judged.unclear)
+    return judged
 
 
 def _require_text(classes: Sequence[str], place: Place) -> None:

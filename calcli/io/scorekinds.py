@@ -11,6 +11,7 @@ from calcli.core.data.arrays import Floats
 from calcli.core.data.logspace import as_floats
 from calcli.core.data.predictions import Called, Kind, called
 from calcli.core.language.errors import InputError
+from calcli.io.messages import Place
 from calcli.io.options import ReadOptions
 from calcli.io.source import Source
 
@@ -47,6 +48,8 @@ class Judged:
         How far from one rows of probabilities may sum, as rounding explains it.
     doubts
         How they might be meant otherwise, sentences for the user.
+    unclear
+        A sentence to refuse one score a row by, where nothing but its values says that it is a logit.
     """
 
     kind: Kind
@@ -55,6 +58,7 @@ class Judged:
     percent: bool = False
     tolerance: float = TOLERANCE
     doubts: tuple[str, ...] = ()
+    unclear: str = ""
 
     @property
     def called(self) -> Called:
@@ -98,7 +102,36 @@ def judge_kind(source: Source, options: ReadOptions) -> Judged:
     reason = source.kind_reason if source.kind else REASONS[kind]
     tolerance, rounding = _tolerance(block) if kind == "probs" else (TOLERANCE, "")
     doubts = _saturated(block) if kind == "logits" else ()
-    return Judged(kind, source.kind is not None, reason + rounding, False, tolerance, doubts)
+    unclear = _unclear(block, source.place) if source.kind is None and kind == "logits" else ""
+    return Judged(kind, source.kind is not None, reason + rounding, False, tolerance, doubts, unclear)
+
+
+def _unclear(block: Floats, place: Place) -> str:
+    """Return a sentence on one score a row that is hardly a logit; "" if it may be one."""
+    if block.shape[1] == 1 and block.max() > NEAR and percentages(block):
+        return (
+            f"{place.name}: the scores lie between 0 and 100, as percentages do; say --kind percent if they "
+            "are some, or --kind logits if they are logits"
+        )
+    return outside_unit(block, place)
+
+
+def outside_unit(block: Floats, place: Place, start: int = 0) -> str:
+    """Return a sentence on one score a row of which nearly all lie in [0, 1]; "" of all others.
+
+    So do some within the tolerance around it, however many they are.
+    """
+    if block.shape[1] > 1 or not np.isfinite(block).all():
+        return ""
+    outside = (block[:, 0] < 0) | (block[:, 0] > 1)
+    near = block.min() >= -TOLERANCE and block.max() <= 1 + TOLERANCE
+    if not outside.any() or not (near or (len(block) >= FEW and outside.mean() <= 1 - MOST)):
+        return ""
+    row = int(outside.argmax())
+    return (
+        f"{place.row(start + row)} has the score {block[row, 0]}, but nearly all lie in [0, 1]; if they are "
+        "probabilities say --kind probs and correct such rows, if they are logits say --kind logits"
+    )
 
 
 def _tolerance(block: Floats) -> tuple[float, str]:

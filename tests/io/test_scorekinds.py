@@ -117,3 +117,39 @@ def test_probabilities_that_miss_their_sum_are_no_logits_even_above_one(total):
     with pytest.raises(InputError, match="row 0 has probabilities that sum to"):
         scores_of(from_arrays(scores, np.zeros(41, int)))
     assert from_arrays([[1.5, 0.2], [0.3, 1.9], [2.0, 0.1]], [0, 1, 0]).kind == "logits"
+
+
+@pytest.mark.parametrize("first_look", [10, 1000])
+@pytest.mark.parametrize(
+    ("value", "rows", "refused"),
+    [(1.0000001, 60, True), (-1e-9, 60, True), (1.0000001, 10, True), (2.5, 60, True), (2.5, 5, False)],
+)
+def test_one_score_a_row_that_is_nearly_always_in_the_unit_interval(
+    value, rows, refused, first_look, monkeypatch
+):
+    monkeypatch.setattr("calcli.io.scorekinds.FIRST_LOOK", first_look)
+    scores = np.linspace(0, 1, rows)
+    scores[rows // 2] = value
+    if refused:
+        said = rf"row {rows // 2} has the score {value}, but nearly all lie in \[0, 1\]; .* --kind logits"
+        with pytest.raises(InputError, match=said) as caught:
+            scores_of(from_arrays(scores, np.arange(rows) % 2), 100)
+        assert not isinstance(caught.value, ReadAgain)
+    found = from_arrays(scores, np.arange(rows) % 2, kind="logits" if refused else "auto")
+    np.testing.assert_array_equal(scores_of(found, 100)[:, 1], scores)
+    assert found.kind == "logits"
+
+
+def test_one_score_a_row_from_0_to_100_is_hardly_a_logit():
+    scores = np.linspace(0, 100, 41)
+    with pytest.raises(
+        InputError, match=r"the scores lie between 0 and 100, .* --kind percent .* --kind logits"
+    ):
+        from_arrays(scores, np.arange(41) % 2)
+    shares = scores_of(from_arrays(scores, np.arange(41) % 2, kind="percent"))
+    np.testing.assert_allclose(shares[:, 1], scores / 100)
+    for logits in (scores, scores / 10, scores - 50):  # few are so large, and none below 0
+        kind = "logits" if logits is scores else "auto"
+        np.testing.assert_array_equal(
+            scores_of(from_arrays(logits, np.arange(41) % 2, kind=kind))[:, 1], logits
+        )

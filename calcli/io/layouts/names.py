@@ -59,6 +59,10 @@ WEAK_LABELS = frozenset(  # labels where nothing else is
         "indexedlabel",  # of Spark's StringIndexer, beside the label as text
     ]
 )
+TRUTHS = frozenset(  # labels beside one of the usual names that may be what is predicted
+    ["actual", "actuals", "true", "expected", "reference"]
+)
+MAYBE_PREDICTED = frozenset(["label", "labels", "class"])
 STEMS: dict[str, Kind | None] = {
     "logit": "logits",
     "log_prob": "log-probs",

@@ -26,8 +26,10 @@ from calcli.io.layouts.candidates import (
     system_doubt,
 )
 from calcli.io.layouts.names import (
+    MAYBE_PREDICTED,
     PREFIXED,
     TOPPED,
+    TRUTHS,
     WEAK_LABELS,
     but_for_capitals,
     kind_by_name,
@@ -176,7 +178,7 @@ def _label_column(
     if found and plain(found[0]) in WEAK_LABELS:
         found = [one for one in found if columns[one] in ("integer", "text") or look((one,)) == "classes"]
     found = found or _in_names_of_scores(columns)
-    found = _of_truth(found, columns)
+    found = _of_truth(found + _truths_beside(found, columns, values), columns)
     offered: list[str] = []
     if not found:
         found, offered = labels_by_values(columns, values)
@@ -214,6 +216,31 @@ def _of_truth(found: Sequence[str], columns: Mapping[str, Holds]) -> list[str]:
     elif "sampleid" in names and {"class", "label"} <= set(names):
         predicted = {names["class"]}
     return [one for one in single if one not in predicted] or single
+
+
+def _truths_beside(
+    found: Sequence[str], columns: Mapping[str, Holds], values: Callable[[str], Iterable[str]]
+) -> list[str]:
+    """Return the columns of the same classes as the one of labels whose names say more surely that of truth.
+
+    A reference may also be that of numbers, such as a group.
+    """
+    if len(found) != 1 or plain(found[0]) not in MAYBE_PREDICTED:
+        return []
+    named = [
+        one
+        for one, holds in columns.items()
+        if plain(one) in TRUTHS
+        and (holds == "text" or (holds == "integer" and plain(one) != "reference"))
+        and holds == columns[found[0]]
+    ]
+    classes = set(values(found[0])) if named else set()
+    each = {one: set(values(one)) for one in named}
+    return [
+        one
+        for one, own in each.items()
+        if min(len(own), len(classes)) > 1 and own & classes in (own, classes)
+    ]
 
 
 def _offer(name: str, offered: Sequence[str]) -> str:

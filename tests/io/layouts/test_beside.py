@@ -26,7 +26,9 @@ def saved(folder, columns):
         ("prediction_score", "prediction_label", "target"),  # PyCaret
         ("prob", "pred", "label"),
         ("prediction", "predicted", "actual"),  # Weka
-        ("score", "label", "gold"),  # pipelines of Hugging Face that return the best class
+        *(  # pipelines of Hugging Face that return the best class
+            ("score", "label", truth) for truth in ("gold", "actual", "true", "expected", "reference")
+        ),
     ],
 )
 @pytest.mark.parametrize("classes", [2, 3])
@@ -123,3 +125,47 @@ def test_outcomes_to_be_ignored(tmp_path):
     np.testing.assert_array_equal(found.columns["id"], kept)
     np.testing.assert_array_equal(found.labels, BINARY[kept])
     assert f"{N - len(kept)} of {N} rows have a label to be ignored" in found.provenance.notes[0]
+
+
+@pytest.mark.parametrize("truth", ["actual", "true", "expected", "reference"])
+@pytest.mark.parametrize("label", ["label", "class"])
+def test_the_truth_by_its_name_beside_a_label(label, truth, tmp_path):
+    columns = {**dict(zip(NAMES, THREE.T, strict=True)), label: NAMES[ORDER[:, 0]], truth: NAMES[LABELS]}
+    columns[label][0] = NAMES[ORDER[0, 1]]  # a prediction need not be the most probable class
+    path = saved(tmp_path, columns)
+    refused(path, f"2 columns that may be the labels: {label}, {truth}; choose one with --label-column")
+    columns[truth] = [f"{name} and more" for name in columns[truth]]
+    np.testing.assert_array_equal(NAMES[read(saved(tmp_path, columns)).labels], columns[label])
+
+
+@pytest.mark.parametrize("truth", ["outcome", "obs", "response", "real", "human", "annotation"])
+def test_labels_that_are_predicted_in_every_row(truth, tmp_path):
+    best = NAMES[ORDER[:, 0]]
+    columns = {**dict(zip(NAMES, THREE.T, strict=True)), "label": best, truth: NAMES[LABELS]}
+    path = saved(tmp_path, columns)
+    refused(
+        path,
+        'the labels, column "label", are the most probable class in every row, as if they were predicted, '
+        f"and column {truth} holds the same classes; say with --label-column which are the labels",
+    )
+    for chosen in ("label", truth):
+        found = read(path, ReadOptions(label_column=chosen))
+        np.testing.assert_array_equal(NAMES[found.labels], columns[chosen])
+    columns["label"] = np.where(np.arange(N) == N - 1, NAMES[ORDER[:, 1]], best)
+    assert len(read(saved(tmp_path, columns)).labels) == N
+
+
+@pytest.mark.parametrize(
+    "other",
+    [
+        {"runner_up": NAMES[ORDER[:, 1]]},  # never the label
+        {"copy": NAMES[ORDER[:, 0]]},
+        {"predicted_before": NAMES[LABELS]},
+        {"fold": LABELS},
+        {"remark": np.where(LABELS == 1, "?", NAMES[LABELS])},
+    ],
+    ids=lambda other: next(iter(other)),
+)
+def test_right_predictions_beside_columns_that_are_no_truth(other, tmp_path):
+    columns = {**dict(zip(NAMES, THREE.T, strict=True)), "label": NAMES[ORDER[:, 0]], **other}
+    np.testing.assert_array_equal(read(saved(tmp_path, columns)).labels, ORDER[:, 0])

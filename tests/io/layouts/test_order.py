@@ -288,3 +288,34 @@ def test_one_score_that_the_user_names(tmp_path):
     np.testing.assert_allclose(of_true_classes(path, classes=("neg", "pos"), positive="neg"), TRUE)
     with pytest.raises(UsageError, match="is numbered 0"):
         read(path, ReadOptions(classes=("neg", "pos")))
+
+
+def test_numbers_of_a_label_encoder_beside_columns_in_another_order(tmp_path):
+    """It numbers the names in their order; what is said goes by how many rows are right."""
+    order = [2, 0, 1]
+    names, columns = NAMES[order], dict(zip(np.char.add("prob_", NAMES[order]), THREE.T[order], strict=True))
+    encoded = np.argsort(np.argsort(NAMES))[LABELS]
+    found = read(saved(tmp_path, {**columns, "label": encoded}))
+    np.testing.assert_array_equal(found.labels, encoded)  # places, as documented
+    shown = f"count the columns, {', '.join(names)}; if they count the names in their order, "
+    assert shown + ", ".join(sorted(names)) in found.provenance.doubts[0]
+    places = np.argsort(order)[LABELS]
+    for labels, options in ((places, {}), (encoded, {"classes": tuple(names)}), (NAMES[LABELS], {})):
+        found = read(saved(tmp_path, {**columns, "label": labels}), ReadOptions(**options))
+        assert found.provenance.doubts == ()
+
+
+def test_one_score_that_is_never_below_one_half(tmp_path):
+    labels = np.arange(N) % 3 > 0
+    share = f"{1 - labels.mean():.0%}"
+    columns = {"y_true": labels.astype(int), "prob": TWO.max(axis=1)}
+    doubts = read(saved(tmp_path, columns)).provenance.doubts
+    assert f"never below one half, though {share} of the labels are of the other class" in doubts[0]
+    for other in (
+        {"prob": np.where(np.arange(N) == N - 1, 0.3, columns["prob"])},
+        {"y_true": (np.arange(N) % 10 > 0).astype(int)},
+        {"logit": columns["prob"]},
+    ):
+        kept = {"y_true": columns["y_true"]} if "logit" in other else columns
+        assert read(saved(tmp_path, {**kept, **other})).provenance.doubts == ()
+    assert read(saved(tmp_path, columns), ReadOptions(positive="1")).provenance.doubts == ()
