@@ -10,6 +10,7 @@ from typing import Any
 import pyarrow as pa
 
 from calcli.core.language.errors import InputError
+from calcli.io.columnscores import holds_of
 from calcli.io.layouts.classlabels import names_alone
 from calcli.io.layouts.names import label_names
 from calcli.io.layouts.texts import with_decimal_comma
@@ -19,6 +20,7 @@ from calcli.io.options import ReadOptions
 from calcli.io.tables import Table
 
 HEAD_ROWS = 256  # by which a packed column is known
+LOOKED_AT = 100  # columns, for decimal commas
 
 
 @dataclass(frozen=True)
@@ -100,11 +102,12 @@ def unpacked(table: Table, options: ReadOptions) -> Table:
 
 
 def refuse_decimal_commas(table: Table, options: ReadOptions) -> None:
-    """Raise an InputError if columns that may be scores hold numbers such as "0,5"."""
+    """Raise an InputError if some of the first columns that may be scores hold numbers such as "0,5"."""
+    labels = set(label_names(table.schema.names))
+    texts = [one for one in table.schema if holds_of(one.type) == "text" and one.name not in labels]
     found = {
         field.name: with_decimal_comma(field, partial(_first, table, field), options)
-        for field in table.schema
-        if field.name not in label_names(table.schema.names)
+        for field in texts[:LOOKED_AT]
     }
     if commas := {name: said for name, said in found.items() if said}:
         raise InputError(

@@ -6,6 +6,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
+from calcli.io import seen
 from calcli.io.read import read
 from tests.io.layouts.trips import LABELS, RNG, THREE, TWO, N
 from tests.io.samples import refused, scores_of
@@ -95,3 +96,15 @@ def test_decimal_commas_in_a_confidence_are_said_and_elsewhere_no_matter(tmp_pat
     frame = pd.DataFrame({"prob": TWO[:, 1], "label": BINARY, "price": "3,50", "share": confidence})
     frame.to_csv(tmp_path / "t.tsv", sep="\t", index=False)
     np.testing.assert_array_equal(scores_of(read(tmp_path / "t.tsv"))[:, 1], TWO[:, 1])
+
+
+def test_of_very_many_columns_only_the_first_are_looked_at_for_decimal_commas(tmp_path, monkeypatch):
+    looked: list[str] = []
+    named = seen.label_names
+    monkeypatch.setattr(seen, "label_names", lambda names: looked.append("labels") or named(names))
+    monkeypatch.setattr(seen, "with_decimal_comma", lambda field, *_: looked.append(field.name) or "")
+    frame = pd.DataFrame({f"c{n}": ["x", "y"] for n in range(3 * seen.LOOKED_AT)})
+    frame.to_csv(tmp_path / "t.csv", index=False)
+    refused(tmp_path / "t.csv", "no ")
+    assert looked.count("labels") == 1
+    assert len(looked) == 1 + seen.LOOKED_AT
