@@ -7,6 +7,7 @@ from collections.abc import Sequence
 import numpy as np
 
 from calcli.core.data.arrays import Array
+from calcli.core.data.labels import in_order
 from calcli.io.labelnumbers import are_places
 from calcli.io.labels import Labels
 from calcli.io.layouts.beside import HALF
@@ -43,7 +44,7 @@ def doubts_of_labels(
         return ()
     if found.scores.shape[1] == 1:
         likely = found.classes is None and judged.kind == "probs"
-        return _of_confidence(*_first(found, matched), judged) if likely else ()
+        return _of_confidence(*first_rows(found, matched), judged) if likely else ()
     named = found.classes == classes and not found.by_rank and not differ_in_numbers(classes)
     numbered = labels.names is None and labels.meaning == "numbers"
     order = np.argsort(np.array(classes), kind="stable")
@@ -51,7 +52,7 @@ def doubts_of_labels(
         return ()
     if not are_places(labels.meaning, classes, found.place):
         return ()
-    scores, first = _first(found, matched)
+    scores, first = first_rows(found, matched)
     said = scores.argmax(axis=1)
     if np.count_nonzero(said == order[first]) <= np.count_nonzero(said == first):
         return ()
@@ -62,11 +63,11 @@ def doubts_of_labels(
     )
 
 
-def _first(found: Source, matched: Array) -> tuple[Array, Array]:
-    """Return the first scores and labels."""
+def first_rows(found: Source, matched: Array) -> tuple[Array, Array]:
+    """Return the first scores, as they are stored, and labels."""
     head = found.scores.head(max(1, LOOKED_AT // found.scores.shape[1]))
-    labels = np.asarray(matched[: len(head)])
-    return head[: len(labels)], labels
+    rows = min(len(head), len(matched))
+    return head[:rows], in_order(matched)(slice(0, rows))
 
 
 def _of_confidence(scores: Array, labels: Array, judged: Judged) -> tuple[str, ...]:

@@ -7,11 +7,13 @@ from functools import partial
 
 import numpy as np
 
+from calcli.core.data.arrays import Array
 from calcli.core.data.labels import in_order
 from calcli.core.data.predictions import Predictions, read_through
 from calcli.core.language.errors import InputError
 from calcli.io.columnscores import holds_of
 from calcli.io.columnvalues import distinct_texts
+from calcli.io.doubted import first_rows
 from calcli.io.labelnumbers import number_of
 from calcli.io.labels import Labels
 from calcli.io.labelstreams import LabelColumn
@@ -53,6 +55,8 @@ def refuse_predicted_labels(
         or predictions.of_answers
     ):
         return
+    if not _may_be_predicted(*first_rows(found, predictions.labels)):
+        return
     known = {*predictions.classes, *map(str, np.unique(labels.seen.values).tolist())}
     if len(predictions.labels) < FEW or not (maybe := _of_classes(found.table, found.columns, known)):
         return
@@ -79,6 +83,15 @@ def _of_classes(table: Table, names: Iterable[str], known: set[str]) -> list[str
         if (other or (named and holds in ("text", "integer"))) and {*distinct_texts(table, name)} <= known:
             found.append(name)
     return found
+
+
+def _may_be_predicted(scores: Array, labels: Array) -> bool:
+    """Return whether labels may follow from the scores beside them: from one, or two, by some threshold."""
+    if scores.shape[1] > 2:
+        return bool((scores.argmax(axis=1) == labels).all())
+    score = scores[:, -1] - (scores[:, 0] if scores.shape[1] == 2 else 0)
+    one, other = score[labels == 1], score[labels != 1]
+    return bool(not len(one) or not len(other) or one.min() >= other.max() or other.min() >= one.max())
 
 
 def _all_right(predictions: Predictions) -> bool:
