@@ -163,7 +163,8 @@ def _backtrack_each(
     for _ in range(MAX_HALVINGS):
         with np.errstate(over="ignore", invalid="ignore"):  # of a step too long by far
             new_value[left], new_gradient[left] = part.evaluate(x[left] + size[left, None] * direction[left])
-        loss.prob[left] = part.prob
+        if part is not loss:
+            loss.prob[left] = part.prob
         enough = new_value[left] <= value[left] + ARMIJO * size[left] * slope[left] + noise[left]
         if enough.all():
             return size, new_value, new_gradient
