@@ -14,7 +14,7 @@ GRID = 20_000  # one error on the fine grid of the unit interval
 FIT = 10_000  # any fit of a calibrator
 FIT_ROWS = 4_000  # rows whose scores cost as much as all else that grows with what is learned
 
-ENOUGH = 60_000_000  # for all permutations of a metric, however few the scores
+ENOUGH = 30_000_000  # for all permutations of a metric, however few the scores
 EACH_SCORE = 2_000  # looks at each, where there are more
 BEARABLE = 150_000_000  # for the fewest permutations of so many tests, however many there are
 COUNTED = 3
