@@ -29,6 +29,7 @@ def test_the_work_of_all_tests_is_bounded(draws, tests):
         each = found * effort
         assert each * tests <= ENOUGH or each * min(tests, 3) <= BEARABLE
         assert not 0 < found < draws // 8
+        assert affordable_draws(draws, effort, 600, tests, fits=True) == min(found, max(1, draws // 8))
 
 
 def test_work_may_grow_with_the_scores():
@@ -60,6 +61,12 @@ def test_kernels_of_many_classes_are_computed_less_often(many_classes):
     method = permutations(many_classes, "binned_calibration_loss:estimator=kernel")
     assert method.startswith("paired-permutation:")
     assert 124 <= int(method.rpartition(":")[2]) < 999
+
+
+def test_metrics_that_fit_are_computed_least_often(predict):
+    two = [predict([[0.3, 0.7], [0.6, 0.4], [0.2, 0.8]] * 4, [1, 0, 0] * 4)] * 2
+    found = permutations(two, "expected_score:recalibrator=temperature:training=test")
+    assert found == f"paired-permutation:{999 // 8}"  # the fewest, though quick
 
 
 def test_slow_fits_are_not_tested(many_classes):

@@ -152,11 +152,11 @@ class Match:
         """Whether both have rows, of which metrics can be computed again."""
         return self.baseline.predictions.has_rows and self.candidate.predictions.has_rows
 
-    def affordable(self, effort: float) -> int:
+    def affordable(self, effort: float, fits: bool = False) -> int:
         """Return how many permutations are made, if computing the metric of one system costs so much."""
         sizes = [math.prod(one.predictions.scores.shape) for one in (self.baseline, self.candidate)]
         draws = self.settings.draws
-        return affordable_draws(draws, 2 * effort + sum(sizes), sum(sizes), self.tests)
+        return affordable_draws(draws, 2 * effort + sum(sizes), sum(sizes), self.tests, fits)
 
     @property
     def rng(self) -> np.random.Generator:
@@ -242,7 +242,8 @@ class Family(ABC):
         """Return differences with predictions swapped; None where they cannot be."""
         if not (match.same_classes and match.has_rows):
             return None
-        draws = match.affordable(self.effort(call, match.baseline.predictions, match.settings))
+        effort = self.effort(call, match.baseline.predictions, match.settings)
+        draws = match.affordable(effort, fits=call.fitted is not None)
         return match.recompute(call, draws) if draws else None
 
     def effort(self, call: MetricExpression, predictions: Predictions, settings: Settings) -> float:
