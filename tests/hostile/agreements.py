@@ -135,6 +135,8 @@ def _merged(draw: Draw, columns: Columns) -> Made:
     """Return the states of parts of a run, merged in any order, beside the state of the whole."""
     put(draw, columns, "parquet", "a")
     asked = _asked(draw, columns)
+    kept = asked[:2] + asked[-3:]
+    asked += ["--label-column", "label"]  # of few rows it is not doubted, of all it may be
     by_key = ["--key", "id"] if draw.chance(0.3) else []
     by_calcli(
         draw.folder,
@@ -152,7 +154,6 @@ def _merged(draw: Draw, columns: Columns) -> Made:
     by_calcli(draw.folder, ["merge", *names, "-o", "b.calcli"])
     if draw.chance(0.3):
         draw.outputs.append("c.calcli")
-    kept = asked[:2] + asked[-3:]
     return two_calls(["evaluate", "b.calcli", *kept], ["evaluate", "a.calcli", *kept])
 
 
