@@ -88,6 +88,7 @@ def run() -> None:
     open_streams()
     if not os.environ.get(DEBUG):
         warnings.filterwarnings("ignore", "Reading `.npy`", UserWarning)  # heads of Python 2, or damage
+        warnings.simplefilter("ignore", SyntaxWarning)  # of the text of a damaged head
         # what it says of a style of the user, or of no place for a cache
         logging.getLogger("matplotlib").setLevel(logging.ERROR)
         warnings.simplefilter("ignore", RuntimeWarning)  # of numpy: what is infinite is told in the results
@@ -152,5 +153,7 @@ def _sentence(fault: Exception) -> str:
         return f"{fault.filename or 'a file'}: {fault.strerror or fault}"
     if isinstance(fault, MemoryError):
         return "not enough memory for this; take fewer rows, or --precision single where the command has it"
+    if isinstance(fault, SystemError) and "without" in str(fault):  # an exception being set
+        return "a library failed without saying why, as they do for want of memory; take fewer rows"
     fault_text = f"{type(fault).__name__}: {fault}"
     return f"this is a bug in calcli ({fault_text}); please report it, with what {DEBUG}=1 shows"

@@ -20,17 +20,22 @@ from calcli.io.remote import Remote, path_of
 STREAMS = {1: "standard output", 2: "standard error"}
 IS_FOLDER = "{} is a folder; expected the name of a file"
 FULL = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
+RESERVE = 4_000_000  # bytes
 FILE_ENDINGS = (".png", ".svg", ".pdf", ".html", ".json", ".md", ".txt", ".csv")
 AS_FOLDER = " as a folder", "choose another with -o"  # what cannot be written, and what to do about it
 
 
 @dataclass
 class _Waiting:
-    """Outputs that are complete and not in their places: what puts them there, and what removes them."""
+    """Outputs that are complete and not in their places: what puts them there, and what removes them.
+
+    Folders are listed to remove them, which takes memory: there is a reserve for the case that it runs out.
+    """
 
     sent: list[Callable[[], object]] = field(default_factory=list)
     moves: list[Callable[[], object]] = field(default_factory=list)
     left: ExitStack = field(default_factory=ExitStack)
+    reserve: bytearray = field(default_factory=lambda: bytearray(RESERVE))
 
 
 _waiting: ContextVar[_Waiting | None] = ContextVar("waiting", default=None)
@@ -48,10 +53,14 @@ def together() -> Iterator[_Waiting]:
         return
     waiting = _Waiting()
     with waiting.left:
-        with _kept_by(waiting):
-            yield waiting
-        for put in (*waiting.sent, *waiting.moves):
-            put()
+        try:
+            with _kept_by(waiting):
+                yield waiting
+            for put in (*waiting.sent, *waiting.moves):
+                put()
+        except BaseException:
+            waiting.reserve.clear()
+            raise
 
 
 @contextmanager

@@ -98,6 +98,7 @@ def test_a_fault_of_the_program_is_one_sentence_too(run, monkeypatch, preds):
     [
         (PermissionError(13, "Permission denied", "x.csv"), "x.csv: Permission denied"),
         (MemoryError(), "not enough memory"),
+        (SystemError("error return without exception set"), "a library failed without saying why"),
     ],
 )
 def test_faults_of_the_machine_are_told(run, monkeypatch, preds, fault, message):

@@ -18,7 +18,7 @@ from tests.faults.runs import Ended, Fault
 from tests.forked import load
 
 STATUS = {"kill -9": -signal.SIGKILL, "SIGTERM": 128 + signal.SIGTERM, "SIGINT": 130}
-ABORTS = (-signal.SIGABRT, -signal.SIGSEGV, -signal.SIGBUS)  # of libraries without memory
+ABORTS = (-signal.SIGABRT, -signal.SIGSEGV, -signal.SIGBUS, 127)  # of libraries without memory, 127 of glibc
 REMARK = "calcli: "
 KINDS = (
     "kill -9",

@@ -59,6 +59,31 @@ def test_several_outputs_of_an_interrupted_run_vanish(error, tmp_path):
     assert not list(tmp_path.iterdir())
 
 
+OUT_OF_MEMORY = """
+import resource, sys
+from pathlib import Path
+from calcli.io.atomic import filled_folder
+
+held, size = [], 1 << 20
+with filled_folder(sys.argv[1]) as folder:
+    (folder / "a.png").touch()
+    used = int(Path("/proc/self/statm").read_text().split()[0]) * resource.getpagesize()
+    resource.setrlimit(resource.RLIMIT_AS, (used + (8 << 20),) * 2)
+    while size:
+        try:
+            held.append(bytearray(size))
+        except MemoryError:
+            size //= 2
+    raise MemoryError
+"""
+
+
+def test_memory_is_kept_to_tidy_up(tmp_path):
+    command = [sys.executable, "-c", OUT_OF_MEMORY, tmp_path / "new"]
+    ended = subprocess.run(command, capture_output=True, check=False)
+    assert (ended.returncode, list(tmp_path.iterdir())) == (1, [])
+
+
 def test_an_upload_that_fails_leaves_nothing_here(tmp_path, monkeypatch):
     system = pytest.importorskip("fsspec").filesystem("memory")
 

@@ -93,7 +93,8 @@ def test_other_classes_are_refused_by_name(predict):
 
 
 @pytest.mark.parametrize(
-    ("gone", "kind"), [(np.nan, float), ("", str), (None, object), (np.datetime64("NaT"), "datetime64[D]")]
+    ("gone", "kind"),
+    [(np.nan, float), ("", str), (None, object), (np.datetime64("NaT", "D"), "datetime64[D]")],
 )
 def test_a_missing_key_is_none_and_matches_no_other(files, gone, kind):
     first, _, aligned = files
