@@ -109,6 +109,16 @@ def test_faults_of_the_machine_are_told(run, monkeypatch, preds, fault, message)
     assert message in one_sentence(run("evaluate", preds))
 
 
+def test_an_escape_in_a_damaged_head_brings_no_warning(tmp_path):
+    path = tmp_path / "t.npy"
+    np.save(path, np.zeros((3, 2)))
+    path.write_bytes(path.read_bytes().replace(b"'shape'", b"'sh\\ope'"))
+    process = calcli_process("evaluate", path)
+    _, err = process.communicate(timeout=60)
+    assert process.returncode == 2
+    assert err == f"calcli: {path}: the head of this .npy file is damaged; save it again\n"
+
+
 def test_an_interrupt_has_its_own_status(run, monkeypatch, preds, tmp_path):
     def interrupted(*_):
         raise KeyboardInterrupt
