@@ -181,7 +181,9 @@ def _of_framework(layout: Layout, columns: Columns) -> Guess | None:
         matches = {name: match for name, match in matches.items() if match and match["label"] in labels}
     classes = {name: match["class"] for name, match in matches.items() if match}
     if classes:
-        return Guess(tuple(classes), tuple(classes.values()), layout, kind=layout.kind)
+        found = Guess(tuple(classes), tuple(classes.values()), layout, kind=layout.kind)
+        own = [name for name in columns.holds if _own_name(name)]
+        return found if not own or (len(classes) > 1 and _names_classes(found, columns)) else None
     values = columns.labels() if layout.by_class else set()
     named = tuple(name for name in columns.floats() if name in values)
     return Guess(named, named, layout, kind=layout.kind) if values and values == set(named) else None
@@ -206,11 +208,54 @@ def _prefixed(columns: Columns) -> tuple[list[Guess], list[Guess]]:
         looks = columns.look(scores)
         fits = 2 if sure or looks in ("distributions", "unknown") else 1
         found.append(Guess(scores, classes, COLUMNS, fits, 3 if sure else 2 if stem == "score" else 1))
+    found, beside = _beside_own_names(found, singles, columns)
+    singles += beside
     order = ["logits", "log-probs", "probs"]
     found.sort(key=lambda one: (-one.named, order.index(_stem(one)) if one.named > 2 else 0))
     several = [one for one in found if len(one.scores) > 1 or one.named < 3]
     lone = [one for one in found if one not in several]
     return (several, [*lone, *singles]) if several else (lone, singles)
+
+
+def _beside_own_names(
+    groups: Sequence[Guess], singles: Sequence[Guess], columns: Columns
+) -> tuple[list[Guess], list[Guess]]:
+    """Return the groups that stand beside no column with a name of its own, or win; and the others.
+
+    Of `prob, prob_std` the first has a name of its own, and the other says something about it. What follows
+    may be a class all the same: several columns that name the classes are the scores, and one alone may be.
+    """
+    own = [one for one in singles if _own_name(one.scores[0])]
+    kept, beside = [], []
+    for group in groups:
+        if not any(one.named >= group.named and one.fits >= group.fits for one in own):
+            kept.append(group)
+        elif not _names_classes(group, columns):
+            beside.append(replace(group, named=0))
+        elif len(group.scores) > 1:
+            kept.append(group)
+        else:
+            beside.append(group)
+    return kept, beside
+
+
+def _own_name(column: str) -> bool:
+    """Tell whether a column is named as scores, without a class: `prob`, `y_score`."""
+    return bool(known.ALONE.fullmatch(column)) or plain(column) in ITSELF
+
+
+def _names_classes(group: Guess, columns: Columns) -> bool:
+    """Tell whether what follows in the names of columns is a class, by the labels, the user or the values."""
+    named = group.classes or ()
+    labels = columns.labels() or set(columns.options.classes or ())
+    if len(named) == 1:
+        return named[0] in labels or any(named[0].casefold() in pair for pair in PAIRS)
+    return (
+        (bool(labels) and labels <= set(named))
+        or {one.casefold() for one in named} in PAIRS
+        or sorted(named) == sorted(map(str, range(len(named))))
+        or columns.look(group.scores) == "distributions"
+    )
 
 
 def _stem(one: Guess) -> str:
