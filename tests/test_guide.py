@@ -223,7 +223,7 @@ def test_documents_name_options_that_there_are(name):
         for option in (*parameter.opts, *parameter.secondary_opts)
     }
     named = re.findall(r"(?<![\w-])--[a-z][a-z0-9-]*", DOCUMENTS[name].read_text(encoding="utf-8"))
-    assert not set(named) - options - {"--help"}
+    assert not set(named) - options - {"--help", "--help-all"}
 
 
 @pytest.mark.parametrize("name", DOCUMENTS)

@@ -18,7 +18,7 @@ class Writing:
     """What is written."""
 
     as_: Annotated[
-        Literal["probs", "log-probs", "logits"], typer.Option("--as", help="What to write the scores as.")
+        Literal["probs", "log-probs", "logits"], typer.Option("--as", help="Kind of the new scores.")
     ] = "probs"
     shift_to_priors: Annotated[
         str | None,

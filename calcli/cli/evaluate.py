@@ -27,7 +27,7 @@ class Reporting:
         list[str] | None,
         typer.Option(
             metavar="COLUMN",
-            help="Also report on each value of this column, or predicted-class. Repeatable.",
+            help="Also report on each value of this column. Repeatable.",
         ),
     ] = None
     sort: Annotated[
@@ -75,8 +75,8 @@ def evaluate(
 ) -> None:
     """Say how good predicted probabilities are.
 
-    Scores with intervals, a verdict on the confidence, and calibration errors beside what they
-    would be if the probabilities were calibrated. Several files are shown side by side, a row each.
+    Scores with intervals, a verdict on the confidence, and calibration errors beside what they would be if
+    the probabilities were calibrated. Several files have a row each.
 
     \b
     calcli evaluate preds.parquet

@@ -32,8 +32,8 @@ class Choosing:
         str | None,
         typer.Option(
             metavar="LENS",
-            help="What methods of one score act on: class-wise, top-1, within-top-2 and so on. Or "
-            "reduced, for any method: on the confidence, as two classes, right and wrong.",
+            help="What methods of one score act on: class-wise, top-1, within-top-2 ...; reduced, for "
+            "any method: the confidence.",
         ),
     ] = None
     preset: Annotated[
@@ -96,9 +96,8 @@ def fit(
 ) -> None:
     """Learn a recalibration.
 
-    Shows what was learned, and what it does to log-loss, Brier score, calibration error and accuracy, on the
-    rows of the fit and on rows not seen. auto takes the simplest method that is as good as the best, or
-    a pool of several where that is better still.
+    Shows what it does to log-loss, Brier score, calibration error and accuracy, on the rows of the fit and on
+    unseen rows. auto takes the simplest method that is as good as the best, or a pool if that is better.
 
     \b
     calcli fit val.parquet -m temperature -o cal.json
@@ -106,7 +105,6 @@ def fit(
     calcli fit logits.npy -m vector --input raw -o cal.json
     calcli fit val.csv -m beta --preserve-top1 -o cal.json
     calcli fit test.csv -m dp --cross-validated test_dp.csv
-    calcli fit preds/ -m dp --engine dask -o cal.json
     """  # noqa: D301 (the escape keeps the lines below it apart)
     from calcli.report.progress import progress
     from calcli.report.shown import render

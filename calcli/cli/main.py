@@ -14,7 +14,7 @@ from typing import Annotated
 
 import typer
 
-from calcli.cli.help import GroupedHelp
+from calcli.cli.help import ALL, GroupedHelp
 from calcli.cli.output import open_streams, remark, silence
 from calcli.cli.values import PlainGroup
 from calcli.core.language.errors import CalcliError
@@ -57,7 +57,9 @@ def app_of(commands: Iterable[str] = COMMANDS) -> typer.Typer:
     app.callback()(calcli)
     for name in commands:
         command = getattr(import_module(f"calcli.cli.{name}"), name)
-        app.command(cls=GroupedHelp, epilog=NAMES.get(name, "") + EXIT_STATUSES)(command)
+        end = NAMES.get(name, "") + EXIT_STATUSES
+        helped = {"help_option_names": ["-h", "--help", ALL]}
+        app.command(cls=GroupedHelp, epilog=end, context_settings=helped)(command)
     return app
 
 

@@ -40,11 +40,8 @@ def option(
     """
     said = declared(owner)[name]
     shown = said.default if isinstance(said.default, bool | int | float | str) else None
-    notes = [] if shown is None or isinstance(shown, bool) else [f"default: {shown}"]
-    notes += [said.values.limits] if said.values.limits else []
     words = [help or said.help, *(["Repeatable."] if said.values.several == "repeated" else [])]
-    # their limits are the declaration's, so that it says what is wrong; typer would show them in these words
-    text = " ".join(words) + (f"  [{'; '.join(notes)}]" if notes else "")
+    text = " ".join(words) + ("" if shown is None or isinstance(shown, bool) else f"  [default: {shown}]")
     form = Option(
         spelled or said.option, metavar=said.metavar, help=text, show_default=False, autocompletion=completion
     )

@@ -83,18 +83,14 @@ def plot(
 ) -> None:
     """Draw figures.
 
-    The standard set is what fits the data of reliability and deviation diagram, KS graphs, class-wise
-    diagrams or risk curves, and simplex. Several files are drawn side by side on the same scales.
+    Those that fit the data, if none are named. Several files are drawn side by side on the same scales.
 
     \b
     calcli plot preds.parquet -o figures
-    calcli plot before.parquet after.parquet -o figures
     calcli plot preds.parquet --figure reliability --lens class-wise -o figures
     calcli plot epochs/*.parquet --figure epochs --metrics log_loss,ece -o figures
-    calcli plot train/* test/* --figure epochs --smooth savgol:11 -o figures
     calcli plot preds.parquet --figure slices --by country -o figures
     calcli plot val.parquet --calibrator cal.json -o figures
-    calcli plot preds.parquet --figure reliability --compare-bins 5,15,30,60 -o figures
     calcli plot a.csv b.csv --figure scores --metrics normalized_brier,ece -o figures
     """  # noqa: D301 (the escape keeps the lines below it apart)
     from calcli.report.progress import progress

@@ -308,6 +308,6 @@ def test_workers_give_the_same_and_have_a_former_name(run, bayes):
     assert [trial["values"] for trial in one] == [trial["values"] for trial in two]
     told = run("benchmark", "--cal", bayes[0], "--test", bayes[1], *QUICK[:4], "--workers", 2).out
     assert "tried by 2 processes (--workers)" in " ".join(told.split())
-    shown = run("benchmark", "--help").out
+    shown = run("benchmark", "--help-all").out
     assert "--workers" in shown
     assert "--jobs" not in shown

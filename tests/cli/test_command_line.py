@@ -244,8 +244,18 @@ def test_completion(words, offered):
     assert done.stdout.split() == offered
 
 
+@pytest.mark.parametrize("command", COMMANDS)
+def test_help_is_one_screen_of_the_options_that_people_use(run, command, monkeypatch):
+    monkeypatch.setenv("COLUMNS", "80")
+    short, full = (run(command, option).out.splitlines() for option in ("--help", "--help-all"))
+    assert len(short) <= 45
+    few, every = ({word for word in text if word.startswith("  -")} for text in (short, full))
+    assert min(len(every), 12) <= len(few) <= 18
+    assert few <= every
+
+
 def test_options_stand_in_groups_each_once(run):
-    text = run("evaluate", "--help").out
+    text = run("evaluate", "--help-all").out
     heads = [line.rstrip(":") for line in text.splitlines() if line and line[0] != " " and line.endswith(":")]
     assert heads[:2] == ["Arguments", "Options"]
     assert "Reading" in heads

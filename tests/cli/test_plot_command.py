@@ -266,7 +266,7 @@ def test_a_region_where_no_row_has_weight_is_refused(run, tmp_path, options):
 
 
 def test_every_figure_is_in_the_help(run):
-    shown = " ".join(run("plot", "--help").out.split())
+    shown = " ".join(run("plot", "--help-all").out.split())
     assert f"Figures: {', '.join(FIGURES)}." in shown
 
 

@@ -94,4 +94,4 @@ def test_options_are_those_that_are_declared(command):
     known = {name for one in get_command(app_of()).commands[command].params for name in one.opts}
     found = {one.name for one in declared(command)}
     assert found <= known
-    assert {name for name in known - found if name.startswith("--")} <= {"--help"}
+    assert {name for name in known - found if name.startswith("--")} <= {"--help", "--help-all"}
