@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import shlex
+from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
@@ -78,21 +79,26 @@ class ArraySource(Source):
             start = stop
 
 
-class Arrays(Contents):
+class Arrays(Contents, ABC):
     """A file of arrays, each with its name."""
 
     what = "arrays"
 
-    @classmethod
-    def find_in_all(cls, parts: Sequence[Arrays], options: ReadOptions) -> Source:
-        """Put files one after the other.
+    @abstractmethod
+    def find(self, options: ReadOptions, *, labelled: bool = True) -> Source:
+        """Find out what the arrays are; see `calcli.io.reading.find`."""
 
-        Raises
-        ------
-        InputError
-            If they differ in the number of scores, in their classes, or in whether they have labels.
-        """
-        return _join([part.find(options) for part in parts], judged=options.kind == "auto")
+
+def joined_arrays(parts: Sequence[Arrays], options: ReadOptions, *, labelled: bool) -> Source:
+    """Put files one after the other and find out what is in them.
+
+    Raises
+    ------
+    InputError
+        If they differ in the number of scores, in their classes, or in whether they have labels.
+    """
+    found = [part.find(options, labelled=labelled) for part in parts]
+    return _join(found, judged=options.kind == "auto")
 
 
 @dataclass(frozen=True)

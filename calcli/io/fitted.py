@@ -11,6 +11,7 @@ from calcli.core.language.errors import InputError, UsageError
 from calcli.io.formats import Format
 from calcli.io.messages import listed
 from calcli.io.options import ReadOptions
+from calcli.io.reading import find
 from calcli.io.scorekinds import Judged, judge_kind
 from calcli.io.source import Contents, Source
 from calcli.io.whosescore import of_whose_score
@@ -40,14 +41,14 @@ def _found(record: CalibratorRecord, contents: Contents, look: ReadOptions) -> S
     if known and record.fitted_on.get("scores") is not None:
         look = replace(look, scores=str(record.fitted_on["scores"]))
     try:
-        return contents.find(look, labelled=False)
+        return find([contents], look, labelled=False)
     except InputError as fault:
         gone = [name for name in columns if name not in contents.columns]
         if look.scores is None and 0 < len(gone) < len(columns):
             raise InputError(f"missing of the columns of the fit: {listed(gone)}; {fault}") from fault
         if not known or look.scores is not None:
             raise
-        return contents.find(replace(look, scores=",".join(columns)), labelled=False)
+        return find([contents], replace(look, scores=",".join(columns)), labelled=False)
 
 
 def how_to_look(record: CalibratorRecord, contents: Contents, options: ReadOptions) -> ReadOptions:

@@ -14,7 +14,8 @@ from calcli.io.damage import by_keys, sound
 from calcli.io.layouts.objects import with_orders
 from calcli.io.options import ReadOptions
 from calcli.io.read import understand
-from calcli.io.texttables import MemoryTable
+from calcli.io.reading import find
+from calcli.io.tables import MemoryTable
 
 if TYPE_CHECKING:
     import pandas
@@ -42,7 +43,7 @@ def from_table(data: Any, options: ReadOptions) -> Predictions:
         table = _of_pandas(data) if type(data).__module__.startswith("pandas") else pa.table(data)
     except (pa.ArrowException, TypeError, ValueError) as error:
         raise InputError(f"{name} cannot be read as a table: {error}") from error
-    return understand(replace(MemoryTable(name, sound(table)).find(options), files=()), name, options)
+    return understand(replace(find([MemoryTable(name, sound(table))], options), files=()), name, options)
 
 
 def _of_pandas(data: Any) -> Any:

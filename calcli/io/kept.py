@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
-from functools import cached_property
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -18,62 +16,7 @@ from calcli.io.columnvalues import column_values, worded
 from calcli.io.ignored import dropped_note, ignored_note
 from calcli.io.labels import is_missing, missing_words
 from calcli.io.layouts.answers import as_text
-from calcli.io.layouts.unpacking import Unpacked
-from calcli.io.messages import KeptPlace, Place
-from calcli.io.tables import Table
-
-
-@dataclass(frozen=True)
-class KeptTable(Table):
-    """Some rows of a table.
-
-    Attributes
-    ----------
-    table
-        All rows.
-    kept
-        (N,) which of them.
-    note
-        How many rows were left out, a sentence for the user.
-    """
-
-    table: Table
-    kept: NDArray[np.bool_]
-    note: str = ""
-
-    @cached_property
-    def place(self) -> Place:
-        """The files, in which rows have the numbers they are stored under."""
-        return KeptPlace.of(self.table.place, self.kept)
-
-    @property
-    def schema(self) -> Any:
-        """Names and types of the columns."""
-        return self.table.schema
-
-    @property
-    def packed(self) -> Mapping[str, Unpacked]:
-        """How columns came about that are stored in another form."""
-        return self.table.packed
-
-    def batches(self, columns: Sequence[str]) -> Iterator[Any]:
-        """Yield the kept rows of each batch."""
-        yield from self._kept(self.table.batches(columns))
-
-    def has_codes(self, name: str) -> bool:
-        """Tell whether a column of numbers is text that begins with a zero somewhere."""
-        return self.table.has_codes(name)
-
-    def texts(self, name: str) -> Iterator[Any]:
-        """Yield the kept rows of a column as it is written."""
-        yield from self._kept(self.table.texts(name))
-
-    def _kept(self, batches: Iterator[Any]) -> Iterator[Any]:
-        at = 0
-        for batch in batches:
-            kept = self.kept[at : at + batch.num_rows]
-            at += batch.num_rows
-            yield batch if kept.all() else batch.filter(pa.array(kept))
+from calcli.io.tables import KeptTable, Table
 
 
 def without_missing(table: Table, names: Sequence[str], classes: Sequence[str] = ()) -> KeptTable:

@@ -16,6 +16,7 @@ from calcli.io.layouts.names import label_names
 from calcli.io.layouts.order import against_custom
 from calcli.io.messages import listed
 from calcli.io.options import ReadOptions
+from calcli.io.reading import find
 from calcli.io.source import Contents, Source
 
 
@@ -31,7 +32,7 @@ def refuse_numbers(contents: Contents, others: Any, options: ReadOptions, form: 
     if own is None or number_of(own) is not None:
         return
     try:
-        labels = contents.find(options).labels
+        labels = find([contents], options).labels
     except CalcliError:  # there are none
         return
     called = label_names(others.names)
@@ -94,7 +95,7 @@ def _in_numbers(contents: Contents, source: Source, options: ReadOptions) -> boo
     """Tell whether there are labels, in numbers; the scores may be known from the fit alone."""
     for scores in (options.scores, options.scores or ",".join(source.stored)):
         try:
-            labels = contents.find(replace(options, scores=scores)).labels
+            labels = find([contents], replace(options, scores=scores)).labels
         except CalcliError:
             continue
         return labels is not None and labels.seen.names is None

@@ -10,6 +10,7 @@ from calcli.io.folders import partition_of, parts_of
 from calcli.io.formats import BY_NAME, known_format
 from calcli.io.options import ReadOptions
 from calcli.io.read import read_places, understand
+from calcli.io.reading import find
 from calcli.io.remote import path_of
 
 FEW_FILES = 16  # up to which files are looked into
@@ -70,7 +71,8 @@ def read_piece(piece: Piece, options: ReadOptions) -> Predictions:
     first, last = piece.groups
     table = BY_NAME["parquet"].module.open_file(path, piece.path)
     chosen = replace(table, groups=range(first, last + 1), name=str(piece))
-    return understand(chosen.beside(partition_of(path, folder)).find(options), str(piece), options)
+    found = find([chosen.beside(partition_of(path, folder))], options)
+    return understand(found, str(piece), options)
 
 
 def _pieces(file: Piece) -> Iterator[Piece]:

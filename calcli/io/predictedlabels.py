@@ -20,8 +20,9 @@ from calcli.io.labelstreams import LabelColumn
 from calcli.io.layouts.candidates import PAIRS
 from calcli.io.layouts.names import PREDICTED, TRUTHS, WEAK_LABELS, plain
 from calcli.io.options import ReadOptions
+from calcli.io.reading.reading import TableSource
 from calcli.io.source import Source
-from calcli.io.tables import Table, TableSource
+from calcli.io.tables import Table
 
 FEW = 20  # rows that may all be predicted rightly
 ELEMENTS = 1 << 18  # of scores that are looked at together

@@ -35,6 +35,7 @@ from calcli.io.layouts.order import refuse_sorted, refuse_unordered
 from calcli.io.messages import STDIN, Place, type_in_words
 from calcli.io.namedsystems import of_system
 from calcli.io.options import ReadOptions
+from calcli.io.reading import find
 from calcli.io.remote import AnyPath, parts_of_pattern, path_of
 from calcli.io.scorekinds import Judged, judge_kind
 from calcli.io.secrets import without_secrets
@@ -90,7 +91,7 @@ def read_concat(paths: Sequence[str | Path], options: ReadOptions | None = None)
     given, options = of_system(given, options or ReadOptions())
     if given == ["-"]:
         with spooled() as (path, form):
-            found = form.module.open_file(path, STDIN).held().find(options)
+            found = find([form.module.open_file(path, STDIN).held()], options)
         return understand(replace(found, files=()), name, options)
     places = [(file, folder) for folder in map(path_of, given) for file in parts_of(folder, options)]
     return read_places(places, name, options, alone=len(given) == 1)
@@ -116,7 +117,7 @@ def read_places(
         raise UsageError(
             f"--label-column {options.label_column}: {files[0]} has no columns; name the labels with --labels"
         )
-    found = type(parts[0]).find_in_all(parts, options)
+    found = find(parts, options)
     if alone and len(files) > 1 and not options.concat:
         refuse_systems(found, str(places[0][1]))
     return understand(found, name, options)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property, partial
 from typing import Any
@@ -17,7 +17,7 @@ from calcli.io.layouts.texts import with_decimal_comma
 from calcli.io.layouts.unpacking import Unpacked, unpack_column
 from calcli.io.messages import Place, listed
 from calcli.io.options import ReadOptions
-from calcli.io.tables import Table
+from calcli.io.tables import ConstantTable, Table
 
 HEAD_ROWS = 256  # by which a packed column is known
 LOOKED_AT = 100  # columns, for decimal commas
@@ -64,10 +64,17 @@ class UnpackedTable(Table):
 
     def batches(self, columns: Sequence[str]) -> Iterator[Any]:
         """Yield batches of the columns as they are seen."""
+        yield from self._made(columns, self.table.batches)
+
+    def slices(self, columns: Sequence[str]) -> Iterator[Any]:
+        """Yield slices of the columns as they are seen."""
+        yield from self._made(columns, self.table.slices)
+
+    def _made(self, columns: Sequence[str], read: Callable[[Sequence[str]], Iterator[Any]]) -> Iterator[Any]:
         makers = {one.name: (name, one.make) for name, it in self.unpacked.items() for one in it.made}
         stored = list(dict.fromkeys(makers[name][0] if name in makers else name for name in columns))
         at = 0
-        for batch in self.table.batches(stored):
+        for batch in read(stored):
             row = partial(_row_from, self.place, at)
             made = {
                 name: makers[name][1](batch.column(makers[name][0]), row)
@@ -123,44 +130,3 @@ def _row_from(place: Place, start: int, row: int) -> str:
 def _first(table: Table, field: Any) -> Any:
     batch = table.head([field.name], HEAD_ROWS)
     return pa.array([], field.type) if batch is None else batch.column(0)
-
-
-@dataclass(frozen=True)
-class ConstantTable(Table):
-    """A table with further columns, of one value each."""
-
-    table: Table
-    values: Mapping[str, str]
-
-    @property
-    def place(self) -> Place:
-        """The files."""
-        return self.table.place
-
-    @cached_property
-    def schema(self) -> Any:
-        """Names and types of the columns, those of one value last."""
-        fields = [*self.table.schema, *(pa.field(name, pa.string()) for name in self.values)]
-        return pa.schema(fields, names_alone(self.table.schema.metadata))
-
-    def has_codes(self, name: str) -> bool:
-        """Tell whether a column of numbers is text that begins with a zero somewhere."""
-        return name not in self.values and self.table.has_codes(name)
-
-    def texts(self, name: str) -> Iterator[Any]:
-        """Yield a column as it is written."""
-        yield from super().texts(name) if name in self.values else self.table.texts(name)
-
-    def with_texts(self, names: Collection[str]) -> Table:
-        """Return the table for a data set in whose other parts these columns are text."""
-        return ConstantTable(self.table.with_texts(names), self.values)
-
-    def batches(self, columns: Sequence[str]) -> Iterator[Any]:
-        """Yield the batches of the table with these values."""
-        stored = [name for name in columns if name not in self.values]
-        for batch in self.table.batches(stored or self.table.schema.names[:1]):
-            arrays = [
-                pa.repeat(self.values[name], batch.num_rows) if name in self.values else batch.column(name)
-                for name in columns
-            ]
-            yield pa.RecordBatch.from_arrays(arrays, names=list(columns))

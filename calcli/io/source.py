@@ -5,7 +5,7 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any, Protocol, Self
+from typing import Any, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
@@ -17,7 +17,6 @@ from calcli.io.heads import is_of_single_values
 from calcli.io.labels import Labels
 from calcli.io.labelstreams import LabelColumn
 from calcli.io.messages import Place, type_in_words
-from calcli.io.options import ReadOptions
 from calcli.io.shapes import Shape, require_rows
 
 BLOCK_ROWS = 8192  # looked at once for what is missing
@@ -260,7 +259,7 @@ class Source(ABC):
         """Yield (n, K) scores, n <= rows, and a pyarrow.RecordBatch of the kept columns beside them."""
 
 
-class Contents(ABC):
+class Contents:
     """What is in a file, before it is understood."""
 
     what: str  # for messages
@@ -271,39 +270,9 @@ class Contents(ABC):
         """Names of columns, where that is what it has."""
         return ()
 
-    @abstractmethod
-    def find(self, options: ReadOptions, *, labelled: bool = True) -> Source:
-        """Find out what the columns or arrays are; rows are read later.
-
-        Parameters
-        ----------
-        options
-            What the file does not say itself.
-        labelled
-            Whether there must be labels; if not, they are a column like the others.
-
-        Raises
-        ------
-        InputError
-            If scores or labels are missing, ambiguous or not numbers.
-        UsageError
-            If an option names what is not there.
-        """
-
     def beside(self, values: Mapping[str, str]) -> Contents:
         """Return the same with columns that have one value, said by the folders that a file is in."""
         return self
-
-    @classmethod
-    @abstractmethod
-    def find_in_all(cls, parts: Sequence[Self], options: ReadOptions) -> Source:
-        """Put files one after the other and find out what is in them, as `find` does.
-
-        Raises
-        ------
-        InputError
-            If they do not go together.
-        """
 
 
 def rows_and_columns(shape: tuple[int, ...], name: str) -> tuple[int, int]:

@@ -17,7 +17,7 @@ from calcli.io.archives import opened_text
 from calcli.io.codes import Written
 from calcli.io.messages import Place
 from calcli.io.remote import AnyPath
-from calcli.io.texttables import MemoryTable, TextTable
+from calcli.io.tables import MemoryTable, TextTable
 
 PART_BYTES = 1 << 25  # of text parsed at once; smaller files are one part, and stay in memory
 LONGEST = 1 << 25  # bytes of a line: more would be refused by the parser

@@ -1,54 +1,25 @@
-"""Tables: named columns on disk or in memory, read as Arrow record batches, and the scores in them."""
+"""Tables: named columns on disk or in memory, read as Arrow record batches."""
 
 from __future__ import annotations
 
-import os
-from abc import abstractmethod
+from abc import ABC, abstractmethod
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from functools import partial
+from functools import cached_property
 from typing import Any
 
 import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
-from calcli.core.data.arrays import Array
-from calcli.core.language.answers import WRONG_RIGHT
-from calcli.core.language.errors import CalcliError, InputError, UsageError
 from calcli.io.alike import joined_batch, of_joined_type
-from calcli.io.columnscores import TableScores, holds_of, stored_scores
-from calcli.io.columnvalues import column_values, distinct_texts, labels_in, told_apart, worded, worded_pair
-from calcli.io.damage import refuse_repeated_fields
-from calcli.io.labelcolumns import label_column
-from calcli.io.labels import Labels
-from calcli.io.labelstreams import LabelColumn
-from calcli.io.layouts import ANSWERS, RANKS
-from calcli.io.layouts.answers import (
-    Answers,
-    doubts_of_answers,
-    find_answers,
-    refuse_missing,
-    require_column,
-    rights_of,
-)
-from calcli.io.layouts.beside import beside_prediction
-from calcli.io.layouts.candidates import Holds
-from calcli.io.layouts.classlabels import ScoreNames, with_names
-from calcli.io.layouts.looks import look_at
-from calcli.io.layouts.order import against_custom
-from calcli.io.layouts.roles import Roles, find_roles, refuse_duplicates
-from calcli.io.layouts.unpacking import Unpacked
-from calcli.io.messages import Place
-from calcli.io.options import ReadOptions
-from calcli.io.ranked import RankedScores, names_known, rank_columns, ranked_scores
-from calcli.io.remote import path_of
-from calcli.io.source import Contents, LazyColumns, Source, StoredScores
-
-LEAVE_OUT = "leave them out with --drop-missing"
+from calcli.io.codes import Written, whole
+from calcli.io.layouts.classlabels import names_alone
+from calcli.io.messages import KeptPlace, Place
+from calcli.io.source import Contents
 
 
-class Table(Contents):
+class Table(Contents, ABC):
     """Rows and named columns."""
 
     what = "a table"
@@ -91,8 +62,6 @@ class Table(Contents):
 
     def held(self) -> Table:
         """Return the same table without need of its file: in memory."""
-        from calcli.io.texttables import MemoryTable
-
         batches = list(self.batches(self.columns))
         return MemoryTable(self.place.name, pa.Table.from_batches(batches, self.schema))
 
@@ -111,240 +80,194 @@ class Table(Contents):
 
     def beside(self, values: Mapping[str, str]) -> Table:
         """Return the table with columns that have one value."""
-        from calcli.io.seen import ConstantTable
-
         new = {name: value for name, value in values.items() if name not in self.schema.names}
         return ConstantTable(self, new) if new else self
 
+    def settled(self, stored: Sequence[str], scores: Sequence[str], label: str | None) -> Table:
+        """Return the table once it is known which columns hold scores: those alone, and with their ranks."""
+        return self
+
     @property
-    def packed(self) -> Mapping[str, Unpacked]:
+    def packed(self) -> Mapping[str, Any]:
         """How those of its columns came about that are stored in another form."""
         return {}
-
-    def find(self, options: ReadOptions, *, labelled: bool = True) -> TableSource:
-        """Find out what the columns are, and read the labels and weights."""
-        file = self.place.parts[0][0]
-        refuse_duplicates(self.schema.names, file)
-        refuse_repeated_fields(self.schema, file)
-        if options.class_axis is not None:
-            raise UsageError(
-                f"--class-axis {options.class_axis}: {self.place.name} is a table, with a column for each "
-                "class; leave it out"
-            )
-        from calcli.io.formats.npy import require_array
-        from calcli.io.seen import refuse_decimal_commas, unpacked
-
-        if labelled and options.labels is not None and os.path.exists(options.labels):
-            require_array(path_of(options.labels))
-        seen = unpacked(self, options)
-        refuse_duplicates(seen.schema.names, file)
-        holds = {field.name: holds_of(field.type) for field in seen.schema}
-        name = self.place.name
-        try:
-            found = _meant(seen, holds, options, labelled=labelled)
-        except CalcliError:
-            refuse_decimal_commas(self, options)
-            raise
-        if options.weights is not None:
-            require_column(options.weights, holds, name, "--weights")
-        if isinstance(found, Answers):
-            taken = found
-            parts = (taken.confidence, *taken.correct)
-            outcome = taken.correct[0] if len(taken.correct) == 1 else None
-            view = seen.only((*parts, options.weights))
-            rights = taken.correct
-            return _of_kept(view, parts, options, lambda rows: rows.answers(taken, options), rights, outcome)
-        known = found
-        if options.weights is not None and options.weights == known.label:
-            raise InputError(f"{name}: --weights {options.weights} is the column of the labels")
-        ranks = rank_columns(known, seen, options)
-        parts = (*known.scores, *ranks, *([] if known.label is None else [known.label]))
-        view = seen.only((*parts, options.weights))
-        if labelled and known.label is None:  # rows are left out when the labels are there
-            return view.source(known, ranks, options)
-        asked = options.drop_missing or options.limit is not None
-        named = options.named(names_known(seen, known, ranks)) if asked else ()
-        labels = () if known.label is None or not labelled else (known.label,)
-        made = partial(Table.source, roles=known, ranks=ranks, options=options)
-        return _of_kept(view, parts, options, made, labels, named=named)
-
-    def source(self, roles: Roles, ranks: tuple[str, ...], options: ReadOptions) -> TableSource:
-        """Return what is found where columns have these roles; `ranks` name the class of each score."""
-        place, schema = self.place, self.schema
-        scores = ranked_scores(stored_scores(self, roles.scores), ranks, roles, options)
-        ranked = scores if isinstance(scores, RankedScores) else None
-        packed = self.packed.get(roles.scores[0])
-        told = (packed is None or packed.ordered) and not against_custom(roles.before, ReadOptions())
-        taken = {*scores.names, roles.label}
-        classes = roles.classes
-        if ranked or (packed and packed.classes):
-            classes = ranked.classes if ranked else packed.classes if packed else None
-        by_name = (ranked is not None and ranked.by_name) or bool(packed and packed.classes)
-        view = ScoreNames(classes, by_name, scores.shape[1], scores.names[0], place.name)
-        classes, names = with_names(view, schema, roles.label, options)
-        columns = {name: partial(told_apart, self, name) for name in schema.names if name not in taken}
-        notes = [packed.note] if packed and packed.note else []
-        return TableSource(
-            table=self,
-            place=place,
-            scores=scores,
-            classes=classes,
-            kind=roles.kind,
-            kind_reason=roles.kind_reason,
-            by_rank=ranked is not None,
-            ordered=(ranked.ordered if ranked else told or options.classes is not None)
-            and not against_custom(classes or (), options),
-            before=roles.before if told and not ranked else (),
-            percent=packed is not None and packed.percent,
-            labels=None if roles.label is None else self._labels(roles.label, names, options.ignore_label),
-            labels_from=f'column "{roles.label}"',
-            weights=None if options.weights is None else column_values(self, options.weights),
-            columns=LazyColumns(columns),
-            files=tuple(name for name, _ in place.parts),
-            notes=(*notes, ranked.note) if ranked else tuple(notes),
-            layout=(packed.layout if packed and packed.layout else RANKS if ranked else roles.layout).name,
-            taken=scores.names,
-            doubts=roles.doubts,
-            considered=roles.considered,
-        )
-
-    def _labels(self, name: str, names: tuple[str, ...], apart: Sequence[str]) -> Labels | LabelColumn:
-        held = partial(labels_in, self, name, names, apart)
-        return (None if names else label_column(self, name, held)) or held()
-
-    def answers(self, answers: Answers, options: ReadOptions) -> TableSource:
-        """Return the confidence as the one score, and read what is right."""
-        place, schema = self.place, self.schema
-        labels, packed = None, self.packed.get(answers.confidence)
-        doubts: tuple[str, ...] = ()
-        if answers.correct:
-            what, stored = f"the confidence, {answers.confidence},", column_values(self, answers.confidence)
-            refuse_missing(stored, what, place, LEAVE_OUT)
-            both = len(answers.correct) == 2
-            values = worded_pair(self, *answers.correct) if both else [worded(self, answers.correct[0])]
-            labels = rights_of(values, answers.source, place, LEAVE_OUT, table=True)
-            doubts = doubts_of_answers(answers, stored, labels, place, asked=options.confidence is not None)
-        taken = {answers.confidence, *(answers.correct if len(answers.correct) == 1 else ())}
-        columns = {name: partial(told_apart, self, name) for name in schema.names if name not in taken}
-        return TableSource(
-            table=self,
-            place=place,
-            scores=stored_scores(self, (answers.confidence,)),
-            classes=WRONG_RIGHT,
-            kind="probs",
-            kind_reason="a confidence is a probability",
-            percent=packed is not None and packed.percent,
-            labels=labels,
-            labels_from=answers.source,
-            weights=None if options.weights is None else column_values(self, options.weights),
-            columns=LazyColumns(columns),
-            files=tuple(name for name, _ in place.parts),
-            layout=ANSWERS.name,
-            taken=(answers.confidence,),
-            doubts=doubts,
-        )
 
     def only(self, names: Collection[str | None]) -> Table:
         """Return the table with these columns as they are seen, and others as they are stored."""
         return self
 
-    @classmethod
-    def find_in_all(cls, parts: Sequence[Table], options: ReadOptions) -> Source:
-        """Put tables one after the other.
 
-        Raises
-        ------
-        InputError
-            If they do not have the same columns, of types that go together.
-        """
-        from calcli.io.joinedtables import joined_tables
+class TextTable(Table):
+    """A table that was parsed from text, which may have to be read again for its codes."""
 
-        return joined_tables(parts).find(options)
+    written: Written | None
+
+    def has_codes(self, name: str) -> bool:
+        """Tell whether a column of whole numbers holds codes."""
+        found = self.written if whole(self.schema.field(name).type) else None
+        return found is not None and found.has_codes(name)
+
+    def texts(self, name: str) -> Iterator[Any]:
+        """Yield a column as it is written."""
+        found = self.written if whole(self.schema.field(name).type) else None
+        yield from super().texts(name) if found is None else found.texts(name)
+
+    def held(self) -> Table:
+        """Return itself, for which the text is not needed any more."""
+        if self.written is not None:
+            self.written.hold(self.schema)
+        return self
 
 
-@dataclass(frozen=True, kw_only=True)
-class TableSource(Source):
-    """A table with columns of scores."""
+@dataclass(frozen=True)
+class MemoryTable(TextTable):
+    """A table that is in memory: text formats and standard input.
 
-    table: Table
-    scores: TableScores
+    Attributes
+    ----------
+    name
+        Of the file.
+    table
+        A pyarrow.Table.
+    as_texts
+        Makes it anew, with these columns as text, where some hold nothing but words such as NA.
+    written
+        The columns as they are written, of CSV.
+    """
+
+    name: str
+    table: Any
+    as_texts: Callable[[Sequence[str]], Any] | None = None
+    written: Written | None = None
 
     @property
-    def stored(self) -> tuple[str, ...]:
-        """Columns of scores alone, without those of ranks."""
-        return self.scores.by_rank.names if isinstance(self.scores, RankedScores) else self.scores.names
+    def place(self) -> Place:
+        """The file."""
+        return Place(((self.name, self.table.num_rows),))
 
-    def missing(self) -> NDArray[np.bool_]:
-        """Return (N,) in which rows a score is missing."""
-        from calcli.io.kept import missing_in
+    @property
+    def schema(self) -> Any:
+        """Names and types of the columns."""
+        return self.table.schema
 
-        return missing_in(self.scores.table, self.scores.names)
+    def batches(self, columns: Sequence[str]) -> Iterator[Any]:
+        """Yield the batches it was parsed in."""
+        yield from self.table.select(list(columns)).to_batches()
 
-    def kept(self, kept: NDArray[np.bool_]) -> StoredScores:
-        """Return the scores of some rows."""
-        from calcli.io.kept import KeptTable
-
-        return self.scores.within(KeptTable(self.scores.table, kept), int(np.count_nonzero(kept)))
-
-    def others(self, kept: Sequence[str]) -> tuple[Any, int]:
-        """Return the columns to be kept, in the order of the table."""
-        schema, wanted = self.table.schema, set(kept)
-        fields = [field for field in schema if field.name in wanted]
-        places = {name: place for place, name in enumerate(schema.names)}
-        first = min(places[name] for name in self.scores.names if name not in wanted)
-        before = sum(places[field.name] < first for field in fields)
-        return pa.schema(fields, schema.metadata), before
-
-    def passing(self, kept: Sequence[str], rows: int) -> Iterator[tuple[Array, Any]]:
-        """Yield scores with the same rows of the other columns."""
-        return self.scores.passing(kept, rows)
+    def with_texts(self, names: Collection[str]) -> Table:
+        """Return the table with text in columns that it reads as missing altogether."""
+        missing = [one.name for one in self.schema if pa.types.is_null(one.type) and one.name in names]
+        return (
+            replace(self, table=self.as_texts(missing), as_texts=None) if self.as_texts and missing else self
+        )
 
 
-def _meant(
-    seen: Table, holds: Mapping[str, Holds], options: ReadOptions, *, labelled: bool
-) -> Answers | Roles:
-    """Return what the columns of a table are, as they are seen."""
-    name = seen.place.name
-    if answers := find_answers(holds, options, name, labelled=labelled):
-        return answers
-    roles = find_roles(
-        holds,
-        partial(distinct_texts, seen),
-        options,
-        name,
-        labelled=labelled,
-        look=partial(look_at, seen),
-        packed=seen.packed,
-    )
-    values, pair = partial(column_values, seen), partial(worded_pair, seen)
-    return beside_prediction(roles, holds, values, pair, options, name)
+@dataclass(frozen=True)
+class ConstantTable(Table):
+    """A table with further columns, of one value each."""
+
+    table: Table
+    values: Mapping[str, str]
+
+    @property
+    def place(self) -> Place:
+        """The files."""
+        return self.table.place
+
+    @cached_property
+    def schema(self) -> Any:
+        """Names and types of the columns, those of one value last."""
+        fields = [*self.table.schema, *(pa.field(name, pa.string()) for name in self.values)]
+        return pa.schema(fields, names_alone(self.table.schema.metadata))
+
+    def has_codes(self, name: str) -> bool:
+        """Tell whether a column of numbers is text that begins with a zero somewhere."""
+        return name not in self.values and self.table.has_codes(name)
+
+    def texts(self, name: str) -> Iterator[Any]:
+        """Yield a column as it is written."""
+        yield from super().texts(name) if name in self.values else self.table.texts(name)
+
+    def with_texts(self, names: Collection[str]) -> Table:
+        """Return the table for a data set in whose other parts these columns are text."""
+        return ConstantTable(self.table.with_texts(names), self.values)
+
+    def batches(self, columns: Sequence[str]) -> Iterator[Any]:
+        """Yield the batches of the table with these values."""
+        yield from self._with_values(columns, self.table.batches)
+
+    def slices(self, columns: Sequence[str]) -> Iterator[Any]:
+        """Yield the slices of the table with these values."""
+        yield from self._with_values(columns, self.table.slices)
+
+    def _with_values(
+        self, columns: Sequence[str], read: Callable[[Sequence[str]], Iterator[Any]]
+    ) -> Iterator[Any]:
+        stored = [name for name in columns if name not in self.values]
+        for batch in read(stored or self.table.schema.names[:1]):
+            arrays = [
+                pa.repeat(self.values[name], batch.num_rows) if name in self.values else batch.column(name)
+                for name in columns
+            ]
+            yield pa.RecordBatch.from_arrays(arrays, names=list(columns))
 
 
-def _of_kept(
-    table: Table,
-    names: Sequence[str],
-    options: ReadOptions,
-    source: Callable[[Table], TableSource],
-    labels: Sequence[str],
-    outcome: str | None = None,
-    named: Sequence[str] = (),
-) -> TableSource:
-    """Return what is found in a table; if asked, without rows where one of the columns is missing.
+@dataclass(frozen=True)
+class KeptTable(Table):
+    """Some rows of a table.
 
-    So are rows without a label that would not be read.
+    Attributes
+    ----------
+    table
+        All rows.
+    kept
+        (N,) which of them.
+    note
+        How many rows were left out, a sentence for the user.
     """
-    from calcli.io.kept import without_missing, without_outcomes, without_unread
 
-    notes = []
-    if options.drop_missing:
-        table = without_missing(table, names, named)
-        notes.append(table.note)
-    if outcome is not None and options.ignore_label:
-        table = without_outcomes(table, outcome, options.ignore_label)
-        notes.append(table.note)
-    first = 0 if options.drop_missing or options.ignore_label else options.limit or 0
-    if labels and first > 0 and (kept := without_unread(table, labels, first, named)) is not None:
-        table = kept
-        notes.append(kept.note)
-    found = source(table)
-    return replace(found, notes=(*found.notes, *notes))
+    table: Table
+    kept: NDArray[np.bool_]
+    note: str = ""
+
+    @cached_property
+    def place(self) -> Place:
+        """The files, in which rows have the numbers they are stored under."""
+        return KeptPlace.of(self.table.place, self.kept)
+
+    @property
+    def schema(self) -> Any:
+        """Names and types of the columns."""
+        return self.table.schema
+
+    def settled(self, stored: Sequence[str], scores: Sequence[str], label: str | None) -> Table:
+        """Return the table once it is known which columns hold scores: those alone, and with their ranks."""
+        return self
+
+    @property
+    def packed(self) -> Mapping[str, Any]:
+        """How columns came about that are stored in another form."""
+        return self.table.packed
+
+    def batches(self, columns: Sequence[str]) -> Iterator[Any]:
+        """Yield the kept rows of each batch."""
+        yield from self._kept(self.table.batches(columns))
+
+    def slices(self, columns: Sequence[str]) -> Iterator[Any]:
+        """Yield the kept rows of each slice."""
+        yield from self._kept(self.table.slices(columns))
+
+    def has_codes(self, name: str) -> bool:
+        """Tell whether a column of numbers is text that begins with a zero somewhere."""
+        return self.table.has_codes(name)
+
+    def texts(self, name: str) -> Iterator[Any]:
+        """Yield the kept rows of a column as it is written."""
+        yield from self._kept(self.table.texts(name))
+
+    def _kept(self, batches: Iterator[Any]) -> Iterator[Any]:
+        at = 0
+        for batch in batches:
+            kept = self.kept[at : at + batch.num_rows]
+            at += batch.num_rows
+            yield batch if kept.all() else batch.filter(pa.array(kept))

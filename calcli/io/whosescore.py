@@ -19,6 +19,7 @@ from calcli.io.layouts.classlabels import class_labels
 from calcli.io.layouts.names import LABELS, PREFIXED, plain, stem_before
 from calcli.io.layouts.roles import Roles
 from calcli.io.options import ReadOptions
+from calcli.io.reading import find
 from calcli.io.source import BLOCK_ROWS, Contents, Source
 
 
@@ -51,7 +52,7 @@ def of_whose_score(
     if not predicted and len(labels) < 2:
         return found
     try:
-        known = contents.find(options)
+        known = find([contents], options)
     except CalcliError:  # there are no labels: what was predicted may tell alone
         told = (_by_prediction(record, found, column) for column in predicted)
         return next(filter(None, told), found)

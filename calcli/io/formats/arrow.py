@@ -13,8 +13,7 @@ from calcli.io.batches import BatchWriter
 from calcli.io.damage import arrow_errors, readable, sound
 from calcli.io.messages import Place
 from calcli.io.remote import AnyPath, Remote
-from calcli.io.tables import Table
-from calcli.io.texttables import MemoryTable
+from calcli.io.tables import MemoryTable, Table
 from calcli.io.writing import Frame, Writer
 
 

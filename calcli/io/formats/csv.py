@@ -25,11 +25,9 @@ from calcli.io.damage import arrow_errors
 from calcli.io.largenumbers import with_large_numbers
 from calcli.io.layouts.names import label_names
 from calcli.io.messages import Place
-from calcli.io.options import ReadOptions
 from calcli.io.remote import AnyPath
 from calcli.io.spooled import parsed, reader_of
-from calcli.io.tables import Table, TableSource
-from calcli.io.texttables import MemoryTable
+from calcli.io.tables import MemoryTable, Table
 from calcli.io.writing import Frame, Writer
 
 STREAMED_BYTES = 1 << 22  # the same where the file is streamed
@@ -174,24 +172,22 @@ class CsvStream(Table):
             for table in _streamed(self.path, self.name, self.delimiter, self.schema.names, options):
                 yield from table.to_batches()
 
-    def find(self, options: ReadOptions, *, labelled: bool = True) -> TableSource:
-        """Find the scores by the types of the first block; further blocks are read as numbers there."""
-        found = super().find(options, labelled=labelled)
+    def settled(self, stored: Sequence[str], scores: Sequence[str], label: str | None) -> Table:
+        """Return the table with types for all blocks: scores were found by those of the first one."""
         types, open_types = {}, []
         for column in self.schema:
             text = pa.types.is_string(column.type)  # scores may be packed in it
-            if column.name in found.stored and not text:
+            if column.name in stored and not text:
                 types[column.name] = pa.float64()
-            elif column.name in found.scores.names and not text:
+            elif column.name in scores and not text:
                 continue
             elif self.as_text or pa.types.is_decimal(column.type):  # these are long integers so far
                 types[column.name] = pa.string()
             elif not text:  # a later block may hold other values
                 open_types.append(column.name)
-        types |= self._types_in_all(open_types, [*label_names(self.columns), options.label_column])
+        types |= self._types_in_all(open_types, [*label_names(self.columns), label])
         fields = [pa.field(one.name, types.get(one.name, one.type)) for one in self.schema]
-        typed = replace(self, schema=pa.schema(fields))
-        return Table.find(typed, options, labelled=labelled)
+        return replace(self, schema=pa.schema(fields))
 
     def _types_in_all(self, names: Sequence[str], labels: Sequence[str | None]) -> dict[str, Any]:
         """Return types of columns with room for the values of all blocks, of which these alone are parsed."""

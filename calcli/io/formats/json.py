@@ -21,8 +21,7 @@ from calcli.io.layouts.names import label_names, score_names
 from calcli.io.layouts.objects import with_orders
 from calcli.io.layouts.roles import refuse_duplicates
 from calcli.io.remote import AnyPath
-from calcli.io.tables import Table
-from calcli.io.texttables import MemoryTable
+from calcli.io.tables import MemoryTable, Table
 
 EXPECTED = (
     'expected rows, as in [{"label": 0, "probs": [0.9, 0.1]}], {"columns": [...], "data": [[...]]}, or '

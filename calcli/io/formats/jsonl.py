@@ -27,8 +27,7 @@ from calcli.io.layouts.harness import MARKS, harness_table
 from calcli.io.layouts.objects import HEAD_ROWS, with_orders
 from calcli.io.remote import AnyPath
 from calcli.io.spooled import parsed, parts_of_text, reader_of
-from calcli.io.tables import Table
-from calcli.io.texttables import MemoryTable
+from calcli.io.tables import MemoryTable, Table
 from calcli.io.writing import Frame, Writer, refuse_bytes
 
 BLOCK_BYTES = 1 << 24  # parsed at once; no line may be longer
