@@ -12,6 +12,7 @@ import numpy as np
 
 from calcli.core.calibrators.events import Bools, Event
 from calcli.core.calibrators.fit.outcomes import LogisticProblem, fit_each
+from calcli.core.calibrators.fit.training import LOG_2, STAND_IN, raised, stand_in
 from calcli.core.calibrators.onevsrest import CLASS_WISE, MapParameters, OneDimensional
 from calcli.core.data.arrays import Array, Doubles, Floats
 from calcli.core.language.errors import UsageError
@@ -21,29 +22,19 @@ Score = Literal["log_loss", "brier", "ece", "ece_l2"]
 Variant = Literal["abm", "ab", "am"]
 
 AT_ONCE = 2**15  # rows times problems that are fitted together
-LOG_2 = float(np.log(2))
-LOG_EPSILON = -52 * LOG_2  # stands for a probability of 0 where no positive one was seen
 
 
 def zero_levels(event: Event) -> MapParameters:
-    """Return what stands for the logarithm of 0: that of half the smallest positive probability seen."""
-    levels = {}
-    for key, logs in (("zero_log_prob", event.log_prob), ("zero_log_complement", event.log_complement)):
-        finite = np.isfinite(logs)
-        smallest = logs.min(where=finite, initial=np.inf) if finite.any() else LOG_EPSILON
-        levels[key] = np.array(smallest - LOG_2, dtype=np.float64)
-    return levels
+    """Return what stands for the logarithm of 0, of the event and of its complement."""
+    logs = {"zero_log_prob": event.log_prob, "zero_log_complement": event.log_complement}
+    return {key: np.array(stand_in(own), dtype=np.float64) for key, own in logs.items()}
 
 
 def finite_logs(parameters: MapParameters, event: Event) -> tuple[Doubles, Doubles]:
-    """Return the log-probabilities of an event and of its complement, (N,) each, those of 0 replaced."""
-
-    def finite(logs: Floats, level: Doubles) -> Doubles:
-        return np.where(np.isneginf(logs), level, logs).astype(np.float64, copy=False)
-
+    """Return the log-probabilities of an event and of its complement, (N,) each, raised to their levels."""
     return (
-        finite(event.log_prob, parameters["zero_log_prob"]),
-        finite(event.log_complement, parameters["zero_log_complement"]),
+        raised(event.log_prob, parameters["zero_log_prob"]),
+        raised(event.log_complement, parameters["zero_log_complement"]),
     )
 
 
@@ -87,7 +78,9 @@ class Logistic(OneDimensional):
         """Return the rows to fit to; remark on probabilities of 0."""
         levels = zero_levels(event)
         if np.isneginf(event.log_prob).any() or np.isneginf(event.log_complement).any():
-            self.remark("probabilities of exactly 0 count as half the smallest positive one of the fit")
+            self.remark(
+                f"some probabilities are exactly 0 or 1: a 0 {STAND_IN}; so of 1 minus the probability"
+            )
         weights = np.ones(len(outcome)) if weight is None else weight.astype(np.float64)
         logs = finite_logs(levels, event)
         return LogisticProblem(levels, *logs, outcome, weights, self.score, self.remark)

@@ -27,9 +27,9 @@ from calcli.core.calibrators.fit.newton import Minimum, Vector, minimize
 from calcli.core.calibrators.fit.parts import OverParts, PartedLoss
 from calcli.core.calibrators.fit.searching import CALIBRATION_ERRORS, best_in_box
 from calcli.core.calibrators.fit.starting import first_map
-from calcli.core.calibrators.fit.training import TrainingRows, lifted, prepare, smallest_log_prob
+from calcli.core.calibrators.fit.training import TrainingRows, lifted, prepare, raised
 from calcli.core.data.arrays import Array, Floats
-from calcli.core.data.logspace import LEAST, log_softmax
+from calcli.core.data.logspace import log_softmax
 from calcli.core.language.errors import InputError
 
 Input = Literal["log-probs", "raw"]
@@ -289,15 +289,11 @@ class _FeatureSoftmax(LinearSoftmax):
     def _coordinates(self, rows: TrainingRows) -> tuple[Coordinates | None, TrainingRows]:
         return Coordinates.of(rows, per_class=self.per_class)
 
-    def _floor(self, rows: TrainingRows) -> float:
-        """Return what stands for the logarithm of 0; rows to come may have one even if these have none."""
-        return smallest_log_prob(rows.scores) if rows.floor is None else rows.floor
-
     def _features(self, scores: Array, classes: int) -> Floats:
         self._known_classes(scores, classes)
         scores = scores.astype(np.float64, copy=False)
         features = log_softmax(scores) if self.input == "log-probs" else scores
-        return np.where(features <= LEAST, self.learned("floor"), features)
+        return raised(features, self.learned("floor"))
 
 
 @dataclass(kw_only=True, eq=False, repr=False)
@@ -305,7 +301,7 @@ class VectorScaling(_FeatureSoftmax):
     """softmax(w_k * log-probability_k + b_k): 2K - 1 parameters.
 
     A constant added to a row of raw logits changes the model, hence the log-probabilities; `input="raw"` is
-    the model of the paper. A probability of 0 counts as `floor`, half the smallest positive one of the fit.
+    the model of the paper. A probability of 0, or less than `floor`, counts as that; see `stand_in_below`.
 
     Parameters
     ----------
@@ -331,8 +327,7 @@ class VectorScaling(_FeatureSoftmax):
 
     def _unpack(self, theta: Vector, rows: TrainingRows) -> dict[str, Parameter]:
         scale, intercept = theta.reshape(-1, 2).T.copy()
-        floor = self._floor(rows)
-        return {"scale": scale, "intercept": intercept - intercept.mean(), "floor": floor}
+        return {"scale": scale, "intercept": intercept - intercept.mean(), "floor": rows.stand_in}
 
     def _inverse(self) -> list[str]:
         largest = self.learned("scale").max()
@@ -382,8 +377,7 @@ class MatrixScaling(_FeatureSoftmax):
         classes = rows.scores.shape[1]
         matrix, intercept = self._map(classes).split(theta)
         common = (matrix.sum(axis=0) - matrix.diagonal()) / (classes - 1)
-        floor = self._floor(rows)
-        return {"matrix": matrix - common, "intercept": intercept - intercept.mean(), "floor": floor}
+        return {"matrix": matrix - common, "intercept": intercept - intercept.mean(), "floor": rows.stand_in}
 
     def apply(self, scores: Array) -> NDArray[np.float64]:
         """Return log-probabilities, (N, K)."""

@@ -20,7 +20,7 @@ from calcli.core.calibrators.bends import Bends, bends_of, rises
 from calcli.core.calibrators.fit.newton import minimize
 from calcli.core.calibrators.fit.scale import first_guess, solve_temperature
 from calcli.core.calibrators.fit.structured import Parts, Penalty, StructuredLoss, forward
-from calcli.core.calibrators.fit.training import TrainingRows, prepare, smallest_log_prob
+from calcli.core.calibrators.fit.training import TrainingRows, prepare, raised
 from calcli.core.calibrators.softmax import DPAffine
 from calcli.core.data.arrays import Array, Doubles, Floats
 from calcli.core.data.logspace import log_softmax, row_blocks
@@ -40,7 +40,7 @@ class Structured(Calibrator):
     """What the structured calibrators share: features of log-probabilities, one penalized convex fit.
 
     The features are of the probabilities p that temperature scaling or a DP affine map gives, whose alpha is
-    learned first; log-probabilities of 0 count as that of half the smallest positive probability.
+    learned first; what stands for the logarithm of 0, `stand_in_below` says.
     """
 
     def __post_init__(self) -> None:
@@ -93,8 +93,7 @@ class Structured(Calibrator):
         self, rows: TrainingRows, first: First, penalty: Penalty, start: Parameters | None
     ) -> None:
         alpha, beta = first
-        floor = smallest_log_prob(rows.scores) if rows.floor is None else rows.floor
-        own: dict[str, Parameter] = {"alpha": alpha, "floor": floor, "share": 1 / (rows.total + 1)}
+        own: dict[str, Parameter] = {"alpha": alpha, "floor": rows.stand_in, "share": 1 / (rows.total + 1)}
         features = self._features(rows.scores, own)
         centre = np.zeros(len(features))
         centre[0] = 1.0
@@ -141,8 +140,7 @@ class Structured(Calibrator):
                 raise InputError(
                     f"{self.name} calibrator was fitted on {fitted} classes, the scores have {classes}"
                 )
-        log_probs = log_softmax(scores.astype(np.float64, copy=False))
-        log_probs = np.where(log_probs == -np.inf, self.learned("floor"), log_probs)
+        log_probs = raised(log_softmax(scores.astype(np.float64, copy=False)), self.learned("floor"))
         features = self._features(log_probs, self.parameters)
         nothing = Parts(slopes, np.zeros((len(slopes), classes)), np.zeros(classes), np.zeros((0, 0)))
         known = {name: np.asarray(self.parameters[name]) for name in Parts._fields if name in self.parameters}

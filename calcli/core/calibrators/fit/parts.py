@@ -13,7 +13,13 @@ from calcli.core.calibrators.arguments import weighted_rows
 from calcli.core.calibrators.fit.linear import WELL_SEPARATED, AffineMap, BiasMap, LinearMap
 from calcli.core.calibrators.fit.newton import Vector
 from calcli.core.calibrators.fit.scale import Derivatives, derivatives, mean_lead
-from calcli.core.calibrators.fit.training import LOG_2, NEVER, TrainingRows, of_zeros, without_zeros
+from calcli.core.calibrators.fit.training import (
+    NEVER,
+    TrainingRows,
+    of_zeros,
+    stand_in_below,
+    without_zeros,
+)
 from calcli.core.data.arrays import Array, Doubles, Floats
 from calcli.core.data.logspace import LEAST, log_softmax, row_blocks, row_max
 
@@ -78,7 +84,7 @@ class Overview:
         """Return rows with all that a fit asks of rows besides its sums: a row for each class that occurs."""
         labels = np.flatnonzero(self.counts)
         stay = keep_zeros and not self.of_label
-        floor = None if stay or not self.zeros else self.smallest - LOG_2
+        floor = None if stay or not self.zeros else stand_in_below(self.smallest, zeros=True)
         notes = (of_zeros(self.zeros, self.of_label, stay=stay),) if self.zeros else ()
         total = float(self.weights.sum())
         scores = np.full((len(labels), len(self.counts)), self.smallest)

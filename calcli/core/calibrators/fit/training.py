@@ -17,6 +17,8 @@ Parameter: TypeAlias = Array | float
 Parameters: TypeAlias = Mapping[str, Parameter]
 
 LOG_2 = float(np.log(2))
+UNSEEN = 53 * LOG_2  # logarithm of what a double rounds to, below the smallest of a fit without a 0
+STAND_IN = "counts as half the smallest positive one, as does what is less in new rows"
 NEVER = LEAST  # in place of -inf: its exponential is 0 just as well, and 0 times it is 0 and not nan
 
 
@@ -62,6 +64,11 @@ class TrainingRows:
         """
         return 1 / self.total
 
+    @property
+    def stand_in(self) -> float:
+        """What stands for the logarithm of 0 in new rows, even if these have none."""
+        return stand_in(self.scores) if self.floor is None else self.floor
+
     def floored(self) -> dict[str, float]:
         """Return the floor as a parameter to be learned; nothing if there is none."""
         return {} if self.floor is None else {"floor": self.floor}
@@ -96,8 +103,7 @@ def prepare(
 
     Rows of weight 0 are left out. A probability of exactly 0 has no finite logarithm. With `keep_zeros` it
     stays 0, as long as it is never that of the true class: then the scores as they are, are one of the fits
-    that are compared, and none is worse on these rows. Otherwise it counts as half the smallest positive
-    probability of the data, the customary stand-in for a value below a limit of detection.
+    that are compared, and none is worse on these rows. Otherwise something stands for it, see `stand_in`.
     """
     weights = np.ones(len(labels)) if weights is None else np.asarray(weights, np.float64)
     if not weights.all():
@@ -118,26 +124,42 @@ def prepare(
     return _without_zeros(rows, keep_zeros) if has_zeros else rows
 
 
-def smallest_log_prob(scores: Floats) -> float:
-    """Return the logarithm of half the smallest positive probability; -inf entries are passed over."""
-    return float(scores.min(where=scores > -np.inf, initial=np.inf)) - LOG_2
+def stand_in(logs: Floats) -> float:
+    """Return what stands for the logarithm of 0, given those of a fit; see `stand_in_below`."""
+    zero = logs <= LEAST
+    smallest = float(logs.min(where=~zero, initial=np.inf))
+    return stand_in_below(smallest if smallest < np.inf else LOG_2 - UNSEEN, zeros=bool(zero.any()))
+
+
+def stand_in_below(smallest: float, *, zeros: bool) -> float:
+    """Return what stands for the logarithm of 0, given the smallest one of a fit.
+
+    It is that of half the smallest positive probability, the customary stand-in for a value below a limit of
+    detection. New rows may have smaller ones, which `raised` takes for it, so that none of them is below a 0.
+    A fit without a 0 puts it where a double loses sight of it beside the smallest, so as to bend nothing.
+    """
+    return smallest - (LOG_2 if zeros else UNSEEN)
+
+
+def raised(logs: Array, level: Parameter) -> Array:
+    """Return logarithms of probabilities with those of 0, and all others below its stand-in, at that."""
+    return np.maximum(logs, level)
 
 
 def lifted(scores: Array, parameters: Parameters) -> Array:
-    """Return log-probabilities with those of 0 at the fitted floor; scores as they are if there is none."""
+    """Return log-probabilities raised to the fitted floor; scores as they are if there is none."""
     scores = as_floats(scores)
-    if scores.min() > LEAST or (
-        "floor" not in parameters and not ((scores <= LEAST) & (scores > -np.inf)).any()
-    ):
+    if "floor" in parameters:
+        return raised(log_softmax(scores), parameters["floor"])
+    if scores.min() > LEAST or not ((scores <= LEAST) & (scores > -np.inf)).any():
         return scores
-    log_probs = log_softmax(scores)
-    return np.where(log_probs == -np.inf, parameters.get("floor", -np.inf), log_probs)
+    return log_softmax(scores)
 
 
 def _without_zeros(rows: TrainingRows, keep: bool) -> TrainingRows:
     zero = rows.scores == -np.inf
     of_label = int(zero[np.arange(len(zero)), rows.labels].sum())
-    floor = None if keep and not of_label else smallest_log_prob(rows.scores)
+    floor = None if keep and not of_label else stand_in(rows.scores)
     note = of_zeros(int(zero.sum()), of_label, stay=floor is None)
     return replace(rows, scores=without_zeros(rows.scores, floor), floor=floor, notes=(note,))
 
@@ -151,5 +173,5 @@ def without_zeros(scores: Floats, floor: float | None) -> Floats:
 def of_zeros(zeros: int, of_label: int, *, stay: bool) -> str:
     """Say how many probabilities are 0, and what becomes of them."""
     true = f"{of_label:,}" if of_label else "none"
-    rule = "they stay 0" if stay else "each counts as half the smallest positive one"
+    rule = "they stay 0" if stay else f"each {STAND_IN}"
     return f"{zeros:,} probabilities are exactly 0, {true} of them of the true class; {rule}"
