@@ -298,6 +298,12 @@ def classes_of(evaluations: Evaluations) -> Sequence[str]:
     return next(iter(evaluations.values())).predictions.classes
 
 
+def shared_classes(evaluations: Evaluations) -> Sequence[str]:
+    """Return the class names that all systems have; none if they differ."""
+    every = {tuple(evaluation.predictions.classes) for evaluation in evaluations.values()}
+    return every.pop() if len(every) == 1 else ()
+
+
 def require_same_classes(evaluations: Evaluations) -> None:
     """Raise an InputError if systems have other classes than the first one."""
     first, *others = (evaluation.predictions for evaluation in evaluations.values())

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 
 import numpy as np
 from matplotlib.axes import Axes
@@ -12,11 +12,11 @@ from matplotlib.figure import Figure
 from calcli.core.curves.needs import problem_of
 from calcli.core.curves.risk import RiskCurve, risk_curve
 from calcli.core.evaluating.results import Evaluation
-from calcli.figures.drawing import Evaluations, Made, View
+from calcli.figures.drawing import Evaluations, Made, View, shared_classes
 from calcli.figures.inline import tell_curves
 from calcli.figures.naming import titles
 from calcli.figures.style import DASHES, MUTED, SERIES, Look, new_figure, styled
-from calcli.figures.wording import decimal
+from calcli.figures.wording import decimal, probability
 
 TICKS = {0.01: "0.01", 0.1: "0.1", 0.5: "0.5", 0.9: "0.9", 0.99: "0.99"}
 WIDE_TICKS = {1e-6: "$10^{-6}$", 0.001: "0.001", 0.5: "0.5", 0.999: "0.999", 1 - 1e-6: "$1-10^{-6}$"}
@@ -25,9 +25,9 @@ CONSTANT: Look = {"color": MUTED, "linewidth": 0.9, "linestyle": (0, (1, 1))}
 
 
 CAPTION = (
-    "Mean cost of decisions at every threshold t, where a false alarm costs t and a miss 1 - t. Left, over "
-    "the log-odds of t, the area is the log-loss; right, four times the cost over t, the area is the Brier "
-    "score. Dotted: the better of the two constant decisions."
+    "Mean cost of decisions at every threshold t of P(class 1), where a false alarm costs t and a miss "
+    "1 - t. Left, over the log-odds of t, the area is the log-loss; right, four times the cost over t, the "
+    "area is the Brier score. Dotted: the better of the two constant decisions."
 )
 
 
@@ -41,7 +41,7 @@ def make(evaluations: Evaluations, view: View) -> Made:
         )
         for system, evaluation in evaluations.items()
     }
-    return risk_curves(results), results, CAPTION
+    return risk_curves(results, shared_classes(evaluations)), results, CAPTION
 
 
 def log_loss_of(evaluation: Evaluation) -> float | None:
@@ -51,8 +51,8 @@ def log_loss_of(evaluation: Evaluation) -> float | None:
 
 
 @styled
-def risk_curves(results: Mapping[str, RiskCurve]) -> Figure:
-    """Draw the risk of decisions against their threshold, so that areas are scores.
+def risk_curves(results: Mapping[str, RiskCurve], classes: Sequence[str] = ()) -> Figure:
+    """Draw the risk of decisions against their threshold of P(class 1), so that areas are scores.
 
     Left, over the log-odds of the threshold, the area under a curve is the log-loss; right, over the
     threshold, the area is the Brier score. The dotted line is the better of the two constant decisions
@@ -62,6 +62,8 @@ def risk_curves(results: Mapping[str, RiskCurve]) -> Figure:
     ----------
     results
         Risk curves by system name.
+    classes
+        Class names, if all systems have the same ones.
     """
     figure = new_figure(7.0, 2.9)
     odds, linear = figure.subplots(1, 2)
@@ -85,9 +87,11 @@ def risk_curves(results: Mapping[str, RiskCurve]) -> Figure:
     reach = widest.log_odds[-1]
     ticks = {math.log(t / (1 - t)): name for t, name in (WIDE_TICKS if reach > WIDE else TICKS).items()}
     odds.set_xticks(list(ticks), list(ticks.values()))
-    odds.set(xlim=(-reach, reach), ylim=(0, None), xlabel="Threshold (log-odds scale)", ylabel="Mean cost")
+    odds.set(xlim=(-reach, reach), ylim=(0, None), ylabel="Mean cost")
+    odds.set_xlabel(f"Threshold of {probability(classes)}, log-odds scale")
     odds.set_title("Area = log-loss", loc="left")
-    linear.set(xlim=(0, 1), ylim=(0, None), xlabel="Threshold", ylabel=f"{widest.times} × mean cost")
+    linear.set(xlim=(0, 1), ylim=(0, None), xlabel=f"Threshold of {probability(classes)}")
+    linear.set_ylabel(f"{widest.times} × mean cost")
     linear.set_title("Area = Brier score", loc="left")
     for axes in (odds, linear):
         bottom, top = axes.get_ylim()

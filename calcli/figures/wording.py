@@ -86,6 +86,12 @@ def _of_classes(lens: str, classes: Sequence[str]) -> Words:
     return Words(f"Predicted probability ({lens})", f"Observed frequency ({lens})")
 
 
+def probability(classes: Sequence[str] = ()) -> str:
+    """Return what the probability of the second of two classes is called; "class 1" without their names."""
+    name = short(classes[1], 20) if classes else "1"
+    return f"P(class {name})" if name.isdecimal() else f"P({name})"
+
+
 def metric_name(call: MetricExpression) -> str:
     """Return the title of a metric, with those of its arguments that are not the usual ones below."""
     arguments = str(call).partition(":")[2].replace(":", ", ")

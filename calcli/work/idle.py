@@ -6,6 +6,7 @@ from collections.abc import Collection, Mapping, Sequence
 from dataclasses import fields
 
 from calcli.core.comparing.policy import Rule
+from calcli.core.curves.needs import own_metrics
 from calcli.core.evaluating.recalibrated import Companions
 from calcli.core.language.declaring import declared
 from calcli.core.language.expressions import MetricExpression, parse_metrics
@@ -41,7 +42,7 @@ def idle_options(
     """
     metrics = settings.metrics
     if figures is not None and not metrics:
-        metrics = tuple(dict.fromkeys(name for figure in figures for name in FIGURES[figure].metrics))
+        metrics = own_metrics([FIGURES[figure] for figure in figures], settings)
     calls = [*parse_metrics(metrics, settings.defaults), *(rule.call for rule in rules)]
     idle = _unnamed(settings, calls, names)
     if settings.loss_resamples != Settings.loss_resamples and not settings.retrain:

@@ -56,7 +56,7 @@ SCORES = (
     "unexplained:recalibrator=given",
 )  # fmt: skip
 OF_TWO = (
-    "beta_score:a=2", "normalized_beta_score:a=2", "cllr", "calibration_in_the_large",
+    "beta_score:b=2", "normalized_beta_score:b=2", "cllr", "calibration_in_the_large",
     "calibration_intercept", "calibration_slope",
 )  # fmt: skip
 OF_MANY = ("top5_accuracy",)

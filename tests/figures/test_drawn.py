@@ -23,6 +23,7 @@ from calcli.core.data.predictions import ArrayScores, Predictions
 from calcli.core.estimators.interval import Interval
 from calcli.core.evaluating.evaluate import evaluate
 from calcli.core.evaluating.results import Estimate
+from calcli.core.language.errors import UsageError
 from calcli.core.language.expressions import parse_metric
 from calcli.core.language.settings import Settings
 from calcli.core.state.thinned import thinned_rows
@@ -253,6 +254,23 @@ def test_normalized_scores_of_one_class_are_undefined(two, label):
     for axes, name, value in zip(drawing.figure.axes, ("NCE", "NBS"), (nce, nbs), strict=True):
         told = [text.get_text() for text in axes.get_legend().get_texts()]
         assert told == [f"a: {name} undefined", f"b: {name} {value:.3f}"]
+
+
+def test_weights_of_ones_own_have_a_panel_each(two):
+    own = {"mine": ((0.0, 0.0), (0.2, 1.5), (1.0, 0.0))}
+    asked = ("weighted_risk:weights=mine", "beta_score:a=3")
+    evaluation = evaluate(two.predictions, replace(two.settings, metrics=asked, threshold_weights=own))
+    drawing = draw("weighted-risk", {"a": evaluation})
+    heads = ["W = mine: area = weighted risk", "W = Beta(3, 1): area = beta score"]
+    assert [axes.get_title("left") for axes in drawing.figure.axes] == heads
+    for axes, name in zip(drawing.figure.axes, asked, strict=True):
+        (line,) = axes.lines
+        np.testing.assert_array_equal(line.get_ydata(), drawing.tables["a"][f"risk_for_{name}"])
+        found = evaluation.estimates[name]
+        (told,) = (text.get_text() for text in axes.get_legend().get_texts())
+        assert told == f"a: normalized {found.value / found.parts['constant']:.3f}"
+    with pytest.raises(UsageError, match="expected one of them among the metrics"):
+        draw("weighted-risk", {"a": evaluation}, View(metrics=("accuracy",)))
 
 
 def test_rejection_curves(two):

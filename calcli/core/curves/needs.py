@@ -193,15 +193,24 @@ def metrics_of(
         return settings.metrics
     affordable = predictions.n_rows * predictions.n_classes <= RECALIBRATION_LIMIT
     names: list[str] = []
-    for name in (name for figure in figures for name in figure.metrics):
+    for name in own_metrics(figures, settings):
         entry = parse_metric(name).entry
         if predictions.of_answers and entry.needs_classes:
             continue
-        if "costs" in entry.arguments:
-            names += [f"{name}:costs={costs.name}" for costs in settings.costs]
-        elif affordable or not entry.family.fits:
+        if affordable or not entry.family.fits:
             names.append(name)
-    return tuple(dict.fromkeys(names)) or ("accuracy",)
+    return tuple(names) or ("accuracy",)
+
+
+def own_metrics(figures: Iterable[FigureKind], settings: Settings) -> tuple[str, ...]:
+    """Return the metrics that figures show unasked, of all costs and weights that the settings name."""
+    tables = {"costs": [one.name for one in settings.costs], "weights": [*settings.threshold_weights]}
+    names: list[str] = []
+    for name in (name for figure in figures for name in figure.metrics):
+        arguments = parse_metric(name).entry.arguments
+        named = next((key for key in tables if key in arguments), None)
+        names += [f"{name}:{named}={one}" for one in tables[named]] if named else [name]
+    return tuple(dict.fromkeys(names))
 
 
 def shown_metrics(figure: str, evaluation: Evaluation, metrics: Sequence[str] = ()) -> list[str]:

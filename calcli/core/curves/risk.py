@@ -3,19 +3,25 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
 
-from calcli.core.curves.needs import row_weights
+from calcli.core.curves.needs import problem_of, row_weights
 from calcli.core.curves.reliability import FEW_ROWS
 from calcli.core.data.arrays import Doubles, Tables
+from calcli.core.estimators.beta_scores import BetaScore, IntegralOfRisks
 from calcli.core.estimators.confidence import wilson_interval
+from calcli.core.estimators.expected import integral_of_risks, is_integral
+from calcli.core.evaluating.results import Estimate, Evaluation
+from calcli.core.language.expressions import parse_metrics
 from calcli.core.problems.problem import Problem
 
 POINTS = 401
 WIDEST = 16.0  # log-odds: beyond, costs of one to nine million
+PLAIN = {"log_loss": BetaScore(1, 1), "brier": BetaScore(2, 2)}  # scores that are integrals, up to a factor
 TAIL = 3.0  # log-odds shown beyond the most extreme score, where the risk falls to nothing
 
 
@@ -23,7 +29,7 @@ TAIL = 3.0  # log-odds shown beyond the most extreme score, where the risk falls
 class RiskCurve:
     """Bayes risk of a two-class system against the threshold of its decisions.
 
-    At threshold t a false alarm costs t and a miss costs 1 - t, so that deciding for the class when its
+    At threshold t a false alarm costs t and a miss costs 1 - t, so that deciding for class 1 when its
     probability is at least t is optimal for calibrated probabilities. Over the log-odds of the threshold
     the area under the risk is the log-loss; over the threshold, four times the area is the Brier score, and
     two times that of one outcome (Ferrer & Ramos 2024, section 2.3 and fig. 1; Brummer & du Preez 2006).
@@ -95,44 +101,69 @@ class WeightedRiskCurve:
     """Bayes risks of a two-class system, weighted so that areas are scores (Ferrer & Ramos 2024, eq. 10-12).
 
     A wrong decision costs 1 / a_1 where the first class is true, and 1 / a_2 = 1 / (1 - a_1) where the second
-    one is: the second one is decided for where its probability is above a_2.
+    one is: the second one is decided for where its probability is above the threshold a_2.
 
     Attributes
     ----------
     a
         (p,) a_1, between 0 and 1.
-    risk, beta_risk
-        (p,) the risk, of which the area is the log-loss, and the risk times the density of Beta(2, 2).
-    normalized_log_loss, normalized_brier
-        The scores over those of the class frequencies; nan where all rows are of one class.
+    risk
+        (p,) the risk.
+    weighted
+        The (p,) risk times the weight W of each score, by its name: the area is the score, of the Brier score
+        one and a half times it.
+    normalized
+        Each score over that of the class frequencies; nan where all rows are of one class.
     """
 
     a: Doubles
     risk: Doubles
-    beta_risk: Doubles
-    normalized_log_loss: float
-    normalized_brier: float
+    weighted: Mapping[str, Doubles]
+    normalized: Mapping[str, float]
 
     def tables(self) -> Tables:
         """Return the table behind the curves."""
-        scores = {
-            "normalized_log_loss": np.array([self.normalized_log_loss]),
-            "normalized_brier": np.array([self.normalized_brier]),
-        }
-        return {"": {"a_1": self.a, "risk": self.risk, "beta_risk": self.beta_risk}, "scores": scores}
+        weighted = {f"risk_for_{name}": curve for name, curve in self.weighted.items()}
+        scores = {f"normalized_{name}": np.array([value]) for name, value in self.normalized.items()}
+        return {"": {"a_1": self.a, "risk": self.risk, **weighted}, "scores": scores}
 
 
-def weighted_risk(problem: Problem, log_loss: float | None = None) -> WeightedRiskCurve:
-    """Return the weighted risks of the ordered problem of the second of two classes; see `risk_curve`."""
+def integrals_of(evaluation: Evaluation, metrics: Sequence[str] = ()) -> dict[str, IntegralOfRisks]:
+    """Return what weighs the risks in scores of two classes that integrate them over the threshold, by name.
+
+    Parameters
+    ----------
+    evaluation
+        Of which the scores are.
+    metrics
+        Those that are asked for; all if there are none.
+    """
+    calls = {name: found.call for name, found in evaluation.estimates.items()}
+    asked = [str(call) for call in parse_metrics(metrics, evaluation.settings.defaults)] or [*calls]
+    found = dict[str, IntegralOfRisks]()
+    for name in (name for name in asked if name in calls):
+        entry = calls[name].entry.name
+        if entry in PLAIN:
+            found[name] = PLAIN[entry]
+        elif is_integral(calls[name]) and not entry.startswith("normalized"):
+            found[name] = integral_of_risks(calls[name], evaluation.predictions, evaluation.settings)
+    return found
+
+
+def weighted_risk(evaluation: Evaluation, scores: Mapping[str, IntegralOfRisks]) -> WeightedRiskCurve:
+    """Return the weighted risks of an evaluation of two classes, for scores that it has."""
+    problem = problem_of(evaluation, "class-1")
     score, weights = problem.score.astype(np.float64, copy=False), row_weights(problem)
     a = (np.arange(POINTS) + 0.5) / POINTS
-    plain = _Costs(score, problem.outcome, weights).at(1 - a)[0]
-    curve, rate = risk_curve(problem, log_loss=log_loss), float(np.average(problem.outcome, weights=weights))
-    nce = nbs = math.nan
-    if 0 < rate < 1:
-        entropy = -rate * math.log(rate) - (1 - rate) * math.log1p(-rate)
-        nce, nbs = curve.log_loss / entropy, curve.brier / (2 * rate * (1 - rate))
-    return WeightedRiskCurve(a, plain / (a * (1 - a)), 6 * plain, nce, nbs)
+    risk = _Costs(score, problem.outcome, weights).at(1 - a)[0] / (a * (1 - a))
+    weighted = {name: score.weight(1 - a) * risk for name, score in scores.items()}
+    found = {name: evaluation.estimates[name] for name in scores}
+    return WeightedRiskCurve(a, risk, weighted, {name: _normalized(one) for name, one in found.items()})
+
+
+def _normalized(found: Estimate) -> float:
+    constant = found.parts["constant"]
+    return found.value / constant if constant > 0 else math.nan
 
 
 class _Costs:

@@ -1,8 +1,9 @@
 """Proper scores of two classes as integrals of Bayes risks over the threshold, weighted by a beta density.
 
-At threshold t, a false alarm costs 1 / (1 - t) and a miss 1 / t. The thresholds are weighted with the density
-of Beta(a, b) (Ferrer & Ramos 2024, eq. 10 to 12): (1, 1) gives the log-loss, (2, 2) one and a half times the
-Brier score that is summed over both classes.
+A wrong decision costs 1 / a_1 where the first class is true, 1 / a_2 = 1 / (1 - a_1) where the second one is,
+which is then decided for where its probability is above the threshold t = a_2 = 1 - a_1. What weighs the
+risks is the density of Beta(a, b) in a_1 (Ferrer & Ramos 2024, eq. 10 to 12), which is that of Beta(b, a) in
+t: (1, 1) gives the log-loss, (2, 2) one and a half times the Brier score that is summed over both classes.
 """
 
 from __future__ import annotations
@@ -48,6 +49,10 @@ class IntegralOfRisks:
         """The integral of W(1 - s) / s over s, a threshold on the probability of the first class."""
         raise NotImplementedError
 
+    def weight(self, threshold: Doubles) -> Doubles:
+        """Return W(t) at (...) thresholds within (0, 1) on the probability of the second class."""
+        raise NotImplementedError
+
     @property
     def statistics(self) -> dict[str, RowStatistic]:
         """How it is computed from a block of two classes, by name."""
@@ -82,7 +87,7 @@ class BetaScore(IntegralOfRisks):
     Attributes
     ----------
     a, b
-        Its parameters, above 0; thresholds on the probability of the second class.
+        Its parameters, above 0, those of a_1: the threshold on the probability of the first class.
     """
 
     a: float
@@ -91,15 +96,20 @@ class BetaScore(IntegralOfRisks):
     @property
     def column(self) -> str:
         """Name of the row statistic that is the loss."""
-        return f"beta loss {self.a:g} {self.b:g}"
+        return f"risks weighted by beta {self.a} {self.b}"
 
     @cached_property
     def _second(self) -> _TailIntegral:
-        return _TailIntegral(self.a - 1, self.b, _log_beta(self.a, self.b))
+        return _TailIntegral(self.b - 1, self.a, _log_beta(self.a, self.b))
 
     @cached_property
     def _first(self) -> _TailIntegral:
-        return _TailIntegral(self.b - 1, self.a, _log_beta(self.a, self.b))
+        return _TailIntegral(self.a - 1, self.b, _log_beta(self.a, self.b))
+
+    def weight(self, threshold: Doubles) -> Doubles:
+        """Return the density of Beta(a, b) at a_1 = 1 - t."""
+        log_density = (self.a - 1) * np.log1p(-threshold) + (self.b - 1) * np.log(threshold)
+        return np.exp(log_density - _log_beta(self.a, self.b))
 
 
 @dataclass(frozen=True)

@@ -1,8 +1,9 @@
 """Proper scores of two classes as integrals of Bayes risks with given weights.
 
-At threshold t, a false alarm costs 1 / (1 - t) and a miss 1 / t, and W(t) is what their risk weighs
-(Ferrer & Ramos 2024, eq. 10 to 12). W is a table of thresholds and weights, linear between them and 0
-outside; it is taken as it is, so that a weight of 1 everywhere gives the log-loss.
+At threshold t on the probability of the second class, a false alarm costs 1 / (1 - t) and a miss 1 / t, and
+W(t) is what their risk weighs (Ferrer & Ramos 2024, eq. 10 to 12, with t = a_2). W is a table of thresholds
+and weights, linear between them and 0 outside; it is taken as it is, so that a weight of 1 everywhere gives
+the log-loss.
 """
 
 from __future__ import annotations
@@ -48,6 +49,11 @@ class WeightedRisk(IntegralOfRisks):
     def _first(self) -> _Trapezoids:
         threshold, weight = np.array(self.table[::-1]).T
         return _Trapezoids(1 - threshold, weight)
+
+    def weight(self, threshold: Doubles) -> Doubles:
+        """Return the weights of (...) thresholds: linear between those of the table, 0 outside."""
+        known, weight = np.array(self.table).T
+        return np.interp(threshold, known, weight, left=0, right=0)
 
 
 class _Trapezoids:

@@ -85,7 +85,7 @@ FIGURES: dict[str, FigureKind] = {
         FigureKind(
             name="risk",
             title="Risk curves",
-            meaning="cost of decisions at every threshold, for two classes: areas are scores",
+            meaning="cost of decisions at every threshold of P(class 1), for two classes: areas are scores",
             source="Ferrer & Ramos 2024, fig. 1",
             lens="class-1",
             metrics=("log_loss",),
@@ -97,10 +97,10 @@ FIGURES: dict[str, FigureKind] = {
         FigureKind(
             name="weighted-risk",
             title="Weighted risks",
-            meaning="risk of decisions times a weight over a_1, for two classes: areas are scores",
+            meaning="risk times a weight over a_1, which is 1 - threshold of P(class 1): areas are scores",
             source="Ferrer & Ramos 2024, fig. 1",
             lens="class-1",
-            metrics=("log_loss",),
+            metrics=("log_loss", "brier", "weighted_risk"),
             most_systems=LINES,
             needs_classes="weighs the costs of two classes",
             of_two=True,

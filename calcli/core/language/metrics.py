@@ -136,8 +136,11 @@ def _scores() -> list[Metric]:
                 "two classes: risks at all thresholds, weighted by Beta(a, b); 1, 1 is the log-loss, "
                 "2, 2 is 1.5 x brier"
             ),
-            formula="integral over t of bayes_risk[false alarm 1/(1-t), miss 1/t] Beta(t; a, b)",
+            formula="integral over a_1 of bayes_risk[wrong on class 0: 1/a_1, on class 1: 1/(1-a_1)] "
+            "Beta(a_1; a, b)",
             source=ferrer + ", eq. 10-12; Buja et al. 2005",
+            misses="a_1 = 1 - t, t the threshold of P(class 1): a above b weighs low thresholds t, a below b "
+            "high ones",
             arguments=DENSITY,
             of_answers="risks at all thresholds, weighted by Beta(a, b): 1, 1 is log_loss, 2, 2 is 3 x brier",
         ),
@@ -146,15 +149,17 @@ def _scores() -> list[Metric]:
             family=SCORE, direction="lower", range="0 to inf", unit="ratio",
             meaning="the same over that of the class frequencies: 1 is useless, 0 perfect",
             formula="beta_score / beta_score of the class frequencies", source=ferrer + ", section 2.3",
+            misses="a and b are those of beta_score, of a_1 = 1 - t",
             arguments=DENSITY,
         ),
         Metric(
             name="weighted_risk", title="Weighted risks",
             family=SCORE, direction="lower", range="0 to inf", unit="ratio",
             meaning="two classes: risks at all thresholds, with your own weights; uniform is log_loss",
-            formula="integral over t of bayes_risk[false alarm 1/(1-t), miss 1/t] W(t)",
+            formula="integral over t of bayes_risk[wrong on class 0: 1/(1-t), on class 1: 1/t] W(t)",
             source=ferrer + ", eq. 10-12",
-            misses="W is as given, not scaled; --threshold-weights names a table of it",
+            misses="t is a threshold of P(class 1), the paper's a_2 = 1 - a_1; W is as given, not scaled; "
+            "--threshold-weights names a table of it",
             arguments={"weights": Argument(UNIFORM)},
         ),
         Metric(

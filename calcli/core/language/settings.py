@@ -183,7 +183,8 @@ class Settings:
     threshold_weights: Mapping[str, tuple[tuple[float, float], ...]] = setting(
         dict,
         texts("mine=weights.csv"),
-        "CSV of threshold,weight, linear between them and 0 outside, for weighted_risk:weights=NAME.",
+        "CSV of threshold,weight: thresholds of P(class 1), linear between them and 0 outside, for "
+        "weighted_risk:weights=NAME.",
         "NAME=FILE",
         in_policies=True,
     )

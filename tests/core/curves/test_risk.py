@@ -7,7 +7,9 @@ import pytest
 from scipy import stats
 
 from calcli.core.curves.needs import problem_of
-from calcli.core.curves.risk import rejection_curve, risk_curve, weighted_risk
+from calcli.core.curves.risk import integrals_of, rejection_curve, risk_curve, weighted_risk
+from calcli.core.evaluating.evaluate import evaluate
+from calcli.core.language.settings import Settings
 from calcli.core.problems.problem import ordered_problem
 
 NAMES = ("sst2_gpt2", "fvcaus_plda")
@@ -89,17 +91,45 @@ def test_intervals_of_what_is_kept_are_those_of_shares():
 @pytest.mark.parametrize("name", NAMES)
 def test_weighted_risks_integrate_to_the_reference_scores(golden, evaluated, name):
     """By eq. 12 the area is the log-loss, and with Beta(2, 2) one and a half Brier scores."""
-    curve, reference = weighted_risk(problem_of(evaluated(name), "class-1")), golden[name]
-    assert np.trapezoid(curve.beta_risk, curve.a) == pytest.approx(1.5 * reference["brier_sum"], rel=0.01)
-    assert curve.normalized_log_loss == pytest.approx(reference["ce_nats"] / reference["prior_entropy_nats"])
+    evaluation, reference = evaluated(name), golden[name]
+    curve = weighted_risk(evaluation, integrals_of(evaluation, ("log_loss", "brier")))
+    area = np.trapezoid(curve.weighted["brier"], curve.a)
+    assert area == pytest.approx(1.5 * reference["brier_sum"], rel=0.01)
+    normalized = reference["ce_nats"] / reference["prior_entropy_nats"]
+    assert curve.normalized["log_loss"] == pytest.approx(normalized)
 
 
-def test_the_weighted_risk_is_that_of_the_costs_of_equation_11():
+OWN = ("beta_score:a=3:b=2", "beta_score:a=2:b=3", "weighted_risk:weights=mine", "normalized_beta_score")
+
+
+@pytest.fixture
+def drawn(binary):
     rng = np.random.default_rng(0)
-    score, outcome = rng.random(80), rng.random(80) < 0.3
-    curve = weighted_risk(ordered_problem(score, outcome))
-    for a, risk, beta in list(zip(curve.a, curve.risk, curve.beta_risk, strict=True))[::40]:
+    score = rng.random(400)
+    predictions = binary(score, (rng.random(400) < 0.8 * score).astype(int))
+    weights = {"mine": ((0.1, 0.0), (0.2, 1.5), (1.0, 0.0))}
+    return evaluate(predictions, Settings(metrics=("log_loss", *OWN), threshold_weights=weights, draws=0))
+
+
+def test_areas_are_the_scores_whose_weights_are_shown(drawn):
+    curve = weighted_risk(drawn, integrals_of(drawn, OWN))
+    assert list(curve.weighted) == list(OWN[:3])
+    assert list(integrals_of(drawn)) == ["log_loss", *OWN[:3]]
+    for name, weighted in curve.weighted.items():
+        found = drawn.estimates[name]
+        assert np.mean(weighted) == pytest.approx(found.value, rel=5e-3)
+        assert curve.normalized[name] == pytest.approx(found.value / found.parts["constant"])
+
+
+def test_the_weighted_risk_is_that_of_the_costs_of_equation_11(drawn):
+    curve = weighted_risk(drawn, integrals_of(drawn, OWN))
+    score, outcome = drawn.predictions.scores.array[:, 1], drawn.predictions.labels == 1
+    for i in range(0, len(curve.a), 40):
+        a = curve.a[i]
         second = score > 1 - a
         cost = np.where(outcome & ~second, 1 / (1 - a), np.where(~outcome & second, 1 / a, 0))
-        assert risk == pytest.approx(cost.mean())
-        assert beta == pytest.approx(6 * a * (1 - a) * cost.mean())
+        assert curve.risk[i] == pytest.approx(cost.mean())
+        density = stats.beta(3, 2).pdf(a)
+        assert curve.weighted[OWN[0]][i] == pytest.approx(density * cost.mean())
+        own = np.interp(1 - a, [0.1, 0.2, 1], [0, 1.5, 0], left=0)
+        assert curve.weighted[OWN[2]][i] == pytest.approx(own * cost.mean())

@@ -31,32 +31,55 @@ def test_named_members_of_the_family(label):
 @pytest.mark.parametrize(("a", "b"), [(0.5, 0.5), (1, 3), (3, 1), (5, 2), (1e-6, 1e-6), (1e-6, 3)])
 @pytest.mark.parametrize("q", [0.03, 0.5, 0.9])
 def test_losses_are_integrals_over_the_threshold(a, b, q):
-    missed = integrate.quad(lambda t: t ** (a - 2), q, 1, weight="alg", wvar=(0, b - 1))[0]
-    alarmed = integrate.quad(lambda t: (1 - t) ** (b - 2), 0, q, weight="alg", wvar=(a - 1, 0))[0]
+    missed = integrate.quad(lambda t: t ** (b - 2), q, 1, weight="alg", wvar=(0, a - 1))[0]
+    alarmed = integrate.quad(lambda t: (1 - t) ** (a - 2), 0, q, weight="alg", wvar=(b - 1, 0))[0]
     log_odds = np.full(2, np.log(q) - np.log1p(-q))
     losses = BetaScore(a, b).losses(log_odds, np.array([1, 0]))
     np.testing.assert_allclose(losses, np.array([missed, alarmed]) / special.beta(a, b), atol=1e-6)
 
 
-@pytest.mark.parametrize(("a", "b"), [(1.1, 1.05), (2, 700), (300, 200), (1000, 1000)])
+@pytest.mark.parametrize(("a", "b"), [(1.1, 1.05), (2, 700), (700, 2), (300, 200), (1000, 1000)])
 def test_losses_are_incomplete_beta_functions(a, b):
     q = np.array([0.001, 0.2, 0.5, 0.6, 0.99])
-    missed = (a + b - 1) / (a - 1) * special.betaincc(a - 1, b, q)
-    alarmed = (a + b - 1) / (b - 1) * special.betainc(a, b - 1, q)
+    missed = (a + b - 1) / (b - 1) * special.betaincc(b - 1, a, q)
+    alarmed = (a + b - 1) / (a - 1) * special.betainc(b, a - 1, q)
     score, log_odds = BetaScore(a, b), np.log(q) - np.log1p(-q)
     np.testing.assert_allclose(score.losses(log_odds, np.ones(5)), missed, atol=1e-6)
     np.testing.assert_allclose(score.losses(log_odds, np.zeros(5)), alarmed, atol=1e-6)
 
 
-@pytest.mark.parametrize(("a", "b"), [(1, 1), (2, 2), (0.5, 3), (20, 4)])
+def integral(prob, labels, a, b):
+    """Return the integral of eq. 12 with the decisions and costs of eq. 1 and 34, numerically."""
+    a_1 = stats.beta(a, b).ppf((np.arange(20_000) + 0.5) / 20_000)  # each weighs the same
+    first = labels[:, None] == 0
+    expected = (1 - prob)[:, None] / a_1, prob[:, None] / (1 - a_1)  # costs of deciding for class 1, and 0
+    wrong = np.where(first, expected[0] <= expected[1], expected[0] > expected[1])
+    return np.mean(wrong / np.where(first, a_1, 1 - a_1))
+
+
+@pytest.mark.parametrize(("a", "b"), [(1, 1), (2, 2), (0.5, 3), (3, 1), (20, 4)])
 def test_it_is_the_integral_of_bayes_risks(a, b, binary):
     rng = np.random.default_rng(0)
     prob, labels = rng.beta(2, 2, 40), rng.integers(0, 2, 40)
-    threshold = stats.beta(a, b).ppf((np.arange(20_000) + 0.5) / 20_000)  # each weighs the same
-    decided, second = prob[:, None] >= threshold, labels[:, None] == 1
-    risk = np.where(second, ~decided / threshold, decided / (1 - threshold)).mean(0)
     (found,) = evaluate(binary(prob, labels), only(a, b)).estimates.values()
-    assert found.value == pytest.approx(risk.mean(), rel=1e-3)
+    assert found.value == pytest.approx(integral(prob, labels, a, b), rel=1e-3)
+
+
+def test_a_and_b_are_those_of_the_paper(dataset, predict):
+    """The two classes of SST-2 are alike in number, not in their errors: a and b do not commute."""
+    logits, labels = dataset("sst2_gpt2")
+    prob = special.softmax(np.asarray(logits, float), axis=1)[:, 1]
+    own = predict(logits, labels, "logits")
+    (found,), (mirrored,) = (evaluate(own, only(*ab)).estimates.values() for ab in ((3, 1), (1, 3)))
+    assert found.value == pytest.approx(integral(prob, labels, 3, 1), rel=2e-3)
+    assert mirrored.value == pytest.approx(integral(prob, labels, 1, 3), rel=2e-3)
+    assert found.value > 1.1 * mirrored.value
+
+
+@pytest.mark.parametrize(("a", "b"), [(1, 1), (0.5, 3), (3, 1), (20, 4)])
+def test_weights_of_thresholds_are_the_density_of_a_1(a, b):
+    threshold = np.linspace(0.01, 0.99, 99)
+    np.testing.assert_allclose(BetaScore(a, b).weight(threshold), stats.beta(a, b).pdf(1 - threshold))
 
 
 def only(a, b):
@@ -80,7 +103,7 @@ def test_sure_and_wrong_costs_without_bound_only_up_to_one():
     never, always = np.array([-np.inf]), np.array([np.inf])
     second = np.array([1])
     assert BetaScore(1, 1).losses(never, second)[0] == np.inf
-    assert BetaScore(0.5, 2).losses(never, second)[0] == np.inf
+    assert BetaScore(2, 0.5).losses(never, second)[0] == np.inf
     assert BetaScore(2, 2).losses(never, second)[0] == pytest.approx(3, abs=1e-8)
     assert BetaScore(1, 1).losses(always, second)[0] == 0
 

@@ -48,7 +48,8 @@ def test_a_weight_of_one_is_the_log_loss_in_the_farthest_tails(label):
 
 def test_a_fine_table_of_a_density_is_the_beta_score():
     points = np.linspace(0, 1, 2001)
-    table = tuple(zip(points.tolist(), stats.beta(2, 3).pdf(points).tolist(), strict=True))
+    density = stats.beta(2, 3).pdf(1 - points)  # of a_1, where points are thresholds on the second class
+    table = tuple(zip(points.tolist(), density.tolist(), strict=True))
     odds = np.linspace(-9, 9, 37)
     for label in (0, 1):
         labels = np.full(len(odds), label)
