@@ -13,12 +13,12 @@ import pyarrow.compute as pc
 
 from calcli.core.data.arrays import Array
 from calcli.core.language.errors import InputError
-from calcli.io.layouts.candidates import Holds
 from calcli.io.messages import Place
 from calcli.io.source import rows_and_columns
+from calcli.io.tables.columns import holds_of, numbers
 
 if TYPE_CHECKING:
-    from calcli.io.tables import Table
+    from calcli.io.tables.table import Table
 
 SLICE_BYTES = 1 << 22  # turned from columns to rows at once: long enough runs, and still in the cache
 FEW_CLASSES = 64  # up to here blocks stay class by class in memory
@@ -141,27 +141,6 @@ def stored_scores(table: Table, names: tuple[str, ...]) -> ColumnScores | ListSc
     )
 
 
-def decoded(kind: Any) -> Any:
-    """Return the type of the values, whether they are stored as a dictionary or not."""
-    return kind.value_type if pa.types.is_dictionary(kind) else kind
-
-
-def holds_of(kind: Any) -> Holds:
-    """Return what values of an Arrow type are."""
-    types = pa.types
-    if types.is_dictionary(kind):
-        return holds_of(kind.value_type)
-    if types.is_floating(kind) or types.is_decimal(kind) or types.is_null(kind):
-        return "float"
-    if types.is_integer(kind) or types.is_boolean(kind):
-        return "integer"
-    if types.is_string(kind) or types.is_large_string(kind):
-        return "text"
-    if types.is_list(kind) or types.is_large_list(kind) or types.is_fixed_size_list(kind):
-        return "list"
-    return "other"
-
-
 def _numpy_type(kind: Any, place: Place, name: str) -> np.dtype[Any]:
     if holds_of(kind) not in ("float", "integer"):
         raise InputError(f"{place.name}: the lists in column {name} hold {kind}; expected numbers")
@@ -171,29 +150,6 @@ def _numpy_type(kind: Any, place: Place, name: str) -> np.dtype[Any]:
     if types.is_integer(kind):
         return np.dtype(f"{'i' if types.is_signed_integer(kind) else 'u'}{kind.bit_width // 8}")
     return np.dtype(np.float64)
-
-
-def numbers(batch: Any, by_row: bool) -> Array:
-    """Return the (n, columns) numbers of a record batch, null as nan; booleans and decimals become float64.
-
-    An Arrow tensor is made faster than a numpy array for each column, and does not import pandas.
-    """
-    if not all(pa.types.is_floating(kind) or pa.types.is_integer(kind) for kind in batch.schema.types):
-        batch = pa.RecordBatch.from_arrays(list(map(_widened, batch.columns)), names=batch.schema.names)
-        doubles = pa.schema([(name, pa.float64()) for name in batch.schema.names])
-        batch = batch.cast(doubles, safe=False)  # integers beyond 2**53 are rounded
-    if len(set(batch.schema.types)) > 1:
-        batch = pa.RecordBatch.from_arrays(list(map(_widened, batch.columns)), names=batch.schema.names)
-    missing = any(column.null_count for column in batch.columns)  # only then may integers become floats
-    return batch.to_tensor(null_to_nan=missing, row_major=by_row).to_numpy()
-
-
-def _widened(column: Any) -> Any:
-    """Return a column as pyarrow can cast it, which half-floats are not in all its versions."""
-    if column.type != pa.float16():
-        return column
-    values = column.to_numpy(zero_copy_only=False).astype(np.float32)
-    return pa.array(values, mask=column.is_null().to_numpy(zero_copy_only=False))
 
 
 def _not_numbers(table: Table, name: str) -> str:

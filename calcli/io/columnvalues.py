@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Collection, Iterable, Iterator, Sequence
 from contextlib import suppress
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 import pyarrow as pa
@@ -13,16 +13,15 @@ import pyarrow.compute as pc
 
 from calcli.core.data.arrays import Array
 from calcli.core.language.errors import InputError
-from calcli.io.alike import of_joined_type
-from calcli.io.columnscores import decoded, holds_of, numbers
 from calcli.io.labels import Labels, labels_from_array, missing_label
-from calcli.io.largenumbers import EXACT, are_rounded
 from calcli.io.layouts.classlabels import class_labels
+from calcli.io.tables.columns import decoded, holds_of, numbers, of_joined_type
+from calcli.io.tables.table import Table
+from calcli.io.tables.texts import WORDS, has_codes
 
 LONG, MOST_BYTES = 1000, 1 << 29  # characters of a name, and of all rows if each were as long as the longest
 
-if TYPE_CHECKING:
-    from calcli.io.tables import Table
+EXACT, MOST = 2**53, 1e38  # up to the first a float holds any integer; beyond the second nobody counted one
 
 
 def column_values(table: Table, name: str) -> Array:
@@ -68,10 +67,9 @@ def told_apart(table: Table, name: str) -> Array:
     InputError
         If it holds integers that were rounded to floats.
     """
-    if table.has_codes(name):
-        return _texts_of(
-            table, name, [one for batch in table.texts(name) for one in batch.column(0).to_pylist()]
-        )
+    if table.text and has_codes(table, name):
+        found = column_values(table.text, name)
+        return np.where(np.isin(found, list(WORDS)), "", found)
     for batch in table.batches([name]):
         if _is_floating(batch.column(0).type) and are_rounded(numbers(batch, by_row=False)[:, 0]):
             raise InputError(
@@ -79,6 +77,12 @@ def told_apart(table: Table, name: str) -> Array:
                 "them, so that different ones may be equal; save them as text or as integers"
             )
     return column_values(table, name)
+
+
+def are_rounded(values: Array) -> bool:
+    """Tell whether floats are integers, of which some may have been rounded; nan and inf do not count."""
+    known = values[np.isfinite(values)]
+    return EXACT <= float(np.abs(known).max(initial=0)) < MOST and bool((known == np.floor(known)).all())
 
 
 def _is_floating(kind: Any) -> bool:

@@ -15,7 +15,7 @@ from calcli.io.layouts.objects import with_orders
 from calcli.io.options import ReadOptions
 from calcli.io.read import understand
 from calcli.io.reading import find
-from calcli.io.tables import MemoryTable
+from calcli.io.tables.table import in_memory
 
 if TYPE_CHECKING:
     import pandas
@@ -43,7 +43,7 @@ def from_table(data: Any, options: ReadOptions) -> Predictions:
         table = _of_pandas(data) if type(data).__module__.startswith("pandas") else pa.table(data)
     except (pa.ArrowException, TypeError, ValueError) as error:
         raise InputError(f"{name} cannot be read as a table: {error}") from error
-    return understand(replace(find([MemoryTable(name, sound(table))], options), files=()), name, options)
+    return understand(replace(find([in_memory(name, sound(table))], options), files=()), name, options)
 
 
 def _of_pandas(data: Any) -> Any:

@@ -11,18 +11,18 @@ import pyarrow.compute as pc
 from numpy.typing import NDArray
 
 from calcli.core.data.arrays import Array
-from calcli.io.columnscores import decoded, holds_of
 from calcli.io.columnvalues import column_values, worded
 from calcli.io.ignored import dropped_note, ignored_note
 from calcli.io.labels import is_missing, missing_words
 from calcli.io.layouts.answers import as_text
-from calcli.io.tables import KeptTable, Table
+from calcli.io.tables.columns import decoded, holds_of
+from calcli.io.tables.table import Table, kept
 
 
-def without_missing(table: Table, names: Sequence[str], classes: Sequence[str] = ()) -> KeptTable:
+def without_missing(table: Table, names: Sequence[str], classes: Sequence[str] = ()) -> tuple[Table, str]:
     """Return the rows of a table in which none of these columns is missing; the name of a class is not."""
-    kept = ~missing_in(table, names, classes)
-    return KeptTable(table, kept, dropped_note(kept))
+    there = ~missing_in(table, names, classes)
+    return kept(table, there), dropped_note(there)
 
 
 def missing_in(table: Table, names: Sequence[str], classes: Sequence[str] = ()) -> NDArray[np.bool_]:
@@ -33,7 +33,7 @@ def missing_in(table: Table, names: Sequence[str], classes: Sequence[str] = ()) 
 
 def without_unread(
     table: Table, names: Sequence[str], limit: int, classes: Sequence[str] = ()
-) -> KeptTable | None:
+) -> tuple[Table, str] | None:
     """Return a table without rows behind the first ones in which a label is missing; None if there are none.
 
     Parameters
@@ -59,7 +59,7 @@ def without_unread(
         return None
     left = int(np.count_nonzero(gone))
     note = f"behind the first {limit:,} rows {left:,} without a label were passed over"
-    return KeptTable(table, ~gone, note)
+    return kept(table, ~gone), note
 
 
 def _missing_words(column: Any, classes: Sequence[str]) -> Array:
@@ -91,7 +91,7 @@ def _missing_lists(lists: Any) -> Array:
     return missing
 
 
-def without_outcomes(table: Table, name: str, ignored: Sequence[str]) -> KeptTable:
+def without_outcomes(table: Table, name: str, ignored: Sequence[str]) -> tuple[Table, str]:
     """Return the rows of a table in which a column does not hold what is to be ignored, such as a refusal."""
-    kept = ~np.isin(as_text(worded(table, name)), ignored)
-    return KeptTable(table, kept, ignored_note(kept, ignored))
+    there = ~np.isin(as_text(worded(table, name)), ignored)
+    return kept(table, there), ignored_note(there, ignored)

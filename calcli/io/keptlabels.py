@@ -8,7 +8,6 @@ from typing import Any
 
 from calcli.core.data.merged import rest_of
 from calcli.core.language.errors import CalcliError, InputError
-from calcli.io.columnscores import holds_of
 from calcli.io.formats import Format
 from calcli.io.labelnumbers import number_of
 from calcli.io.layouts.classlabels import class_labels
@@ -18,6 +17,7 @@ from calcli.io.messages import listed
 from calcli.io.options import ReadOptions
 from calcli.io.reading import find
 from calcli.io.source import Contents, Source
+from calcli.io.tables.columns import holds_of
 
 
 def refuse_numbers(contents: Contents, others: Any, options: ReadOptions, form: Format, name: str) -> None:

@@ -10,12 +10,12 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from calcli.core.data.arrays import Array
-from calcli.io.columnscores import holds_of
 from calcli.io.labels import Labels
 from calcli.io.labelstreams import MANY_ROWS, WIDEST, LabelColumn, integer_labels
+from calcli.io.tables.columns import holds_of
 
 if TYPE_CHECKING:
-    from calcli.io.tables import Table
+    from calcli.io.tables.table import Table
 
 
 def label_column(table: Table, name: str, held: Callable[[], Labels]) -> LabelColumn | None:

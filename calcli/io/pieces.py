@@ -69,9 +69,8 @@ def read_piece(piece: Piece, options: ReadOptions) -> Predictions:
     if piece.groups is None:
         return read_places([(path, folder)], piece.path, options)
     first, last = piece.groups
-    table = BY_NAME["parquet"].module.open_file(path, piece.path)
-    chosen = replace(table, groups=range(first, last + 1), name=str(piece))
-    found = find([chosen.beside(partition_of(path, folder))], options)
+    table = BY_NAME["parquet"].module.open_file(path, str(piece), range(first, last + 1))
+    found = find([table.beside(partition_of(path, folder))], options)
     return understand(found, str(piece), options)
 
 
@@ -80,7 +79,7 @@ def _pieces(file: Piece) -> Iterator[Piece]:
     if known_format(path).name != "parquet":
         yield file
         return
-    metadata = BY_NAME["parquet"].module.open_file(path, file.path).metadata
+    metadata = BY_NAME["parquet"].module.metadata_of(path, file.path)
     first, rows, size = 0, 0, 0
     for number in range(metadata.num_row_groups):
         group = metadata.row_group(number)

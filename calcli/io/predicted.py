@@ -12,10 +12,10 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from calcli.core.language.errors import InputError, UsageError
-from calcli.io.columnscores import decoded
 from calcli.io.layouts.answers import require_column
 from calcli.io.layouts.names import PREDICTED
 from calcli.io.messages import listed
+from calcli.io.tables.columns import decoded
 
 Codes = NDArray[np.intp]
 ENOUGH = 20  # rows that tell whether numbers are those of the classes

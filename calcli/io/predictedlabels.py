@@ -11,7 +11,6 @@ from calcli.core.data.arrays import Array
 from calcli.core.data.labels import in_order
 from calcli.core.data.predictions import Predictions, read_through
 from calcli.core.language.errors import InputError
-from calcli.io.columnscores import holds_of
 from calcli.io.columnvalues import distinct_texts
 from calcli.io.doubted import first_rows
 from calcli.io.labelnumbers import number_of
@@ -22,7 +21,8 @@ from calcli.io.layouts.names import PREDICTED, TRUTHS, WEAK_LABELS, plain
 from calcli.io.options import ReadOptions
 from calcli.io.reading.reading import TableSource
 from calcli.io.source import Source
-from calcli.io.tables import Table
+from calcli.io.tables.columns import holds_of
+from calcli.io.tables.table import Table
 
 FEW = 20  # rows that may all be predicted rightly
 ELEMENTS = 1 << 18  # of scores that are looked at together

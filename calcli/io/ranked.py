@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 
 from calcli.core.data.arrays import Array
 from calcli.core.language.errors import InputError, UsageError
-from calcli.io.columnscores import TableScores, first_of_other_length, holds_of, numbers
+from calcli.io.columnscores import TableScores, first_of_other_length
 from calcli.io.layouts.candidates import PAIRS, Holds
 from calcli.io.layouts.names import (
     PREFIXED,
@@ -34,9 +34,10 @@ from calcli.io.layouts.names import (
 from calcli.io.layouts.roles import Roles, top_k_dump
 from calcli.io.messages import listed
 from calcli.io.options import ReadOptions
+from calcli.io.tables.columns import holds_of, numbers
 
 if TYPE_CHECKING:
-    from calcli.io.tables import Table
+    from calcli.io.tables.table import Table
 
 ENOUGH = 100  # rows that have the same numbers in any order if these name the classes
 

@@ -91,7 +91,7 @@ def read_concat(paths: Sequence[str | Path], options: ReadOptions | None = None)
     given, options = of_system(given, options or ReadOptions())
     if given == ["-"]:
         with spooled() as (path, form):
-            found = find([form.module.open_file(path, STDIN).held()], options)
+            found = find([form.module.open_file(path, STDIN)], options)
         return understand(replace(found, files=()), name, options)
     places = [(file, folder) for folder in map(path_of, given) for file in parts_of(folder, options)]
     return read_places(places, name, options, alone=len(given) == 1)

@@ -30,6 +30,7 @@ from calcli.io.formats import Format, format_of, known_format
 from calcli.io.formats.npy import labels_file
 from calcli.io.keptlabels import refuse_names_lost, refuse_numbers, refuse_open_order
 from calcli.io.layouts.classlabels import class_labels
+from calcli.io.layouts.names import label_names
 from calcli.io.layouts.order import refuse_sorted
 from calcli.io.messages import STDIN, listed
 from calcli.io.options import ReadOptions
@@ -206,10 +207,7 @@ def _opened(path: str, target: str) -> Iterator[tuple[Contents, str, Format]]:
     with spooled() if path == "-" else nullcontext((place, known_format(place))) as (file, stored):
         form = output_format(target, stored.name)
         name, module = STDIN if path == "-" else path, stored.module
-        if hasattr(module, "open_stream"):
-            yield module.open_stream(file, name, as_text=form is stored), stored.name, form
-        else:
-            yield module.open_file(file, name), stored.name, form
+        yield module.open_file(file, name), stored.name, form
 
 
 def _prepared(
@@ -220,7 +218,8 @@ def _prepared(
     options: ReadOptions,
     wanted: Wanted,
 ) -> _Passage:
-    source = find_again(record, contents, options)
+    labels = (*label_names(contents.columns), options.label_column)
+    source = find_again(record, contents, options).written(labels, as_text=form.name == stored)
     name, width, arrays = (
         source.place.name,
         source.scores.shape[1],

@@ -250,6 +250,18 @@ class Source(ABC):
         """Return the scores of some rows."""
         return KeptScores(self.scores, kept)
 
+    def written(self, labels: Sequence[str | None], *, as_text: bool) -> Source:
+        """Return the same with other columns as they are written, if they came from text.
+
+        Parameters
+        ----------
+        labels
+            Columns that are looked up by value.
+        as_text
+            Whether all of them stay text; if not, those without values and codes, as 0012, alone.
+        """
+        return self
+
     @abstractmethod
     def others(self, kept: Sequence[str]) -> tuple[Any, int]:
         """Return the pyarrow.Schema of columns to be kept, and how many of them stand before the scores."""

@@ -12,12 +12,11 @@ from typing import Any
 import pyarrow as pa
 
 from calcli.core.language.errors import InputError
-from calcli.io.alike import aligned_table
 from calcli.io.archives import opened_text
-from calcli.io.codes import Written
 from calcli.io.messages import Place
 from calcli.io.remote import AnyPath
-from calcli.io.tables import MemoryTable, TextTable
+from calcli.io.tables.columns import aligned_table
+from calcli.io.tables.table import Table, in_memory
 
 PART_BYTES = 1 << 25  # of text parsed at once; smaller files are one part, and stay in memory
 LONGEST = 1 << 25  # bytes of a line: more would be refused by the parser
@@ -62,42 +61,6 @@ class _Spool:
         return pa.ipc.open_stream(reader_of(os.pread(self._file.fileno(), part.size, part.start))).read_all()
 
 
-@dataclass(frozen=True)
-class SpooledTable(TextTable):
-    """A table in a temporary file, which is gone with it.
-
-    Attributes
-    ----------
-    name
-        Of the text it was parsed from.
-    file
-        The temporary file.
-    parts
-        What is in it.
-    schema
-        Names and types of the columns, with room for the values of all parts.
-    written
-        The columns as they are written.
-    """
-
-    name: str
-    file: _Spool
-    parts: tuple[Part, ...]
-    schema: Any
-    written: Written | None = None
-
-    @property
-    def place(self) -> Place:
-        """The text file."""
-        return Place(((self.name, sum(part.rows for part in self.parts)),))
-
-    def batches(self, columns: Sequence[str]) -> Iterator[Any]:
-        """Yield the batches of one part after the other."""
-        wanted = pa.schema([self.schema.field(name) for name in columns])
-        for part in self.parts:
-            yield from aligned_table(self.file.read(part), wanted).to_batches()
-
-
 def parts_of_text(path: AnyPath) -> Iterator[bytes]:
     """Yield the lines of a text file, perhaps compressed, many at a time."""
     with opened_text(path) as stream:
@@ -117,10 +80,8 @@ def reader_of(data: bytes) -> Any:
     return pa.BufferReader(copy)
 
 
-def parsed(
-    parts: Iterator[bytes], name: str, parse: Callable[[bytes, Any], Any]
-) -> MemoryTable | SpooledTable | None:
-    """Return the table of a text: in memory if it is one part, else in a temporary file.
+def parsed(parts: Iterator[bytes], name: str, parse: Callable[[bytes, Any], Any]) -> Table:
+    """Return the table of a text: in memory if it is one part, else in a temporary file, gone with the table.
 
     Parameters
     ----------
@@ -131,20 +92,18 @@ def parsed(
     parse
         Returns a pyarrow.Table of a part, given the schema of the first one, or None for the first.
 
-    Returns
-    -------
-    The table; None if only all parts together may tell what they are.
-
     Raises
     ------
     InputError
         If there is no room for the temporary file.
+    pyarrow.ArrowException
+        If a part cannot be parsed, or only all parts together may tell what they are.
     """
     try:
         first = parse(next(parts, b""), None)
         second = next(parts, None)
         if second is None:
-            return MemoryTable(name, first)
+            return in_memory(name, first)
         file = _Spool()
         done = [file.written(first)]
         schemas = [first.schema]
@@ -154,12 +113,8 @@ def parsed(
             done.append(file.written(table))
             second = next(parts, None)
         schema = pa.unify_schemas(list(dict.fromkeys(schemas)), promote_options="permissive")
-        if any(_lose_words(one, schema) for one in schemas):
-            return None
         for one in dict.fromkeys(schemas):
             aligned_table(pa.Table.from_batches([], one), schema)
-    except pa.ArrowException:
-        return None
     except OSError as error:
         if error.errno is None:  # of what is packed and damaged
             raise
@@ -168,10 +123,10 @@ def parsed(
             f"{name} is too large to be parsed in memory, and {where} has no room for what is parsed: "
             f"{error.strerror}; set TMPDIR to a folder that has"
         ) from error
-    return SpooledTable(name, file, tuple(done), schema)
 
+    def read(columns: Sequence[str], _: int | None) -> Iterator[Any]:
+        wanted = pa.schema([schema.field(name) for name in columns])
+        for part in done:
+            yield from aligned_table(file.read(part), wanted).to_batches()
 
-def _lose_words(part: Any, whole: Any) -> bool:
-    """Tell whether a column of a part has words for what is missing alone, and is text in others."""
-    marked = [field.name for field in part if pa.types.is_null(field.type) and field.metadata]
-    return any(pa.types.is_string(whole.field(name).type) for name in marked)
+    return Table(Place(((name, sum(part.rows for part in done)),)), schema, read)

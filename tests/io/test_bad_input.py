@@ -322,7 +322,7 @@ def test_parts_that_do_not_go_together(tmp_path):
     (tmp_path / "b.csv").write_text("label,prob_a,prob_c\na,0.5,0.5\n")
     refused(tmp_path, "do not have the same columns: prob_b, prob_c in one only; .* without --concat")
     (tmp_path / "b.csv").write_text("label,prob_a,prob_b\n0,0.5,0.5\n")
-    refused(tmp_path, "columns of different types")
+    refused(tmp_path, r"b.csv: row 0 has the label \"0\", which is not one of the classes a, b")
     (tmp_path / "c.jsonl").write_text("{}\n")
     refused(tmp_path, r"folder with files of several formats \(csv, jsonl\)")
     np.save(tmp_path / "d.npy", np.ones((2, 2)))

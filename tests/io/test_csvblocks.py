@@ -10,7 +10,7 @@ import random
 import pytest
 
 from calcli.core.language.errors import InputError
-from calcli.io.csvblocks import blocks
+from calcli.io.formats.csv import blocks
 
 PIECES = ("a", ",", "\t", "\n", "\r\n", "\r", '"', '""', "1", "x y", "é")
 

@@ -11,7 +11,6 @@ import pytest
 from calcli.core.calibrators.record import CalibratorRecord
 from calcli.core.calibrators.temperature import Temperature
 from calcli.io import spooled
-from calcli.io.formats import csv
 from calcli.io.options import ReadOptions
 from calcli.io.read import read
 from calcli.io.recalibrating import recalibrate_file
@@ -79,7 +78,7 @@ CODES = {
 def test_numbers_of_csv_that_begin_with_zeros_are_codes(tmp_path, monkeypatch, ending, late):
     path, out = tmp_path / "in.csv", tmp_path / f"out.{ending}"
     if late:  # behind the first block of the file
-        monkeypatch.setattr(csv, "STREAMED_BYTES", 110)
+        monkeypatch.setattr(spooled, "PART_BYTES", 110)
     turned = slice(None, None, -1) if late else slice(None)
     frame = pd.DataFrame({name: values[turned] for name, values in CODES.items()})
     frame["label"] = ["01", "00", "1"]

@@ -14,7 +14,7 @@ from calcli.core.calibrators.record import CalibratorRecord
 from calcli.core.calibrators.temperature import Temperature
 from calcli.core.language.errors import InputError
 from calcli.io import spooled
-from calcli.io.largenumbers import are_rounded
+from calcli.io.columnvalues import are_rounded
 from calcli.io.read import read
 from calcli.io.recalibrating import recalibrate_file
 from tests.io.samples import scores_of
@@ -171,7 +171,7 @@ def text(path, ids):
 def test_integers_of_more_than_64_bits_in_text(name, ids, part_bytes, tmp_path, monkeypatch):
     monkeypatch.setattr(spooled, "PART_BYTES", part_bytes)
     path = text(tmp_path / name, ids)
-    if ids[:2] == [5, 5] and part_bytes > 1000:  # no part begins with them
+    if name == "t.jsonl" and ids[:2] == [5, 5] and part_bytes > 1000:  # no part begins with them
         with pytest.raises(InputError, match=r"the column id holds integers beyond 2\^53 as floats"):
             read(path).columns["id"]
     else:

@@ -20,8 +20,7 @@ from calcli.core.calibrators.softmax import DPAffine
 from calcli.core.calibrators.temperature import Temperature
 from calcli.core.calibrators.wrappers import PreserveTop1
 from calcli.core.language.errors import InputError, UsageError
-from calcli.io import recalibrating
-from calcli.io.formats import csv
+from calcli.io import recalibrating, spooled
 from calcli.io.options import ReadOptions
 from calcli.io.read import read
 from calcli.io.recalibrating import recalibrate_file, recalibrate_folder
@@ -126,7 +125,7 @@ def test_in_parts_as_at_once(tmp_path, monkeypatch, ending):
     source = str(write(table(), tmp_path / f"in{ending}"))
     recalibrate_file(RECORD, source, str(tmp_path / f"whole{ending}"))
     monkeypatch.setattr(recalibrating, "PART_BYTES", 8 * 3 * 7)
-    monkeypatch.setattr("calcli.io.formats.csv.STREAMED_BYTES", 500)
+    monkeypatch.setattr(spooled, "PART_BYTES", 500)
     done: list[int] = []
     recalibrate_file(RECORD, source, str(tmp_path / f"parts{ending}"), watcher=lambda what, rows: done.append)
     pd.testing.assert_frame_equal(load(tmp_path / f"parts{ending}"), load(tmp_path / f"whole{ending}"))
@@ -345,7 +344,7 @@ HEAD = "prob_cat,prob_dog,prob_eel\n"
         (HEAD, "has no rows"),
         (HEAD + "1,0,0\n0.5,,0.5\n", 'row 1: the score of class "dog" is missing'),
         (HEAD + "1,0,0\n" * 9 + "0.9,0.9,0.9\n", "row 9 has probabilities that sum to 2.7"),
-        (HEAD + "1,0,0\n0.5,0.5\n", "is not a complete and valid CSV file"),
+        (HEAD + "1,0,0\n0.5,0.5\n", "line 3 has 2 fields; expected 3, as in the header"),
         (HEAD + "1,0,0\n0.5,x,0.5\n", 'row 1 has "x" in the score column prob_dog'),
         ("a,b\n1,2\n", "no score columns"),
         ("prob_cat,prob_dog,prob_eel,prob_eel\n1,0,0,0\n", "more than one column named prob_eel"),
@@ -390,7 +389,7 @@ def test_an_infinite_logarithm_is_not_json(tmp_path):
 
 
 def test_types_of_kept_columns_of_csv_are_those_of_all_blocks(tmp_path, monkeypatch):
-    monkeypatch.setattr(csv, "STREAMED_BYTES", 600)
+    monkeypatch.setattr(spooled, "PART_BYTES", 600)
     source = table().drop_columns(["note"])
     late = {
         "share": ["3"] * 49 + ["2.5"],
@@ -412,7 +411,7 @@ def test_types_of_kept_columns_of_csv_are_those_of_all_blocks(tmp_path, monkeypa
     assert found["count"].to_pylist() == [*range(50)]
     np.testing.assert_allclose(found.select(NEW).to_pandas(), EXPECTED, rtol=1e-12)
     (tmp_path / "in.csv").write_bytes((tmp_path / "in.csv").read_bytes().replace(b",7,", b",\xff,"))
-    with pytest.raises(InputError, match=r"in.csv is not a complete and valid CSV file: .*UTF8"):
+    with pytest.raises(InputError, match=r"in.csv: the column flag is not text in UTF-8"):
         recalibrate_file(RECORD, str(tmp_path / "in.csv"), str(tmp_path / "o.parquet"))
 
 

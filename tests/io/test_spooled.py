@@ -16,7 +16,8 @@ from calcli.core.language.errors import InputError
 from calcli.io import spooled
 from calcli.io.formats import csv
 from calcli.io.read import read
-from calcli.io.spooled import SpooledTable, parsed, reader_of
+from calcli.io.spooled import parsed, reader_of
+from calcli.io.tables.table import Table
 from tests.io.samples import random_probs, refused, scores_of
 
 PROBS, LABELS = random_probs()
@@ -62,10 +63,8 @@ def test_what_threads_of_a_parser_read_is_no_object_of_python():
     assert reader.read() == b"a,b\n1,2\n"
 
 
-def table(text: str, parse) -> SpooledTable:
-    found = parsed(iter(line.encode() for line in text.splitlines(keepends=True)), "t", parse)
-    assert isinstance(found, SpooledTable)
-    return found
+def table(text: str, parse) -> Table:
+    return parsed(iter(line.encode() for line in text.splitlines(keepends=True)), "t", parse)
 
 
 def json_part(part, first):

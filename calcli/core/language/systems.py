@@ -73,7 +73,5 @@ class SimulationSettings(SystemSettings):
 
     rows: int | None = setting(None, whole(1, 10**12), "Number of rows; 10,000 by default.", "N")
     seed: int = setting(0, whole(), "Seed of the draws.", "N")
-    exact: bool = setting(
-        False, FLAG, "Tables: rows with exactly their frequencies."
-    )
+    exact: bool = setting(False, FLAG, "Tables: rows with exactly their frequencies.")
     label_noise: float = setting(0.0, SHARE, "Share of labels replaced by other ones.", "P")

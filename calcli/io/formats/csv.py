@@ -1,15 +1,20 @@
-"""CSV with commas or tabs, perhaps compressed by gzip: parsed to be read, or streamed to be passed on."""
+"""CSV with commas or tabs, perhaps compressed by gzip: parsed once, as text.
+
+It is cut where a row ends, whatever is in quotes, and each part is parsed by itself: what streams text waits
+for ever where no memory is left for a thread.
+"""
 
 from __future__ import annotations
 
 import csv as text_csv
 import io
 import re
-from collections.abc import Callable, Collection, Iterator, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Iterator
+from dataclasses import replace
 from functools import partial
 from typing import Any, BinaryIO
 
+import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 from pyarrow import csv
@@ -18,28 +23,22 @@ from calcli.core.data.arrays import Doubles
 from calcli.core.language.errors import InputError
 from calcli.io import spooled
 from calcli.io.archives import opened_text
-from calcli.io.codes import Written, any_code
-from calcli.io.columnscores import holds_of
-from calcli.io.csvblocks import blocks
 from calcli.io.damage import arrow_errors
-from calcli.io.largenumbers import with_large_numbers
-from calcli.io.layouts.names import label_names
-from calcli.io.messages import Place
 from calcli.io.remote import AnyPath
 from calcli.io.spooled import parsed, reader_of
-from calcli.io.tables import MemoryTable, Table
+from calcli.io.tables.table import Table
+from calcli.io.tables.texts import with_types
 from calcli.io.writing import Frame, Writer
 
-STREAMED_BYTES = 1 << 22  # the same where the file is streamed
 BLOCK_BYTES = 1 << 24  # parsed at once; no line may be longer
 MOST_COLUMNS = 50_000  # the parser takes 10 kB for each
-WORDS = {b"calcli": b"words for what is missing"}  # metadata of columns that hold nothing else
+QUOTE, NEWLINE, RETURN = (ord(mark) for mark in '"\n\r')
 SEPARATORS = {",": "commas", "\t": "tabs", ";": "semicolons"}
 NOT_UTF8 = "is not text in UTF-8; save the file in this encoding, in spreadsheets called CSV UTF-8"
 
 
 def open_file(path: AnyPath, name: str) -> Table:
-    """Parse a file.
+    """Parse a file, as text; its columns are what they look like.
 
     Raises
     ------
@@ -49,195 +48,54 @@ def open_file(path: AnyPath, name: str) -> Table:
     delimiter = _delimiter(path, name)
     with arrow_errors(name, "CSV file"):
         parts = blocks(path, name, delimiter, spooled.PART_BYTES, spooled.LONGEST)
-        found = parsed(parts, name, partial(_parsed, name, delimiter))
-        whole = partial(_whole, path, name, delimiter)
-        if not isinstance(found, MemoryTable) and (found is None or _of_words(found.schema)):
-            found = MemoryTable(name, whole())
-        if isinstance(found, MemoryTable) and _of_words(found.schema):
-            found = replace(found, as_texts=whole)
-    for column in found.schema:
-        if pa.types.is_binary(column.type):
-            raise InputError(f"{name}: the column {column.name} {NOT_UTF8}")
-    return replace(found, written=Written(path, partial(_texts, path, name, delimiter, found.schema.names)))
-
-
-def _texts(path: AnyPath, name: str, delimiter: str, names: Sequence[str], column: str) -> Iterator[Any]:
-    """Yield a pyarrow.RecordBatch of a column as it is written for each block of a file."""
-    options = _only(pa.schema([(column, pa.string())]))
-    options.strings_can_be_null = True  # as numbers are
-    with arrow_errors(name, "CSV file"):
-        for table in _streamed(path, name, delimiter, names, options):
-            yield from table.to_batches()
-
-
-def _whole(path: AnyPath, name: str, delimiter: str, texts: Sequence[str] = ()) -> Any:
-    """Return the pyarrow.Table of a file, of which some columns are text whatever they hold."""
-    options = csv.ParseOptions(delimiter=delimiter, newlines_in_values=True)
-    try:
-        return _typed(partial(opened_text, path), name, _blocks(), options, texts)
-    except pa.ArrowInvalid:
-        _refuse_ragged(path, name, delimiter)
-        raise
+        try:
+            text = parsed(parts, name, partial(_parsed, name, delimiter))
+        except pa.ArrowInvalid:
+            _refuse_ragged(path, name, delimiter)
+            raise
+        return replace(with_types(text), delimiter=delimiter)
 
 
 def _parsed(name: str, delimiter: str, part: bytes, first: Any) -> Any:
     """Return the pyarrow.Table of a part of a file; but for the first one it has no line of headings."""
+    names = first.names if first else _headings(part, name, delimiter)
     quoted = b'"' in part  # else it is cut for the threads at any newline, which is faster
-    options = csv.ParseOptions(delimiter=delimiter, newlines_in_values=quoted)
-    return _typed(partial(reader_of, part), name, _blocks(first.names if first else ()), options)
+    table = csv.read_csv(
+        reader_of(part),
+        csv.ReadOptions(block_size=BLOCK_BYTES, column_names=list(names) if first else []),
+        csv.ParseOptions(delimiter=delimiter, newlines_in_values=quoted),
+        csv.ConvertOptions(column_types=dict.fromkeys(names, pa.binary())),
+    )
+    columns = zip(names, table.columns, strict=True)
+    return pa.table([_decoded(column, head, name) for head, column in columns], names)
 
 
-def _typed(opened: Callable[[], Any], name: str, read: Any, parse: Any, texts: Sequence[str] = ()) -> Any:
-    """Return the pyarrow.Table of a text, which is opened anew for large integers."""
+def _headings(part: bytes, name: str, delimiter: str) -> list[str]:
+    """Return the names of the columns.
 
-    def again(wanted: Any) -> Any:
-        return csv.read_csv(opened(), read, parse, _only(wanted))
-
-    given = csv.ConvertOptions(column_types=dict.fromkeys(texts, pa.string()))
-    table = csv.read_csv(opened(), read, parse, given)
-    _refuse_names(table.schema, name)
-    return _with_words(with_large_numbers(table, again), again)
-
-
-def _with_words(table: Any, again: Callable[[Any], Any]) -> Any:
-    """Return a table whose columns without values are marked if they hold words, as NA, which may be text."""
-    empty = [field.name for field in table.schema if pa.types.is_null(field.type)]
-    if not empty or len(set(table.schema.names)) < len(table.schema):  # which is refused
-        return table
-    texts = again(pa.schema([(name, pa.string()) for name in empty]))
-    for name in empty:
-        if pc.any(pc.not_equal(texts.column(name), "")).as_py():
-            at = table.schema.get_field_index(name)
-            table = table.set_column(at, pa.field(name, pa.null(), metadata=WORDS), table.column(name))
-    return table
-
-
-def _of_words(schema: Any) -> bool:
-    """Tell whether a column has no values, but words for missing ones."""
-    return any(pa.types.is_null(field.type) and field.metadata for field in schema)
-
-
-def _only(wanted: Any) -> Any:
-    return csv.ConvertOptions(column_types=wanted, include_columns=wanted.names)
-
-
-def _blocks(names: Sequence[str] = ()) -> Any:
-    return csv.ReadOptions(block_size=BLOCK_BYTES, column_names=list(names))
-
-
-def open_stream(path: AnyPath, name: str, *, as_text: bool) -> Table:
-    """Look at a file that is to be passed on; see `CsvStream`."""
-    delimiter = _delimiter(path, name)
-    with arrow_errors(name, "CSV file"):
-        first = next(_streamed(path, name, delimiter))
-        _refuse_names(first.schema, name)
-        again = partial(_streamed, path, name, delimiter, ())
-        schema = with_large_numbers(first, lambda wanted: next(again(_only(wanted)))).schema
-    return CsvStream(path, name, as_text, schema, delimiter)
-
-
-@dataclass(frozen=True)
-class CsvStream(Table):
-    """A CSV file that is read anew for each pass, a block at a time.
-
-    Attributes
-    ----------
-    path
-        The file.
-    name
-        What to call it.
-    as_text
-        Whether columns that are neither scores nor ranks stay the text they are.
-    schema
-        Names and types of the columns, by the first block.
-    delimiter
-        Between fields.
+    Raises
+    ------
+    InputError
+        If one is not in UTF-8, as in headings of several lines.
     """
-
-    path: AnyPath
-    name: str
-    as_text: bool
-    schema: Any
-    delimiter: str = ","
-
-    @property
-    def place(self) -> Place:
-        """The file; how many rows it has is not known before it is read."""
-        return Place(((self.name, 0),))
-
-    def batches(self, columns: Sequence[str]) -> Iterator[Any]:
-        """Yield a pyarrow.RecordBatch of these columns for each block of the file."""
-        options = _only(pa.schema([self.schema.field(name) for name in dict.fromkeys(columns)]))
-        with arrow_errors(self.name, "CSV file"):
-            for table in _streamed(self.path, self.name, self.delimiter, self.schema.names, options):
-                yield from table.to_batches()
-
-    def settled(self, stored: Sequence[str], scores: Sequence[str], label: str | None) -> Table:
-        """Return the table with types for all blocks: scores were found by those of the first one."""
-        types, open_types = {}, []
-        for column in self.schema:
-            text = pa.types.is_string(column.type)  # scores may be packed in it
-            if column.name in stored and not text:
-                types[column.name] = pa.float64()
-            elif column.name in scores and not text:
-                continue
-            elif self.as_text or pa.types.is_decimal(column.type):  # these are long integers so far
-                types[column.name] = pa.string()
-            elif not text:  # a later block may hold other values
-                open_types.append(column.name)
-        types |= self._types_in_all(open_types, [*label_names(self.columns), label])
-        fields = [pa.field(one.name, types.get(one.name, one.type)) for one in self.schema]
-        return replace(self, schema=pa.schema(fields))
-
-    def _types_in_all(self, names: Sequence[str], labels: Sequence[str | None]) -> dict[str, Any]:
-        """Return types of columns with room for the values of all blocks, of which these alone are parsed."""
-        types = {name: self.schema.field(name).type for name in names}
-        if not types:
-            return {}
-        options = csv.ConvertOptions(include_columns=list(types))
-        with arrow_errors(self.name, "CSV file"):
-            for table in _streamed(self.path, self.name, self.delimiter, self.schema.names, options):
-                types = {name: _joint(kind, table.schema.field(name).type) for name, kind in types.items()}
-        unknown = {pa.null(), pa.binary()}  # without values, or to be refused as no UTF-8
-        numbers = [name for name in types if holds_of(types[name]) in ("integer", "float")]
-        texts = self._codes(set(numbers) - {*labels})  # labels are looked up by value
-        return {
-            name: pa.string() if kind in unknown or name in texts else kind for name, kind in types.items()
-        }
-
-    def _codes(self, names: Collection[str]) -> set[str]:
-        """Return columns of numbers of which one begins with a zero: they are codes, and would lose it."""
-        found: set[str] = set()
-        if not names:
-            return found
-        options = _only(pa.schema([(name, pa.string()) for name in sorted(names)]))
-        with arrow_errors(self.name, "CSV file"):
-            for table in _streamed(self.path, self.name, self.delimiter, self.schema.names, options):
-                for name in {*table.schema.names} - found:
-                    if any_code(table.column(name)):
-                        found.add(name)
-        return found
-
-
-def _joint(one: Any, other: Any) -> Any:
-    """Return a type with room for the values of two; text if there is no other."""
-    try:
-        schemas = [pa.schema([("", kind)]) for kind in (one, other)]
-        return pa.unify_schemas(schemas, promote_options="permissive").field(0).type
-    except pa.ArrowException:
-        return pa.string()
-
-
-def _streamed(
-    path: AnyPath, name: str, delimiter: str, names: Sequence[str] = (), options: Any = None
-) -> Iterator[Any]:
-    """Yield a pyarrow.Table of each block of a file, of which the first has the names of the columns."""
+    lines, head = io.BytesIO(part), b""
+    while (line := lines.readline()) and (not head.strip() or head.count(b'"') % 2):
+        head += line
     parse = csv.ParseOptions(delimiter=delimiter, newlines_in_values=True)
-    known: list[str] = []
-    for text in blocks(path, name, delimiter, STREAMED_BYTES, BLOCK_BYTES):
-        read = csv.ReadOptions(block_size=2 * BLOCK_BYTES, use_threads=False, column_names=known)
-        yield csv.read_csv(reader_of(text), read, parse, options)
-        known = list(names)
+    try:
+        names: list[str] = csv.read_csv(
+            reader_of(head), csv.ReadOptions(use_threads=False), parse
+        ).schema.names
+    except UnicodeDecodeError as error:
+        raise InputError(f"{name}: the line of headings {NOT_UTF8}") from error
+    return names
+
+
+def _decoded(column: Any, head: str, name: str) -> Any:
+    try:
+        return column.cast(pa.string())
+    except pa.ArrowInvalid as error:
+        raise InputError(f"{name}: the column {head} {NOT_UTF8}") from error
 
 
 def delimiter_of(path: AnyPath) -> str:
@@ -303,14 +161,6 @@ def _refuse_header(header: bytes, name: str, delimiter: str) -> None:
             )
 
 
-def _refuse_names(schema: Any, name: str) -> None:
-    """Raise an InputError if a name is not in UTF-8, as in headings of several lines."""
-    try:
-        schema.names  # noqa: B018
-    except UnicodeDecodeError as error:
-        raise InputError(f"{name}: the line of headings {NOT_UTF8}") from error
-
-
 def _refuse_ragged(path: AnyPath, name: str, delimiter: str) -> None:
     """Raise an InputError that names the first line with too few or too many fields, if there is one.
 
@@ -340,6 +190,69 @@ def _refuse_ragged(path: AnyPath, name: str, delimiter: str) -> None:
                 f"{name}: line {row.number} has {row.actual_columns} fields; "
                 f"expected {row.expected_columns}, as in the header; put fields that hold a comma in quotes"
             ) from error
+
+
+def blocks(path: AnyPath, name: str, delimiter: str, size: int, most: int) -> Iterator[bytes]:
+    """Yield the text of a file, perhaps compressed, in blocks of whole rows.
+
+    Parameters
+    ----------
+    path, name
+        The file, and what to call it.
+    delimiter
+        Between fields.
+    size
+        Bytes of a block, but for what ends its last row.
+    most
+        Bytes that a row may have.
+
+    Raises
+    ------
+    InputError
+        If a row has more.
+    """
+    empty = True
+    with opened_text(path) as stream:
+        rest = stream.read(size)
+        while part := stream.read(size):  # of the last one nothing is cut off
+            if end := _end_of_rows(rest, delimiter):
+                yield rest[:end]
+                empty = False
+                rest = rest[end:]
+            rest += part
+            if len(rest) > most + size:
+                raise InputError(f"{name}: a row is longer than {most / 1e6:.0f} MB; expected rows of fields")
+    if rest or empty:
+        yield rest
+
+
+def _end_of_rows(text: bytes, delimiter: str) -> int:
+    """Return where the last whole row ends; 0 if there is none."""
+    if b'"' not in text:
+        end = text.rfind(b"\n") + 1
+        return end or text.rfind(b"\r", 0, -1) + 1  # a return at the end may have a newline behind it
+    marks = np.frombuffer(text, np.uint8)
+    quotes = np.flatnonzero(marks == QUOTE)
+    before = marks[quotes[::2] - 1]  # what stands before those that open
+    opens = np.isin(before, (ord(delimiter), NEWLINE, RETURN, QUOTE))
+    opens[0] |= quotes[0] == 0
+    if not opens.all():
+        return _by_rows(text, delimiter)
+    for found in (marks == NEWLINE, marks[:-1] == RETURN):  # newlines may all be within quotes
+        ends = np.flatnonzero(found)
+        outside = ends[np.searchsorted(quotes, ends) % 2 == 0]
+        if len(outside):
+            return int(outside[-1]) + 1
+    return 0
+
+
+def _by_rows(text: bytes, delimiter: str) -> int:
+    """Return the same where quotes stand within fields, which are marks as any other."""
+    d = re.escape(delimiter.encode())
+    field = rb'(?:"(?:[^"]|"")*+"[^%b\r\n]*+|[^"%b\r\n][^%b\r\n]*+)?+' % (d, d, d)
+    rows = rb"(?:%b(?:%b%b)*+(?:\r\n|\n|\r(?!\n|\Z)))*+" % (field, d, field)
+    found = re.compile(rows).match(text)
+    return found.end() if found else 0
 
 
 class CsvWriter(Writer):

@@ -19,9 +19,8 @@ from calcli.io.formats import jsonl
 from calcli.io.layouts.harness import harness_table
 from calcli.io.layouts.names import label_names, score_names
 from calcli.io.layouts.objects import with_orders
-from calcli.io.layouts.roles import refuse_duplicates
 from calcli.io.remote import AnyPath
-from calcli.io.tables import MemoryTable, Table
+from calcli.io.tables.table import Table, in_memory, refuse_duplicates
 
 EXPECTED = (
     'expected rows, as in [{"label": 0, "probs": [0.9, 0.1]}], {"columns": [...], "data": [[...]]}, or '
@@ -50,7 +49,7 @@ def open_file(path: AnyPath, name: str) -> Table:
         raise InputError(f"{name} is not a complete and valid JSON file: {said}") from error
     except RecursionError as error:
         raise InputError(f"{name} is not a table: it is nested too deeply") from error
-    return MemoryTable(name, table_of(found, name))
+    return in_memory(name, table_of(found, name))
 
 
 def _of_pairs(name: str, pairs: list[tuple[str, Any]]) -> dict[str, Any]:

@@ -20,17 +20,19 @@ import pyarrow.json
 from calcli.core.data.arrays import Doubles
 from calcli.core.language.errors import InputError
 from calcli.io.archives import opened_text
+from calcli.io.columnvalues import are_rounded
 from calcli.io.damage import arrow_errors, sound
-from calcli.io.largenumbers import with_large_numbers
 from calcli.io.layouts.events import FIRST, events_table
 from calcli.io.layouts.harness import MARKS, harness_table
 from calcli.io.layouts.objects import HEAD_ROWS, with_orders
 from calcli.io.remote import AnyPath
 from calcli.io.spooled import parsed, parts_of_text, reader_of
-from calcli.io.tables import MemoryTable, Table
+from calcli.io.tables.table import Table, in_memory
 from calcli.io.writing import Frame, Writer, refuse_bytes
 
 BLOCK_BYTES = 1 << 24  # parsed at once; no line may be longer
+LARGE_ROWS = 100  # that show whether a column has integers beyond 2^53
+WHOLE = pa.decimal128(38, 0)
 DEEPEST = 500  # levels of nesting
 NULL_LINE = re.compile(rb"\n[ \t\r]*null")
 STRING = re.compile(rb'"(?:[^"\\]|\\.)*"')
@@ -55,16 +57,16 @@ def open_file(path: AnyPath, name: str) -> Table:
             records = _records(every, name)
             found = harness_table(records, name) or events_table(records)
             if found is not None:
-                return MemoryTable(name, found)
+                return in_memory(name, found)
             parts = _checked(parts_of_text(path), name)
         else:
             parts = chain([start], parts)
         rows = [row for row in _first_rows(start) if isinstance(row, dict)]
         ordered = partial(with_orders, values_of=lambda head: (row.get(head) for row in rows))
-        table = parsed(parts, name, lambda part, _: ordered(_parsed(partial(reader_of, part))))
-        if table is None:
-            table = MemoryTable(name, ordered(_parsed(partial(opened_text, path))))
-        return table
+        try:
+            return parsed(parts, name, lambda part, _: ordered(_parsed(partial(reader_of, part))))
+        except pa.ArrowException:
+            return in_memory(name, ordered(_parsed(partial(opened_text, path))))
 
 
 def _first_rows(part: bytes) -> Iterator[Any]:
@@ -108,7 +110,37 @@ def _parsed(opened: Callable[[], Any]) -> Any:
     def again(schema: Any) -> Any:
         return read(explicit_schema=schema, unexpected_field_behavior="ignore")
 
-    return sound(with_large_numbers(_without_times(read(), again), again))
+    return sound(_with_large_numbers(_without_times(read(), again), again))
+
+
+def _with_large_numbers(table: Any, again: Callable[[Any], Any]) -> Any:
+    """Return a table as it was parsed, but for large integers, which are decimals.
+
+    Parameters
+    ----------
+    table
+        A pyarrow.Table.
+    again
+        Returns it with the columns of a schema alone, parsed anew as their types.
+    """
+    heads = table.slice(0, LARGE_ROWS).to_batches()[:1]
+    names = [
+        name for head in heads for name, one in zip(head.schema.names, head, strict=True) if _is_large(one)
+    ]
+    if not names or len(set(table.schema.names)) < len(table.schema):  # which is refused
+        return table
+    try:
+        parsed = again(pa.schema([(name, WHOLE) for name in names]))
+    except pa.ArrowException:  # there are fractions further down
+        return table
+    for name in names:
+        table = table.set_column(table.schema.get_field_index(name), name, parsed.column(name))
+    return table
+
+
+def _is_large(column: Any) -> bool:
+    # `to_numpy` imports pandas
+    return column.type == pa.float64() and are_rounded(np.from_dlpack(column.drop_null()))
 
 
 def _without_times(table: Any, again: Callable[[Any], Any]) -> Any:

@@ -14,7 +14,7 @@ from calcli.io.batches import BatchWriter
 from calcli.io.damage import arrow_errors, readable, sound
 from calcli.io.messages import Place
 from calcli.io.remote import AnyPath, Remote
-from calcli.io.tables import Table
+from calcli.io.tables.table import Table
 from calcli.io.writing import Frame, Writer
 
 GROUP_BYTES = 1 << 29  # a row group up to this size is decoded at once, a larger one in slices
@@ -23,30 +23,20 @@ READ_BYTES = 1 << 16
 
 
 @dataclass(frozen=True)
-class ParquetTable(Table):
-    """Row groups of a parquet file, opened anew for each pass so that thousands of them hold no handles."""
+class RowGroups:
+    """Row groups of a file, opened anew for each pass so that thousands of them hold no handles."""
 
     path: AnyPath
     metadata: Any
-    schema: Any
     groups: range
-    name: str
+    columns: int
 
-    @property
-    def place(self) -> Place:
-        """The file, or what some of its row groups are called."""
-        return Place(((self.name, self._rows),))
-
-    @property
-    def _rows(self) -> int:
-        return sum(self.metadata.row_group(group).num_rows for group in self.groups)
-
-    def batches(self, columns: Sequence[str]) -> Iterator[Any]:
-        """Yield a row group at a time, zero-copy columns; slices of it if it is large."""
+    def read(self, columns: Sequence[str], at_once: int | None) -> Iterator[Any]:
+        """Yield a row group at a time, zero-copy columns; slices of it if it is large, or few are wanted."""
         names = list(columns)
         with arrow_errors(str(self.path), "parquet file"):
             for group in self.groups:
-                whole = self._bytes(group, names) <= GROUP_BYTES
+                whole = at_once is None and self._bytes(group, names) <= GROUP_BYTES
                 rows, read = self.metadata.row_group(group).num_rows, 0
                 for batch in self._whole(group, names) if whole else self._slices(group, names):
                     read += batch.num_rows
@@ -55,12 +45,6 @@ class ParquetTable(Table):
                     raise InputError(
                         f"{self.path} is damaged: row group {group} has {read:,} rows; expected {rows:,}"
                     )
-
-    def slices(self, columns: Sequence[str]) -> Iterator[Any]:
-        """Yield slices of each row group in turn."""
-        with arrow_errors(str(self.path), "parquet file"):
-            for group in self.groups:
-                yield from self._slices(group, list(columns))
 
     def _whole(self, group: int, names: list[str]) -> Iterator[Any]:
         # mapped for one row group only, so that no more than its pages count as our memory
@@ -77,12 +61,17 @@ class ParquetTable(Table):
 
     def _bytes(self, group: int, names: list[str]) -> float:
         """Estimate the decoded size of some columns of a row group from that of all."""
-        share = len(names) / len(self.schema)
-        return float(self.metadata.row_group(group).total_byte_size) * share
+        return float(self.metadata.row_group(group).total_byte_size) * len(names) / self.columns
 
 
-def open_file(path: AnyPath, name: str) -> ParquetTable:
-    """Read the schema of a parquet file.
+def metadata_of(path: AnyPath, name: str) -> Any:
+    """Return what the foot of a file says of its row groups."""
+    with arrow_errors(name, "parquet file"), _opened(path) as file:
+        return file.metadata
+
+
+def open_file(path: AnyPath, name: str, groups: range | None = None) -> Table:
+    """Read the schema of a parquet file; it is called so, and may be some row groups alone.
 
     Raises
     ------
@@ -90,8 +79,10 @@ def open_file(path: AnyPath, name: str) -> ParquetTable:
         If it is not one, or is truncated.
     """
     with arrow_errors(name, "parquet file"), _opened(path) as file:
-        groups = range(file.metadata.num_row_groups)
-        return ParquetTable(path, file.metadata, readable(file.schema_arrow), groups, str(path))
+        metadata, schema = file.metadata, readable(file.schema_arrow)
+    chosen = range(metadata.num_row_groups) if groups is None else groups
+    rows = sum(metadata.row_group(group).num_rows for group in chosen)
+    return Table(Place(((name, rows),)), schema, RowGroups(path, metadata, chosen, len(schema)).read)
 
 
 def _opened(path: AnyPath, metadata: Any = None, **local: Any) -> Any:

@@ -17,8 +17,9 @@ import pyarrow as pa
 from calcli.core.language.errors import InputError
 from calcli.core.language.questions import option_names
 from calcli.io.damage import column_of
-from calcli.io.layouts.unpacking import Derived, Head, Row, Unpacked
+from calcli.io.layouts.unpacking import Head, Unpacked
 from calcli.io.options import ReadOptions
+from calcli.io.tables.table import Derived, Row
 
 SEVERAL = -1  # options have the same text
 MARKS = ("filtered_resps", "resps")  # fields that only these samples have

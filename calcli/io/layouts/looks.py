@@ -8,11 +8,11 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from calcli.core.data.arrays import Floats
-from calcli.io.columnscores import holds_of, numbers
 from calcli.io.layouts.candidates import Look
+from calcli.io.tables.columns import holds_of, numbers
 
 if TYPE_CHECKING:
-    from calcli.io.tables import Table
+    from calcli.io.tables.table import Table
 
 ROWS = 4096  # looked at
 ROUNDED = 0.02  # how far from one rows may sum that look like distributions

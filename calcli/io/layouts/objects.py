@@ -14,8 +14,9 @@ from calcli.core.language.errors import InputError
 from calcli.io.layouts.answers import CORRECT, is_confidence, plain_name
 from calcli.io.layouts.candidates import PAIRS
 from calcli.io.layouts.names import ALONE, CASES, GUESSES, LABELS, differ_in_numbers, plain, several_orders
-from calcli.io.layouts.unpacking import Derived, Head, Row, Unpacked
+from calcli.io.layouts.unpacking import Head, Unpacked
 from calcli.io.options import ReadOptions
+from calcli.io.tables.table import Derived, Row
 
 HEAD_ROWS = 256  # by which the order of keys is known
 SEVERAL = {b"calcli.keys": b"in several orders"}  # metadata of a column

@@ -10,8 +10,9 @@ import pyarrow.compute as pc
 
 from calcli.core.language.errors import InputError
 from calcli.io.layouts.names import plain
-from calcli.io.layouts.unpacking import Derived, Head, Row, Unpacked
+from calcli.io.layouts.unpacking import Head, Unpacked
 from calcli.io.options import ReadOptions
+from calcli.io.tables.table import Derived, Row
 
 LABEL = re.compile(r"labels?|class(es)?|classname|names?|displaynames?|category|categories|values?")
 SCORE = re.compile(r"scores?|probs?|probas?|probability|probabilities|confidences?")

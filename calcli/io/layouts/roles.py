@@ -157,13 +157,6 @@ def find_roles(
     return Roles(label, scores, classes, kind, reason, found.layout, doubts, tuple(considered), before)
 
 
-def refuse_duplicates(names: Sequence[str], name: str) -> None:
-    """Raise an InputError if two columns have the same name."""
-    repeated = [column for column, count in Counter(names).items() if count > 1]
-    if repeated:
-        raise InputError(f"{name} has more than one column named {listed(repeated)}; rename all but one")
-
-
 def _label_column(
     columns: Mapping[str, Holds],
     options: ReadOptions,

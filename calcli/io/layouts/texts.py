@@ -17,8 +17,9 @@ from calcli.core.language.errors import InputError
 from calcli.io.layouts import pairs
 from calcli.io.layouts.answers import is_confidence
 from calcli.io.layouts.names import ALONE, GUESSES, PREFIXED, RANKED, SUFFIXED, plain, several_orders
-from calcli.io.layouts.unpacking import Derived, Head, Row, Unpacked
+from calcli.io.layouts.unpacking import Head, Unpacked
 from calcli.io.options import ReadOptions
+from calcli.io.tables.table import Derived, Row
 
 NUMBER = r"[-+]?(?:\d+\.?\d*|\.\d+)(?:[eE][-+]?\d+)?|[-+]?(?:nan|inf(?:inity)?)"
 BETWEEN = r"\s*[,;|]\s*|\s+"

@@ -8,26 +8,9 @@ from typing import Any
 
 from calcli.io.layouts import UNPACKED, Layout
 from calcli.io.options import ReadOptions
+from calcli.io.tables.table import Derived
 
-Row = Callable[[int], str]  # names a row, for messages
 Head = Callable[[], Any]  # reads the first values, a pyarrow.Array
-
-
-@dataclass(frozen=True)
-class Derived:
-    """A plain column that is made of a packed one.
-
-    Attributes
-    ----------
-    name, type
-        Of the new column, a pyarrow.DataType.
-    make
-        Makes it of a pyarrow.Array of the packed one.
-    """
-
-    name: str
-    type: Any
-    make: Callable[[Any, Row], Any]
 
 
 @dataclass(frozen=True)

@@ -12,8 +12,9 @@ import pyarrow as pa
 from calcli.core.data.arrays import Doubles
 from calcli.core.language.errors import InputError
 from calcli.io.layouts.names import NO_SCORES
-from calcli.io.layouts.unpacking import Derived, Head, Row, Unpacked
+from calcli.io.layouts.unpacking import Head, Unpacked
 from calcli.io.options import ReadOptions
+from calcli.io.tables.table import Derived, Row
 
 MOST = 1_000_000  # values of a sparse vector: a few bytes may promise any number
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any
@@ -15,11 +15,10 @@ from numpy.typing import NDArray
 from calcli.core.data.arrays import Array
 from calcli.core.language.answers import WRONG_RIGHT
 from calcli.core.language.errors import CalcliError, InputError, UsageError
-from calcli.io.columnscores import TableScores, holds_of, stored_scores
+from calcli.io.columnscores import TableScores, stored_scores
 from calcli.io.columnvalues import column_values, distinct_texts, labels_in, told_apart, worded, worded_pair
 from calcli.io.damage import refuse_repeated_fields
 from calcli.io.formats.npy import require_array
-from calcli.io.joinedtables import joined_tables
 from calcli.io.kept import missing_in, without_missing, without_outcomes, without_unread
 from calcli.io.labelcolumns import label_column
 from calcli.io.labels import Labels
@@ -38,23 +37,24 @@ from calcli.io.layouts.candidates import Holds
 from calcli.io.layouts.classlabels import ScoreNames, with_names
 from calcli.io.layouts.looks import look_at
 from calcli.io.layouts.order import against_custom
-from calcli.io.layouts.roles import Roles, find_roles, refuse_duplicates
+from calcli.io.layouts.roles import Roles, find_roles
+from calcli.io.layouts.unpacking import Unpacked
 from calcli.io.options import ReadOptions
 from calcli.io.ranked import RankedScores, names_known, rank_columns, ranked_scores
 from calcli.io.remote import path_of
-from calcli.io.seen import refuse_decimal_commas, unpacked
+from calcli.io.seen import packed_columns, refuse_decimal_commas, unpacked
 from calcli.io.source import LazyColumns, Source, StoredScores
-from calcli.io.tables import KeptTable, Table
+from calcli.io.tables.columns import holds_of
+from calcli.io.tables.table import Table, joined, refuse_duplicates, written
+from calcli.io.tables.table import kept as kept_rows
+from calcli.io.tables.texts import has_codes
 
 LEAVE_OUT = "leave them out with --drop-missing"
 
 
 def find_in_tables(parts: Sequence[Any], options: ReadOptions, *, labelled: bool = True) -> TableSource:
     """Put tables one after the other and find out what their columns are; see `find`."""
-    table: Table = joined_tables(parts)
-    found = _find(table, options, labelled=labelled)
-    settled = table.settled(found.stored, found.scores.names, options.label_column)
-    return found if settled is table else _find(settled, options, labelled=labelled)
+    return _find(joined(parts), options, labelled=labelled)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -75,7 +75,25 @@ class TableSource(Source):
 
     def kept(self, kept: NDArray[np.bool_]) -> StoredScores:
         """Return the scores of some rows."""
-        return self.scores.within(KeptTable(self.scores.table, kept), int(np.count_nonzero(kept)))
+        return self.scores.within(kept_rows(self.scores.table, kept), int(np.count_nonzero(kept)))
+
+    def written(self, labels: Sequence[str | None], *, as_text: bool) -> Source:
+        """Return the same with other columns as they are written, if they came from text."""
+        if self.table.text is None:
+            return self
+        names = [
+            one.name
+            for one in self.table.schema
+            if one.name in self.table.text.columns
+            and one.name not in self.scores.names
+            and (
+                as_text
+                or pa.types.is_null(one.type)
+                or (one.name not in labels and has_codes(self.table, one.name))
+            )
+        ]
+        table = written(self.table, names)
+        return replace(self, table=table, scores=self.scores.within(table, self.scores.shape[0]))
 
     def others(self, kept: Sequence[str]) -> tuple[Any, int]:
         """Return the columns to be kept, in the order of the table."""
@@ -103,7 +121,8 @@ def _find(table: Table, options: ReadOptions, *, labelled: bool) -> TableSource:
         )
     if labelled and options.labels is not None and os.path.exists(options.labels):
         require_array(path_of(options.labels))
-    seen = unpacked(table, options)
+    packed = packed_columns(table, options)
+    seen = unpacked(table, packed)
     refuse_duplicates(seen.schema.names, file)
     holds = {field.name: holds_of(field.type) for field in seen.schema}
     name = table.place.name
@@ -118,7 +137,7 @@ def _find(table: Table, options: ReadOptions, *, labelled: bool) -> TableSource:
         taken = found
         parts = (taken.confidence, *taken.correct)
         outcome = taken.correct[0] if len(taken.correct) == 1 else None
-        view = seen.only((*parts, options.weights))
+        view = _view(table, packed, {*parts, options.weights})
         rights = taken.correct
         return _of_kept(view, parts, options, lambda rows: _answers(rows, taken, options), rights, outcome)
     known = found
@@ -126,7 +145,7 @@ def _find(table: Table, options: ReadOptions, *, labelled: bool) -> TableSource:
         raise InputError(f"{name}: --weights {options.weights} is the column of the labels")
     ranks = rank_columns(known, seen, options)
     parts = (*known.scores, *ranks, *([] if known.label is None else [known.label]))
-    view = seen.only((*parts, options.weights))
+    view = _view(table, packed, {*parts, options.weights})
     if labelled and known.label is None:  # rows are left out when the labels are there
         return _source(view, known, ranks, options)
     asked = options.drop_missing or options.limit is not None
@@ -134,6 +153,12 @@ def _find(table: Table, options: ReadOptions, *, labelled: bool) -> TableSource:
     labels = () if known.label is None or not labelled else (known.label,)
     made = partial(_source, roles=known, ranks=ranks, options=options)
     return _of_kept(view, parts, options, made, labels, named=named)
+
+
+def _view(table: Table, packed: Mapping[str, Unpacked], names: Collection[str | None]) -> Table:
+    """Return a table with these columns as they are seen, and others as they are stored."""
+    used = {name: it for name, it in packed.items() if any(one.name in names for one in it.made)}
+    return unpacked(table, used)
 
 
 def _meant(
@@ -171,15 +196,15 @@ def _of_kept(
     """
     notes = []
     if options.drop_missing:
-        table = without_missing(table, names, named)
-        notes.append(table.note)
+        table, note = without_missing(table, names, named)
+        notes.append(note)
     if outcome is not None and options.ignore_label:
-        table = without_outcomes(table, outcome, options.ignore_label)
-        notes.append(table.note)
+        table, note = without_outcomes(table, outcome, options.ignore_label)
+        notes.append(note)
     first = 0 if options.drop_missing or options.ignore_label else options.limit or 0
-    if labels and first > 0 and (kept := without_unread(table, labels, first, named)) is not None:
-        table = kept
-        notes.append(kept.note)
+    if labels and first > 0 and (read := without_unread(table, labels, first, named)) is not None:
+        table, note = read
+        notes.append(note)
     found = source(table)
     return replace(found, notes=(*found.notes, *notes))
 

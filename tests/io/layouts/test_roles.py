@@ -8,8 +8,9 @@ from hypothesis import strategies as st
 
 from calcli.core.language.errors import InputError, UsageError
 from calcli.io.layouts.names import natural_order
-from calcli.io.layouts.roles import find_roles, refuse_duplicates
+from calcli.io.layouts.roles import find_roles
 from calcli.io.options import ReadOptions
+from calcli.io.tables.table import refuse_duplicates
 
 
 def layout(columns: str, **options):

@@ -1,15 +1,62 @@
-"""Parts of a data set, of types that differ, made alike."""
+"""Columns as Arrow has them: what they hold, their numbers, and those of several parts made alike."""
 
 from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
-from typing import Any
+from typing import Any, Literal
 
+import numpy as np
 import pyarrow as pa
 
+from calcli.core.data.arrays import Array
 from calcli.core.language.errors import InputError
-from calcli.io.columnscores import decoded
+
+Holds = Literal["float", "integer", "text", "list", "other"]
+
+
+def decoded(kind: Any) -> Any:
+    """Return the type of the values, whether they are stored as a dictionary or not."""
+    return kind.value_type if pa.types.is_dictionary(kind) else kind
+
+
+def holds_of(kind: Any) -> Holds:
+    """Return what values of an Arrow type are."""
+    types = pa.types
+    if types.is_dictionary(kind):
+        return holds_of(kind.value_type)
+    if types.is_floating(kind) or types.is_decimal(kind) or types.is_null(kind):
+        return "float"
+    if types.is_integer(kind) or types.is_boolean(kind):
+        return "integer"
+    if types.is_string(kind) or types.is_large_string(kind):
+        return "text"
+    if types.is_list(kind) or types.is_large_list(kind) or types.is_fixed_size_list(kind):
+        return "list"
+    return "other"
+
+
+def numbers(batch: Any, by_row: bool) -> Array:
+    """Return the (n, columns) numbers of a record batch, null as nan; booleans and decimals become float64.
+
+    An Arrow tensor is made faster than a numpy array for each column, and does not import pandas.
+    """
+    if not all(pa.types.is_floating(kind) or pa.types.is_integer(kind) for kind in batch.schema.types):
+        batch = pa.RecordBatch.from_arrays(list(map(_widened, batch.columns)), names=batch.schema.names)
+        doubles = pa.schema([(name, pa.float64()) for name in batch.schema.names])
+        batch = batch.cast(doubles, safe=False)  # integers beyond 2**53 are rounded
+    if len(set(batch.schema.types)) > 1:
+        batch = pa.RecordBatch.from_arrays(list(map(_widened, batch.columns)), names=batch.schema.names)
+    missing = any(column.null_count for column in batch.columns)  # only then may integers become floats
+    return batch.to_tensor(null_to_nan=missing, row_major=by_row).to_numpy()
+
+
+def _widened(column: Any) -> Any:
+    """Return a column as pyarrow can cast it, which half-floats are not in all its versions."""
+    if column.type != pa.float16():
+        return column
+    values = column.to_numpy(zero_copy_only=False).astype(np.float32)
+    return pa.array(values, mask=column.is_null().to_numpy(zero_copy_only=False))
 
 
 def aligned(values: Any, kind: Any) -> Any:

@@ -1,0 +1,1 @@
+"""Tables: named columns of files, read as Arrow record batches."""

@@ -1,0 +1,272 @@
+"""Tables: named Arrow columns that can be read again and again, whatever file they are in."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from functools import partial
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+from numpy.typing import NDArray
+
+from calcli.core.language.errors import InputError
+from calcli.io.layouts.classlabels import joined_metadata, names_alone
+from calcli.io.messages import KeptPlace, Place, listed
+from calcli.io.source import Contents
+from calcli.io.tables.columns import (
+    aligned_batches,
+    decoded,
+    holds_of,
+    joined_batch,
+    joined_schema,
+    of_joined_type,
+)
+
+Row = Callable[[int], str]  # names a row, for messages
+Read = Callable[[Sequence[str], int | None], Iterator[Any]]
+
+
+@dataclass(frozen=True)
+class Derived:
+    """A column that is made of a stored one.
+
+    Attributes
+    ----------
+    name, type
+        Of the new column, a pyarrow.DataType.
+    make
+        Makes it of a pyarrow.Array of the stored one.
+    """
+
+    name: str
+    type: Any
+    make: Callable[[Any, Row], Any]
+
+
+@dataclass(frozen=True)
+class Table(Contents):
+    """Rows and named columns.
+
+    Attributes
+    ----------
+    place
+        The files, with their numbers of rows.
+    schema
+        Names and types of the columns, a pyarrow.Schema.
+    read
+        Yields pyarrow.RecordBatches of some columns, in their order, from the first row on; where a number is
+        given, of about so many rows at once, for those who stop soon.
+    text
+        The same rows as they are written, where that is text and the types are what it looks like.
+    packed
+        How those of its columns came about that are stored in another form.
+    delimiter
+        Between the fields of text.
+    """
+
+    place: Place
+    schema: Any
+    read: Read
+    text: Table | None = None
+    packed: Mapping[str, Any] = field(default_factory=dict)
+    delimiter: str = ","
+    what = "a table"
+
+    @property
+    def columns(self) -> Sequence[str]:
+        """Names of the columns."""
+        names: list[str] = self.schema.names
+        return names
+
+    @property
+    def rows(self) -> int:
+        """Their number."""
+        return sum(rows for _, rows in self.place.parts)
+
+    def batches(self, columns: Sequence[str]) -> Iterator[Any]:
+        """Yield pyarrow.RecordBatches of these columns, in this order."""
+        return self.read(columns, None)
+
+    def head(self, columns: Sequence[str], rows: int) -> Any:
+        """Return a pyarrow.RecordBatch of the first rows, reading little more; None if there are no rows."""
+        found: list[Any] = []
+        for batch in self.read(columns, rows):
+            found += [batch.slice(0, rows)] if batch.num_rows else []
+            rows -= batch.num_rows
+            if rows <= 0:
+                break
+        return joined_batch(found, self.schema) if len(found) > 1 else next(iter(found), None)
+
+    def column(self, name: str) -> Any:
+        """Return one whole column as a pyarrow.ChunkedArray."""
+        kind = self.schema.field(name).type
+        columns = (batch.column(0) for batch in self.batches([name]))
+        return pa.chunked_array([of_joined_type(one, kind, self.place.name, name) for one in columns], kind)
+
+    def beside(self, values: Mapping[str, str]) -> Table:
+        """Return the table with columns that have one value, where it has none of their names."""
+        new = {name: value for name, value in values.items() if name not in self.schema.names}
+        return _with_constants(self, new) if new else self
+
+
+def in_memory(name: str, table: Any) -> Table:
+    """Return the table of a pyarrow.Table."""
+    place = Place(((name, table.num_rows),))
+    return Table(place, table.schema, lambda columns, _: iter(table.select(list(columns)).to_batches()))
+
+
+def derived(table: Table, made: Mapping[str, Sequence[Derived]]) -> Table:
+    """Return a table with other columns in place of some: those that are made of each."""
+    fields: list[Any] = []
+    for stored in table.schema:
+        new = made.get(stored.name)
+        fields += [stored] if new is None else [pa.field(one.name, one.type) for one in new]
+    makers = {one.name: (name, one.make) for name, new in made.items() for one in new}
+
+    def read(columns: Sequence[str], at_once: int | None) -> Iterator[Any]:
+        stored = list(dict.fromkeys(makers[name][0] if name in makers else name for name in columns))
+        at = 0
+        for batch in table.read(stored, at_once):
+            row = partial(_row_from, table.place, at)
+            found = [
+                makers[name][1](batch.column(makers[name][0]), row) if name in makers else batch.column(name)
+                for name in columns
+            ]
+            yield pa.RecordBatch.from_arrays(found, names=list(columns)) if columns else batch
+            at += batch.num_rows
+
+    return replace(table, schema=pa.schema(fields, names_alone(table.schema.metadata)), read=read)
+
+
+def _row_from(place: Place, start: int, row: int) -> str:
+    return place.row(start + row)
+
+
+def _with_constants(table: Table, values: Mapping[str, str]) -> Table:
+    fields = [*table.schema, *(pa.field(name, pa.string()) for name in values)]
+
+    def read(columns: Sequence[str], at_once: int | None) -> Iterator[Any]:
+        stored = [name for name in columns if name not in values]
+        for batch in table.read(stored or table.schema.names[:1], at_once):
+            found = [
+                pa.repeat(values[name], batch.num_rows) if name in values else batch.column(name)
+                for name in columns
+            ]
+            yield pa.RecordBatch.from_arrays(found, names=list(columns))
+
+    text = None if table.text is None else _with_constants(table.text, values)
+    return replace(table, schema=pa.schema(fields, names_alone(table.schema.metadata)), read=read, text=text)
+
+
+def kept(table: Table, mask: NDArray[np.bool_]) -> Table:
+    """Return some of the (N,) rows of a table."""
+
+    def read(columns: Sequence[str], at_once: int | None) -> Iterator[Any]:
+        at = 0
+        for batch in table.read(columns, at_once):
+            own = mask[at : at + batch.num_rows]
+            at += batch.num_rows
+            yield batch if own.all() else batch.filter(pa.array(own))
+
+    text = None if table.text is None else kept(table.text, mask)
+    return replace(table, place=KeptPlace.of(table.place, mask), read=read, text=text)
+
+
+def written(table: Table, names: Sequence[str]) -> Table:
+    """Return a table of text with these columns as they are written, and others as they are seen."""
+    text, own = table.text, {*names}
+    assert text is not None
+    fields = [text.schema.field(one.name) if one.name in own else one for one in table.schema]
+
+    def read(columns: Sequence[str], at_once: int | None) -> Iterator[Any]:
+        plain, seen = [one for one in columns if one in own], [one for one in columns if one not in own]
+        if not plain or not seen:
+            yield from (text if plain else table).read(columns, at_once)
+            return
+        for one, other in zip(text.read(plain, at_once), table.read(seen, at_once), strict=True):
+            arrays = dict(zip([*plain, *seen], [*one.columns, *other.columns], strict=True))
+            yield pa.RecordBatch.from_arrays([arrays[name] for name in columns], names=list(columns))
+
+    return replace(table, schema=pa.schema(fields, table.schema.metadata), read=read)
+
+
+def joined(parts: Sequence[Table]) -> Table:
+    """Put tables one after the other.
+
+    Raises
+    ------
+    InputError
+        If they do not have the same columns, of types that go together.
+    """
+    first = parts[0]
+    if len(parts) == 1:
+        return first
+    for part in parts:
+        refuse_duplicates(part.schema.names, part.place.name)
+        different = set(first.schema.names) ^ set(part.schema.names)
+        if different:
+            raise InputError(
+                f"{part.place.name} and {first.place.name} do not have the same columns: "
+                f"{listed(sorted(different))} in one only; parts of one data set must be alike; without "
+                "--concat files are evaluated one by one"
+            )
+    parts = _with_text_alike(parts)
+    try:
+        schema = pa.schema(
+            [_number_of_all(one, parts) for one in joined_schema([part.schema for part in parts])],
+            joined_metadata([(part.place.name, part.schema) for part in parts]),
+        )
+    except pa.ArrowException as error:
+        raise InputError(
+            f"{first.place.name} and the {len(parts) - 1} files joined to it have columns of different "
+            f"types: {' '.join(str(error).split())}; parts of one data set must be alike"
+        ) from error
+    texts = [part.text or _spelled(part) for part in parts] if any(part.text for part in parts) else []
+    return replace(_joined(parts, schema), text=_joined_texts(texts) if texts else None)
+
+
+def _number_of_all(field: Any, parts: Sequence[Table]) -> Any:
+    """Return a field of several tables; decimals and what else are numbers of no common precision."""
+    kinds = {decoded(part.schema.field(field.name).type) for part in parts}
+    return field.with_type(pa.float64()) if len(kinds) > 1 and any(map(pa.types.is_decimal, kinds)) else field
+
+
+def _joined(parts: Sequence[Table], schema: Any) -> Table:
+    place = Place(tuple(entry for part in parts for entry in part.place.parts))
+
+    def read(columns: Sequence[str], at_once: int | None) -> Iterator[Any]:
+        for part in parts:
+            yield from aligned_batches(part.read(columns, at_once), schema, place.name)
+
+    return replace(parts[0], place=place, schema=schema, read=read)
+
+
+def _with_text_alike(parts: Sequence[Table]) -> list[Table]:
+    """Return parts as they are written where others hold text."""
+    texts = {one.name for part in parts for one in part.schema if holds_of(one.type) == "text"}
+    return [
+        written(part, [one for one in part.columns if one in texts]) if part.text else part for part in parts
+    ]
+
+
+def _spelled(table: Table) -> Table:
+    """Return a table with text for its whole numbers."""
+    whole = [one.name for one in table.schema if pa.types.is_integer(one.type)]
+    cast = {name: [Derived(name, pa.string(), lambda column, _: column.cast(pa.string()))] for name in whole}
+    return derived(table, cast)
+
+
+def _joined_texts(parts: Sequence[Table]) -> Table:
+    """Return what is text in all parts, one after the other."""
+    texts = [{one.name for one in part.schema if pa.types.is_string(one.type)} for part in parts]
+    return _joined(parts, pa.schema([one for one in parts[0].schema if one.name in set.intersection(*texts)]))
+
+
+def refuse_duplicates(names: Sequence[str], name: str) -> None:
+    """Raise an InputError if two columns have the same name."""
+    repeated = [column for column, count in Counter(names).items() if count > 1]
+    if repeated:
+        raise InputError(f"{name} has more than one column named {listed(repeated)}; rename all but one")

@@ -1,0 +1,103 @@
+"""Columns of text, and what they look like: numbers, truth, or text."""
+
+from __future__ import annotations
+
+import math
+import re
+from contextlib import suppress
+from dataclasses import replace
+from functools import partial
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from calcli.io.tables.table import Derived, Row, Table, derived
+
+WORDS = {
+    *("", "#N/A", "#N/A N/A", "#NA", "-1.#IND", "-1.#QNAN", "-NaN", "-nan", "1.#IND", "1.#QNAN"),
+    *("N/A", "NA", "NULL", "NaN", "n/a", "nan", "null"),
+}  # for what is missing among numbers
+TRUE, FALSE = "(1|True|TRUE|true)", "(0|False|FALSE|false)"
+MISSING, TRUTH = f"^({'|'.join(map(re.escape, WORDS))})$", f"^({TRUE}|{FALSE})$"
+BLANKS = " \t"
+WHOLE = r"^[ \t]*[-+]?[0-9]+[ \t]*$"
+CODE = r"^[ \t]*[-+]?0[0-9]"  # what is no plain number, as an id
+NARROW = (pa.null(), pa.bool_(), pa.int64(), pa.float64(), pa.string())  # each has room for those before it
+LIMIT = 2.0**63  # beyond which whole numbers are names
+
+
+def with_types(text: Table) -> Table:
+    """Return a table of text columns as what they look like in all rows, with the text beside."""
+    if len(set(text.columns)) < len(text.columns):  # which is refused
+        return text
+    kinds = dict.fromkeys(text.columns, pa.null())
+    for batch in text.batches(text.columns):
+        for name, column in zip(text.columns, batch.columns, strict=True):
+            kinds[name] = _joint(kinds[name], column)
+    made = {
+        name: [Derived(name, kind, partial(_values, kind))]
+        for name, kind in kinds.items()
+        if kind != pa.string()
+    }
+    return replace(derived(text, made), text=text)
+
+
+def has_codes(table: Table, name: str) -> bool:
+    """Tell whether a column of whole numbers is text that begins with a zero somewhere, as 0012."""
+    text = table.text
+    if text is None or name not in text.columns or not pa.types.is_integer(table.schema.field(name).type):
+        return False
+    parts = (batch.column(0) for batch in text.batches([name]))
+    return any(pc.any(_matches(part, CODE)).as_py() for part in parts)
+
+
+def _joint(known: Any, column: Any) -> Any:
+    """Return a type with room for the values of a column of text, and for those of the type known before."""
+    kinds = {known, pa.string() if known == pa.string() else _kind_of(column)}
+    if pa.bool_() in kinds and kinds & {pa.int64(), pa.float64()}:
+        return pa.string()
+    return max(kinds, key=NARROW.index)
+
+
+def _kind_of(column: Any) -> Any:
+    """Return what all values of a column look like."""
+    for kind in (pa.int64(), pa.float64()):
+        with suppress(pa.ArrowInvalid):
+            values = column.cast(kind)
+            if kind == pa.int64() and len(values):
+                return kind
+            if kind == pa.float64() and not pc.any(pc.is_nan(values)).as_py():
+                return _kind_of_numbers(column, values)
+    there = pc.ascii_trim(column.filter(pc.invert(_matches(column, MISSING))), BLANKS)
+    if not len(there):
+        return pa.null()
+    for kind in (pa.int64(), pa.float64()):
+        with suppress(pa.ArrowInvalid):
+            values = there.cast(kind)
+            return kind if kind == pa.int64() else _kind_of_numbers(there, values)
+    return pa.bool_() if pc.all(_matches(there, TRUTH)).as_py() else pa.string()
+
+
+def _kind_of_numbers(column: Any, values: Any) -> Any:
+    """Return what floats are: names, where all of them are whole and some have more digits than integers."""
+    far = pc.max(pc.abs(values)).as_py() or 0
+    whole = LIMIT <= far < math.inf and pc.all(_matches(column, WHOLE)).as_py()
+    return pa.string() if whole else pa.float64()
+
+
+def _values(kind: Any, column: Any, _: Row) -> Any:
+    """Return the values of a column of text, which look like this."""
+    if pa.types.is_null(kind):
+        return pa.nulls(len(column))
+    if pa.types.is_boolean(kind):
+        column = pc.ascii_trim(column, BLANKS)
+        return pc.if_else(_matches(column, TRUTH), _matches(column, f"^{TRUE}$"), pa.nulls(1, pa.bool_())[0])
+    with suppress(pa.ArrowInvalid):
+        return column.cast(kind)
+    there = pc.if_else(_matches(column, MISSING), pa.nulls(1, pa.string())[0], column)
+    return pc.ascii_trim(there, BLANKS).cast(kind)
+
+
+def _matches(column: Any, pattern: str) -> Any:
+    return pc.match_substring_regex(column, pattern)  # looking words up takes an array, which imports pandas
