@@ -4,11 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from calcli.io.layouts import UNPACKED, Layout
 from calcli.io.options import ReadOptions
-from calcli.io.tables.table import Derived
+
+if TYPE_CHECKING:
+    from calcli.io.tables.table import Derived
 
 Head = Callable[[], Any]  # reads the first values, a pyarrow.Array
 
