@@ -18,12 +18,11 @@ from typing import Any, get_args
 
 import numpy as np
 
-from calcli.core.calibrators.arguments import LOG_PROBS
 from calcli.core.calibrators.base import Calibrator, Parameter
 from calcli.core.calibrators.methods import calibrator_class
 from calcli.core.calibrators.record import CalibratorRecord
 from calcli.core.data.arrays import Array
-from calcli.core.data.predictions import Kind
+from calcli.core.data.predictions import Kind, called
 from calcli.core.language.errors import CalcliError, InputError, UsageError
 from calcli.core.language.jsonvalues import json_value
 from calcli.core.language.methods import METHODS
@@ -127,8 +126,7 @@ def _document(record: CalibratorRecord) -> dict[str, Any]:
 
 def _method(calibrator: Calibrator) -> dict[str, Any]:
     settings = calibrator.get_params()
-    if calibrator.scores_are == LOG_PROBS:  # as ever; what applies a file knows what its scores are
-        del settings["scores_are"]
+    del settings["scores_are"]  # that of the fit is told by what it was fitted on
     if "calibrator" in settings:
         settings["calibrator"] = _method(settings["calibrator"])
     return {"method": calibrator.name, "settings": settings}
@@ -156,15 +154,28 @@ def _record(document: Mapping[str, Any], parameters: dict[str, Parameter]) -> Ca
         raise ValueError("its classes and priors do not agree")
     if priors and (wrong := wrong_priors(priors)):
         raise ValueError(wrong)
-    columns = document["fitted_on"].get("columns") or []
-    if not isinstance(columns, list) or not all(isinstance(name, str) for name in columns):
-        raise ValueError("the columns of its fit are not names")
-    if "percent" in document["fitted_on"] and document["fitted_on"].get("kind") not in get_args(Kind):
-        raise ValueError("the scores of its fit are of no known kind")
     raw = {"raw": True, "log-probs": False}[document["input"]]
     calibrator.check()
     _probe(calibrator, len(classes))
+    _note_rows(calibrator, classes, document["fitted_on"])
     return CalibratorRecord(calibrator, classes, raw, priors, document["fitted_on"])
+
+
+def _note_rows(calibrator: Calibrator, classes: tuple[str, ...], fitted_on: Mapping[str, Any]) -> None:
+    """Note in a calibrator what the rows of its fit were; files that do not tell are of logits, as a rule."""
+    columns, turned = fitted_on.get("columns") or [], fitted_on.get("turned") is True
+    if not isinstance(columns, list) or not all(isinstance(name, str) for name in columns):
+        raise ValueError("the columns of its fit are not names")
+    kind = fitted_on.get("kind", "logits")
+    if kind not in get_args(Kind):
+        raise ValueError("the scores of its fit are of no known kind")
+    calibrator.fitted_to(
+        called(kind, fitted_on.get("percent") is True) if "kind" in fitted_on else calibrator.scores_are,
+        classes,
+        columns[:: -1 if turned else 1] if len(columns) == len(classes) else (),
+        reordered=fitted_on.get("reordered") is True,
+        turned=turned,
+    )
 
 
 def wrong_priors(priors: tuple[float, ...]) -> str:

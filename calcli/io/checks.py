@@ -9,15 +9,15 @@ from typing import Any, NoReturn
 import numpy as np
 
 from calcli.core.data.arrays import Array, Floats
-from calcli.core.data.logspace import as_floats
+from calcli.core.data.distributions import TOLERANCE, sums_to_one, two_columns
+from calcli.core.data.logspace import LARGEST, as_floats
 from calcli.core.data.predictions import Kind
 from calcli.core.language.answers import WRONG_RIGHT
 from calcli.core.language.errors import InputError, ReadAgain
 from calcli.io.messages import Place
-from calcli.io.scorekinds import TOLERANCE, Judged, outside_unit, sums_to_one
+from calcli.io.scorekinds import Judged, outside_unit
 from calcli.io.source import StoredScores
 
-LARGEST = 1e30  # of logits: differences of larger ones overflow
 FEW_ERRORS = 10  # so many wrong rows at the end of a block of distributions are errors
 
 
@@ -118,7 +118,7 @@ class CheckedScores:
         if self.raw.shape[1] == 1:
             if self._pair.shape[1] < len(block) or self._pair.dtype != block.dtype:
                 self._pair = np.empty((2, len(block)), block.dtype)
-            block = _two_columns(block[:, 0], self.kind, self._pair[:, : len(block)])
+            block = two_columns(block[:, 0], self.kind, self._pair[:, : len(block)])
         return block[:, ::-1] if self.swapped else block
 
     def _check(self, block: Floats, start: int) -> None:
@@ -264,16 +264,3 @@ def _first(wrong: Array) -> tuple[int, int]:
         return -1, -1
     row = int(wrong.any(1).argmax())
     return row, int(wrong[row].argmax())
-
-
-def _two_columns(second: Floats, kind: Kind, pair: Floats) -> Floats:
-    """Write both classes' scores, each class contiguous, from those of the second; return (n, 2)."""
-    pair[1] = second
-    if kind == "probs":
-        np.subtract(1, second, out=pair[0])
-    elif kind == "logits":
-        pair[0] = 0
-    else:
-        with np.errstate(divide="ignore"):
-            np.log(-np.expm1(second), out=pair[0])
-    return pair.T

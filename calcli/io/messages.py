@@ -47,6 +47,11 @@ class Place:
         return f"{self.parts[-1][0]}: row {index}"
 
 
+def in_first(looked_at: int, rows: int) -> str:
+    """Return the beginning of a sentence on the first rows, where these are not all."""
+    return "" if looked_at == rows else f"in the first {looked_at:,} rows "
+
+
 @dataclass(frozen=True)
 class KeptPlace(Place):
     """Files of which some rows are kept."""

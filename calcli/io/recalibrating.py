@@ -11,12 +11,8 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from calcli.core.calibrators.record import (
-    CalibratorRecord,
-    recalibrate,
-    refuse_overflow,
-    scores_as,
-)
+from calcli.core.calibrators.base import refuse_overflow
+from calcli.core.calibrators.record import CalibratorRecord, recalibrate, scores_as
 from calcli.core.data.arrays import Doubles
 from calcli.core.data.merged import merged, own_class, rest_of
 from calcli.core.data.predictions import Kind, read_through

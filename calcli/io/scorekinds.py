@@ -5,29 +5,25 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 
 from calcli.core.data.arrays import Floats
+from calcli.core.data.distributions import (
+    FIRST_LOOK,
+    HARDLY_LOGITS,
+    TOLERANCE,
+    percentages,
+    rounding_of,
+    sums_to_one,
+)
 from calcli.core.data.logspace import as_floats
 from calcli.core.data.predictions import Called, Kind, called
 from calcli.core.language.errors import InputError
-from calcli.io.messages import Place
+from calcli.io.messages import Place, in_first
 from calcli.io.options import ReadOptions
 from calcli.io.source import Source
 
-FIRST_LOOK = 1 << 18  # elements of the first block, by which the kind of scores is judged
-TOLERANCE = 1e-3  # how far from one a row of probabilities may sum and still be rounded probabilities
-BFLOAT16 = 2.0**-8  # the same where they have eight binary digits
-WIDEST = 0.05  # the same where rounding to decimals explains it
 FEW, MOST = 20, 0.9  # rows, and the share of them, that look like no logits
 NEAR = 30  # logits below another one, at which it is still seen in the sum of the exponentials
-ROUNDING = 1e-6  # of the sum itself: 0.999 is within the tolerance
-
-REASONS: dict[Kind, str] = {
-    "probs": "all values lie in [0, 1]",
-    "log-probs": "no value is above 0 and the exponentials of each row sum to one",
-    "logits": "they are neither probabilities nor log-probabilities",
-}
 
 
 @dataclass(frozen=True)
@@ -78,40 +74,58 @@ def judge_kind(source: Source, options: ReadOptions) -> Judged:
     head = scores.head(max(1, FIRST_LOOK // scores.shape[1]))
     if not len(head):
         raise InputError(f"{name} has no rows; expected at least one")
-    block = as_floats(head)
+    block, first = as_floats(head), in_first(len(head), scores.shape[0])
     if block.shape[1] == 1 and (block == 1).all() and source.classes is None and options.positive is None:
         raise InputError(
-            f"{name} has scores for one class only: each of them is 1, as the softmax of one score is; "
-            "expected two or more, or one of the second of two classes: if these are, say --positive CLASS"
+            f"{name} has scores for one class only: {first}each of them is 1, as the softmax of one score "
+            "is; expected two or more, or one of the second of two classes: if these are, say --positive "
+            "CLASS"
         )
     if options.kind == "percent" or (options.kind == "auto" and source.percent):
         reason = "percentages, as given" if options.kind == "percent" else "percentages, as text"
-        return Judged("probs", True, reason, True, _tolerance(block / 100)[0])
+        return Judged("probs", True, reason, True, rounding_of(block / 100)[0])
     if options.kind != "auto":
-        tolerance = _tolerance(block)[0] if options.kind == "probs" else TOLERANCE
+        tolerance = rounding_of(block)[0] if options.kind == "probs" else TOLERANCE
         return Judged(options.kind, True, "as given", tolerance=tolerance)
     if source.kind == "probs" and percentages(block):
-        reason = f"percentages from 0 to 100, {source.kind_reason}"
-        return Judged("probs", True, reason, True, _tolerance(block / 100)[0])
+        seen = "all lie in [0, 100], most above 1" if block.shape[1] == 1 else "most rows sum to 100"
+        reason = f"percentages: {source.kind_reason}, and {first}{seen}"
+        return Judged("probs", True, reason, True, rounding_of(block / 100)[0])
     kind = source.kind or kind_of(block)
     if source.kind is None and kind == "logits" and block.shape[1] > 1 and percentages(block):
         raise InputError(
-            f"{name}: the scores of a row sum to 100; expected probabilities, not percentages; say --kind "
-            "percent, or --kind logits if they are logits"
+            f"{name}: {first}the scores of a row sum to 100; expected probabilities, not percentages; say "
+            "--kind percent, or --kind logits if they are logits"
         )
-    reason = source.kind_reason if source.kind else REASONS[kind]
-    tolerance, rounding = _tolerance(block) if kind == "probs" else (TOLERANCE, "")
+    reason = source.kind_reason if source.kind else _reason(kind, block, first)
+    tolerance, rounding = rounding_of(block) if kind == "probs" else (TOLERANCE, "")
     doubts = _saturated(block) if kind == "logits" else ()
-    unclear = _unclear(block, source.place) if source.kind is None and kind == "logits" else ""
+    unclear = _unclear(block, source.place, first) if source.kind is None and kind == "logits" else ""
     return Judged(kind, source.kind is not None, reason + rounding, False, tolerance, doubts, unclear)
 
 
-def _unclear(block: Floats, place: Place) -> str:
+def _reason(kind: Kind, block: Floats, first: str) -> str:
+    """Return what was seen of values that tells their kind; `first` says of which rows."""
+    if kind == "log-probs":
+        return f"{first}no value is above 0 and the exponentials of each row sum to one"
+    if kind == "logits":
+        if block.shape[1] == 1:
+            return "not all values lie in [0, 1]"
+        return "they are neither probabilities nor log-probabilities"
+    low, high = block.min(), block.max()
+    if low >= 0 and high <= 1:
+        return f"{first}all values lie in [0, 1]"
+    near = "" if mostly_distributions(block) else ", give or take a tenth"
+    which = "all" if not near and sums_to_one(block).all() else "most"
+    return f"{first}{which} rows sum to one{near}, though values lie from {low:.4g} to {high:.4g}"
+
+
+def _unclear(block: Floats, place: Place, first: str) -> str:
     """Return a sentence on one score a row that is hardly a logit; "" if it may be one."""
-    if block.shape[1] == 1 and block.max() > NEAR and percentages(block):
+    if block.shape[1] == 1 and block.max() > HARDLY_LOGITS and percentages(block):
         return (
-            f"{place.name}: the scores lie between 0 and 100, as percentages do; say --kind percent if they "
-            "are some, or --kind logits if they are logits"
+            f"{place.name}: {first}the scores lie between 0 and 100, as percentages do; say --kind percent "
+            "if they are some, or --kind logits if they are logits"
         )
     return outside_unit(block, place)
 
@@ -129,32 +143,9 @@ def outside_unit(block: Floats, place: Place, start: int = 0) -> str:
         return ""
     row = int(outside.argmax())
     return (
-        f"{place.row(start + row)} has the score {block[row, 0]}, but nearly all lie in [0, 1]; if they are "
-        "probabilities say --kind probs and correct such rows, if they are logits say --kind logits"
+        f"{place.row(start + row)} has the score {block[row, 0]}, but nearly all around it lie in [0, 1]; if "
+        "they are probabilities say --kind probs and correct such rows, if they are logits say --kind logits"
     )
-
-
-def _tolerance(block: Floats) -> tuple[float, str]:
-    """Return how far rows may sum from one, and what rounding explains that where they do.
-
-    Numbers rounded to d decimals are off by at most half a unit each, their sum has a standard deviation of
-    sqrt(K / 12) units; those of bfloat16 have a relative error of 2^-9.
-    """
-    if block.shape[1] < 2 or not np.isfinite(block).all() or sums_to_one(block).all():
-        return TOLERANCE, ""
-    off = np.abs(block.sum(axis=1, dtype=np.float64) - 1)
-    off = off[off > TOLERANCE + ROUNDING]
-    if block.dtype == np.float32 and not (np.ascontiguousarray(block).view(np.uint32) & 0xFFFF).any():
-        return (BFLOAT16, "; rounded as bfloat16") if np.median(off) <= BFLOAT16 else (TOLERANCE, "")
-    for decimals in (1, 2, 3):
-        units = block.astype(np.float64) * 10.0**decimals
-        if np.abs(units - np.round(units)).max() < 1e-3:
-            unit, k = 10.0**-decimals, block.shape[1]
-            tolerance = min(k * unit / 2, max(unit, 5 * unit * float(np.sqrt(k / 12))), WIDEST)
-            if np.median(off) <= tolerance + ROUNDING:
-                return tolerance, f"; rounded to {decimals} decimals"
-            break
-    return TOLERANCE, ""
 
 
 def _saturated(block: Floats) -> tuple[str, ...]:
@@ -205,22 +196,3 @@ def nearly_distributions(block: Floats) -> bool:
     """Return whether most rows of several scores, none negative, sum to one within a tenth; logits do not."""
     sums = block @ np.ones(block.shape[1], block.dtype)
     return block.shape[1] > 1 and bool(block.min() >= 0) and float((np.abs(sums - 1) <= 0.1).mean()) > 0.5
-
-
-def percentages(block: Floats) -> bool:
-    """Return whether scores are percentages: most rows of several sum to 100, give or take one.
-
-    One score a row: all are at most 100, and most of them above 1.
-    """
-    if not (block.min() >= 0 and block.max() <= 100 * (1 + ROUNDING)):
-        return False
-    if block.shape[1] == 1:
-        return float((block > 1).mean()) > 0.5
-    sums = block @ np.ones(block.shape[1], block.dtype)
-    return float((np.abs(sums - 100) <= 1).mean()) > 0.5
-
-
-def sums_to_one(block: Floats, tolerance: float = TOLERANCE) -> NDArray[np.bool_]:
-    """Return for each row whether it sums to one, up to rounding; never true for a row with nan."""
-    sums = block @ np.ones(block.shape[1], block.dtype)
-    return np.abs(sums - 1) <= tolerance + ROUNDING

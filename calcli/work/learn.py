@@ -11,17 +11,16 @@ import numpy as np
 
 from calcli.core.calibrators.base import Calibrator
 from calcli.core.calibrators.record import recalibrate
-from calcli.core.data.arrays import Array, Doubles
+from calcli.core.data.arrays import Doubles
+from calcli.core.data.columnnames import column_names
 from calcli.core.data.inmemory import as_array
-from calcli.core.data.predictions import Predictions, called, require_classes
+from calcli.core.data.predictions import Predictions, require_classes
 from calcli.core.language.declaring import PATH, TEXT, Setting, documented, texts
 from calcli.core.language.errors import InputError
 from calcli.core.language.settings import FitSettings
 from calcli.core.language.spelling import of_python
-from calcli.io.handed import from_arrays
 from calcli.io.layouts import HARNESS
 from calcli.io.options import ReadOptions
-from calcli.io.source import rows_and_columns
 from calcli.report.fit import FitReport
 from calcli.work.fit import fit_to, record_of_fit, save_fit
 from calcli.work.read import OF_TABLES, is_file_or_table, predictions_of, split_reading
@@ -49,7 +48,8 @@ class Fitted(FitReport):
         Parameters
         ----------
         data : array-like (N, K), (..., K) or (N,), path, table or Predictions
-            Scores of the kind that was fitted to; or what `read` takes, with its labels.
+            Scores of the kind that was fitted to, as for `predict_proba` of the calibrator: an array, or a
+            table of their columns alone. Or what `read` takes, with its labels.
 
         Returns
         -------
@@ -61,21 +61,23 @@ class Fitted(FitReport):
             If these are not scores of the same classes.
         """
         fitted = self.fit.predictions
-        if isinstance(data, Predictions) or is_file_or_table(data):
-            predictions = predictions_of(data, None, {})
-            _require_characters(predictions, fitted)
-            axes: tuple[int, ...] = (predictions.n_rows,)
-        else:
+        is_predictions = isinstance(data, Predictions)
+        if not (is_predictions or is_file_or_table(data)):
             scores = as_array(data, "scores")
-            predictions = _alike(scores, fitted)
             axes = scores.shape[:-1] or scores.shape
+            rows = scores.reshape(-1, scores.shape[-1]) if scores.ndim > 2 else scores
+            found = self.calibrator.predict_proba(rows)
+            return found.reshape(*axes, found.shape[1])
+        if not is_predictions and sorted(column_names(data)) == sorted(fitted.provenance.taken):
+            return self.calibrator.predict_proba(data)
+        predictions = predictions_of(data, None, {})
+        _require_characters(predictions, fitted)
         if not fitted.of_answers:
             require_classes(predictions, fitted.classes, fitted.provenance.path)
         record = record_of_fit(self.fit)
         record.refuse_kind(predictions.kind, predictions.provenance.path)
         parts = predictions.scores.blocks(ROWS)
-        found = np.exp(np.concatenate([recalibrate(record, part, predictions.kind) for part in parts]))
-        return found.reshape(*axes, found.shape[1])
+        return np.exp(np.concatenate([recalibrate(record, part, predictions.kind) for part in parts]))
 
     def save(self, path: str | Path) -> None:
         """Write the calibrator's file, which `calcli apply` takes: JSON, or .npz by its ending.
@@ -86,19 +88,6 @@ class Fitted(FitReport):
             If it cannot be written.
         """
         save_fit(self.fit, PATH.checked("path", path))
-
-
-def _alike(scores: Array, fitted: Predictions) -> Predictions:
-    """Return an array of scores as predictions of the same classes and kind."""
-    rows, columns = rows_and_columns(scores.shape, "arrays")
-    if columns not in (1, fitted.n_classes):
-        raise InputError(f"the scores have {columns} columns; expected {fitted.n_classes}, as in the fit")
-    turned = fitted.provenance.turned and columns > 1
-    classes = None if fitted.of_answers else fitted.classes[:: -1 if turned else 1]
-    second = fitted.classes[1] if turned else None
-    nobody = np.zeros(rows, np.intp)  # has these labels, which play no part
-    kind = called(fitted.kind, fitted.provenance.percent)
-    return from_arrays(scores, nobody, kind=kind, classes=classes, positive=second)
 
 
 def _require_characters(predictions: Predictions, fitted: Predictions) -> None:

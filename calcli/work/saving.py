@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterable, Sequence
 from pathlib import Path
+from typing import Any
 
-from calcli.core.calibrators.arguments import named_classes
 from calcli.core.calibrators.base import Calibrator
 from calcli.core.calibrators.record import CalibratorRecord
 from calcli.core.language.declaring import PATH, Setting, names
@@ -57,7 +57,7 @@ def save(
     numbers = tuple(map(float, priors))
     if numbers and (wrong := calibrators.wrong_priors(numbers)):
         raise UsageError(wrong)
-    record = CalibratorRecord(calibrator, named, _takes_raw(calibrator), numbers, {})
+    record = CalibratorRecord(calibrator, named, calibrator.takes_raw(), numbers, _rows_of(calibrator))
     calibrators.save_calibrator(record, path)
 
 
@@ -73,16 +73,15 @@ def load(path: str | Path) -> Calibrator:
     Returns
     -------
     Calibrator
-        Fitted, ready for `predict_proba`; its `classes_` are the names in the file.
+        Fitted, ready for `predict_proba` of scores such as those it was fitted to; its `classes_` are the
+        names in the file.
 
     Raises
     ------
     InputError
         If there is no such file, or it is damaged or of an unknown version.
     """
-    record = calibrators.load_calibrator(PATH.checked("path", path))
-    record.calibrator.classes_ = named_classes(record.classes)
-    return record.calibrator
+    return calibrators.load_calibrator(PATH.checked("path", path)).calibrator
 
 
 def _checked_classes(calibrator: Calibrator, classes: str | Iterable[object] | None) -> tuple[str, ...]:
@@ -119,6 +118,13 @@ def _checked_classes(calibrator: Calibrator, classes: str | Iterable[object] | N
     return found
 
 
-def _takes_raw(calibrator: Calibrator) -> bool:
-    settings = calibrator.get_params()
-    return _takes_raw(settings["calibrator"]) if "calibrator" in settings else settings.get("input") == "raw"
+def _rows_of(calibrator: Calibrator) -> dict[str, Any]:
+    """Return what the file is to tell of the rows of the fit."""
+    percent, turned = calibrator.scores_are == "percent", calibrator.turned_
+    return {
+        "kind": "probs" if percent else calibrator.scores_are,
+        "percent": percent,
+        "columns": list(calibrator.columns_[:: -1 if turned else 1]),
+        "reordered": calibrator.reordered_,
+        "turned": turned,
+    }

@@ -128,8 +128,11 @@ def test_options_become_arguments(sentence, said):
         (lambda: calcli.load(None), "path is None; expected a path"),
         (lambda: calcli.save(3, "cal.json"), "save takes a calibrator, not int"),
         (lambda: calcli.fit(FRAME, method="dp", folds=0).apply(None), "they are of type NoneType"),
-        (lambda: calcli.fit(FRAME, method="dp", folds=0).apply([]), "arrays has no rows"),
-        (lambda: calcli.fit(FRAME, method="dp", folds=0).apply([["a", "b", "c"]]), "the scores are text"),
+        (lambda: calcli.fit(FRAME, method="dp", folds=0).apply([]), "the scores are of shape (0,)"),
+        (
+            lambda: calcli.fit(FRAME, method="dp", folds=0).apply([["a", "b", "c"]]),
+            "type <U1; expected numbers",
+        ),
     ],
 )
 def test_wrong_calls_speak_of_arguments(call, said):

@@ -10,72 +10,96 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from calcli.core.data.arrays import Array, Floats, missing
+from calcli.core.data.distributions import (
+    HARDLY_LOGITS,
+    TOLERANCE,
+    first_rows,
+    percentages,
+    rounding_of,
+    sums_to_one,
+    two_columns,
+)
 from calcli.core.data.folds import stratified_folds
 from calcli.core.data.inmemory import as_array
+from calcli.core.data.logspace import LARGEST, as_floats
 from calcli.core.data.streams import Stream, generator
 from calcli.core.language.declaring import refuse_set, some_items
 from calcli.core.language.errors import InputError, UsageError
 
-ScoresAre = Literal["log-probs", "probs"]
-LOG_PROBS: ScoresAre = "log-probs"
-PROBS: ScoresAre = "probs"
-LOG_ODDS = "expected log-odds; scores_are='probs' in the constructor takes probabilities"
+ScoresAre = Literal["logits", "log-probs", "probs", "percent"]
+LOGITS: ScoresAre = "logits"
 FEW = 5  # names told
-SUM_TOLERANCE = 1e-4  # so near to 1 are the sums of probabilities, even in single precision
+TAKES = {"logits": "logits and log-probabilities", "probs": "probabilities", "percent": "percentages"}
 
 
-def checked_scores(scores: ArrayLike, scores_are: ScoresAre = LOG_PROBS, *, fitting: bool = False) -> Array:
+def is_single(table: Array) -> bool:
+    """Tell whether an array has one score a row, that of the second of two classes."""
+    return table.ndim == 1 or (table.ndim == 2 and table.shape[1] == 1)
+
+
+def checked_scores(
+    scores: ArrayLike,
+    scores_are: ScoresAre = LOGITS,
+    *,
+    raw: bool = False,
+    fitting: bool = False,
+    width: int = 0,
+) -> Array:
     """Return scores as (N, K) logits or log-probabilities.
 
     Parameters
     ----------
     scores : array-like (N, K), or (N,) or (N, 1) of two classes
-        One score a row is that of the second class: its probability, or its log-odds.
-    scores_are : {"log-probs", "probs"}
-        What they are; "log-probs" are logits as well.
+        One score a row is that of the second class: its log-odds, or its probability or the logarithm of it.
+    scores_are : {"logits", "log-probs", "probs", "percent"}
+        What they are; several "logits" a row may be log-probabilities as well.
+    raw : bool
+        Whether logits alone will do.
     fitting : bool
-        Whether single scores that all lie between 0 and 1 are refused as log-odds; of a few rows they may.
+        Whether they are to be fitted to; a lone score between 0 and 1 may be log-odds otherwise.
+    width : int
+        The number of classes of the fit, where that is known.
 
     Raises
     ------
     InputError
-        If they are not numbers, a row each; one is nan or inf; all of a row are -inf; probabilities are
-        none, or what should be logits are probabilities throughout, which would pass without a word.
+        If they are not numbers, a row each; one is nan or inf; all of a row are -inf; they are not what
+        `scores_are` says, or are to be logits and are probabilities, which would pass without a word; or
+        they have another number of classes.
     """
     table = as_array(scores, "scores")
-    single = table.ndim == 1 or (table.ndim == 2 and table.shape[1] == 1)
+    single = is_single(table)
     if table.ndim not in (1, 2) or table.dtype.kind not in "iufb" or not table.size:
         raise InputError(
             f"the scores are of shape {table.shape} and type {table.dtype}; expected numbers, a row "
             "per case and a column per class, or for two classes a score per case"
         )
+    table = table.reshape(len(table), -1)
+    if width and (columns := 2 if single else table.shape[1]) != width:
+        raise InputError(f"the scores have {columns} columns; expected {width}, as in the fit")
     if not table.max() < np.inf:  # nan is not below either
-        row, k = np.argwhere(~(table.reshape(len(table), -1) < np.inf))[0]
+        row, k = np.argwhere(~(table < np.inf))[0]
         raise InputError(
-            f"the score of class {k + single} in row {row} is {table.reshape(len(table), -1)[row, k]}; "
-            "expected a number or -inf"
+            f"the score of class {k + single} in row {row} is {table[row, k]}; expected a number or -inf"
         )
+    how = "in the constructor" if fitting else "in set_params"
+    _refuse_others(table, scores_are, how)
+    if scores_are == LOGITS and (fitting or not single or len(table) > 1):
+        _refuse_probabilities(table, "" if raw else how)
+    if single and scores_are == LOGITS and table.min() == -np.inf:
+        raise InputError(f"the log-odds of row {table.argmin()} are -inf; expected a finite number")
+    if scores_are == "percent":
+        table = as_floats(table) / 100
+    probs = scores_are in ("probs", "percent")
     if single:
-        second = table.reshape(-1).astype(np.float64)
-        if scores_are == PROBS:
-            table = np.column_stack([1 - second, second])
-        else:
-            if fitting and _between(second):
-                raise InputError(f"the scores lie between 0 and 1, as probabilities do; {LOG_ODDS}")
-            if second.min() == -np.inf:
-                raise InputError(f"the log-odds of row {second.argmin()} are -inf; expected a finite number")
-            table = np.column_stack([np.zeros(len(second)), second])
-    if scores_are == PROBS:
-        _refuse_no_probabilities(table)
+        second = as_floats(table[:, 0])
+        pair = np.empty((2, len(second)), second.dtype)
+        table = two_columns(second, "probs" if scores_are == "percent" else scores_are, pair)
+    if probs:
         with np.errstate(divide="ignore"):
             return np.log(table, dtype=np.float64)
     if table.min() == -np.inf and (nothing := np.isneginf(table).all(axis=1)).any():
         raise InputError(f"all scores of row {nothing.argmax()} are -inf; expected at least one finite score")
-    if are_probabilities(table):
-        raise InputError(
-            "the scores are probabilities, from 0 to 1 and with rows that sum to 1; expected logits or "
-            "log-probabilities; scores_are='probs' in the constructor takes probabilities"
-        )
     return table
 
 
@@ -83,25 +107,64 @@ def _between(values: Array) -> bool:
     return bool(values.min() >= 0 and values.max() <= 1 and ((values > 0) & (values < 1)).any())
 
 
-def _refuse_no_probabilities(table: Array) -> None:
-    outside = (table < 0) | (table > 1)
-    if outside.any():
-        row, k = np.argwhere(outside)[0]
+def _refuse_probabilities(table: Array, how: str) -> None:
+    """Raise an InputError for what should be logits but is probabilities or percentages throughout."""
+    single, top, said = table.shape[1] == 1, 1, "probs"
+    if not (_between(table) if single else are_probabilities(table)):
+        top, said = 100, "percent"
+        if not percentages(as_floats(table)) or (single and table.max() <= HARDLY_LOGITS):
+            return
+    named = "log-odds" if single else "logits" + " or log-probabilities" * bool(how)
+    found = f"the scores lie between 0 and {top}, as {TAKES[said]} do"
+    if not single:
+        found = f"the scores are {TAKES[said]}, from 0 to {top} and with rows that sum to {top}"
+    mend = f"; scores_are='{said}' {how} takes {TAKES[said]}" if how else ""
+    if single:
+        mend += "; log-odds that do lie there may be given as two columns, 0 and the log-odds"
+    raise InputError(f"{found}; expected {named}{mend}")
+
+
+def _refuse_others(table: Array, scores_are: ScoresAre, how: str) -> None:
+    """Raise an InputError unless scores are such as they are said to be."""
+    single = table.shape[1] == 1
+    low, high, expected = {
+        "logits": (-np.inf, LARGEST, f"logits of at most {LARGEST:g}"),
+        "log-probs": (-np.inf, TOLERANCE, "logarithms of probabilities, at most 0"),
+        "probs": (0, 1 if single else 1 + TOLERANCE, "probabilities, from 0 to 1"),
+        "percent": (0, 100 if single else 100 + 100 * TOLERANCE, "percentages, from 0 to 100"),
+    }[scores_are]
+    mend = "" if scores_are == LOGITS else f"; scores_are='logits' {how} takes {TAKES[LOGITS]}"
+    if scores_are in ("probs", "percent") and not single and table.min() >= 0:
+        mend = f"; divide each row by its sum if they are shares{mend}"
+    if not (float(table.min()) >= low and float(table.max()) <= high):
+        values = table.astype(np.float64)
+        row, k = np.argwhere(~((values >= low) & (values <= high)))[0]
         raise InputError(
-            f"scores_are='probs', but the score of class {k} in row {row} is {table[row, k]:g}; expected "
-            "probabilities, from 0 to 1, or scores_are='log-probs' for logits and log-probabilities"
+            f"scores_are='{scores_are}', but the score of class {k + single} in row {row} is "
+            f"{table[row, k]:g}; expected {expected}{mend}"
         )
-    sums = table.sum(axis=1, dtype=np.float64)
-    if (far := np.abs(sums - 1) > SUM_TOLERANCE).any():
+    if single or scores_are in (LOGITS, "log-probs"):
+        return
+    whole = 100 if scores_are == "percent" else 1
+    shares = as_floats(table) / whole
+    off = ~sums_to_one(shares, rounding_of(first_rows(shares))[0])
+    if off.any():
+        row = int(off.argmax())
         raise InputError(
-            f"scores_are='probs', but row {far.argmax()} sums to {sums[far.argmax()]:g}; expected "
-            "probabilities that sum to 1"
+            f"scores_are='{scores_are}', but row {row} sums to {table[row].sum(dtype=np.float64):g}; "
+            f"expected {TAKES[scores_are]} that sum to {whole}{mend}"
         )
 
 
 def are_probabilities(scores: Array) -> bool:
-    """Return whether all scores, (N, K), are from 0 to 1, not only 0 and 1, and all rows sum to 1."""
-    return _between(scores) and bool(np.abs(scores.sum(axis=1, dtype=np.float64) - 1).max() < SUM_TOLERANCE)
+    """Return whether all scores, (N, K), are from 0 to 1, not only 0 and 1, and all rows sum to 1.
+
+    They may be rounded; 0 beside a number in all rows is how log-odds are given.
+    """
+    if not _between(scores) or (scores.shape[1] == 2 and not scores[:, 0].any()):
+        return False
+    floats = as_floats(scores)
+    return bool(sums_to_one(floats, rounding_of(first_rows(floats))[0]).all())
 
 
 def either(name: str, value: ArrayLike | None, other: str, same: ArrayLike | None) -> ArrayLike | None:

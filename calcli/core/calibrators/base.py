@@ -12,26 +12,30 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from calcli.core.calibrators.arguments import (
-    LOG_PROBS,
-    PROBS,
+    LOGITS,
     ScoresAre,
     checked_classes,
     checked_labels,
     checked_scores,
     checked_weights,
     either,
+    is_single,
+    named_classes,
     numbered_labels,
 )
 from calcli.core.calibrators.columns import as_fitted, columns_of
 from calcli.core.calibrators.fit.training import Parameter as Parameter
 from calcli.core.calibrators.fit.training import Parameters as Parameters
-from calcli.core.data.arrays import Array, Floats, Positions
+from calcli.core.data.arrays import Array, Doubles, Floats, Positions
+from calcli.core.data.batches import batches
 from calcli.core.data.columnnames import column_names
+from calcli.core.data.inmemory import as_array
 from calcli.core.data.predictions import Kind
 from calcli.core.language.errors import InputError, UsageError
 from calcli.core.language.methods import METHODS
 
 LARGEST = 1e100  # parameter: its products with scores stay finite
+APPLIED_BYTES = 1 << 24  # of log-probabilities made at once
 SHOWN = 6  # a fitted array longer than this is shown by its shape only; no more parameters are shown
 
 
@@ -45,8 +49,9 @@ class Calibrator(ABC):
 
     Parameters
     ----------
-    scores_are : {"log-probs", "probs"}
-        What `fit`, `predict_proba` and `predict` take: logits or log-probabilities, or probabilities.
+    scores_are : {"logits", "log-probs", "probs", "percent"}
+        What `fit`, `predict_proba` and `predict` take; several "logits" a row may be log-probabilities as
+        well. A calibrator of `calcli.fit`, or of a file, takes what it was fitted to.
 
     Attributes
     ----------
@@ -64,6 +69,8 @@ class Calibrator(ABC):
         The names of the columns of the fit in this order, if that was to a data frame.
     reordered_ : bool
         Whether these had another order.
+    turned_ : bool
+        Whether two columns of an array have the other order than `classes_`, as those of the fit had.
     """
 
     name: ClassVar[str]
@@ -72,17 +79,19 @@ class Calibrator(ABC):
 
     _estimator_type: ClassVar[str] = "classifier"  # what scikit-learn takes it for
 
-    scores_are: ScoresAre = LOG_PROBS
+    scores_are: ScoresAre = LOGITS
     parameters: dict[str, Parameter] = field(default_factory=dict, init=False)
     notes: list[str] = field(default_factory=list, init=False)
     classes_: Array = field(init=False)
     columns_: tuple[str, ...] = field(default=(), init=False)
     reordered_: bool = field(default=False, init=False)
+    turned_: bool = field(default=False, init=False)
 
     def __post_init__(self) -> None:
         """Refuse settings that the registry does not allow."""
         if self.scores_are not in get_args(ScoresAre):
-            raise UsageError(f"scores_are must be 'log-probs' or 'probs'; got {self.scores_are!r}")
+            kinds = ", ".join(map(repr, get_args(ScoresAre)))
+            raise UsageError(f"scores_are must be one of {kinds}; got {self.scores_are!r}")
         entry = METHODS.get(getattr(self, "name", ""))
         for name, value in self.get_params().items():
             if entry and name in entry.arguments:
@@ -93,16 +102,18 @@ class Calibrator(ABC):
         """Refuse what the calibrators within, if there are any, say of the scores against this one."""
         inner: Any = self
         while isinstance(inner := getattr(inner, "calibrator", None), Calibrator):
-            if inner.scores_are != LOG_PROBS:
+            if inner.scores_are != LOGITS:
                 raise UsageError(
                     f"scores_are is for {type(self).__name__}, not for the {type(inner).__name__} within; "
                     "expected it there"
                 )
-        raw = any(
-            value == "raw" for name, value in self.get_params(deep=True).items() if name.endswith("input")
-        )
-        if raw and self.scores_are == PROBS:
-            raise UsageError("input='raw' takes raw logits; expected scores_are='log-probs'")
+        if self.takes_raw() and self.scores_are != LOGITS:
+            raise UsageError("input='raw' takes raw logits; expected scores_are='logits'")
+
+    def takes_raw(self) -> bool:
+        """Tell whether it takes raw logits only."""
+        settings = self.get_params(deep=True)
+        return any(value == "raw" for name, value in settings.items() if name.endswith("input"))
 
     def fit(
         self,
@@ -121,7 +132,8 @@ class Calibrator(ABC):
         ----------
         scores : array-like (N, K), or (N,) of two classes
             What `scores_are` says: logits or log-probabilities, of which -inf is a probability of exactly 0,
-            or probabilities. One score a row is that of the second class, its log-odds or probability.
+            or probabilities. One score a row is that of the second class, its log-odds or probability, or
+            the logarithm of this.
         y, labels : array-like (N,)
             The true class of each row, by either name: its column, 0 to K - 1, or its name. As many names as
             there are columns name them in ascending order. The columns of a data frame that have these names,
@@ -153,7 +165,7 @@ class Calibrator(ABC):
             raise UsageError("the labels are missing; expected fit(scores, y)")
         sample_weight = either("sample_weight", sample_weight, "weights", weights)
         self._refuse_kinds()
-        table = checked_scores(scores, self.scores_are, fitting=True)
+        table = checked_scores(scores, self.scores_are, raw=self.takes_raw(), fitting=True)
         rows, width = table.shape
         true, named = checked_labels(y, rows), column_names(scores)
         order, known = columns_of(named, true, checked_classes(classes, width))
@@ -161,8 +173,28 @@ class Calibrator(ABC):
         if order is not None:
             table, named = table[:, order], tuple(named[k] for k in order if k < len(named))
         self._learn_from(start, table, columns, checked_weights(sample_weight, rows))
-        self.classes_, self.columns_, self.reordered_ = names, named, order is not None
+        self.classes_, self.columns_, self.reordered_, self.turned_ = names, named, order is not None, False
         return self
+
+    def fitted_to(
+        self,
+        scores_are: ScoresAre,
+        classes: Sequence[str],
+        columns: Sequence[str] = (),
+        *,
+        reordered: bool = False,
+        turned: bool = False,
+    ) -> None:
+        """Note what the rows of the fit were, for `predict_proba`; see the attributes.
+
+        Raises
+        ------
+        UsageError
+            If the calibrator does not take such scores.
+        """
+        self.scores_are, self.classes_ = scores_are, named_classes(classes)
+        self.columns_, self.reordered_, self.turned_ = tuple(columns), reordered, turned
+        self._refuse_kinds()
 
     def _learn_from(
         self,
@@ -227,26 +259,38 @@ class Calibrator(ABC):
         Raises
         ------
         InputError
-            If the scores are not such rows of numbers, or not of as many classes as those of the fit.
+            If the scores are not such rows of numbers, not of as many classes as those of the fit, or so
+            large that the calibrator overflows.
         UsageError
             If the calibrator has not been fitted.
         """
-        return np.exp(self.apply(self._taken(scores)))
+        log_probs = self._recalibrated(scores)
+        return np.exp(log_probs, out=log_probs)
 
     def predict(self, scores: ArrayLike) -> Array:
         """Return the most probable class of each row, (N,), of `classes_`; see `predict_proba`."""
-        most = self.apply(self._taken(scores)).argmax(axis=1)
+        most = self._recalibrated(scores).argmax(axis=1)
         return most if not hasattr(self, "classes_") else self.classes_[most]
 
+    def _recalibrated(self, scores: ArrayLike) -> Doubles:
+        """Return the recalibrated log-probabilities, (N, K), of scores such as those of the fit."""
+        table = self._taken(scores)
+        found = np.empty(table.shape)
+        with np.errstate(over="ignore", invalid="ignore"):
+            for rows in batches(len(table), 8 * table.shape[1], APPLIED_BYTES):
+                # a step of a map may lie between a score and its float32 neighbor
+                found[rows] = self.apply(table[rows].astype(np.float64, copy=False))
+        refuse_overflow(found, self.name, "arrays", 0)
+        return found
+
     def _taken(self, scores: ArrayLike) -> Array:
-        table = checked_scores(scores, self.scores_are)
-        if hasattr(self, "classes_") and table.shape[1] != len(self.classes_):
-            raise InputError(
-                f"the scores have {table.shape[1]} columns; expected {len(self.classes_)}, as in the fit"
-            )
+        given = as_array(scores, "scores")
         classes = tuple(map(str, getattr(self, "classes_", ())))
-        known = self.columns_ or classes
-        order = as_fitted(column_names(scores), known, classes, reordered=self.reordered_)
+        table = checked_scores(given, self.scores_are, raw=self.takes_raw(), width=len(classes))
+        turned = self.turned_ and not is_single(given)
+        order = as_fitted(
+            column_names(scores), self.columns_ or classes, classes, reordered=self.reordered_, turned=turned
+        )
         return table if order is None else table[:, order]
 
     def __sklearn_is_fitted__(self) -> bool:
@@ -334,3 +378,13 @@ def _shown(value: Parameter) -> str:
     if array.size > SHOWN:
         return f"<array {' x '.join(map(str, array.shape))}>"
     return np.array2string(array, precision=4, separator=", ")
+
+
+def refuse_overflow(log_probs: Floats, method: str, name: str, start: int) -> None:
+    """Raise an InputError for a row, of those that begin at `start`, that has become nan."""
+    overflown = np.isnan(log_probs).any(axis=1)
+    if overflown.any():
+        raise InputError(
+            f"{name}: the scores of row {start + int(overflown.argmax())} are so large that the {method} "
+            "calibrator overflows; expected scores such as those it was fitted on"
+        )

@@ -145,7 +145,7 @@ def refuse_others(
 
 
 def as_fitted(
-    columns: Sequence[str], known: Sequence[str], classes: Sequence[str], *, reordered: bool
+    columns: Sequence[str], known: Sequence[str], classes: Sequence[str], *, reordered: bool, turned: bool
 ) -> list[int] | None:
     """Return which of the columns is which of the fit, or which class; None if it is as they stand.
 
@@ -157,6 +157,8 @@ def as_fitted(
         Names of those of the fit, and its classes.
     reordered
         Whether the fit was to columns in another order, so that names have to tell.
+    turned
+        Whether two columns without such names have the other order.
 
     Raises
     ------
@@ -169,6 +171,8 @@ def as_fitted(
             "the fit was to a data frame with columns in another order than `classes_`; expected one "
             f"with the columns {shortened(known)}"
         )
+    if order is None and turned:
+        return [1, 0]
     if order is None and len(columns) > 1:
         return order_of(columns, [str(k) for k in range(len(columns))])
     return order

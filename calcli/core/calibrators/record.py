@@ -166,13 +166,3 @@ def scores_as(kind: Kind, log_probs: NDArray[np.float64]) -> NDArray[np.float64]
             "--as log-probs"
         )
     return log_probs - log_probs.mean(axis=1, keepdims=True)
-
-
-def refuse_overflow(log_probs: Floats, method: str, name: str, start: int) -> None:
-    """Raise an InputError for a row, of those that begin at `start`, that has become nan."""
-    overflown = np.isnan(log_probs).any(axis=1)
-    if overflown.any():
-        raise InputError(
-            f"{name}: the scores of row {start + int(overflown.argmax())} are so large that the {method} "
-            "calibrator overflows; expected scores such as those it was fitted on"
-        )

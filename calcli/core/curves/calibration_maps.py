@@ -138,9 +138,9 @@ def calibration_map(calibrator: Calibrator, thinned: ThinnedRows, *, raw: bool =
     low_end, high_end = log_odds(np.array([score.min(), score.max()])).tolist()
     if lens == "class-1" and not raw:
         before = from_log_odds(np.linspace(low_end, high_end, POINTS))
-        after = low = high = calibrator.predict_proba(np.log(np.stack([1 - before, before], axis=1)))[:, 1]
+        after = low = high = np.exp(calibrator.apply(np.log(np.stack([1 - before, before], axis=1)))[:, 1])
     else:
-        before, after, low, high = _summary(score, calibrator.predict_proba(scores)[rows, chosen])
+        before, after, low, high = _summary(score, np.exp(calibrator.apply(scores)[rows, chosen]))
     problem = ordered_problem(score, outcome, thinned.weights)
     even = tuple(from_log_odds(np.linspace(low_end, high_end, BINS + 1)).tolist())
     bins = problem.bins(even if lens == "class-1" else "equal-width", BINS)

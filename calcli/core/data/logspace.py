@@ -14,6 +14,7 @@ from calcli.core.data.batches import batches
 SUM_ROUNDING = 8  # machine epsilons by which the probabilities of a row may miss 1 by rounding alone
 BLOCK_BYTES = 1 << 18  # a block and its temporaries stay in the second-level cache
 LEAST = -1e30  # log-probabilities from here down are those of 0: squares of smaller ones overflow
+LARGEST = 1e30  # of logits: differences of larger ones overflow
 FEW = 8  # below so many columns they are faster added up one by one
 NARROW = 32  # below so many columns a reduction along rows is slow in numpy
 

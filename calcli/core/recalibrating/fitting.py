@@ -10,7 +10,7 @@ from itertools import count
 import numpy as np
 from numpy.typing import NDArray
 
-from calcli.core.calibrators.arguments import are_probabilities, named_classes
+from calcli.core.calibrators.arguments import are_probabilities
 from calcli.core.calibrators.base import Calibrator
 from calcli.core.calibrators.crossvalidation import (
     LabeledScores,
@@ -30,7 +30,7 @@ from calcli.core.data.arrays import Doubles, Floats, Positions
 from calcli.core.data.blocks import BLOCK_BYTES
 from calcli.core.data.folds import column_folds, stratified_folds
 from calcli.core.data.logspace import log_softmax
-from calcli.core.data.predictions import ArrayScores, Predictions, Scores
+from calcli.core.data.predictions import ArrayScores, Predictions, Scores, called
 from calcli.core.data.processes import Processes, processes_for
 from calcli.core.data.slices import counted
 from calcli.core.data.streams import Stream, generator
@@ -198,7 +198,7 @@ def fit(
         done = HeldOut(judge.values(others), judge.losses(others))
     if done is not None:
         cross_validated, gain = done.values, paired_difference(losses_before, done.losses, rows.weights)
-    calibrator.classes_ = named_classes(predictions.classes)
+    note_rows(calibrator, predictions)
     rescored = Rescored.by_one(scores, calibrator)
     after = judge.values(rescored)
     moved = (0, 0) if predictions.of_answers else changes(scores, rescored, rows.weights)
@@ -206,6 +206,18 @@ def fit(
         call, calibrator, predictions, settings, before, after, cross_validated, gain, *moved, candidates,
         sureness, workers,
     )  # fmt: skip
+
+
+def note_rows(calibrator: Calibrator, predictions: Predictions) -> None:
+    """Note in a calibrator what the rows of its fit were."""
+    origin = predictions.provenance
+    columns = origin.taken if len(origin.taken) == predictions.n_classes else ()  # else of lists or arrays
+    calibrator.fitted_to(
+        called(predictions.kind, origin.percent),
+        predictions.classes,
+        columns[::-1] if origin.turned else columns,
+        turned=origin.turned,
+    )
 
 
 def record_of(fit: Fit, sha256: str | None) -> CalibratorRecord:

@@ -10,7 +10,7 @@ from typing import Protocol, TypeVar, cast
 import numpy as np
 from numpy.typing import NDArray
 
-from calcli.core.calibrators.arguments import are_probabilities, named_classes
+from calcli.core.calibrators.arguments import are_probabilities
 from calcli.core.calibrators.crossvalidation import Rescored, rows_of
 from calcli.core.calibrators.fit.parts import Overview, Preparation
 from calcli.core.calibrators.fit.training import TrainingRows
@@ -28,6 +28,7 @@ from calcli.core.recalibrating.fitting import (
     ASKED,
     Fit,
     changes,
+    note_rows,
     recalibrated,
     refuse_raw,
     reported,
@@ -132,7 +133,7 @@ def fit_parts(
     over = _Prepared(parts, Preparation(rows.total, rows.floor, log_probs, zeros))
     near = rows_of(first).fit(calibrator)
     calibrator.fit_parts(over, rows, None if near.notes else near.parameters)
-    calibrator.classes_ = named_classes(first.classes)
+    note_rows(calibrator, first)
     last = parts.total(partial(_told, calibrator=calibrator), _both)
     before, after = (left_of(state, name) for state in (seen.state, last.state))
     changed, tied = last.changed.tolist()

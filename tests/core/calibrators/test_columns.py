@@ -73,11 +73,11 @@ def test_columns_numbered_from_0_are_in_this_order_beside_labels_in_text(columns
         ("False", "True", [False, True]),
     ],
 )
-@pytest.mark.parametrize("scores_are", ["probs", "log-probs"])
+@pytest.mark.parametrize("scores_are", ["probs", "logits"])
 def test_a_single_column_with_the_name_of_the_first_class_is_its_score(first, second, labels, scores_are):
     y = np.array(labels)[(SCORES[:, 0] + SCORES[:, 1] > 0).astype(int)]
-    score = SCORES[:, 1] if scores_are == "log-probs" else 1 / (1 + np.exp(-SCORES[:, 1]))
-    other = -score if scores_are == "log-probs" else 1 - score
+    score = SCORES[:, 1] if scores_are == "logits" else 1 / (1 + np.exp(-SCORES[:, 1]))
+    other = -score if scores_are == "logits" else 1 - score
     frame = pd.DataFrame({first: other, second: score})
     by_array = VectorScaling(scores_are=scores_are).fit(score, y)
     expected = by_array.predict_proba(score)

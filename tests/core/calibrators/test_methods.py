@@ -44,7 +44,7 @@ def test_every_calibrator_is_registered():
 @pytest.mark.parametrize("name", METHODS)
 def test_settings_are_those_of_the_class(name):
     entry = METHODS[name]
-    inner = {"scores_are": "log-probs"} | ({"calibrator": Temperature()} if entry.family == "wrapper" else {})
+    inner = {"scores_are": "logits"} | ({"calibrator": Temperature()} if entry.family == "wrapper" else {})
     assert calibrator_class(entry)(**inner).get_params() == entry.defaults | inner
     made = make(parse_method(EXPRESSIONS[name])).get_params()
     assert made.keys() == entry.defaults.keys() | {"scores_are"}
@@ -81,7 +81,7 @@ def test_expressions_print_back(text, canonical, settings):
     assert str(call) == canonical
     assert str(parse_method(canonical)) == canonical
     assert settings.items() <= call.arguments.items()
-    assert make(call).get_params() == dict(call.arguments) | {"scores_are": "log-probs"}
+    assert make(call).get_params() == dict(call.arguments) | {"scores_are": "logits"}
 
 
 @given(st.integers(1, 10**6), st.floats(0, 1e6))

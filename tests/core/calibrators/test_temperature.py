@@ -195,7 +195,7 @@ def test_ensemble_finds_the_mixture_the_labels_were_drawn_from():
 
 
 def test_settings_and_repr():
-    assert Temperature().get_params() == {"scores_are": "log-probs", "score": "log_loss"}
+    assert Temperature().get_params() == {"scores_are": "logits", "score": "log_loss"}
     logits, labels = drawn(50, 3)
     fitted = Temperature().fit(logits, labels)
     assert repr(Temperature(score="brier")) == "Temperature(score='brier')"

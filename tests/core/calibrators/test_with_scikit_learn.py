@@ -149,7 +149,7 @@ def probabilities() -> Temperature:
 @pytest.mark.parametrize(
     ("call", "message"),
     [
-        (lambda p: Temperature(scores_are="x"), "scores_are must be 'log-probs' or 'probs'; got 'x'"),
+        (lambda p: Temperature(scores_are="x"), "one of 'logits', 'log-probs', 'probs', 'percent'; got 'x'"),
         (lambda p: probabilities().fit(p * 2, p.argmax(1)), "expected probabilities, from 0 to 1"),
         (lambda p: probabilities().fit(p / 2, p.argmax(1)), "row 0 sums to 0.5"),
         (lambda p: probabilities().fit(p, p.argmax(1)).predict(np.log(p)), "score of class 0 in"),

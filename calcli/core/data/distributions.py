@@ -1,0 +1,76 @@
+"""Rows of probabilities as they are stored: rounded, as percentages, or only that of the second of two."""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import NDArray
+
+from calcli.core.data.arrays import Floats
+from calcli.core.data.predictions import Kind
+
+FIRST_LOOK = 1 << 18  # elements of the first rows, by which scores are judged
+TOLERANCE = 1e-3  # how far from one a row of probabilities may sum and still be rounded probabilities
+BFLOAT16 = 2.0**-8  # the same where they have eight binary digits
+WIDEST = 0.05  # the same where rounding to decimals explains it
+HARDLY_LOGITS = 30  # so far from 0 the largest log-odds rarely are
+ROUNDING = 1e-6  # of the sum itself: 0.999 is within the tolerance
+
+
+def sums_to_one(block: Floats, tolerance: float = TOLERANCE) -> NDArray[np.bool_]:
+    """Return for each row whether it sums to one, up to rounding; never true for a row with nan."""
+    sums = block @ np.ones(block.shape[1], block.dtype)
+    return np.abs(sums - 1) <= tolerance + ROUNDING
+
+
+def rounding_of(block: Floats) -> tuple[float, str]:
+    """Return how far rows may sum from one, and what rounding explains that where they do.
+
+    Numbers rounded to d decimals are off by at most half a unit each, their sum has a standard deviation of
+    sqrt(K / 12) units; those of bfloat16 have a relative error of 2^-9.
+    """
+    if block.shape[1] < 2 or not np.isfinite(block).all() or sums_to_one(block).all():
+        return TOLERANCE, ""
+    off = np.abs(block.sum(axis=1, dtype=np.float64) - 1)
+    off = off[off > TOLERANCE + ROUNDING]
+    if block.dtype == np.float32 and not (np.ascontiguousarray(block).view(np.uint32) & 0xFFFF).any():
+        return (BFLOAT16, "; rounded as bfloat16") if np.median(off) <= BFLOAT16 else (TOLERANCE, "")
+    for decimals in (1, 2, 3):
+        units = block.astype(np.float64) * 10.0**decimals
+        if np.abs(units - np.round(units)).max() < 1e-3:
+            unit, k = 10.0**-decimals, block.shape[1]
+            tolerance = min(k * unit / 2, max(unit, 5 * unit * float(np.sqrt(k / 12))), WIDEST)
+            if np.median(off) <= tolerance + ROUNDING:
+                return tolerance, f"; rounded to {decimals} decimals"
+            break
+    return TOLERANCE, ""
+
+
+def first_rows(scores: Floats) -> Floats:
+    """Return the first rows of scores, by which they are judged."""
+    return scores[: max(1, FIRST_LOOK // scores.shape[1])]
+
+
+def percentages(block: Floats) -> bool:
+    """Return whether scores are percentages: most rows of several sum to 100, give or take one.
+
+    One score a row: all are at most 100, and most of them above 1.
+    """
+    if not (block.min() >= 0 and block.max() <= 100 * (1 + ROUNDING)):
+        return False
+    if block.shape[1] == 1:
+        return float((block > 1).mean()) > 0.5
+    sums = block @ np.ones(block.shape[1], block.dtype)
+    return float((np.abs(sums - 100) <= 1).mean()) > 0.5
+
+
+def two_columns(second: Floats, kind: Kind, pair: Floats) -> Floats:
+    """Write both classes' scores, each class contiguous, from those of the second; return (n, 2)."""
+    pair[1] = second
+    if kind == "probs":
+        np.subtract(1, second, out=pair[0])
+    elif kind == "logits":
+        pair[0] = 0
+    else:
+        with np.errstate(divide="ignore"):
+            np.log(-np.expm1(second), out=pair[0])
+    return pair.T
