@@ -12,7 +12,7 @@ from calcli.io.labelnumbers import are_places
 from calcli.io.labels import Labels
 from calcli.io.layouts.beside import HALF
 from calcli.io.layouts.names import differ_in_numbers
-from calcli.io.messages import listed
+from calcli.io.messages import in_first, listed
 from calcli.io.options import ReadOptions
 from calcli.io.scorekinds import Judged
 from calcli.io.source import Source
@@ -44,7 +44,7 @@ def doubts_of_labels(
         return ()
     if found.scores.shape[1] == 1:
         likely = found.classes is None and judged.kind == "probs"
-        return _of_confidence(*first_rows(found, matched), judged) if likely else ()
+        return _of_confidence(*first_rows(found, matched), judged, len(matched)) if likely else ()
     named = found.classes == classes and not found.by_rank and not differ_in_numbers(classes)
     numbered = labels.names is None and labels.meaning == "numbers"
     order = np.argsort(np.array(classes), kind="stable")
@@ -70,13 +70,14 @@ def first_rows(found: Source, matched: Array) -> tuple[Array, Array]:
     return head[:rows], in_order(matched)(slice(0, rows))
 
 
-def _of_confidence(scores: Array, labels: Array, judged: Judged) -> tuple[str, ...]:
+def _of_confidence(scores: Array, labels: Array, judged: Judged, rows: int) -> tuple[str, ...]:
     """Return the doubt that the one score of a row is the largest probability, if it is never below half."""
     share = float(labels.mean())
     never = scores.min() >= HALF * (100 if judged.percent else 1)
     if not never or len(labels) < MANY or not FREQUENT <= share <= 1 - FREQUENT:
         return ()
     return (
-        f"the score is never below one half, though {1 - share:.0%} of the labels are of the other class: if "
-        "it is the probability of whichever class is predicted, save that class beside it",
+        f"{in_first(len(labels), rows)}the score is never below one half, though {1 - share:.0%} of the "
+        "labels are of the other class: if it is the probability of whichever class is predicted, save that "
+        "class beside it",
     )

@@ -131,7 +131,7 @@ def test_one_score_a_row_that_is_nearly_always_in_the_unit_interval(
     scores = np.linspace(0, 1, rows)
     scores[rows // 2] = value
     if refused:
-        said = rf"row {rows // 2} has the score {value}, but nearly all lie in \[0, 1\]; .* --kind logits"
+        said = rf"row {rows // 2} has the score {value}, but nearly all around it lie in \[0, 1\]; .* --kind "
         with pytest.raises(InputError, match=said) as caught:
             scores_of(from_arrays(scores, np.arange(rows) % 2), 100)
         assert not isinstance(caught.value, ReadAgain)
@@ -153,3 +153,50 @@ def test_one_score_a_row_from_0_to_100_is_hardly_a_logit():
         np.testing.assert_array_equal(
             scores_of(from_arrays(logits, np.arange(41) % 2, kind=kind))[:, 1], logits
         )
+
+
+MARGINS = np.linspace(-6.2, 7.2, 41)[::-1]
+
+
+@pytest.mark.parametrize(
+    ("scores", "reason"),
+    [
+        (random_probs().scores, "all values lie in [0, 1]"),
+        (np.linspace(0, 1, 41), "all values lie in [0, 1]"),
+        (np.stack([1 - MARGINS, MARGINS], 1), "all rows sum to one, though values lie from -6.2 to 7.2"),
+        (
+            np.concatenate([np.stack([1 - MARGINS, MARGINS], 1), [[1.0, 2.0]]]),
+            "most rows sum to one, though values lie from -6.2 to 7.2",
+        ),
+        (
+            np.repeat([[1.03, 0.0], [0.3, 0.66]], 20, axis=0),
+            "most rows sum to one, give or take a tenth, though values lie from 0 to 1.03",
+        ),
+        (np.log(random_probs().scores), "no value is above 0 and the exponentials of each row sum to one"),
+        (MARGINS, "not all values lie in [0, 1]"),
+        (-np.abs(MARGINS), "not all values lie in [0, 1]"),  # logarithms too would not
+        (random_logits().scores, "they are neither probabilities nor log-probabilities"),
+    ],
+)
+def test_what_is_said_of_values_was_seen_in_them(scores, reason, monkeypatch):
+    """Where not all rows were looked at, those that were are named."""
+    labels = np.arange(len(scores)) % 2
+    assert from_arrays(scores, labels).scores.kind_reason == reason
+    monkeypatch.setattr("calcli.io.scorekinds.FIRST_LOOK", (len(scores) - 1) * (scores.size // len(scores)))
+    found = from_arrays(scores, labels)
+    where = f"in the first {len(scores) - 1} rows "
+    said = found.scores.kind_reason.removeprefix(where)
+    assert (said == found.scores.kind_reason) == (found.kind == "logits")  # one value refutes the other kinds
+
+
+def test_sentences_on_percentages_and_confidences_name_the_rows_looked_at(monkeypatch):
+    high = np.linspace(51, 99, 100) / 100
+    labels = np.arange(100) % 2
+    monkeypatch.setattr("calcli.io.doubted.LOOKED_AT", 60)
+    (doubt,) = from_arrays(high, labels).provenance.doubts
+    assert doubt.startswith("in the first 60 rows the score is never below one half")
+    monkeypatch.setattr("calcli.io.scorekinds.FIRST_LOOK", 60)
+    with pytest.raises(InputError, match="in the first 60 rows the scores lie between 0 and 100"):
+        from_arrays(high * 100, labels)
+    with pytest.raises(InputError, match="in the first 30 rows the scores of a row sum to 100"):
+        from_arrays(np.stack([100 - high * 100, high * 100], 1), labels)

@@ -434,8 +434,8 @@ def system_doubt(found: Guess, columns: Columns) -> tuple[str, ...]:
     systems = comparison(columns.name, names, found.scores)
     if found.kind != "logits" and columns.look(found.scores) == "unit":
         raise InputError(
-            f"{columns.name}: {listed(found.scores)} lie in [0, 1] and do not sum to one: if they are scores "
-            f"of several systems say {systems}; for one "
+            f"{columns.name}: the first values of {listed(found.scores)} lie in [0, 1] and do not sum to "
+            f"one: if they are scores of several systems say {systems}; for one "
             f"say {command(columns.name, '--scores', shlex.quote(found.scores[0]))}"
         )
     return (

@@ -13,7 +13,7 @@ from calcli.io.labelnumbers import are_places, number_of, other_of_two
 from calcli.io.labels import MANY, Labels
 from calcli.io.layouts.candidates import PAIRS, command
 from calcli.io.layouts.names import differ_in_numbers
-from calcli.io.messages import listed
+from calcli.io.messages import in_first, listed
 from calcli.io.options import ReadOptions
 from calcli.io.source import Source
 
@@ -38,13 +38,13 @@ def refuse_sorted(found: Source, options: ReadOptions) -> None:
         return
     if float((head[:, 0] > head[:, -1]).mean()) <= 0.5:
         return  # equal scores have no order
-    name = found.place.parts[0][0]
+    name, first = found.place.parts[0][0], in_first(len(head), found.scores.shape[0])
     numbers = ",".join(map(str, range(columns))) if columns <= 20 else "0,1,2,..."
     raise InputError(
-        f"{found.place.name}: the scores descend in every row, as if they were sorted by rank, and nothing "
-        "says of which class each is: save them in the order of the classes, or save the classes as well "
-        "(index_0 ... beside prob_0 ..., or a list index); if they do stand in the order of the classes, say "
-        f"{command(name, '--classes', numbers)}"
+        f"{found.place.name}: {first}the scores descend in every row, as if they were sorted by rank, and "
+        "nothing says of which class each is: save them in the order of the classes, or save the classes as "
+        "well (index_0 ... beside prob_0 ..., or a list index); if they do stand in the order of the "
+        f"classes, say {command(name, '--classes', numbers)}"
     )
 
 
