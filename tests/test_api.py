@@ -406,6 +406,22 @@ def test_every_fit_is_pickled_and_copied(method):
         assert str(again) == str(fitted)
 
 
+@pytest.mark.parametrize("ending", ["frame", "csv", "parquet", "jsonl", "feather"])
+def test_what_is_read_of_tables_is_pickled(ending, tmp_path):
+    table, path = pd.read_csv(CANCER), str(tmp_path / f"t.{ending}")
+    write = {"parquet": table.to_parquet, "feather": table.to_feather}
+    write["jsonl"] = lambda to: table.to_json(to, orient="records", lines=True)
+    if ending != "frame":
+        write.get(ending, lambda to: table.to_csv(to, index=False))(path)
+    data = table if ending == "frame" else path
+    probs = table[["prob_benign", "prob_malignant"]]
+    fitted, report = calcli.fit(data, method="dp", folds=0), calcli.evaluate(data, metrics="ece", **FEW)
+    np.testing.assert_array_equal(pickle.loads(pickle.dumps(fitted)).apply(probs), fitted.apply(probs))
+    assert str(pickle.loads(pickle.dumps(report))) == str(report)
+    again = pickle.loads(pickle.dumps(calcli.read(data, drop_missing=True)))
+    assert calcli.evaluate(again, metrics="ece", **FEW)["ece"] == report["ece"]
+
+
 def test_a_choice_is_pickled_and_used_in_another_process(arrays):
     probs, labels = arrays
     fitted = calcli.fit(probs, labels, classes=["benign", "malignant"], candidates=["dp", "temperature"])

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from functools import partial
 from typing import Any, BinaryIO
 
 import pyarrow as pa
@@ -34,12 +35,14 @@ def open_file(path: AnyPath, name: str) -> Table:
     nested = [field.type.num_fields for field in schema]
     narrow = [nested.index(min(nested))] if nested else []
     place = Place(((name, sum(batch.num_rows for batch in _batches(path, name, narrow))),))
+    return Table(place, schema, partial(_columns, path, name, schema))
 
-    def read(columns: Sequence[str], _: int | None) -> Iterator[Any]:
-        for batch in _batches(path, name, sorted(map(schema.get_field_index, columns))):
-            yield batch.select(list(columns))
 
-    return Table(place, schema, read)
+def _columns(
+    path: AnyPath, name: str, schema: Any, columns: Sequence[str], at_once: int | None
+) -> Iterator[Any]:
+    for batch in _batches(path, name, sorted(map(schema.get_field_index, columns))):
+        yield batch.select(list(columns))
 
 
 def _batches(path: AnyPath, name: str, fields: list[int]) -> Iterator[Any]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence, Set
 from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import Any
@@ -115,7 +115,14 @@ class Table(Contents):
 def in_memory(name: str, table: Any) -> Table:
     """Return the table of a pyarrow.Table."""
     place = Place(((name, table.num_rows),))
-    return Table(place, table.schema, lambda columns, _: iter(table.select(list(columns)).to_batches()))
+    return Table(place, table.schema, partial(_held, table))
+
+
+# what reads is a function of a module with the first arguments given: a fit to a table can be pickled
+
+
+def _held(table: Any, columns: Sequence[str], at_once: int | None) -> Iterator[Any]:
+    return iter(table.select(list(columns)).to_batches())
 
 
 def derived(table: Table, made: Mapping[str, Sequence[Derived]]) -> Table:
@@ -125,20 +132,26 @@ def derived(table: Table, made: Mapping[str, Sequence[Derived]]) -> Table:
         new = made.get(stored.name)
         fields += [stored] if new is None else [pa.field(one.name, one.type) for one in new]
     makers = {one.name: (name, one.make) for name, new in made.items() for one in new}
+    schema = pa.schema(fields, names_alone(table.schema.metadata))
+    return replace(table, schema=schema, read=partial(_made, table, makers))
 
-    def read(columns: Sequence[str], at_once: int | None) -> Iterator[Any]:
-        stored = list(dict.fromkeys(makers[name][0] if name in makers else name for name in columns))
-        at = 0
-        for batch in table.read(stored, at_once):
-            row = partial(_row_from, table.place, at)
-            found = [
-                makers[name][1](batch.column(makers[name][0]), row) if name in makers else batch.column(name)
-                for name in columns
-            ]
-            yield pa.RecordBatch.from_arrays(found, names=list(columns)) if columns else batch
-            at += batch.num_rows
 
-    return replace(table, schema=pa.schema(fields, names_alone(table.schema.metadata)), read=read)
+def _made(
+    table: Table,
+    makers: Mapping[str, tuple[str, Callable[[Any, Row], Any]]],
+    columns: Sequence[str],
+    at_once: int | None,
+) -> Iterator[Any]:
+    stored = list(dict.fromkeys(makers[name][0] if name in makers else name for name in columns))
+    at = 0
+    for batch in table.read(stored, at_once):
+        row = partial(_row_from, table.place, at)
+        found = [
+            makers[name][1](batch.column(makers[name][0]), row) if name in makers else batch.column(name)
+            for name in columns
+        ]
+        yield pa.RecordBatch.from_arrays(found, names=list(columns)) if columns else batch
+        at += batch.num_rows
 
 
 def _row_from(place: Place, start: int, row: int) -> str:
@@ -147,32 +160,37 @@ def _row_from(place: Place, start: int, row: int) -> str:
 
 def _with_constants(table: Table, values: Mapping[str, str]) -> Table:
     fields = [*table.schema, *(pa.field(name, pa.string()) for name in values)]
-
-    def read(columns: Sequence[str], at_once: int | None) -> Iterator[Any]:
-        stored = [name for name in columns if name not in values]
-        for batch in table.read(stored or table.schema.names[:1], at_once):
-            found = [
-                pa.repeat(values[name], batch.num_rows) if name in values else batch.column(name)
-                for name in columns
-            ]
-            yield pa.RecordBatch.from_arrays(found, names=list(columns))
-
+    schema = pa.schema(fields, names_alone(table.schema.metadata))
     text = None if table.text is None else _with_constants(table.text, values)
-    return replace(table, schema=pa.schema(fields, names_alone(table.schema.metadata)), read=read, text=text)
+    return replace(table, schema=schema, read=partial(_beside, table, values), text=text)
+
+
+def _beside(
+    table: Table, values: Mapping[str, str], columns: Sequence[str], at_once: int | None
+) -> Iterator[Any]:
+    stored = [name for name in columns if name not in values]
+    for batch in table.read(stored or table.schema.names[:1], at_once):
+        found = [
+            pa.repeat(values[name], batch.num_rows) if name in values else batch.column(name)
+            for name in columns
+        ]
+        yield pa.RecordBatch.from_arrays(found, names=list(columns))
 
 
 def kept(table: Table, mask: NDArray[np.bool_]) -> Table:
     """Return some of the (N,) rows of a table."""
-
-    def read(columns: Sequence[str], at_once: int | None) -> Iterator[Any]:
-        at = 0
-        for batch in table.read(columns, at_once):
-            own = mask[at : at + batch.num_rows]
-            at += batch.num_rows
-            yield batch if own.all() else batch.filter(pa.array(own))
-
     text = None if table.text is None else kept(table.text, mask)
-    return replace(table, place=KeptPlace.of(table.place, mask), read=read, text=text)
+    return replace(table, place=KeptPlace.of(table.place, mask), read=partial(_some, table, mask), text=text)
+
+
+def _some(
+    table: Table, mask: NDArray[np.bool_], columns: Sequence[str], at_once: int | None
+) -> Iterator[Any]:
+    at = 0
+    for batch in table.read(columns, at_once):
+        own = mask[at : at + batch.num_rows]
+        at += batch.num_rows
+        yield batch if own.all() else batch.filter(pa.array(own))
 
 
 def written(table: Table, names: Sequence[str]) -> Table:
@@ -180,17 +198,20 @@ def written(table: Table, names: Sequence[str]) -> Table:
     text, own = table.text, {*names}
     assert text is not None
     fields = [text.schema.field(one.name) if one.name in own else one for one in table.schema]
-
-    def read(columns: Sequence[str], at_once: int | None) -> Iterator[Any]:
-        plain, seen = [one for one in columns if one in own], [one for one in columns if one not in own]
-        if not plain or not seen:
-            yield from (text if plain else table).read(columns, at_once)
-            return
-        for one, other in zip(text.read(plain, at_once), table.read(seen, at_once), strict=True):
-            arrays = dict(zip([*plain, *seen], [*one.columns, *other.columns], strict=True))
-            yield pa.RecordBatch.from_arrays([arrays[name] for name in columns], names=list(columns))
-
+    read = partial(_as_written, text, table, own)
     return replace(table, schema=pa.schema(fields, table.schema.metadata), read=read)
+
+
+def _as_written(
+    text: Table, table: Table, own: Set[str], columns: Sequence[str], at_once: int | None
+) -> Iterator[Any]:
+    plain, seen = [one for one in columns if one in own], [one for one in columns if one not in own]
+    if not plain or not seen:
+        yield from (text if plain else table).read(columns, at_once)
+        return
+    for one, other in zip(text.read(plain, at_once), table.read(seen, at_once), strict=True):
+        arrays = dict(zip([*plain, *seen], [*one.columns, *other.columns], strict=True))
+        yield pa.RecordBatch.from_arrays([arrays[name] for name in columns], names=list(columns))
 
 
 def joined(parts: Sequence[Table]) -> Table:
@@ -236,12 +257,14 @@ def _number_of_all(field: Any, parts: Sequence[Table]) -> Any:
 
 def _joined(parts: Sequence[Table], schema: Any) -> Table:
     place = Place(tuple(entry for part in parts for entry in part.place.parts))
+    return replace(parts[0], place=place, schema=schema, read=partial(_each, parts, schema, place.name))
 
-    def read(columns: Sequence[str], at_once: int | None) -> Iterator[Any]:
-        for part in parts:
-            yield from aligned_batches(part.read(columns, at_once), schema, place.name)
 
-    return replace(parts[0], place=place, schema=schema, read=read)
+def _each(
+    parts: Sequence[Table], schema: Any, name: str, columns: Sequence[str], at_once: int | None
+) -> Iterator[Any]:
+    for part in parts:
+        yield from aligned_batches(part.read(columns, at_once), schema, name)
 
 
 def _with_text_alike(parts: Sequence[Table]) -> list[Table]:
@@ -255,8 +278,11 @@ def _with_text_alike(parts: Sequence[Table]) -> list[Table]:
 def _spelled(table: Table) -> Table:
     """Return a table with text for its whole numbers."""
     whole = [one.name for one in table.schema if pa.types.is_integer(one.type)]
-    cast = {name: [Derived(name, pa.string(), lambda column, _: column.cast(pa.string()))] for name in whole}
-    return derived(table, cast)
+    return derived(table, {name: [Derived(name, pa.string(), _digits)] for name in whole})
+
+
+def _digits(column: Any, row: Row) -> Any:
+    return column.cast(pa.string())
 
 
 def _joined_texts(parts: Sequence[Table]) -> Table:
