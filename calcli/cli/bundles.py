@@ -9,6 +9,7 @@ from collections.abc import Callable
 from dataclasses import fields, is_dataclass
 from typing import Annotated, Any, get_type_hints
 
+from calcli.core.language.declaring import Setting
 from calcli.work.places import refuse_clashes
 
 
@@ -20,8 +21,12 @@ def _under(heading: str, option: Any) -> Any:
 
 
 def bundled(command: Callable[..., None]) -> Callable[..., None]:
-    """Let a command take bundles of options: each field of a bundle becomes an option of its own."""
+    """Let a command take bundles of options: each field of a bundle becomes an option of its own.
+
+    The declarations of those that are settings are found in the command's `settings`, by parameter.
+    """
     parameters: list[inspect.Parameter] = []
+    settings: dict[str, Setting] = {}
     bundles: dict[str, type[Any]] = {}
     hints = get_type_hints(command, include_extras=True)
     for name, parameter in inspect.signature(command).parameters.items():
@@ -31,6 +36,9 @@ def bundled(command: Callable[..., None]) -> Callable[..., None]:
         bundles[name] = hints[name]
         types = get_type_hints(hints[name], include_extras=True)
         heading = getattr(hints[name], "heading", "")
+        settings |= {
+            one.name: one.metadata["setting"] for one in fields(hints[name]) if "setting" in one.metadata
+        }
         parameters += [
             inspect.Parameter(
                 one.name,
@@ -51,5 +59,6 @@ def bundled(command: Callable[..., None]) -> Callable[..., None]:
         command(**values, **gathered)
 
     with_options.__signature__ = inspect.Signature(parameters)  # type: ignore[attr-defined]
+    with_options.settings = settings  # type: ignore[attr-defined]
     with_options.__annotations__ = {parameter.name: parameter.annotation for parameter in parameters}
     return with_options

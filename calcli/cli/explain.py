@@ -2,16 +2,22 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Literal
+from dataclasses import replace
+from typing import TYPE_CHECKING, Annotated, Any, Literal, get_args, get_type_hints
 
 import typer
 
 from calcli.cli.options import among
 from calcli.cli.output import colored, emit
 from calcli.cli.showing import NoColor
+from calcli.core.language.entries import written
 from calcli.core.language.figures import FIGURES
 from calcli.core.language.methods import METHODS
 from calcli.core.language.metrics import METRICS
+
+if TYPE_CHECKING:
+    from calcli.core.language.declaring import Setting
+    from calcli.report.explain import Option
 
 NAMES = dict.fromkeys([*METRICS, *METHODS, *FIGURES])
 Format = Literal["table", "json", "markdown"]
@@ -21,7 +27,7 @@ def explain(
     name: Annotated[
         str | None,
         typer.Argument(
-            metavar="[METRIC|METHOD|FIGURE|OPTION]",
+            metavar="[METRIC|METHOD|FIGURE|ARGUMENT|OPTION]",
             help="What to explain; all in one line each if left out.",
             autocompletion=among(NAMES),
         ),
@@ -29,7 +35,7 @@ def explain(
     format: Annotated[Format, typer.Option("--format", "-f", help="Form of the results.")] = "table",
     no_color: NoColor = False,
 ) -> None:
-    """Explain a metric, calibrator, figure or option: formula, range, source, what it misses.
+    """Explain a metric, calibrator, figure, argument or option: formula, range, source, what it misses.
 
     \b
     calcli explain
@@ -37,10 +43,48 @@ def explain(
     calcli explain temperature
     calcli explain nll
     calcli explain preserve-top1
+    calcli explain --folds
     """  # noqa: D301 (the escape keeps the lines below it apart)
-    from calcli.core.language.declaring import declared
-    from calcli.io.options import ReadOptions
     from calcli.report.explain import Explanation
     from calcli.report.shown import render
 
-    emit(render(Explanation(name, declared(ReadOptions)), format, color=colored(no_color)))
+    options = [] if name is None else _options()
+    emit(render(Explanation(name, options), format, color=colored(no_color)))
+
+
+def _options() -> list[Option]:
+    """Return the options of all commands, as these declare them; those that mean the same once."""
+    from typer.main import get_command
+
+    from calcli.cli.main import app_of
+
+    found: dict[Option, list[str]] = {}
+    for command, declaration in get_command(app_of()).commands.items():  # type: ignore[attr-defined]
+        settings = getattr(declaration.callback, "settings", {})
+        types = get_type_hints(declaration.callback)
+        for param in declaration.params:
+            if param.param_type_name == "option" and not param.hidden:
+                said = _said(param, types[param.name], settings.get(param.name))
+                found.setdefault(said, []).append(command)
+    return [replace(option, commands=tuple(commands)) for option, commands in found.items()]
+
+
+def _said(param: Any, type_: Any, setting: Setting | None) -> Option:
+    """Return what is said of an option, by its setting if it has one, else by the command."""
+    from calcli.report.explain import Option
+
+    names = tuple(sorted((*param.opts, *param.secondary_opts), key=lambda name: not name.startswith("--")))
+    if setting is None:
+        takes = param.metavar or ", ".join(one for one in get_args(type_) if isinstance(one, str))
+        default = str(param.default) if takes and isinstance(param.default, int | float | str) else ""
+        return Option(names, (), param.help or "", takes or "true or false", default)
+    default = setting.default
+    return Option(
+        names,
+        (),
+        setting.help,
+        setting.values.expected,
+        written(default) if isinstance(default, bool | int | float | str) else "",
+        f"{setting.keyword}=",
+        setting.key if setting.in_policies else "",
+    )

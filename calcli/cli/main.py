@@ -58,8 +58,9 @@ def app_of(commands: Iterable[str] = COMMANDS) -> typer.Typer:
     for name in commands:
         command = getattr(import_module(f"calcli.cli.{name}"), name)
         end = NAMES.get(name, "") + EXIT_STATUSES
+        unknown = {"ignore_unknown_options": name == "explain"}  # which says what options are
         helped = {"help_option_names": ["-h", "--help", ALL]}
-        app.command(cls=GroupedHelp, epilog=end, context_settings=helped)(command)
+        app.command(cls=GroupedHelp, epilog=end, context_settings=helped | unknown)(command)
     return app
 
 

@@ -4,15 +4,26 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import subprocess
 import sys
+from pathlib import Path
 
 import pytest
+from typer.main import get_command
 
+import calcli
+from calcli.cli.explain import _options
+from calcli.cli.main import app_of
+from calcli.core.language.declaring import declared
+from calcli.core.language.errors import UsageError
+from calcli.core.language.expressions import parse_method, parse_metric
 from calcli.core.language.figures import FIGURES
 from calcli.core.language.methods import CHOICE, METHODS
 from calcli.core.language.metrics import METRICS
-from calcli.core.language.synonyms import SYNONYMS
+from calcli.core.language.settings import Settings
+from calcli.core.language.synonyms import OTHERS, SYNONYMS
+from calcli.report.explain import Explanation
 
 
 def test_everything_is_listed(run):
@@ -77,12 +88,25 @@ def test_names_are_completed():
         ("ECE", "ECE (ece)"),
         ("nll", "Log-loss (log_loss)"),
         ("Expected Calibration Error", "ECE (ece)"),
-        ("calibration error", "ECE (ece)"),
         ("Temperature-Scaling", "Temperature scaling (temperature)"),
         ("reliability diagram", "Reliability diagram (reliability)"),
         ("bins", "The option --bins"),
         ("--draws", "The option --draws"),
+        ("direction-preserving", "DP affine (dp)"),
         ("kind", "The option --kind"),
+        ("-m", "The option --method"),
+        ("paired", "The option --paired"),
+        ("NCE", "Log-loss, normalized (normalized_log_loss)"),
+        ("NBS", "Brier score, normalized (normalized_brier)"),
+        ("RCL", "Calibration loss, relative (relative_calibration_loss)"),
+        ("CalLoss", "Calibration loss (calibration_loss)"),
+        ("ESCE", "Expected miscalibration (expected_miscalibration)"),
+        ("ECEmc", "ECE (ece)"),
+        ("CW-ECE2", "Class-wise ECE, L2 (cw_ece_l2)"),
+        ("CL", "Binned calibration loss (binned_calibration_loss)"),
+        ("RL", "Binned refinement loss (binned_refinement_loss)"),
+        ("distance", "The argument distance"),
+        ("knots", "The option --knots"),
         ("--ignore-label", "The option --ignore-label"),
     ],
 )
@@ -90,7 +114,81 @@ def test_what_people_call_it_is_found(run, name, title):
     assert run("explain", "--", name).out.splitlines()[0] == title
 
 
-def test_every_synonym_is_of_something_there_is():
-    entries = {*METRICS, *METHODS, *FIGURES}
-    assert set(SYNONYMS.values()) <= entries
-    assert not set(SYNONYMS) & entries
+def test_options_need_no_dashes_to_set_them_off(run):
+    assert run("explain", "--folds").out == run("explain", "--", "--folds").out
+
+
+COMMANDS = get_command(app_of()).commands
+PARAMS = [
+    (command, param)
+    for command, declaration in COMMANDS.items()
+    for param in declaration.params
+    if param.param_type_name == "option" and not param.hidden
+]
+
+
+def test_every_option_of_every_command_is_explained():
+    options = _options()
+    for command, param in PARAMS:
+        for name in (*param.opts, *param.secondary_opts):
+            found = Explanation(name, options).content()
+            own = [one for one in (found, *found.get("others", ())) if command in one["commands"]]
+            assert len(own) == 1, (command, name)
+            assert own[0]["says"], (command, name)
+            assert own[0]["takes"], (command, name)
+
+
+def test_settings_are_explained_as_they_are_declared(run):
+    found = json.loads(run("explain", "bins", "--format", "json").out)
+    said = declared(Settings)["bins"]
+    assert (found["name"], found["says"], found["default"]) == ("--bins", said.help, "15")
+    assert (found["takes"], found["in Python"]) == (said.values.expected, "bins=")
+    assert json.loads(run("explain", "level", "--format", "json").out)["in a policy"] == "level"
+    assert {"evaluate", "plot", "compare"} <= set(found["commands"].split(", "))
+    assert found["others"][0]["kind"] == "argument"
+
+
+@pytest.mark.parametrize("entry", ENTRIES, ids=lambda entry: f"{entry.kind} {entry.name}")
+def test_every_argument_is_explained(entry):
+    for name, argument in entry.arguments.items():
+        found = Explanation(name).content()
+        records = [one for one in (found, *found.get("others", ())) if entry.name in one.get("default", "")]
+        assert any(one["says"] == argument.says != "" for one in records)
+
+
+@pytest.mark.parametrize("entry", ENTRIES, ids=lambda entry: f"{entry.kind} {entry.name}")
+def test_letters_of_titles_are_spelled_out(entry):
+    words = re.split("[ -]", entry.letters.upper())
+    for letters in re.findall("[A-Z]{2,}", entry.title):
+        initials = iter("".join(word[:1] for word in words))
+        assert all(letter in initials for letter in letters), letters
+
+
+@pytest.mark.parametrize("word", OTHERS)
+def test_what_is_another_thing_is_told_and_not_taken(run, word):
+    done = run("explain", word)
+    assert (done.status, " ".join(done.out.split())) == (0, f"{word} says {OTHERS[word]}")
+    with pytest.raises(UsageError, match=f"unknown metric '{word}'.*{re.escape(OTHERS[word][:20])}"):
+        parse_metric(word)
+
+
+@pytest.mark.parametrize("word", SYNONYMS)
+def test_every_synonym_is_of_something_there_is_and_nothing_else(word):
+    expression = SYNONYMS[word]
+    name = expression.partition(":")[0]
+    kinds = [known for known in (METRICS, METHODS, FIGURES) if name in known]
+    assert kinds
+    for parse, known in ((parse_metric, METRICS), (parse_method, METHODS)):
+        if known in kinds:
+            assert parse(word).asked == expression
+    assert word not in {*METRICS, *METHODS, *FIGURES} | set(OTHERS)
+
+
+def test_metrics_and_methods_go_by_other_names(run, tmp_path):
+    data = Path(__file__).parents[2] / "sample_data" / "cancer_bayes_calibration.csv"
+    asked = ("--metrics", "nll,logloss,brier_score,roc_auc,calibration_loss:score=nll", "--format", "json")
+    found = json.loads(run("evaluate", data, *asked).out)["results"][0]["metrics"]
+    assert list(found) == ["log_loss", "brier", "auroc", "calibration_loss:score=nll"]
+    done = run("fit", data, "-m", "pav", "-o", tmp_path / "cal.json")
+    assert "isotonic:smoothing=0:interpolation=steps" in done.out
+    assert calcli.evaluate(data, metrics="nll")["nll"].value == found["log_loss"]["value"]

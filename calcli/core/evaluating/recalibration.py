@@ -9,12 +9,10 @@ import numpy as np
 
 from calcli.core.calibrators.base import Calibrator
 from calcli.core.calibrators.crossvalidation import LabeledScores, held_out_folds
-from calcli.core.calibrators.isotonic import Isotonic
 from calcli.core.calibrators.methods import make
 from calcli.core.data.arrays import Doubles, Positions
 from calcli.core.data.units import Units
 from calcli.core.language.expressions import nested_method
-from calcli.core.language.metrics import PAV
 
 
 @dataclass
@@ -120,13 +118,11 @@ def _weighted(rows: LabeledScores, chosen: Positions, weights: Doubles) -> Label
 
 
 def recalibrator(name: str) -> Calibrator:
-    """Return a calibrator to fit: any method, settings after slashes, or `pav`, the isotonic fit as it is.
+    """Return a calibrator to fit: any method, settings after slashes.
 
     Raises
     ------
     UsageError
         If there is no such method.
     """
-    if name == PAV:
-        return Isotonic(smoothing=0, interpolation="steps")
     return make(nested_method(name))

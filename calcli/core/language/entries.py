@@ -39,6 +39,8 @@ class Argument:
         Whether the choices are entries, whose own arguments follow after slashes.
     own
         Whether settings leave it alone, so that only the expression changes it.
+    says
+        What it means, in a line.
     """
 
     default: Any
@@ -50,6 +52,7 @@ class Argument:
     form: str = ""
     nested: bool = False
     own: bool = False
+    says: str = ""
 
     @property
     def expected(self) -> str:
@@ -58,6 +61,8 @@ class Argument:
             return "true or false"
         if self.choices or self.form:
             return self.form or f"one of {', '.join(self.choices)}"
+        if isinstance(self.default, str):
+            return "a name"
         if isinstance(self.default, tuple):
             return f"numbers{self._range}, as in 1/0.1"
         return f"a {'whole ' * isinstance(self.default, int)}number{self._range}"
@@ -143,6 +148,8 @@ class Entry:
         As it is written in expressions and on the command line, and as key of the JSON.
     title
         In words, as for the head of a table.
+    letters
+        What an abbreviation in the title stands for.
     source
         Where it is defined.
     arguments
@@ -155,6 +162,7 @@ class Entry:
 
     name: str
     title: str
+    letters: str = ""
     source: str = ""
     arguments: Mapping[str, Argument] = field(default_factory=dict)
     needs_classes: str = ""

@@ -9,7 +9,7 @@ from __future__ import annotations
 import difflib
 import math
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any, Generic, TypeVar
@@ -19,7 +19,7 @@ from calcli.core.language.entries import Argument, Entry, Method, Metric, writte
 from calcli.core.language.errors import UsageError
 from calcli.core.language.methods import ERRORS, JOINED, METHODS
 from calcli.core.language.metrics import AS_SCORE, L1, METRICS
-from calcli.core.language.synonyms import meant
+from calcli.core.language.synonyms import meant, other_thing, synonym
 
 CLASS_WISE, WORST_CLASS, TOP_WISE = "class-wise", "worst-class", "top-wise"
 WRAPS, POOLS = "calibrator=", "members="  # arguments that hold other methods
@@ -212,7 +212,7 @@ def parse_methods(texts: Iterable[str], defaults: Mapping[str, Any] | None = Non
 def _parse(
     form: type[AnyExpression], known: Mapping[str, Entry], text: str, defaults: Mapping[str, Any]
 ) -> AnyExpression:
-    """Parse `name` or `name:argument=value:...`.
+    """Parse `name` or `name:argument=value:...`, or a synonym in place of the name.
 
     Parameters
     ----------
@@ -228,11 +228,13 @@ def _parse(
     UsageError
         If the name, an argument or a value is unknown; the nearest name is suggested.
     """
-    name, *pairs = text.strip().split(":")
+    word, *given = text.strip().split(":")
+    text = ":".join([word if word in known else meant(word, known.values()), *given])
+    name, *pairs = text.split(":")
     if name not in known:
         kind = next(iter(known.values())).kind
-        nearest = nearest_name(meant(name, known.values()), known)
-        raise UsageError(f"unknown {kind} {name!r}{nearest}; `calcli explain` lists them all")
+        other = f" ({other_thing(name)})" if other_thing(name) else nearest_name(name, known)
+        raise UsageError(f"unknown {kind} {name!r}{other}; `calcli explain` lists them all")
     entry = known[name]
     arguments = entry.defaults
     free = [key for key, argument in entry.arguments.items() if not argument.own]
@@ -241,26 +243,36 @@ def _parse(
         key, equals, value = pair.partition("=")
         if not equals or key not in arguments:
             if key in arguments:
-                raise UsageError(f"{entry.kind} {text.strip()!r}: {key} has no value; expected {key}=VALUE")
+                raise UsageError(f"{entry.kind} {text!r}: {key} has no value; expected {key}=VALUE")
             takes = ", ".join(arguments) or "none"
             hint = HINTS.get(key, "")
             raise UsageError(f"{entry.kind} {name!r} has no argument {pair!r}; it takes: {takes}{hint}")
         arguments[key] = _value(f"{name}: {key}", entry.arguments[key], value, defaults)
     if missing := [key for key, value in arguments.items() if value is None]:
         raise UsageError(f"{name} wraps another method; say which, as in {name}:{missing[0]}=temperature")
-    return form(entry, arguments, text.strip())
+    return form(entry, arguments, text)
 
 
 def _value(owner: str, argument: Argument, text: str, defaults: Mapping[str, Any]) -> Any:
     if argument.default is None:
         return parse_method(_colons(text), defaults)
-    if argument.nested and argument.holds(text):
-        return _nested(text, defaults)
+    if argument.nested:
+        text = _called(text, argument.choices)
+        if argument.holds(text):
+            return _nested(text, defaults)
     try:
         return argument.read(text)
     except ValueError:
         nearest = nearest_name(text, argument.choices)
         raise UsageError(f"{owner} must be {argument.expected}, not {text!r}{nearest}") from None
+
+
+def _called(text: str, choices: Sequence[str]) -> str:
+    """Return a nested expression by the names that it may have, if it has a synonym."""
+    word, *given = text.split("/")
+    entries = [entry for known in (METRICS, METHODS) for name, entry in known.items() if name in choices]
+    expression = word if word in choices else meant(word, entries)
+    return "/".join([expression.replace(":", "/"), *given])
 
 
 def _nested(text: str, defaults: Mapping[str, Any]) -> str:
@@ -370,9 +382,10 @@ def checked_region(owner: str, text: str) -> str:
 def nearest_name(name: str, known: Iterable[str]) -> str:
     """Return a clause that suggests the known name nearest to a wrong one; "" if none is near.
 
-    A word of the wrong name that is a known name, as in `dp-affine`, is nearer than what is spelled alike.
+    A synonym, or a word of the wrong name that is a known name, as in `dp-affine`, is nearer than what is
+    spelled alike.
     """
     known, wanted = list(known), name.lower()
-    words = [word for word in (wanted, *re.split(r"[-_ ]", wanted)) if word in known]
+    words = [word for word in (wanted, synonym(name), *re.split(r"[-_ ]", wanted)) if word in known]
     close = words or difflib.get_close_matches(wanted, known, n=1, cutoff=0.5)
     return f", did you mean {close[0]!r}" if close else ""

@@ -8,6 +8,7 @@ from math import inf
 from calcli.core.language.entries import FigureKind
 from calcli.core.language.errors import UsageError
 from calcli.core.language.expressions import nearest_name
+from calcli.core.language.synonyms import meant
 
 COLUMNS = 4  # panels that cannot be folded into lines
 USUAL = "auto"  # the lens of the data: the probability of the second of two classes, else the confidence
@@ -60,6 +61,7 @@ FIGURES: dict[str, FigureKind] = {
         FigureKind(
             name="corp",
             title="Isotonic reliability (CORP)",
+            letters="consistent, optimally binned, reproducible, pool adjacent violators",
             meaning="isotonic reliability curve, without bins",
             source="Dimitriadis, Gneiting & Jordan 2021",
             one_score=True,
@@ -196,14 +198,14 @@ def find_figure(name: str) -> FigureKind:
 
 
 def find_figures(names: Iterable[str]) -> list[FigureKind]:
-    """Return the figures of these names, each once.
+    """Return the figures of these names or synonyms, each once.
 
     Raises
     ------
     UsageError
         If there is none of some name; all such names are listed with the nearest one.
     """
-    names = list(dict.fromkeys(names))
+    names = list(dict.fromkeys(meant(name, FIGURES.values()) for name in names))
     unknown = [f"{name!r}{nearest_name(name, FIGURES)}" for name in names if name not in FIGURES]
     if unknown:
         raise UsageError(f"unknown figure {'; '.join(unknown)}; there are: {', '.join(FIGURES)}")

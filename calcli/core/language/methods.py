@@ -15,14 +15,33 @@ PREDICTED = "the predicted class"
 ROWS = "with two classes, the order of the rows"
 ROWS_OR_TIES = f"{ROWS}, up to ties"
 
-KEEP_TOP = {"keep_top": Argument(True)}
-LENS = {"lens": Argument("class-wise"), **KEEP_TOP, "ranks": Argument(0, least=0)}
-INPUT = {"input": Argument("log-probs", ("log-probs", "raw"))}
-BINS = {"bins": Argument(15, least=1)}
-SMOOTHING = {"smoothing": Argument(1.0, least=0)}  # in rows
+KEEP_TOP = {"keep_top": Argument(True, says="whether every class keeps its rank, the predicted one too")}
+ACTS_ON = (
+    "what the map acts on: class-wise (each class against the rest; of two classes class 1), class-1 "
+    "(counted from 0), top-1 (the confidence), top-2, within-top-2 (their sum), or top-wise (a map a rank)"
+)
+LENS = {
+    "lens": Argument("class-wise", says=ACTS_ON),
+    **KEEP_TOP,
+    "ranks": Argument(0, least=0, says="with lens=top-wise, how many ranks have a map; 0 is all"),
+}
+INPUT = {
+    "input": Argument(
+        "log-probs",
+        ("log-probs", "raw"),
+        says="log-probabilities, or the logits as they are, to fit and apply",
+    )
+}
+BINS = {"bins": Argument(15, least=1, says="how many bins")}
+SMOOTHING = {
+    "smoothing": Argument(1.0, least=0, says="rows added, so that no score gets 0 or 1; 0 adds none")
+}
+MINIMIZED = "what the fit minimizes"
+FOLDS = "folds of the cross-validation that chooses"
+SEED = {"seed": Argument(0, least=0, says="seed of these folds")}
 ERRORS = ("ece", "ece_l2", "cw_ece", "cw_ece_l2")  # as what a fit minimizes: on a grid around the log-loss
-SCORE = {"score": Argument("log_loss", ("log_loss", "brier", *ERRORS))}
-SCORE_OF_ONE = {"score": Argument("log_loss", ("log_loss", "brier", *ERRORS[:2]))}
+SCORE = {"score": Argument("log_loss", ("log_loss", "brier", *ERRORS), says=MINIMIZED)}
+SCORE_OF_ONE = {"score": Argument("log_loss", ("log_loss", "brier", *ERRORS[:2]), says=MINIMIZED)}
 NOT_PROPER = (
     "a calibration error as score is not proper: in bins, useless probabilities may be right on average; "
     "log_loss also sees how sharp they are"
@@ -31,7 +50,7 @@ OF_SCORES, OF_PREDICTED = "has parameters for the score of every class", "is abo
 JOINED = "+"  # between the members of a pool
 POOLED = "temperature+dp+bent-dp+structured"
 STRONGEST = 1e9  # penalty; what is penalized so is 0 to all digits that show
-WRAPPED = {"calibrator": Argument(None)}
+WRAPPED = {"calibrator": Argument(None, says="the method that is wrapped, its arguments after slashes")}
 
 
 def _softmax() -> list[Method]:
@@ -65,7 +84,7 @@ def _softmax() -> list[Method]:
             where="temperature:EnsembleTemperature", family="softmax",
             learns="w1 softmax(log q / T) + w2 q + w3 / K",
             parameters="3", keeps=ORDER, source="Zhang et al. 2020",
-            arguments={"joint": Argument(False)},
+            arguments={"joint": Argument(False, says="whether T and the weights are fitted together")},
             count=lambda k, s: 3,
         ),
         Method(
@@ -78,7 +97,7 @@ def _softmax() -> list[Method]:
             count=lambda k, s: k - 1,
         ),
         Method(
-            name="dp", title="DP affine",
+            name="dp", title="DP affine", letters="direction-preserving",
             where="softmax:DPAffine", family="softmax", quick=True,
             learns="softmax(alpha log q + beta)",
             parameters="K", keeps=NOTHING, source="Ferrer & Ramos 2024",
@@ -87,7 +106,7 @@ def _softmax() -> list[Method]:
             count=lambda k, s: k,
         ),
         Method(
-            name="bent-dp", title="Bent DP affine",
+            name="bent-dp", title="Bent DP affine", letters="direction-preserving",
             where="structured:BentDP", family="softmax", effort=7, quick=True,
             learns="softmax(a ln p + c ln(1 / (1 - p)) + e ln(p + 0.01) + b), p by a DP affine map",
             parameters="K + 3", keeps=NOTHING, source="calcli",
@@ -111,8 +130,8 @@ def _matrices() -> list[Method]:
     guo, kull = "Guo et al. 2017", "Kull et al. 2019"
     odir = {
         **INPUT,
-        "off_diagonal_penalty": Argument(1000.0, least=0, most=STRONGEST),
-        "intercept_penalty": Argument(0.01, least=0, most=STRONGEST),
+        "off_diagonal_penalty": Argument(1000.0, least=0, most=STRONGEST, says="lambda of the paper"),
+        "intercept_penalty": Argument(0.01, least=0, most=STRONGEST, says="mu of the paper"),
     }
     free = (
         "the diagonal is not penalized: a strong penalty leads to vector scaling, not to temperature; "
@@ -120,18 +139,33 @@ def _matrices() -> list[Method]:
     )
     penalties = {
         "off_diagonal_penalties": Argument(
-            (1e6, 1e5, 1e4, 1e3, 1e2, 10.0, 1.0, 0.1, 0.01), least=0, most=STRONGEST
+            (1e6, 1e5, 1e4, 1e3, 1e2, 10.0, 1.0, 0.1, 0.01),
+            least=0,
+            most=STRONGEST,
+            says="values of lambda to choose from",
         ),
-        "intercept_penalties": Argument((1.0, 0.01), least=0, most=STRONGEST),
+        "intercept_penalties": Argument(
+            (1.0, 0.01), least=0, most=STRONGEST, says="values of mu to choose from"
+        ),
     }
     structured = {
-        "form": Argument("matrix", ("matrix", "diagonal")),
-        "base": Argument("scaled", ("scaled", "centered", "mixed")),
-        "bends": Argument("both", ("none", "complement", "both")),
-        "penalties": Argument((1.0, 0.1), least=1 / STRONGEST, most=STRONGEST),
-        "off_diagonal_penalties": Argument((10.0, 3.0, 1.0, 0.3), least=1 / STRONGEST, most=STRONGEST),
-        "folds": Argument(5, least=2),
-        "seed": Argument(0, least=0),
+        "form": Argument("matrix", ("matrix", "diagonal"), says="with M, or without"),
+        "base": Argument(
+            "scaled",
+            ("scaled", "centered", "mixed"),
+            says="the first feature: ln p, less its mean in a row, or that of p mixed with 1 / K",
+        ),
+        "bends": Argument(
+            "both", ("none", "complement", "both"), says="the features ln(1 / (1 - p)), and ln(p + 0.01)"
+        ),
+        "penalties": Argument(
+            (1.0, 0.1), least=1 / STRONGEST, most=STRONGEST, says="strengths to choose from"
+        ),
+        "off_diagonal_penalties": Argument(
+            (10.0, 3.0, 1.0, 0.3), least=1 / STRONGEST, most=STRONGEST, says="those of M"
+        ),
+        "folds": Argument(5, least=2, says=FOLDS),
+        **SEED,
     }
     return [
         Method(
@@ -161,6 +195,7 @@ def _matrices() -> list[Method]:
         ),
         Method(
             name="matrix-odir", title="Matrix scaling with ODIR",
+            letters="off-diagonal and intercept regularization",
             where="odir:MatrixODIR", family="softmax", effort=10,
             learns="softmax(W log q + b), off-diagonal entries and intercepts penalized",
             parameters="K(K + 1), penalized", keeps=NOTHING, source=kull,
@@ -173,7 +208,7 @@ def _matrices() -> list[Method]:
             where="odir:Dirichlet", family="softmax", effort=20,
             learns="as matrix-odir, the penalties chosen by cross-validation",
             parameters="K(K + 1), penalized", keeps=NOTHING, source=kull,
-            arguments={**INPUT, **penalties, "folds": Argument(3, least=2), "seed": Argument(0, least=0)},
+            arguments={**INPUT, **penalties, "folds": Argument(3, least=2, says=FOLDS), **SEED},
             needs_classes=OF_SCORES,
             misses=free,
         ),
@@ -199,7 +234,11 @@ def _one_score() -> list[Method]:
             parameters="2 a class", keeps=ROWS, source="Platt 1999",
             arguments={
                 **LENS,
-                "target_smoothing": Argument("auto", ("auto", "true", "false")),
+                "target_smoothing": Argument(
+                    "auto",
+                    ("auto", "true", "false"),
+                    says="Platt's targets, not 1 and 0; auto: of one event, not of three or more classes",
+                ),
                 **INPUT,
                 **SCORE_OF_ONE,
             },
@@ -221,8 +260,10 @@ def _one_score() -> list[Method]:
             parameters="3 a class", keeps=ROWS, source="Kull et al. 2017",
             arguments={
                 **LENS,
-                "variant": Argument("abm", ("abm", "ab", "am")),
-                "constrained": Argument(True),
+                "variant": Argument(
+                    "abm", ("abm", "ab", "am"), says="all three free; 1/2 stays 1/2; or a = b"
+                ),
+                "constrained": Argument(True, says="whether a and b may not be negative"),
                 **SCORE_OF_ONE,
             },
             misses=NOT_PROPER,
@@ -235,13 +276,21 @@ def _one_score() -> list[Method]:
             parameters="6 knots", keeps=f"{PREDICTED} of three or more", source="Gupta et al. 2021",
             arguments={
                 **LENS,
-                "lens": Argument("auto"),
-                "knots": Argument(6, least=4),
-                "positions": Argument((), least=0, most=1),
-                "runout": Argument("natural", ("natural", "quadratic", "cubic")),
-                "target": Argument("difference", ("difference", "cumulative")),
-                "constrained": Argument(False),
-                "monotone": Argument(False),
+                "lens": Argument("auto", says=ACTS_ON + "; auto: class-1 of two classes, else top-1"),
+                "knots": Argument(6, least=4, says="how many knots, evenly spaced"),
+                "positions": Argument(
+                    (), least=0, most=1, says="the knots themselves, fractiles of the rows from 0 to 1"
+                ),
+                "runout": Argument(
+                    "natural", ("natural", "quadratic", "cubic"), says="what the outer pieces are"
+                ),
+                "target": Argument(
+                    "difference",
+                    ("difference", "cumulative"),
+                    says="fitted to the cumulative outcome minus score, or to the cumulative outcome",
+                ),
+                "constrained": Argument(False, says="whether the fit may not leave [0, 1]"),
+                "monotone": Argument(False, says="whether the map may not fall"),
                 **SMOOTHING,
             },
             count=lambda k, s: len(s["positions"]) or s["knots"],
@@ -262,7 +311,9 @@ def _one_score() -> list[Method]:
             arguments={
                 **LENS,
                 **BINS,
-                "binning": Argument("equal-mass", ("equal-mass", "equal-width")),
+                "binning": Argument(
+                    "equal-mass", ("equal-mass", "equal-width"), says="how scores are put into bins"
+                ),
                 **SMOOTHING,
             },
             count=lambda k, s: s["bins"],
@@ -295,7 +346,13 @@ def _one_score() -> list[Method]:
             where="isotonic:Isotonic", family="one score",
             learns="the nearest non-decreasing function of the score",
             parameters="decided by the data", keeps=ROWS_OR_TIES, source="Zadrozny & Elkan 2002",
-            arguments={**LENS, **SMOOTHING, "interpolation": Argument("linear", ("linear", "steps"))},
+            arguments={
+                **LENS,
+                **SMOOTHING,
+                "interpolation": Argument(
+                    "linear", ("linear", "steps"), says="a straight line between blocks, or the block below"
+                ),
+            },
         ),
     ]  # fmt: skip
 
@@ -307,7 +364,10 @@ def _vectors() -> list[Method]:
             where="vectorhistogram:VectorHistogram", family="vectors",
             learns="the frequencies of the classes in each bin of whole vectors, split where they vary most",
             parameters="decided by the data", keeps=NOTHING, source="Vaicenavicius et al. 2019, section 4.1",
-            arguments={"min_rows": Argument(100, least=2), **SMOOTHING},
+            arguments={
+                "min_rows": Argument(100, least=2, says="bins of more rows are split at their mean"),
+                **SMOOTHING,
+            },
             misses="of many classes the bins are wide, and what differs within one is lost: the rows needed "
             "grow exponentially with the classes",
         ),
@@ -328,11 +388,16 @@ def _wrappers() -> list[Method]:
             parameters="those of its members, and their weights", keeps=NOTHING,
             source="Stone 1961, Wolpert 1992",
             arguments={
-                "members": Argument(POOLED, fits=_known_members, form=f"methods joined by {JOINED}"),
-                "weights": Argument((), least=0, most=1),
-                "score": Argument("log_loss", ("log_loss", "brier")),
-                "folds": Argument(5, least=2),
-                "seed": Argument(0, least=0),
+                "members": Argument(
+                    POOLED,
+                    fits=_known_members,
+                    form=f"methods joined by {JOINED}",
+                    says="what is pooled, their arguments after slashes",
+                ),
+                "weights": Argument((), least=0, most=1, says="of each, where they are not to be learned"),
+                "score": Argument("log_loss", ("log_loss", "brier"), says="what the weights minimize"),
+                "folds": Argument(5, least=2, says="folds of the cross-validation behind the weights"),
+                **SEED,
             },
             misses="among the candidates of auto, pool alone is that of the other candidates",
         ),
@@ -350,7 +415,10 @@ def _wrappers() -> list[Method]:
             where="wrappers:PerPredictedClass", family="wrapper", effort=4,
             learns="a calibrator on the rows of each predicted class",
             parameters="as many for each predicted class", keeps=NOTHING, source="Panchenko et al. 2022",
-            arguments={"min_rows": Argument(100, least=1), **WRAPPED},
+            arguments={
+                "min_rows": Argument(100, least=1, says="rows that a predicted class needs for its own"),
+                **WRAPPED,
+            },
             count=lambda k, s: s["calibrator"].parameters(k),
             needs_classes=OF_PREDICTED,
         ),

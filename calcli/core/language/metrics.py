@@ -7,24 +7,33 @@ from __future__ import annotations
 
 from typing import Literal, get_args
 
-from calcli.core.language.calibrationerrors import BINS, CALIBRATION_ERRORS, TRAINING, VECTOR_REGION
+from calcli.core.language.calibrationerrors import BINS, CALIBRATION_ERRORS, LENS, TRAINING, VECTOR_REGION
 from calcli.core.language.entries import Argument, Metric
 from calcli.core.language.families import DECOMPOSITION, RANKING, RECALIBRATION, SCORE
 from calcli.core.language.methods import METHODS
 
 ScoreName = Literal["log_loss", "brier"]  # what has parts, and what chooses a calibrator
 
-PAV = "pav"  # as a recalibrator: the isotonic fit without smoothing
+PAV = "pav"  # as a recalibrator: the isotonic fit without smoothing; elsewhere a synonym
 GIVEN = "given"  # as a recalibrator: posteriors that are read from a file
 RECALIBRATORS = (*METHODS, PAV, GIVEN)
 
 L1 = "l1"  # the absolute distance, which no score has for divergence
 AS_SCORE = "as the score"  # the unit of what measures a part of any score
 
-BRIER = {"score": Argument("brier", get_args(ScoreName))}
+WHOLE = "the score of which this is a part; its own arguments follow after slashes"
+BRIER = {"score": Argument("brier", get_args(ScoreName), says="the score of which this is a part")}
 FLATTEST, SHARPEST = 1e-6, 1000.0  # beyond, a density of thresholds is one at the ends, or at one threshold
 UNIFORM = "uniform"  # weights of thresholds: 1 everywhere
-DENSITY = dict.fromkeys("ab", Argument(1.0, least=FLATTEST, most=SHARPEST))
+DENSITY = dict.fromkeys(
+    "ab",
+    Argument(1.0, least=FLATTEST, most=SHARPEST, says="of Beta(a, b), the density that weighs a_1 = 1 - t"),
+)
+COSTS = {"costs": Argument("zero-one", says="what decisions cost, by a name that --costs gives")}
+WEIGHTS = {
+    "weights": Argument(UNIFORM, says="W(t) of each threshold t, by a name that --threshold-weights gives")
+}
+CORP = "consistent, optimally binned, reproducible, pool adjacent violators"
 
 
 def _scores() -> list[Metric]:
@@ -103,14 +112,14 @@ def _scores() -> list[Metric]:
             meaning="mean cost of the decisions that these probabilities say cost least",
             formula="mean of C[label, argmin_d sum_k q_k C[k, d]]", source=ferrer + ", section 2.1",
             misses="any other costs; log_loss and brier weigh all of them",
-            arguments={"costs": Argument("zero-one")},
+            arguments=COSTS,
         ),
         Metric(
             name="normalized_bayes_risk", title="Bayes risk, normalized",
             family=SCORE, direction="lower", range="0 to inf, below 0 with gains", unit="ratio",
             meaning="Bayes risk over that of the best constant decision: above 1, ignore the classifier",
             formula="bayes_risk / min_d sum_k P_k C[k, d]", source=ferrer + ", section 3.1",
-            arguments={"costs": Argument("zero-one")},
+            arguments=COSTS,
         ),
         Metric(
             name="expected_cost", title="Expected cost",
@@ -119,7 +128,7 @@ def _scores() -> list[Metric]:
             formula="sum_ij C[i, j] P_i R_ij, R_ij the share of class i decided j",
             source=ferrer + ", eq. 7",
             misses="needs --decision-column; bayes_risk is that of the best decisions by the probabilities",
-            arguments={"costs": Argument("zero-one")},
+            arguments=COSTS,
         ),
         Metric(
             name="normalized_expected_cost", title="Expected cost, normalized",
@@ -127,7 +136,7 @@ def _scores() -> list[Metric]:
             meaning="the same over that of the best constant decision: above 1, ignore the decisions",
             formula="expected_cost / min_d sum_k P_k C[k, d]", source=ferrer + ", section 2.3.1",
             misses="needs --decision-column",
-            arguments={"costs": Argument("zero-one")},
+            arguments=COSTS,
         ),
         Metric(
             name="beta_score", title="Beta-weighted score",
@@ -160,14 +169,14 @@ def _scores() -> list[Metric]:
             source=ferrer + ", eq. 10-12",
             misses="t is a threshold of P(class 1), the paper's a_2 = 1 - a_1; W is as given, not scaled; "
             "--threshold-weights names a table of it",
-            arguments={"weights": Argument(UNIFORM)},
+            arguments=WEIGHTS,
         ),
         Metric(
             name="normalized_weighted_risk", title="Weighted risks, normalized",
             family=SCORE, direction="lower", range="0 to inf", unit="ratio",
             meaning="the same over that of the class frequencies: 1 is useless, 0 perfect",
             formula="weighted_risk / weighted_risk of the class frequencies", source=ferrer + ", section 2.3",
-            arguments={"weights": Argument(UNIFORM)},
+            arguments=WEIGHTS,
         ),
         Metric(
             name="cllr", title="Cost of log-likelihood ratios",
@@ -186,7 +195,7 @@ def _scores() -> list[Metric]:
             needs_classes="looks at the five most probable classes",
         ),
         Metric(
-            name="auroc", title="AUROC",
+            name="auroc", title="AUROC", letters="area under the receiver operating characteristic",
             family=RANKING, direction="higher", range="0 to 1", unit="fraction",
             meaning="chance that a row of the class scores above one of another (mean over classes if more "
             "than two)",
@@ -221,9 +230,19 @@ EXPECTED = (  # what a posterior has an expectation of
     *PROPER, "error_rate", "bayes_risk", "beta_score", "weighted_risk",
 )  # fmt: skip
 RECALIBRATED = {
-    "score": Argument("log_loss", EXPECTED, nested=True),
-    "recalibrator": Argument("dp", RECALIBRATORS, nested=True),
-    "training": Argument("cross-validation", TRAINING),
+    "score": Argument("log_loss", EXPECTED, nested=True, says=WHOLE),
+    "recalibrator": Argument(
+        "dp",
+        RECALIBRATORS,
+        nested=True,
+        says="the method that recalibrates, its arguments after slashes; pav, the isotonic fit as it is; or "
+        "given, --posteriors",
+    ),
+    "training": Argument(
+        "cross-validation",
+        TRAINING,
+        says="the rows on which it learns; held-out ones are those of --calibration-data",
+    ),
 }
 
 
@@ -275,7 +294,12 @@ def _recalibrations() -> list[Metric]:
             source="Broecker 2009; " + ferrer + ", eq. 26",
             misses="rests on posteriors that were never checked; distance=l1, the mean of sum_k |p_k - q_k|, "
             "is not a score divergence",
-            arguments={**RECALIBRATED, "distance": Argument("score", ("score", L1))},
+            arguments={
+                **RECALIBRATED,
+                "distance": Argument(
+                    "score", ("score", L1), says="the divergence of the score, or the sum of |p_k - q_k|"
+                ),
+            },
         ),
     ]  # fmt: skip
 
@@ -283,9 +307,10 @@ def _recalibrations() -> list[Metric]:
 def _decompositions() -> list[Metric]:
     thesis = "van de Waterlaat 2021"
     dimitriadis = "Dimitriadis, Gneiting & Jordan 2021 (CORP)"
-    kernel = {"estimator": Argument("bins", ("bins", "kernel"))}
-    binned = {**BRIER, **BINS, "lens": Argument("class-wise"), "region": VECTOR_REGION, **kernel}
-    isotonic = {**BRIER, "lens": Argument("class-wise")}
+    kernel = {"estimator": Argument("bins", ("bins", "kernel"), says="frequencies in bins, or by a kernel")}
+    wise = {"lens": Argument("class-wise", says=LENS)}
+    binned = {**BRIER, **BINS, **wise, "region": VECTOR_REGION, **kernel}
+    isotonic = {**BRIER, **wise}
     sums = "one isotonic fit a class"
     return [
         Metric(
@@ -323,7 +348,7 @@ def _decompositions() -> list[Metric]:
             arguments=binned,
         ),
         Metric(
-            name="corp_miscalibration", title="Miscalibration (CORP)",
+            name="corp_miscalibration", title="Miscalibration (CORP)", letters=CORP,
             family=DECOMPOSITION, direction="lower", range="0 to inf", unit=AS_SCORE,
             meaning="part of a score that the best increasing map of the probabilities would win",
             formula=f"score - score of the isotonic fit, {sums}", source=dimitriadis,
@@ -331,7 +356,7 @@ def _decompositions() -> list[Metric]:
             arguments=isotonic,
         ),
         Metric(
-            name="corp_discrimination", title="Discrimination (CORP)",
+            name="corp_discrimination", title="Discrimination (CORP)", letters=CORP,
             family=DECOMPOSITION, direction="higher", range="0 to uncertainty", unit=AS_SCORE,
             meaning="how much better the best increasing map is than the class frequencies",
             formula=f"score of the class frequencies - score of the isotonic fit, {sums}", source=dimitriadis,
@@ -339,7 +364,7 @@ def _decompositions() -> list[Metric]:
             of_answers="how much better the best increasing map is than always stating the accuracy",
         ),
         Metric(
-            name="corp_uncertainty", title="Uncertainty (CORP)",
+            name="corp_uncertainty", title="Uncertainty (CORP)", letters=CORP,
             family=DECOMPOSITION, direction="none", range="0 to inf", unit=AS_SCORE,
             meaning="score of the class frequencies: how hard the data are before any classifier looks",
             formula="score of the class frequencies", source=dimitriadis,

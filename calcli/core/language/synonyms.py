@@ -1,4 +1,4 @@
-"""What else people call metrics, calibrators and figures."""
+"""What else people call metrics, methods and figures: in the literature, in other libraries, in speech."""
 
 from __future__ import annotations
 
@@ -7,69 +7,110 @@ from collections.abc import Iterable
 
 from calcli.core.language.entries import Entry
 
-SYNONYMS = {
+SYNONYMS = {  # each is one expression and no other
     "acc": "accuracy",
+    "accuracy score": "accuracy",
     "adaptive calibration error": "ace",
     "area under the curve": "auroc",
     "auc": "auroc",
-    "bbq calibration": "bbq",
+    "bce": "log_loss",
     "binary cross entropy": "log_loss",
     "brier loss": "brier",
     "calibration curve": "reliability",
-    "calibration error": "ece",
     "calibration plot": "reliability",
+    "calloss": "calibration_loss",
+    "cl": "binned_calibration_loss",
     "class-wise calibration error": "cw_ece",
-    "classwise ece": "cw_ece",
+    "conf-ece": "ece",
+    "conf-ece2": "ece_l2",
     "cross entropy": "log_loss",
-    "expected calibration error": "ece",
+    "cross entropy loss": "log_loss",
+    "cw-ece2": "cw_ece_l2",
+    "ecebin": "ece:lens=class-1",
+    "ecemc": "ece",
+    "esce": "expected_miscalibration:distance=euclidean",
     "histogram regression": "histogram",
     "isotonic calibration": "isotonic",
     "kernel calibration error": "skce",
-    "kolmogorov smirnov": "ks",
     "log score": "log_loss",
     "logarithmic score": "log_loss",
     "logistic calibration": "platt",
-    "maximum calibration error": "mce",
-    "maximum mean calibration error": "mmce",
-    "mean squared error": "brier",
-    "mse": "brier",
+    "mc-ce2": "expected_miscalibration:norm=2:distance=euclidean",
+    "nbs": "normalized_brier",
+    "nce": "normalized_log_loss",
     "negative log likelihood": "log_loss",
     "nll": "log_loss",
+    "nrisk": "normalized_bayes_risk",
     "over confidence": "over_confidence",
-    "pav": "isotonic",
+    "pav": "isotonic:smoothing=0:interpolation=steps",
     "platt calibration": "platt",
     "quadratic score": "brier",
+    "rcl": "relative_calibration_loss",
     "reliability curve": "reliability",
     "risk coverage": "rejection",
+    "rl": "binned_refinement_loss",
     "roc auc": "auroc",
+    "roc auc score": "auroc",
     "sce": "cw_ece",
+    "sigmoid": "platt",
     "sigmoid calibration": "platt",
     "softmax temperature": "temperature",
     "static calibration error": "cw_ece",
     "top-5": "top5_accuracy",
     "zero-one loss": "error_rate",
 }
+OTHERS = {  # words for what has no name here, or several
+    "brier score loss": "of two classes half of brier, which adds up the squares of both",
+    "bs": "brier over the number of classes in Ferrer & Ramos (2024)",
+    "ce": "cross-entropy in Ferrer & Ramos (2024), which is log_loss; calibration error elsewhere",
+    "calibration error": "what is measured in many ways; ece is the best known, and ks has no bins",
+    "ks statistic": "the largest distance between the distributions of the scores of two classes: it "
+    "measures ranking, as auroc does, and is not here; ks is another thing, a calibration error",
+    "mean squared error": "of two classes half of brier, which adds up the squares of both",
+    "mse": "of two classes half of brier, which adds up the squares of both",
+    "neg brier score": "minus brier, of two classes half of it",
+    "neg log loss": "minus log_loss",
+}
 
 
 def meant(name: str, entries: Iterable[Entry]) -> str:
-    """Return the name of the entry that is meant: by its name or title in any spelling, or a synonym.
+    """Return the expression that is meant by a name.
 
     Parameters
     ----------
     name
-        What was written.
+        The name of an entry, its title or what its letters stand for in any spelling, or a synonym.
     entries
         What there is.
 
     Returns
     -------
-    The name of an entry; `name` itself if none is meant.
+    The expression of an entry; `name` itself if none is meant.
     """
-    entries, wanted = list(entries), _plain(name)
-    known = {_plain(synonym): called for synonym, called in SYNONYMS.items()}
-    known |= {_plain(entry.title): entry.name for entry in reversed(entries)}
+    entries = list(entries)
+    if any(entry.name == name for entry in entries):
+        return name
+    names = {entry.name for entry in entries}
+    known = {_plain(word): called for word, called in SYNONYMS.items() if called.partition(":")[0] in names}
+    for entry in reversed(entries):
+        known |= {_plain(words): entry.name for words in (entry.letters, entry.title) if words}
     known |= {_plain(entry.name): entry.name for entry in entries}
-    return name if any(entry.name == name for entry in entries) else known.get(wanted, name)
+    return known.get(_plain(name), name)
+
+
+def synonym(word: str) -> str:
+    """Return the name of the entry that a word is a synonym of, in any spelling; "" if of none."""
+    return {_plain(one): called for one, called in SYNONYMS.items()}.get(_plain(word), "").partition(":")[0]
+
+
+def also_called(entry: Entry) -> list[str]:
+    """Return the synonyms of an entry with its usual arguments."""
+    return [word for word, called in SYNONYMS.items() if called == entry.name]
+
+
+def other_thing(name: str) -> str:
+    """Return what a word means that is not the name of one thing here; "" if it is not known."""
+    return {_plain(word): says for word, says in OTHERS.items()}.get(_plain(name), "")
 
 
 def _plain(name: str) -> str:

@@ -17,7 +17,8 @@ from calcli.core.language.declaring import (
     whole,
     whole_numbers,
 )
-from calcli.core.language.figures import USUAL
+from calcli.core.language.figures import FIGURES, USUAL
+from calcli.core.language.synonyms import meant
 
 
 def _lists(example: str, taken: Callable[[Any], tuple[Any, ...]]) -> Values:
@@ -78,7 +79,7 @@ class PlotSettings(ViewSettings):
 
     figures: tuple[str, ...] = setting(
         (),
-        _lists("ks", lambda lists: tuple(name for names in lists for name in names)),
+        _lists("ks", lambda lists: tuple(meant(name, FIGURES.values()) for names in lists for name in names)),
         "Figures, or a list of them, in place of the standard set.",
         "NAMES",
         key="figure",
