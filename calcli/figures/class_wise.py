@@ -24,7 +24,7 @@ from calcli.figures.wording import words
 SMALL_MULTIPLES = 30  # classes up to which each has its own diagram
 LEAST_RANGE = 0.1  # of colors
 HEAT_MAP_ROWS = 100  # more names cannot be read
-GAPS = LinearSegmentedColormap.from_list("gaps", [(0, OVER), (0.5, "#fbe3d2"), (0.5, "#d3e6f3"), (1, UNDER)])
+GAPS = LinearSegmentedColormap.from_list("gaps", [(0, UNDER), (0.5, "#d3e6f3"), (0.5, "#fbe3d2"), (1, OVER)])
 
 
 def make(evaluations: Evaluations, view: View) -> Made:
@@ -54,7 +54,7 @@ def caption(results: Mapping[str, ClassReliability]) -> str:
         return what + f"Bins of fewer than {FEW_ROWS} rows are faint."
     found = "; ".join(f"{name}: {_counted(result)}" for name, result in results.items())
     return (
-        f"{what}Cells: gray with rows, white without, colored where observed minus predicted exceeds chance, "
+        f"{what}Cells: gray with rows, white without, colored where predicted minus observed exceeds chance, "
         f"corrected for the number of cells (5%). {found}."
     )
 
@@ -138,7 +138,7 @@ def _heat_maps(results: Mapping[str, ClassReliability], shown: NDArray[np.intp])
         colors = ScalarMappable(Normalize(-limit, limit), GAPS)
         place: Look = {"location": "bottom", "fraction": 0.03, "aspect": 40, "pad": 0.01}
         bar = part.colorbar(colors, ax=axes, extend="both", **place)
-        bar.set_label("Observed − predicted, where beyond chance\n(dashes: predicted too high)")
+        bar.set_label("Predicted − observed, where beyond chance\n(dashes: predicted too high)")
         bar.ax.spines["outline"].set_linewidth(0.4)
     return figure
 
@@ -158,13 +158,13 @@ def _parts(count: int, width: float, height: float) -> tuple[Figure, list[SubFig
 
 def _range(results: Iterable[ClassReliability]) -> float:
     """Return the gap at which colors saturate: that of few cells beyond chance, or others would be pale."""
-    found = [np.abs(result.frequency - result.mean_score)[result.beyond_chance] for result in results]
+    found = [np.abs(result.gap)[result.beyond_chance] for result in results]
     gaps = np.append(np.concatenate(found), 0)
     return max(LEAST_RANGE, float(np.quantile(gaps, 0.95)))
 
 
 def _cells(axes: Axes, result: ClassReliability, shown: NDArray[np.intp], limit: float) -> None:
-    gap, beyond = (result.frequency - result.mean_score)[shown], result.beyond_chance[shown]
+    gap, beyond = result.gap[shown], result.beyond_chance[shown]
     filled, middle = result.bins.count[shown] > 0, (result.edges[:-1] + result.edges[1:]) / 2
     colored = np.clip(0.5 + 0.5 * gap / limit, 0, 1)
     for cells, color in ((filled & ~beyond, BAR), (beyond, GAPS(colored[beyond]))):
@@ -183,6 +183,6 @@ def _cells(axes: Axes, result: ClassReliability, shown: NDArray[np.intp], limit:
         )
     ]
     tell(axes, (result.edges[column], result.edges[column + 1]), (row, row + 1), texts)
-    row, column = np.nonzero(beyond & (gap < 0))
+    row, column = np.nonzero(beyond & (gap > 0))
     dash: Look = {"marker": "_", "markersize": 3.5, "color": "black", "markeredgewidth": 0.6}
     axes.plot(middle[column], row + 0.5, linestyle="", **dash)

@@ -34,8 +34,8 @@ from calcli.figures.style import (
 from calcli.figures.wording import Words, words
 
 MARKS = 60  # more than so many are drawn smaller
-OVERS: Look = {"color": OVER, "marker": "v", "markersize": 5.0, "linestyle": ""}
-UNDERS: Look = {"color": UNDER, "marker": "^", "markersize": 5.0, "linestyle": ""}
+OVERS: Look = {"color": OVER, "marker": "^", "markersize": 5.0, "linestyle": ""}
+UNDERS: Look = {"color": UNDER, "marker": "v", "markersize": 5.0, "linestyle": ""}
 WITHIN: Look = {"color": INK, "marker": "o", "markersize": 3.6, "markerfacecolor": "white", "linestyle": ""}
 
 
@@ -62,7 +62,7 @@ def caption(results: Mapping[str, Reliability], draws: int, seed: int, classes: 
     first = next(iter(results.values()))
     text = words(first.lens, classes)
     return (
-        f"Marks: {text.observed} minus mean {text.said} in {binning_words(first)}, colored where "
+        f"Marks: mean {text.said} minus {text.observed} in {binning_words(first)}, colored where "
         f"it exceeds chance, corrected for the number of bins (5%). Gray bars: the middle {BAND:.0%} of that "
         f"difference in {draws} data sets whose outcomes are drawn from the {text.several} (seed {seed}); of "
         f"calibrated probabilities one mark in ten lies outside. Bins of fewer than {FEW_ROWS} rows are "
@@ -74,7 +74,7 @@ def caption(results: Mapping[str, Reliability], draws: int, seed: int, classes: 
 def deviation(results: Mapping[str, Reliability], classes: Sequence[str] = ()) -> Figure:
     """Draw deviations with consistency bars (Vaicenavicius et al. 2019, fig. 4).
 
-    A mark is the frequency minus the mean score of a bin; the bar at the same place runs from the 5% to the
+    A mark is the mean score minus the frequency of a bin; the bar at the same place runs from the 5% to the
     95% quantile of that difference if the scores were calibrated. Marks beyond chance, corrected for the
     number of bins, have a color. The distribution of the scores is below.
 
@@ -110,15 +110,15 @@ def deviation(results: Mapping[str, Reliability], classes: Sequence[str] = ()) -
 
 def _deviations(axes: Axes, result: Reliability) -> None:
     axes.axhline(0, color=MUTED, linewidth=0.8, dashes=(4, 2))
-    score, gap = result.mean_score, result.frequency - result.mean_score
-    low, high = result.low - score, result.high - score
+    score, gap = result.mean_score, result.gap
+    low, high = score - result.high, score - result.low
     half = np.maximum(np.diff(result.edges) * 0.18, 0.004)
     above, below = result.beyond_chance & (gap > 0), result.beyond_chance & (gap < 0)
     size = min(1.0, (MARKS / len(score)) ** 0.5)
     for alpha, bins in ((1.0, ~result.thin & (result.bins.count > 0)), (FAINT, result.thin)):
         x, y = ((score - half)[bins], (score + half)[bins]), (low[bins], high[bins])
         boxes(axes, x, y, alpha=alpha, **CHANCE)
-        for kind, look in ((below, OVERS), (above, UNDERS), (~above & ~below, WITHIN)):
+        for kind, look in ((above, OVERS), (below, UNDERS), (~above & ~below, WITHIN)):
             b = bins & kind
             if b.any():  # unclipped lines without a point would count as one in the corner of the figure
                 look = look | {"markersize": look["markersize"] * size}
@@ -136,7 +136,7 @@ def _reach(result: Reliability) -> float:
         bars[:, result.thin] = np.nan
     ends = (np.vstack([result.frequency, bars]) - result.mean_score).ravel()
     if result.truth is not None:
-        ends = np.append(ends, result.truth.frequency - result.truth.score)
+        ends = np.append(ends, result.truth.score - result.truth.frequency)
     return min(1.0, float(np.nanmax(np.abs(ends))) * 1.15 + 0.01)
 
 

@@ -145,7 +145,7 @@ def true_line(axes: Axes, result: Reliability, *, gap: bool = False) -> None:
     if result.truth is not None:
         score, frequency = result.truth.score, result.truth.frequency
         marker = "o" if len(score) <= FEW_POINTS else None
-        axes.plot(score, frequency - score if gap else frequency, marker=marker, markersize=3, **TRUE)
+        axes.plot(score, score - frequency if gap else frequency, marker=marker, markersize=3, **TRUE)
 
 
 def reliability_bars(

@@ -32,9 +32,9 @@ class Words:
     mean_score, overall
         Names of their means.
     gap
-        Label of the difference of frequency and score.
+        Label of score minus frequency.
     over, under
-        What a gap of either sign means.
+        What a gap above 0, and one below, means.
     said, several, observed
         What captions call the score, the scores, and the frequency.
     """
@@ -43,7 +43,7 @@ class Words:
     frequency: str
     mean_score: str = "mean probability"
     overall: str = "frequency"
-    gap: str = "Observed − predicted"
+    gap: str = "Predicted − observed"
     over: str = "predicted too high"
     under: str = "predicted too low"
     said: str = "score"
@@ -64,7 +64,7 @@ def _of_confidence(which: str) -> Words:
         "Accuracy",
         "mean confidence",
         "accuracy",
-        f"Accuracy − confidence{which}",
+        f"Confidence{which} − accuracy",
         "over-confident",
         "under-confident",
     )

@@ -6,7 +6,6 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from math import isnan
 
-from calcli.core.evaluating.results import Estimate
 from calcli.core.language.errors import UsageError
 from calcli.report.numbers import counted, number
 from calcli.report.shown import Column, TextTable
@@ -49,15 +48,10 @@ def in_order(results: Sequence[Result], names: Sequence[str], metric: str) -> li
 
     def badness(place: int) -> tuple[bool, float, str]:
         found = results[place].metrics.get(metric)
-        value = _cost(found) if found else float("nan")
+        value = found.call.entry.cost(found.value) if found else float("nan")
         return isnan(value), 0.0 if isnan(value) else value, names[place]
 
     return sorted(range(len(results)), key=badness)
-
-
-def _cost(found: Estimate) -> float:
-    direction = found.call.entry.direction
-    return {"higher": -found.value, "zero": abs(found.value)}.get(direction, found.value)
 
 
 def glance_table(

@@ -15,7 +15,7 @@ from calcli.report.asprinted import printed_tables
 from calcli.report.numbers import counted, number, relative
 from calcli.report.reading import reading_sentences, reading_table, warnings_table
 from calcli.report.shown import Column, Headline, Mark, Shown, TextTable
-from calcli.report.wording import NONE
+from calcli.report.wording import NONE, superlative
 
 FAILED = "failed"
 EMPHASIS = "The best is bold or has a *, the second best is underlined or has a +."
@@ -88,10 +88,10 @@ class BenchmarkReport(Shown):
         if len(models) > 1 or all(trial.fault for trial in self.trials):
             return Headline(read)
         best = min((t for t in self.trials if not t.fault), key=lambda trial: _cost(trial, metric))
-        order = "Highest" if METRICS[metric.partition(":")[0]].direction == "higher" else "Lowest"
+        what = superlative(METRICS[metric.partition(":")[0]], metric)
         alike = [name for name in like_best(self.trials, metric, self.settings.level) if name != best.method]
         like = f" Cannot be told from it: {', '.join(alike)}." if alike else ""
-        sentence = f"{order} {metric}: {best.method}, {number(best.values[metric])}.{like}"
+        sentence = f"The {what}: {best.method}, {number(best.values[metric])}.{like}"
         return Headline(read, sentence, systems=())
 
     def content(self) -> dict[str, Any]:

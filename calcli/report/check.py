@@ -159,8 +159,7 @@ def _cost(found: Outcome | None) -> float:
     """Return what is the lower, the better; nan where there is nothing."""
     if found is None:
         return math.nan
-    direction = found.rule.call.entry.direction
-    return {"higher": -found.value, "zero": abs(found.value)}.get(direction, found.value)
+    return found.rule.call.entry.cost(found.value)
 
 
 def _word(one: Checked) -> str:

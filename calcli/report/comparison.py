@@ -27,7 +27,7 @@ from calcli.report.numbers import (
 from calcli.report.reading import reading_table
 from calcli.report.shown import Column, Headline, Number, Shown, TextTable, table_of
 from calcli.report.summary import short_names
-from calcli.report.wording import NONE, assumed_bins, interval_head, without_interval
+from calcli.report.wording import NONE, assumed_bins, interval_head, superlative, without_interval
 
 NO_EVIDENCE = "~"
 PAIRED = "Intervals: of the differences, row by row. ~: no evidence of a difference."
@@ -39,11 +39,16 @@ ERRORS = "Calibration errors carry no interval; their p comes from {} at random.
 WITHOUT_INTERVAL = "Other metrics without interval: their p comes from {} as well."
 SWAPPING = "swapping the predictions of the two systems"
 DEALING = "dealing the rows out to the two systems"
+NEAREST = (
+    "{} {} best at {:g}, and nearer to it is better: p tests whether both are as near; the interval is that "
+    "of the change."
+)
 PROVEN = ("better", "worse", "different")
 VERDICTS = {
     "equivalent": "equivalent: the whole interval lies within the margin.",
     "different": "different: proven to differ, in a metric of which neither high nor low values are better.",
-    "untested": "untested: the change is undefined, or swaps cannot be had, as of some states, or are slow.",
+    "untested": "untested: the change is undefined, few rows carry it, or swaps cannot be had, as of some "
+    "states, or are slow.",
 }
 
 
@@ -227,8 +232,8 @@ def selection_sentence(whole: Comparison, names: Sequence[str]) -> str:
         return f"None of them is the best: {reason}."
     best = whole.ranking[0].system
     value = whole.summaries[best].estimates[str(whole.ranked_by)].value
-    order = "lowest" if whole.ranked_by.entry.direction == "lower" else "highest"
-    parts = [f"Ship {names[best]}: the {order} {whole.ranked_by.asked}, {number(value)}."]
+    what = superlative(whole.ranked_by.entry, whole.ranked_by.asked)
+    parts = [f"Ship {names[best]}: the {what}, {number(value)}."]
     like = [names[ranked.system] for ranked in whole.ranking[1:] if ranked.among_best]
     if like:
         parts.append(f"Cannot be told from it: {', '.join(like)}.")
@@ -257,6 +262,9 @@ def _notes(
             f"Rows of one {cluster} depend on each other: they count as one, and are {moved} together."
         )
     notes += without_interval(_with_ends(comparisons[0]))
+    for target in sorted({one.call.entry.target for one in every if one.call.entry.target is not None}):
+        named = list(dict.fromkeys(one.call.asked for one in every if one.call.entry.target == target))
+        notes.append(NEAREST.format(", ".join(named), "is" if len(named) == 1 else "are", target))
     if any(family.beside_null for family in families):
         notes.append(ERRORS.format(SWAPPING if paired else DEALING))
     notes += assumed_bins(one.call for one in every)
@@ -313,7 +321,9 @@ def ends(found: Difference) -> str:
 def _relative(found: Difference) -> str:
     """Return the change in percent of the baseline; `-` where that says nothing: best at 0, or bias."""
     entry = found.call.entry
-    idle = math.isnan(found.relative) or entry.direction in ("zero", "none") or entry.family.beside_null
+    idle = (
+        math.isnan(found.relative) or entry.direction not in ("lower", "higher") or entry.family.beside_null
+    )
     return NONE if idle else relative(found.relative)
 
 

@@ -14,7 +14,7 @@ CHANCE, SCORE, OBSERVED, BOTH = "░", "|", "●", "◆"
 AXIS = "0" + "observed".center(PLACES - 2) + "1"
 WITH_BAND = f"{OBSERVED} observed; {CHANCE} where {BAND:.0%} of such bins would be if calibrated"
 WITHOUT_BAND = f"{OBSERVED} observed; {SCORE} mean score; {BOTH} both"
-GAP = "gap: observed minus mean score."
+GAP = "gap: mean score minus observed."
 
 
 def diagram_table(result: Reliability, title: str) -> TextTable:
@@ -36,9 +36,9 @@ def diagram_table(result: Reliability, title: str) -> TextTable:
         if not rows_of_bin:
             rows.append((where, "", "", ""))
             continue
-        gap = result.frequency[m] - result.mean_score[m]
+        gap = result.gap[m]
         if not result.thin[m]:
-            marks[len(rows), 3] = "under" if gap > 0 else "over"
+            marks[len(rows), 3] = "over" if gap > 0 else "under"
         rows.append((where, percent(share[m]), _line(result, m), f"{gap:+.3f}"))
     columns = (Column(_score(result.lens), "left"), Column("rows"), Column(AXIS, "left"), Column("gap"))
     notes = (f"{WITH_BAND if banded else WITHOUT_BAND}; {GAP}", _errors(result))

@@ -11,7 +11,7 @@ from calcli.core.language.expressions import MetricExpression
 from calcli.report.numbers import number, relative
 from calcli.report.shown import Column, Shown, TextTable
 
-ARROWS = {"lower": " ↓", "higher": " ↑", "zero": " → 0", "none": ""}
+ARROWS = {"lower": " ↓", "higher": " ↑", "zero": " → 0", "one": " → 1", "none": ""}
 
 
 @dataclass(frozen=True, repr=False)

@@ -59,9 +59,8 @@ def ranked_by(result: Result) -> str | None:
 
 def _badness(estimate: Estimate) -> float:
     """Return how bad a value is: of an error, what it is above the one of calibrated probabilities."""
-    if estimate.call.entry.direction == "higher":
-        return -estimate.value
-    return estimate.value - (estimate.if_calibrated.mean if estimate.if_calibrated else 0)
+    null = estimate.if_calibrated
+    return estimate.call.entry.cost(estimate.value) - (null.mean if null else 0)
 
 
 def worst_slices(whole: Result, parts: Sequence[Result]) -> dict[str, Result]:

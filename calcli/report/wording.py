@@ -10,6 +10,7 @@ from calcli.core.estimators.influences import FEW, FEWEST
 from calcli.core.estimators.interval import level_percent
 from calcli.core.estimators.multiple import SIGNIFICANT, enough_draws
 from calcli.core.evaluating.results import Estimate
+from calcli.core.language.entries import Metric
 from calcli.core.language.expressions import MetricExpression
 from calcli.report.numbers import some
 
@@ -44,6 +45,13 @@ OF_GRID = "grid error: how far a value may be from that of the rows, and typical
 CORRECTED = "It is corrected for how many were tested (Holm)."
 NOT_TESTED = "Class-wise errors are not tested; --test does."
 NONE = "-"
+
+
+def superlative(entry: Metric, name: str) -> str:
+    """Return what the best value of a metric is called: the lowest one, the highest, or that nearest to 1."""
+    if entry.target is not None:
+        return f"{name} nearest to {entry.target:g}"
+    return f"{'highest' if entry.direction == 'higher' else 'lowest'} {name}"
 
 
 def error_notes(estimates: Iterable[Estimate], tested: str) -> list[str]:

@@ -61,13 +61,13 @@ def test_reliability_bars_are_the_frequencies(two, lens, binning):
         np.testing.assert_allclose(bars[:, 2, 0], table["upper_edge"][bins])
 
 
-@pytest.mark.parametrize(("case", "sign"), [("two classes", -1), ("three classes", 1)])
+@pytest.mark.parametrize(("case", "sign"), [("two classes", 1), ("three classes", -1)])
 def test_gaps_stand_on_the_mean_score_in_the_color_of_their_sign(evaluations, case, sign):
     drawing = draw("reliability", {"a": evaluations[case]}, View("top-1"))
     table, axes = drawing.tables["a"], drawing.figure.axes[0]
     solid = (table["rows"] >= 10) & (np.sign(table["gap"]) == sign)
     assert solid.any()
-    gaps = boxes_of(axes, OVER if sign < 0 else UNDER)[1.0]
+    gaps = boxes_of(axes, OVER if sign > 0 else UNDER)[1.0]
     np.testing.assert_allclose(gaps[:, [0, 2], 0].mean(1), table["mean_score"][solid])
     np.testing.assert_allclose(gaps[:, 0, 1], table["frequency"][solid])
     np.testing.assert_allclose(gaps[:, 1, 1], table["mean_score"][solid])
@@ -111,12 +111,12 @@ def test_deviations_are_gaps_and_their_bars_the_band(two):
     np.testing.assert_allclose(marks[order, 1], table["gap"][filled])
     bars = boxes_of(axes, "#9aa3ad")[1.0]
     solid = table["rows"] >= 10
-    np.testing.assert_allclose(bars[:, 0, 1], (table["low_if_calibrated"] - table["mean_score"])[solid])
-    np.testing.assert_allclose(bars[:, 1, 1], (table["high_if_calibrated"] - table["mean_score"])[solid])
-    beyond = (table["beyond_chance"] == 1) & (table["gap"] < 0)
+    np.testing.assert_allclose(bars[:, 0, 1], (table["mean_score"] - table["high_if_calibrated"])[solid])
+    np.testing.assert_allclose(bars[:, 1, 1], (table["mean_score"] - table["low_if_calibrated"])[solid])
+    beyond = (table["beyond_chance"] == 1) & (table["gap"] > 0)
     assert beyond.any()
-    down = [line.get_xdata() for line in axes.lines if line.get_marker() == "v"]
-    np.testing.assert_allclose(np.sort(np.concatenate(down)), table["mean_score"][beyond])
+    over = [line.get_xdata() for line in axes.lines if line.get_marker() == "^"]
+    np.testing.assert_allclose(np.sort(np.concatenate(over)), table["mean_score"][beyond])
     (shares,) = boxes_of(below, BAR).values()
     assert shares[:, 1, 1].sum() == pytest.approx(1)
 

@@ -3,8 +3,12 @@
 from __future__ import annotations
 
 import json
+from pathlib import Path
 
+import numpy as np
+import pandas as pd
 import pytest
+from scipy.special import expit
 
 from calcli.cli.main import status_of
 from calcli.report.diagram import CHANCE, OBSERVED, PLACES
@@ -34,7 +38,7 @@ def test_each_bin_stands_where_it_was_observed(
     for line, one in zip(lines, found["reliability"], strict=True):
         place = line.index(OBSERVED) - start
         assert place == min(int(one["accuracy"] * PLACES), PLACES - 1)
-        assert f"{one['accuracy'] - one['confidence']:+.3f}" in line
+        assert f"{one['confidence'] - one['accuracy']:+.3f}" in line
         assert f"{100 * one['rows'] / found['input']['rows']:.1f}%" in line
     assert any(CHANCE in line for line in lines)
 
@@ -43,6 +47,38 @@ def test_without_draws_it_shows_the_mean_score(capsys: pytest.CaptureFixture[str
     text = "\n".join(lines_of(shown(capsys, "--diagram", "--draws", "0")))
     assert CHANCE not in text
     assert "|" in text
+
+
+def test_gaps_of_an_over_confident_system_are_above_zero(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """One sign everywhere: what is predicted minus what is observed."""
+    rng = np.random.default_rng(0)
+    true = rng.normal(1, 1, 4000)
+    table = {"label": (rng.random(4000) < expit(true)).astype(int), "prob": expit(2 * true)}
+    pd.DataFrame(table).to_csv(tmp_path / "two.csv", index=False)
+
+    def run(command: str, *options: str) -> str:
+        assert status_of([command, str(tmp_path / "two.csv"), "-q", *options]) == 0
+        return capsys.readouterr().out
+
+    asked = "mean_gap,ks,calibration_in_the_large,spiegelhalter_z"
+    found = json.loads(run("evaluate", "--metrics", asked, "-f", "json"))["results"][0]
+    metrics = found["metrics"]
+    assert found["verdict"]["word"] == "over-confident"
+    assert min(found["verdict"]["gap"], metrics["ks"]["parts"]["signed"], metrics["mean_gap"]["value"]) > 0
+    assert metrics["spiegelhalter_z"]["value"] > 0
+    above = table["prob"].mean() - table["label"].mean()
+    assert metrics["calibration_in_the_large"]["value"] == pytest.approx(above)
+    text = run("evaluate", "--diagram", "--metrics", "ece")
+    assert all(" +0." in line for line in lines_of(text)[-8:])
+    for figure in ("deviation", "reliability"):
+        run("plot", "--figure", figure, "--lens", "top-1", "--data", "-o", str(tmp_path / figure))
+        bins = pd.read_csv(next((tmp_path / figure).glob("*.csv")))
+        filled = bins[bins["beyond_chance"] == 1]
+        assert len(filled) > 4
+        assert (filled["gap"] > 0).all()
+        assert (filled["gap"] - filled["mean_score"] + filled["frequency"]).abs().max() < 1e-12
 
 
 def test_it_comes_when_asked_for(capsys: pytest.CaptureFixture[str]) -> None:

@@ -10,7 +10,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from calcli.core.comparing.baseline import Baseline, StoredReport, StoredValue
-from calcli.core.comparing.comparison import SIGNS
 from calcli.core.comparing.contest import Contest
 from calcli.core.comparing.everyslice import expanded, of_groups
 from calcli.core.comparing.leftover import part_left, require_same_slice
@@ -230,7 +229,7 @@ class _Judge:
 
     def _no_worse(self, rule: Rule, condition: NoWorse, estimate: Estimate) -> Outcome:
         reference, value, evidence = self._against(rule.call)
-        sign = SIGNS[rule.call.entry.direction]
+        sign = 1 if rule.call.entry.direction == "lower" else -1  # of a change for the worse
         limit = reference + sign * condition.margin.of(reference)
         left = limit - value if sign > 0 else value - limit
         apart = _apart(sign * (value - reference))

@@ -20,6 +20,7 @@ from calcli.core.estimators.influences import BIASED
 from calcli.core.estimators.interval import Interval
 from calcli.core.estimators.multiple import SHARPNESS, holm
 from calcli.core.evaluating.results import Summary
+from calcli.core.language.entries import Metric
 from calcli.core.language.errors import UsageError
 from calcli.core.language.expressions import MetricExpression, parse_metric
 from calcli.core.language.progress import Watch
@@ -28,8 +29,6 @@ from calcli.core.language.version import __version__
 from calcli.core.state.remains import Remains
 
 Verdict = Literal["better", "worse", "different", "no evidence", "equivalent", "untested"]
-
-SIGNS = {"lower": 1, "higher": -1, "zero": 0, "none": 0}  # of a change for the worse
 
 
 @dataclass(frozen=True, repr=False)
@@ -183,8 +182,8 @@ def compare(
         If a metric is unknown, or the ranking's has no direction.
     """
     ranked_by = parse_metric(plan.ranked_by, settings.defaults)
-    if not SIGNS[ranked_by.entry.direction]:
-        raise UsageError(f"neither high nor low values of {ranked_by} are better; rank by log_loss")
+    if ranked_by.entry.direction == "none":
+        raise UsageError(f"no value of {ranked_by} is better than another; rank by log_loss")
     settings = replace(settings, metrics=compared_metrics(systems[0], settings, plan))
     for system in systems[:1] if plan.paired else systems:
         require_clusters(system, settings.cluster)
@@ -285,11 +284,10 @@ def difference(
 
 
 def _verdict(found: Difference, level: float) -> Verdict:
-    sign = SIGNS[found.call.entry.direction]
-    if math.isinf(found.value):  # one infinite loss proves an infinite mean
-        if sign == 0:
-            return "different"
-        return "worse" if sign * found.value > 0 else "better"
+    entry = found.call.entry
+    worse = entry.cost(found.candidate) - entry.cost(found.baseline)
+    if math.isinf(found.value) and entry.target is None:  # one infinite loss proves an infinite mean
+        return _told(entry, worse)
     ends, margin = found.interval, found.margin
     if ends is not None and margin and -margin < ends.low and ends.high < margin:
         return "equivalent"
@@ -297,9 +295,14 @@ def _verdict(found: Difference, level: float) -> Verdict:
         return "untested"
     if found.corrected_p > 1 - level + 1e-12:
         return "no evidence"
-    if sign == 0:
+    return _told(entry, worse)
+
+
+def _told(entry: Metric, worse: float) -> Verdict:
+    """Return what a proven difference is, by how much greater the cost is."""
+    if entry.direction == "none":
         return "different"
-    return "worse" if sign * found.value > 0 else "better"
+    return "worse" if worse > 0 else "better"
 
 
 def _parts(
@@ -360,7 +363,7 @@ def rank(contest: Contest, call: MetricExpression, level: float) -> list[Ranked]
     The best is the one with the best value, undefined values come last. Its differences to the others are
     tested with Holm's correction.
     """
-    values = np.array(contest.values(call)) * SIGNS[call.entry.direction]
+    values = np.array([call.entry.cost(value) for value in contest.values(call)])
     order = np.argsort(values, kind="stable").tolist()
     best = order[0]
     found = [_between(contest, call, best, other) for other in order[1:]]

@@ -7,8 +7,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import ArrayLike
 
+from calcli.core.data.arrays import Doubles
 from calcli.core.data.numbering import numbers_in_names
 from calcli.core.evaluating.results import Estimate
 from calcli.core.language.errors import UsageError
@@ -35,7 +35,7 @@ class Choice:
     reported: Mapping[str, Estimate]
 
 
-def best_of(value: ArrayLike, call: MetricExpression) -> int:
+def best_of(value: Sequence[float] | Doubles, call: MetricExpression) -> int:
     """Return the index of the best of some values of a metric, the first of equal ones.
 
     Raises
@@ -43,13 +43,11 @@ def best_of(value: ArrayLike, call: MetricExpression) -> int:
     UsageError
         If no value of the metric is better than another, or none is finite.
     """
-    value = np.asarray(value, np.float64)
-    costs = {"lower": value, "higher": -value, "zero": np.abs(value)}
-    cost = costs.get(call.entry.direction)
-    if cost is None or not np.isfinite(cost).any():
-        why = "has no better and worse" if cost is None else "has no finite value"
+    ordered = call.entry.direction != "none"
+    if not (ordered and np.isfinite(value).any()):
+        why = "has no finite value" if ordered else "has no better and worse"
         raise UsageError(f"{call.asked} {why}; choose by another metric, such as log_loss")
-    return int(np.nanargmin(cost))
+    return int(np.nanargmin([call.entry.cost(one) for one in value]))
 
 
 def why_none_is_best(values: Sequence[float], call: MetricExpression) -> str:

@@ -117,11 +117,9 @@ class Forest:
     def _rank(self, name: str) -> tuple[bool, float]:
         estimate = next(iter(self.slices[name].values()))
         null = estimate.if_calibrated  # errors of few rows are large by chance
-        value = estimate.value - (null.mean if null else 0)
-        badness = {
-            "lower": value, "higher": -value, "zero": abs(value), "none": 0.0
-        }  # fmt: skip
-        return self.thin(name), -badness[estimate.call.entry.direction]
+        entry = estimate.call.entry
+        cost = entry.cost(estimate.value) - (null.mean if null else 0)
+        return self.thin(name), 0.0 if entry.direction == "none" else -cost
 
 
 def keep_slices(evaluation: Evaluation, columns: Sequence[str], expressions: Sequence[str]) -> None:

@@ -68,6 +68,11 @@ class _Binned:
         return _ratio(self.bins.outcome, self.bins.weight)
 
     @cached_property
+    def gap(self) -> Doubles:
+        """(..., m) mean score minus frequency: above 0 where the scores are too high; nan for empty bins."""
+        return self.mean_score - self.frequency
+
+    @cached_property
     def thin(self) -> NDArray[np.bool_]:
         """(..., m) whether a bin has rows, but too few to say anything."""
         return (self.bins.count > 0) & (self.bins.count < FEW_ROWS)
@@ -129,7 +134,7 @@ class Reliability(_Binned):
             "weight": self.bins.weight,
             "mean_score": self.mean_score,
             "frequency": self.frequency,
-            "gap": self.frequency - self.mean_score,
+            "gap": self.gap,
             "low_if_calibrated": self.low,
             "high_if_calibrated": self.high,
             "beyond_chance": unknown if np.isnan(self.low).all() else self.beyond_chance.astype(np.intp),
@@ -342,7 +347,7 @@ class ClassReliability(_Binned):
             "weight": self.bins.weight,
             "mean_prob": self.mean_score,
             "frequency": self.frequency,
-            "gap": self.frequency - self.mean_score,
+            "gap": self.gap,
             "beyond_chance": self.beyond_chance.astype(np.intp),
         }
         columns = {

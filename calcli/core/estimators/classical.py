@@ -10,7 +10,7 @@ does not vary.
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 
 import numpy as np
 
@@ -18,7 +18,7 @@ from calcli.core.calibrators.fit.logistic import LogisticLoss
 from calcli.core.calibrators.fit.newton import minimize
 from calcli.core.data.arrays import Array, Doubles, Floats
 from calcli.core.data.units import Units
-from calcli.core.estimators.influences import Influences, Pooled, Spread, pooled
+from calcli.core.estimators.influences import Influences, Pooled, pooled
 from calcli.core.state.expectedmoments import Moments
 
 MAX_STEPS = 100
@@ -46,8 +46,8 @@ class Coefficient:
     standard_error: float
     influences: Doubles = field(default_factory=lambda: np.zeros(0))
 
-    def spread(self, outcomes: Pooled | None = None) -> Spread | None:
-        """Return its spread, whose shape is that of the influences; None if it has no standard error.
+    def of_units(self, outcomes: Pooled | None = None) -> Influences | None:
+        """Return what each unit brings to it; None if it has no standard error.
 
         Parameters
         ----------
@@ -57,9 +57,8 @@ class Coefficient:
         number = int(np.count_nonzero(np.square(self.influences)))  # some squares are rounded to 0
         if math.isnan(self.standard_error) or number < 2:
             return None
-        whole = Influences(self.value, self.influences, number).spread
-        factor = float(self.standard_error) / whole.standard_error
-        return replace(whole.scaled(self.value, factor), pooled=outcomes)
+        factor = self.standard_error / Influences(self.value, self.influences, number).spread.standard_error
+        return Influences(self.value, factor * self.influences, number, pooled=outcomes)
 
 
 UNKNOWN = Coefficient(math.nan, math.nan)
@@ -83,7 +82,7 @@ def in_the_large(
     *,
     priors: bool = False,
 ) -> Coefficient:
-    """Return the mean outcome minus the mean score: above 0 the class occurs more often than predicted.
+    """Return the mean score minus the mean outcome: above 0 the class is predicted too often.
 
     Parameters
     ----------
@@ -98,7 +97,7 @@ def in_the_large(
     priors
         Whether the weights bring about class priors.
     """
-    gap = np.subtract(outcome, score, dtype=np.float64)
+    gap = np.subtract(score, outcome, dtype=np.float64)
     share = _shares(len(gap), weights)
     mean = float(share @ gap)
     influence = share * (gap - mean)
@@ -238,10 +237,19 @@ def _within(brought: Doubles, share: Doubles, outcome: Array) -> Doubles:
 
 @dataclass(frozen=True)
 class ZTest:
-    """A standard normal statistic and its two-sided p-value; nan where it has no variance."""
+    """A standard normal statistic and its two-sided p-value; nan where it has no variance.
+
+    Attributes
+    ----------
+    z, p_value
+        The statistic, and how probable one as far from 0 is if the scores are right.
+    influences
+        (N,) what each row brings to the statistic of so many rows.
+    """
 
     z: float
     p_value: float
+    influences: Doubles
 
 
 def spiegelhalter_test(score: Floats, outcome: Array, weights: Floats | None = None) -> ZTest:
@@ -265,6 +273,8 @@ def spiegelhalter_test(score: Floats, outcome: Array, weights: Floats | None = N
         lean *= weights / weights.max()  # squares of small ones would be 0
     variance = float(np.square(lean) @ (p * (1 - p)))
     if variance == 0:
-        return ZTest(math.nan, math.nan)
-    z = float(lean @ (outcome - p)) / math.sqrt(variance)
-    return ZTest(z, math.erfc(abs(z) / math.sqrt(2)))
+        return ZTest(math.nan, math.nan, np.zeros(len(p)))
+    brought = lean * (outcome - p)
+    z = float(brought.sum()) / math.sqrt(variance)
+    influences = brought / math.sqrt(variance) - z * np.square(lean) * p * (1 - p) / (2 * variance)
+    return ZTest(z, math.erfc(abs(z) / math.sqrt(2)), influences - influences.mean())

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from statistics import NormalDist
 from typing import Protocol
@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from calcli.core.data.arrays import Doubles
-from calcli.core.estimators.influences import Influences, contrast
+from calcli.core.estimators.influences import Influences, Spread, contrast
 from calcli.core.estimators.interval import Interval
 from calcli.core.estimators.permutation import Swapped
 from calcli.core.estimators.quantiles import coin_upper, root, share_least, share_most
@@ -294,6 +294,60 @@ class Permuted:
         if math.isnan(observed) or not len(draws):
             return math.nan
         return _share(draws >= observed - 1e-12)  # equal sums may differ in the last bits
+
+
+@dataclass(frozen=True)
+class Nearness:
+    """Of a metric that is best at a target: whether one of two systems is nearer to it.
+
+    Both are as far from it if their values are equal, or if these lie on opposite sides of it: if the
+    difference is 0, or the sum of both errors. Each of these has to be rejected, so that the larger of their
+    p-values is one (an intersection-union test, Berger 1982). The interval is that of the difference.
+
+    Attributes
+    ----------
+    difference
+        What is known of the difference.
+    errors
+        The sum of both errors; None where nothing is known of it.
+    """
+
+    difference: Evidence
+    errors: Spread | None
+
+    @property
+    def method(self) -> str:
+        """How the spread was found."""
+        return f"{self.difference.method}-of-nearness"
+
+    @property
+    def no_interval(self) -> str:
+        """Why there is no interval."""
+        return self.difference.no_interval
+
+    def interval(self, level: float) -> Interval | None:
+        """Return the interval of the difference."""
+        return self.difference.interval(level)
+
+    def p_value(self) -> float:
+        """Return the two-sided p-value of both being as near; nan where few rows carry the errors."""
+        if self.errors is None or not self.errors.enough:
+            return math.nan
+        return max(self.difference.p_value(), 2 * min(self.errors.p_above(0), self.errors.p_below(0)))
+
+    def p_worse(self, sign: int, margin: Margin) -> float:
+        """Return nan: no rule asks for how much farther one is."""
+        return math.nan
+
+    def p_not_worse(self, sign: int, margin: Margin) -> float:
+        """Return nan."""
+        return math.nan
+
+
+def sum_of_errors(baseline: Influences, candidate: Influences, target: float, paired: bool) -> Spread:
+    """Return the sum of what two values are above a target."""
+    both = contrast(candidate, baseline, paired, factor=-1.0).spread
+    return replace(both, value=both.value - 2 * target)
 
 
 @dataclass(frozen=True)

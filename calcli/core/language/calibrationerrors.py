@@ -234,7 +234,7 @@ def _errors() -> list[Metric]:
         ),
         Metric(
             name="skce", title="SKCE", letters="squared kernel calibration error",
-            family=ERROR, direction="zero", range="-2 to 2", unit="ratio",
+            family=ERROR, direction="lower", range="-2 to 2", unit="ratio",
             meaning="squared kernel calibration error of whole vectors, without bins and without bias",
             formula="mean over pairs of k(q, q') <e_y - q, e_y' - q'>", source="Widmann et al. 2019",
             misses="its size means little; its p-value does. All pairs of rows: estimator=block for many "
@@ -255,22 +255,22 @@ def _classics() -> list[Metric]:
         Metric(
             name="calibration_in_the_large", title="Calibration in the large",
             family=CLASSICAL, direction="zero", range="-1 to 1", unit="fraction",
-            meaning="two classes: above 0 the second one occurs more often than its probability says",
-            formula="mean outcome - mean score", source="Cox 1958; Van Calster et al. 2019",
+            meaning="two classes: above 0 the probabilities of the second one are too high",
+            formula="mean score - mean outcome", source="Cox 1958; Van Calster et al. 2019",
             misses="gaps of opposite sign cancel; calibration_slope sees some of them",
         ),
         Metric(
             name="calibration_intercept", title="Calibration intercept",
             family=CLASSICAL, direction="zero", range="-inf to inf", unit="log-odds",
             meaning="two classes: what must be added to the log-odds of the second one, to be right on "
-            "average",
+            "average: above 0 it is predicted too rarely",
             formula="a of log-odds(outcome) = a + log-odds(score)",
             source="Cox 1958; Van Calster et al. 2019",
             misses="gaps of opposite sign cancel; calibration_slope sees some of them",
         ),
         Metric(
             name="calibration_slope", title="Calibration slope",
-            family=CLASSICAL, direction="none", range="-inf to inf", unit="ratio",
+            family=CLASSICAL, direction="one", range="-inf to inf", unit="ratio",
             meaning="two classes: 1 is right, below 1 the probabilities are too extreme, above 1 too timid",
             formula="b of log-odds(outcome) = a + b log-odds(score)",
             source="Cox 1958; Van Calster et al. 2019",

@@ -12,9 +12,10 @@ from typing import Any, ClassVar, Literal
 from calcli.core.language.errors import UsageError
 from calcli.core.language.families import MetricFamily
 
-Direction = Literal["lower", "higher", "zero", "none"]
+Direction = Literal["lower", "higher", "zero", "one", "none"]
 MethodFamily = Literal["softmax", "one score", "vectors", "pool", "wrapper"]
 
+TARGETS: Mapping[str, float] = {"zero": 0.0, "one": 1.0}  # of directions
 TRUTH = {"true": True, "false": False}
 PANELS = 12  # panels, four in a line; more do not go on a page
 
@@ -190,7 +191,7 @@ class Metric(Entry):
     family
         How it is estimated and compared.
     direction
-        Whether lower, higher or nearest to zero is better; "none" where no value is better.
+        Whether lower, higher, or nearer to zero or one is better; "none" where no value is better.
     range
         Least and greatest possible value, as text.
     unit
@@ -229,7 +230,20 @@ class Metric(Entry):
     @property
     def better(self) -> str:
         """Which values are better, in words; "" if none are."""
-        return {"zero": "near 0", "none": ""}.get(self.direction, self.direction)
+        if self.target is not None:
+            return f"near {self.target:g}"
+        return "" if self.direction == "none" else self.direction
+
+    @property
+    def target(self) -> float | None:
+        """The best value, where it lies between others; else None."""
+        return TARGETS.get(self.direction)
+
+    def cost(self, value: float) -> float:
+        """Return how bad a value is, the lower the better; the value itself where none is better."""
+        if self.target is not None:
+            return abs(value - self.target)
+        return -value if self.direction == "higher" else value
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -91,9 +91,8 @@ ERROR = MetricFamily(
 CLASSICAL = MetricFamily(
     name="classical",
     title="Classical calibration of two classes",
-    comes_with="an interval, or a p-value" + SWAPPED,
+    comes_with="an interval, or a p-value; in comparisons a paired interval",
     section="classical",
-    proves=False,
     undefined="these probabilities and labels do not determine it",
 )
 METRIC_FAMILIES = (SCORE, RANKING, RECALIBRATION, DECOMPOSITION, ERROR, CLASSICAL)

@@ -279,7 +279,7 @@ def _recalibrations() -> list[Metric]:
         ),
         Metric(
             name="unexplained", title="Unexplained share of the score",
-            family=RECALIBRATION, direction="zero", range="-inf to 1", unit="fraction",
+            family=RECALIBRATION, direction="none", range="-inf to 1", unit="fraction",
             meaning="share of the normalized score that the recalibrated posteriors do not expect; far from "
             "0, they are not to be trusted",
             formula="1 - normalized expected_score / normalized score", source=ferrer + ", table 1",
@@ -341,7 +341,7 @@ def _decompositions() -> list[Metric]:
         ),
         Metric(
             name="binned_remainder", title="Remainder of the estimated score",
-            family=DECOMPOSITION, direction="zero", range="-inf to inf", unit=AS_SCORE,
+            family=DECOMPOSITION, direction="none", range="-inf to inf", unit=AS_SCORE,
             meaning="what bins hide of a score",
             formula="score - binned_estimated_score; brier: sum_kb n_kb/N (var prob - 2 cov(prob, label))",
             source=thesis + ", fig. 4.6",

@@ -20,7 +20,8 @@ from calcli.core.data.required import require_clusters
 from calcli.core.data.slices import counted
 from calcli.core.data.streams import Stream, generator
 from calcli.core.data.units import Units
-from calcli.core.estimators.influences import Influences, contrast
+from calcli.core.estimators.evidence import Nearness, Studentized, sum_of_errors
+from calcli.core.estimators.influences import Influences
 from calcli.core.estimators.multiple import holm
 from calcli.core.language.answers import WRONG_RIGHT
 from calcli.core.language.errors import CalcliError, UsageError
@@ -259,8 +260,7 @@ def _recalibrated(task: Task, method: str, seed: int) -> tuple[Floats, tuple[flo
 
 def cost(metric: str, value: float) -> float:
     """Return a value so that lower is better; undefined values are worst."""
-    direction = METRICS[metric.partition(":")[0]].direction
-    found = {"higher": -value, "zero": abs(value)}.get(direction, value)
+    found = METRICS[metric.partition(":")[0]].cost(value)
     return math.inf if math.isnan(found) else found
 
 
@@ -279,22 +279,26 @@ def like_best(trials: Sequence[Trial], metric: str, level: float) -> set[str]:
     level
         Confidence of the tests together.
     """
-    zero = METRICS[metric.partition(":")[0]].direction == "zero"
+    target = METRICS[metric.partition(":")[0]].target
     brought = {trial.method: trial.influences[metric] for trial in trials if metric in trial.influences}
     costs = {trial.method: cost(metric, trial.values[metric]) for trial in trials if trial.method in brought}
     if not costs or not math.isfinite(min(costs.values())):
         return set()
     best = min(costs, key=lambda method: costs[method])
     others = [method for method, found in costs.items() if method != best and math.isfinite(found)]
-    found = [_p_value(brought[best], brought[method], zero) for method in others]
+    found = [_p_value(brought[best], brought[method], target) for method in others]
     return {method for method, p in zip(others, holm(found), strict=True) if p > 1 - level}
 
 
-def _p_value(best: Influences, other: Influences, zero: bool) -> float:
-    """Return the p-value of no difference, of absolute values where `zero` is best; 1 of few rows."""
-    mirrored = zero and best.value * other.value < 0
-    difference = contrast(other, best, factor=-1.0 if mirrored else 1.0).spread
-    return 2 * min(difference.p_above(0), difference.p_below(0)) if difference.enough else 1.0
+def _p_value(best: Influences, other: Influences, target: float | None) -> float:
+    """Return the p-value of no difference, or of both being as near to a target; 1 of few rows."""
+    apart = Studentized(best, other, paired=True)
+    if not apart.difference.spread.enough:
+        return 1.0
+    if target is None:
+        return apart.p_value()
+    p = Nearness(apart, sum_of_errors(best, other, target, paired=True)).p_value()
+    return 1.0 if math.isnan(p) else p
 
 
 def mean_ranks(trials: Sequence[Trial], metric: str) -> dict[str, float]:

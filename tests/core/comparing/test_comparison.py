@@ -233,23 +233,23 @@ def test_seeds_have_mean_and_sd(systems):
 
 def test_a_metric_without_direction_differs_but_is_not_worse():
     evidence = Normal(0.0, 0.15, (0.0, 0.0004), 0.0, "z")
-    found = difference(parse_metric("mean_gap"), 0.0, 0.15, evidence, Settings())
+    found = difference(parse_metric("mean_confidence"), 0.0, 0.15, evidence, Settings())
     assert found.verdict == "different"
 
 
-def test_an_infinite_change_without_direction_is_not_better(binary):
+def test_an_infinite_slope_is_neither_better_nor_worse(binary):
     labels = np.arange(200) % 2
     separated = 0.1 + 0.8 * labels
     pair = [binary(separated, labels), binary(1 - separated, labels)]
     (found,) = compare(pair, replace(SETTINGS, metrics=("calibration_slope",)), Plan())
     slope = found.differences[0]["calibration_slope"]
     assert (slope.baseline, slope.candidate) == (math.inf, -math.inf)
-    assert slope.verdict == "different"
+    assert slope.verdict == "untested"
 
 
 def test_a_ranking_needs_a_direction(systems):
     with pytest.raises(UsageError, match="rank by log_loss"):
-        compare(systems, SETTINGS, Plan(ranked_by="mean_gap"))
+        compare(systems, SETTINGS, Plan(ranked_by="mean_confidence"))
 
 
 def test_margins_are_metrics_with_positive_numbers():

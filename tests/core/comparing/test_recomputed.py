@@ -38,7 +38,7 @@ def test_a_difference_of_means_agrees_with_a_loop(binary, clusters):
     found, looped = found_and_looped(
         systems,
         "calibration_in_the_large",
-        lambda probs: (labels - probs[:, 1]).mean(),
+        lambda probs: (probs[:, 1] - labels).mean(),
         Units.of(50, clusters),
     )
     assert found == pytest.approx(looped, abs=1e-12)
@@ -78,7 +78,7 @@ def test_unpaired_systems_keep_their_rows_and_weights(binary):
     held = in_memory([whole, light]), (Units.of(30), Units.of(20))
     call = parse_metric("calibration_in_the_large")
     found = recomputed_differences(*held, call, SETTINGS, 6, np.random.default_rng(6), paired=False)
-    gaps = [1 - system.scores.array[:, 1] for system in (whole, light)]
+    gaps = [system.scores.array[:, 1] - 1 for system in (whole, light)]
     assert found.observed == pytest.approx(np.average(gaps[1], weights=light.weights) - gaps[0].mean())
     assert len(found.draws) == 6
 

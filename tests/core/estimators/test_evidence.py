@@ -8,7 +8,16 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from calcli.core.estimators.evidence import ExactShares, Margin, Normal, Permuted, Studentized, Untested
+from calcli.core.estimators.evidence import (
+    ExactShares,
+    Margin,
+    Nearness,
+    Normal,
+    Permuted,
+    Studentized,
+    Untested,
+    sum_of_errors,
+)
 from calcli.core.estimators.influences import Influences
 from calcli.core.estimators.permutation import Swapped
 
@@ -53,6 +62,31 @@ def test_a_relative_margin_is_of_the_baseline_of_each_row(pair, sign):
     evidence = Studentized(of_mean(baseline), of_mean(candidate), True)
     excess = of_mean(sign * candidate - (sign + 0.02) * baseline).spread
     assert evidence.p_worse(sign, Margin(relative=0.02)) == pytest.approx(excess.p_above(0), rel=1e-9)
+
+
+@pytest.mark.parametrize("target", [0.0, 1.0])
+@pytest.mark.parametrize(("shift", "decides"), [(0.05, "errors"), (2.0, "difference")])
+def test_nearness_needs_both_a_difference_and_errors_that_do_not_cancel(pair, target, shift, decides):
+    symmetric = np.concatenate([pair[0], 2 - pair[0][::-1]])
+    baseline = target + shift - 1 + symmetric
+    candidate = baseline + 0.02 + np.resize([-0.1, 0.1], 400)
+    first, second = of_mean(baseline), of_mean(candidate)
+    found = Nearness(Studentized(first, second, True), sum_of_errors(first, second, target, True))
+    p = {
+        "difference": stats.ttest_rel(candidate, baseline).pvalue,
+        "errors": stats.ttest_1samp(baseline + candidate, 2 * target).pvalue,
+    }
+    assert max(p, key=p.get) == decides
+    assert found.p_value() == pytest.approx(p[decides], rel=1e-6)
+    assert found.interval(0.95) == Studentized(first, second, True).interval(0.95)
+
+
+def test_nearness_is_not_told_by_errors_that_few_carry(pair):
+    first, second = map(of_mean, pair)
+    assert math.isnan(Nearness(Studentized(first, second, True), None).p_value())
+    alone = of_mean(np.append(np.zeros(199), 1.0))
+    errors = sum_of_errors(alone, alone, 0.0, True)
+    assert math.isnan(Nearness(Studentized(first, second, True), errors).p_value())
 
 
 def test_pairs_of_shares_are_mcnemars_test():

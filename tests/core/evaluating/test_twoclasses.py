@@ -38,7 +38,7 @@ def test_in_the_large_and_intercept(predict):
     logits, labels = over_confident()
     estimates = found(predict(logits, labels, "logits"))
     probs = 1 / (1 + np.exp(-logits[:, 1]))
-    assert estimates["calibration_in_the_large"].value == pytest.approx(np.mean(labels - probs), abs=1e-12)
+    assert estimates["calibration_in_the_large"].value == pytest.approx(np.mean(probs - labels), abs=1e-12)
     intercept = estimates["calibration_intercept"]
     moved = 1 / (1 + np.exp(-logits[:, 1] - intercept.value))
     assert moved.mean() == pytest.approx(labels.mean(), abs=1e-9)  # that is what it is

@@ -15,7 +15,7 @@ from calcli.core.data.rows import RowStatistic
 from calcli.core.data.streams import Stream, generator
 from calcli.core.data.units import Units
 from calcli.core.estimators.effort import CALL, CLASS, affordable_draws
-from calcli.core.estimators.evidence import Evidence, Permuted, Studentized, Untested
+from calcli.core.estimators.evidence import Evidence, Nearness, Permuted, Studentized, Untested, sum_of_errors
 from calcli.core.estimators.influences import Influences, Spread, carried_by
 from calcli.core.estimators.interval import Interval
 from calcli.core.estimators.permutation import Swapped, swapped_signs
@@ -215,12 +215,20 @@ class Family(ABC):
     def evidence(self, call: MetricExpression, match: Match) -> Evidence:
         """Return what the data say about the difference of two systems.
 
-        Influences, where so many rows carry the difference that they tell; else predictions are swapped.
+        Influences, where so many rows carry the difference that they tell; else predictions are swapped,
+        which says nothing of how near two values are to the best one between others.
         """
         first, second = (system.influences.get(str(call)) for system in (match.baseline, match.candidate))
+        target = call.entry.target
         if first is not None and second is not None:
-            found = Studentized(first, second, match.paired)
-            return found if found.difference.spread.enough else self.of_few(call, match, found.difference)
+            studentized = Studentized(first, second, match.paired)
+            enough = studentized.difference.spread.enough
+            found = studentized if enough else self.of_few(call, match, studentized.difference)
+            if target is None:
+                return found
+            return Nearness(found, sum_of_errors(first, second, target, match.paired))
+        if target is not None:
+            return Untested()
         baseline, candidate = (values[str(call)] for values in match.values)
         if not (match.settings.draws and math.isfinite(baseline) and math.isfinite(candidate)):
             return Untested()

@@ -3,15 +3,20 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
 
 import numpy as np
 from numpy.typing import NDArray
 
-from calcli.core.data.arrays import Floats
+from calcli.core.data.arrays import Array, Floats
 from calcli.core.data.rows import LOG_ODDS
+from calcli.core.data.units import Units
 from calcli.core.estimators.classical import (
+    UNKNOWN,
     Coefficient,
+    ZTest,
     calibration_intercept,
     calibration_slope,
     in_the_large,
@@ -19,7 +24,8 @@ from calcli.core.estimators.classical import (
     spiegelhalter_test,
 )
 from calcli.core.estimators.consistency import Null
-from calcli.core.evaluating.families.base import Family, Findings, judged
+from calcli.core.estimators.influences import Influences, Pooled
+from calcli.core.evaluating.families.base import Entrant, Family, Findings, judged
 from calcli.core.evaluating.measurements import Measurements, Pass
 from calcli.core.evaluating.results import Estimate
 from calcli.core.evaluating.signatures import signature
@@ -29,15 +35,15 @@ from calcli.core.language.settings import Settings
 
 Fit = Callable[..., Coefficient]
 
-MEANS: dict[str, Fit] = {"calibration_in_the_large": in_the_large}  # of the probabilities
-FITS: dict[str, Fit] = {  # to the log-odds
+COEFFICIENTS: dict[str, Fit] = {
+    "calibration_in_the_large": in_the_large,
     "calibration_intercept": calibration_intercept,
     "calibration_slope": calibration_slope,
 }
 
 
 class ClassicalFamily(Family):
-    """With normal intervals that take dependent rows together, or a test.
+    """With intervals that take dependent rows together, or a test; in comparisons with influences.
 
     Spiegelhalter's test, whose variance is that of independent outcomes, is left out where rows depend, or
     are weighted by their outcomes.
@@ -54,36 +60,83 @@ class ClassicalFamily(Family):
         self, calls: Sequence[MetricExpression], measured: Measurements, settings: Settings
     ) -> Findings:
         """Return the measures with their intervals or tests."""
-        return Findings({str(call): _estimate(measured, call, settings) for call in calls})
+        rows = _Rows.of(measured, settings)
+        return Findings({str(call): _estimate(rows, measured, call, settings) for call in calls})
+
+    def influences(self, calls: Sequence[MetricExpression], system: Entrant) -> Mapping[str, Influences]:
+        """Return what each unit brings to the measures."""
+        measured = system.measured
+        if not measured.predictions.has_rows:
+            return {}
+        rows = _Rows.of(measured, system.settings)
+        found = {str(call): rows.influences(call) for call in calls}
+        return {name: one for name, one in found.items() if one is not None}
 
 
-def _estimate(measured: Measurements, call: MetricExpression, settings: Settings) -> Estimate:
-    score, outcome, weights, _ = measured.look("class-1")
-    log_odds = measured.rows["log_odds"]
-    units = measured.units
-    if weights is not None and not weights.all():
-        counts = weights > 0  # others would hide that the rest have one outcome or one score only
-        score, outcome, log_odds, weights = (values[counts] for values in (score, outcome, log_odds, weights))
-        units = units.among(counts)
-    name, given = call.entry.name, measured.predictions.priors is not None
-    if name in FITS:
-        line = signature(call, measured, settings, "interval:wald")
-        finite = _finite(log_odds, settings.clip)
-        found = Coefficient(math.nan, math.nan)
-        if finite is not None:
-            found = FITS[name](finite, outcome, weights, units, priors=given)
-    elif name in MEANS:
-        found = MEANS[name](score, outcome, weights, units, priors=given)
-        line = signature(call, measured, settings, "interval:wald")
-    else:
-        test = spiegelhalter_test(score, outcome, weights)
+@dataclass(frozen=True)
+class _Rows:
+    """The rows that have weight, through the second of two classes."""
+
+    score: Floats
+    outcome: Array
+    log_odds: Floats
+    weights: Floats | None
+    units: Units
+    priors: bool
+    clip: float
+
+    @classmethod
+    def of(cls, measured: Measurements, settings: Settings) -> _Rows:
+        score, outcome, weights, _ = measured.look("class-1")
+        log_odds, units = measured.rows["log_odds"], measured.units
+        if weights is not None and not weights.all():
+            counts = weights > 0  # others would hide that the rest have one outcome or one score only
+            score, outcome, log_odds, weights = (
+                values[counts] for values in (score, outcome, log_odds, weights)
+            )
+            units = units.among(counts)
+        given = measured.predictions.priors is not None
+        return cls(score, outcome, log_odds, weights, units, given, settings.clip)
+
+    def coefficient(self, call: MetricExpression) -> Coefficient:
+        """Return a measure that is an estimate with a standard error."""
+        fit, rows = COEFFICIENTS[call.entry.name], (self.outcome, self.weights, self.units)
+        if fit is in_the_large:
+            return fit(self.score, *rows, priors=self.priors)
+        finite = _finite(self.log_odds, self.clip)
+        return UNKNOWN if finite is None else fit(finite, *rows, priors=self.priors)
+
+    def test(self) -> ZTest:
+        """Return Spiegelhalter's test."""
+        return spiegelhalter_test(self.score, self.outcome, self.weights)
+
+    def influences(self, call: MetricExpression) -> Influences | None:
+        """Return what each unit brings to a measure; None of what has no spread."""
+        if call.entry.name in COEFFICIENTS:
+            return self.coefficient(call).of_units(self.moments)
+        test = self.test()
+        if math.isnan(test.z):
+            return None
+        of_units = self.units.sums(test.influences)
+        return Influences(test.z, of_units, len(of_units), pooled=self.moments)
+
+    @cached_property
+    def moments(self) -> Pooled:
+        """Moments of outcome minus score, of the outcomes seen and those that the scores expect."""
+        return of_outcomes(self.score, self.outcome, self.weights)
+
+
+def _estimate(rows: _Rows, measured: Measurements, call: MetricExpression, settings: Settings) -> Estimate:
+    if call.entry.name not in COEFFICIENTS:
+        test = rows.test()
         untested = not settings.draws_outcomes or math.isnan(test.z)
         null = None if untested else Null(0.0, 1.0, test.p_value)
         return Estimate(call, test.z, signature(call, measured, settings), if_calibrated=null)
-    interval, reason = None, ""
+    found, interval, reason = rows.coefficient(call), None, ""
     if settings.intervals:
-        spread = found.spread(of_outcomes(score, outcome, weights))
-        interval, reason = judged(spread, found.value, settings)
+        of_units = found.of_units(rows.moments)
+        interval, reason = judged(of_units.spread if of_units else None, found.value, settings)
+    line = signature(call, measured, settings, "interval:wald")
     return Estimate(call, found.value, line, interval, reason)
 
 
