@@ -34,19 +34,6 @@ class Writing:
             help="Add the decisions of least expected cost, as in evaluate --costs: a word or a file.",
         ),
     ] = None
-    rewrite_prediction: Annotated[
-        str | None,
-        typer.Option(
-            metavar="COLUMN", help="Write this column of predicted classes anew, to fit the scores."
-        ),
-    ] = None
-    p0_p1: Annotated[
-        bool,
-        typer.Option(
-            "--p0-p1",
-            help="Add p0 and p1 of a venn-abers calibrator of two classes; not a confidence interval.",
-        ),
-    ] = False
 
 
 @bundled
@@ -77,7 +64,7 @@ def apply(
 ) -> None:
     """Recalibrate the scores of a file.
 
-    Writes the same file with new scores, in columns prob_CLASS. Other columns are kept, no labels are needed,
+    Writes the same file with new scores: names, order and types of its columns stay. No labels are needed,
     and classes are matched by name. Rows pass through in parts: a file need not fit into memory.
 
     \b
@@ -101,8 +88,6 @@ def apply(
                 kind=writing.as_,
                 priors=writing.shift_to_priors,
                 decide=writing.decide,
-                rewrite_prediction=writing.rewrite_prediction,
-                pair=writing.p0_p1,
                 watcher=watcher,
             )
         except BrokenPipeError:  # a reader that has seen enough

@@ -154,6 +154,7 @@ class Archive(Arrays):
             layout=ARRAYS.name,
             axes=rows_of(shape, axis),
             taken=(f"{name} of shape {shape}",),
+            array=name,
             considered=tuple((other, "another array") for other in score_names(others)),
         )
         return self._with_labels(found, (name, *others), options) if labelled else _by_row(found)

@@ -55,7 +55,7 @@ def refuse_open_order(
     options: ReadOptions,
     form: Format,
     *,
-    by_rank: bool,
+    by_name: bool,
 ) -> None:
     """Refuse labels in numbers where nothing says which class is 0, but what is written would say so.
 
@@ -69,8 +69,8 @@ def refuse_open_order(
         `classes` says the order.
     form
         What is written: arrays have the order of their classes, and so have columns made of lists.
-    by_rank
-        Whether scores are written by rank, as they are stored.
+    by_name
+        Whether each score keeps a column of its own.
 
     Raises
     ------
@@ -78,7 +78,7 @@ def refuse_open_order(
         If that is so.
     """
     width = source.scores.shape[1]
-    orders = form.name in ("npy", "npz", "safetensors") or (len(source.stored) < width and not by_rank)
+    orders = form.name in ("npy", "npz", "safetensors") or (len(source.stored) < width and not by_name)
     if options.classes is not None or width == 1 or not orders:
         return
     if source.ordered and not against_custom(classes, options):

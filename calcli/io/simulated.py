@@ -12,7 +12,7 @@ from calcli.core.data.simulation import Simulation
 from calcli.core.language.errors import UsageError
 from calcli.io.atomic import together
 from calcli.io.formats.npy import labels_file
-from calcli.io.writing import ARRAYS, PREFIXES, Frame, open_writer, output_format
+from calcli.io.writing import ARRAYS, PREFIXES, Frame, inserted, open_writer, output_format
 
 
 @together()
@@ -54,12 +54,13 @@ def _write(simulation: Simulation, scores: Doubles, kind: Kind, target: str) -> 
     classes = tuple(map(str, range(scores.shape[1])))
     labels = pa.RecordBatch.from_arrays([pa.array(simulation.labels)], names=["label"])
     names = tuple(PREFIXES[kind] + name for name in classes)
-    frame = Frame(labels.schema, 1, names, ARRAYS[kind], classes)
+    frame = Frame(inserted(labels.schema, 1, names), names, ARRAYS[kind], classes)
     if simulation.of_answers:
         if form.name == "npy":
             raise UsageError(f"{target} has no names for confidence and correct; expected a table or .npz")
         labels = pa.RecordBatch.from_arrays([pa.array(simulation.labels == 1)], names=["correct"])
-        frame, scores = Frame(labels.schema, 0, ("confidence",), "confidence", ()), scores[:, 1:]
+        names, scores = ("confidence",), scores[:, 1:]
+        frame = Frame(inserted(labels.schema, 0, names), names, *names, ())
     with open_writer(target, form, frame) as writer:
         writer.write(labels, scores)
     return _places(target)

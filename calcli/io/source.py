@@ -262,6 +262,15 @@ class Source(ABC):
         """
         return self
 
+    @property
+    def of_plain_columns(self) -> bool:
+        """Whether the scores are stored as they are seen, so that new ones may stand in their place."""
+        return True
+
+    def whole(self, kept: Sequence[str]) -> Any:
+        """Return the pyarrow.Schema of the columns to be kept, and of those of scores as they are stored."""
+        raise NotImplementedError
+
     @abstractmethod
     def others(self, kept: Sequence[str]) -> tuple[Any, int]:
         """Return the pyarrow.Schema of columns to be kept, and how many of them stand before the scores."""

@@ -8,7 +8,7 @@ from __future__ import annotations
 import gzip
 import sys
 from abc import ABC, abstractmethod
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -28,16 +28,17 @@ PREFIXES: dict[Kind, str] = {"probs": "prob_", "log-probs": "log_prob_", "logits
 ARRAYS: dict[Kind, str] = {"probs": "probs", "log-probs": "log_probs", "logits": "logits"}
 
 
+DOUBLE = np.dtype("f8")
+
+
 @dataclass(frozen=True)
 class Frame:
-    """Where new score columns stand among the columns that are kept.
+    """The columns of what is written.
 
     Attributes
     ----------
-    others
-        The kept columns, a pyarrow.Schema.
-    at
-        How many of them stand before the scores.
+    whole
+        All of them, a pyarrow.Schema; columns of numbers or one of lists for the scores.
     names
         Names of the score columns.
     array_name
@@ -46,39 +47,63 @@ class Frame:
         Class names, to be stored beside an array; none for the confidence in answers.
     delimiter
         Between the fields of CSV on standard output; in a file its ending decides.
+    new
+        Which of the score columns were not there before.
+    dtype
+        Of the array of scores.
     """
 
-    others: Any
-    at: int
+    whole: Any
     names: tuple[str, ...]
     array_name: str
     classes: tuple[str, ...]
     delimiter: str = ","
+    new: tuple[str, ...] = ()
+    dtype: np.dtype[Any] = DOUBLE
+
+    @property
+    def others(self) -> Any:
+        """The kept columns, a pyarrow.Schema."""
+        import pyarrow as pa
+
+        return pa.schema([one for one in self.whole if one.name not in self.names], self.whole.metadata)
 
     def schema(self, *, decoded: bool) -> Any:
         """Return the pyarrow.Schema of the output, columns of codes (dictionaries) decoded or not."""
         import pyarrow as pa
 
-        kept = list(self.others)
-        if decoded:
-            kept = [f.with_type(f.type.value_type) if pa.types.is_dictionary(f.type) else f for f in kept]
-        new = [pa.field(name, pa.float64()) for name in self.names]
-        found = pa.schema([*kept[: self.at], *new, *kept[self.at :]])
-        return (
-            found
-            if decoded
-            else found.with_metadata(metadata_with(self.others.metadata, found.names, self.names))
+        if not decoded:
+            return self.whole.with_metadata(metadata_with(self.whole.metadata, self.whole.names, self.new))
+        return pa.schema(
+            [f.with_type(f.type.value_type) if pa.types.is_dictionary(f.type) else f for f in self.whole],
+            self.whole.metadata,
         )
 
     def batch(self, beside: Any, scores: Doubles, schema: Any) -> Any:
         """Return a pyarrow.RecordBatch of kept columns and (n, K) scores."""
         import pyarrow as pa
 
-        kept = list(beside.columns)
-        new = [pa.array(column) for column in np.ascontiguousarray(scores.T)]
-        columns = [*kept[: self.at], *new, *kept[self.at :]]
-        cast = [column.cast(one.type) for column, one in zip(columns, schema, strict=True)]
+        if pa.types.is_nested(schema.field(self.names[0]).type):
+            flat = pa.array(np.ascontiguousarray(scores).reshape(-1))
+            if pa.types.is_fixed_size_list(schema.field(self.names[0]).type):
+                columns = [pa.FixedSizeListArray.from_arrays(flat, scores.shape[1])]
+            else:
+                ends = np.arange(0, scores.size + 1, scores.shape[1], dtype=np.int32)
+                columns = [pa.ListArray.from_arrays(ends, flat)]
+        else:
+            columns = [pa.array(column) for column in np.ascontiguousarray(scores.T)]
+        new = dict(zip(self.names, columns, strict=True))
+        found = [new[one.name] if one.name in new else beside.column(one.name) for one in schema]
+        cast = [column.cast(one.type) for column, one in zip(found, schema, strict=True)]
         return pa.RecordBatch.from_arrays(cast, schema=schema)
+
+
+def inserted(others: Any, at: int, names: Sequence[str]) -> Any:
+    """Return a pyarrow.Schema of kept columns, with new ones of numbers behind the first `at`."""
+    import pyarrow as pa
+
+    new = [pa.field(name, pa.float64()) for name in names]
+    return pa.schema([*list(others)[:at], *new, *list(others)[at:]], others.metadata)
 
 
 class Writer(ABC):

@@ -4,18 +4,17 @@ from __future__ import annotations
 
 import numpy as np
 
-from calcli.core.calibrators.record import CalibratorRecord, prior_shift, venn_abers
+from calcli.core.calibrators.record import CalibratorRecord, prior_shift
 from calcli.core.data.arrays import Floats
 from calcli.core.data.predictions import Kind
 from calcli.core.estimators.costs import CostMatrix
 from calcli.core.language.errors import UsageError, naming
 from calcli.core.language.progress import Watcher, unwatched
+from calcli.io.apply import Wanted, Written, recalibrate_file, recalibrate_folder
 from calcli.io.calibrators import load_calibrator
 from calcli.io.costs import read_costs, read_priors
 from calcli.io.options import ReadOptions
-from calcli.io.recalibrating import Written, recalibrate_file, recalibrate_folder
 from calcli.io.remote import path_of
-from calcli.io.wanted import Wanted
 
 
 def apply_file(
@@ -27,8 +26,6 @@ def apply_file(
     kind: Kind = "probs",
     priors: str | None = None,
     decide: str | None = None,
-    rewrite_prediction: str | None = None,
-    pair: bool = False,
     watcher: Watcher = unwatched,
 ) -> Written:
     """Write a file, or a folder of parts, with the recalibrated scores of another.
@@ -47,10 +44,6 @@ def apply_file(
         Class priors to move to, as text; None for those of the fit.
     decide
         Costs by word or file, of the decisions that are written as well.
-    rewrite_prediction
-        A column of predicted classes that is written anew.
-    pair
-        Whether p0 and p1 of a Venn-Abers calibrator are written as well.
     watcher
         Starts a progress bar.
 
@@ -59,7 +52,7 @@ def apply_file(
     InputError
         If a file is damaged or cannot be written, or the scores do not fit the calibrator.
     UsageError
-        If the priors or the costs make no sense, or p0 and p1 are wanted of what has none.
+        If the priors or the costs make no sense.
     """
     record = load_calibrator(calibrator)
     shift = costs = None
@@ -71,14 +64,8 @@ def apply_file(
     if decide is not None:
         with naming("--decide"):
             costs = _costs(decide, record, frequencies)
-    if pair:
-        with naming("--p0-p1"):
-            venn_abers(record)
-            if shift is not None:
-                raise UsageError("p0 and p1 are of the priors of the fit; leave out --shift-to-priors")
     recalibrated = recalibrate_folder if path_of(file).is_dir() else recalibrate_file
-    wanted = Wanted(kind, shift, costs, rewrite_prediction=rewrite_prediction, pair=pair)
-    return recalibrated(record, file, output, options, wanted, watcher)
+    return recalibrated(record, file, output, options, Wanted(kind, shift, costs), watcher)
 
 
 def _costs(text: str, record: CalibratorRecord, frequencies: Floats) -> CostMatrix:

@@ -34,7 +34,6 @@ from calcli.io.options import ReadOptions
 from calcli.io.pieces import read_piece
 from calcli.io.read import read
 from calcli.io.remote import parts_of_pattern, path_of
-from calcli.io.wanted import Wanted
 from calcli.report.fit import FitReport
 from calcli.report.hashing import sha256
 from calcli.work.cluster import Engine, parts_to_read
@@ -258,7 +257,7 @@ def _write_cross_validated(fit: Fit, file: str, target: str, options: ReadOption
     UsageError
         If the fit is not to one whole file, or has no folds.
     """
-    from calcli.io.recalibrating import recalibrate_file  # which loads what tables need
+    from calcli.io.apply import Wanted, recalibrate_file  # which loads what tables need
 
     part = options.limit is not None or options.against_rest is not None
     if file == "-" or path_of(file).is_dir() or part or options.drop_missing or options.ignore_label:

@@ -9,7 +9,6 @@ import math
 import numpy as np
 import pandas as pd
 import pytest
-from sklearn.isotonic import IsotonicRegression
 
 from calcli.core.calibrators.crossvalidation import rows_of
 from calcli.core.evaluating.evaluate import evaluate
@@ -389,49 +388,6 @@ def test_decisions_of_several_files_stand_side_by_side(judged):
         ["61.3%", "33.5%", "5.2%"],
         ["62.0%", "34.5%", "3.5%"],
     ]
-
-
-def test_both_probabilities_of_venn_abers_are_columns(run, sample, tmp_path):
-    made, written = tmp_path / "cal.json", tmp_path / "both.csv"
-    fitted = sample / "cancer_bayes_calibration.csv"
-    assert run("fit", fitted, "-m", "venn-abers", "-o", made).status == 0
-    done = run("apply", made, fitted, "--p0-p1", "--decide", "zero-one", "-o", written)
-    assert done.status == 0
-    assert "they are not the ends of a confidence interval" in done.err
-    rows, table = pd.read_csv(fitted), pd.read_csv(written)
-    hits, score = (rows["label"] == "malignant").to_numpy(float), rows["prob_malignant"].to_numpy()
-    for row in (0, 50, 199):
-        order = np.argsort(np.append(score, score[row]), kind="stable")
-        again, value = np.append(score, score[row])[order], np.append(hits, 0)[order]
-        for own, name in ((0, "venn_abers_p0"), (1, "venn_abers_p1")):
-            value[np.flatnonzero(order == len(score))] = own
-            isotonic = IsotonicRegression(out_of_bounds="clip").fit(again, value)
-            assert table[name][row] == pytest.approx(isotonic.predict(score[[row]])[0], abs=1e-9)
-    p0, p1 = table["venn_abers_p0"], table["venn_abers_p1"]
-    np.testing.assert_allclose(table["prob_malignant"], p1 / (1 - p0 + p1), atol=1e-12)
-    assert run("evaluate", written, *FAST, "--metrics", "log_loss").status == 0
-
-
-def test_both_probabilities_are_refused_where_there_are_none(run, sample, tmp_path):
-    file, made = sample / "cancer_bayes_calibration.csv", tmp_path / "cal.json"
-    target = tmp_path / "both.csv"
-
-    def refused(method, *options, source=file):
-        assert run("fit", source, "-m", method, "-o", made).status == 0
-        done = run("apply", made, source, "--p0-p1", "-o", target, *options)
-        assert done.status == 2
-        assert not target.exists()
-        return done.err
-
-    assert "this one is platt of 2 classes" in refused("platt")
-    assert "of 2 classes, with lens top-1" in refused("venn-abers:lens=top-1")
-    assert "leave out --shift-to-priors" in refused("venn-abers", "--shift-to-priors", "uniform")
-    of_three = sample / "iris_logistic_calibration.csv"
-    assert "this one is venn-abers of 3 classes" in refused("venn-abers", source=of_three)
-    assert run("fit", file, "-m", "venn-abers", "-o", made).status == 0
-    done = run("apply", made, file, "--p0-p1", "-o", tmp_path / "both.npy")
-    assert done.status == 2
-    assert "--p0-p1 writes columns; expected a table after -o, not npy" in done.err
 
 
 def of_two_classes(folder, weights):

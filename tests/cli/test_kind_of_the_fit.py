@@ -70,7 +70,8 @@ def test_a_name_that_says_what_scores_are_is_believed(run, tmp_path):
     for name in ("named", "whole"):
         call = ("apply", tmp_path / "cal.json", tmp_path / f"{name}.csv", "-o", tmp_path / f"{name}.out.csv")
         assert run(*call).status == 0
-    found, expected = (pd.read_csv(tmp_path / f"{name}.out.csv")["prob_1"] for name in ("named", "whole"))
+    found = pd.read_csv(tmp_path / "named.out.csv")["prob"]
+    expected = pd.read_csv(tmp_path / "whole.out.csv")["prob_1"]
     np.testing.assert_allclose(found, expected, rtol=1e-12)
 
 

@@ -15,7 +15,7 @@ import numpy as np
 
 from calcli.cli.output import remark
 from calcli.core.language.errors import InputError
-from calcli.io import read, recalibrating
+from calcli.io import apply, read
 from tests.hostile import hunting, relations, running, verdicts
 from tests.hostile.cases import Case
 from tests.hostile.kinds import KINDS
@@ -82,18 +82,18 @@ PLANTS: dict[str, Callable[[], Any]] = {  # by a part of what the harness says o
 
 def try_swapped() -> list[str]:
     """Return what is said of an `apply` that gives the scores of a class to another."""
-    recalibrate, known = recalibrating.recalibrate, relations.RELATIONS
+    recalibrate, known = apply.recalibrate, relations.RELATIONS
 
     def swapped(*given: Any) -> Any:
         return np.roll(recalibrate(*given), 1, axis=1)
 
-    recalibrating.recalibrate, relations.RELATIONS = swapped, known[:1]
+    apply.recalibrate, relations.RELATIONS = swapped, known[:1]
     try:
         place, kinds = list(KINDS).index("relations"), len(KINDS)
         numbers = range(place, place + 6 * kinds, kinds)
         return [verdict for one in hunting.hunt(0, numbers, 1) for verdict in one.verdicts]
     finally:
-        recalibrating.recalibrate, relations.RELATIONS = recalibrate, known
+        apply.recalibrate, relations.RELATIONS = recalibrate, known
 
 
 def try_all() -> dict[str, list[str]]:

@@ -11,9 +11,9 @@ import pytest
 from calcli.core.calibrators.record import CalibratorRecord
 from calcli.core.calibrators.temperature import Temperature
 from calcli.io import spooled
+from calcli.io.apply import recalibrate_file
 from calcli.io.options import ReadOptions
 from calcli.io.read import read
-from calcli.io.recalibrating import recalibrate_file
 
 RNG = np.random.default_rng(3)
 PROBS = RNG.dirichlet([1.0, 1.0], 40)

@@ -14,9 +14,9 @@ from calcli.core.calibrators.record import CalibratorRecord
 from calcli.core.calibrators.temperature import Temperature
 from calcli.core.language.errors import InputError
 from calcli.io import spooled
+from calcli.io.apply import recalibrate_file
 from calcli.io.columnvalues import are_rounded
 from calcli.io.read import read
-from calcli.io.recalibrating import recalibrate_file
 from tests.io.samples import scores_of
 
 BIG, LONG, ROWS = 2**53, 2**64, 6

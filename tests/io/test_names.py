@@ -8,9 +8,9 @@ import pytest
 from calcli.core.calibrators.record import CalibratorRecord
 from calcli.core.calibrators.temperature import Temperature
 from calcli.core.language.errors import InputError
+from calcli.io.apply import recalibrate_file
 from calcli.io.options import ReadOptions
 from calcli.io.read import read
-from calcli.io.recalibrating import recalibrate_file
 from tests.io.samples import csv_file, random_probs, refused, scores_of
 
 SAMPLE = random_probs(12, 3)
@@ -84,4 +84,4 @@ def test_one_score_a_row_is_recalibrated_as_that_of_the_second_name(tmp_path):
     recalibrate_file(record, str(path), str(tmp_path / "o.npz"))
     written = np.load(tmp_path / "o.npz")
     assert written["classes"].tolist() == ["ham", "spam"]
-    np.testing.assert_allclose(written["probs"][:, 1], SAMPLE.scores[:, 0], rtol=1e-12)
+    np.testing.assert_allclose(written["probs"], SAMPLE.scores[:, 0], rtol=1e-12)

@@ -20,11 +20,10 @@ from calcli.core.calibrators.softmax import DPAffine
 from calcli.core.calibrators.temperature import Temperature
 from calcli.core.calibrators.wrappers import PreserveTop1
 from calcli.core.language.errors import InputError, UsageError
-from calcli.io import recalibrating, spooled
+from calcli.io import apply, spooled
+from calcli.io.apply import Wanted, recalibrate_file, recalibrate_folder
 from calcli.io.options import ReadOptions
 from calcli.io.read import read
-from calcli.io.recalibrating import recalibrate_file, recalibrate_folder
-from calcli.io.wanted import Wanted
 from tests.io.samples import random_logits, table_of
 
 CLASSES = ("cat", "dog", "eel")
@@ -82,7 +81,8 @@ def test_scores_are_replaced_and_all_else_is_kept(tmp_path, ending):
     for name in ("id", "label", "note", "share"):
         pd.testing.assert_series_equal(found[name], before[name])
     changed = (EXPECTED.argmax(1) != LOGITS.argmax(1)).sum()
-    assert (written.rows, written.changed_rows, written.notes) == (50, changed, ())
+    told = f"{source}: logits in logit_cat, logit_dog, logit_eel became prob_cat, prob_dog, prob_eel"
+    assert (written.rows, written.changed_rows, written.notes) == (50, changed, (told,))
 
 
 @pytest.mark.parametrize("ending", ENDINGS)
@@ -124,7 +124,7 @@ def test_categories_and_metadata_of_pandas_survive_parquet(tmp_path):
 def test_in_parts_as_at_once(tmp_path, monkeypatch, ending):
     source = str(write(table(), tmp_path / f"in{ending}"))
     recalibrate_file(RECORD, source, str(tmp_path / f"whole{ending}"))
-    monkeypatch.setattr(recalibrating, "PART_BYTES", 8 * 3 * 7)
+    monkeypatch.setattr(apply, "PART_BYTES", 8 * 3 * 7)
     monkeypatch.setattr(spooled, "PART_BYTES", 500)
     done: list[int] = []
     recalibrate_file(RECORD, source, str(tmp_path / f"parts{ending}"), watcher=lambda what, rows: done.append)
@@ -232,12 +232,54 @@ def test_one_score_a_row_is_that_of_the_second_class(tmp_path):
         pd.DataFrame({"id": range(30), name: score}).to_csv(tmp_path / "in.csv", index=False)
         recalibrate_file(record, str(tmp_path / "in.csv"), str(tmp_path / "out.csv"), options)
         found = load(tmp_path / "out.csv")
-        own = "prob_ham" if "prob_ham" in (name, f"prob_{options.positive}") else "prob_spam"
-        assert [*found][-1] == own  # the class that the label 1 is
-        np.testing.assert_allclose(found[["prob_ham", "prob_spam"]], expected, rtol=1e-9)
+        assert [*found] == ["id", name]
+        own = "prob_ham" not in (name, f"prob_{options.positive}")
+        np.testing.assert_allclose(found[name], expected[:, int(own)], rtol=1e-9)
     np.save(tmp_path / "in.npy", prob)
     recalibrate_file(record, str(tmp_path / "in.npy"), str(tmp_path / "out.npy"))
-    np.testing.assert_allclose(np.load(tmp_path / "out.npy"), expected, rtol=1e-9)
+    np.testing.assert_allclose(np.load(tmp_path / "out.npy"), expected[:, 1], rtol=1e-9)
+
+
+COLUMNS = ("p_1", "id", "p_0", "p_2")  # of scores, amid others, in an order of their own
+
+
+@pytest.mark.parametrize("kind", ["float32", "float64"])
+@pytest.mark.parametrize("ending", [".parquet", ".arrow"])
+def test_names_order_and_types_of_columns_stay(tmp_path, ending, kind):
+    probs = np.exp(LOGITS) / np.exp(LOGITS).sum(1, keepdims=True)
+    columns = {f"p_{k}": pa.array(probs[:, k].astype(kind)) for k in range(3)} | {"id": pa.array(range(50))}
+    made = pa.table({name: columns[name] for name in COLUMNS} | {"label": LABELS})
+    recalibrate_file(NUMBERED, str(write(made, tmp_path / f"in{ending}")), str(tmp_path / f"out{ending}"))
+    opened = pq.read_table if ending == ".parquet" else lambda path: pa.ipc.open_file(path).read_all()
+    found = opened(tmp_path / f"out{ending}")
+    assert found.schema.equals(made.schema)
+    for k in range(3):
+        np.testing.assert_allclose(found[f"p_{k}"], EXPECTED[:, k], rtol=1e-5 if kind == "float32" else 1e-12)
+    for name in ("id", "label"):
+        assert found[name].equals(made[name])
+
+
+@pytest.mark.parametrize(
+    "kind", [pa.list_(pa.float64()), pa.list_(pa.float32(), 3), pa.large_list(pa.float64())], ids=str
+)
+def test_lists_stay_lists(tmp_path, kind):
+    probs = np.exp(LOGITS) / np.exp(LOGITS).sum(1, keepdims=True)
+    made = pa.table({"id": range(50), "probs": pa.array(probs.tolist(), kind), "label": LABELS})
+    recalibrate_file(NUMBERED, str(write(made, tmp_path / "in.parquet")), str(tmp_path / "out.parquet"))
+    found = pq.read_table(tmp_path / "out.parquet")
+    assert found.schema.names == made.schema.names
+    assert found.schema.field("probs").type == pq.read_schema(tmp_path / "in.parquet").field("probs").type
+    np.testing.assert_allclose(np.array(found["probs"].to_pylist()), EXPECTED, rtol=1e-6)
+
+
+def test_percentages_stay_percentages(tmp_path):
+    prob = np.random.default_rng(1).random(30)
+    calibrator = DPAffine().fit(np.log(np.stack([1 - prob, prob], 1)), (prob > 0.6).astype(int))
+    record = CalibratorRecord(calibrator, ("0", "1"), False, (), {})
+    pd.DataFrame({"id": range(30), "fraud_prob": 100 * prob}).to_csv(tmp_path / "in.csv", index=False)
+    recalibrate_file(record, str(tmp_path / "in.csv"), str(tmp_path / "out.csv"), ReadOptions(kind="percent"))
+    expected = 100 * calibrator.predict_proba(np.log(np.stack([1 - prob, prob], 1)))[:, 1]
+    np.testing.assert_allclose(load(tmp_path / "out.csv")["fraud_prob"], expected, rtol=1e-9)
 
 
 def test_csv_that_cannot_be_read_is_refused_in_the_words_of_evaluate(tmp_path):

@@ -10,8 +10,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from calcli.core.calibrators.base import Calibrator
-from calcli.core.calibrators.onevsrest import CLASS_WISE
-from calcli.core.calibrators.vennabers import VennAbers
 from calcli.core.data.arrays import Floats
 from calcli.core.data.predictions import Kind
 from calcli.core.data.priors import Priors
@@ -92,29 +90,6 @@ def _logs(scores: Floats, kind: Kind) -> NDArray[np.float64]:
             return np.log(scores, dtype=np.float64)
     # a step of a histogram or of an isotonic map may lie between a score and its float32 neighbor
     return scores.astype(np.float64, copy=False)
-
-
-def venn_abers(record: CalibratorRecord) -> VennAbers:
-    """Return the calibrator of a record if it gives p0 and p1, for one class alone.
-
-    Raises
-    ------
-    UsageError
-        If it does not.
-    """
-    found = record.calibrator
-    if isinstance(found, VennAbers) and found.lens == CLASS_WISE and len(record.classes) == 2:
-        return found
-    raise UsageError(
-        "p0 and p1 are those of a venn-abers calibrator of two classes; this one is "
-        f"{found.name} of {len(record.classes)} classes"
-        + (f", with lens {found.lens}" if isinstance(found, VennAbers) and found.lens != CLASS_WISE else "")
-    )
-
-
-def both_probabilities(record: CalibratorRecord, scores: Floats, kind: Kind) -> NDArray[np.float64]:
-    """Return p0 and p1, (N, 2), for the second class, of scores, (N, 2), of any kind."""
-    return venn_abers(record).pairs(_logs(scores, kind))
 
 
 def prior_shift(record: CalibratorRecord, priors: Priors) -> Floats:

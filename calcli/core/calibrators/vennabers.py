@@ -6,7 +6,6 @@ from dataclasses import dataclass
 from typing import ClassVar
 
 import numpy as np
-from numpy.typing import NDArray
 
 from calcli.core.calibrators.events import Bools, Event
 from calcli.core.calibrators.onevsrest import MapParameters, OneDimensional
@@ -51,12 +50,6 @@ class VennAbers(OneDimensional):
         below = np.searchsorted(scores, event.prob, side="right")
         above = np.searchsorted(scores, event.prob, side="left")
         return np.append(0.0, parameters["as_miss"])[below], np.append(parameters["as_hit"], 1.0)[above]
-
-    def pairs(self, scores: Array) -> NDArray[np.float64]:
-        """Return p0 and p1, (N, 2), for class 1 of two classes, of log-probabilities (N, 2)."""
-        log_probs = self.working(scores)
-        ((_, event),) = self.events_of(log_probs)
-        return np.column_stack(self.pair(self._unpacked(log_probs.shape[1])[0], event))
 
     def apply_map(self, parameters: MapParameters, event: Event) -> Event:
         """Return the probabilities that make up for both."""

@@ -32,6 +32,8 @@ class Format:
         Whether it is text, which may be compressed by gzip.
     piped
         Whether it can come through standard input.
+    of_arrays
+        Whether it holds arrays, else columns.
     """
 
     name: str
@@ -39,6 +41,7 @@ class Format:
     magic: tuple[bytes, ...] = ()
     text: bool = False
     piped: bool = False
+    of_arrays: bool = False
 
     @property
     def module(self) -> Any:
@@ -47,9 +50,9 @@ class Format:
 
 
 FORMATS = (
-    Format("npy", (".npy",), (b"\x93NUMPY",)),
-    Format("npz", (".npz",), (b"PK\x03\x04", b"PK\x05\x06")),
-    Format("safetensors", (".safetensors",)),
+    Format("npy", (".npy",), (b"\x93NUMPY",), of_arrays=True),
+    Format("npz", (".npz",), (b"PK\x03\x04", b"PK\x05\x06"), of_arrays=True),
+    Format("safetensors", (".safetensors",), of_arrays=True),
     Format("csv", (".csv", ".tsv"), text=True, piped=True),
     Format("parquet", (".parquet", ".pq"), (b"PAR1",)),
     Format("arrow", (".arrow", ".feather", ".ipc"), (b"ARROW1", b"\xff\xff\xff\xff"), piped=True),

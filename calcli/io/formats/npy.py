@@ -199,20 +199,21 @@ class NpyWriter(Writer):
 
     def __init__(self, sink: BinaryIO, frame: Frame, path: AnyPath | None) -> None:
         super().__init__(sink, frame, path)
-        self._rows = 0
+        self._rows, self._dtype = 0, frame.dtype.newbyteorder("<")
         labelled = path is not None and frame.others.names == [LABEL]
         self._labels_path = labels_file(path) if path and labelled else None
         self._labels: list[Array] = []
         self._head()
 
     def _head(self) -> None:
-        shape = (self._rows, len(self.frame.names))
-        head = {"descr": "<f8", "fortran_order": False, "shape": shape}
+        columns = len(self.frame.names)
+        shape = (self._rows, columns) if columns > 1 else (self._rows,)
+        head = {"descr": self._dtype.str, "fortran_order": False, "shape": shape}
         npy_format.write_array_header_1_0(self.sink, head)  # leaves room for the number to grow
 
     def write(self, beside: Any, scores: Doubles) -> None:
         """Write rows."""
-        self.sink.write(np.ascontiguousarray(scores, "<f8").tobytes())
+        self.sink.write(np.ascontiguousarray(scores, self._dtype).tobytes())
         self._rows += len(scores)
         if self._labels_path:
             self._labels.append(beside.column(LABEL).to_numpy(zero_copy_only=False))

@@ -100,8 +100,8 @@ class NpzWriter(Writer):
 
         table = pa.Table.from_batches(self._beside, self.frame.others)
         arrays: dict[str, Any] = {name: _array(table.select([name])) for name in table.column_names}
-        scores = np.concatenate(self._scores)
-        arrays[self.frame.array_name] = scores if self.frame.classes else scores[:, 0]
+        scores = np.concatenate(self._scores).astype(self.frame.dtype, copy=False)
+        arrays[self.frame.array_name] = scores if scores.shape[1] > 1 else scores[:, 0]
         if self.frame.classes:
             arrays["classes"] = np.array(self.frame.classes)
         return arrays

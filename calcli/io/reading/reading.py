@@ -95,6 +95,22 @@ class TableSource(Source):
         table = written(self.table, names)
         return replace(self, table=table, scores=self.scores.within(table, self.scores.shape[0]))
 
+    @property
+    def of_plain_columns(self) -> bool:
+        """Whether the scores are neither packed nor sorted by rank."""
+        packed = any(name in self.table.packed for name in self.stored)
+        return not packed and not isinstance(self.scores, RankedScores)
+
+    def whole(self, kept: Sequence[str]) -> Any:
+        """Return the columns to be kept and those of scores, in the order of the table."""
+        own, wanted = {*self.stored}, {*kept, *self.stored}
+        fields = [
+            one.with_type(_of_numbers(one.type)) if one.name in own else one
+            for one in self.table.schema
+            if one.name in wanted
+        ]
+        return pa.schema(fields, self.table.schema.metadata)
+
     def others(self, kept: Sequence[str]) -> tuple[Any, int]:
         """Return the columns to be kept, in the order of the table."""
         schema, wanted = self.table.schema, set(kept)
@@ -107,6 +123,16 @@ class TableSource(Source):
     def passing(self, kept: Sequence[str], rows: int) -> Iterator[tuple[Array, Any]]:
         """Yield scores with the same rows of the other columns."""
         return self.scores.passing(kept, rows)
+
+
+def _of_numbers(kind: Any) -> Any:
+    """Return the type that new scores have in place of stored ones: floats stay what they are."""
+    nested = pa.types.is_nested(kind)
+    if (kind.value_type if nested else kind) in (pa.float32(), pa.float64()):
+        return kind
+    if pa.types.is_fixed_size_list(kind):
+        return pa.list_(pa.float64(), kind.list_size)
+    return pa.list_(pa.float64()) if nested else pa.float64()
 
 
 def _find(table: Table, options: ReadOptions, *, labelled: bool) -> TableSource:

@@ -38,7 +38,7 @@ def test_columns_that_were_named_are_found(tmp_path):
 def test_columns_that_were_found_win_over_others_that_fit(tmp_path):
     fitted = {"y": Y, "rf_proba": THREE[:, 0]}
     written, _ = applied(tmp_path, fitted, {"rf_proba": THREE[:, 0], "xgb_proba": THREE[:, 1]})
-    assert list(written.columns) == ["prob_0", "prob_1", "xgb_proba"]
+    assert list(written.columns) == ["rf_proba", "xgb_proba"]
 
 
 def test_other_columns_are_looked_for_as_ever(tmp_path):

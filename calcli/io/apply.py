@@ -2,44 +2,72 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, nullcontext
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from itertools import chain
 from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
+import pyarrow as pa
+from numpy.typing import NDArray
 
 from calcli.core.calibrators.base import refuse_overflow
 from calcli.core.calibrators.record import CalibratorRecord, recalibrate, scores_as
-from calcli.core.data.arrays import Doubles
+from calcli.core.data.arrays import Doubles, Floats
 from calcli.core.data.merged import merged, own_class, rest_of
 from calcli.core.data.predictions import Kind, read_through
+from calcli.core.estimators.costs import CostMatrix
 from calcli.core.language.errors import InputError, UsageError
 from calcli.core.language.progress import Watcher, unwatched
 from calcli.io.atomic import filled_folder
 from calcli.io.checks import CheckedScores
 from calcli.io.fitted import classes_of, find_again, judged_as_fitted, other_classes, written_order
 from calcli.io.folders import parts_of, same_place
-from calcli.io.formats import Format, format_of, known_format
+from calcli.io.formats import BY_NAME, Format, format_of, known_format
 from calcli.io.formats.npy import labels_file
 from calcli.io.keptlabels import refuse_names_lost, refuse_numbers, refuse_open_order
 from calcli.io.layouts.classlabels import class_labels
-from calcli.io.layouts.names import label_names
+from calcli.io.layouts.names import PREDICTED, label_names
 from calcli.io.layouts.order import refuse_sorted
 from calcli.io.messages import STDIN, listed
 from calcli.io.options import ReadOptions
-from calcli.io.predicted import PredictedColumn, predicted_columns, refuse_rewriting
 from calcli.io.ranked import RankedScores
 from calcli.io.read import spooled
 from calcli.io.remote import path_of
 from calcli.io.source import Contents, Source
-from calcli.io.wanted import Wanted, with_added, with_names
-from calcli.io.writing import ARRAYS, PREFIXES, Frame, open_writer, output_format
+from calcli.io.writing import ARRAYS, PREFIXES, Frame, inserted, open_writer, output_format
 
+DECISION = "decision"
+DOUBLE = np.dtype("f8")
+TRUTH = (("False", "True"), ("false", "true"), ("FALSE", "TRUE"))  # the last are those of R
+Codes = NDArray[np.intp]
 PART_BYTES = 1 << 24  # of scores recalibrated and written at once
 REPAIR = "repair or remove such rows"
+
+
+@dataclass(frozen=True)
+class Wanted:
+    """What the result is to be.
+
+    Attributes
+    ----------
+    kind
+        What the scores are written as.
+    shift
+        (K,) logarithms of factors for other class priors, or None.
+    costs
+        Of the decisions that are written beside them, or None.
+    log_probs
+        (N, K) what the scores of all rows become; None for what the calibrator makes of them.
+    """
+
+    kind: Kind = "probs"
+    shift: Floats | None = None
+    costs: CostMatrix | None = None
+    log_probs: Floats | None = None
 
 
 @dataclass(frozen=True)
@@ -102,8 +130,8 @@ def recalibrate_file(
         watch = watcher("rows", passage.source.scores.shape[0] or None)
 
         def write() -> Written:
-            labels, renewed = class_labels(passage.frame.others), wanted.rewrite_prediction
-            watched = [PredictedColumn(one, one == renewed, labels.get(one, ())) for one in passage.predicted]
+            labels = class_labels(passage.frame.whole)
+            watched = [PredictedColumn(one, labels.get(one, ())) for one in passage.predicted]
             parts = _recalibrated(record, passage, wanted, watched)
             first = next(
                 parts, None
@@ -116,8 +144,6 @@ def recalibrate_file(
                     writer.write(part.beside, part.scores)
                     rows, changed = rows + len(part.scores), changed + part.changed_rows
                     watch(rows)
-                for column in watched:
-                    column.refuse_contradicted()
             fits = tuple(note for column in watched for note in column.notes)
             return Written(rows, None if record.of_answers else changed, (*passage.notes, *beside, *fits))
 
@@ -177,10 +203,14 @@ class _Passage:
         The same scores, checked, with the class of each in the order of the file.
     frame
         What is to be written.
+    kind
+        What the scores are written as.
+    classes
+        The class of each score that is written; one alone, whose score is the only one of a row.
+    times
+        What the scores are multiplied by: percentages stay that.
     notes
         Sentences for the user.
-    by_rank
-        The scores, if they are to be written by rank as they are stored.
     own
         The class that all others are put together against; None for none.
     predicted
@@ -190,8 +220,10 @@ class _Passage:
     source: Source
     scores: CheckedScores
     frame: Frame
+    kind: Kind
+    classes: tuple[str, ...]
+    times: int
     notes: tuple[str, ...]
-    by_rank: RankedScores | None = None
     own: int | None = None
     predicted: Sequence[str] = ()
 
@@ -206,6 +238,23 @@ def _opened(path: str, target: str) -> Iterator[tuple[Contents, str, Format]]:
         yield module.open_file(file, name), stored.name, form
 
 
+def _classes_of(
+    record: CalibratorRecord, source: Source, options: ReadOptions
+) -> tuple[tuple[str, ...], int | None, tuple[str, ...]]:
+    """Return the class of each score in the file, that against the rest, and what there is to say."""
+    name, width = source.place.name, source.scores.shape[1]
+    if options.against_rest is None:
+        classes, notes = classes_of(record, source.classes, width, options, name)
+        return classes, None, (*notes, *(source.doubts if width == 1 else ()))
+    classes = source.classes or options.classes or tuple(map(str, range(width)))
+    own = own_class(classes, options.against_rest, name)
+    if set(record.classes) != {options.against_rest, rest_of(options.against_rest)}:
+        merged_into = rest_of(options.against_rest), options.against_rest
+        raise InputError(other_classes(name, merged_into, record.classes))
+    notes = (f"labels are kept as they are; read the result with --against-rest {options.against_rest}",)
+    return classes, own, notes
+
+
 def _prepared(
     record: CalibratorRecord,
     contents: Contents,
@@ -216,46 +265,22 @@ def _prepared(
 ) -> _Passage:
     labels = (*label_names(contents.columns), options.label_column)
     source = find_again(record, contents, options).written(labels, as_text=form.name == stored)
-    name, width, arrays = (
-        source.place.name,
-        source.scores.shape[1],
-        form.name in ("npy", "npz", "safetensors"),
-    )
-    ranked = source.scores if isinstance(source.scores, RankedScores) else None
-    by_rank = ranked if ranked and len(ranked.ranks) > 1 and not arrays else None
-    others, before = source.others([*source.columns, *(by_rank.ranks if by_rank else ())])
-    own = None
-    if options.against_rest is None:
-        classes, notes = classes_of(record, source.classes, width, options, name)
-        notes = (*notes, *(source.doubts if width == 1 else ()))
-    else:
-        classes, notes = source.classes or options.classes or tuple(map(str, range(width))), ()
-        own = own_class(classes, options.against_rest, name)
-        by_rank = None
-        if set(record.classes) != {options.against_rest, rest_of(options.against_rest)}:
-            merged_into = rest_of(options.against_rest), options.against_rest
-            raise InputError(other_classes(name, merged_into, record.classes))
-        notes = (f"labels are kept as they are; read the result with --against-rest {options.against_rest}",)
+    name, width = source.place.name, source.scores.shape[1]
+    classes, own, notes = _classes_of(record, source, options)
     refuse_sorted(source, options)
     judged, told = judged_as_fitted(record, source, options)
     notes = (*notes, *told)
     record.refuse_kind(judged.kind, name)
-    listing = record.classes
+    kind = wanted.kind
+    others, before = source.others([*source.columns])
+    alike = form.of_arrays == BY_NAME[stored].of_arrays and source.of_plain_columns
+    same = record.of_answers or (alike and kind == judged.kind and own is None)
+    by_name = same and not form.of_arrays  # each score keeps its column
+    counted = record.classes  # in the order that numbers count
     if own is None and not record.of_answers:
-        listing = written_order(record, source, classes, options, form)
-        refuse_open_order(contents, source, listing, options, form, by_rank=by_rank is not None)
-    names = tuple(PREFIXES[wanted.kind] + suffix for suffix in (by_rank.suffixes if by_rank else listing))
-    array = ARRAYS[wanted.kind]
-    if record.of_answers:  # the confidence keeps its name
-        names, array, listing = source.stored, source.stored[0], ()
-    if twice := set(names) & set(others.names):
-        raise InputError(
-            f"{name} has a column {sorted(twice)[0]} besides the scores, the name of a column to be written; "
-            "rename or remove it"
-        )
-    if ranked is not None:
-        by_class = "" if by_rank else f"; they are written by class, without {listed(ranked.ranks)}"
-        notes = (*notes, f"{ranked.note}{by_class}")
+        counted = written_order(record, source, classes, options, form)
+        refuse_open_order(contents, source, counted, options, form, by_name=by_name)
+    listing = classes[-width:] if by_name or (same and width == 1) else counted
     lost = list(source.left_out)
     if form.name == "npy" != stored:
         lost += others.names
@@ -264,29 +289,46 @@ def _prepared(
         notes = (*notes, f"{name}: {listed(lost)} could not be passed on to {form.name}")
     if form.name == "npy" != stored and not all(one.isdigit() for one in listing):
         notes = (*notes, f"the columns of the array are, in this order, {listed(listing)}")
+    if isinstance(source.scores, RankedScores):
+        ranks = listed(source.scores.ranks)
+        notes = (*notes, f"{source.scores.note}; they are written by class, without {ranks}")
     refuse_numbers(contents, others, options, form, name)
-    refuse_names_lost(others, listing, options, form, name)
-    predicted = _predicted(record, others.names, options, wanted, name)
-    others = with_names(others, names, wanted, form, name)
-    notes = (*notes, *wanted.notes(record))
+    refuse_names_lost(others, counted, options, form, name)
+    names = source.stored if by_name or record.of_answers else tuple(PREFIXES[kind] + one for one in listing)
+    if twice := set(names) & set(others.names):
+        raise InputError(
+            f"{name} has a column {sorted(twice)[0]} besides the scores, the name of a column to be written; "
+            "rename or remove it"
+        )
+    if not same and own is None and not isinstance(source.scores, RankedScores):
+        held = listed(source.stored) if judged.kind == kind else f"{judged.called} in {listed(source.stored)}"
+        notes = (*notes, f"{name}: {held} became {listed(names)}") if not form.of_arrays else notes
+    schema = source.whole(others.names) if by_name else inserted(others, before, names)
+    frame = Frame(
+        schema if wanted.costs is None else _with_decision(schema, form, name),
+        names,
+        source.stored[0] if same else ARRAYS[kind],
+        () if record.of_answers else counted,
+        contents.delimiter,
+        () if by_name else names,
+        source.scores.dtype if same and source.scores.dtype in (np.float32, np.float64) else DOUBLE,
+    )
     scores = CheckedScores.of(
         source.scores, judged, classes, source.place, options.renormalize, without=REPAIR
     )
-    frame = Frame(others, before, names, array, listing, contents.delimiter)
-    return _Passage(source, scores, frame, notes, by_rank, own, predicted)
+    times = 100 if same and judged.percent else 1
+    watched = [one for one in others.names if own is None and PREDICTED.search(one)]
+    return _Passage(
+        source, scores, frame, kind, listing, times, notes, own, () if record.of_answers else watched
+    )
 
 
-def _predicted(
-    record: CalibratorRecord, kept: Sequence[str], options: ReadOptions, wanted: Wanted, name: str
-) -> Sequence[str]:
-    """Return the names of columns that may hold predicted classes."""
-    if record.of_answers:
-        refuse_rewriting(wanted.rewrite_prediction, "answers, right or wrong, have no predicted class")
-    elif options.against_rest is not None:
-        refuse_rewriting(wanted.rewrite_prediction, "of one class against the rest, none of all is predicted")
-    else:
-        return predicted_columns(kept, wanted.rewrite_prediction, name)
-    return ()
+def _with_decision(schema: Any, form: Format, name: str) -> Any:
+    if form.of_arrays:
+        raise UsageError(f"--decide writes a column of names; expected a table after -o, not {form.name}")
+    if DECISION in schema.names:
+        raise InputError(f"{name} has a column {DECISION!r} already; rename it, or leave out --decide")
+    return schema.append(pa.field(DECISION, pa.string()))
 
 
 def _labels_beside(passage: _Passage, stored: str, form: Format, target: str) -> tuple[str, ...]:
@@ -315,10 +357,10 @@ def _recalibrated(
     places = {one: place for place, one in enumerate(stored_as)}
     order = [places[one] for one in record.classes]
     ordered = order == sorted(order)
-    columns = np.array([record.classes.index(one) for one in passage.frame.classes], np.intp)
+    columns = [record.classes.index(one) for one in passage.classes]
     rows = 0
     step = max(1, PART_BYTES // (8 * len(order)))
-    kept = [one for one in passage.frame.others.names if one not in wanted.added]
+    kept = [one for one in passage.frame.others.names if wanted.costs is None or one != DECISION]
     for stored, beside in passage.source.passing(kept, step):
         block = checked.checked(stored, rows)
         if passage.own is not None:
@@ -329,26 +371,104 @@ def _recalibrated(
         else:
             log_probs = wanted.log_probs[rows : rows + len(scores)].astype(np.float64, copy=False)
         refuse_overflow(log_probs, record.calibrator.name, name, rows)
-        written = scores_as(wanted.kind, log_probs)
-        if record.of_answers:
-            written = _of_right(wanted.kind, written)
-        if passage.by_rank is not None:
-            ranks = passage.by_rank.positions(beside, rows)
-            written = np.take_along_axis(written, columns[ranks], axis=1)
-        elif (np.diff(columns) < 0).any():
+        written = scores_as(passage.kind, log_probs)
+        if len(columns) == 1:
+            written = _alone(passage.kind, written, columns[0])
+        elif columns != sorted(columns):
             written = written[:, columns]
-        if wanted.added:
-            beside = with_added(beside, record, (scores, checked.kind), log_probs, wanted)
+        if passage.times != 1:
+            written = written * passage.times
+        if wanted.costs is not None:
+            decisions = np.array(wanted.costs.decisions)[wanted.costs.best(np.exp(log_probs.T))]
+            beside = beside.append_column(DECISION, pa.array(decisions, pa.string()))
         rows += len(scores)
         codes = scores.argmax(axis=1), log_probs.argmax(axis=1)
         for column in watched:
-            at = beside.schema.get_field_index(column.name)
-            new = column.pass_on(beside.column(at), record.classes, passage.frame.classes, codes)
-            beside = beside.set_column(at, beside.schema.field(at), new)
+            column.count(beside.column(column.name), record.classes, passage.frame.classes, codes)
         changed = int(np.count_nonzero(codes[0] != codes[1]))
         yield _Part(beside, written, changed)
 
 
-def _of_right(kind: Kind, scores: Doubles) -> Doubles:
-    """Return the (n, 1) scores of being right, as logits the log-odds."""
-    return scores[:, 1:] - scores[:, :1] if kind == "logits" else scores[:, 1:]
+def _alone(kind: Kind, scores: Doubles, place: int) -> Doubles:
+    """Return the (n, 1) scores of one class of two, as logits the log-odds."""
+    own = scores[:, place : place + 1]
+    return own - scores[:, 1 - place : 2 - place] if kind == "logits" else own
+
+
+@dataclass
+class PredictedColumn:
+    """A column that may hold a predicted class in each row: whether it still fits the scores.
+
+    Attributes
+    ----------
+    name
+        Of the column.
+    names
+        What its numbers stand for, where metadata say that.
+    number
+        The class, in the order of the calibrator, that each of its values stands for; None if it holds none.
+    rows, misfits_before, misfits
+        How many rows it was seen in; and of these, in how many it was another class than that of the greatest
+        score as it was stored, and as it is now.
+    """
+
+    name: str
+    names: Sequence[str] = ()
+    number: dict[str, int] | None = field(default_factory=dict)
+    rows: int = 0
+    misfits_before: int = 0
+    misfits: int = 0
+
+    def count(
+        self, column: Any, classes: Sequence[str], stored: Sequence[str], codes: Sequence[Codes]
+    ) -> None:
+        """Count where it does not fit.
+
+        Parameters
+        ----------
+        column
+            A part of it, a pyarrow.Array.
+        classes, stored
+            Names of the classes, in the order of the calibrator and in that of the file.
+        codes
+            The predicted classes, positions in `classes`: of the scores as stored, and recalibrated.
+        """
+        if self.number is None:
+            return
+        held = [_text(value) for value in column.to_pylist()]
+        if not self.number:
+            self.number = self._learned({*held}, classes, stored)
+        number = self.number or {}
+        said = np.array([number.get(text, -1) for text in held])
+        self.rows += len(said)
+        self.misfits_before += int(np.count_nonzero(said != codes[0]))
+        self.misfits += int(np.count_nonzero(said != codes[1]))
+
+    def _learned(
+        self, held: set[str], classes: Sequence[str], stored: Sequence[str]
+    ) -> dict[str, int] | None:
+        """Return what the column calls each class: its name, or its position in the file."""
+        by_name = {name: k for k, name in enumerate(classes)}
+        coded = {str(n): by_name[name] for n, name in enumerate(self.names) if name in by_name}
+        by_place = {str(n): by_name[name] for n, name in enumerate(stored)}
+        places = [coded] if len(coded) == len(classes) else [by_place]
+        if len(classes) == 2:
+            places += [dict(zip(words, places[0].values(), strict=False)) for words in TRUTH]
+        return next((number for number in (by_name, *places) if held <= set(number)), None)
+
+    @property
+    def notes(self) -> tuple[str, ...]:
+        """What there is to say about it, a sentence for the user."""
+        unlike = self.misfits_before > self.rows / 2  # it never fitted
+        if self.number is None or self.misfits <= self.misfits_before or unlike:
+            return ()
+        return (
+            f"the column {self.name} no longer fits the scores: in {self.misfits:,} of {self.rows:,} rows "
+            "it is not the most probable class",
+        )
+
+
+def _text(value: Any) -> str:
+    """Return what a class is called, numbers in one form whatever their type."""
+    text = str(int(value)) if isinstance(value, bool) else str(value)
+    return re.sub(r"^(-?\d+)\.0$", r"\1", text)
