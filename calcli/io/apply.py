@@ -273,9 +273,10 @@ def _prepared(
     record.refuse_kind(judged.kind, name)
     kind = wanted.kind
     others, before = source.others([*source.columns])
-    alike = form.of_arrays == BY_NAME[stored].of_arrays and source.of_plain_columns
-    same = record.of_answers or (alike and kind == judged.kind and own is None)
-    by_name = same and not form.of_arrays  # each score keeps its column
+    alike = form.of_arrays == BY_NAME[stored].of_arrays
+    plain = alike and source.of_plain_columns and kind == judged.kind
+    same = record.of_answers or (plain and own is None)
+    by_name = same and alike and not form.of_arrays  # each score keeps its column
     counted = record.classes  # in the order that numbers count
     if own is None and not record.of_answers:
         counted = written_order(record, source, classes, options, form)
@@ -300,9 +301,8 @@ def _prepared(
             f"{name} has a column {sorted(twice)[0]} besides the scores, the name of a column to be written; "
             "rename or remove it"
         )
-    if not same and own is None and not isinstance(source.scores, RankedScores):
-        held = listed(source.stored) if judged.kind == kind else f"{judged.called} in {listed(source.stored)}"
-        notes = (*notes, f"{name}: {held} became {listed(names)}") if not form.of_arrays else notes
+    if alike and not (form.of_arrays or same or own is not None or isinstance(source.scores, RankedScores)):
+        notes = (*notes, f"{name}: {judged.called} in {listed(source.stored)} became {listed(names)}")
     schema = source.whole(others.names) if by_name else inserted(others, before, names)
     frame = Frame(
         schema if wanted.costs is None else _with_decision(schema, form, name),
@@ -316,7 +316,7 @@ def _prepared(
     scores = CheckedScores.of(
         source.scores, judged, classes, source.place, options.renormalize, without=REPAIR
     )
-    times = 100 if same and judged.percent else 1
+    times = 100 if plain and same and judged.percent else 1
     watched = [one for one in others.names if own is None and PREDICTED.search(one)]
     return _Passage(
         source, scores, frame, kind, listing, times, notes, own, () if record.of_answers else watched
