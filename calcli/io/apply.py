@@ -274,7 +274,8 @@ def _prepared(
     kind = wanted.kind
     others, before = source.others([*source.columns])
     alike = form.of_arrays == BY_NAME[stored].of_arrays
-    plain = alike and source.of_plain_columns and kind == judged.kind
+    no_lists = form.name == "csv" and len(source.stored) < width
+    plain = alike and source.of_plain_columns and kind == judged.kind and not no_lists
     same = record.of_answers or (plain and own is None)
     by_name = same and alike and not form.of_arrays  # each score keeps its column
     counted = record.classes  # in the order that numbers count

@@ -554,3 +554,11 @@ def test_a_fault_in_the_first_rows_leaves_standard_output_empty(tmp_path, capfdb
     with pytest.raises(InputError, match="row 0"):
         recalibrate_file(RECORD, str(tmp_path / "in.csv"), "-")
     assert capfdbinary.readouterr().out == b""
+
+
+def test_lists_become_columns_where_there_are_no_lists(tmp_path):
+    probs = np.exp(LOGITS) / np.exp(LOGITS).sum(1, keepdims=True)
+    write(pa.table({"probs": pa.array(probs.tolist()), "id": range(50)}), tmp_path / "in.parquet")
+    notes = recalibrate_file(NUMBERED, str(tmp_path / "in.parquet"), str(tmp_path / "out.csv")).notes
+    assert list(load(tmp_path / "out.csv")) == ["prob_0", "prob_1", "prob_2", "id"]
+    assert notes == (f"{tmp_path}/in.parquet: probs in probs became prob_0, prob_1, prob_2",)
