@@ -23,7 +23,7 @@ from contextlib import suppress
 from functools import cache
 from pathlib import Path
 
-from typer.main import get_command
+import typer.main
 
 ROOT = Path(__file__).resolve().parents[1]
 BESIDE = (
@@ -76,10 +76,12 @@ def load() -> None:
         importlib.import_module(name)
     from calcli.cli import main
 
-    app = get_command(main.app_of())
+    app = main.app_of()
+    command = typer.main.get_command(app)
     with suppress(Exception):  # loads what typer loads on its first call
-        app(["inspect"], standalone_mode=False)
+        command(["inspect"], standalone_mode=False)
     main.app_of = lambda commands=(): app  # made once, not in each fork
+    typer.main.get_command = lambda _: command
     gc.freeze()  # forks share what is not touched
 
 
