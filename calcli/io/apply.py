@@ -18,7 +18,7 @@ from calcli.core.calibrators.base import refuse_overflow
 from calcli.core.calibrators.record import CalibratorRecord, recalibrate, scores_as
 from calcli.core.data.arrays import Doubles, Floats
 from calcli.core.data.merged import merged, own_class, rest_of
-from calcli.core.data.predictions import Kind, read_through
+from calcli.core.data.predictions import Kind
 from calcli.core.estimators.costs import CostMatrix
 from calcli.core.language.errors import InputError, UsageError
 from calcli.core.language.progress import Watcher, unwatched
@@ -128,26 +128,20 @@ def recalibrate_file(
         passage = _prepared(record, contents, stored, form, options, wanted)
         beside = _labels_beside(passage, stored, form, target)
         watch = watcher("rows", passage.source.scores.shape[0] or None)
-
-        def write() -> Written:
-            labels = class_labels(passage.frame.whole)
-            watched = [PredictedColumn(one, labels.get(one, ())) for one in passage.predicted]
-            parts = _recalibrated(record, passage, wanted, watched)
-            first = next(
-                parts, None
-            )  # before anything is written: a fault in it leaves standard output empty
-            if first is None:
-                raise InputError(f"{passage.source.place.name} has no rows; expected at least one")
-            rows = changed = 0
-            with open_writer(target, form, passage.frame) as writer:
-                for part in chain([first], parts):
-                    writer.write(part.beside, part.scores)
-                    rows, changed = rows + len(part.scores), changed + part.changed_rows
-                    watch(rows)
-            fits = tuple(note for column in watched for note in column.notes)
-            return Written(rows, None if record.of_answers else changed, (*passage.notes, *beside, *fits))
-
-        return write() if target == "-" else read_through(write)  # what has been piped cannot be taken back
+        labels = class_labels(passage.frame.whole)
+        watched = [PredictedColumn(one, labels.get(one, ())) for one in passage.predicted]
+        parts = _recalibrated(record, passage, wanted, watched)
+        first = next(parts, None)  # before anything is written: a fault leaves standard output empty
+        if first is None:
+            raise InputError(f"{passage.source.place.name} has no rows; expected at least one")
+        rows = changed = 0
+        with open_writer(target, form, passage.frame) as writer:
+            for part in chain([first], parts):
+                writer.write(part.beside, part.scores)
+                rows, changed = rows + len(part.scores), changed + part.changed_rows
+                watch(rows)
+        fits = tuple(note for column in watched for note in column.notes)
+        return Written(rows, None if record.of_answers else changed, (*passage.notes, *beside, *fits))
 
 
 def recalibrate_folder(

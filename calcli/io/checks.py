@@ -13,7 +13,7 @@ from calcli.core.data.distributions import TOLERANCE, sums_to_one, two_columns
 from calcli.core.data.logspace import LARGEST, as_floats
 from calcli.core.data.predictions import Kind
 from calcli.core.language.answers import WRONG_RIGHT
-from calcli.core.language.errors import InputError, ReadAgain
+from calcli.core.language.errors import InputError
 from calcli.io.messages import Place
 from calcli.io.scorekinds import Judged, outside_unit
 from calcli.io.source import StoredScores
@@ -100,8 +100,6 @@ class CheckedScores:
         InputError
             If a score is missing or infinite, negative where it is a probability, or a row of
             probabilities does not sum to one.
-        ReadAgain
-            If the kind was judged by the first values, and these are of another; it is known now.
         """
         start = 0
         for stored in self.raw.blocks(rows):
@@ -242,8 +240,10 @@ class CheckedScores:
 
     def _contradict(self, reason: str) -> None:
         if not self.sure:
-            self.kind, self.kind_reason, self.sure = "logits", reason, True
-            raise ReadAgain(f"the scores turn out to be logits: {reason}; say so with --kind logits")
+            raise InputError(
+                f"{reason}, but the first rows look like {self.kind}; say which they are, with --kind logits "
+                f"or --kind {self.kind}"
+            )
 
     def _score(self, row: int, k: int) -> str:
         if self.classes == WRONG_RIGHT:

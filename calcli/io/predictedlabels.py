@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from functools import partial
 
 import numpy as np
 
 from calcli.core.data.arrays import Array
 from calcli.core.data.labels import in_order
-from calcli.core.data.predictions import Predictions, read_through
+from calcli.core.data.predictions import Predictions
 from calcli.core.language.errors import InputError
 from calcli.io.columnvalues import distinct_texts
 from calcli.io.doubted import first_rows
@@ -61,7 +60,7 @@ def refuse_predicted_labels(
     known = {*predictions.classes, *map(str, np.unique(labels.seen.values).tolist())}
     if len(predictions.labels) < FEW or not (maybe := _of_classes(found.table, found.columns, known)):
         return
-    if not read_through(partial(_all_right, predictions)):
+    if not _all_right(predictions):
         return
     own = labels.held().values[: options.limit].astype(str)
     for name in maybe:

@@ -335,7 +335,10 @@ def test_a_later_row_may_show_that_they_are_logits(tmp_path):
     frame.to_csv(tmp_path / "in.csv", index=False)
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr("calcli.io.scorekinds.FIRST_LOOK", 30)
-        recalibrate_file(RECORD, str(tmp_path / "in.csv"), str(tmp_path / "out.csv"))
+        with pytest.raises(InputError, match=r"row 15 has a value above 0, .* --kind logits"):
+            recalibrate_file(RECORD, str(tmp_path / "in.csv"), str(tmp_path / "out.csv"))
+    options = ReadOptions(kind="logits")
+    recalibrate_file(RECORD, str(tmp_path / "in.csv"), str(tmp_path / "out.csv"), options)
     np.testing.assert_allclose(
         load(tmp_path / "out.csv")[NEW], np.exp(recalibrate(RECORD, scores, "logits")), rtol=1e-9
     )

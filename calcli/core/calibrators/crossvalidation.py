@@ -15,7 +15,7 @@ from calcli.core.data.arrays import Array, Doubles, Floats, Positions
 from calcli.core.data.batches import batches
 from calcli.core.data.blocks import BLOCK_BYTES, working_dtype
 from calcli.core.data.folds import numbers_of, stratified_folds
-from calcli.core.data.predictions import DerivedScores, Kind, Predictions, Scores, read_through
+from calcli.core.data.predictions import DerivedScores, Kind, Predictions, Scores
 from calcli.core.data.processes import Processes
 from calcli.core.data.streams import Stream, generator
 from calcli.core.language.errors import CalcliError, InputError, UsageError
@@ -199,9 +199,7 @@ def rows_of(predictions: Predictions, *, exact: bool = False) -> LabeledScores:
 
     These are double where they are to be `exact`: else a step of a map would lie beside its score.
     """
-    return LabeledScores(
-        read_through(lambda: _log_scores(predictions, exact)), predictions.labels, predictions.weights
-    )
+    return LabeledScores(_log_scores(predictions, exact), predictions.labels, predictions.weights)
 
 
 def _log_scores(predictions: Predictions, exact: bool) -> Floats:

@@ -4,20 +4,19 @@ from __future__ import annotations
 
 import os.path
 import shlex
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
-from typing import Any, ClassVar, Literal, Protocol, TypeVar
+from typing import Any, ClassVar, Literal, Protocol
 
 import numpy as np
 
 from calcli.core.data.arrays import Array, Floats
 from calcli.core.language.answers import WRONG_RIGHT
-from calcli.core.language.errors import InputError, ReadAgain
+from calcli.core.language.errors import InputError
 from calcli.core.language.questions import option_names
 
 Kind = Literal["logits", "log-probs", "probs"]
 Called = Kind | Literal["percent"]
-T = TypeVar("T")
 
 
 def called(kind: Kind, percent: bool) -> Called:
@@ -26,11 +25,7 @@ def called(kind: Kind, percent: bool) -> Called:
 
 
 class Scores(Protocol):
-    """An (N, K) table of scores that can be read block by block, again and again.
-
-    `kind` may be judged by the first rows. If later ones show otherwise, it is another one from then on, and
-    the reading ends with `ReadAgain`.
-    """
+    """An (N, K) table of scores that can be read block by block, again and again."""
 
     @property
     def kind(self) -> Kind:
@@ -285,14 +280,6 @@ class Predictions:
                 f"{where}: no column {name!r}; the columns are: {known}, besides labels and scores"
             )
         return self.columns[name]
-
-
-def read_through(work: Callable[[], T]) -> T:
-    """Return what `work` makes of all rows; it begins anew if they turn out to be of another kind."""
-    try:
-        return work()
-    except ReadAgain:  # by now the scores know what they are
-        return work()
 
 
 def require_classes(predictions: Predictions, classes: tuple[str, ...], owner: str, mend: str = "") -> None:

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from calcli.core.data.arrays import Array, Floats, Positions
 from calcli.core.data.blocks import blocks
-from calcli.core.data.predictions import ArrayScores, DerivedScores, Predictions, Scores, read_through
+from calcli.core.data.predictions import ArrayScores, DerivedScores, Predictions, Scores
 from calcli.core.language.errors import InputError
 
 PREDICTED = "predicted-class"  # what to slice by in place of a column
@@ -242,9 +242,7 @@ def _column(predictions: Predictions, name: str) -> Array:
             "expected a column after --by"
         )
     names = np.array(predictions.classes)
-    found = read_through(
-        lambda: np.concatenate([block.largest(1)[0][:, 0].copy() for block in blocks(predictions)])
-    )
+    found = np.concatenate([block.largest(1)[0][:, 0].copy() for block in blocks(predictions)])
     return names[found]
 
 

@@ -10,7 +10,7 @@ from dataclasses import replace
 import numpy as np
 
 from calcli.core.data.binning import Bins, equal_width_edges
-from calcli.core.data.predictions import Predictions, read_through
+from calcli.core.data.predictions import Predictions
 from calcli.core.data.priors import at_priors
 from calcli.core.data.required import require_clusters, require_folds
 from calcli.core.data.rows import ROW_STATISTICS
@@ -107,13 +107,10 @@ def values(predictions: Predictions, settings: Settings) -> tuple[Predictions, d
         return evaluation.predictions, {name: one.value for name, one in evaluation.estimates.items()}
     calls = _calls(predictions, settings)
 
-    def kept() -> Measurements:
-        made = Pass(predictions, settings)
-        for call in calls:
-            FAMILIES[call.entry.family].needs(call, made)
-        return made.run()
-
-    measured = read_through(kept)
+    made = Pass(predictions, settings)
+    for call in calls:
+        FAMILIES[call.entry.family].needs(call, made)
+    measured = made.run()
     found = _findings(measured, calls, settings)[0].estimates
     return measured.predictions, {name: found[name].value for name in map(str, calls)}
 
@@ -141,26 +138,23 @@ def measure(
     if settings.priors is not None:
         predictions = at_priors(predictions, settings.priors, shift=settings.shift_to_priors)
 
-    def kept() -> Measurements:
-        made = Pass(predictions, settings, companions, units_for, looks)
-        made.keep_rows({"hit": ROW_STATISTICS["hit"]})
-        made.keep_looks()
-        made.keep_bins(settings.bins)
-        if settings.test:  # of all classes
-            made.keep_probs()
-        later = [call for call in calls if sampled and needs_rows(call, predictions, settings)]
-        for call in [*calls, gap_of(settings)]:
-            if call not in later:
-                FAMILIES[call.entry.family].needs(call, made)
-        if later:
-            made.keep("sample", lambda: SampledRows(predictions))
-            if folded:
-                keep_odds(made, later)
-        found = made.run(watch)
-        found.deferred = frozenset(map(str, later))
-        return found
-
-    return read_through(kept)
+    made = Pass(predictions, settings, companions, units_for, looks)
+    made.keep_rows({"hit": ROW_STATISTICS["hit"]})
+    made.keep_looks()
+    made.keep_bins(settings.bins)
+    if settings.test:  # of all classes
+        made.keep_probs()
+    later = [call for call in calls if sampled and needs_rows(call, predictions, settings)]
+    for call in [*calls, gap_of(settings)]:
+        if call not in later:
+            FAMILIES[call.entry.family].needs(call, made)
+    if later:
+        made.keep("sample", lambda: SampledRows(predictions))
+        if folded:
+            keep_odds(made, later)
+    found = made.run(watch)
+    found.deferred = frozenset(map(str, later))
+    return found
 
 
 def _refuse_draws(settings: Settings) -> None:

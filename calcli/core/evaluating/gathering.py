@@ -10,7 +10,7 @@ import numpy as np
 
 from calcli.core.data.arrays import Array, Floats
 from calcli.core.data.blocks import Block, show_blocks
-from calcli.core.data.predictions import Predictions, read_through
+from calcli.core.data.predictions import Predictions
 from calcli.core.data.slices import counted, select_each, slice_numbers
 from calcli.core.data.threads import Turn
 from calcli.core.evaluating.families import FAMILIES
@@ -71,11 +71,8 @@ def state_of(
     )
     precision: Precision = "single" if single else "double"
 
-    def gathered() -> State:
-        made, _ = _pass(predictions, replace(settings, precision=precision))
-        return _Gathering(made, known=known, places=places).run(watch)
-
-    whole = read_through(gathered)
+    made, _ = _pass(predictions, replace(settings, precision=precision))
+    whole = _Gathering(made, known=known, places=places).run(watch)
     (part,) = whole.parts
     whole = replace(whole, parts=(replace(part, left=left),))
     slices = {column: _slices(predictions, column, settings, precision, known, places) for column in by}
@@ -121,15 +118,12 @@ def summed(
     if predictions.n_rows <= MANY_ROWS:
         return None
 
-    def gathered() -> Measurements:
-        made, later = _pass(predictions, settings, lenses)
-        keep_odds(made, later)
-        state = _Gathering(made, in_run=True, sampled=bool(later)).run(watch)
-        found = StoredMeasurements(predictions, state, settings, lenses, made.workers)
-        found.deferred, found.odds = frozenset(map(str, later)), made.odds
-        return found
-
-    return read_through(gathered)
+    made, later = _pass(predictions, settings, lenses)
+    keep_odds(made, later)
+    state = _Gathering(made, in_run=True, sampled=bool(later)).run(watch)
+    found = StoredMeasurements(predictions, state, settings, lenses, made.workers)
+    found.deferred, found.odds = frozenset(map(str, later)), made.odds
+    return found
 
 
 def _pass(

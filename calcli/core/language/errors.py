@@ -29,7 +29,3 @@ def naming(called: str) -> Iterator[None]:
         yield
     except UsageError as fault:
         raise UsageError(f"{called}: {fault}") from fault
-
-
-class ReadAgain(InputError):
-    """Later rows show that the scores are of another kind than the first ones seemed to be."""

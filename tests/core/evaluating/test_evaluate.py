@@ -16,7 +16,7 @@ from calcli.core.data.predictions import ArrayScores, Predictions
 from calcli.core.estimators.costs import CostWord
 from calcli.core.evaluating.evaluate import evaluate
 from calcli.core.evaluating.usual import default_metrics
-from calcli.core.language.errors import InputError, ReadAgain, UsageError
+from calcli.core.language.errors import InputError, UsageError
 from calcli.core.language.settings import Settings
 from calcli.core.problems.problem import Problem
 
@@ -218,34 +218,6 @@ def test_large_data_of_which_all_rows_are_asked_for_skips_what_orders_every_clas
 def test_metrics_that_do_not_fit_are_refused(name, predict):
     with pytest.raises(UsageError):
         evaluate(predict([[0.5, 0.5]], [0]), Settings(metrics=(name,)))
-
-
-class TurnsOut:
-    """Scores that look like probabilities until they are seen to be logits."""
-
-    kind, kind_reason = "probs", ""
-
-    def __init__(self, array):
-        self.array, self.shape, self.dtype = array, array.shape, array.dtype
-
-    def blocks(self, rows):
-        yield self.array[:2]
-        if self.kind != "logits":
-            self.kind = "logits"
-            raise ReadAgain("row 2 has 3.0")
-        yield self.array[2:]
-
-
-def test_a_kind_that_was_contradicted_is_read_again(predict):
-    logits = np.array([[0.1, 0.9], [0.3, 0.7], [3.0, -1.0]])
-    labels = np.array([1, 1, 0])
-    given = Predictions(TurnsOut(logits), labels, ("a", "b"))
-    assert given.kind == "probs"
-    found = evaluate(given, PLAIN)
-    assert found.predictions is given
-    assert given.kind == "logits"
-    expected = values(predict(logits, labels, "logits"))
-    assert found.estimates["log_loss"].value == expected["log_loss"]
 
 
 def test_clusters_make_intervals_wider_and_leave_tests_out(predict):
