@@ -9,7 +9,7 @@ from __future__ import annotations
 import csv as text_csv
 import io
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from functools import partial
 from typing import Any, BinaryIO
@@ -59,15 +59,23 @@ def open_file(path: AnyPath, name: str) -> Table:
 def _parsed(name: str, delimiter: str, part: bytes, first: Any) -> Any:
     """Return the pyarrow.Table of a part of a file; but for the first one it has no line of headings."""
     names = first.names if first else _headings(part, name, delimiter)
+    try:
+        return _of_type(pa.string(), part, names, delimiter, headed=first is None)
+    except pa.ArrowInvalid:
+        table = _of_type(pa.binary(), part, names, delimiter, headed=first is None)
+        for head, column in zip(names, table.columns, strict=True):
+            _refuse_bytes(column, head, name)
+        raise
+
+
+def _of_type(kind: Any, part: bytes, names: Sequence[str], delimiter: str, *, headed: bool) -> Any:
     quoted = b'"' in part  # else it is cut for the threads at any newline, which is faster
-    table = csv.read_csv(
+    return csv.read_csv(
         reader_of(part),
-        csv.ReadOptions(block_size=BLOCK_BYTES, column_names=list(names) if first else []),
+        csv.ReadOptions(block_size=BLOCK_BYTES, column_names=[] if headed else list(names)),
         csv.ParseOptions(delimiter=delimiter, newlines_in_values=quoted),
-        csv.ConvertOptions(column_types=dict.fromkeys(names, pa.binary())),
+        csv.ConvertOptions(column_types=dict.fromkeys(names, kind)),
     )
-    columns = zip(names, table.columns, strict=True)
-    return pa.table([_decoded(column, head, name) for head, column in columns], names)
 
 
 def _headings(part: bytes, name: str, delimiter: str) -> list[str]:
@@ -91,9 +99,9 @@ def _headings(part: bytes, name: str, delimiter: str) -> list[str]:
     return names
 
 
-def _decoded(column: Any, head: str, name: str) -> Any:
+def _refuse_bytes(column: Any, head: str, name: str) -> None:
     try:
-        return column.cast(pa.string())
+        column.cast(pa.string())
     except pa.ArrowInvalid as error:
         raise InputError(f"{name}: the column {head} {NOT_UTF8}") from error
 

@@ -25,6 +25,7 @@ from calcli.io.tables.columns import (
     of_joined_type,
 )
 
+FEW_ROWS = 4096  # are read as fast as one
 Row = Callable[[int], str]  # names a row, for messages
 Read = Callable[[Sequence[str], int | None], Iterator[Any]]
 
@@ -121,8 +122,14 @@ def in_memory(name: str, table: Any) -> Table:
 # what reads is a function of a module with the first arguments given: a fit to a table can be pickled
 
 
+def is_held(table: Table) -> bool:
+    """Tell whether a table is in memory."""
+    return isinstance(table.read, partial) and table.read.func is _held
+
+
 def _held(table: Any, columns: Sequence[str], at_once: int | None) -> Iterator[Any]:
-    return iter(table.select(list(columns)).to_batches())
+    few = at_once and max(at_once, FEW_ROWS)
+    return iter(table.select(list(columns)).to_batches(max_chunksize=few))
 
 
 def derived(table: Table, made: Mapping[str, Sequence[Derived]]) -> Table:

@@ -12,7 +12,7 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from calcli.io.tables.table import Derived, Row, Table, derived
+from calcli.io.tables.table import Derived, Row, Table, derived, in_memory, is_held
 
 WORDS = {
     *("", "#N/A", "#N/A N/A", "#NA", "-1.#IND", "-1.#QNAN", "-NaN", "-nan", "1.#IND", "1.#QNAN"),
@@ -24,6 +24,7 @@ BLANKS = " \t"
 WHOLE = r"^[ \t]*[-+]?[0-9]+[ \t]*$"
 CODE = r"^[ \t]*[-+]?0[0-9]"  # what is no plain number, as an id
 NARROW = (pa.null(), pa.bool_(), pa.int64(), pa.float64(), pa.string())  # each has room for those before it
+FEW = 16  # values that are tried before all are
 LIMIT = 2.0**63  # beyond which whole numbers are names
 
 
@@ -31,12 +32,23 @@ def with_types(text: Table) -> Table:
     """Return a table of text columns as what they look like in all rows, with the text beside."""
     if len(set(text.columns)) < len(text.columns):  # which is refused
         return text
-    kinds = dict.fromkeys(text.columns, pa.null())
+    kinds, seen = dict.fromkeys(text.columns, pa.null()), list[Any]()
     for batch in text.batches(text.columns):
-        for name, column in zip(text.columns, batch.columns, strict=True):
-            kinds[name] = _joint(kinds[name], column)
+        columns = dict(zip(text.columns, map(_seen, batch.columns), strict=True))
+        kinds = {name: _joint(kind, columns[name].type) for name, kind in kinds.items()}
+        seen += [(batch, columns)] if is_held(text) else []
+    if seen:
+        arrays = [
+            [
+                own[name] if own[name].type == kind else _values(kind, batch.column(name))
+                for batch, own in seen
+            ]
+            for name, kind in kinds.items()
+        ]
+        chunks = [pa.chunked_array(one, kind) for one, kind in zip(arrays, kinds.values(), strict=True)]
+        return replace(in_memory(text.place.name, pa.table(chunks, text.columns)), text=text)
     made = {
-        name: [Derived(name, kind, partial(_values, kind))]
+        name: [Derived(name, kind, partial(_made, kind))]
         for name, kind in kinds.items()
         if kind != pa.string()
     }
@@ -52,42 +64,54 @@ def has_codes(table: Table, name: str) -> bool:
     return any(pc.any(_matches(part, CODE)).as_py() for part in parts)
 
 
-def _joint(known: Any, column: Any) -> Any:
-    """Return a type with room for the values of a column of text, and for those of the type known before."""
-    kinds = {known, pa.string() if known == pa.string() else _kind_of(column)}
+def _joint(known: Any, own: Any) -> Any:
+    """Return a type with room for the values of two."""
+    kinds = {known, own}
     if pa.bool_() in kinds and kinds & {pa.int64(), pa.float64()}:
         return pa.string()
     return max(kinds, key=NARROW.index)
 
 
-def _kind_of(column: Any) -> Any:
-    """Return what all values of a column look like."""
+def _seen(column: Any) -> Any:
+    """Return a column of text as what all of its values look like."""
     for kind in (pa.int64(), pa.float64()):
         with suppress(pa.ArrowInvalid):
-            values = column.cast(kind)
+            values = _cast(column, kind)
             if kind == pa.int64() and len(values):
-                return kind
+                return values
             if kind == pa.float64() and not pc.any(pc.is_nan(values)).as_py():
-                return _kind_of_numbers(column, values)
+                return column if _are_names(column, values) else values
     there = pc.ascii_trim(column.filter(pc.invert(_matches(column, MISSING))), BLANKS)
     if not len(there):
-        return pa.null()
+        return pa.nulls(len(column))
     for kind in (pa.int64(), pa.float64()):
         with suppress(pa.ArrowInvalid):
-            values = there.cast(kind)
-            return kind if kind == pa.int64() else _kind_of_numbers(there, values)
-    return pa.bool_() if pc.all(_matches(there, TRUTH)).as_py() else pa.string()
+            values = _cast(there, kind)
+            return column if _are_names(there, values) else _values(kind, column)
+    return _values(pa.bool_(), column) if pc.all(_matches(there, TRUTH)).as_py() else column
 
 
-def _kind_of_numbers(column: Any, values: Any) -> Any:
-    """Return what floats are: names, where all of them are whole and some have more digits than integers."""
+def _cast(column: Any, kind: Any) -> Any:
+    column[:FEW].cast(kind)  # each value that fails costs as much as many that do not
+    return column.cast(kind)
+
+
+def _are_names(column: Any, values: Any) -> bool:
+    """Tell whether numbers are names: all of them whole, and some of more digits than integers have."""
+    if pa.types.is_integer(values.type):
+        return False
     far = pc.max(pc.abs(values)).as_py() or 0
-    whole = LIMIT <= far < math.inf and pc.all(_matches(column, WHOLE)).as_py()
-    return pa.string() if whole else pa.float64()
+    return LIMIT <= far < math.inf and bool(pc.all(_matches(column, WHOLE)).as_py())
 
 
-def _values(kind: Any, column: Any, _: Row) -> Any:
+def _made(kind: Any, column: Any, _: Row) -> Any:
+    return _values(kind, column)
+
+
+def _values(kind: Any, column: Any) -> Any:
     """Return the values of a column of text, which look like this."""
+    if pa.types.is_string(kind):
+        return column
     if pa.types.is_null(kind):
         return pa.nulls(len(column))
     if pa.types.is_boolean(kind):
