@@ -75,7 +75,8 @@ def benchmark(
     """Try every calibrator: fit to some rows, judge on others.
 
     A row for each method, or with several models a table for each metric, with mean ranks. Methods that
-    cannot be told from the best have a ~. A method that fails is a cell that says so.
+    cannot be told from the best have a ~. One that fails is a cell that says so; the status is then 2, if it
+    was asked for.
 
     \b
     calcli benchmark --cal val.parquet --test test.parquet
@@ -107,6 +108,10 @@ def benchmark(
         for sentence in found.reading():
             remark(sentence)
     paging.show(found, format)
+    if trying.methods and (failed := found.failures()):
+        for sentence in failed:
+            remark(sentence)
+        raise typer.Exit(2)
 
 
 def _paired(firsts: Sequence[str], seconds: Sequence[str]) -> list[tuple[str, str]]:

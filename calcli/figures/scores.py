@@ -20,7 +20,7 @@ from calcli.figures.style import COLUMN, INK, MUTED, SERIES, Look, new_figure, s
 from calcli.figures.wording import decimal, metric_name
 
 HATCHES = ("", "////", "....", "\\\\\\\\", "xxxx", "----", "++++")
-SCALE = "0 is perfect, 1 (normalized) the best constant system"
+SCALE = "0 is perfect,\n1 (normalized) the best constant system"
 BAR_HEIGHT = 0.16  # inches: a bar of one system
 
 
@@ -87,9 +87,10 @@ def _bars(axes: Axes, systems: Mapping[str, tuple[Estimate, ...]]) -> None:
 
 
 def _lines(call: MetricExpression) -> str:
-    """Return the name of a metric, each argument in a line of its own."""
+    """Return the name of a metric, each argument in a line of its own, also those within another."""
     title, _, arguments = metric_name(call).partition("\n")
-    return "\n".join([title, *arguments.split(", ")]) if arguments else title
+    lines = arguments.replace("/", "\n/").split(", ") if arguments else []
+    return "\n".join([title, *lines])
 
 
 def _interval(axes: Axes, estimate: Estimate, y: float) -> None:

@@ -71,9 +71,13 @@ class BenchmarkReport(Shown):
         else:
             tables = _by_metric(trials, settings) if several else [_of_one(trials, settings)]
             tables.append(self._changes(several))
-        failures = tuple(f"{trial.model}, {trial.method}: {trial.fault}." for trial in trials if trial.fault)
+        failures = tuple(f"{sentence}." for sentence in self.failures())
         failed = [TextTable("Failed", notes=failures)] if failures else []
         return [*reading_table(self.read), *tables, *failed, *warnings_table(self.warnings)]
+
+    def failures(self) -> list[str]:
+        """Return what failed and why, in sentences without their full stop."""
+        return [f"{trial.model}, {trial.method}: {trial.fault}" for trial in self.trials if trial.fault]
 
     def reading(self) -> list[str]:
         """Return how the files were read, in sentences."""

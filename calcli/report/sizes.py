@@ -47,6 +47,11 @@ class SizesReport(Shown):
         """Return how the files were read, in sentences."""
         return reading_sentences(self.read)
 
+    def failures(self) -> list[str]:
+        """Return what failed and why, in sentences without their full stop."""
+        faults = {one.method: fault for one in self.trials for fault in one.faults}
+        return [f"{method} failed on some: {fault}" for method, fault in faults.items()]
+
     def tables(self) -> list[TextTable]:
         """Return mean and standard deviation over the subsets."""
         methods = list(dict.fromkeys(one.method for one in self.trials))
@@ -57,8 +62,7 @@ class SizesReport(Shown):
             f"Mean ± standard deviation over {self.repeats} random subsets of the calibration rows, of each "
             "size; all are judged on the same test rows, whose own chance is not in it."
         ]
-        faults = {one.method: fault for one in self.trials for fault in one.faults}
-        notes += [f"{method} failed on some: {fault}." for method, fault in faults.items()]
+        notes += [f"{sentence}." for sentence in self.failures()]
         tables = [
             TextTable(
                 f"{self.model}: {metric}",

@@ -6,7 +6,9 @@ from collections.abc import Callable, Sequence
 from dataclasses import replace
 from pathlib import Path
 
-from calcli.core.calibrators.crossvalidation import rows_of
+import numpy as np
+
+from calcli.core.calibrators.crossvalidation import LabeledScores, rows_of
 from calcli.core.data.predictions import Predictions
 from calcli.core.data.slices import counted
 from calcli.core.language.answers import refuse_classes
@@ -96,7 +98,7 @@ def benchmark_files(
     tested = [second for _, second in pairs] if pairs else [test or str(cal)]
     others = [_column(text, tested) for text in trying.columns]
     tasks = [
-        replace(task, others={name: rows_of(counted(read_told(files[n]))) for name, files in others})
+        replace(task, others={name: _other(name, read_told(files[n]), task) for name, files in others})
         for n, task in enumerate(tasks)
     ]
     if trying.sizes:
@@ -137,12 +139,15 @@ def _column(text: str, tested: Sequence[str]) -> tuple[str, list[str]]:
     Raises
     ------
     UsageError
-        If it is not `NAME=GLOB`, or not one file has the folder and name, or the name, of each of them.
+        If it is not `NAME=GLOB`, or not one file has the folder and name, or the name, of each of them; of
+        one model it may have any name.
     """
     name, equals, pattern = text.partition("=")
     if not (name and equals and pattern):
         raise UsageError(f"--column {text}: expected NAME=GLOB, as in CSS='lowest_loss/*.npy'")
     found = files_of(pattern, "--column")
+    if len(found) == len(tested) == 1:
+        return name, found
     files = []
     for file in tested:
         same = [other for other in found if Path(other).name == Path(file).name]
@@ -152,6 +157,23 @@ def _column(text: str, tested: Sequence[str]) -> tuple[str, list[str]]:
             raise UsageError(f"--column {text}: expected one file called {Path(file).name}, not {len(same)}")
         files += same
     return name, files
+
+
+def _other(name: str, predictions: Predictions, task: Task) -> LabeledScores:
+    """Return the test rows of another model.
+
+    Raises
+    ------
+    UsageError
+        If they are not the rows that the model is judged on.
+    """
+    rows = rows_of(counted(predictions))
+    if predictions.classes != task.classes or not np.array_equal(rows.labels, task.test.labels):
+        raise UsageError(
+            f"--column {name}: the labels of {predictions.provenance.path} are not those of {task.model}; "
+            "expected another model's predictions for the same test rows"
+        )
+    return rows
 
 
 def _tasks(

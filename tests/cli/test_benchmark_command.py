@@ -91,7 +91,7 @@ def test_a_failure_is_a_cell_that_says_why(run, bayes, monkeypatch):
 
     monkeypatch.setattr(Temperature, "learn", lambda *_, **options: 1 / 0)
     done = run("benchmark", "--cal", bayes[0], "--test", bayes[1], *QUICK)
-    assert done.status == 0
+    assert done.status == 2
     assert "failed" in done.out
     assert "temperature: ZeroDivisionError: division by zero." in " ".join(done.out.split())
 
@@ -261,6 +261,31 @@ def test_columns_that_do_not_fit(run, two_models, tmp_path):
     done = run("benchmark", *two_models, "--as-printed", "--column", f"CSS={tmp_path / 'css'}")
     assert (done.status, done.out) == (2, "")
     assert "expected one file called woof_net.npy, not 0" in done.err
+
+
+def test_a_column_is_of_the_rows_that_are_judged(run, two_models, tmp_path):
+    cal, test = two_models[1:3]
+    files = ("benchmark", "--cal", cal, "--test", test)
+    asked = (*files, "--methods", "temperature", "--as-printed", "--column")
+    done = run(*asked, f"CSS={cal}")
+    assert (done.status, done.out) == (2, "")
+    assert "the labels of" in done.err
+    assert "expected another model's predictions for the same test rows" in done.err
+    for end in (".npy", "_labels.npy"):
+        np.save(tmp_path / f"other{end}", np.load(f"{test}".replace(".npy", end)))
+    trials = json.loads(run(*asked, f"CSS={tmp_path / 'other.npy'}", "-f", "json").out)["trials"]
+    assert trials[2]["method"] == "CSS"
+    assert trials[2]["values"] == trials[0]["values"]
+
+
+@pytest.mark.parametrize("more", [(), ("--sizes", "50", "--repeats", "2")])
+def test_a_method_that_was_asked_for_and_fails_is_told_and_has_a_status(run, sample, more):
+    files = [f"--{part}={sample / f'digits_forest_{name}.parquet'}" for part, name in PARTS]
+    done = run("benchmark", *files, "--methods", "platt:input=raw,bias", *more)
+    assert done.status == 2
+    assert "platt:input=raw" in done.err
+    assert "takes raw logits" in done.err
+    assert "bias" in done.out
 
 
 def test_random_subsets_of_the_calibration_rows(run, forest):
