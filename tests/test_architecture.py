@@ -44,6 +44,7 @@ LAYERS = (  # of core: a sub-room imports itself and those before it
     "recalibrating",
     "curves",
 )
+LAYERS_OF_IO = ("tables", "formats", "reading", "apply")  # likewise, imports in functions included
 OWNERS = {"pandas": "io", "pyarrow": "io", "rich": "report", "matplotlib": "figures", "typer": "cli"}
 HEAVY = ("numpy", "pandas", "pyarrow", "matplotlib")
 
@@ -102,6 +103,23 @@ def test_sub_rooms_of_core_import_only_what_is_below(file):
             below = layer_of(module)
             assert below in LAYERS, f"{layer} imports {module}"
             assert LAYERS.index(below) <= LAYERS.index(layer), f"{layer} imports {module}"
+
+
+IN_IO = [
+    (file, name.split("/")[2].removesuffix(".py"))
+    for file, name in zip(FILES, NAMES, strict=True)
+    if "/io/" in name
+]
+LAYERED = [(file, layer) for file, layer in IN_IO if layer in LAYERS_OF_IO]
+
+
+@pytest.mark.parametrize(("file", "layer"), LAYERED, ids=[file.name for file, _ in LAYERED])
+def test_layers_of_io_import_only_what_is_below(file, layer):
+    above = LAYERS_OF_IO[LAYERS_OF_IO.index(layer) + 1 :]
+    for module in imported(ast.parse(file.read_text(encoding="utf-8")), types_too=True):
+        assert module.split(".")[:2] != ["calcli", "io"] or module.split(".")[2] not in above, (
+            f"{layer} imports {module}"
+        )
 
 
 def test_every_sub_room_of_core_has_its_layer():

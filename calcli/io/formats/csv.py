@@ -16,7 +16,6 @@ from typing import Any, BinaryIO
 
 import numpy as np
 import pyarrow as pa
-import pyarrow.compute as pc
 from pyarrow import csv
 
 from calcli.core.data.arrays import Doubles
@@ -282,9 +281,19 @@ class CsvWriter(Writer):
         csv.write_csv(batch, self.sink, options)
 
     def _has_special(self, batch: Any) -> bool:
-        special = rf'[{re.escape(self._delimiter)}"\r\n]'
+        marks = (self._delimiter.encode(), b'"', b"\r", b"\n")
         texts = [c for c in batch.columns if pa.types.is_string(c.type) or pa.types.is_large_string(c.type)]
-        return any(pc.any(pc.match_substring_regex(column, special)).as_py() for column in texts)
+        return any(mark in text for text in map(_bytes_of, texts) for mark in marks)
+
+
+def _bytes_of(column: Any) -> bytes:
+    """Return the letters of a column of text, those of one row behind those of the other."""
+    _, ends, letters = column.buffers()
+    if not len(column) or letters is None:
+        return b""
+    kind = np.int32 if pa.types.is_string(column.type) else np.int64
+    own = np.frombuffer(ends, kind)[column.offset : column.offset + len(column) + 1]
+    return bytes(memoryview(letters)[own[0] : own[-1]])
 
 
 writer = CsvWriter
