@@ -90,8 +90,11 @@ def benchmark(
 
     # an option takes one value, so that the second file of each pair arrives among the arguments, in order
     pairs = _paired(pair or (), seconds or ())
-    settings = settings_of(measuring)
-    for sentence in () if paging.quiet else idle_options(settings):
+    settings, tried = settings_of(measuring), trying.settings()
+    idle = idle_options(settings)
+    if tried.repeats is not None and not tried.sizes:
+        idle.append(f"--repeats {tried.repeats} changes nothing without --sizes")
+    for sentence in () if paging.quiet else idle:
         remark(sentence)
     with progress(shown=not paging.quiet) as watcher:
         found = benchmark_files(
@@ -100,7 +103,7 @@ def benchmark(
             pairs,
             reading.read_options(),
             settings,
-            trying.settings(),
+            tried,
             watcher=watcher,
         )
     paging.page(found)

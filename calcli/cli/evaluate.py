@@ -87,7 +87,7 @@ def evaluate(
     """  # noqa: D301 (the escape keeps the lines below it apart)
     from calcli.report.progress import progress
     from calcli.work.evaluatefiles import Wanted, evaluate_files, read_failures
-    from calcli.work.idle import idle_options
+    from calcli.work.idle import idle_of_state, idle_options
 
     settings = settings_of(computing, testing, recalibrating)
     known = StateSettings(**checked(StateSettings, saving.given(), "option"))
@@ -96,7 +96,8 @@ def evaluate(
     companions = recalibrating.companions(options)
     kept = bool(saving.save_state or showing.output or showing.html)  # what is written may make use of any
     names = {*settings.groups, *settings.edges, *settings.threshold_weights} if kept else ()
-    for sentence in () if showing.quiet else idle_options(settings, companions, rules, names=names):
+    idle = idle_options(settings, companions, rules, names=names) + idle_of_state(known, saving.save_state)
+    for sentence in () if showing.quiet else idle:
         remark(sentence)
     wanted = Wanted(
         folder=showing.output,

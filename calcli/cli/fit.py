@@ -122,6 +122,7 @@ def fit(
             beside=(cross_validated, paging.html),
             engine=distributing.found(watcher),
             watcher=watcher,
+            remark=(lambda text: None) if paging.quiet else remark,
             raw=choosing.input == "raw",
             **fitting.given(),
         )

@@ -103,7 +103,7 @@ def plot(
     grouped = settings.groups if not drawing.figures or "simplex" in drawing.figures else {drawing.lens}
     drawn = [name for name in drawing.figures if name in FIGURES]  # of others a fault is told
     asked = replace(settings, metrics=sum(drawing.panels, settings.metrics))
-    idle = idle_options(asked, companions, (), drawn, grouped) + idle_looks(drawing, settings)
+    idle = idle_options(asked, companions, (), drawn, grouped) + idle_looks(drawing, settings, companions)
     for sentence in () if quiet else idle:
         remark(sentence)
     with progress(shown=not quiet) as watcher:

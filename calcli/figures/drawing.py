@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
@@ -19,7 +20,7 @@ from calcli.core.data.predictions import require_classes
 from calcli.core.evaluating.results import Evaluation
 from calcli.core.language.answers import LENS, no_lens, reason
 from calcli.core.language.brief import brief
-from calcli.core.language.declaring import checked, declared, documented
+from calcli.core.language.declaring import PATH, checked, declared, documented
 from calcli.core.language.entries import FigureKind
 from calcli.core.language.errors import NeedsRows, UsageError
 from calcli.core.language.expressions import region_ends
@@ -106,7 +107,7 @@ class Drawing:
         save(self.figure, image, "png")
         return image.getvalue()
 
-    def save(self, path: Path) -> list[str]:
+    def save(self, path: str | os.PathLike[str]) -> list[str]:
         """Write the figure with its title and caption; see `calcli.figures.save`."""
         return save(self.figure, path, title=self.title, caption=self.caption)
 
@@ -233,7 +234,7 @@ def _size(evaluations: Evaluations) -> str:
     return f"n = {least:,}{each}" if least == most else f"n = {least:,} to {most:,}"
 
 
-def standard_set(evaluation: Evaluation, folder: str | Path) -> dict[Path, str]:
+def standard_set(evaluation: Evaluation, folder: str | os.PathLike[str]) -> dict[Path, str]:
     """Write the figures that fit an evaluation as PNG.
 
     Parameters
@@ -247,9 +248,9 @@ def standard_set(evaluation: Evaluation, folder: str | Path) -> dict[Path, str]:
     -------
     The captions of the files written, in the order in which a report shows them.
     """
-    captions = {}
+    captions, place = {}, Path(PATH.checked("folder", folder))
     for name, drawing in standard_drawings(evaluation):
-        path = Path(folder) / f"{name}.png"
+        path = place / f"{name}.png"
         drawing.save(path)
         captions[path] = drawing.caption
     return captions

@@ -3,16 +3,19 @@
 from __future__ import annotations
 
 import io
+import os
 import re
 import warnings
+from contextlib import nullcontext
 from pathlib import Path
-from typing import IO, Any, Literal, get_args
+from typing import IO, Any, Literal, cast, get_args
 from xml.sax.saxutils import escape
 
 import matplotlib.style
 from matplotlib.backends.backend_agg import FigureCanvasAgg
 from matplotlib.figure import Figure
 
+from calcli.core.language.declaring import PATH
 from calcli.core.language.errors import UsageError
 from calcli.figures.style import STYLE
 
@@ -27,7 +30,11 @@ MISSING = re.compile(r"Glyph (\d+)")
 
 
 def save(
-    figure: Figure, target: Path | IO[bytes], format: Format | None = None, title: str = "", caption: str = ""
+    figure: Figure,
+    target: str | os.PathLike[str] | IO[bytes],
+    format: Format | None = None,
+    title: str = "",
+    caption: str = "",
 ) -> list[str]:
     """Write a figure, without a date or the version of what drew it.
 
@@ -36,7 +43,7 @@ def save(
     figure
         What to write.
     target
-        A path, whose suffix decides unless `format` does, or an open binary file.
+        A path, whose ending decides unless `format` does, or an open binary file.
     format
         "png" at 200 dots an inch, "svg" or "pdf".
     title, caption
@@ -49,9 +56,10 @@ def save(
     Raises
     ------
     UsageError
-        If the format is none of these.
+        If the format is none of these, or the target neither a path nor a file.
     """
-    chosen = format or (target.suffix.lstrip(".").lower() if isinstance(target, Path) else "png")
+    path = None if hasattr(target, "write") else Path(PATH.checked("path", target))
+    chosen = format or ("png" if path is None else path.suffix.lstrip(".").lower())
     if chosen not in UNDATED:
         raise UsageError(f"figures are written as {', '.join(get_args(Format))}, not as {chosen!r}")
     described = "Subject" if chosen == "pdf" else "Description"
@@ -66,10 +74,8 @@ def save(
     content = stream.getvalue()
     if chosen == "svg" and caption:  # readers of screens look for it beside the title
         content = content.replace(b"</title>", b"</title>\n <desc>%s</desc>" % escape(caption).encode(), 1)
-    if isinstance(target, Path):
-        target.write_bytes(content)
-    else:
-        target.write(content)
+    with nullcontext(target) if path is None else path.open("wb") as file:
+        cast(IO[bytes], file).write(content)
     missing: dict[str, None] = {}
     for one in told:
         if found := MISSING.match(str(one.message)):

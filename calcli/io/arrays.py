@@ -5,6 +5,7 @@ from __future__ import annotations
 import shlex
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any
@@ -16,7 +17,7 @@ from calcli.core.language.answers import WRONG_RIGHT
 from calcli.core.language.errors import InputError, UsageError
 from calcli.io.arraylabels import stored_labels
 from calcli.io.axes import class_axis, places_note, sample_column
-from calcli.io.heads import is_of_single_values, native
+from calcli.io.heads import ObjectsError, is_of_single_values, native
 from calcli.io.labelnumbers import places_by_name
 from calcli.io.labels import join_labels, one_hot
 from calcli.io.layouts import ANSWERS, ARRAYS
@@ -310,14 +311,17 @@ def answers_of(
 
 def _by_row(found: Source) -> Source:
     """Keep the arrays with a value per row; the others cannot be passed on."""
-    rows = found.place.parts[0][1]
+    rows, loaded = found.place.parts[0][1], {}
+    for name in found.columns:
+        with suppress(ObjectsError):  # such as the metrics that a Trainer predicts beside the scores
+            loaded[name] = found.columns[name]
     arrays = {
         name: array.astype(np.float64) if array.dtype == np.longdouble else array  # as tables have no such
-        for name, array in found.columns.items()
+        for name, array in loaded.items()
         if in_order(array.shape, found.rows_shape) and is_of_single_values(array.dtype)
     }
-    for name in label_names([one for one in found.columns if one not in arrays]):
-        if found.columns[name].ndim > 1 and (codes := one_hot(found.columns[name])) is not None:
+    for name in label_names([one for one in loaded if one not in arrays]):
+        if loaded[name].ndim > 1 and (codes := one_hot(loaded[name])) is not None:
             arrays |= {name: codes} if len(codes) == rows else {}
     readers = {name: partial(np.reshape, array, -1) for name, array in arrays.items()}
     left_out = tuple(name for name in found.columns if name not in arrays)

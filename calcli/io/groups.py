@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import os
 import re
 from collections.abc import Iterable, Iterator, Mapping
 from itertools import pairwise
@@ -155,7 +156,8 @@ def _by_name(
         If a name cannot be used, or stands for nothing.
     """
     if isinstance(given, Mapping):
-        parts = [(f"{name!r}", name, value) for name, value in given.items()]
+        values = (os.fspath(one) if isinstance(one, os.PathLike) else one for one in given.values())
+        parts = [(f"{name!r}", name, value) for name, value in zip(given, values, strict=True)]
     else:
         split = [(text, text.partition("=")) for text in given]
         parts = [(text, name.strip(), value.strip()) for text, (name, _, value) in split]

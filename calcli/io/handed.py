@@ -14,7 +14,7 @@ import numpy as np
 
 from calcli.core.data.arrays import Array
 from calcli.core.data.columnnames import column_names, order_of
-from calcli.core.data.inmemory import as_array
+from calcli.core.data.inmemory import as_array, refuse_swapped
 from calcli.core.data.predictions import Kind, Predictions
 from calcli.core.language.errors import InputError
 from calcli.io.arraylabels import flat_labels
@@ -77,6 +77,7 @@ def from_arrays(
     UsageError
         If an option does not fit them.
     """
+    refuse_swapped(scores, labels)
     table = native(as_array(scores, "scores"))
     if table.dtype.kind not in "iufb":
         raise InputError(f"{NAME}: the scores are {type_in_words(table.dtype)}; expected numbers")
@@ -133,6 +134,7 @@ def from_answers(
         If the arrays cannot be that.
     """
     names = (NAME, "confidence", "correct")
+    refuse_swapped(confidence, correct, ("values of confidence=", "values of correct="))
     sure, right = as_array(confidence, "values of confidence="), as_array(correct, "values of correct=")
     found = answers_of(sure, [right], names, mend="remove such rows")
     if sure.size != right.size:

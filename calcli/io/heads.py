@@ -34,6 +34,10 @@ PLAIN = re.compile(
 )
 
 
+class ObjectsError(InputError):
+    """An array holds Python objects, which are never loaded."""
+
+
 @dataclass(frozen=True)
 class Header:
     """What the head of a .npy file says about the array, and where that begins."""
@@ -55,7 +59,9 @@ def read_header(file: IO[bytes], name: str) -> Header:
     Raises
     ------
     InputError
-        If it is not one, is damaged, or needs pickle.
+        If it is not one, or is damaged.
+    ObjectsError
+        If it needs pickle.
     """
     try:
         version = npy_format.read_magic(file)
@@ -68,7 +74,7 @@ def read_header(file: IO[bytes], name: str) -> Header:
     except DAMAGE as error:
         raise InputError(f"{name}: the head of this .npy file is damaged; save it again") from error
     if dtype.hasobject:
-        raise InputError(
+        raise ObjectsError(
             f"{name} holds Python objects (a pickle), which could run any code and is never loaded; "
             "expected an array of numbers; save it with a numeric dtype, labels also as text"
         )

@@ -74,7 +74,7 @@ def benchmark_files(
     UsageError
         If it is not clear what to fit to and what to judge on.
     """
-    _refuse_idle(trying, pairs, settings)
+    _refuse_unlike(trying, pairs, settings)
     names = [part for name in trying.methods or DEFAULT_METHODS for part in SETS.get(name, (name,))]
     calls = parse_methods(names)
     reading: list[tuple[str, Sequence[str]]] = []
@@ -113,10 +113,8 @@ def benchmark_files(
     return BenchmarkReport(trials, settings, trying.as_printed, heads, reading, used, same)
 
 
-def _refuse_idle(trying: BenchmarkSettings, pairs: Sequence[tuple[str, str]], settings: Settings) -> None:
-    """Raise a UsageError for settings that go with others alone."""
-    if trying.repeats is not None and not trying.sizes:
-        raise UsageError("--repeats is for --sizes; give both, or neither")
+def _refuse_unlike(trying: BenchmarkSettings, pairs: Sequence[tuple[str, str]], settings: Settings) -> None:
+    """Raise a UsageError for settings that do not go together."""
     if trying.columns and not trying.as_printed:
         raise UsageError("--column adds a column to the tables of --as-printed; give both")
     if trying.sizes and (pairs or trying.folds or trying.as_printed or settings.fold_column is not None):

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
+import os
 import tomllib
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
-from pathlib import Path
 from typing import Any
 
 from calcli.core.comparing.baseline import Against, StoredReport
@@ -14,7 +14,7 @@ from calcli.core.comparing.leftover import require_same_clip
 from calcli.core.comparing.policy import Checked, Policy
 from calcli.core.data.predictions import Predictions
 from calcli.core.evaluating.evaluate import evaluate
-from calcli.core.language.declaring import checked, documented, mapping
+from calcli.core.language.declaring import checked, documented, is_path, mapping
 from calcli.core.language.errors import CalcliError, InputError, UsageError
 from calcli.core.language.settings import IN_ORDER, PairSettings
 from calcli.core.language.spelling import of_python
@@ -27,7 +27,7 @@ from calcli.report.check import first_policy
 from calcli.report.shown import Format, render
 from calcli.work.cluster import Engine, predictions_in
 from calcli.work.kept import CheckReport
-from calcli.work.read import predictions_of
+from calcli.work.read import labelled
 
 RULES = mapping('a path, or what is in such a file: {"rules": [{"metric": "log_loss", "max": 0.5}]}')
 
@@ -36,7 +36,7 @@ RULES = mapping('a path, or what is in such a file: {"rules": [{"metric": "log_l
 @documented(PairSettings)
 def check(
     data: Any,
-    policy: str | Path | Mapping[str, Any],
+    policy: str | os.PathLike[str] | Mapping[str, Any],
     baseline: Any = None,
     **pairing: Any,
 ) -> CheckReport:
@@ -65,15 +65,15 @@ def check(
         If these are not predictions, or an option does not fit.
     """
     how = PairSettings(**checked(PairSettings, pairing, "keyword"))
-    if not isinstance(policy, str | Path):
+    if not is_path(policy):
         policy = RULES.checked("policy", policy)
-    predictions = predictions_of(data, None, {})
-    rules = parse_policy(policy, "policy") if isinstance(policy, Mapping) else read_policy(policy)
+    predictions = labelled(data, "data")
+    rules = parse_policy(policy, "policy") if isinstance(policy, Mapping) else read_policy(os.fspath(policy))
     against = None
     if baseline is not None:
         reference: Predictions | StoredReport
-        stored = isinstance(baseline, str | Path) and is_report(str(baseline))
-        reference = read_report(baseline) if stored else predictions_of(baseline, None, {})
+        stored = is_path(baseline) and is_report(os.fspath(baseline))
+        reference = read_report(os.fspath(baseline)) if stored else labelled(baseline, "baseline")
         against = Against(reference, how)
     return CheckReport([_checked(predictions, rules, against)], rules, "python")
 

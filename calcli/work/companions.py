@@ -6,7 +6,7 @@ from dataclasses import replace
 
 from calcli.core.evaluating.recalibrated import Companions
 from calcli.core.evaluating.results import Evaluation
-from calcli.core.evaluating.truth import require_use
+from calcli.core.evaluating.truth import makes_use, require_own_priors
 from calcli.core.language.errors import UsageError
 from calcli.io.options import ReadOptions
 from calcli.io.read import read
@@ -48,11 +48,13 @@ def read_companions(
     return Companions(calibration, None if posteriors is None else read(posteriors, options))
 
 
-def refuse_idle(evaluation: Evaluation, companions: Companions | None) -> None:
-    """Raise a UsageError if posteriors were given that an evaluation cannot use."""
-    if companions is not None and companions.posteriors is not None:
-        calls = [found.call for found in evaluation.estimates.values()]
-        require_use(calls, evaluation.settings)
+def require_own_rows(evaluation: Evaluation, companions: Companions | None) -> None:
+    """Raise a UsageError if metrics make use of posteriors that are not those of the rows."""
+    if companions is None or companions.posteriors is None:
+        return
+    settings = evaluation.settings
+    if any(makes_use(found.call, settings) for found in evaluation.estimates.values()):
+        require_own_priors(settings)
         if evaluation.posteriors is None:
             path = evaluation.predictions.provenance.path
             raise UsageError(

@@ -17,7 +17,7 @@ from calcli.core.language.declaring import COLUMN, TEXT, checked, declared, docu
 from calcli.core.language.errors import InputError, UsageError, naming
 from calcli.core.language.progress import Watcher, unwatched
 from calcli.core.language.settings import IN_ORDER, PairSettings, Settings
-from calcli.core.language.spelling import of_python
+from calcli.core.language.spelling import of_python, tell
 from calcli.io.options import ReadOptions
 from calcli.io.read import read
 from calcli.io.settings import settings_of
@@ -25,8 +25,9 @@ from calcli.io.states import is_state
 from calcli.report.comparison import no_best
 from calcli.report.seeds import SeedsReport
 from calcli.work.cluster import Engine, predictions_in
+from calcli.work.idle import idle_options
 from calcli.work.kept import ComparisonReport
-from calcli.work.read import predictions_of
+from calcli.work.read import labelled
 
 MARGINS = mapping('margins by metric, such as {"log_loss": 0.01}')
 
@@ -78,10 +79,13 @@ def compare(
     pairing = PairSettings(**checked(PairSettings, given, "keyword"))
     ranked_by = TEXT.checked("rank_by", rank_by)
     plan = Plan(pairing.pairs, wanted, ranked_by, None if by is None else COLUMN.checked("by", by))
-    systems = [predictions_of(system, None, {}) for system in (baseline, *candidates)]
+    systems = [labelled(baseline, "the baseline"), *(labelled(one, "a candidate") for one in candidates)]
+    asked = settings_of(settings)
+    for sentence in idle_options(asked):
+        tell(sentence)
     if not pairing.allow_other_classes:
         require_same_classes(systems)
-    return _compared(systems, settings_of(settings), plan, pairing)
+    return _compared(systems, asked, plan, pairing)
 
 
 def compare_files(

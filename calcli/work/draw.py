@@ -7,15 +7,18 @@ from pathlib import Path
 from typing import Any
 
 from calcli.core.data.predictions import Predictions
-from calcli.core.language.declaring import PATH, TEXT, declared, documented, items, mapping
+from calcli.core.evaluating.recalibrated import Companions
+from calcli.core.language.declaring import PATH, TEXT, declared, documented, is_path, items, mapping
 from calcli.core.language.errors import UsageError
 from calcli.core.language.figures import find_figure
+from calcli.core.language.settings import Settings
 from calcli.core.language.spelling import of_python
-from calcli.core.language.viewing import ViewSettings
+from calcli.core.language.viewing import PlotSettings, ViewSettings
 from calcli.figures import Drawing, View, draw
 from calcli.figures.drawing import viewed
 from calcli.io.calibrators import load_calibrator
-from calcli.work.evaluate import evaluate
+from calcli.work.evaluate import evaluation_of
+from calcli.work.idle import idle_looks, idle_options
 
 SYSTEMS = mapping('predictions by names that are text, such as {"test": predictions}')
 
@@ -73,13 +76,21 @@ def plot(
         files = calibrator if isinstance(calibrator, list | tuple) else [calibrator]
         files = [PATH.checked("calibrator", file) for file in files]
         looks["calibrators"] = {Path(file).name: load_calibrator(file) for file in files}
+    view = viewed(view or View(), **looks)
+    looking = {name: getattr(view, name) for name in declared(ViewSettings)}
+    drawing = PlotSettings(**looking, figures=(figure,))
+
+    def idle(asked: Settings, companions: Companions) -> list[str]:
+        told = idle_options(asked, companions, (), (figure,), {view.lens, *asked.groups})
+        return told + idle_looks(drawing, asked, companions)
+
     if kind.metrics:
         settings = {"metrics": kind.metrics, **settings}
-    evaluations = {name: evaluate(one, labels, **settings).evaluation for name, one in systems.items()}
-    return draw(figure, evaluations, viewed(view or View(), **looks))
+    evaluations = {name: evaluation_of(one, labels, settings, idle)[1] for name, one in systems.items()}
+    return draw(figure, evaluations, view)
 
 
 def _name(data: Any) -> str:
     if isinstance(data, Predictions):
         return data.provenance.path
-    return Path(data).name if isinstance(data, str | Path) else type(data).__name__
+    return Path(data).name if is_path(data) else type(data).__name__

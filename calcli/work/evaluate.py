@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -17,13 +17,14 @@ from calcli.core.language.errors import UsageError
 from calcli.core.language.figures import USUAL, find_figures, standard_names
 from calcli.core.language.progress import Watch
 from calcli.core.language.settings import Settings
-from calcli.core.language.spelling import of_python
+from calcli.core.language.spelling import of_python, tell
 from calcli.io.options import ReadOptions
 from calcli.io.settings import settings_of
 from calcli.report.slices import is_compared
 from calcli.report.summary import Result, summarize
-from calcli.work.companions import refuse_idle, told_if_same
-from calcli.work.read import OF_TABLES, columns_of, predictions_of, split_reading
+from calcli.work.companions import require_own_rows, told_if_same
+from calcli.work.idle import idle_options
+from calcli.work.read import OF_TABLES, columns_of, labelled, split_reading
 from calcli.work.report import Report
 
 
@@ -75,19 +76,39 @@ def evaluate(
     UsageError
         If a setting is unknown or does not fit them.
     """
-    columns = columns_of(by)
-    predictions, settings = split_reading(data, labels, settings)
-    if calibration_data is not None:
-        settings = {"training": "held-out", **settings}
-    beside = (
-        None if one is None else predictions_of(one, None, {}) for one in (calibration_data, posteriors)
-    )
-    companions = Companions(*beside)
-    asked = settings_of(settings)
+    beside = {"by": by, "calibration_data": calibration_data, "posteriors": posteriors}
+    asked, evaluation = evaluation_of(data, labels, settings | beside, idle_options)
+    return Report(tuple(results_of(evaluation)), asked, evaluation=evaluation)
+
+
+def evaluation_of(
+    data: Any,
+    labels: Any,
+    settings: Mapping[str, Any],
+    idle: Callable[[Settings, Companions], list[str]],
+) -> tuple[Settings, Evaluation]:
+    """Return what is asked for, and the evaluation that `evaluate` reports on, of the same arguments.
+
+    Parameters
+    ----------
+    data, labels, settings
+        Those of `evaluate`.
+    idle
+        Returns a sentence for each setting that changes nothing; the caller is told.
+    """
+    columns = columns_of(settings.get("by", ()))
+    predictions, given = split_reading(data, labels, settings)
+    given.pop("by", None)
+    named = {name: given.pop(name, None) for name in ("calibration_data", "posteriors")}
+    companions = Companions(*(None if one is None else labelled(one, name) for name, one in named.items()))
+    if companions.calibration is not None:
+        given = {"training": "held-out", **given}
+    asked = settings_of(given)
     if asked.retrain and asked.workers is None:  # processes would import the script that called anew
         asked = replace(asked, workers=1)
-    evaluation = evaluated(predictions, asked, columns, companions)
-    return Report(tuple(results_of(evaluation)), asked, evaluation=evaluation)
+    for sentence in idle(asked, companions):
+        tell(sentence)
+    return asked, evaluated(predictions, asked, columns, companions)
 
 
 def evaluated(
@@ -104,7 +125,7 @@ def evaluated(
     standard = find_figures(standard_names(predictions.n_classes)) if drawn else ()
     looks = looks_of(standard, predictions, USUAL, settings)
     evaluation = evaluate_predictions(predictions, settings, watch, companions, looks)
-    refuse_idle(evaluation, companions)
+    require_own_rows(evaluation, companions)
     evaluation = told_if_same(evaluation, companions)
     evaluation.slices.update(slices_of(predictions, by, evaluation.summary, companions))
     return evaluation

@@ -203,10 +203,6 @@ def _with_metrics_of(rules: Sequence[Rule], settings: Settings, predictions: Pre
 
 def _require_one_to_save(sources: Sequence[Sequence[str]], wanted: Wanted) -> None:
     if wanted.state is None:
-        if wanted.known != NUMBERED:
-            own = wanted.known
-            option = f"--run {own.run}" if own.key is None else f"--key {own.key}"
-            raise UsageError(f"{option} is for the rows of a state; add --save-state, or leave it out")
         return
     if len(sources) > 1:
         raise UsageError("--save-state saves one state; give one file, or --concat, or a call for each file")

@@ -7,8 +7,6 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from calcli.core.calibrators.crossvalidation import are_apart
-from calcli.core.calibrators.methods import make
 from calcli.core.calibrators.record import CalibratorRecord
 from calcli.core.data.predictions import Predictions
 from calcli.core.language.declaring import Spelling, checked
@@ -37,9 +35,11 @@ from calcli.io.remote import parts_of_pattern, path_of
 from calcli.report.fit import FitReport
 from calcli.report.hashing import sha256
 from calcli.work.cluster import Engine, parts_to_read
+from calcli.work.idle import idle_of_fit
 
 AUTO = CHOICE.name
 REDUCED = "reduced"
+OF_CHOICE = ("candidates", "lens", "watcher", "remark")  # of `fit_to`, no settings
 LENSES = ", ".join(name for name, method in METHODS.items() if "lens" in method.arguments)
 
 
@@ -55,6 +55,7 @@ def fit_file(
     beside: Sequence[str | None] = (),
     engine: Engine | None = None,
     watcher: Watcher = unwatched,
+    remark: Callable[[str], None] = lambda text: None,
     **settings: Any,
 ) -> FitReport:
     """Fit to a file of predictions.
@@ -80,6 +81,8 @@ def fit_file(
         Sums the loss over the parts of a folder elsewhere; None to read here.
     watcher
         Starts a progress bar.
+    remark
+        Called with what is said of options that change nothing.
     **settings
         As for `FitSettings`.
 
@@ -96,7 +99,7 @@ def fit_file(
         refuse(output, *beside)
     if preset is not None:
         method, candidates = _as_in(preset, method, candidates)
-    given = {"candidates": candidates, "lens": lens, "watcher": watcher, **settings}
+    given = {"candidates": candidates, "lens": lens, "watcher": watcher, "remark": remark, **settings}
     if engine is not None:
         return FitReport(_fit_by(engine, file, options, method, given))
     return FitReport(fit_to(lambda: read(file, options), method, "option", **given))
@@ -104,7 +107,7 @@ def fit_file(
 
 def _fit_by(engine: Engine, file: str, options: ReadOptions, method: str, given: Mapping[str, Any]) -> Fit:
     """Return a fit to the parts of a folder or pattern, which an engine reads."""
-    settings = {name: value for name, value in given.items() if name not in ("candidates", "lens", "watcher")}
+    settings = {name: value for name, value in given.items() if name not in OF_CHOICE}
     chosen = FitSettings(**checked(FitSettings, settings, "option"))
     for what, asked in (
         ("-m auto chooses", method == AUTO),
@@ -130,6 +133,7 @@ def fit_to(
     candidates: Sequence[str] | None = None,
     lens: str | None = None,
     watcher: Watcher = unwatched,
+    remark: Callable[[str], None] = lambda text: None,
     **settings: Any,
 ) -> Fit:
     """Return a fit to predictions, which are read when all else is known to be right; see `fit_file`."""
@@ -137,7 +141,10 @@ def fit_to(
     chosen = FitSettings(**checked(FitSettings, settings | {"reduced": reduced}, spelling))
     lens = None if reduced else lens
     calls = _calls(method, candidates, lens, chosen, classes=2)  # refuses what is wrong before reading
-    _refuse_idle(method, calls, chosen, candidates)
+    if chosen.fold_column is not None and chosen.folds != FitSettings.folds:
+        raise UsageError(f"--fold-column says how many folds there are; leave out --folds {chosen.folds}")
+    for sentence in idle_of_fit(method, calls, chosen, candidates):
+        remark(sentence)
     rows = predictions()
     calls = _calls(method, candidates, lens, chosen, 2 if reduced else rows.n_classes)
     if rows.of_answers and not candidates:
@@ -166,30 +173,6 @@ def _as_in(preset: str, method: str, candidates: Sequence[str] | None) -> tuple[
     return (found[0], candidates) if method != AUTO else (method, found)
 
 
-def _refuse_idle(
-    method: str, calls: Sequence[MethodExpression], chosen: FitSettings, candidates: Sequence[str] | None
-) -> None:
-    """Raise a UsageError for settings that would change nothing."""
-    if method != AUTO and chosen.score != FitSettings.score:
-        raise UsageError(
-            f"--score {chosen.score} is for -m auto, which chooses by it, not for -m {method}; leave it out"
-        )
-    if len(calls) == 1 and chosen.workers not in (None, 1):
-        why = ""
-        if not chosen.folds:
-            why = "of which --folds 0 leaves one"
-        elif not are_apart(make(chosen.wrapped(calls[0]))):
-            why = f"and all of {calls[0]} start from one"
-        if why:
-            raise UsageError(f"--workers {chosen.workers} is for several fits, {why}; leave it out")
-    if chosen.quick and (method != AUTO or candidates):
-        raise UsageError("--quick is for the usual candidates of -m auto; leave it out")
-    if chosen.fold_column is not None and chosen.folds != FitSettings.folds:
-        raise UsageError(f"--fold-column says how many folds there are; leave out --folds {chosen.folds}")
-    if chosen.min_rows != FitSettings.min_rows and not chosen.per_predicted_class:
-        raise UsageError(f"--min-rows {chosen.min_rows} is for --per-predicted-class; give both, or neither")
-
-
 def _calls(
     method: str, candidates: Sequence[str] | None, lens: str | None, settings: FitSettings, classes: int
 ) -> list[MethodExpression]:
@@ -199,8 +182,6 @@ def _calls(
         names = list(candidates or ()) or candidates_for(classes, raw=settings.raw, quick=settings.quick)
         if not candidates and settings.wraps:  # members are fitted as they are
             names = [name for name in names if name != POOL]
-    elif candidates is not None:
-        raise UsageError(f"--candidates is for -m auto, not for -m {method}; leave it out")
     common: dict[str, Any] = {}
     if lens is not None:
         common["lens"] = lens

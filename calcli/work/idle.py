@@ -1,20 +1,31 @@
-"""Options that change nothing in what is asked for."""
+"""Options that change nothing in what is asked for: they are told, and all else is done.
+
+What asks for something that cannot be had, beside the rest or of the data, is refused where that is known.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping, Sequence
-from dataclasses import fields
+from dataclasses import fields, replace
+from typing import Any
 
+from calcli.core.calibrators.crossvalidation import are_apart
+from calcli.core.calibrators.methods import make
 from calcli.core.comparing.policy import Rule
 from calcli.core.curves.needs import own_metrics
 from calcli.core.evaluating.recalibrated import Companions
+from calcli.core.evaluating.truth import makes_use
 from calcli.core.language.declaring import declared
-from calcli.core.language.expressions import MetricExpression, parse_metrics
-from calcli.core.language.figures import FIGURES, USUAL
-from calcli.core.language.settings import Settings
+from calcli.core.language.expressions import MethodExpression, MetricExpression, parse_metrics
+from calcli.core.language.figures import FIGURES, USUAL, standard_names
+from calcli.core.language.methods import CHOICE
+from calcli.core.language.metrics import GIVEN
+from calcli.core.language.settings import NUMBERED, FitSettings, Settings, StateSettings
 from calcli.core.language.viewing import PlotSettings
 
 OF_RECALIBRATIONS = ("recalibrator", "folds", "fold_column", "retrain")
+OF_EPOCHS = ("panels", "smooth", "p_values", "seeds", "select", "select_on")
+UNUSED = "--posteriors change nothing: no {} asked for makes use of them, as ece and a reliability diagram do"
 NAMED = {"groups": "lens", "edges": "binning", "threshold_weights": "weights"}  # arguments that take a name
 
 
@@ -58,13 +69,79 @@ def idle_options(
         idle.append("--costs change nothing: no metric asked for has costs, as bayes_risk and expected_cost")
     if settings.decision_column is not None and not any("expected_cost" in call.entry.name for call in calls):
         idle.append("--decision-column changes nothing: no metric asked for is expected_cost")
-    return idle if companions is None else idle + _untrained(settings, companions, calls)
+    if companions is None:
+        return idle
+    if figures is None and companions.posteriors is not None:
+        idle += [] if any(makes_use(call, settings) for call in calls) else [UNUSED.format("metric")]
+    return idle + _untrained(settings, companions, calls)
 
 
-def idle_looks(drawing: PlotSettings, settings: Settings) -> list[str]:
+def idle_of_fit(
+    method: str, calls: Sequence[MethodExpression], chosen: FitSettings, candidates: Sequence[str] | None
+) -> list[str]:
+    """Return a sentence for each option of a fit that makes no difference to it."""
+    idle, auto = [], method == CHOICE.name
+    if candidates and not auto:
+        idle.append(f"--candidates changes nothing: -m {method} chooses among none")
+    if not auto and chosen.score != FitSettings.score:
+        idle.append(f"--score {chosen.score} changes nothing: -m auto chooses by it, -m {method} does not")
+    if chosen.quick and (not auto or candidates):
+        idle.append("--quick changes nothing: it is for the usual candidates of -m auto")
+    if chosen.min_rows != FitSettings.min_rows and not chosen.per_predicted_class:
+        idle.append(f"--min-rows {chosen.min_rows} changes nothing without --per-predicted-class")
+    if len(calls) == 1 and chosen.workers not in (None, 1):
+        if not chosen.folds:
+            idle.append(f"--workers {chosen.workers} changes nothing: --folds 0 leaves one fit")
+        elif not are_apart(make(chosen.wrapped(calls[0]))):
+            idle.append(f"--workers {chosen.workers} changes nothing: all fits of {calls[0]} start from one")
+    return idle
+
+
+def idle_of_state(known: StateSettings, state: str | None) -> list[str]:
+    """Return a sentence for what is said of the rows of a state that is not saved."""
+    if state is not None or known == NUMBERED:
+        return []
+    option = f"--run {known.run}" if known.key is None else f"--key {known.key}"
+    return [f"{option} changes nothing without --save-state"]
+
+
+def used_looks(drawing: PlotSettings) -> PlotSettings:
+    """Return what is asked of figures without that which no figure asked for makes use of."""
+    usual: dict[str, Any] = {name: getattr(PlotSettings(), name) for name in _unlooked(drawing)}
+    return replace(drawing, **usual)
+
+
+def _unlooked(drawing: PlotSettings) -> dict[str, str]:
+    """Return the settings of single figures that were given, by name, and these figures, if none is drawn."""
+    usual, drawn = PlotSettings(), {*(drawing.figures or (*standard_names(2), *standard_names(3)))}
+    own = {name: ["epochs"] for name in OF_EPOCHS} | {"knots": ["ks"]}
+    if drawing.figures:  # beside the standard set it is refused
+        own["compare_bins"] = [kind.name for kind in FIGURES.values() if kind.bins == "scores"]
+    return {
+        name: " or ".join(names)
+        for name, names in own.items()
+        if getattr(drawing, name) != getattr(usual, name) and drawn.isdisjoint(names)
+    }
+
+
+def idle_looks(drawing: PlotSettings, settings: Settings, companions: Companions | None = None) -> list[str]:
     """Return a sentence for what is asked of figures that none of them makes use of."""
     kinds = [FIGURES[name] for name in drawing.figures if name in FIGURES]  # of others a fault is told
-    idle = []
+    idle = [
+        f"{declared(PlotSettings)[name].option} changes nothing: it goes with --figure {names}"
+        for name, names in _unlooked(drawing).items()
+    ]
+    of_bins = not drawing.figures or any(kind.bins == "scores" for kind in kinds)
+    shown_bins = of_bins and drawing.lens != "class-wise"
+    if settings.resample_predictions and not (shown_bins or drawing.p_values):
+        idle.append(
+            "--resample-predictions changes nothing: it goes with --figure reliability or deviation, or with "
+            "--p-values"
+        )
+    if companions is not None and companions.posteriors is not None and not shown_bins:
+        calls = parse_metrics(settings.metrics, settings.defaults)
+        if not any(call.arguments.get("recalibrator") == GIVEN for call in calls):
+            idle.append(UNUSED.format("figure"))
     shown = [*sum(drawing.panels, settings.metrics), *([drawing.select] if drawing.select else [])]
     recursive = drawing.binning == "recursive" or _recursive(parse_metrics(shown, settings.defaults))
     if settings.min_rows is not None and not recursive and bool(kinds) == bool(drawing.figures):

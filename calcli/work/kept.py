@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from pathlib import Path
+import os
 from typing import TYPE_CHECKING
 
 from calcli.core.language.declaring import PATH
@@ -25,7 +25,7 @@ class Kept(Shown):
         return to_frame(self.records())
 
     @of_python
-    def save(self, path: str | Path) -> None:
+    def save(self, path: str | os.PathLike[str]) -> None:
         """Write a page as .html, else .json, .md, .csv or .txt.
 
         Raises

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Sequence
 from dataclasses import replace
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -18,7 +18,7 @@ from calcli.core.data.predictions import Predictions, require_classes
 from calcli.core.language.declaring import PATH, TEXT, Setting, documented, texts
 from calcli.core.language.errors import InputError
 from calcli.core.language.settings import FitSettings
-from calcli.core.language.spelling import of_python
+from calcli.core.language.spelling import of_python, tell
 from calcli.io.layouts import HARNESS
 from calcli.io.options import ReadOptions
 from calcli.report.fit import FitReport
@@ -79,7 +79,7 @@ class Fitted(FitReport):
         parts = predictions.scores.blocks(ROWS)
         return np.exp(np.concatenate([recalibrate(record, part, predictions.kind) for part in parts]))
 
-    def save(self, path: str | Path) -> None:
+    def save(self, path: str | os.PathLike[str]) -> None:
         """Write the calibrator's file, which `calcli apply` takes: JSON, or .npz by its ending.
 
         Raises
@@ -143,5 +143,5 @@ def fit(
     lens = None if lens is None else TEXT.checked("lens", lens)
     predictions, settings = split_reading(data, labels, settings)
     candidates = CANDIDATES.checked(candidates, "keyword")
-    given = {"workers": 1, **settings}  # others would import the script that called anew
+    given = {"workers": 1, **settings, "remark": tell}  # others would import the script that called anew
     return Fitted(fit_to(lambda: predictions, method, "keyword", candidates=candidates, lens=lens, **given))

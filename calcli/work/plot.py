@@ -15,7 +15,7 @@ from calcli.core.data.predictions import Predictions
 from calcli.core.evaluating.evaluate import evaluate
 from calcli.core.evaluating.recalibrated import Companions
 from calcli.core.evaluating.results import Evaluation, Input
-from calcli.core.evaluating.truth import require_use
+from calcli.core.evaluating.truth import require_own_priors
 from calcli.core.language.declaring import declared
 from calcli.core.language.entries import FigureKind
 from calcli.core.language.errors import NeedsRows, UsageError
@@ -40,11 +40,11 @@ from calcli.report.numbers import counted
 from calcli.report.shown import csv_text
 from calcli.report.summary import short_names
 from calcli.work.cluster import Engine, predictions_in
+from calcli.work.idle import used_looks
 from calcli.work.page import picture, write_page
 from calcli.work.selection import chosen_on
 
 USUAL_FIGURES = PlotSettings()
-OF_EPOCHS = ("p_values", "seeds", "select", "select_on")
 TOLD = 8  # files of which it is said how they were read; of more, of the first
 
 
@@ -98,6 +98,7 @@ def plot_files(
     UsageError
         If a figure is unknown, or does not fit the files or the settings.
     """
+    drawing = used_looks(drawing)
     calibrators = {name: load_calibrator(file) for name, file in _named(drawing.calibrators).items()}
     settings = _asked_for(settings, drawing)
     view = View(
@@ -107,7 +108,7 @@ def plot_files(
         calibrators=calibrators,
     )
     kinds = _kinds(drawing)
-    _refuse_idle(kinds, files, drawing)
+    _refuse_unshown(kinds, files, drawing)
     if output is None and (html is None or data):
         raise UsageError("figures need somewhere to go: give -o DIR, or --html FILE without --data")
     refuse_folders(html)
@@ -127,7 +128,8 @@ def plot_files(
         names = [kind.name for kind in kinds]
         if standard:
             names = [*_fitting(_standard(evaluations.values(), view), len(evaluations), remark), *names]
-        _require_use(names, view, evaluations.values(), companions)
+        if companions is not None and companions.posteriors is not None:
+            _require_own_priors(names, view, evaluations.values())
         written, pictures = [], []
         for name, drawn in _drawn(names, evaluations, view, None if drawing.figures else remark):
             if html:
@@ -145,7 +147,8 @@ def _asked_for(settings: Settings, drawing: PlotSettings) -> Settings:
     if drawing.region != "all":
         checked_region("--region", drawing.region)
     settings = _with_panels(settings, drawing)
-    _refuse_without_epochs(drawing)
+    if bool(drawing.select) != bool(drawing.select_on):
+        raise UsageError("--select METRIC chooses on the files of --select-on DIR|GLOB; give both")
     settings = _tested(settings) if drawing.p_values else settings
     return replace(
         settings,
@@ -204,11 +207,9 @@ def _drawn(
             remark(f"the figure {name} needs rows, which a state does not keep; it is left out")
 
 
-def _refuse_idle(kinds: Sequence[FigureKind], files: Sequence[str], drawing: PlotSettings) -> None:
-    """Raise a UsageError for files and settings that no figure would show, and for missing files."""
-    names, knots, bins = [kind.name for kind in kinds], drawing.knots, drawing.compare_bins
-    if knots is not None and kinds and "ks" not in names:
-        raise UsageError(f"--knots {knots} goes with --figure ks; leave it out")
+def _refuse_unshown(kinds: Sequence[FigureKind], files: Sequence[str], drawing: PlotSettings) -> None:
+    """Raise a UsageError for files and systems that figures cannot show, and for missing files."""
+    names, bins = [kind.name for kind in kinds], drawing.compare_bins
     if bins and not (names and all(kind.bins == "scores" for kind in kinds)):
         fitting = [kind.name for kind in FIGURES.values() if kind.bins == "scores"]
         raise UsageError(f"--compare-bins goes with --figure {','.join(fitting)}, alone")
@@ -236,22 +237,11 @@ def _of_bins(evaluations: Mapping[str, Evaluation], bins: Sequence[int]) -> dict
 def _with_panels(settings: Settings, drawing: PlotSettings) -> Settings:
     """Return the settings with the metrics of panels; what is said of panels and lines is checked."""
     smoother(drawing.smooth)
-    if (drawing.panels or drawing.smooth != "none") and "epochs" not in drawing.figures:
-        raise UsageError(f"{'--panel' if drawing.panels else '--smooth'} goes with --figure epochs")
     if not drawing.panels:
         return settings
     if settings.metrics:
         raise UsageError("--panel names the metrics; leave out --metrics")
     return replace(settings, metrics=tuple(dict.fromkeys(name for panel in drawing.panels for name in panel)))
-
-
-def _refuse_without_epochs(drawing: PlotSettings) -> None:
-    """Refuse options of the figure epochs where it is not drawn, and half of a choice on another set."""
-    for name in OF_EPOCHS:
-        if getattr(drawing, name) and "epochs" not in drawing.figures:
-            raise UsageError(f"{declared(PlotSettings)[name].option} goes with --figure epochs")
-    if bool(drawing.select) != bool(drawing.select_on):
-        raise UsageError("--select METRIC chooses on the files of --select-on DIR|GLOB; give both")
 
 
 def _tested(settings: Settings) -> Settings:
@@ -289,19 +279,13 @@ def _standard(evaluations: Iterable[Evaluation], view: View) -> list[str]:
     return [name for name in fitting[0] if all(name in names for names in fitting)]
 
 
-def _require_use(
-    names: Sequence[str], view: View, evaluations: Iterable[Evaluation], companions: Companions | None
-) -> None:
-    """Refuse posteriors and resampled predictions that no figure shows."""
+def _require_own_priors(names: Sequence[str], view: View, evaluations: Iterable[Evaluation]) -> None:
+    """Refuse other priors beside posteriors that are shown or moved to."""
     shown = view.lens != "class-wise" and any(FIGURES[name].bins == "scores" for name in names)
     for evaluation in evaluations:
-        settings = evaluation.settings
-        if companions is not None and companions.posteriors is not None:
-            calls = [found.call for found in evaluation.estimates.values()]
-            if not shown or settings.priors is not None:
-                require_use([call for call in calls if call.arguments.get("recalibrator") == GIVEN], settings)
-        if settings.resample_predictions and not (shown or view.p_values):
-            raise UsageError("--resample-predictions goes with --figure reliability,deviation, or --p-values")
+        calls = [found.call for found in evaluation.estimates.values()]
+        if shown or any(call.arguments.get("recalibrator") == GIVEN for call in calls):
+            require_own_priors(evaluation.settings)
 
 
 def _tell_reading(inputs: Sequence[Input], remark: Callable[[str], None]) -> None:

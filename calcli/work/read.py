@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from pathlib import Path
 from typing import Any
 
 from calcli.core.data.predictions import Predictions
-from calcli.core.language.declaring import checked, declared, documented, texts
+from calcli.core.language.declaring import PATH, checked, declared, documented, is_path, texts
 from calcli.core.language.errors import UsageError
 from calcli.core.language.spelling import of_python
 from calcli.io.handed import from_answers, from_arrays
@@ -27,7 +26,7 @@ def read(data: Any, **options: Any) -> Predictions:
 
     Parameters
     ----------
-    data : str or Path, or table
+    data : path or table
         Where they are; or a data frame of pandas or polars, a pyarrow table, or what else speaks Arrow.
     {ReadOptions}
 
@@ -50,10 +49,10 @@ def read(data: Any, **options: Any) -> Predictions:
         from calcli.io.frames import from_table  # here, so that arrays need no pyarrow
 
         return from_table(data, read_options(options))
-    if not isinstance(data, str | Path):
+    if not is_path(data):
         what = type(data).__name__
         raise UsageError(f"read takes a path or a table, not {what}; arrays come with labels, to evaluate()")
-    return read_file(data, read_options(options))
+    return read_file(PATH.checked("data", data), read_options(options))
 
 
 def predictions_of(data: Any, labels: Any, given: Mapping[str, Any]) -> Predictions:
@@ -61,7 +60,7 @@ def predictions_of(data: Any, labels: Any, given: Mapping[str, Any]) -> Predicti
 
     Parameters
     ----------
-    data : Predictions, str or Path, table, or array-like (N, K), (..., K) or (N,)
+    data : Predictions, path, table, or array-like (N, K), (..., K) or (N,)
         What `read` takes or returned, or scores, which come with labels.
     labels : array-like (N,) or (...)
         Of scores; else None.
@@ -81,20 +80,36 @@ def predictions_of(data: Any, labels: Any, given: Mapping[str, Any]) -> Predicti
             raise UsageError("predictions have labels and classes of their own; give such options to read()")
         return data
     if is_file_or_table(data):
-        if labels is not None and not isinstance(labels, str):
+        if labels is not None and not is_path(labels):
             raise UsageError("a table or a file has its labels in a column; name it with label_column=")
         return read(data, **given | ({} if labels is None else {"labels": labels}))
     if "confidence" in given or "correct" in given:
         return _answers(data, labels, given)
     if data is None or labels is None:
         raise UsageError("labels are missing: evaluate(scores, labels), or evaluate(table or path)")
-    if isinstance(labels, str):
+    if is_path(labels):
         raise UsageError(f"labels are text '{labels}'; expected an array")
     weights = given.pop("weights", None)
     if wrong := [name for name in given if name not in OF_ARRAYS]:
         raise UsageError(f"{wrong[0]}= is for tables and files; arrays have no columns")
     options = checked(ReadOptions, given, "keyword")
     return from_arrays(data, labels, weights=weights, **options)
+
+
+def labelled(data: Any, called: str) -> Predictions:
+    """Return predictions that have their labels with them; see `predictions_of`.
+
+    Raises
+    ------
+    UsageError
+        If they are arrays; what was to be given is `called` so.
+    """
+    if not isinstance(data, Predictions) and not is_file_or_table(data):
+        raise UsageError(
+            f"labels are missing: {called} is of type {type(data).__name__}; expected a path, a table, or "
+            "what read() returned: put arrays in a data frame, beside their labels"
+        )
+    return predictions_of(data, None, {})
 
 
 def columns_of(by: Any) -> tuple[str, ...]:
@@ -114,7 +129,7 @@ def split_reading(data: Any, labels: Any, keywords: Mapping[str, Any]) -> tuple[
 
 def is_file_or_table(data: Any) -> bool:
     """Tell whether predictions are in a file or a table, which have columns and labels."""
-    return isinstance(data, str | Path) or _is_table(data)
+    return is_path(data) or _is_table(data)
 
 
 def _is_table(data: Any) -> bool:

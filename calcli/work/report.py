@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -97,7 +98,7 @@ class Report(EvaluationReport):
             figure, {name: self.evaluation}, viewed(View(draws=self.evaluation.settings.draws), **view)
         )
 
-    def save(self, path: str | Path) -> None:
+    def save(self, path: str | os.PathLike[str]) -> None:
         """Write the report: a page with figures as .html, else .json, .md or .csv.
 
         Raises
@@ -109,11 +110,11 @@ class Report(EvaluationReport):
         """
         from calcli.work.page import Pictures, save_report
 
-        path = PATH.checked("path", path)
+        target: str = PATH.checked("path", path)
         pictures = Pictures()
-        if Path(path).suffix.lower() == ".html":
+        if Path(target).suffix.lower() == ".html":
             pictures.draw(self.evaluation)
-        save_report(replace(self, details=True), path, pictures.found)
+        save_report(replace(self, details=True), target, pictures.found)
 
     def __repr__(self) -> str:
         read = self.results[0].input

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
+import os
 from collections import Counter
 from collections.abc import Iterable, Sequence
-from pathlib import Path
 from typing import Any
 
 from calcli.core.calibrators.base import Calibrator
@@ -21,7 +21,7 @@ CLASSES = Setting(names("cat"), "Names in the order of the scores.", keyword="cl
 @of_python
 def save(
     calibrator: Calibrator,
-    path: str | Path,
+    path: str | os.PathLike[str],
     classes: str | Iterable[object] | None = None,
     priors: Sequence[float] = (),
 ) -> None:
@@ -31,7 +31,7 @@ def save(
     ----------
     calibrator : Calibrator
         A fitted one.
-    path : str or Path
+    path : path
         JSON, or .npz by its ending.
     classes : iterable, or text with commas, optional
         The name of each class in the order of the scores, which `calcli apply` matches; `range(10)` will do.
@@ -48,7 +48,7 @@ def save(
     """
     if not isinstance(calibrator, Calibrator):
         raise UsageError(f"save takes a calibrator, not {type(calibrator).__name__}; fits have save()")
-    path = PATH.checked("path", path)
+    target: str = PATH.checked("path", path)
     if not calibrator.parameters:
         raise UsageError(f"{type(calibrator).__name__} has not been fitted; call fit(scores, y) first")
     named = _checked_classes(calibrator, classes)
@@ -58,16 +58,16 @@ def save(
     if numbers and (wrong := calibrators.wrong_priors(numbers)):
         raise UsageError(wrong)
     record = CalibratorRecord(calibrator, named, calibrator.takes_raw(), numbers, _rows_of(calibrator))
-    calibrators.save_calibrator(record, path)
+    calibrators.save_calibrator(record, target)
 
 
 @of_python
-def load(path: str | Path) -> Calibrator:
+def load(path: str | os.PathLike[str]) -> Calibrator:
     """Read the calibrator in a file that `save` or `calcli fit -o` wrote.
 
     Parameters
     ----------
-    path : str or Path
+    path : path
         JSON, or .npz by its ending.
 
     Returns

@@ -315,7 +315,6 @@ def test_random_subsets_of_the_calibration_rows(run, forest):
     [
         (("--sizes", "30,x"), "--sizes is 30,x; expected whole numbers"),
         (("--sizes", "99999"), "--sizes 99999: expected sizes from 1 to"),
-        (("--repeats", "3"), "--repeats is for --sizes"),
         (("--sizes", "30", "--as-printed"), "leave out --folds"),
     ],
 )
@@ -323,6 +322,13 @@ def test_sizes_that_make_no_sense(run, forest, arguments, message):
     done = run("benchmark", "--cal", forest[0], "--test", forest[1], *QUICK, *arguments)
     assert (done.status, done.out) == (2, "")
     assert message in done.err
+
+
+def test_repeats_without_sizes_are_told(run, forest):
+    call = ("benchmark", "--cal", forest[0], "--test", forest[1], *QUICK)
+    plain, done = run(*call), run(*call, "--repeats", 3)
+    assert (done.status, done.out) == (0, plain.out)
+    assert "--repeats 3 changes nothing without --sizes" in done.err
 
 
 def test_workers_give_the_same_and_have_a_former_name(run, bayes):

@@ -44,8 +44,6 @@ def test_p_values_of_runs_and_what_their_validation_sets_choose(run, runs):
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        (("--figure", "ks", "--p-values"), "--p-values goes with --figure epochs"),
-        (("--seeds",), "--seeds goes with --figure epochs"),
         (("--figure", "epochs", "--select", "log_loss"), "give both"),
         (
             ("--figure", "epochs", "--select-on", "nowhere", "--select", "log_loss"),

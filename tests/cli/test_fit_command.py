@@ -241,11 +241,6 @@ def test_shift_to_priors(run, cal, digits, tmp_path):
     [
         (["-m", "magic"], "unknown method 'magic'"),
         ([], "Missing option '--method'"),
-        (["-m", "temperature", "--candidates", "bias"], "--candidates is for -m auto"),
-        (["-m", "temperature", "--score", "brier"], "--score brier is for -m auto, which chooses by it"),
-        (["-m", "temperature", "--workers", "2"], "several fits, and all of temperature start from one"),
-        (["-m", "dp", "--workers", "2", "--folds", "0"], "several fits, of which --folds 0 leaves one"),
-        (["-m", "temperature", "--min-rows", "5"], "--min-rows 5 is for --per-predicted-class"),
         (["-m", "temperature", "--lens", "top-1"], "--lens top-1 is for methods that act on one score"),
         (["-m", "platt", "--lens", "sideways"], "platt cannot act on lens 'sideways'"),
         (["-m", "beta", "--input", "raw"], "beta acts on probabilities"),
@@ -259,6 +254,23 @@ def test_shift_to_priors(run, cal, digits, tmp_path):
 )
 def test_wrong_calls_of_fit(run, digits, arguments, message):
     assert message in sentence(run("fit", digits("calibration"), *arguments))
+
+
+@pytest.mark.parametrize(
+    ("arguments", "told"),
+    [
+        (["--candidates", "bias"], "--candidates changes nothing: -m bias chooses among none"),
+        (["--score", "brier"], "--score brier changes nothing: -m auto chooses by it, -m bias does not"),
+        (["--quick"], "--quick changes nothing: it is for the usual candidates of -m auto"),
+        (["--workers", "2"], "--workers 2 changes nothing: --folds 0 leaves one fit"),
+        (["--min-rows", "5"], "--min-rows 5 changes nothing without --per-predicted-class"),
+    ],
+)
+def test_options_that_make_no_difference_to_a_fit_are_told(run, digits, arguments, told):
+    call = ("fit", digits("calibration"), "-m", "bias", "--folds", 0)
+    plain, done, quiet = run(*call), run(*call, *arguments), run(*call, *arguments, "-q")
+    assert (done.status, done.out, quiet.out) == (0, plain.out, plain.out)
+    assert (told in done.err, told in quiet.err) == (True, False)
 
 
 @pytest.mark.parametrize(

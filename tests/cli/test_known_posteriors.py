@@ -69,20 +69,41 @@ def test_true_curves_are_drawn(run, mixture, tmp_path):
 @pytest.mark.parametrize(
     ("command", "message"),
     [
-        (("evaluate", "--metrics", "log_loss"), "nothing asked for makes use of them"),
         (("evaluate", "--priors", "uniform"), "true of the rows as they are; leave out --priors"),
-        (("plot", "--figure", "ks"), "nothing asked for makes use of them"),
         (("plot", "--figure", "deviation", "--priors", "uniform"), "leave out --priors"),
-        (("plot", "--lens", "class-wise"), "nothing asked for makes use of them"),
     ],
 )
-def test_posteriors_that_nothing_uses_are_refused(run, mixture, tmp_path, command, message):
+def test_posteriors_beside_other_priors_are_refused(run, mixture, tmp_path, command, message):
     wrong, truth = mixture
     output = ("-o", tmp_path / "new") if command[0] == "plot" else ()
     done = run(command[0], wrong, *command[1:], *output, "--posteriors", truth)
     assert (done.status, done.out) == (2, "")
     assert message in done.err
     assert not (tmp_path / "new").exists()
+
+
+@pytest.mark.parametrize(
+    ("command", "what"),
+    [
+        (("evaluate", "--metrics", "log_loss"), "metric"),
+        (("evaluate", "--metrics", "log_loss,smooth_ece", "--priors", "uniform"), "metric"),
+        (("plot", "--figure", "ks"), "figure"),
+        (("plot", "--lens", "class-wise"), "figure"),
+    ],
+)
+def test_posteriors_that_nothing_uses_are_told(run, mixture, tmp_path, command, what):
+    """All else is done as without them."""
+    wrong, truth = mixture
+    asked = (command[0], wrong, *command[1:], "--draws", 9)
+    here, there = (("-o", tmp_path / name, "--data") if command[0] == "plot" else () for name in "ab")
+    plain, done = run(*asked, *here), run(*asked, *there, "--posteriors", truth)
+    assert (done.status, plain.status) == (0, 0)
+    told = f"--posteriors change nothing: no {what} asked for makes use of them"
+    assert (told in done.err, told in plain.err) == (True, False)
+    assert done.out.replace("/b/", "/a/") == plain.out
+    for file in (tmp_path / "a").glob("*.csv"):
+        assert (tmp_path / "b" / file.name).read_text() == file.read_text()
+    assert told not in run(*asked, *there, "--posteriors", truth, "-q").err
 
 
 def test_a_state_has_no_rows_for_posteriors(run, mixture, tmp_path):
@@ -93,9 +114,9 @@ def test_a_state_has_no_rows_for_posteriors(run, mixture, tmp_path):
     assert (done.status, "is a state: it keeps sums" in done.err) == (2, True)
 
 
-def test_resampled_predictions_need_a_figure_with_bars(run, preds, tmp_path):
+def test_resampled_predictions_without_a_figure_with_bars_are_told(run, preds, tmp_path):
     done = run("plot", preds, "--figure", "ks", "--resample-predictions", "-o", tmp_path / "new")
-    assert (done.status, "goes with --figure reliability,deviation" in done.err) == (2, True)
+    assert (done.status, "--resample-predictions changes nothing: it goes with" in done.err) == (0, True)
 
 
 @pytest.mark.parametrize("figure", ["reliability", "deviation", "ks", "corp", "smooth"])

@@ -189,8 +189,6 @@ def test_each_folder_is_a_series_of_epochs(run, sample, tmp_path):
     assert len(rows) == 12
     assert all(row["value"] == row["smoothed"] for row in rows)  # fewer than 11 files
     again = tmp_path / "again"
-    said = run("plot", *files, "--panel", "log_loss", "-o", again).err
-    assert "--panel goes with --figure epochs" in said
     said = run("plot", *files, "--figure", "epochs", "--smooth", "savgol:10", "-o", again).err
     assert "--smooth savgol:10: expected none, moving:N or savgol:N" in said
     copy = shutil.copy(files[0], tmp_path / "test" / "e_01.parquet")
@@ -425,19 +423,37 @@ def test_a_panel_for_each_number_of_bins(run, preds, tmp_path):
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        (
-            ("--figure", "ks", "--compare-bins", "3"),
-            "--compare-bins goes with --figure reliability,deviation",
-        ),
+        (("--figure", "ks,reliability", "--compare-bins", "3"), "goes with --figure reliability,deviation"),
+        (("--compare-bins", "3"), "--compare-bins goes with --figure reliability,deviation"),
         (("--figure", "reliability", "--compare-bins", "3,x"), "expected whole numbers"),
         (("--figure", "refinement"), "shows no data; draw it by itself, without files"),
-        (("--figure", "reliability", "--knots", "5"), "--knots 5 goes with --figure ks"),
     ],
 )
 def test_options_that_a_figure_would_not_show(run, preds, tmp_path, arguments, message):
     done = run("plot", preds, *arguments, "-o", tmp_path / "figures")
     assert (done.status, done.out, (tmp_path / "figures").exists()) == (2, "", False)
     assert message in done.err
+
+
+@pytest.mark.parametrize(
+    ("figure", "arguments", "goes_with"),
+    [
+        ("reliability", ("--knots", "5"), "ks"),
+        ("ks", ("--compare-bins", "3"), "reliability or deviation"),
+        ("ks", ("--panel", "log_loss"), "epochs"),
+        ("ks", ("--smooth", "moving:3"), "epochs"),
+        ("ks", ("--p-values",), "epochs"),
+        ("ks", ("--seeds",), "epochs"),
+        ("ks", ("--select", "log_loss", "--select-on", "nowhere"), "epochs"),
+    ],
+)
+def test_options_of_figures_that_are_not_drawn_are_told(run, preds, tmp_path, figure, arguments, goes_with):
+    asked = ("plot", preds, "--figure", figure, "--data", "--draws", 0)
+    plain, done = run(*asked, "-o", tmp_path / "a"), run(*asked, *arguments, "-o", tmp_path / "b")
+    assert (done.status, done.out.replace("/b/", "/a/")) == (0, plain.out)
+    assert f"{arguments[0]} changes nothing: it goes with --figure {goes_with}" in done.err
+    for file in (tmp_path / "a").glob("*.csv"):
+        assert (tmp_path / "b" / file.name).read_text() == file.read_text()
 
 
 def test_a_figure_without_data_needs_no_files(run, tmp_path):

@@ -229,7 +229,9 @@ def test_parts_of_a_run_are_merged_in_any_order(run, sample, tmp_path, monkeypat
     assert not (tmp_path / "x.calcli").exists()
     for wrong in (("--first-row", "5"), ("--run", "a", "--key", "label")):
         assert run("evaluate", file, *wrong, "--save-state", crossing).status == 2
-    assert "--run a is for the rows" in run("evaluate", file, "--run", "a").err
+    plain, done = run("evaluate", file, "--draws", 9), run("evaluate", file, "--draws", 9, "--run", "a")
+    assert (done.status, done.out) == (0, plain.out)
+    assert "--run a changes nothing without --save-state" in done.err
 
 
 def test_ratios_of_slices_do_not_depend_on_the_order_in_which_weights_are_added(run, tmp_path):

@@ -29,7 +29,7 @@ from calcli.core.calibrators.fit.training import Parameters as Parameters
 from calcli.core.data.arrays import Array, Doubles, Floats, Positions
 from calcli.core.data.batches import batches
 from calcli.core.data.columnnames import column_names
-from calcli.core.data.inmemory import as_array
+from calcli.core.data.inmemory import as_array, refuse_swapped
 from calcli.core.data.predictions import Kind
 from calcli.core.language.errors import InputError, UsageError
 from calcli.core.language.methods import METHODS
@@ -165,6 +165,7 @@ class Calibrator(ABC):
             raise UsageError("the labels are missing; expected fit(scores, y)")
         sample_weight = either("sample_weight", sample_weight, "weights", weights)
         self._refuse_kinds()
+        refuse_swapped(scores, y)
         table = checked_scores(scores, self.scores_are, raw=self.takes_raw(), fitting=True)
         rows, width = table.shape
         true, named = checked_labels(y, rows), column_names(scores)

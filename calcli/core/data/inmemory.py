@@ -43,6 +43,37 @@ def as_array(values: Any, called: str) -> Array:
         raise InputError(f"the {called} cannot be read as an array: {str(error) or repr(error)}") from error
 
 
+IN_ORDER = "scores", "labels"
+
+
+def refuse_swapped(scores: Any, labels: Any, names: tuple[str, str] = IN_ORDER) -> None:
+    """Raise an InputError if labels hold fractions, as scores do, and scores none, as labels.
+
+    Parameters
+    ----------
+    scores, labels : array-like
+        The first two arguments of a call.
+    names
+        What to call them.
+    """
+    fraction, none = _fraction(as_array(labels, names[1])), as_array(scores, names[0])
+    single = none.ndim == 1 or none.shape[1:] == (1,)
+    one_hot = none.dtype.kind in "biuf" and none.ndim == 2 and ((none != 0).sum(axis=1) == 1).all()
+    if fraction is not None and (single or one_hot) and none.size and _fraction(none) is None:
+        order = "; expected the scores first, then the labels" if names == IN_ORDER else ""
+        raise InputError(
+            f"the {names[1]} hold {fraction:g}, and the {names[0]} no such number: they look swapped{order}"
+        )
+
+
+def _fraction(values: Array) -> float | None:
+    """Return the first number that is not whole; None if there is none."""
+    if values.dtype.kind != "f":
+        return None
+    found = np.flatnonzero(np.isfinite(values) & (values != np.floor(values)))
+    return float(values.reshape(-1)[found[0]]) if len(found) else None
+
+
 def _unmasked(values: Any) -> Array:
     """Return what numpy takes for an array; what masked arrays hide is missing: nan, of text None."""
     if isinstance(values, list | tuple):

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -106,19 +105,16 @@ def require_truth(call: MetricExpression, settings: Settings) -> None:
         )
 
 
-def require_use(calls: Iterable[MetricExpression], settings: Settings) -> None:
-    """Raise a UsageError if no metric can make use of posteriors, or those are of other priors."""
+def makes_use(call: MetricExpression, settings: Settings) -> bool:
+    """Tell whether a metric makes use of posteriors: it has a true value, is tested, or moves to them."""
+    tested = settings.test and settings.draws and call.entry.family.beside_null
+    return bool(tested) or call.arguments.get("recalibrator") == GIVEN or is_known(call, settings)
+
+
+def require_own_priors(settings: Settings) -> None:
+    """Raise a UsageError if posteriors that are made use of are to be of other priors."""
     if settings.priors is not None:
         raise UsageError("--posteriors are true of the rows as they are; leave out --priors")
-    for call in calls:
-        given = call.arguments.get("recalibrator") == GIVEN
-        tested = settings.test and settings.draws and call.entry.family.beside_null
-        if given or tested or is_known(call, settings):
-            return
-    raise UsageError(
-        "--posteriors: nothing asked for makes use of them; expected calibration errors such as ece, a "
-        "reliability or deviation diagram, or recalibrator=given"
-    )
 
 
 def true_error(

@@ -14,7 +14,7 @@ import textwrap
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import MISSING, dataclass, field, fields, replace
 from numbers import Real
-from typing import Any, Literal, TypeAlias, TypeVar, get_args
+from typing import Any, Literal, TypeAlias, TypeGuard, TypeVar, get_args
 
 from calcli.core.language.errors import UsageError
 from calcli.core.language.expressions import nearest_name
@@ -140,6 +140,8 @@ class Setting:
         called = self.spelled(spelling)
         if value is None and self.default is None:
             return None
+        if isinstance(value, os.PathLike) and self.values.several:
+            value = (value,)
         if isinstance(value, str) and self.values.several and spelling != "key":
             value = some_items(called, value) if self.values.several == "commas" else (value,)
         return self.values.checked(called, value)
@@ -201,9 +203,7 @@ def texts(example: str, *, commas: bool = False, checked: Callable[[tuple[str, .
     def taken(value: Any) -> tuple[str, ...]:
         if isinstance(value, (str, Mapping)) or not isinstance(value, Iterable):
             raise TypeError
-        found = tuple(value)
-        if not all(isinstance(text, str) for text in found):
-            raise TypeError
+        found = tuple(map(_text, value))
         checked(found)
         return found
 
@@ -287,6 +287,11 @@ NUMBER = Values(float, "float", "a finite number", _number)
 TEXT = Values(str, "str", "text", _text)
 PATH = replace(TEXT, expected="a path")
 COLUMN = replace(TEXT, expected="the name of a column")
+
+
+def is_path(value: object) -> TypeGuard[str | os.PathLike[str]]:
+    """Tell whether a value is text or another path."""
+    return isinstance(value, str | os.PathLike)
 
 
 def setting(default: Any, values: Values, help: str, metavar: str | None = None, **more: Any) -> Any:

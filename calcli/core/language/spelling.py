@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import functools
 import re
+import sys
+import warnings
 from collections.abc import Callable
 from typing import Any, TypeVar
 
@@ -49,6 +51,14 @@ def of_python(function: F) -> F:
             raise
 
     return called  # type: ignore[return-value]
+
+
+def tell(sentence: str) -> None:
+    """Warn whoever called from Python of what a sentence says of options."""
+    depth, frame = 2, sys._getframe(1)
+    while frame.f_back is not None and frame.f_globals.get("__name__", "").startswith("calcli."):
+        depth, frame = depth + 1, frame.f_back
+    warnings.warn(in_arguments(sentence), stacklevel=depth)
 
 
 def in_arguments(sentence: str) -> str:

@@ -6,7 +6,7 @@ import zipfile
 from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, contextmanager
 from functools import partial
-from typing import IO, Any, BinaryIO
+from typing import IO, Any, BinaryIO, ClassVar
 
 import numpy as np
 
@@ -84,6 +84,8 @@ def _opened(path: AnyPath) -> Iterator[zipfile.ZipFile]:
 class NpzWriter(Writer):
     """An archive of the array, the class names and the kept columns; gathered in memory."""
 
+    takes_bytes: ClassVar[bool] = True
+
     def __init__(self, sink: BinaryIO, frame: Frame, path: AnyPath | None) -> None:
         super().__init__(sink, frame, path)
         self._beside: list[Any] = []
@@ -99,7 +101,9 @@ class NpzWriter(Writer):
         import pyarrow as pa
 
         table = pa.Table.from_batches(self._beside, self.frame.others)
-        arrays: dict[str, Any] = {name: _array(table.select([name])) for name in table.column_names}
+        arrays: dict[str, Any] = {
+            name: _array(table.select([name]), self.takes_bytes) for name in table.column_names
+        }
         scores = np.concatenate(self._scores).astype(self.frame.dtype, copy=False)
         arrays[self.frame.array_name] = scores if scores.shape[1] > 1 else scores[:, 0]
         if self.frame.classes:
@@ -114,13 +118,13 @@ class NpzWriter(Writer):
 writer = NpzWriter
 
 
-def _array(table: Any) -> Array:
-    """Return a kept column as an array that needs no pickle: numbers, or text.
+def _array(table: Any, takes_bytes: bool) -> Array:
+    """Return a kept column as an array that needs no pickle: numbers, text, or bytes of one length at most.
 
     Raises
     ------
     InputError
-        If it holds bytes.
+        If it holds bytes that cannot be told from such.
     """
     import pyarrow as pa
 
@@ -129,6 +133,10 @@ def _array(table: Any) -> Array:
     column = table.column(0)
     if pa.types.is_dictionary(column.type):
         column = column.cast(column.type.value_type)
+    if takes_bytes and pa.types.is_binary(column.type) and not column.null_count:
+        stored: Array = np.array(column.to_pylist(), "S")
+        if stored.tolist() == column.to_pylist():  # zeros at the end are lost
+            return stored
     refuse_bytes(table.schema.field(0).with_type(column.type))
     if pa.types.is_integer(column.type) or pa.types.is_decimal(column.type):
         return exact_numbers(table.to_batches())

@@ -112,6 +112,8 @@ def _single(halves: Array) -> Array:
 class SafetensorsWriter(NpzWriter):
     """The array and the kept numbers; names of classes stand in the metadata, other text is left out."""
 
+    takes_bytes = False
+
     def end(self) -> None:
         """Write all arrays."""
         arrays = self.arrays()

@@ -12,8 +12,8 @@ from calcli.core.curves.truth import true_curve
 from calcli.core.data.simulation import simulate
 from calcli.core.evaluating.evaluate import evaluate
 from calcli.core.evaluating.recalibrated import Companions
-from calcli.core.evaluating.truth import require_use, true_error
-from calcli.core.language.errors import InputError, UsageError
+from calcli.core.evaluating.truth import makes_use, true_error
+from calcli.core.language.errors import InputError
 from calcli.core.language.expressions import parse_metric
 from calcli.core.language.settings import Settings
 from calcli.core.problems.problem import ordered_problem
@@ -243,10 +243,10 @@ def test_posteriors_of_other_rows_or_no_use_are_refused(predict):
     with pytest.raises(InputError, match=f"different labels in {different} of 50 rows"):
         evaluate(predictions, Settings(metrics=("ece",)), companions=shuffled)
     calls = [parse_metric("log_loss"), parse_metric("smooth_ece")]
-    with pytest.raises(UsageError, match="nothing asked for makes use of them"):
-        require_use(calls, Settings())
-    require_use(calls, Settings(test=True))
-    require_use([parse_metric("calibration_loss:recalibrator=given")], Settings())
+    assert [makes_use(call, Settings()) for call in calls] == [False, False]
+    assert [makes_use(call, Settings(test=True)) for call in calls] == [False, True]
+    assert makes_use(parse_metric("ece"), Settings())
+    assert makes_use(parse_metric("calibration_loss:recalibrator=given"), Settings())
 
 
 def test_the_true_curve_of_the_mixture_is_the_posterior(predict):
