@@ -325,9 +325,13 @@ def test_sizes_that_make_no_sense(run, forest, arguments, message):
 
 
 def test_repeats_without_sizes_are_told(run, forest):
-    call = ("benchmark", "--cal", forest[0], "--test", forest[1], *QUICK)
+    call = ("benchmark", "--cal", forest[0], "--test", forest[1], *QUICK, "-f", "json")
     plain, done = run(*call), run(*call, "--repeats", 3)
-    assert (done.status, done.out) == (0, plain.out)
+    found, expected = (
+        [(trial["method"], trial["values"]) for trial in json.loads(one.out)["trials"]]
+        for one in (done, plain)
+    )
+    assert (done.status, found) == (0, expected)
     assert "--repeats 3 changes nothing without --sizes" in done.err
 
 
