@@ -73,7 +73,7 @@ def apply(
     calcli apply cal.json test.npy --as log-probs -o calibrated.npy
     calcli apply cal.json test.csv --decide abstain:0.1 -o decided.csv
     """  # noqa: D301 (the escape keeps the lines below it apart)
-    from calcli.report.numbers import counted
+    from calcli.core.language.numbers import counted
     from calcli.report.progress import progress
     from calcli.work.apply import apply_file
 

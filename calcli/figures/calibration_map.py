@@ -18,6 +18,7 @@ from calcli.core.data.arrays import Doubles
 from calcli.core.data.predictions import require_classes
 from calcli.core.language.errors import UsageError
 from calcli.core.language.figures import FIGURES
+from calcli.core.language.numbers import numbers
 from calcli.figures.drawing import Evaluations, Made, View, classes_of
 from calcli.figures.inline import tell, tell_curves
 from calcli.figures.naming import wrapped
@@ -134,7 +135,7 @@ def _tell(axes: Axes, result: CalibrationMap) -> None:
     b = bins.count > 0
     score, frequency = bins.score[b] / bins.weight[b], bins.outcome[b] / bins.weight[b]
     texts = [
-        f"{rows:,} rows\nmean score before {mean:.4f}, observed {seen:.4f}"
+        "{:,} rows\nmean score before {}, observed {}".format(rows, *numbers(mean, seen))
         for rows, mean, seen in zip(bins.count[b], score, frequency, strict=True)
     ]
     x, y = np.clip(score, result.before[0], result.before[-1]), _inside(frequency, result)

@@ -14,8 +14,12 @@ from numpy.typing import NDArray
 
 from calcli.core.curves.reliability import FEW_ROWS, ClassReliability, class_reliability
 from calcli.core.evaluating.results import Evaluation
+from calcli.core.language.numbers import number
 from calcli.figures.drawing import Evaluations, Made, View, require_same_classes, told_chance
-from calcli.figures.inline import tell
+from calcli.figures.inline import (
+    score_words,
+    tell,
+)
 from calcli.figures.naming import titles
 from calcli.figures.reliability import key, reliability_bars
 from calcli.figures.style import BAR, OVER, UNDER, Look, boxes, new_figure, styled
@@ -94,7 +98,7 @@ def _small_multiples(results: Mapping[str, ClassReliability], order: NDArray[np.
             reliability_bars(axes, result.edges, *bins)
             axes.set(xticks=[0, 0.5, 1], yticks=[0, 0.5, 1])
             axes.set_title(called[result.classes[k]], loc="left", fontsize=7)
-            axes.set_title(f"{result.error[k]:.4f}", loc="right", fontsize=6, fontweight="normal")
+            axes.set_title(number(result.error[k]), loc="right", fontsize=6, fontweight="normal")
         for axes in list(grid.flat)[count:]:
             axes.set_visible(False)
         for column in range(columns):
@@ -125,7 +129,7 @@ def _heat_maps(results: Mapping[str, ClassReliability], shown: NDArray[np.intp])
         axes = part.subplots()
         _cells(axes, result, shown, limit)
         called = titles([result.classes[k] for k in shown], 16)
-        labels = [f"{called[result.classes[k]]}  {result.error[k]:.4f}" for k in shown]
+        labels = [f"{called[result.classes[k]]}  {number(result.error[k])}" for k in shown]
         axes.set_yticks(np.arange(rows) + 0.5, labels, fontsize=5)
         axes.set(xlim=(0, 1), ylim=(rows, 0), xlabel="Predicted probability of the class")
         axes.tick_params(axis="y", length=0)
@@ -176,8 +180,7 @@ def _cells(axes: Axes, result: ClassReliability, shown: NDArray[np.intp], limit:
         table[shown][filled] for table in (result.bins.count, result.mean_score, result.frequency)
     )
     texts = [
-        f"{result.classes[shown[k]]}, {low:.4g} to {high:.4g}: {rows:,} rows\nmean score {mean:.4f}, "
-        f"frequency {frequency:.4f}"
+        f"{result.classes[shown[k]]}, {low:.4g} to {high:.4g}: {rows:,} rows\n{score_words(mean, frequency)}"
         for k, low, high, rows, mean, frequency in zip(
             row, result.edges[column], result.edges[column + 1], counts, scores, seen, strict=True
         )

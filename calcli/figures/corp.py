@@ -15,6 +15,7 @@ from calcli.core.curves.unbinned import SHARES, TICKS, WIDE_GAP, Curve, corp_cur
 from calcli.core.data.binning import equal_width_edges
 from calcli.core.data.streams import Stream, generator
 from calcli.core.evaluating.results import Evaluation
+from calcli.core.language.numbers import number
 from calcli.core.problems.problem import Problem
 from calcli.figures.drawing import Evaluations, Made, View, classes_of, through_lens, zoomed
 from calcli.figures.inline import tell_curves
@@ -87,7 +88,7 @@ def caption(results: Mapping[str, Curve], seed: int, classes: Sequence[str] = ()
         f" Gray: the middle {BAND:.0%} of {CURVE_DRAWS} such curves of outcomes drawn from the "
         f"{text.several}, point by point (seed {seed})."
     )
-    found = ", ".join(f"{name}: smooth ECE {result.error:.4f}" for name, result in results.items())
+    found = ", ".join(f"{name}: smooth ECE {number(result.error)}" for name, result in results.items())
     return (
         f"Line: {text.observed} against {text.said} by {made}.{gray if first.has_band else ''} "
         f"Ticks: {thinned}, evenly thinned, with the outcome above and without it below. Bottom: share of "
@@ -159,5 +160,5 @@ def _curve(axes: Axes, result: Curve) -> None:
     tell_curves(axes, "score", {"": (result.score, told_of)})
     notes = [f"n = {result.rows:,}"]
     if result.bandwidth is not None:
-        notes += [f"smooth ECE {result.error:.4f}", f"bandwidth {result.bandwidth:.2g} in log-odds"]
+        notes += [f"smooth ECE {number(result.error)}", f"bandwidth {result.bandwidth:.2g} in log-odds"]
     axes.text(0.03, 0.93, "\n".join(notes), transform=axes.transAxes, ha="left", va="top", **NOTE)

@@ -19,8 +19,9 @@ from numpy.typing import ArrayLike, NDArray
 from calcli.core.data.arrays import Doubles
 from calcli.core.estimators.interval import level_percent
 from calcli.core.evaluating.results import Estimate
+from calcli.core.language.numbers import number, numbers, span
 from calcli.figures.style import BAR, GRID, INK, MUTED, STYLE
-from calcli.figures.wording import decimal
+from calcli.figures.wording import drawn
 
 POINTS = 72  # an inch, the unit of SVG from matplotlib
 PIXELS = 120  # an inch on a page
@@ -113,7 +114,7 @@ def tell_curves(
             place = int(np.abs(own - at).argmin())
             near = own[0] <= at <= own[-1]
             found = {label: float(value[place]) for label, value in values.items()} if near else {}
-            told = [f"{label} {value:.4f}".strip() for label, value in found.items() if not np.isnan(value)]
+            told = [f"{label} {number(y)}".strip() for label, y in found.items() if not np.isnan(y)]
             lines += [system + ", ".join(told)] if told else []
         texts.append("\n".join(lines))
     tell(axes, (np.append(x[:1], between), np.append(between, x[-1:])), axes.get_ylim(), texts)
@@ -124,18 +125,23 @@ def bin_texts(edges: Doubles, count: NDArray[np.int64], score: Doubles, frequenc
     b = count > 0
     bins = zip(edges[:-1][b], edges[1:][b], count[b], score[b], frequency[b], strict=True)
     return [
-        f"{low:.4g} to {high:.4g}: {rows:,} rows\nmean score {mean:.4f}, frequency {observed:.4f}"
+        f"{low:.4g} to {high:.4g}: {rows:,} rows\n{score_words(mean, observed)}"
         for low, high, rows, mean, observed in bins
     ]
 
 
+def score_words(mean: float, frequency: float) -> str:
+    """Return the words for a mean score and the frequency of its outcome."""
+    return "mean score {}, frequency {}".format(*numbers(mean, frequency))
+
+
 def estimate_words(estimate: Estimate) -> str:
     """Return the words for an estimate."""
-    words = f"{estimate.call.asked} {decimal(estimate.value, 4)}"
-    if estimate.interval is None:
+    words = f"{estimate.call.asked} {drawn(estimate.value, digits=estimate.digits)}"
+    interval = estimate.interval
+    if interval is None:
         return words
-    level, low, high = estimate.interval.level, estimate.interval.low, estimate.interval.high
-    return f"{words}, {level_percent(level)} interval {low:.4f} to {high:.4f}"
+    return f"{words}, {level_percent(interval.level)} interval {span(interval.low, interval.high)}"
 
 
 def inline_svg(figure: Figure, name: str, label: str) -> str:

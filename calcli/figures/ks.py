@@ -12,6 +12,7 @@ from matplotlib.lines import Line2D
 
 from calcli.core.curves.cumulative import KNOTS, Cumulative, cumulative, ks_if_calibrated
 from calcli.core.evaluating.results import Evaluation
+from calcli.core.language.numbers import apart, number, numbers, percent, plus_minus
 from calcli.core.problems.problem import Problem
 from calcli.figures.drawing import Evaluations, Made, View, classes_of, through_lens
 from calcli.figures.inline import tell
@@ -56,8 +57,9 @@ def caption(results: Mapping[str, Cumulative], knots: int, classes: Sequence[str
 
 def _found(result: Cumulative) -> str:
     null = result.if_calibrated
-    beside = f", if calibrated {null.mean:.4f} ± {null.sd:.4f}" if null else ""
-    return f"KS {result.ks:.4f}{beside}"
+    if null is None:
+        return f"KS {number(result.ks)}"
+    return f"KS {number(result.ks, digits=apart(null.sd))}, if calibrated {plus_minus(null.mean, null.sd)}"
 
 
 @styled
@@ -102,16 +104,16 @@ def _tell(sums: Axes, slopes: Axes, result: Cumulative) -> None:
     """Let strips of two panels tell the sums, and their slopes, at the middle of each."""
     ends = np.linspace(0, 1, STRIPS + 1)
     middle = np.searchsorted(result.fractile, (ends[:-1] + ends[1:]) / 2).clip(max=len(result.fractile) - 1)
-    rows = [f"{result.fractile[at]:.1%} of the rows" for at in middle]
+    rows = [f"{percent(result.fractile[at])} of the rows" for at in middle]
     added = [
-        f"{row}\nsum of scores {result.score_sum[at]:.4f}, of outcomes {result.outcome_sum[at]:.4f}"
-        for row, at in zip(rows, middle, strict=True)
+        "{}\nsum of scores {}, of outcomes {}".format(row, *numbers(*both))
+        for row, *both in zip(rows, result.score_sum[middle], result.outcome_sum[middle], strict=True)
     ]
     top = float(max(result.score_sum[-1], result.outcome_sum[-1]))
     tell(sums, (ends[:-1], ends[1:]), (0, top), added)
     sloping = [
-        f"{row}\nscore {result.score[at]:.4g}, frequency {result.frequency[at]:.4g}"
-        for row, at in zip(rows, middle, strict=True)
+        "{}\nscore {}, frequency {}".format(row, *numbers(*both))
+        for row, *both in zip(rows, result.score[middle], result.frequency[middle], strict=True)
     ]
     tell(slopes, (ends[:-1], ends[1:]), (0, 1), sloping)
 

@@ -20,6 +20,7 @@ from calcli.core.estimators.errors import find_estimator
 from calcli.core.estimators.miscalibration import BinnedError
 from calcli.core.evaluating.results import Evaluation
 from calcli.core.language.expressions import parse_metric, region_ends
+from calcli.core.language.numbers import apart, number, numbers, plus_minus
 from calcli.core.problems.problem import Problem
 from calcli.figures.drawing import Evaluations, Made, View, classes_of, through_lens, zoomed
 from calcli.figures.inline import bin_texts, tell
@@ -218,10 +219,11 @@ def described_size(result: Reliability, separator: str = ", ") -> str:
 
 
 def _error(name: str, error: Error, separator: str) -> str:
-    if error.if_calibrated is None:
-        return f"{name} {error.value:.4f}"
     null = error.if_calibrated
-    return f"{name} {error.value:.4f}{separator}if calibrated {null.mean:.4f} ± {null.sd:.4f}"
+    if null is None:
+        return f"{name} {number(error.value)}"
+    value = number(error.value, digits=apart(null.sd))
+    return f"{name} {value}{separator}if calibrated {plus_minus(null.mean, null.sd)}"
 
 
 def _binning(result: Reliability) -> str:
@@ -237,7 +239,8 @@ def _distribution(axes: Axes, result: Reliability, text: Words, tallest: float) 
         axes.axvline(place, linewidth=1.2, clip_on=not low <= place <= high, **look)
         for place, look in ((score, {"color": color, "dashes": (3, 1.5)}), (frequency, {"color": INK}))
     )
-    labels = [f"{text.mean_score} {score:.3f}", f"{text.overall} {frequency:.3f}"]
+    names = text.mean_score, text.overall
+    labels = [f"{name} {one}" for name, one in zip(names, numbers(score, frequency), strict=True)]
     axes.legend(
         [mean, overall], labels, ncols=2, loc="lower center", bbox_to_anchor=(0.5, 0.97), borderaxespad=0
     )

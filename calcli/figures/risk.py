@@ -12,11 +12,12 @@ from matplotlib.figure import Figure
 from calcli.core.curves.needs import problem_of
 from calcli.core.curves.risk import RiskCurve, risk_curve
 from calcli.core.evaluating.results import Evaluation
+from calcli.core.language.numbers import numbers
 from calcli.figures.drawing import Evaluations, Made, View, shared_classes
 from calcli.figures.inline import tell_curves
 from calcli.figures.naming import titles
 from calcli.figures.style import DASHES, MUTED, SERIES, Look, new_figure, styled
-from calcli.figures.wording import decimal, probability
+from calcli.figures.wording import probability
 
 TICKS = {0.01: "0.01", 0.1: "0.1", 0.5: "0.5", 0.9: "0.9", 0.99: "0.99"}
 WIDE_TICKS = {1e-6: "$10^{-6}$", 0.001: "0.001", 0.5: "0.5", 0.999: "0.999", 1 - 1e-6: "$1-10^{-6}$"}
@@ -68,12 +69,12 @@ def risk_curves(results: Mapping[str, RiskCurve], classes: Sequence[str] = ()) -
     figure = new_figure(7.0, 2.9)
     odds, linear = figure.subplots(1, 2)
     names = titles(results)
+    losses = numbers(*(result.log_loss for result in results.values()))
+    briers = numbers(*(result.brier for result in results.values()))
     for index, (name, result) in enumerate(results.items()):
         look: Look = {"color": SERIES[index % len(SERIES)], "linestyle": DASHES[index % len(DASHES)]}
-        odds.plot(result.log_odds, result.risk, label=f"{names[name]}: {decimal(result.log_loss, 4)}", **look)
-        linear.plot(
-            result.threshold, result.brier_risk, label=f"{names[name]}: {decimal(result.brier, 4)}", **look
-        )
+        odds.plot(result.log_odds, result.risk, label=f"{names[name]}: {losses[index]}", **look)
+        linear.plot(result.threshold, result.brier_risk, label=f"{names[name]}: {briers[index]}", **look)
     widest = max(results.values(), key=lambda result: result.log_odds[-1])
     alike = all(
         np.allclose(widest.constant_brier_risk, result.constant_brier_risk) for result in results.values()

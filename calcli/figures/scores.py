@@ -17,7 +17,7 @@ from calcli.figures.drawing import Evaluations, Made, View
 from calcli.figures.inline import estimate_words, tell
 from calcli.figures.naming import titles
 from calcli.figures.style import COLUMN, INK, MUTED, SERIES, Look, new_figure, styled
-from calcli.figures.wording import decimal, metric_name
+from calcli.figures.wording import drawn, metric_name
 
 HATCHES = ("", "////", "....", "\\\\\\\\", "xxxx", "----", "++++")
 SCALE = "0 is perfect,\n1 (normalized) the best constant system"
@@ -95,13 +95,14 @@ def _lines(call: MetricExpression) -> str:
 
 def _interval(axes: Axes, estimate: Estimate, y: float) -> None:
     if not math.isfinite(estimate.value):
-        axes.text(0, y, f" {decimal(estimate.value, 3)}", va="center", fontsize=6.5)
+        axes.text(0, y, f" {drawn(estimate.value, digits=estimate.digits)}", va="center", fontsize=6.5)
         return
     end = max(0, estimate.value)
     if estimate.interval is not None and math.isfinite(estimate.interval.high):
         axes.hlines(y, estimate.interval.low, estimate.interval.high, color=INK, linewidth=1.2)
         end = max(0, estimate.interval.high)
+    text = drawn(estimate.value, digits=estimate.digits)
     axes.annotate(
-        decimal(estimate.value, 3), (end, y), (3, 0), textcoords="offset points", va="center", fontsize=6.2,
+        text, (end, y), (3, 0), textcoords="offset points", va="center", fontsize=6.2,
         bbox={"facecolor": "white", "edgecolor": "none", "pad": 0.3},
     )  # fmt: skip

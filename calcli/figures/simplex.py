@@ -17,6 +17,7 @@ from calcli.core.curves.needs import outcomes_lens
 from calcli.core.curves.simplex import TRIANGLES, Simplex, outcomes, simplexes
 from calcli.core.data.arrays import Doubles
 from calcli.core.evaluating.results import Evaluation
+from calcli.core.language.numbers import numbers
 from calcli.core.language.settings import Settings
 from calcli.core.problems.problem import Recursive
 from calcli.figures.drawing import Evaluations, Made, View, told_chance
@@ -178,7 +179,7 @@ def _arrows(axes: Axes, result: Simplex, corners: Doubles, scale: Normalize) -> 
 def _told(result: Simplex, place: int) -> str:
     """Return the numbers of a bin."""
     pairs = zip(result.names, result.mean[place], result.frequency[place], strict=True)
-    lines = [f"{name}: predicted {mean:.4f}, observed {seen:.4f}" for name, mean, seen in pairs]
+    lines = ["{}: predicted {}, observed {}".format(name, *numbers(mean, seen)) for name, mean, seen in pairs]
     return "\n".join([f"{result.count[place]:,} rows", *lines])
 
 

@@ -37,7 +37,7 @@ from calcli.figures.style import (
     new_figure,
     styled,
 )
-from calcli.figures.wording import decimal, metric_name
+from calcli.figures.wording import drawn, metric_name
 
 LINE = 0.17  # inches: a slice
 LONGEST = 26  # letters: what a slice is called
@@ -187,7 +187,7 @@ def _whole(axes: Axes, estimate: Estimate) -> None:
 def _slice(axes: Axes, y: int, estimate: Estimate, result: Forest, name: str) -> None:
     if not math.isfinite(estimate.value):
         at_left = axes.get_yaxis_transform()
-        axes.text(0.02, y, decimal(estimate.value, 3), transform=at_left, va="center", fontsize=6.5)
+        axes.text(0.02, y, drawn(estimate.value), transform=at_left, va="center", fontsize=6.5)
         return
     interval = _finite(estimate.interval)
     marked = result.is_marked(name, str(estimate.call))

@@ -16,7 +16,7 @@ from calcli.figures.drawing import Evaluations, Made, View, shared_classes
 from calcli.figures.inline import tell_curves
 from calcli.figures.naming import short, titles
 from calcli.figures.style import DASHES, MUTED, SERIES, Look, new_figure, styled
-from calcli.figures.wording import decimal, probability
+from calcli.figures.wording import drawn, probability
 
 MIDDLE = 0.45  # of 1/2: risks nearer to 0 and 1 may be beyond all others
 CUT = 1.5  # times the highest risk in the middle
@@ -85,7 +85,7 @@ def _panel(axes: Axes, score: str, results: Mapping[str, WeightedRiskCurve]) -> 
     curves = {}
     for index, (name, result) in enumerate(results.items()):
         look: Look = {"color": SERIES[index % len(SERIES)], "linestyle": DASHES[index % len(DASHES)]}
-        value = decimal(result.normalized[score], 3)
+        value = drawn(*(one.normalized[score] for one in (result, *results.values())))
         axes.plot(result.a, result.weighted[score], label=f"{names[name]}: {symbol} {value}", **look)
         curves[names[name]] = result.a, {"weighted risk": result.weighted[score]}
     axes.set_title(head, loc="left")

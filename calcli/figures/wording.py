@@ -2,23 +2,18 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 from calcli.core.language.answers import WRONG_RIGHT
 from calcli.core.language.expressions import MetricExpression
+from calcli.core.language.numbers import number
 from calcli.figures.naming import short
 
-HUGE = 1e9  # has too many digits for a label
 
-
-def decimal(value: float, digits: int) -> str:
-    """Return a value with so many decimals, huge ones with an exponent, a minus as it is printed."""
-    if math.isnan(value):
-        return "undefined"
-    text = f"{value:z.{digits}f}" if not HUGE <= abs(value) < math.inf else f"{value:.{digits}e}"
-    return text.replace("-", "−")
+def drawn(value: float, *beside: float, digits: int | None = None) -> str:
+    """Return a number as `number` does, a minus as it is printed."""
+    return number(value, *beside, digits=digits).replace("-", "−")
 
 
 @dataclass(frozen=True)

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 
 from calcli.core.comparing.policy import Checked
+from calcli.core.language.numbers import counted
 from calcli.core.language.plain import plain
-from calcli.report.numbers import counted
 
 
 def annotations_text(checked: Sequence[Checked], policy: str, *, strict: bool = False) -> str:

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from math import isnan
 
 from calcli.core.language.errors import UsageError
-from calcli.report.numbers import counted, number
+from calcli.core.language.numbers import counted, number
 from calcli.report.shown import Column, TextTable
 from calcli.report.summary import Result
 from calcli.report.wording import NONE
@@ -84,11 +84,13 @@ def glance_table(
     metrics = chosen[:MOST_METRICS] or every[:1]
     failing = any(broken.values()) or bool(unread)
     heads = [Column("", "left"), *([Column("", "left")] * failing), Column("rows"), Column("verdict", "left")]
+    column = {name: [one.metrics[name].value for one in results if name in one.metrics] for name in metrics}
     rows = [(one.path, NOT_READ, *[NONE] * (2 + len(metrics))) for one in unread]
     for place in order:
         result = results[place]
         failed = [FAILED if broken.get(result.input.path) else ""] * failing
-        values = [number(result.metrics[name].value) if name in result.metrics else NONE for name in metrics]
+        own = result.metrics
+        values = [number(own[name].value, *column[name]) if name in own else NONE for name in metrics]
         words = result.verdict.word if result.verdict else NONE
         rows.append((names[place], *failed, f"{result.input.rows:,}", words, *values))
     notes = [*_notes(results, unread, broken), *hidden_note(hidden)]

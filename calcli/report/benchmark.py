@@ -9,10 +9,10 @@ from typing import Any
 
 from calcli.core.comparing.selection import relative_change
 from calcli.core.language.metrics import METRICS
+from calcli.core.language.numbers import counted, number, relative
 from calcli.core.language.settings import Settings
 from calcli.core.recalibrating.benchmark import UNCALIBRATED, Trial, by_model, cost, like_best, mean_ranks
 from calcli.report.asprinted import printed_tables
-from calcli.report.numbers import counted, number, relative
 from calcli.report.reading import reading_sentences, reading_table, warnings_table
 from calcli.report.shown import Column, Headline, Mark, Shown, TextTable
 from calcli.report.wording import NONE, superlative
@@ -163,7 +163,7 @@ def _of_one(trials: Sequence[Trial], settings: Settings) -> TextTable:
     heads = [*metrics, "change", "fit s", "apply s"]
     rows = []
     for trial in trials:
-        cells = [_cell(trial, metric, alike[metric]) for metric in metrics]
+        cells = [_cell(trial, metric, alike[metric], trials) for metric in metrics]
         times = [f"{seconds:.3f}" for seconds in (trial.fit_seconds, trial.apply_seconds)]
         rows.append((trial.method, *cells, _change(trial, trials[0]), *times))
     marks: dict[tuple[int, int], Mark] = {}
@@ -187,7 +187,7 @@ def _by_metric(trials: Sequence[Trial], settings: Settings) -> list[TextTable]:
         for model, tried in models.items():
             own = list(tried.values())
             alike = like_best(own, metric, settings.level)
-            rows.append((model, *(_cell(trial, metric, alike) for trial in own)))
+            rows.append((model, *(_cell(trial, metric, alike, own) for trial in own)))
         rows.append(("mean rank", *(f"{ranks[method]:.2f}" for method in methods)))
         lines = [[_cost(trial, metric) for trial in tried.values()] for tried in models.values()]
         lines.append([ranks[method] for method in methods])
@@ -236,13 +236,14 @@ def _direction(metric: str) -> str:
     return METRICS[metric.partition(":")[0]].direction
 
 
-def _cell(trial: Trial, metric: str, alike: Container[str]) -> str:
+def _cell(trial: Trial, metric: str, alike: Container[str], beside: Sequence[Trial]) -> str:
     if trial.fault:
         return FAILED
-    return ("~" if trial.method in alike else "") + number(trial.values[metric])
+    others = (one.values[metric] for one in beside if not one.fault)
+    return ("~" if trial.method in alike else "") + number(trial.values[metric], *others)
 
 
 def _change(trial: Trial, uncalibrated: Trial) -> str:
     if trial.method == UNCALIBRATED or trial.fault or uncalibrated.fault:
         return NONE
-    return f"{trial.values['accuracy'] - uncalibrated.values['accuracy']:+.4f}"
+    return number(trial.values["accuracy"] - uncalibrated.values["accuracy"], sign=True)

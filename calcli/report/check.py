@@ -11,11 +11,12 @@ from typing import Any, Literal
 from calcli.core.comparing.policy import Bound, Checked, Outcome, Policy, exit_status
 from calcli.core.estimators.interval import level_percent
 from calcli.core.evaluating.results import Estimate, Evaluation
+from calcli.core.language.numbers import counted, number, plus_minus
 from calcli.core.language.plain import plain
 from calcli.report.annotations import annotations_text
 from calcli.report.atglance import MANY, TITLE, hidden_note
+from calcli.report.estimates import ends
 from calcli.report.junit import junit_text
-from calcli.report.numbers import counted, number, span, spread
 from calcli.report.reading import reading_sentences, reading_table
 from calcli.report.shown import Column, Headline, Number, Shown, TextTable, table_of
 from calcli.report.summary import short_names
@@ -23,9 +24,9 @@ from calcli.report.wording import NONE
 
 RESULTS = {"passed": "passed", "warning": "WARNING", "failed": "FAILED", "not judged": "NOT JUDGED"}
 CELLS: dict[Column, Callable[[Outcome], str]] = {
-    Column("value"): lambda one: _number(one.value),
-    Column("limit"): lambda one: _number(one.limit),
-    Column("left"): lambda one: NONE if math.isnan(one.left) else f"{one.left:+.4f}",
+    Column("value"): lambda one: _number(one.value, one.limit),
+    Column("limit"): lambda one: _number(one.limit, one.value),
+    Column("left"): lambda one: NONE if math.isnan(one.left) else number(one.left, sign=True),
     Column("result", "left"): lambda one: RESULTS[one.result],
 }
 
@@ -181,8 +182,8 @@ def _table(one: Checked) -> TextTable:
     return table_of(one.path, outcomes, CELLS, (*_notes(one), verdict_sentence(one)), head="rule")
 
 
-def _number(value: float) -> str:
-    return NONE if math.isnan(value) else number(value)
+def _number(value: float, *beside: float) -> str:
+    return NONE if math.isnan(value) else number(value, *beside)
 
 
 def _notes(one: Checked) -> Iterator[str]:
@@ -290,7 +291,7 @@ def _first_rule(name: str, estimate: Estimate) -> str:
     if estimate.if_calibrated is not None:
         null = estimate.if_calibrated
         limit = rounded_outward(max(value, null.mean) + 2 * null.sd, up=True)
-        today += f"; calibrated probabilities would show {spread(null.mean, null.sd, value)}"
+        today += f"; calibrated probabilities would show {plus_minus(null.mean, null.sd)}"
         if float(limit) >= 1:
             return f"{today}: no limit for {name}, which is never above 1\n"
         return f'[[rules]]\n{today}\nmetric = "{name}"\nmax = {limit}\nseverity = "warning"\n'
@@ -299,7 +300,7 @@ def _first_rule(name: str, estimate: Estimate) -> str:
     if estimate.interval is not None and math.isfinite(estimate.interval.high):
         interval = estimate.interval
         end = interval.high if up else interval.low
-        today += f", {level_percent(interval.level)} interval {span(interval.low, interval.high, value)}"
+        today += f", {level_percent(interval.level)} interval {ends(estimate)}"
     limit = rounded_outward(end, up)
     if float(limit) == value:
         return f"{today}: no limit for {name}, as the next best would break it; give one of your own\n"

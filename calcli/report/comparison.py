@@ -12,18 +12,10 @@ from calcli.core.comparing.selection import why_none_is_best
 from calcli.core.data.slices import ENOUGH_ROWS
 from calcli.core.estimators.interval import level_percent
 from calcli.core.evaluating.results import Summary
+from calcli.core.language.numbers import apart, counted, number, p_value, percent, relative, span
 from calcli.core.language.settings import Settings
 from calcli.report.atglance import MANY
 from calcli.report.evaluation import input_object
-from calcli.report.numbers import (
-    counted,
-    decimals,
-    number,
-    p_value,
-    percent,
-    points,
-    relative,
-)
 from calcli.report.reading import reading_table
 from calcli.report.shown import Column, Headline, Number, Shown, TextTable, table_of
 from calcli.report.summary import short_names
@@ -157,8 +149,8 @@ def _pair(whole: Comparison, names: Sequence[str]) -> TextTable:
     found = whole.differences[0]
     cells: dict[Column, Callable[[Difference], str]] = {
         Column("verdict", "left"): _verdict,  # beside the name, however the others are folded
-        Column("baseline"): lambda one: number(one.baseline),
-        Column("candidate"): lambda one: number(one.candidate),
+        Column("baseline"): lambda one: number(one.baseline, one.candidate),
+        Column("candidate"): lambda one: number(one.candidate, one.baseline),
         Column("change"): signed,
         Column("in percent", optional=True): _relative,
         Column(interval_head(found.values())): ends,
@@ -200,21 +192,23 @@ def _differs(comparison: Comparison) -> bool:
 
 def _ranking(whole: Comparison, names: Sequence[str], selecting: bool) -> TextTable:
     metric, key = whole.ranked_by.asked, str(whole.ranked_by)
+    values = [summary.estimates[key].value for summary in whole.summaries]
     others = [ranked.to_best for ranked in whole.ranking if ranked.to_best]
     columns = [Column("", "left"), Column("", "left"), Column(metric), Column("to the best")]
     columns += [Column(interval_head(others)), Column("p")]
     accurate = "accuracy" in whole.summaries[0].estimates and key != "accuracy"
     if accurate:
         columns.append(Column("accuracy"))
+        accuracies = [summary.estimates["accuracy"].value for summary in whole.summaries]
     rows = []
     for ranked in whole.ranking:
         estimates = whole.summaries[ranked.system].estimates
         found = ranked.to_best
         best = "best" if ranked.among_best else "untested"
         cells = [names[ranked.system], best if found is None else _verdict(found)]
-        cells.append(number(estimates[key].value))
+        cells.append(number(estimates[key].value, *values))
         cells += ["", "", ""] if found is None else [signed(found), ends(found), shown_p(found.corrected_p)]
-        rows.append((*cells, *([number(estimates["accuracy"].value)] if accurate else [])))
+        rows.append((*cells, *([number(estimates["accuracy"].value, *accuracies)] if accurate else [])))
     notes = [selection_sentence(whole, names)] if selecting else []
     notes.append("p is corrected for the number of systems (Holm); ~: cannot be told from the best.")
     return TextTable(f"Ranked by {metric}", tuple(columns), tuple(rows), tuple(notes))
@@ -239,11 +233,13 @@ def selection_sentence(whole: Comparison, names: Sequence[str]) -> str:
         parts.append(f"Cannot be told from it: {', '.join(like)}.")
     cost = whole.accuracy_cost
     if cost is not None and whole.most_accurate != best:
-        accuracy = f"Its accuracy of {percent(cost.candidate)} is {points(-cost.value)} points below that of"
+        own = percent(cost.candidate, cost.baseline)
+        below = percent(-cost.value, digits=_digits(cost), unit="")
+        accuracy = f"Its accuracy of {own} is {below} points below that of"
         spread = ""
         if cost.interval:
-            low, high = points(-cost.interval.high), points(-cost.interval.low)
-            spread = f" ({level_percent(cost.interval.level)} interval {low} to {high})"
+            between = span(-cost.interval.high, -cost.interval.low, percent, unit="")
+            spread = f" ({level_percent(cost.interval.level)} interval {between})"
         parts.append(f"{accuracy} {names[whole.most_accurate]}, the most accurate{spread}.")
     elif cost is not None:
         parts.append("None of the others is more accurate.")
@@ -305,17 +301,20 @@ def _of_samples(every: Sequence[Difference], comparisons: Sequence[Comparison]) 
 
 
 def signed(found: Difference) -> str:
-    """Return a difference with its sign, as fine as the smaller of the two values."""
-    fine = max(decimals(found.baseline), decimals(found.candidate))
-    return "undefined" if math.isnan(found.value) else f"{found.value:+.{fine}f}"
+    """Return a difference with its sign."""
+    return number(found.value, digits=_digits(found), sign=True)
 
 
 def ends(found: Difference) -> str:
     """Return the ends of the interval of a difference, with their signs."""
     if found.interval is None:
         return NONE
-    fine = max(decimals(found.baseline), decimals(found.candidate))
-    return f"{found.interval.low:+.{fine}f} to {found.interval.high:+.{fine}f}"
+    return span(found.interval.low, found.interval.high, sign=True)
+
+
+def _digits(found: Difference) -> int | None:
+    """Return the decimals that show how sure a difference is; None where nothing tells that."""
+    return apart(found.interval.high - found.interval.low) if found.interval else None
 
 
 def _relative(found: Difference) -> str:

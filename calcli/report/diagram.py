@@ -6,7 +6,7 @@ import numpy as np
 
 from calcli.core.curves.reliability import BAND, Reliability
 from calcli.core.estimators.consistency import Null
-from calcli.report.numbers import number, percent, spread
+from calcli.core.language.numbers import apart, number, percent, plus_minus
 from calcli.report.shown import Column, Mark, TextTable
 
 PLACES = 30  # characters from 0 to 1
@@ -31,15 +31,16 @@ def diagram_table(result: Reliability, title: str) -> TextTable:
     share = result.bins.weight / result.bins.weight.sum()
     rows: list[tuple[str, ...]] = []
     marks: dict[tuple[int, int], Mark] = {}
+    digits = max(2, (apart(*np.diff(result.edges).tolist()) or 0) - 1)  # one of the narrowest bin
     for m, rows_of_bin in enumerate(result.bins.count):
-        where = f"{result.edges[m]:.2f} to {result.edges[m + 1]:.2f}"
+        where = " to ".join(f"{edge:.{digits}f}" for edge in result.edges[m : m + 2])
         if not rows_of_bin:
             rows.append((where, "", "", ""))
             continue
         gap = result.gap[m]
         if not result.thin[m]:
             marks[len(rows), 3] = "over" if gap > 0 else "under"
-        rows.append((where, percent(share[m]), _line(result, m), f"{gap:+.3f}"))
+        rows.append((where, percent(share[m]), _line(result, m), number(gap, sign=True)))
     columns = (Column(_score(result.lens), "left"), Column("rows"), Column(AXIS, "left"), Column("gap"))
     notes = (f"{WITH_BAND if banded else WITHOUT_BAND}; {GAP}", _errors(result))
     return TextTable(title, columns, tuple(rows), notes, marks)
@@ -70,9 +71,11 @@ def _place(value: float) -> int:
 def _errors(result: Reliability) -> str:
     through = "" if result.lens == "top-1" else f":lens={result.lens}"
     named = {f"ece{through}": result.binned, f"ks{through}": result.ks}
-    said = [f"{name} {number(one.value)}{_null(one.if_calibrated, one.value)}" for name, one in named.items()]
+    said = [f"{name} {_with_null(one.value, one.if_calibrated)}" for name, one in named.items()]
     return f"{result.bins.count.sum():,} rows; {'; '.join(said)}."
 
 
-def _null(null: Null | None, value: float) -> str:
-    return f" (if calibrated {spread(null.mean, null.sd, value)})" if null else ""
+def _with_null(value: float, null: Null | None) -> str:
+    if null is None:
+        return number(value)
+    return f"{number(value, digits=apart(null.sd))} (if calibrated {plus_minus(null.mean, null.sd)})"

@@ -7,7 +7,7 @@ from collections.abc import Callable, Collection, Iterable, Mapping
 
 from calcli.core.evaluating.results import Estimate, Input
 from calcli.core.language.declaring import number_in
-from calcli.report.numbers import decimals, number, p_value, span, spread, to_decimals
+from calcli.core.language.numbers import number, p_value, plus_minus, span
 from calcli.report.shown import Column, TextTable, table_of
 from calcli.report.wording import GRID, NONE, OF_GRID, OF_SAMPLE, SAMPLED, SD, SD_UNDEFINED, interval_head
 
@@ -50,7 +50,7 @@ def estimates_table(
         Sentences below the table.
     """
     deviations = [one.sd for one in found.values() if one.sd is not None]
-    columns: dict[Column, Callable[[Estimate], str]] = {Column("value"): lambda one: number(one.value)}
+    columns: dict[Column, Callable[[Estimate], str]] = {Column("value"): value}
     if deviations:
         columns[Column("sd")] = _deviation
         notes = [*notes, SD, *([SD_UNDEFINED] if any(map(math.isnan, deviations)) else [])]
@@ -70,26 +70,31 @@ def sampled(one: Estimate) -> str:
 
 def _shows(one: Estimate) -> bool:
     """Tell whether what the grid leaves open could change a printed digit."""
-    return one.grid is not None and one.grid.bound >= 0.5 * 10.0 ** -decimals(one.value)
+    return one.grid is not None and number(one.value) != number(one.value + one.grid.bound)
 
 
 def _of_grid(one: Estimate) -> str:
     return f"{one.grid.bound:.0e}, {one.grid.typical:.0e}" if one.grid and _shows(one) else ""
 
 
+def value(one: Estimate) -> str:
+    """Return a value, as fine as what stands beside it."""
+    return number(one.value, digits=one.digits)
+
+
 def _deviation(one: Estimate) -> str:
-    return NONE if one.sd is None else to_decimals(one.sd, decimals(one.value))
+    return NONE if one.sd is None else number(one.sd, digits=one.digits)
 
 
 def ends(one: Estimate) -> str:
-    """Return the ends of an interval, as fine as its value."""
-    return span(one.interval.low, one.interval.high, one.value) if one.interval else NONE
+    """Return the ends of an interval."""
+    return span(one.interval.low, one.interval.high, digits=one.digits) if one.interval else NONE
 
 
 def if_calibrated(one: Estimate) -> str:
     """Return the value under perfect calibration with its standard deviation."""
     null = one.if_calibrated
-    return spread(null.mean, null.sd, one.value) if null else NONE
+    return plus_minus(null.mean, null.sd, one.digits) if null else NONE
 
 
 def tested_p(one: Estimate) -> str:
@@ -107,12 +112,12 @@ def half_width(estimates: Collection[Estimate]) -> list[str]:
 
 def cell(estimate: Estimate) -> str:
     """Return a value with half the width of its interval, its standard deviation and its p-value."""
-    value, interval, null = estimate.value, estimate.interval, estimate.if_calibrated
-    parts = [number(value)]
-    if interval is not None and not math.isinf(value):
-        parts.append(f"±{to_decimals((interval.high - interval.low) / 2, decimals(value))}")
+    interval, null = estimate.interval, estimate.if_calibrated
+    parts = [value(estimate)]
+    if interval is not None and not math.isinf(estimate.value):
+        parts.append(f"±{number((interval.high - interval.low) / 2, digits=estimate.digits)}")
     if estimate.sd is not None:
-        parts.append(f"sd {to_decimals(estimate.sd, decimals(value))}")
+        parts.append(f"sd {number(estimate.sd, digits=estimate.digits)}")
     if null is not None:
         parts.append(f"p {p_value(null.p_value if null.corrected_p is None else null.corrected_p)}")
     return " ".join(parts)

@@ -12,14 +12,22 @@ from calcli.core.estimators.consistency import Null
 from calcli.core.estimators.interval import level_percent
 from calcli.core.evaluating.classrows import ENOUGH_OF_CLASS, rows_needed
 from calcli.core.evaluating.results import ClassRow, Estimate, Input
+from calcli.core.language.numbers import counted, number, p_value
 from calcli.core.language.settings import Settings
 from calcli.report.atglance import MANY, Unread, glance_table
 from calcli.report.decisions import decision_records, decision_table
 from calcli.report.diagram import diagram_table
-from calcli.report.estimates import ends, estimates_table, if_calibrated, meaning, of_section, tested_p
+from calcli.report.estimates import (
+    ends,
+    estimates_table,
+    if_calibrated,
+    meaning,
+    of_section,
+    tested_p,
+    value,
+)
 from calcli.report.hashing import sha256
 from calcli.report.markdown import markdown_text
-from calcli.report.numbers import counted, number, p_value
 from calcli.report.posteriors import flat_given, under_given
 from calcli.report.reading import read_table, reading_sentences
 from calcli.report.recalibration import loss_table, parts_of_scores, parts_table
@@ -210,7 +218,7 @@ def _headline(result: Result) -> Headline:
         "good" if word == "consistent" else "plain" if word == "untested" else "bad"
     )
     chosen = [name for name in LEADING if name in metrics] or list(metrics)
-    numbers = [Number(name, number(metrics[name].value), _beside(metrics[name])) for name in chosen[:3]]
+    numbers = [Number(name, value(metrics[name]), _beside(metrics[name])) for name in chosen[:3]]
     return Headline(size, " ".join(sentences), tone, numbers)
 
 
@@ -218,7 +226,7 @@ def _of_system(name: str, result: Result) -> Number:
     """Return the first of the leading metrics of one of several data sets, and its verdict."""
     metric = next((metric for metric in LEADING if metric in result.metrics), next(iter(result.metrics)))
     words = [metric, *([result.verdict.word] if result.verdict else [])]
-    return Number(name, number(result.metrics[metric].value), ", ".join(words))
+    return Number(name, value(result.metrics[metric]), ", ".join(words))
 
 
 def _beside(estimate: Estimate) -> str:
@@ -368,8 +376,8 @@ def _per_class(result: Result, name: str) -> TextTable:
     tested = any(row.if_calibrated for row in result.per_class)
     cells: dict[Column, Callable[[ClassRow], str]] = {
         Column("rows"): lambda row: f"{row.rows:,}",
-        Column("frequency"): lambda row: number(row.frequency),
-        Column("mean prob"): lambda row: number(row.mean_prob),
+        Column("frequency"): lambda row: number(row.frequency, row.mean_prob),
+        Column("mean prob"): lambda row: number(row.mean_prob, row.frequency),
         Column("recall"): lambda row: number(row.recall) if row.rows else "no rows",
         Column("ece"): lambda row: number(row.ece),
         **({Column("p"): _class_p} if tested else {}),

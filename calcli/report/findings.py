@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
-from functools import partial
 from math import isfinite
 from typing import Literal
 
@@ -12,7 +11,8 @@ import numpy as np
 
 from calcli.core.estimators.interval import level_percent
 from calcli.core.evaluating.results import Estimate, Summary
-from calcli.report.numbers import counted, number, percent, points, some
+from calcli.core.language.numbers import apart, counted, number, percent, some, span
+from calcli.report.estimates import ends, value
 
 ROWS_A_BIN = 10  # fewer than that on average, and errors are mostly noise
 
@@ -59,22 +59,25 @@ def verdict(summary: Summary) -> ConfidenceVerdict | None:
     if gap is None:
         return None
     hits, second = summary.accuracy, _of_second(summary)
-    facts = f"mean confidence {percent(hits + gap.value)}, accuracy {percent(hits)}"
-    if gap.interval is None:
+    confidence, interval = hits + gap.value, gap.interval
+    fine = apart(gap.value) if interval is None else apart(interval.high - interval.low)
+    facts = f"mean confidence {percent(confidence, digits=fine)}, accuracy {percent(hits, digits=fine)}"
+    if interval is None:
         sentence = f"Not tested, as there is no interval: {facts}.{second}"
         return ConfidenceVerdict("untested", gap.value, sentence)
-    low, high, level = gap.interval.low, gap.interval.high, gap.interval.level
-    shown = partial(points, half=(high - low) / 2)
+    low, high, level = interval.low, interval.high, level_percent(interval.level)
     if low <= 0 <= high:
-        interval = f"({level_percent(level)} interval {shown(low)} to {shown(high)})"
-        chance = f"the gap of {shown(gap.value)} points {interval} can be chance"
+        own = percent(gap.value, digits=fine, unit="")
+        between = f"({level} interval {span(low, high, percent, unit='')})"
+        chance = f"the gap of {own} points {between} can be chance"
         sentence = f"Consistent: {facts}; {chance}.{second}"
         return ConfidenceVerdict("consistent", gap.value, sentence)
     word: Literal["over-confident", "under-confident"] = "over-confident"
     if high < 0:
         word, low, high = "under-confident", -high, -low
-    interval = f"({level_percent(level)} interval {shown(low)} to {shown(high)})"
-    sentence = f"{word.capitalize()} by {shown(abs(gap.value))} points {interval}: {facts}.{second}"
+    own = percent(abs(gap.value), digits=fine, unit="")
+    between = f"({level} interval {span(low, high, percent, unit='')})"
+    sentence = f"{word.capitalize()} by {own} points {between}: {facts}.{second}"
     return ConfidenceVerdict(word, gap.value, sentence)
 
 
@@ -85,7 +88,7 @@ def _of_second(summary: Summary) -> str:
     row = summary.per_class[1]
     if not isfinite(row.mean_prob + row.frequency):
         return ""
-    predicted, occurs = percent(row.mean_prob), percent(row.frequency)
+    predicted, occurs = percent(row.mean_prob, row.frequency), percent(row.frequency, row.mean_prob)
     return f" The mean probability of {row.name} is {predicted}, its frequency {occurs}."
 
 
@@ -104,9 +107,8 @@ def _useless(summary: Summary) -> Iterator[Warning]:
     worse = []
     for name, found in summary.estimates.items():
         if found.call.entry.name.startswith("normalized_") and found.interval and found.interval.low > 1:
-            low, high = number(found.interval.low), number(found.interval.high)
             level = level_percent(found.interval.level)
-            worse.append(f"{name} {number(found.value)}, {level} interval {low} to {high}")
+            worse.append(f"{name} {value(found)}, {level} interval {ends(found)}")
     if worse:
         yield Warning(
             "worse_than_constant",

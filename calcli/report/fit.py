@@ -12,11 +12,11 @@ import numpy as np
 from calcli.core.calibrators.crossvalidation import PairedDifference
 from calcli.core.language.expressions import MethodExpression, parse_method
 from calcli.core.language.metrics import METRICS
+from calcli.core.language.numbers import apart, counted, number, numbers, percent, plus_minus, some
 from calcli.core.recalibrating.candidates import POOL
 from calcli.core.recalibrating.choosing import Candidate, Sureness
 from calcli.core.recalibrating.fitting import Fit
 from calcli.report.findings import Warning
-from calcli.report.numbers import counted, number, percent, some, spread
 from calcli.report.reading import layout
 from calcli.report.shown import Column, Headline, Number, Shown, TextTable
 from calcli.report.wording import NONE
@@ -62,12 +62,17 @@ class FitReport(Shown):
             (fit.cross_validated, "cross-validated") if fit.cross_validated else (fit.after, "in sample")
         )
         numbers = [
-            Number(name, number(after[name]), f"{number(fit.before[name])} before; {where}")
+            Number(
+                name,
+                number(after[name], fit.before[name]),
+                f"{number(fit.before[name], after[name])} before; {where}",
+            )
             for name in list(fit.before)[:3]
         ]
         size = f"{rows.provenance.path}: {counted(rows.n_rows, 'row')}, {counted(rows.n_classes, 'class')}"
         name, seen = next(iter(fit.before)), "" if fit.cross_validated else ", on the rows of the fit"
-        falls = f"{name} {number(fit.before[name])} before, {number(after[name])} after{seen}"
+        before, now = fit.before[name], after[name]
+        falls = f"{name} {number(before, now)} before, {number(now, before)} after{seen}"
         return Headline(size, f"Fitted: {fit.call}; {falls}.", numbers=numbers)
 
     def content(self) -> dict[str, Any]:
@@ -156,16 +161,17 @@ def _candidates(fit: Fit) -> TextTable:
     heads = (score, "to the best ± se", *(name for name in fit.before if name != score))
     rows = []
     shown = _shown(fit)
+    every = {name: [one.values[name] for one in shown if one.difference] for name in (score, *fit.before)}
     for one in shown:
         name = AS_IS if one.call is None else _short(one.call)
         if one.difference is None:
             rows.append((name, "failed", *[NONE] * (len(heads) - 1)))
             continue
-        others = (number(value) for key, value in one.values.items() if key != score)
+        others = (number(value, *every[key]) for key, value in one.values.items() if key != score)
         rows.append(
             (
                 f"{name} *" if one.call == fit.call else name,
-                number(one.values[score]),
+                number(one.values[score], *every[score]),
                 _difference(one.difference),
                 *others,
             )
@@ -260,7 +266,7 @@ def _effect(fit: Fit) -> TextTable:
             notes.append(f"The fits were done by {fit.workers} processes (--workers).")
     columns = (Column("", "left"), *map(Column, judged), Column("better", "left"))
     rows = [
-        (name, *(number(found[name]) for found in judged.values()), METRICS[name].better)
+        (name, *numbers(*(found[name] for found in judged.values())), METRICS[name].better)
         for name in fit.before
     ]
     if fit.gain is not None:
@@ -275,8 +281,9 @@ def _gain(gain: PairedDifference, score: str) -> str:
         rows = "as many rows as" if gain.mean == 0 else f"{'fewer' if gain.mean > 0 else 'more'} rows than"
         return f"By cross-validation {rows} before have an infinite {score}."
     way = "falls" if gain.mean > 0 else "rises"
-    error = number(gain.standard_error)
-    return f"By cross-validation the {score} {way} by {number(abs(gain.mean))} (standard error {error})."
+    fine = apart(gain.standard_error)
+    by, error = number(abs(gain.mean), digits=fine), number(gain.standard_error, digits=fine)
+    return f"By cross-validation the {score} {way} by {by} (standard error {error})."
 
 
 def _changes(fit: Fit) -> str:
@@ -295,14 +302,14 @@ def _losses(fit: Fit) -> Iterator[Warning]:
     worse = [name for name in ("log_loss", "brier") if judged[name] > fit.before[name]]
     if worse:
         changes = " and ".join(
-            f"{name} {number(fit.before[name])} to {number(judged[name])}" for name in worse
+            f"{name} {' to '.join(numbers(fit.before[name], judged[name]))}" for name in worse
         )
         if fit.gain is not None and abs(fit.gain.mean) <= fit.gain.standard_error:
             yield Warning("no_gain", f"The fit wins nothing beyond chance; {how} {changes}: do not use it.")
         else:
             yield Warning("worse", f"The fit makes things worse {how}: {changes}.")
     if judged["accuracy"] < fit.before["accuracy"] - ROUNDING:
-        fall = f"{number(fit.before['accuracy'])} to {number(judged['accuracy'])}"
+        fall = " to ".join(numbers(fit.before["accuracy"], judged["accuracy"]))
         perhaps = ", which may be chance" if _may_be_chance(fit, judged["accuracy"]) else ""
         mend = "--preserve-top1 keeps the predicted classes"
         yield Warning("accuracy_lost", f"The accuracy falls {how}, from {fall}{perhaps}; {mend}.")
@@ -351,4 +358,4 @@ def _difference(difference: PairedDifference) -> str:
     mean, error = difference.mean, difference.standard_error
     if mean == error == 0:
         return "best"
-    return number(mean) if np.isnan(error) else spread(mean, error, value=1)
+    return number(mean) if np.isnan(error) else plus_minus(mean, error)

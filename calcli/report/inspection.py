@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from calcli.core.data.predictions import Predictions
-from calcli.report.numbers import some
+from calcli.core.language.numbers import some
 from calcli.report.reading import layout
 from calcli.report.shown import Column, Shown, TextTable
 

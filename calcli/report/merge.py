@@ -5,9 +5,9 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
+from calcli.core.language.numbers import counted
 from calcli.core.state.runs import run_of, starts
 from calcli.core.state.state import State
-from calcli.report.numbers import counted
 from calcli.report.shown import Column, Shown, TextTable, table_of
 
 

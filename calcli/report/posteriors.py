@@ -6,8 +6,12 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 
 from calcli.core.evaluating.results import Estimate
-from calcli.report.estimates import if_calibrated, tested_p
-from calcli.report.numbers import number, p_value
+from calcli.core.language.numbers import number, p_value
+from calcli.report.estimates import (
+    if_calibrated,
+    tested_p,
+    value,
+)
 from calcli.report.shown import Column, TextTable, table_of
 from calcli.report.summary import Result
 from calcli.report.wording import NONE
@@ -20,7 +24,7 @@ def under_given(metrics: Mapping[str, Estimate]) -> TextTable:
     """Return what errors are, and how large chance makes them, if the given posteriors are true."""
     found = _known(metrics)
     cells: dict[Column, Callable[[Estimate], str]] = {
-        Column("estimate"): lambda one: number(one.value),
+        Column("estimate"): value,
         Column("true"): _true,
     }
     notes = []

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 
-from calcli.report.numbers import counted, percent, some
+from calcli.core.language.numbers import counted, percent, some
 from calcli.report.shown import Column, TextTable
 from calcli.report.summary import Result
 

@@ -9,8 +9,8 @@ from calcli.core.evaluating.results import Estimate
 from calcli.core.language.entries import written
 from calcli.core.language.expressions import MetricExpression, nested_method
 from calcli.core.language.metrics import GIVEN, PAV
+from calcli.core.language.numbers import number, numbers, percent, span
 from calcli.report.estimates import ends, estimates_table, of_section, sampled
-from calcli.report.numbers import number, percent
 from calcli.report.shown import Column, TextTable
 from calcli.report.wording import NONE, OF_SAMPLE, PARTS, SAMPLED, WON_BACK, interval_head
 
@@ -69,7 +69,7 @@ def _sentence(estimate: Estimate, classes: int, *, all_right: bool, one_class: b
     share = (before - after) / before if before > 0 else 0.0
     if training == "test":
         bound = ", the most that any increasing map could" if method == PAV and classes == 2 else ""
-        return f"On its own rows, {by} wins {_share(share)} of the {score} {change}{bound}: optimistic."
+        return f"On its own rows, {by} wins {percent(share)} of the {score} {change}{bound}: optimistic."
     if share < HARM:
         reason = "it has too few rows to learn from, or does not suit these scores"
         if method == GIVEN:
@@ -82,11 +82,11 @@ def _sentence(estimate: Estimate, classes: int, *, all_right: bool, one_class: b
         return f"{nothing}; a share slightly below zero is what calibrated probabilities get."
     if one_class:
         taught = "all rows have one label, and it learns to predict that"
-        return f"{_capitalized(by)} wins {_share(share)} of the {score} {change}: {taught}."
+        return f"{_capitalized(by)} wins {percent(share)} of the {score} {change}: {taught}."
     if all_right or before - after < CHANCE * estimate.parts["standard_error"]:
-        chance = f"{_capitalized(by)} wins {_share(share)} of the {score} {change}, which may be chance"
+        chance = f"{_capitalized(by)} wins {percent(share)} of the {score} {change}, which may be chance"
         return f"{chance}: no row is predicted wrongly, and one could undo it." if all_right else f"{chance}."
-    sentence = f"{_share(share)} of the {score} {change} is miscalibration that {by} removes"
+    sentence = f"{percent(share)} of the {score} {change} is miscalibration that {by} removes"
     if method in (PAV, GIVEN):
         return f"{sentence}."
     return f"{sentence}. {ADVICE.format(method=nested_method(method))}"
@@ -96,7 +96,7 @@ def _terms(estimate: Estimate) -> tuple[str, str, str]:
     """Return what recalibrates, the score, and its change, in words."""
     method = estimate.call.arguments["recalibrator"]
     by = PHRASES.get(method) or f"recalibration by {nested_method(method)}"
-    change = f"({estimate.parts['before']:.3f} -> {estimate.parts['after']:.3f})"
+    change = f"({' -> '.join(numbers(estimate.parts['before'], estimate.parts['after']))})"
     return by, _score_name(estimate.call.whole), change
 
 
@@ -104,10 +104,6 @@ def _score_name(score: MetricExpression) -> str:
     name = NAMED.get(score.entry.name, score.entry.title.lower())
     of = ", ".join(f"{key} {written(value)}" for key, value in score.arguments.items())
     return f"{name} of {of}" if of else name
-
-
-def _share(fraction: float) -> str:
-    return f"{fraction:.0%}" if 0.1 <= abs(fraction) < 0.99 else percent(fraction)
 
 
 def _capitalized(text: str) -> str:
@@ -133,7 +129,7 @@ def loss_table(metrics: Mapping[str, Estimate], sentences: Sequence[str]) -> Tex
         if parts:
             before, after = parts["before"], parts["after"]
             share = percent((before - after) / before) if before > 0 and isfinite(before - after) else NONE
-            cells = [number(before), number(after), number(before - after), share]
+            cells = [*numbers(before, after), number(before - after), share]
         if of_sample:
             cells.append(sampled(estimate))
         if with_interval:
@@ -163,7 +159,7 @@ def _share_ends(estimate: Estimate) -> str:
     interval = estimate.interval
     if interval is None or estimate.call.entry.name != "relative_calibration_loss":
         return ends(estimate)
-    return f"{percent(interval.low)} to {percent(interval.high)}"  # as its column shows it
+    return span(interval.low, interval.high, percent)  # as its column shows it
 
 
 def _made_of(estimate: Estimate) -> str:

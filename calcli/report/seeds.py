@@ -9,9 +9,9 @@ from typing import Any
 
 from calcli.core.comparing.seeds import OverSeeds
 from calcli.core.evaluating.results import Summary
+from calcli.core.language.numbers import apart, counted, number
 from calcli.core.language.settings import Settings
 from calcli.report.comparison import ShownComparison, systems_object
-from calcli.report.numbers import counted, decimals, number, to_decimals
 from calcli.report.shown import Column, Shown, TextTable, table_of
 from calcli.report.summary import short_names
 from calcli.report.wording import NONE
@@ -43,10 +43,10 @@ class SeedsReport(Shown):
         names = short_names([one.input.path for one in self.summaries])
         found = ((spread.call.asked, spread) for spread in self.spreads)
         cells: dict[Column, Callable[[OverSeeds], str]] = {
-            Column("mean"): lambda one: number(one.mean),
-            Column("sd"): lambda one: NONE if math.isnan(one.sd) else to_decimals(one.sd, decimals(one.mean)),
-            Column("least"): lambda one: number(one.least),
-            Column("greatest"): lambda one: number(one.greatest),
+            Column("mean"): lambda one: number(one.mean, digits=apart(one.sd)),
+            Column("sd"): lambda one: NONE if math.isnan(one.sd) else number(one.sd, digits=apart(one.sd)),
+            Column("least"): lambda one: number(one.least, digits=apart(one.sd)),
+            Column("greatest"): lambda one: number(one.greatest, digits=apart(one.sd)),
         }
         note = f"sd is that between seeds of one model (divisor n - 1): {', '.join(names)}."
         return [table_of(f"{counted(len(names), 'seed')} of one model", found, cells, (note,))]

@@ -8,7 +8,7 @@ from typing import Any
 
 from calcli.core.comparing.selection import Choice, relative_change
 from calcli.core.language.expressions import MetricExpression
-from calcli.report.numbers import number, relative
+from calcli.core.language.numbers import number, relative
 from calcli.report.shown import Column, Shown, TextTable
 
 ARROWS = {"lower": " ↓", "higher": " ↑", "zero": " → 0", "one": " → 1", "none": ""}
@@ -46,7 +46,7 @@ class SelectionReport(Shown):
         columns = [Column("chosen by", "left"), Column("number"), Column("set", "left")]
         columns += [Column(call.asked + ARROWS[call.entry.direction]) for call in self.metrics]
         rows = [
-            (choice.criterion.asked, str(choice.number), name, *(number(value) for value in values))
+            (choice.criterion.asked, str(choice.number), name, *map(number, values))
             for choice in self.choices
             for name, values in self._values(choice)
         ]

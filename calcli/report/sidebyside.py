@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from calcli.core.language.numbers import some
 from calcli.report.decisions import decisions_side_by_side
 from calcli.report.estimates import cell, half_width
-from calcli.report.numbers import some
 from calcli.report.posteriors import given_side_by_side
 from calcli.report.shown import Column, TextTable
 from calcli.report.summary import Result

@@ -8,9 +8,9 @@ from typing import Any, ClassVar
 
 import numpy as np
 
+from calcli.core.language.numbers import number, plus_minus
 from calcli.core.language.settings import Settings
 from calcli.core.recalibrating.sizes import SizeTrial
-from calcli.report.numbers import number, spread
 from calcli.report.reading import reading_sentences, reading_table, warnings_table
 from calcli.report.shown import Column, Shown, TextTable
 
@@ -112,4 +112,4 @@ def _cell(one: SizeTrial, metric: str) -> str:
     sd = found.std(ddof=1) if len(found) > 1 else 0.0
     failed = f" ({len(values) - len(found)} failed)" if len(found) < len(values) else ""
     mean = float(found.mean())
-    return f"{spread(mean, float(sd), mean) if sd else number(mean)}{failed}"
+    return f"{plus_minus(mean, float(sd)) if sd else number(mean)}{failed}"

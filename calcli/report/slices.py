@@ -10,9 +10,9 @@ from calcli.core.data.slices import ENOUGH_ROWS
 from calcli.core.estimators.multiple import SIGNIFICANT
 from calcli.core.evaluating.results import Estimate
 from calcli.core.evaluating.sliced import slice_p_values
+from calcli.core.language.numbers import counted, numbers
 from calcli.report.atglance import MANY
 from calcli.report.estimates import cell, half_width
-from calcli.report.numbers import counted, number
 from calcli.report.shown import Column, TextTable
 from calcli.report.summary import Result
 from calcli.report.wording import CORRECTED, P, few_draws
@@ -168,7 +168,7 @@ def _notes(
             notes.append(f"No slice is worse by {name} than chance would make one of so many.")
         if not p <= SIGNIFICANT:
             continue
-        value, everywhere = (number(found.metrics[name].value) for found in (worst, whole))
+        value, everywhere = numbers(worst.metrics[name].value, whole.metrics[name].value)
         part = f"{worst.slice.column}={worst.slice.shown}" if worst.slice else ""
         notes.append(f"The worst by {name} is {part}: {value}, {everywhere} on all rows.")
         if worst.metrics[name].if_calibrated:

@@ -7,6 +7,7 @@ from dataclasses import asdict, dataclass
 from typing import Any, ClassVar
 
 from calcli.core.evaluating.study import Deviation
+from calcli.core.language.numbers import apart, number
 from calcli.report.shown import Column, Shown, TextTable
 
 
@@ -38,9 +39,16 @@ class StudyReport(Shown):
         """Return the differences, a row a metric and size."""
         columns = (Column("", "left"), *map(Column, ("rows", "true", "5%", "mean", "95%")))
         rows = [
-            (one.metric, f"{one.rows:,}", f"{one.truth:.4f}", *map("{:+.4f}".format, apart))
+            (
+                one.metric,
+                f"{one.rows:,}",
+                number(one.truth, digits=apart(one.high - one.low)),
+                *(
+                    number(end, digits=apart(one.high - one.low), sign=True)
+                    for end in (one.low, one.mean, one.high)
+                ),
+            )
             for one in self.found
-            for apart in [(one.low, one.mean, one.high)]
         ]
         notes = [
             f"{self.series:,} data sets of each size. Above 0 the estimate is too large; of many rows fixed "

@@ -12,7 +12,7 @@ from calcli.core.estimators.multiple import SIGNIFICANT, enough_draws
 from calcli.core.evaluating.results import Estimate
 from calcli.core.language.entries import Metric
 from calcli.core.language.expressions import MetricExpression
-from calcli.report.numbers import some
+from calcli.core.language.numbers import some
 
 if TYPE_CHECKING:
     from calcli.core.comparing.comparison import Difference

@@ -28,6 +28,7 @@ from calcli.core.language.figures import (
     standard_names,
 )
 from calcli.core.language.metrics import GIVEN
+from calcli.core.language.numbers import counted
 from calcli.core.language.progress import Watch, Watcher, unwatched
 from calcli.core.language.settings import Settings
 from calcli.core.language.viewing import PlotSettings, ViewSettings
@@ -36,7 +37,6 @@ from calcli.io.atomic import filled_folder, refuse_folders, refuse_nowhere, toge
 from calcli.io.calibrators import load_calibrator
 from calcli.io.options import ReadOptions
 from calcli.report.figures import Figures
-from calcli.report.numbers import counted
 from calcli.report.shown import csv_text
 from calcli.report.summary import short_names
 from calcli.work.cluster import Engine, predictions_in

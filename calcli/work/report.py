@@ -12,8 +12,8 @@ from calcli.core.evaluating.results import Estimate, Evaluation
 from calcli.core.language.declaring import PATH, TEXT
 from calcli.core.language.errors import UsageError
 from calcli.core.language.expressions import parse_metric
+from calcli.core.language.numbers import counted, number
 from calcli.report.evaluation import EvaluationReport
-from calcli.report.numbers import counted, number
 
 if TYPE_CHECKING:
     import pandas

@@ -38,8 +38,9 @@ def test_each_bin_stands_where_it_was_observed(
     for line, one in zip(lines, found["reliability"], strict=True):
         place = line.index(OBSERVED) - start
         assert place == min(int(one["accuracy"] * PLACES), PLACES - 1)
-        assert f"{one['confidence'] - one['accuracy']:+.3f}" in line
-        assert f"{100 * one['rows'] / found['input']['rows']:.1f}%" in line
+        assert f"{one['confidence'] - one['accuracy']:+.4f}" in line
+        share = 100 * one["rows"] / found["input"]["rows"]
+        assert f"{share:.{1 if share >= 0.95 else 2}f}%" in line
     assert any(CHANCE in line for line in lines)
 
 

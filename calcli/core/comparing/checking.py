@@ -24,6 +24,7 @@ from calcli.core.evaluating.evaluate import evaluate
 from calcli.core.evaluating.results import Estimate
 from calcli.core.language.errors import CalcliError, InputError
 from calcli.core.language.expressions import MetricExpression
+from calcli.core.language.numbers import number, numbers, plus_minus
 from calcli.core.language.settings import Settings
 from calcli.core.state.remains import Remains
 
@@ -207,9 +208,10 @@ class _Judge:
         found = Outcome(rule, "passed", "", value, condition.limit, left, signature=estimate.signature)
         name = rule.call.asked
         what = name if condition.end == "value" else f"the {condition.end} end of {name}"
+        shown = number(value, condition.limit)
         if condition.allows(value):
-            return replace(found, reason=f"{what} is {value:.6g}, {left:.6g} within the limit")
-        beyond = f"{what} is {value:.6g}, {-left:.6g} beyond the limit of {condition.limit:g}"
+            return replace(found, reason=f"{what} is {shown}, {number(left)} within the limit")
+        beyond = f"{what} is {shown}, {number(-left)} beyond the limit of {condition.limit:g}"
         if not rule.call.entry.family.beside_null or not condition.most:
             return replace(found, status="broken", reason=beyond)
         return self._beside_null(found, estimate, beyond)
@@ -219,7 +221,7 @@ class _Judge:
         null = estimate.if_calibrated
         if null is None:
             return replace(found, status="not judged", reason=f"{beyond}, but {self._no_null()}")
-        shown = f"calibrated probabilities would show {null.mean:.4g} ± {null.sd:.2g} (p {null.p_value:.3g})"
+        shown = f"calibrated probabilities would show {plus_minus(null.mean, null.sd)} (p {null.p_value:.3g})"
         if null.p_value > self._alpha:
             return replace(found, reason=f"{beyond}, which is chance: {shown}", p_value=null.p_value)
         return replace(found, status="broken", reason=f"{beyond}; {shown}", p_value=null.p_value)
@@ -233,7 +235,8 @@ class _Judge:
         limit = reference + sign * condition.margin.of(reference)
         left = limit - value if sign > 0 else value - limit
         apart = _apart(sign * (value - reference))
-        change = f"{rule.call.asked} is {value:.6g}, {apart} the baseline's {reference:.6g}"
+        now, before = numbers(value, reference)
+        change = f"{rule.call.asked} is {now}, {apart} the baseline's {before}"
         found = Outcome(
             rule,
             "passed",
@@ -345,7 +348,9 @@ def _apart(worse: float) -> str:
     """Say how far a value is from another one; undefined where both are infinite."""
     if not worse:
         return "equal to"
-    return "beside" if math.isnan(worse) else f"{abs(worse):.6g} {'worse' if worse > 0 else 'better'} than"
+    if math.isnan(worse):
+        return "beside"
+    return f"{number(abs(worse))} {'worse' if worse > 0 else 'better'} than"
 
 
 def _variance(interval: Interval) -> float:

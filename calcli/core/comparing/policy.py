@@ -12,6 +12,7 @@ from calcli.core.estimators.evidence import Margin
 from calcli.core.evaluating.results import Estimate
 from calcli.core.language.errors import InputError, UsageError
 from calcli.core.language.expressions import MetricExpression, parse_metric
+from calcli.core.language.numbers import number
 from calcli.core.language.settings import Settings
 
 Severity = Literal["error", "warning"]
@@ -197,7 +198,9 @@ def failure(rule: Rule, estimates: Mapping[str, Estimate], path: str) -> str | N
     if math.isnan(value):
         raise InputError(f"{path}: {asked} is undefined on these labels, so {rule.title} cannot be judged")
     assert isinstance(rule.condition, Bound)
-    return None if rule.condition.allows(value) else f"{path}: {rule.title} holds, {asked} is {value:.6g}"
+    if rule.condition.allows(value):
+        return None
+    return f"{path}: {rule.title} holds, {asked} is {number(value, rule.condition.limit)}"
 
 
 @dataclass(frozen=True)

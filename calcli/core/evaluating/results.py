@@ -14,6 +14,7 @@ from calcli.core.estimators.gridded import GridError
 from calcli.core.estimators.interval import Interval
 from calcli.core.language.answers import WRONG_RIGHT
 from calcli.core.language.expressions import MetricExpression
+from calcli.core.language.numbers import apart
 from calcli.core.language.settings import Settings
 from calcli.core.problems.problem import Problem
 from calcli.core.problems.vectors import VectorProblem
@@ -88,6 +89,12 @@ class Estimate:
     bins: VectorBins | None = None
     rows: int | None = None
     grid: GridError | None = None
+
+    @property
+    def digits(self) -> int | None:
+        """The decimals that show how sure it is; None where nothing tells that."""
+        width = self.interval.high - self.interval.low if self.interval else 0.0
+        return apart(width, self.sd or 0.0, self.if_calibrated.sd if self.if_calibrated else 0.0)
 
     def __repr__(self) -> str:
         said = [f"{self.call.asked} {self.value:.6g}"]
