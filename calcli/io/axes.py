@@ -8,7 +8,7 @@ import numpy as np
 
 from calcli.core.data.arrays import Array
 from calcli.core.language.errors import InputError, UsageError
-from calcli.io.layouts.candidates import command
+from calcli.io.messages import command
 from calcli.io.options import ReadOptions
 
 SAMPLE = "axis0"  # the column that says which sample a place is of

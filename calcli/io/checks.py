@@ -123,7 +123,9 @@ class CheckedScores:
         if self.kind == "logits":
             sums = block @ np.ones(block.shape[1], block.dtype)
             if not np.isfinite(sums).all():  # a sum may also overflow
-                self._refuse_non_finite(~np.isfinite(block), block, start)
+                masked = np.isneginf(block) if block.shape[1] > 1 else np.zeros(block.shape, np.bool_)
+                self._refuse_non_finite(~(np.isfinite(block) | masked), block, start)
+                self._refuse_impossible(np.all(masked, axis=1), start, "logit")
             if block.max() > LARGEST:  # the smallest numbers there are may mask classes
                 row, k = _first(block > LARGEST)
                 raise InputError(
@@ -149,12 +151,15 @@ class CheckedScores:
                     "at most 0; if the scores are logits say --kind logits"
                 )
         elif block.shape[1] > 1 and not np.isfinite(block.min()):
-            impossible = np.isneginf(block).all(1)
-            if impossible.any():
-                raise InputError(
-                    f"{self.place.row(start + int(impossible.argmax()))} gives every class the "
-                    "log-probability -inf; expected at least one finite value; repair or remove such rows"
-                )
+            self._refuse_impossible(np.all(np.isneginf(block), axis=1), start, "log-probability")
+
+    def _refuse_impossible(self, rows: Any, start: int, what: str) -> None:
+        if rows.any():
+            raise InputError(
+                f"{self.place.row(start + int(rows.argmax()))} gives every class the {what} -inf; "
+                "expected at "
+                "least one finite value; repair or remove such rows"
+            )
 
     def _refuse_probs(self, block: Floats, start: int) -> None:
         """Say what is wrong with these probabilities; return if only their sums are, and may be."""

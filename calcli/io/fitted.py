@@ -3,18 +3,27 @@
 from __future__ import annotations
 
 import shlex
+from collections.abc import Sequence
 from dataclasses import replace
 
 from calcli.core.calibrators.record import CalibratorRecord
 from calcli.core.data.predictions import called
-from calcli.core.language.errors import InputError, UsageError
+from calcli.core.language.answers import WRONG_RIGHT
+from calcli.core.language.errors import CalcliError, InputError, UsageError
 from calcli.io.formats import Format
+from calcli.io.labels import is_missing
+from calcli.io.layouts import ALONE
+from calcli.io.layouts.classlabels import class_labels
+from calcli.io.layouts.names import PREFIXED, stem_before
 from calcli.io.messages import listed
 from calcli.io.options import ReadOptions
 from calcli.io.reading import find
+from calcli.io.reading.rules import HALF
+from calcli.io.reading.words import says
 from calcli.io.scorekinds import Judged, judge_kind
 from calcli.io.source import Contents, Source
-from calcli.io.whosescore import of_whose_score
+
+LOOKED_AT = 1 << 13  # rows
 
 
 def find_again(record: CalibratorRecord, contents: Contents, options: ReadOptions) -> Source:
@@ -32,7 +41,60 @@ def find_again(record: CalibratorRecord, contents: Contents, options: ReadOption
     told = (look.scores, options.classes, options.positive, options.against_rest, options.system)
     if record.of_answers or found.scores.shape[1] > 1 or any(told):
         return found
-    return of_whose_score(record, contents, found, options)
+    return _of_whose_score(record, contents, found, options)
+
+
+def _of_whose_score(
+    record: CalibratorRecord, contents: Contents, found: Source, options: ReadOptions
+) -> Source:
+    """Return one score in each row with its class, where labels or predictions beside it say that.
+
+    Raises
+    ------
+    InputError
+        If it may be the confidence in the predicted class, and that is not always the second one.
+    """
+    name = found.taken[0]
+    if found.layout != ALONE.name or (found.classes and (PREFIXED.fullmatch(name) or stem_before(name))):
+        return found
+    if stem_before(name) in record.classes:
+        return replace(found, classes=(stem_before(name),))
+    predicted = [one for one in found.columns if says("prediction", one)]
+    looks = [options, *(replace(options, scores=name, label_column=one) for one in predicted)]
+    for look in looks:
+        try:
+            known = find([contents], look)
+        except CalcliError:
+            continue
+        if known.classes == WRONG_RIGHT and known.taken == found.taken:
+            _refuse_confidence(record, found, predicted)
+            return found
+        if known.taken == found.taken:
+            return replace(found, classes=known.classes, doubts=known.doubts) if known.classes else found
+    if predicted and _is_sure(found):
+        _refuse_confidence(record, found, predicted)
+    return found
+
+
+def _is_sure(found: Source) -> bool:
+    """Tell whether the one score of a row is never below one half, as a confidence in one of two classes."""
+    head = found.scores.head(LOOKED_AT)
+    return bool(len(head)) and float(head.min()) >= HALF * (100 if head.max() > 1 else 1)
+
+
+def _refuse_confidence(record: CalibratorRecord, found: Source, columns: Sequence[str]) -> None:
+    """Raise an InputError unless all that is predicted is the class whose score it is anyway."""
+    second = record.classes[1]
+    for column in columns:
+        said = found.columns[column]
+        names = dict(enumerate(class_labels(found.others([column])[0]).get(column, ())))
+        texts = {str(names.get(one, one)) for one in said[~is_missing(said)].tolist()}
+        if not texts <= {second, "1"}:
+            raise InputError(
+                f"{found.place.name}: {found.taken[0]} may be the confidence in what {column} names, and the "
+                f"calibrator was fitted on scores of a class; save those of {second}, or, if these are, say "
+                f"--positive {shlex.quote(second)}"
+            )
 
 
 def _found(record: CalibratorRecord, contents: Contents, look: ReadOptions) -> Source:
@@ -41,14 +103,16 @@ def _found(record: CalibratorRecord, contents: Contents, look: ReadOptions) -> S
     if known and record.fitted_on.get("scores") is not None:
         look = replace(look, scores=str(record.fitted_on["scores"]))
     try:
-        return find([contents], look, labelled=False)
+        return find([contents], look, labelled=False, classes=record.classes)
     except InputError as fault:
         gone = [name for name in columns if name not in contents.columns]
         if look.scores is None and 0 < len(gone) < len(columns):
             raise InputError(f"missing of the columns of the fit: {listed(gone)}; {fault}") from fault
         if not known or look.scores is not None:
             raise
-        return find([contents], replace(look, scores=",".join(columns)), labelled=False)
+        return find(
+            [contents], replace(look, scores=",".join(columns)), labelled=False, classes=record.classes
+        )
 
 
 def how_to_look(record: CalibratorRecord, contents: Contents, options: ReadOptions) -> ReadOptions:

@@ -6,8 +6,6 @@ classes may also be named, as in `label_0..`.
 
 from __future__ import annotations
 
-import re
-from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, Self
@@ -20,23 +18,20 @@ from numpy.typing import NDArray
 from calcli.core.data.arrays import Array
 from calcli.core.language.errors import InputError, UsageError
 from calcli.io.columnscores import TableScores, first_of_other_length
-from calcli.io.layouts.candidates import PAIRS, Holds
 from calcli.io.layouts.names import (
     PREFIXED,
-    RANKED,
     TOPPED,
     but_for_capitals,
     differ_in_numbers,
     natural_order,
-    top_class,
-    top_ranks,
 )
-from calcli.io.layouts.roles import Roles, top_k_dump
 from calcli.io.messages import listed
 from calcli.io.options import ReadOptions
-from calcli.io.tables.columns import holds_of, numbers
+from calcli.io.reading.words import CUSTOM, are_custom
+from calcli.io.tables.columns import Holds, holds_of
 
 if TYPE_CHECKING:
+    from calcli.io.reading.decide import Reading
     from calcli.io.tables.table import Table
 
 ENOUGH = 100  # rows that have the same numbers in any order if these name the classes
@@ -168,27 +163,24 @@ class RankedScores(TableScores):
         )
 
 
-def names_known(table: Table, roles: Roles, ranks: tuple[str, ...]) -> tuple[str, ...]:
+def names_known(table: Table, reading: Reading) -> tuple[str, ...]:
     """Return the classes that columns are named after, and those that ranks name in the first row."""
-    packed, first = table.packed.get(roles.scores[0]), table.head(ranks, 1) if ranks else None
+    ranks = reading.ranks
+    packed, first = table.packed.get(reading.scores[0]), table.head(ranks, 1) if ranks else None
     values = [] if first is None else [column[0].as_py() for column in first.columns]
     ranked = [str(one) for value in values for one in (value if isinstance(value, list) else [value])]
-    return (*(roles.classes or ()), *((packed and packed.classes) or ()), *ranked)
+    return (*(reading.classes or ()), *((packed and packed.classes) or ()), *ranked)
 
 
-def ranked_scores(
-    raw: TableScores, ranks: tuple[str, ...], roles: Roles, options: ReadOptions
-) -> TableScores:
+def ranked_scores(raw: TableScores, reading: Reading, options: ReadOptions) -> TableScores:
     """Return scores in the order of the classes, if there are columns that name the class of each.
 
     Parameters
     ----------
     raw
         The scores as they are stored.
-    ranks
-        From `rank_columns`.
-    roles
-        What the columns are.
+    reading
+        What the columns are; its ranks are columns with the class of each score.
     options
         `classes` names classes that are numbered, or orders those that have names.
 
@@ -199,13 +191,14 @@ def ranked_scores(
     UsageError
         If `--classes` are others than the names in the ranks.
     """
+    ranks = reading.ranks
     if not ranks:
         return raw
     names = (*raw.names, *ranks)
     if twice := tuple(name for name in dict.fromkeys(names) if names.count(name) > 1):
         raise InputError(f"{raw.table.place.name}: several classes take {listed(twice)}; name each once")
     by_name = _holds_within(raw.table.schema.field(ranks[0]).type) == "text"
-    classes = roles.classes or options.classes or tuple(map(str, range(raw.shape[1])))
+    classes = reading.classes or options.classes or tuple(map(str, range(raw.shape[1])))
     found = RankedScores(raw.table, (*raw.names, *ranks), raw.shape, raw.dtype, raw, ranks, classes, by_name)
     head = raw.table.head(found.names, 1)
     if head is None:
@@ -217,150 +210,11 @@ def ranked_scores(
     return found
 
 
-def rank_columns(roles: Roles, table: Table, options: ReadOptions) -> tuple[str, ...]:
-    """Return the columns that name the class of each score; none if scores are stored by class."""
-    schema = table.schema
-    packed = table.packed.get(roles.scores[0])
-    if packed is not None and packed.scores == roles.scores[0]:
-        return tuple(one.name for one in packed.made if one.name != packed.scores)
-    lists = len(roles.scores) == 1 and holds_of(schema.field(roles.scores[0]).type) == "list"
-    tops = None if lists or roles.classes else top_ranks(roles.scores)
-    suffixes = [None] if lists else tops or [_suffix(name) for name in roles.scores]
-    if lists and options.scores is None:
-        _refuse_ranks_alone(schema.field(roles.scores[0]), table.place.name)
-    groups = _groups(roles, schema, lists, tops is not None)
-    groups = {
-        stem: group
-        for stem, group in groups.items()
-        if any(_is_of_ranks(stem, schema.field(name).type) for name in group.values())
-        or _number_the_classes(group, suffixes, roles.scores, table)
-    }
-    if roles.label is not None:
-        named = holds_of(schema.field(roles.label).type) == "text"
-    else:  # to recalibrate, where `positive` is a class of the fit
-        named = options.positive is not None and not options.positive.isdigit()
-    by_name = {
-        stem: _holds_within(schema.field(next(iter(group.values()))).type) == "text"
-        for stem, group in groups.items()
-    }
-    for stem in sorted(groups, key=lambda stem: by_name[stem] != named):
-        group = groups[stem]
-        missing = [name for name, suffix in zip(roles.scores, suffixes, strict=True) if suffix not in group]
-        if not missing:
-            names = tuple(group[suffix] for suffix in suffixes)
-            _refuse_text_beside_numbers(names, by_name[stem], table)
-            if len(names) == 1 and not lists:
-                raise InputError(
-                    f"{table.place.name}: {names[0]} names the class of {roles.scores[0]}, the only score of "
-                    "a row; expected the scores of all classes, as those of the others are not known"
-                )
-            return names
-        if len(missing) < len(suffixes):
-            raise InputError(
-                f"{table.place.name} has {listed(tuple(group.values()))} beside the scores, but none for "
-                f"{listed(missing)}; expected the class of each score, or none; rename or remove the others"
-            )
-    if tops:
-        raise InputError(
-            f"{top_k_dump(table.place.name, schema.names)}, or the class of each score in {tops[0]}_class ..."
-        )
-    return ()
-
-
-def _groups(roles: Roles, schema: Any, lists: bool, tops: bool) -> dict[str, dict[str | None, str]]:
-    """Return columns that may name the classes, by what they call them and by rank."""
-    groups: dict[str, dict[str | None, str]] = {}
-    for column in schema:
-        named_by = _named_by(column, lists, tops)
-        if named_by and column.name not in (roles.label, *roles.scores):
-            groups.setdefault(named_by[0], {})[named_by[1]] = column.name
-    return groups
-
-
-def _named_by(column: Any, lists: bool, tops: bool) -> tuple[str, str | None] | None:
-    """Return what a column names classes as, and its rank; None if it is none of ranks."""
-    if tops:
-        found = top_class(column.name)
-        return found if found and holds_of(column.type) in ("integer", "float", "text") else None
-    match = RANKED.fullmatch(column.name)
-    return (match[1].lower(), match[2]) if match and _names_classes(column.type, lists=lists) else None
-
-
-def _refuse_ranks_alone(field: Any, name: str) -> None:
-    """Raise an InputError if lists that were taken for scores are classes by their name."""
-    match = RANKED.fullmatch(field.name)
-    if match and _names_classes(field.type, lists=True) and _is_of_ranks(match[1], field.type):
-        raise InputError(
-            f"{name}: {field.name} names the classes by rank, and no column has their scores; save these as "
-            f"well, or, if they are in {field.name}, say so with --scores"
-        )
-
-
-def _refuse_text_beside_numbers(names: tuple[str, ...], by_name: bool, table: Table) -> None:
-    for name in names:
-        if (_holds_within(table.schema.field(name).type) == "text") != by_name:
-            kinds = ("text", "numbers") if by_name else ("numbers", "text")
-            raise InputError(
-                f"{table.place.name}: {names[0]} names classes by {kinds[0]}, and {name} by {kinds[1]}; "
-                "expected the same"
-            )
-
-
 def _suffix(score: str) -> str:
     if top := TOPPED.fullmatch(score):
         return f"top{top[1]}"
     prefixed = PREFIXED.fullmatch(score)
     return prefixed[2] if prefixed else score
-
-
-def _names_classes(kind: Any, *, lists: bool) -> bool:
-    """Return whether a column of such a type can be ranks."""
-    return lists == (holds_of(kind) == "list") and _holds_within(kind) in ("text", "integer", "float")
-
-
-def _is_of_ranks(stem: str, kind: Any) -> bool:
-    """Tell whether columns are ranks, whatever their numbers are: `label_0` also stands for an indicator."""
-    return _holds_within(kind) == "text" or bool(re.search("(?i)top|ind|idx", stem))
-
-
-def _number_the_classes(
-    group: dict[str | None, str], suffixes: Sequence[str | None], scores: tuple[str, ...], table: Table
-) -> bool:
-    """Tell whether the numbers in each of the first rows are the same, in any order: those of the classes.
-
-    Raises
-    ------
-    InputError
-        If 0 and 1 may as well say which class is the right one.
-    """
-    names = tuple(group[suffix] for suffix in suffixes if suffix in group)
-    head = table.head((*scores, *names), ENOUGH)
-    numeric = all(_holds_within(table.schema.field(name).type) in ("integer", "float") for name in scores)
-    if len(names) < len(scores) or head is None or not numeric:
-        return False
-    classes, values = (_matrix(head.select(list(columns))) for columns in (names, scores))
-    if classes is None or values is None or classes.shape != values.shape:
-        return False
-    each = np.sort(classes, axis=1)
-    if (each != each[0]).any() or (np.diff(each[0]) <= 0).any():
-        return False
-    if each[0].tolist() == [0, 1] and (values[:, 1] <= values[:, 0]).all():
-        raise InputError(
-            f"{table.place.name}: {listed(names)} may name the class of each score, or tell the right one; "
-            f"call them {'index' if len(names) == 1 else 'index_0 and index_1'} if they name classes, and "
-            "remove them if not"
-        )
-    return each[0].tolist() != [0, 1]
-
-
-def _matrix(batch: Any) -> Array | None:
-    """Return the numbers of a few rows, in columns or in lists; None if lists are of different lengths."""
-    if len(batch.columns) > 1:
-        return numbers(batch, by_row=True)
-    lists = batch.column(0)
-    found = np.asarray(lists.flatten().to_numpy(zero_copy_only=False), np.float64)
-    length = len(found) // max(1, len(lists))
-    return found.reshape(-1, length) if length and first_of_other_length(lists, length) is None else None
 
 
 def _holds_within(kind: Any) -> Holds:
@@ -393,4 +247,4 @@ def _named_classes(found: RankedScores, head: Any, options: ReadOptions) -> tupl
 def _has_order(names: tuple[str, ...]) -> bool:
     """Tell whether sorted names say which class is 0: by number, or as in negative and positive."""
     folded = [name.casefold() for name in names]
-    return differ_in_numbers(names) or (set(folded) in PAIRS and folded == sorted(folded))
+    return differ_in_numbers(names) or (are_custom(folded) and CUSTOM[folded[0]] == 0)

@@ -23,7 +23,6 @@ from calcli.core.state.remains import left_of
 from calcli.io.arrays import ArraySource
 from calcli.io.checks import CheckedScores
 from calcli.io.classnames import class_names
-from calcli.io.doubted import doubts_of_labels
 from calcli.io.folders import partition_of, parts_of
 from calcli.io.formats import BY_NAME, Format, known_format, sniff
 from calcli.io.formats.npy import only_labels_beside, read_labels
@@ -231,11 +230,7 @@ def understand(found: Source, name: str, options: ReadOptions) -> Predictions:
             tuple(notes),
             found.layout,
             found.taken,
-            (
-                *found.doubts,
-                *judged.doubts,
-                *doubts_of_labels(found, labels.seen, matched, classes, judged, options),
-            ),
+            (*found.doubts, *judged.doubts),
             found.considered,
             options.scores,
             len(place.parts),
@@ -245,10 +240,6 @@ def understand(found: Source, name: str, options: ReadOptions) -> Predictions:
             place.left,
         ),
     )
-    if not isinstance(found, ArraySource):
-        from calcli.io.predictedlabels import refuse_predicted_labels  # needs pyarrow
-
-        refuse_predicted_labels(found, labels, understood, options)
     return understood if options.against_rest is None else against_rest(understood, options.against_rest)
 
 
@@ -264,7 +255,8 @@ def _matched(found: Source, labels: Labels | LabelColumn, classes: Sequence[str]
 
 def _judged(found: Source, options: ReadOptions) -> Judged:
     """Return what scores are; raise an InputError if they look like ranks, or may be of two kinds."""
-    refuse_sorted(found, options)
+    if not found.decided:
+        refuse_sorted(found, options)
     judged = judge_kind(found, options)
     if judged.unclear:
         raise InputError(judged.unclear)

@@ -82,7 +82,8 @@ def judge_kind(source: Source, options: ReadOptions) -> Judged:
             "CLASS"
         )
     if options.kind == "percent" or (options.kind == "auto" and source.percent):
-        reason = "percentages, as given" if options.kind == "percent" else "percentages, as text"
+        given = options.kind == "percent" or not source.kind_reason
+        reason = "percentages, as given" if given else source.kind_reason
         return Judged("probs", True, reason, True, rounding_of(block / 100)[0])
     if options.kind != "auto":
         tolerance = rounding_of(block)[0] if options.kind == "probs" else TOLERANCE
@@ -97,7 +98,7 @@ def judge_kind(source: Source, options: ReadOptions) -> Judged:
             f"{name}: {first}the scores of a row sum to 100; expected probabilities, not percentages; say "
             "--kind percent, or --kind logits if they are logits"
         )
-    reason = source.kind_reason if source.kind else _reason(kind, block, first)
+    reason = source.kind_reason or _reason(kind, block, first)
     tolerance, rounding = rounding_of(block) if kind == "probs" else (TOLERANCE, "")
     doubts = _saturated(block) if kind == "logits" else ()
     unclear = _unclear(block, source.place, first) if source.kind is None and kind == "logits" else ""

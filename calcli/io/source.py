@@ -181,6 +181,8 @@ class Source(ABC):
         Whether it is said of each score which class it is of.
     ordered
         Whether the order of the classes is known, which labels in numbers need.
+    decided
+        Whether the values have shown which class each label is, and what the scores are.
     before
         The classes in the order of the file, which such labels may have, where `--classes` has put the scores
         in another; else none.
@@ -216,6 +218,7 @@ class Source(ABC):
     percent: bool = False
     by_rank: bool = False
     ordered: bool = True
+    decided: bool = False
     before: tuple[str, ...] = ()
     labels: Labels | LabelColumn | None = None
     labels_from: str = ""

@@ -44,7 +44,6 @@ def check(predictions):
         ("p_true", "correct"),
         ("verbalized_confidence", "exact_match"),
         ("answer_certainty", "isCorrect"),
-        ("judge_score", "verdict"),
         ("max_prob", "hit"),
         ("confidence_score", "passed"),
     ],
@@ -183,31 +182,26 @@ def test_missing_values_are_counted(tmp_path):
 
 def test_partial_credit_is_neither_right_nor_wrong(tmp_path):
     said = refused(tmp_path, {"confidence": CONFIDENCE, "correct": [1, 0, 0.5, 0]})
-    assert "row 2" in said
-    assert "0.5" in said
-    assert "expected right or wrong" in said
+    assert "correct holds fractions, such as 0.5" in said
     said = refused(tmp_path, {"confidence": CONFIDENCE, "correct": ["C", "I", "P", "I"]})
     assert "'P'" in said
 
 
 def test_several_columns_are_named(tmp_path):
-    columns = {"confidence": CONFIDENCE, "self_confidence": CONFIDENCE, "correct": RIGHT}
-    assert "choose one with --confidence" in refused(tmp_path, columns)
-    columns = {"confidence": CONFIDENCE, "acc": RIGHT, "exact_match": RIGHT}
-    assert "acc" in refused(tmp_path, columns)
-    assert "--correct" in refused(tmp_path, columns)
+    columns = {"confidence": CONFIDENCE, "self_confidence": CONFIDENCE[::-1], "correct": RIGHT}
+    assert "--confidence self_confidence" in refused(tmp_path, columns)
+    columns = {"confidence": CONFIDENCE, "acc": RIGHT, "exact_match": RIGHT[::-1]}
+    assert "--correct acc" in refused(tmp_path, columns)
     assert "has no column" in refused(tmp_path, columns, UsageError, confidence="sure")
 
 
 def test_both_readings_of_a_lone_confidence_are_told(tmp_path):
     said = refused(tmp_path, {"confidence": CONFIDENCE, "label": [1, 0, 1, 0]})
-    assert "--confidence confidence --correct COLUMN" in said
+    assert "its name says that it is a confidence" in said
     assert "--scores confidence" in said
     file = tmp_path / "log.jsonl"
     check(read(file, ReadOptions(confidence="confidence", correct="label")))
     assert not read(file, ReadOptions(scores="confidence")).of_answers
-    said = refused(tmp_path, {"confidence": CONFIDENCE, "fine": [1, 0, 1, 0]})
-    assert "--confidence confidence --correct COLUMN" in said
 
 
 def test_a_misspelled_column_is_told(tmp_path):
@@ -291,7 +285,6 @@ def answered(classes, wrong):
         (["01", "02", "10", "11"], "n.a."),
         (["1.0", "2.0"], "none of them"),
         (["12345678901234567", "12345678901234568"], "x"),
-        (["0.5", "1.5"], "x"),
         (["true", "false"], "unknown"),
         (["True", "False"], "unknown"),
     ],
@@ -337,7 +330,7 @@ def test_one_score_beside_predictions_in_another_type(tmp_path, classes, high):
     own = np.random.default_rng(5).random(MANY) < SURE
     said = np.where(SURE > 0.6, high, "unsure")
     rows = "".join(f"{c},{p},{classes[int(y)]}\n" for c, p, y in zip(SURE, said, own, strict=True))
-    (tmp_path / "log.csv").write_text("prob,prediction,label\n" + rows)
+    (tmp_path / "log.csv").write_text("confidence,prediction,label\n" + rows)
     found = read(tmp_path / "log.csv")
     said_so = np.where(SURE > 0.6, own, False)  # three values: the confidence in what is predicted
     assert found.of_answers

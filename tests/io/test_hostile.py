@@ -86,7 +86,7 @@ def test_members_that_are_no_arrays(tmp_path):
     np.testing.assert_array_equal(scores_of(read(tmp_path / "t.npz")), probs)
     with zipfile.ZipFile(tmp_path / "v.npz", "w") as file:
         file.writestr("notes.txt", "hello")
-    refused(tmp_path / "v.npz", "v.npz has no arrays$")
+    refused(tmp_path / "v.npz", "v.npz has no score columns: found none")
     archive(tmp_path / "u.npz", scores_dot_npy=b"hello", labels_dot_npy=b"")
     refused(tmp_path / "u.npz", "u.npz: .* head of this .npy file is damaged")
 
@@ -94,7 +94,7 @@ def test_members_that_are_no_arrays(tmp_path):
 def test_labels_without_rows_or_classes_beside_scores_without_labels(tmp_path):
     probs, _ = random_probs()
     np.savez(tmp_path / "in.npz", probs=probs, labels=np.empty((0, 0)))
-    with pytest.raises(InputError, match='array "labels" has 0 labels'):
+    with pytest.raises(InputError, match=r"has no label column|no labels go with"):
         read(tmp_path / "in.npz")
     calibrator = Temperature()
     calibrator.parameters = {"temperature": 2.0}

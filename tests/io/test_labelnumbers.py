@@ -97,7 +97,11 @@ def test_parts_are_read_as_the_whole(case, form, tmp_path):
 def test_leading_zeros_lost_in_csv_are_told(tmp_path):
     path = csv(tmp_path / "t.csv", ["1", "01"], {"prob_1": [0.9, 0.2], "prob_01": [0.1, 0.8]})
     refused(path, "classes 1 and 01 are the same number")
-    path = csv(tmp_path / "t.csv", ["1", "01", "x"], {f"prob_{k}": [0.9, 0.2, 0] for k in ("1", "01", "x")})
+    path = csv(
+        tmp_path / "t.csv",
+        ["1", "01", "x"],
+        {"prob_1": [0.9, 0.2, 0], "prob_01": [0.1, 0.7, 0.1], "prob_x": [0, 0.1, 0.9]},
+    )
     np.testing.assert_array_equal(read(path).labels, [0, 1, 2])
 
 
@@ -161,4 +165,6 @@ def test_labels_beyond_the_classes_are_refused_in_any_type(dtype, tmp_path):
     if dtype == "?":
         labels = np.array([40, 1, 0, 1], np.uint8).view(np.bool_)  # as in a damaged file
     np.savez(tmp_path / "t.npz", probs=np.full((4, 3), 1 / 3), labels=labels)
-    refused(tmp_path / "t.npz", "row . has the label (7|true), but the (3 scores|classes)")
+    refused(
+        tmp_path / "t.npz", "row . has the label (7|true), but the (3 scores|classes)|no labels go with probs"
+    )

@@ -21,7 +21,7 @@ from calcli.io.read import read
 def file(tmp_path):
     rng = np.random.default_rng(0)
     logits = rng.normal(size=(1000, 3))
-    table = pa.table({"label": logits.argmax(1), **{f"logit_{k}": own for k, own in enumerate(logits.T)}})
+    table = pa.table({"y_true": logits.argmax(1), **{f"logit_{k}": own for k, own in enumerate(logits.T)}})
     pq.write_table(table, tmp_path / "big.parquet", row_group_size=90)
     return str(tmp_path / "big.parquet")
 

@@ -176,12 +176,9 @@ def test_what_is_said_of_values_was_seen_in_them(scores, reason, monkeypatch):
     assert (said == found.scores.kind_reason) == (found.kind == "logits")  # one value refutes the other kinds
 
 
-def test_sentences_on_percentages_and_confidences_name_the_rows_looked_at(monkeypatch):
+def test_sentences_on_percentages_name_the_rows_looked_at(monkeypatch):
     high = np.linspace(51, 99, 100) / 100
     labels = np.arange(100) % 2
-    monkeypatch.setattr("calcli.io.doubted.LOOKED_AT", 60)
-    (doubt,) = from_arrays(high, labels).provenance.doubts
-    assert doubt.startswith("in the first 60 rows the score is never below one half")
     monkeypatch.setattr("calcli.io.scorekinds.FIRST_LOOK", 60)
     with pytest.raises(InputError, match="in the first 60 rows the scores lie between 0 and 100"):
         from_arrays(high * 100, labels)

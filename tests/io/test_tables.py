@@ -219,7 +219,7 @@ def test_rows_are_left_out_of_views(name, form, tmp_path):
     if (name, form) == ("codes", "parquet"):
         pytest.skip("pyarrow does not write codes of views")
     table = table_of(SCORES, viewed(name, missing=True), [f"prob_{c}" for c in COLORS], site=viewed("text"))
-    found = read(stored_in(tmp_path, form, table), ReadOptions(drop_missing=True))
+    found = read(stored_in(tmp_path, form, table), ReadOptions(drop_missing=True, label_column="label"))
     np.testing.assert_array_equal(scores_of(found), SCORES[1:])
     np.testing.assert_array_equal(np.array(found.classes)[found.labels], TEXTS[1:])
     np.testing.assert_array_equal(found.columns["site"], TEXTS[1:])
@@ -322,7 +322,8 @@ def test_weights_of_rows_beyond_the_limit_are_not_looked_at(tmp_path):
     sample = random_probs()
     names = [f"prob_{c}" for c in COLORS]
     weights = np.r_[np.zeros(10), np.full(10, 2.0), np.full(19, 1e-60), np.nan]
-    pq.write_table(table_of(sample.scores, sample.labels, names, w=weights), tmp_path / "t.parquet")
+    labels = np.array(COLORS)[sample.labels]
+    pq.write_table(table_of(sample.scores, labels, names, w=weights), tmp_path / "t.parquet")
     refused(tmp_path / "t.parquet", "all weights of the first 10 rows are 0;", weights="w", limit=10)
     refused(tmp_path / "t.parquet", "row 20 has the weight 1e-60; expected 0", weights="w", limit=30)
     refused(tmp_path / "t.parquet", "row 39 has the weight nan; expected a finite", weights="w")

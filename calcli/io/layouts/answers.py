@@ -9,8 +9,8 @@ from __future__ import annotations
 import difflib
 import re
 import shlex
-from collections.abc import Collection, Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import replace
 
 import numpy as np
 
@@ -18,9 +18,7 @@ from calcli.core.data.arrays import Array
 from calcli.core.language.errors import InputError, UsageError
 from calcli.io.labelnumbers import number_of
 from calcli.io.labels import Labels, is_missing
-from calcli.io.layouts.names import ALONE, PREFIXED, STEMS
-from calcli.io.messages import Place, in_command, listed
-from calcli.io.options import ReadOptions
+from calcli.io.messages import Place, listed
 
 CONFIDENCE = re.compile(
     r"(\w+_)?(confidence|certainty)s?(_(score|level|value|percent|pct))?|conf(_score)?|(\w+_)?conf"
@@ -52,85 +50,6 @@ WRONG = ("0", "0.0", "false", "f", "no", "n", "incorrect", "wrong", "fail", "fai
 NUMBERS, TEXT = ("float", "integer"), "text"  # what columns hold
 
 
-@dataclass(frozen=True)
-class Answers:
-    """The part each column plays.
-
-    Attributes
-    ----------
-    confidence
-        The column of the confidence.
-    correct
-        The columns that say whether the answer is right: one, two that are compared, or none if not asked.
-    """
-
-    confidence: str
-    correct: tuple[str, ...] = ()
-
-    @property
-    def source(self) -> str:
-        """Where it is from that answers are right, for messages."""
-        if len(self.correct) == 2:
-            return f'columns "{self.correct[0]}" and "{self.correct[1]}", which are equal where it is right'
-        return f'column "{self.correct[0]}"' if self.correct else ""
-
-
-def find_answers(
-    columns: Mapping[str, str], options: ReadOptions, name: str, *, labelled: bool
-) -> Answers | None:
-    """Return the parts of columns that hold answers; None if they do not, or are said to hold classes.
-
-    Parameters
-    ----------
-    columns
-        What each column holds.
-    options
-        What the user said.
-    name
-        Of the file, for messages.
-    labelled
-        Whether it must be known which answers are right.
-
-    Raises
-    ------
-    InputError
-        If several columns may be meant.
-    UsageError
-        If an option names what is not there, or goes with classes.
-    """
-    asked = options.confidence is not None or options.correct is not None
-    of_classes = _given(options, "scores", "classes", "positive", "label_column", "labels", "against_rest")
-    if asked and of_classes:
-        told = "--confidence" if options.confidence is not None else "--correct"
-        raise UsageError(
-            f"{told} says that {name} has answers, and {of_classes[0]} that it has classes; leave one out"
-        )
-    if of_classes:
-        return None
-    confidences = _named(CONFIDENCE, columns, NUMBERS)
-    if not asked and any(_is_of_a_class(one, columns) for one in confidences):
-        return None
-    rights = [one for one in _named(CORRECT, columns, (*NUMBERS, TEXT)) if one not in confidences]
-    labels = _named(LABEL, columns, (*NUMBERS, TEXT))
-    rights = rights or (_named(GRADED, columns, (TEXT,)) if confidences else [])
-    if rights and not labels and not confidences:
-        confidences = _named(SCORE, columns, NUMBERS)
-    predictions = _named(PREDICTION, columns, (*NUMBERS, TEXT))
-    if not predictions and (true := _named(TRUE_TEXT, columns, (TEXT,))):
-        labels, predictions = true, _named(READ_TEXT, columns, (TEXT,))
-    labels = [one for one in labels if one not in predictions] or labels  # an answer may be either
-    predictions = [one for one in predictions if one not in labels] or predictions
-    known = rights or (predictions and labels) or not labelled
-    if not asked and not (confidences and known and not _has_scores(columns)):
-        return None
-    confidence = _one(options.confidence, confidences, columns, name, "--confidence", "the confidence")
-    if not labelled:
-        return Answers(confidence)
-    if options.correct is None and not rights and len(predictions) == 1 and len(labels) == 1:
-        return Answers(confidence, (predictions[0], labels[0]))
-    return Answers(confidence, (_one(options.correct, rights, columns, name, "--correct", "what is right"),))
-
-
 def is_confidence(name: str) -> bool:
     """Tell whether a column is named as a confidence."""
     return CONFIDENCE.fullmatch(plain_name(name)) is not None
@@ -142,29 +61,6 @@ def require_column(column: str, columns: Collection[str], name: str, option: str
         near = difflib.get_close_matches(column, columns, n=3)
         offer = f"did you mean {listed(near)}?" if near else f"it has {listed(tuple(columns))}"
         raise UsageError(f'{option}: {name} has no column "{column}"; {offer}')
-
-
-def confidence_hint(columns: Mapping[str, str], name: str, *, or_classes: bool = False) -> str:
-    """Return a clause on how to read a table as answers, if it has a confidence; "" if not.
-
-    Parameters
-    ----------
-    columns
-        What each column holds.
-    name
-        Of the file.
-    or_classes
-        Whether the confidence may also be the score of a class.
-    """
-    if not (found := _named(CONFIDENCE, columns, NUMBERS)):
-        return ""
-    command, column = f"calcli evaluate {in_command(name)}", shlex.quote(found[0])
-    said = f"; if a column tells which answers are right, {command} --confidence {column} --correct COLUMN"
-    if or_classes:
-        said += (
-            f"; if {found[0]} is the probability of the second of two classes, {command} --scores {column}"
-        )
-    return said
 
 
 def rights_of(
@@ -214,32 +110,6 @@ def rights_of(
             f"and false, or correct and incorrect; {leave if table else 'remove such rows'}"
         )
     return Labels(outcomes.astype(np.uint8)[which])
-
-
-def doubts_of_answers(
-    answers: Answers, confidence: Array, rights: Labels, place: Place, *, asked: bool
-) -> tuple[str, ...]:
-    """Return how answers might be meant otherwise: what is right may have been made of the score, or be it.
-
-    Raises
-    ------
-    InputError
-        If the score says no more than what is right, and nobody asked for it.
-    """
-    right, name = rights.codes.astype(np.bool_), answers.confidence
-    if right.all() or not right.any() or not _is_numeric(confidence):
-        if len(answers.correct) == 2 and not right.any():
-            return (f"{answers.correct[0]} equals {answers.correct[1]} in no row: these may be other things",)
-        return ()
-    low, high = confidence[right].min(), confidence[~right].max()
-    if np.isin(confidence, (0, 1)).all() and low > high and not asked:
-        raise InputError(
-            f"{place.name}: {name} is 1 exactly where {answers.source} says right; that is a grade, no "
-            "confidence; choose the confidence with --confidence"
-        )
-    if low > high:
-        return (f"{answers.source} says right exactly where {name} is at least {low:g}: as if made of it",)
-    return ()
 
 
 def refuse_missing(values: Array, what: str, place: Place, mend: str) -> None:
@@ -300,49 +170,6 @@ def _in_one_form(text: str) -> str:
     return str(number) if number.denominator == 1 else f"{float(number):.15g}"
 
 
-def _given(options: ReadOptions, *names: str) -> list[str]:
-    return [f"--{name.replace('_', '-')}" for name in names if getattr(options, name) is not None]
-
-
 def plain_name(column: str) -> str:
     """Return a name without regard to case, blanks, dots and dashes."""
     return re.sub(r"[\s.\-]+", "_", re.sub(r"(?<=[a-z])(?=[A-Z])", "_", column.strip())).lower()
-
-
-def _named(pattern: re.Pattern[str], columns: Mapping[str, str], holding: Sequence[str]) -> list[str]:
-    return [one for one, holds in columns.items() if holds in holding and pattern.fullmatch(plain_name(one))]
-
-
-def _is_of_a_class(confidence: str, columns: Iterable[str]) -> bool:
-    """Tell whether a score such as `prob_true` stands beside that of the other class, and labels."""
-    names = [plain_name(one) for one in columns]
-    others = [
-        re.sub(rf"(?<![a-z]){yes}(?![a-z])", no, plain_name(confidence), count=1) for yes, no in OPPOSITES
-    ]
-    there = any(other in names and other != plain_name(confidence) for other in others)
-    return there and any(LABEL.fullmatch(name) for name in names)
-
-
-def _has_scores(columns: Mapping[str, str]) -> bool:
-    """Tell whether there are scores of classes, beside which a confidence is only one of them."""
-    several = [
-        one
-        for one, holds in columns.items()
-        if holds in NUMBERS and (found := PREFIXED.fullmatch(one)) and STEMS[found[1].lower()]
-    ]
-    others = [one for one in several if not CONFIDENCE.fullmatch(plain_name(one))]
-    return len(others) > 1 or any(h == "list" and ALONE.fullmatch(one) for one, h in columns.items())
-
-
-def _one(
-    wanted: str | None, found: Sequence[str], columns: Collection[str], name: str, option: str, what: str
-) -> str:
-    """Return the column that is wanted, or the only one found."""
-    if wanted is not None:
-        require_column(wanted, columns, name, option)
-        return wanted
-    if len(found) != 1:
-        several = f"{len(found)} columns that may be {what}: {listed(list(found))}"
-        none = f"no column that is named as {what}: {listed(tuple(columns))}"
-        raise InputError(f"{name} has {several if found else none}; choose one with {option}")
-    return found[0]

@@ -10,31 +10,34 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from calcli.core.language.errors import InputError
-from calcli.io.layouts.answers import CORRECT, is_confidence, plain_name
-from calcli.io.layouts.candidates import PAIRS
-from calcli.io.layouts.names import ALONE, CASES, GUESSES, LABELS, differ_in_numbers, plain, several_orders
-from calcli.io.layouts.unpacking import Head, Unpacked
+from calcli.io.layouts.names import differ_in_numbers, several_orders
+from calcli.io.layouts.unpacking import Head, Unpacked, unpack_column
 from calcli.io.options import ReadOptions
+from calcli.io.reading.words import are_custom, says
 from calcli.io.tables.table import Derived, Row
 
+DEEPEST = 3  # objects in objects in objects
 HEAD_ROWS = 256  # by which the order of keys is known
 SEVERAL = {b"calcli.keys": b"in several orders"}  # metadata of a column
 
 
 def unpack(field: Any, head: Head, options: ReadOptions) -> Unpacked | None:
-    """Return a column for each field, named as in `probs.cat`."""
-    if not pa.types.is_struct(field.type) or not field.type.num_fields:
-        return None
-    numbers = all(pa.types.is_floating(one.type) or pa.types.is_integer(one.type) for one in field.type)
-    scores = _named_as_scores(field.name)
-    case = plain(field.name) in CASES and any(map(_plays_a_part, (one.name for one in field.type)))
-    if not (scores and numbers) and not case:
+    """Return a column for each field, named as in `probs.cat`, those of objects within, too."""
+    if not pa.types.is_struct(field.type) or not field.type.num_fields or field.name.count(".") > DEEPEST:
         return None
     first, names = head(), [one.name for one in field.type]
-    known = differ_in_numbers(names) or {*map(str.casefold, names)} in PAIRS
-    made = tuple(_made(field.name, place, one, first) for place, one in enumerate(field.type))
-    return Unpacked(made, ordered=known or not SEVERAL.items() <= (field.metadata or {}).items())
+    if {"type", "values"} <= {*names} <= {"type", "size", "indices", "values"}:
+        return None  # a vector, though of odd parts
+    known = differ_in_numbers(names) or are_custom(names)
+    made: list[Derived] = []
+    for place, one in enumerate(field.type):
+        own = Derived(f"{field.name}.{one.name}", one.type, partial(_field, place))
+        part = partial(own.make, first, str) if len(first) else partial(pa.array, [], one.type)
+        within = unpack_column(one.with_name(own.name), part, options)
+        plain = within is None or within.percent or within.classes is not None
+        made += [own] if plain or within is None else [_after(own, it) for it in within.made]
+    ordered = known or not SEVERAL.items() <= (field.metadata or {}).items()
+    return Unpacked(tuple(made), ordered=ordered, owner=field.name)
 
 
 def with_orders(table: Any, values_of: Callable[[str], Iterable[Any]]) -> Any:
@@ -52,39 +55,16 @@ def with_orders(table: Any, values_of: Callable[[str], Iterable[Any]]) -> Any:
 
 
 def _named_as_scores(name: str) -> bool:
-    return bool(ALONE.fullmatch(name)) or plain(name) in GUESSES
+    return says("score", name)
 
 
-def _plays_a_part(name: str) -> bool:
-    known = plain(name) in LABELS or ALONE.fullmatch(name) or CORRECT.fullmatch(plain_name(name))
-    return bool(known) or is_confidence(name)
+def _after(own: Derived, made: Derived) -> Derived:
+    """Return a column that is made of a field."""
+    return Derived(made.name, made.type, lambda values, row: made.make(own.make(values, row), row))
 
 
-def _made(owner: str, place: int, field: Any, first: Any) -> Derived:
-    """Return what becomes of the field at a place; a confidence that stands there as text is a number."""
-    kind = field.type
-    if pa.types.is_string(kind) and is_confidence(field.name):
-        texts = pc.struct_field(first, [place])
-        there = pc.fill_null(pc.match_substring_regex(texts, r"^\s*[-+]?[0-9.]+([eE][-+]?[0-9]+)?\s*$"), True)
-        kind = pa.float64() if pc.all(there).as_py() else kind
-    return Derived(f"{owner}.{field.name}", kind, partial(_field, place, kind))
-
-
-def _field(place: int, kind: Any, values: Any, row: Row) -> Any:
+def _field(place: int, values: Any, row: Row) -> Any:
     found = values.field(place)  # pc.struct_field would make the others as well
     if values.null_count:
         found = pc.if_else(values.is_valid(), found, pa.scalar(None, found.type))
-    return found if found.type == kind else _numbers(found, row)
-
-
-def _numbers(texts: Any, row: Row) -> Any:
-    trimmed = pc.utf8_trim_whitespace(texts)
-    try:
-        return trimmed.cast(pa.float64())
-    except pa.ArrowInvalid as error:
-        for n, text in enumerate(trimmed.to_pylist()):
-            try:
-                float(text or "nan")
-            except ValueError:
-                raise InputError(f'{row(n)} has the confidence "{text}"; expected a number') from error
-        raise
+    return found

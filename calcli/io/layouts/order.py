@@ -11,10 +11,10 @@ from calcli.core.data.logspace import as_floats
 from calcli.core.language.errors import InputError
 from calcli.io.labelnumbers import are_places, number_of, other_of_two
 from calcli.io.labels import MANY, Labels
-from calcli.io.layouts.candidates import PAIRS, command
 from calcli.io.layouts.names import differ_in_numbers
-from calcli.io.messages import in_first, listed
+from calcli.io.messages import command, in_first, listed
 from calcli.io.options import ReadOptions
+from calcli.io.reading.words import CUSTOM, are_custom
 from calcli.io.source import Source
 
 FEW = 20  # rows that may descend by chance
@@ -62,9 +62,9 @@ def against_custom(classes: Sequence[str], options: ReadOptions) -> bool:
     if options.classes is not None or len(folded) > 2:
         return False
     if len(folded) == 2:
-        return set(folded) in PAIRS and folded != sorted(folded)
+        return are_custom(folded) and CUSTOM[folded[0]] == 1
     said = options.positive is not None and number_of(options.positive) is not None
-    return not said and any(folded == [min(pair)] for pair in PAIRS)
+    return not said and [CUSTOM.get(one) for one in folded if not one.isdigit()] == [0]
 
 
 def refuse_unordered(found: Source, labels: Labels, options: ReadOptions) -> None:
@@ -80,6 +80,8 @@ def refuse_unordered(found: Source, labels: Labels, options: ReadOptions) -> Non
         return
     both = classes if len(classes) > 1 else (other_of_two(classes[0], labels.meaning) or "", *classes)
     if not are_places(labels.meaning, both, found.place):
+        return
+    if found.decided and not found.before and options.positive is None:
         return
     if not found.ordered and len(classes) == 1:
         raise InputError(

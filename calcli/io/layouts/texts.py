@@ -1,4 +1,4 @@
-"""Scores as text in a cell: "[0.1, 0.9]", "0.1,0.9", lists of {label, score}, objects of scores, "87%"."""
+"""Scores as text: "[0.1, 0.9]", "0.1,0.9", "0,9", lists of {label, score}, objects of scores, "87%"."""
 
 from __future__ import annotations
 
@@ -6,7 +6,6 @@ import ast
 import json
 import re
 from collections.abc import Callable
-from fnmatch import fnmatchcase
 from functools import partial, reduce
 from typing import Any
 
@@ -15,10 +14,10 @@ import pyarrow.compute as pc
 
 from calcli.core.language.errors import InputError
 from calcli.io.layouts import pairs
-from calcli.io.layouts.answers import is_confidence
-from calcli.io.layouts.names import ALONE, GUESSES, PREFIXED, RANKED, SUFFIXED, plain, several_orders
+from calcli.io.layouts.names import RANKED, several_orders
 from calcli.io.layouts.unpacking import Head, Unpacked
 from calcli.io.options import ReadOptions
+from calcli.io.reading.words import says
 from calcli.io.tables.table import Derived, Row
 
 NUMBER = r"[-+]?(?:\d+\.?\d*|\.\d+)(?:[eE][-+]?\d+)?|[-+]?(?:nan|inf(?:inity)?)"
@@ -27,9 +26,8 @@ NUMBERS = re.compile(rf"(?i)\s*[\[(]?\s*(?:{NUMBER})(?:(?:{BETWEEN})(?:{NUMBER})
 WORDS = re.compile(r"\s*\[[^{}]*\]\s*", re.DOTALL)
 OBJECTS = re.compile(r"\s*\[?\s*\{.*\}\s*\]?\s*", re.DOTALL)
 SEPARATORS = (",", ";", r"\|", r"[^\s,;|]\s+[^\s,;|]")
-COMMA = re.compile(r"(?i)\s*[-+]?\d*,\d+(?:e[-+]?\d+)?\s*")  # two numbers, or one with a decimal comma
+ALONE = re.compile(rf"(?i)\s*(?:{NUMBER})\s*")
 DECIMAL = re.compile(r"(?i)\s*[-+]?\d*(?:,\d+)?(?:e[-+]?\d+)?\s*")
-PORTION = re.compile(r"\s*(?:[01]|[01]?,\d+)\s*")
 PERCENT = re.compile(r"\s*\d+(?:\.\d+)?\s*%\s*")
 WRAPPED = re.compile(
     r"(?:np\.|numpy\.)?(?:float\d*|array|tensor)\(([^()]*?)(?:,\s*(?:dtype|device|grad_fn)=[^()]*)?\)"
@@ -52,8 +50,12 @@ def unpack(field: Any, head: Head, options: ReadOptions) -> Unpacked | None:
     plainly = [_unwrapped(value) for value in told[:LOOKED_AT]]
     if all(map(PERCENT.fullmatch, plainly)):
         return Unpacked((Derived(name, pa.float64(), _percentages),), percent=True)
-    if all(map(NUMBERS.fullmatch, plainly)):
-        make = _of_decimal_commas if all(map(COMMA.fullmatch, told)) else _numbers
+    if all(map(ALONE.fullmatch, plainly)) and any("." in value for value in plainly):
+        return Unpacked((Derived(name, pa.float64(), _single),))
+    if all(map(DECIMAL.fullmatch, told)) and any("," in value for value in told) and not _are_pairs(told):
+        return Unpacked((Derived(name, pa.float64(), _decimals),), note=f"{name} has decimal commas")
+    if all(map(NUMBERS.fullmatch, (value.replace("...", " 0 ") for value in plainly))):
+        make = _of_pairs if all(map(DECIMAL.fullmatch, told)) else _numbers
         return Unpacked((Derived(name, pa.list_(pa.float64()), make),), note=f"{name} holds lists as text")
     if RANKED.fullmatch(name):
         if all(map(WORDS.fullmatch, plainly)) and any("," in value or "'" in value for value in plainly):
@@ -64,20 +66,17 @@ def unpack(field: Any, head: Head, options: ReadOptions) -> Unpacked | None:
     return None
 
 
-def with_decimal_comma(field: Any, head: Head, options: ReadOptions) -> str:
-    """Return one of the first numbers of a column that has them with a decimal comma and may be a score."""
-    if not (pa.types.is_string(field.type) or pa.types.is_large_string(field.type)):
-        return ""
-    told = [value.strip() for value in head().to_pylist() if value and value.strip()]
-    wanted = _may_hold_scores(field.name, options) or fnmatchcase(field.name, options.scores or "")
-    form = DECIMAL if wanted else PORTION
-    return next((one for one in told if "," in one), "") if all(map(form.fullmatch, told)) else ""
-
-
 def _may_hold_scores(name: str, options: ReadOptions) -> bool:
-    named = any(one.fullmatch(name) for one in (ALONE, PREFIXED, SUFFIXED, RANKED))
-    told = name in (options.scores, options.confidence)
-    return named or plain(name) in GUESSES or is_confidence(name) or told
+    return says("score", name) or bool(RANKED.fullmatch(name)) or name in (options.scores, options.confidence)
+
+
+def _are_pairs(told: list[str]) -> bool:
+    """Tell whether numbers with a comma may as well be two: of 0 and 1, or percentages that sum to 100."""
+    parts = [value.strip().split(",") for value in told]
+    whole = all(len(one) == 2 and all(part.lstrip("+").isdigit() for part in one) for one in parts)
+    return (whole and len({sum(map(int, one)) for one in parts}) == 1 and len(told) > 1) or all(
+        value.strip() in ("0,1", "1,0", "0,0", "1,1") for value in told
+    )
 
 
 def _unwrapped(text: str) -> str:
@@ -106,7 +105,9 @@ def _numbers(texts: Any, row: Row) -> Any:
     if pc.any(pc.match_substring(cells, "...")).as_py():
         n = pc.index(pc.match_substring(cells, "..."), True).as_py()
         raise InputError(
-            f"{row(n)} has scores of which some were left out as they were printed (...); save all of them"
+            f"{row(n)} has scores of which some were left out as they were printed (...): they are not in "
+            "the file; "
+            "save all of them"
         )
     bare = pc.utf8_trim(cells.cast(pa.string()), "[]() \t\r\n")
     _refuse_two_separators(bare, row)
@@ -128,8 +129,8 @@ def _refuse_two_separators(cells: Any, row: Row) -> None:
         )
 
 
-def _of_decimal_commas(texts: Any, row: Row) -> Any:
-    """Refuse text such as "1,5"; what is missing is an empty list."""
+def _of_pairs(texts: Any, row: Row) -> Any:
+    """Refuse text such as "0,1"; what is missing is an empty list."""
     for n, text in enumerate(texts.to_pylist()):
         if text and text.strip():
             raise InputError(
@@ -137,6 +138,18 @@ def _of_decimal_commas(texts: Any, row: Row) -> Any:
                 "comma, or two scores; write a decimal point, or brackets around the two"
             )
     return pa.array([[]] * len(texts), pa.list_(pa.float64()))
+
+
+def _decimals(texts: Any, row: Row) -> Any:
+    """Return numbers with decimal commas."""
+    return _single(pc.replace_substring(texts, ",", ".", max_replacements=1), row)
+
+
+def _single(texts: Any, row: Row) -> Any:
+    """Return one number in each text; what is missing is null."""
+    cells = pc.utf8_trim_whitespace(texts)
+    cells = pc.if_else(pc.equal(cells, ""), pa.scalar(None, cells.type), cells)
+    return _as_numbers(cells, cells, row, "a number")
 
 
 def _as_numbers(flat: Any, cells: Any, row: Row, expected: str) -> Any:

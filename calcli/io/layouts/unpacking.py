@@ -35,6 +35,8 @@ class Unpacked:
         Names of the classes, where it says them.
     ordered
         Whether the order of the columns made is that of the classes, as far as it knows.
+    owner
+        Of what objects their fields are made columns.
     """
 
     made: tuple[Derived, ...]
@@ -44,6 +46,7 @@ class Unpacked:
     percent: bool = False
     classes: tuple[str, ...] | None = None
     ordered: bool = True
+    owner: str = ""
 
 
 def unpack_column(field: Any, head: Head, options: ReadOptions) -> Unpacked | None:

@@ -1,4 +1,4 @@
-"""Vectors of Spark ML: structs of type, size, indices and values; type 0 is sparse and type 1 dense."""
+"""Vectors of Spark ML: structs of type (0 sparse, 1 dense), size, indices, values; lists of one label."""
 
 from __future__ import annotations
 
@@ -8,12 +8,14 @@ from typing import Any
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
 
 from calcli.core.data.arrays import Doubles
 from calcli.core.language.errors import InputError
 from calcli.io.layouts.names import NO_SCORES
 from calcli.io.layouts.unpacking import Head, Unpacked
 from calcli.io.options import ReadOptions
+from calcli.io.reading.words import named
 from calcli.io.tables.table import Derived, Row
 
 MOST = 1_000_000  # values of a sparse vector: a few bytes may promise any number
@@ -37,7 +39,10 @@ PARTS: dict[str, Callable[[Any], bool]] = {
 
 
 def unpack(field: Any, head: Head, options: ReadOptions) -> Unpacked | None:
-    """Return lists of numbers for vectors."""
+    """Return lists of numbers for vectors, and labels for lists of one label."""
+    if _is_list(field.type) and (named("label", field.name) or named("truth", field.name)):
+        lengths = set(pc.list_value_length(head()).drop_null().to_pylist())
+        return Unpacked((Derived(field.name, field.type.value_type, _first),)) if lengths == {1} else None
     if not pa.types.is_struct(field.type) or NO_SCORES.fullmatch(field.name):
         return None
     kinds = {one.name: one.type for one in field.type}
@@ -46,6 +51,18 @@ def unpack(field: Any, head: Head, options: ReadOptions) -> Unpacked | None:
     if not all(pa.types.is_null(kind) or PARTS[name](kind) for name, kind in kinds.items()):
         return None
     return Unpacked((Derived(field.name, pa.list_(pa.float64()), _dense),))
+
+
+def _is_list(kind: Any) -> bool:
+    return bool(pa.types.is_list(kind) or pa.types.is_large_list(kind))
+
+
+def _first(lists: Any, row: Row) -> Any:
+    """Return the one value of each list; what is missing is null."""
+    lengths = pc.fill_null(pc.list_value_length(lists), 0)
+    if (n := pc.index(pc.greater(lengths, 1), True).as_py()) >= 0:
+        raise InputError(f"{row(n)} has {lengths[n].as_py()} labels; expected one, as in other rows")
+    return pc.list_element(pc.if_else(pc.equal(lengths, 1), lists, pa.scalar([None], lists.type)), 0)
 
 
 def _dense(vectors: Any, row: Row) -> Any:

@@ -4,12 +4,18 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from calcli.io.arrays import Arrays, joined_arrays
+from calcli.io.arrays import Archive, Arrays, joined_arrays
 from calcli.io.options import ReadOptions
 from calcli.io.source import Contents, Source
 
 
-def find(parts: Sequence[Contents], options: ReadOptions, *, labelled: bool = True) -> Source:
+def find(
+    parts: Sequence[Contents],
+    options: ReadOptions,
+    *,
+    labelled: bool = True,
+    classes: Sequence[str] = (),
+) -> Source:
     """Put files one after the other and find out what their columns or arrays are; rows are read later.
 
     Parameters
@@ -20,6 +26,8 @@ def find(parts: Sequence[Contents], options: ReadOptions, *, labelled: bool = Tr
         What they do not say themselves.
     labelled
         Whether there must be labels; if not, they are a column like the others.
+    classes
+        Names of the classes, where a calibrator knows them.
 
     Raises
     ------
@@ -30,7 +38,14 @@ def find(parts: Sequence[Contents], options: ReadOptions, *, labelled: bool = Tr
     """
     arrays = [part for part in parts if isinstance(part, Arrays)]
     if arrays:
-        return joined_arrays(arrays, options, labelled=labelled)
+        from calcli.io.reading.archives import find_in_archives
+
+        archives = [part for part in arrays if isinstance(part, Archive)]
+        if archives and len(archives) == len(arrays):
+            found = find_in_archives(archives, options, labelled=labelled)
+        else:
+            found = [part.find(options, labelled=labelled) for part in arrays]
+        return joined_arrays(found, judged=options.kind == "auto")
     from calcli.io.reading.reading import find_in_tables  # needs pyarrow
 
-    return find_in_tables(parts, options, labelled=labelled)
+    return find_in_tables(parts, options, labelled=labelled, classes=classes)

@@ -14,37 +14,25 @@ from numpy.typing import NDArray
 
 from calcli.core.data.arrays import Array
 from calcli.core.language.answers import WRONG_RIGHT
-from calcli.core.language.errors import CalcliError, InputError, UsageError
+from calcli.core.language.errors import InputError, UsageError
 from calcli.io.columnscores import TableScores, stored_scores
-from calcli.io.columnvalues import column_values, distinct_texts, labels_in, told_apart, worded, worded_pair
+from calcli.io.columnvalues import column_values, labels_in, told_apart, worded, worded_pair
 from calcli.io.damage import refuse_repeated_fields
 from calcli.io.formats.npy import require_array
 from calcli.io.kept import missing_in, without_missing, without_outcomes, without_unread
 from calcli.io.labelcolumns import label_column
 from calcli.io.labels import Labels
 from calcli.io.labelstreams import LabelColumn
-from calcli.io.layouts import ANSWERS, RANKS
-from calcli.io.layouts.answers import (
-    Answers,
-    doubts_of_answers,
-    find_answers,
-    refuse_missing,
-    require_column,
-    rights_of,
-)
-from calcli.io.layouts.beside import beside_prediction
-from calcli.io.layouts.candidates import Holds
+from calcli.io.layouts.answers import refuse_missing, require_column, rights_of
 from calcli.io.layouts.classlabels import ScoreNames, with_names
-from calcli.io.layouts.looks import look_at
 from calcli.io.layouts.order import against_custom
-from calcli.io.layouts.roles import Roles, find_roles
 from calcli.io.layouts.unpacking import Unpacked
 from calcli.io.options import ReadOptions
-from calcli.io.ranked import RankedScores, names_known, rank_columns, ranked_scores
+from calcli.io.ranked import RankedScores, names_known, ranked_scores
+from calcli.io.reading.decide import Reading, decide
 from calcli.io.remote import path_of
-from calcli.io.seen import packed_columns, refuse_decimal_commas, unpacked
+from calcli.io.seen import packed_columns, unpacked
 from calcli.io.source import LazyColumns, Source, StoredScores
-from calcli.io.tables.columns import holds_of
 from calcli.io.tables.table import Table, joined, refuse_duplicates, written
 from calcli.io.tables.table import kept as kept_rows
 from calcli.io.tables.texts import has_codes
@@ -52,9 +40,11 @@ from calcli.io.tables.texts import has_codes
 LEAVE_OUT = "leave them out with --drop-missing"
 
 
-def find_in_tables(parts: Sequence[Any], options: ReadOptions, *, labelled: bool = True) -> TableSource:
+def find_in_tables(
+    parts: Sequence[Any], options: ReadOptions, *, labelled: bool = True, classes: Sequence[str] = ()
+) -> TableSource:
     """Put tables one after the other and find out what their columns are; see `find`."""
-    return _find(joined(parts), options, labelled=labelled)
+    return _find(joined(parts), options, labelled=labelled, classes=classes)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -135,7 +125,7 @@ def _of_numbers(kind: Any) -> Any:
     return pa.list_(pa.float64()) if nested else pa.float64()
 
 
-def _find(table: Table, options: ReadOptions, *, labelled: bool) -> TableSource:
+def _find(table: Table, options: ReadOptions, *, labelled: bool, classes: Sequence[str]) -> TableSource:
     """Find out what the columns are, and read the labels and weights."""
     file = table.place.parts[0][0]
     refuse_duplicates(table.schema.names, file)
@@ -150,61 +140,32 @@ def _find(table: Table, options: ReadOptions, *, labelled: bool) -> TableSource:
     packed = packed_columns(table, options)
     seen = unpacked(table, packed)
     refuse_duplicates(seen.schema.names, file)
-    holds = {field.name: holds_of(field.type) for field in seen.schema}
     name = table.place.name
-    try:
-        found = _meant(seen, holds, options, labelled=labelled)
-    except CalcliError:
-        refuse_decimal_commas(table, options)
-        raise
+    found = decide(seen, options, labelled=labelled, known=classes)
     if options.weights is not None:
-        require_column(options.weights, holds, name, "--weights")
-    if isinstance(found, Answers):
-        taken = found
-        parts = (taken.confidence, *taken.correct)
-        outcome = taken.correct[0] if len(taken.correct) == 1 else None
-        view = _view(table, packed, {*parts, options.weights})
-        rights = taken.correct
-        return _of_kept(view, parts, options, lambda rows: _answers(rows, taken, options), rights, outcome)
-    known = found
-    if options.weights is not None and options.weights == known.label:
-        raise InputError(f"{name}: --weights {options.weights} is the column of the labels")
-    ranks = rank_columns(known, seen, options)
-    parts = (*known.scores, *ranks, *([] if known.label is None else [known.label]))
+        require_column(options.weights, seen.schema.names, name, "--weights")
+        if options.weights in (found.label, *found.right):
+            raise InputError(f"{name}: --weights {options.weights} is the column of the labels")
+    labels = tuple(one for one in (found.label, *found.right) if one is not None)
+    parts = (*found.scores, *found.ranks, *labels)
     view = _view(table, packed, {*parts, options.weights})
-    if labelled and known.label is None:  # rows are left out when the labels are there
-        return _source(view, known, ranks, options)
+    if found.of_answers:
+        outcome = found.right[0] if len(found.right) == 1 else None
+        return _of_kept(
+            view, parts, options, lambda rows: _answers(rows, found, options), found.right, outcome
+        )
+    if labelled and found.label is None:  # rows are left out when the labels are there
+        return _source(view, found, options)
     asked = options.drop_missing or options.limit is not None
-    named = options.named(names_known(seen, known, ranks)) if asked else ()
-    labels = () if known.label is None or not labelled else (known.label,)
-    made = partial(_source, roles=known, ranks=ranks, options=options)
-    return _of_kept(view, parts, options, made, labels, named=named)
+    named = options.named(names_known(seen, found)) if asked else ()
+    made = partial(_source, reading=found, options=options)
+    return _of_kept(view, parts, options, made, labels if labelled else (), named=named)
 
 
 def _view(table: Table, packed: Mapping[str, Unpacked], names: Collection[str | None]) -> Table:
     """Return a table with these columns as they are seen, and others as they are stored."""
     used = {name: it for name, it in packed.items() if any(one.name in names for one in it.made)}
     return unpacked(table, used)
-
-
-def _meant(
-    seen: Table, holds: Mapping[str, Holds], options: ReadOptions, *, labelled: bool
-) -> Answers | Roles:
-    """Return what the columns of a table are, as they are seen."""
-    name = seen.place.name
-    if answers := find_answers(holds, options, name, labelled=labelled):
-        return answers
-    roles = find_roles(
-        holds,
-        partial(distinct_texts, seen),
-        options,
-        name,
-        labelled=labelled,
-        look=partial(look_at, seen),
-        packed=seen.packed,
-    )
-    values, pair = partial(column_values, seen), partial(worded_pair, seen)
-    return beside_prediction(roles, holds, values, pair, options, name)
 
 
 def _of_kept(
@@ -235,20 +196,20 @@ def _of_kept(
     return replace(found, notes=(*found.notes, *notes))
 
 
-def _source(table: Table, roles: Roles, ranks: tuple[str, ...], options: ReadOptions) -> TableSource:
-    """Return what is found where columns have these roles; `ranks` name the class of each score."""
+def _source(table: Table, reading: Reading, options: ReadOptions) -> TableSource:
+    """Return what is found where columns are read so."""
     place, schema = table.place, table.schema
-    scores = ranked_scores(stored_scores(table, roles.scores), ranks, roles, options)
+    scores = ranked_scores(stored_scores(table, reading.scores), reading, options)
     ranked = scores if isinstance(scores, RankedScores) else None
-    packed = table.packed.get(roles.scores[0])
-    told = (packed is None or packed.ordered) and not against_custom(roles.before, ReadOptions())
-    taken = {*scores.names, roles.label}
-    classes = roles.classes
+    packed = table.packed.get(reading.scores[0])
+    told = (packed is None or packed.ordered) and not against_custom(reading.before, ReadOptions())
+    taken = {*scores.names, reading.label}
+    classes = reading.classes
     if ranked or (packed and packed.classes):
         classes = ranked.classes if ranked else packed.classes if packed else None
     by_name = (ranked is not None and ranked.by_name) or bool(packed and packed.classes)
     view = ScoreNames(classes, by_name, scores.shape[1], scores.names[0], place.name)
-    classes, names = with_names(view, schema, roles.label, options)
+    classes, names = with_names(view, schema, reading.label, options)
     columns = {name: partial(told_apart, table, name) for name in schema.names if name not in taken}
     notes = [packed.note] if packed and packed.note else []
     return TableSource(
@@ -256,23 +217,24 @@ def _source(table: Table, roles: Roles, ranks: tuple[str, ...], options: ReadOpt
         place=place,
         scores=scores,
         classes=classes,
-        kind=roles.kind,
-        kind_reason=roles.kind_reason,
+        kind=reading.kind,
+        kind_reason=reading.kind_reason,
         by_rank=ranked is not None,
         ordered=(ranked.ordered if ranked else told or options.classes is not None)
         and not against_custom(classes or (), options),
-        before=roles.before if told and not ranked else (),
-        percent=packed is not None and packed.percent,
-        labels=None if roles.label is None else _labels(table, roles.label, names, options.ignore_label),
-        labels_from=f'column "{roles.label}"',
+        decided=reading.label is not None,
+        before=reading.before if told and not ranked else (),
+        percent=reading.percent,
+        labels=None if reading.label is None else _labels(table, reading.label, names, options.ignore_label),
+        labels_from=reading.labels_from,
         weights=None if options.weights is None else column_values(table, options.weights),
         columns=LazyColumns(columns),
         files=tuple(name for name, _ in place.parts),
         notes=(*notes, ranked.note) if ranked else tuple(notes),
-        layout=(packed.layout if packed and packed.layout else RANKS if ranked else roles.layout).name,
+        layout=(packed.layout if packed and packed.layout else reading.layout).name,
         taken=scores.names,
-        doubts=roles.doubts,
-        considered=roles.considered,
+        doubts=reading.notes,
+        considered=reading.struck,
     )
 
 
@@ -281,34 +243,33 @@ def _labels(table: Table, name: str, names: tuple[str, ...], apart: Sequence[str
     return (None if names else label_column(table, name, held)) or held()
 
 
-def _answers(table: Table, answers: Answers, options: ReadOptions) -> TableSource:
+def _answers(table: Table, reading: Reading, options: ReadOptions) -> TableSource:
     """Return the confidence as the one score, and read what is right."""
     place, schema = table.place, table.schema
-    labels, packed = None, table.packed.get(answers.confidence)
-    doubts: tuple[str, ...] = ()
-    if answers.correct:
-        what, stored = f"the confidence, {answers.confidence},", column_values(table, answers.confidence)
-        refuse_missing(stored, what, place, LEAVE_OUT)
-        both = len(answers.correct) == 2
-        values = worded_pair(table, *answers.correct) if both else [worded(table, answers.correct[0])]
-        labels = rights_of(values, answers.source, place, LEAVE_OUT, table=True)
-        doubts = doubts_of_answers(answers, stored, labels, place, asked=options.confidence is not None)
-    taken = {answers.confidence, *(answers.correct if len(answers.correct) == 1 else ())}
+    labels, confidence = None, reading.scores[0]
+    if reading.right:
+        refuse_missing(column_values(table, confidence), f"the confidence, {confidence},", place, LEAVE_OUT)
+        both = len(reading.right) == 2
+        values = worded_pair(table, *reading.right) if both else [worded(table, reading.right[0])]
+        labels = rights_of(values, reading.labels_from, place, LEAVE_OUT, table=True)
+    taken = {confidence, *(reading.right if len(reading.right) == 1 else ())}
     columns = {name: partial(told_apart, table, name) for name in schema.names if name not in taken}
     return TableSource(
         table=table,
         place=place,
-        scores=stored_scores(table, (answers.confidence,)),
+        scores=stored_scores(table, reading.scores),
         classes=WRONG_RIGHT,
-        kind="probs",
-        kind_reason="a confidence is a probability",
-        percent=packed is not None and packed.percent,
+        kind=reading.kind,
+        kind_reason=reading.kind_reason,
+        decided=True,
+        percent=reading.percent,
         labels=labels,
-        labels_from=answers.source,
+        labels_from=reading.labels_from,
         weights=None if options.weights is None else column_values(table, options.weights),
         columns=LazyColumns(columns),
         files=tuple(name for name, _ in place.parts),
-        layout=ANSWERS.name,
-        taken=(answers.confidence,),
-        doubts=doubts,
+        layout=reading.layout.name,
+        taken=reading.scores,
+        doubts=reading.notes,
+        considered=reading.struck,
     )

@@ -13,6 +13,7 @@ from tests.io.samples import refused, scores_of
 
 BINARY = (LABELS > 0).astype(int)
 ORDER = np.argsort(-THREE, axis=1)
+RNG = np.random.default_rng(4)
 
 
 def saved(folder, columns):
@@ -56,21 +57,24 @@ def test_the_score_of_a_class_decides_which_is_predicted(second, held, tmp_path)
     found = read(saved(tmp_path, columns))
     assert found.classes == (str(held[1 - second]), str(held[second]))
     np.testing.assert_allclose(scores_of(found)[:, 1], TWO[:, second])
-    told = [doubt for doubt in found.provenance.doubts if "names where it is high" in doubt]
-    assert bool(told) == (str(held[second]) != "1")
 
 
-def test_a_score_that_decides_nothing_is_doubted(tmp_path):
-    predicted = np.arange(N) % 2
-    found = read(saved(tmp_path, {"y_pred": predicted, "prob": TWO[:, 1], "y_true": BINARY}))
-    assert "prob does not decide which class y_pred names" in found.provenance.doubts[0]
-    np.testing.assert_allclose(scores_of(found)[:, 1], TWO[:, 1])
+def test_a_score_that_decides_nothing_may_be_of_something_else(tmp_path):
+    predicted, score = np.arange(N) % 2, RNG.random(N)
+    path = saved(tmp_path, {"y_pred": predicted, "prob": score, "y_true": BINARY})
+    refused(
+        path, "does not decide which class y_pred names: it may be the confidence in that; .*--positive 1"
+    )
+    found = read(path, ReadOptions(positive="1"))
+    assert "does not decide which class y_pred names" in found.provenance.doubts[0]
+    np.testing.assert_allclose(scores_of(found)[:, 1], score)
 
 
 def test_what_is_said_is_taken(tmp_path):
     best = TWO.argmax(axis=1)
     path = saved(tmp_path, {"prob": TWO.max(axis=1), "pred": best, "label": BINARY})
-    assert not read(path, ReadOptions(scores="prob")).of_answers
+    assert read(path).of_answers
+    refused(path, "never below one half", scores="prob")
     assert not read(path, ReadOptions(positive="1")).of_answers
 
 
@@ -82,14 +86,20 @@ def test_labels_are_known_by_the_names_of_the_classes(stem, tmp_path):
     assert found.provenance.labels == 'column "Species"'
     np.testing.assert_allclose(scores_of(found), THREE)
     refused(
-        saved(tmp_path, columns | others | {"rater": NAMES[LABELS]}),
+        saved(tmp_path, columns | others | {"rater": NAMES[np.r_[(LABELS[0] + 1) % 3, LABELS[1:]]]}),
         "2 columns that may be the labels: Species, rater; .* --label-column Species; ",
     )
 
 
-def test_numbers_are_offered_and_not_taken(tmp_path):
-    path = saved(tmp_path, {"prob_0": TWO[:, 0], "prob_1": TWO[:, 1], "churn": BINARY, "age": range(N)})
-    refused(path, "no label column.*; the values of churn would be classes: .* --label-column churn")
+def test_the_only_column_that_could_be_the_truth_is_taken(tmp_path):
+    columns = {"prob_0": TWO[:, 0], "prob_1": TWO[:, 1], "churn": BINARY, "id": range(N)}
+    found = read(saved(tmp_path, columns))
+    assert found.provenance.labels == 'column "churn"'
+    np.testing.assert_allclose(scores_of(found), TWO)
+    for other in (BINARY[::-1], np.arange(N) % 7):
+        path = saved(tmp_path, columns | {"region": other})
+        refused(path, "churn is not named as a label, .*; if that is meant, say .* --label-column churn")
+    np.testing.assert_allclose(scores_of(read(path, ReadOptions(label_column="churn"))), TWO)
 
 
 def test_answers_of_other_writers(tmp_path):
@@ -109,10 +119,10 @@ def test_grades_are_no_confidences(tmp_path):
     right = BINARY == 1
     refused(
         saved(tmp_path, {"score": right.astype(float), "is_correct": right}),
-        'score is 1 exactly where column "is_correct" says right; that is a grade, no confidence',
+        "score holds 0 and 1 alone, as grades or predictions do",
     )
-    found = read(saved(tmp_path, {"score": TWO[:, 1], "success": TWO[:, 1] >= 0.5}))
-    assert "as if made of it" in found.provenance.doubts[0]
+    path = saved(tmp_path, {"score": TWO[:, 1], "success": TWO[:, 1] >= 0.5})
+    refused(path, "success follows from the scores in every row")
 
 
 def test_outcomes_to_be_ignored(tmp_path):
@@ -143,16 +153,12 @@ def test_labels_that_are_predicted_in_every_row(truth, tmp_path):
     best = NAMES[ORDER[:, 0]]
     columns = {**dict(zip(NAMES, THREE.T, strict=True)), "label": best, truth: NAMES[LABELS]}
     path = saved(tmp_path, columns)
-    refused(
-        path,
-        'the labels, column "label", are the most probable class in every row, as if they were predicted, '
-        f"and column {truth} holds the same classes; say with --label-column which are the labels",
-    )
+    assert read(path).provenance.labels == f'column "{truth}"'
     for chosen in ("label", truth):
         found = read(path, ReadOptions(label_column=chosen))
         np.testing.assert_array_equal(NAMES[found.labels], columns[chosen])
     columns["label"] = np.where(np.arange(N) == N - 1, NAMES[ORDER[:, 1]], best)
-    assert len(read(saved(tmp_path, columns)).labels) == N
+    refused(saved(tmp_path, columns), f"2 columns that may be the labels: label, {truth}")
 
 
 @pytest.mark.parametrize(
@@ -168,4 +174,6 @@ def test_labels_that_are_predicted_in_every_row(truth, tmp_path):
 )
 def test_right_predictions_beside_columns_that_are_no_truth(other, tmp_path):
     columns = {**dict(zip(NAMES, THREE.T, strict=True)), "label": NAMES[ORDER[:, 0]], **other}
-    np.testing.assert_array_equal(read(saved(tmp_path, columns)).labels, ORDER[:, 0])
+    path = saved(tmp_path, columns)
+    refused(path, "label follows from the scores in every row|which is none of the classes|has the label")
+    np.testing.assert_array_equal(read(path, ReadOptions(label_column="label")).labels, ORDER[:, 0])

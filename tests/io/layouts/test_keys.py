@@ -9,14 +9,13 @@ import pandas as pd
 import pyarrow as pa
 import pytest
 
-from calcli.core.language.errors import InputError
 from calcli.io import spooled
 from calcli.io.damage import column_of
 from calcli.io.frames import from_table
 from calcli.io.options import ReadOptions
 from calcli.io.read import read
 from tests.io.layouts.trips import LABELS, NAMES, THREE, TWO, N
-from tests.io.samples import refused, scores_of
+from tests.io.samples import scores_of
 
 FORMS = ["jsonl", "json", "text.jsonl", "csv"]
 SORTED = np.argsort(-THREE, axis=1)
@@ -48,9 +47,7 @@ def of_true_classes(path, **options):
 def test_keys_sorted_by_score_tell_no_order(form, tmp_path):
     truth = THREE[np.arange(N), LABELS]
     path = saved(tmp_path, form, SORTED, LABELS)
-    refused(
-        path, "the labels are numbers, .* nothing says the order; name them with --classes, that of 0 first"
-    )
+    np.testing.assert_allclose(of_true_classes(path), truth)  # as the values show
     np.testing.assert_allclose(of_true_classes(path, classes=tuple(NAMES)), truth)
     np.testing.assert_allclose(of_true_classes(saved(tmp_path, form, SORTED, NAMES[LABELS])), truth)
     numbered = saved(tmp_path, form, SORTED, LABELS, names=["c0", "c1", "c2"])
@@ -73,10 +70,7 @@ def test_negative_and_positive_have_the_order_of_custom_or_none(form, tmp_path):
         at = int(np.flatnonzero(orders[:, 0] == first)[0])
         rows = np.roll(np.arange(N), -at)
         path = saved(tmp_path, form, orders[rows], labels[rows], ["neg", "pos"], TWO[rows])
-        if first and form in ("jsonl", "json"):
-            refused(path, "nothing says the order")
-        else:
-            np.testing.assert_allclose(of_true_classes(path), TWO[rows, labels[rows]])
+        np.testing.assert_allclose(of_true_classes(path), TWO[rows, labels[rows]])
 
 
 @pytest.mark.parametrize(
@@ -91,21 +85,18 @@ def test_keys_in_json_by_columns(turned, tmp_path):
     for orders in (AS_STORED, SORTED):
         path = saved(tmp_path, "json", orders, LABELS)
         path.write_text(json.dumps(turned(json.loads(path.read_text()))))
+        np.testing.assert_array_equal(scores_of(read(path)), THREE)
         if orders is SORTED:
-            refused(path, "nothing says the order")
             np.testing.assert_array_equal(scores_of(read(path, ReadOptions(classes=tuple(NAMES)))), THREE)
-        else:
-            np.testing.assert_array_equal(scores_of(read(path)), THREE[:, [2, 0, 1]])
 
 
 def test_keys_in_data_frames(tmp_path):
     in_one_order = pd.DataFrame(json.loads(saved(tmp_path, "json", AS_STORED, LABELS).read_text()))
     found = from_table(in_one_order, ReadOptions())
-    assert found.classes == tuple(NAMES[[2, 0, 1]])
-    np.testing.assert_array_equal(scores_of(found), THREE[:, [2, 0, 1]])
+    assert found.classes == tuple(NAMES)
+    np.testing.assert_array_equal(scores_of(found), THREE)
     by_score = pd.DataFrame(json.loads(saved(tmp_path, "json", SORTED, LABELS).read_text()))
-    with pytest.raises(InputError, match="nothing says the order"):
-        from_table(by_score, ReadOptions())
+    np.testing.assert_array_equal(scores_of(from_table(by_score, ReadOptions())), THREE)
     named = from_table(by_score, ReadOptions(classes=tuple(map(str, NAMES))))
     np.testing.assert_array_equal(scores_of(named), THREE)
 
@@ -128,15 +119,15 @@ def test_objects_nested_deeply_beside_scores(tmp_path):
     path = saved(tmp_path, "json", AS_STORED, LABELS)
     deep = '{"a":' * 700 + "1" + "}" * 700
     path.write_text(path.read_text().replace('"label"', f'"more": {deep}, "label"'))
-    np.testing.assert_array_equal(scores_of(read(path)), THREE[:, [2, 0, 1]])
+    np.testing.assert_array_equal(scores_of(read(path)), THREE)
 
 
 def test_keys_of_large_files_and_of_parts(tmp_path, monkeypatch):
     monkeypatch.setattr(spooled, "PART_BYTES", 1000)
     path = saved(tmp_path, "jsonl", SORTED, LABELS)
-    refused(path, "nothing says the order")
+    np.testing.assert_array_equal(scores_of(read(path)), THREE)
     lines = path.read_text().splitlines(keepends=True)
     path.unlink()
     for n in (0, 1):
         (tmp_path / f"part-{n}.jsonl").write_text("".join(lines[n * 30 : n * 30 + 30]))
-    refused(tmp_path, "nothing says the order", concat=True)
+    np.testing.assert_array_equal(scores_of(read(tmp_path, ReadOptions(concat=True))), THREE)

@@ -54,7 +54,7 @@ def test_numbers_that_are_places_or_names(tmp_path):
     refused(path, r"which may number the classes or be their names in the metadata, 1, 0; .* --classes 0,1")
     np.testing.assert_allclose(of_true_classes(path, classes=("0", "1")), np.where(BINARY, PROB, TWO[:, 0]))
     path = with_names(tmp_path, {"prob_1": PROB}, BINARY, ("1", "2"))
-    refused(path, "may be the number of a class or its name in the metadata, 1, 2; say with --positive whose")
+    refused(path, "its name says that it is of 1")
     np.testing.assert_allclose(of_true_classes(path, positive="2"), TRUE)
     np.testing.assert_allclose(of_true_classes(path, positive="1"), 1 - TRUE)
 
@@ -90,14 +90,14 @@ def test_the_confidence_in_one_of_two_words(score, named, tmp_path):
         np.testing.assert_array_equal(found.labels, best == BINARY)
         return
     path = saved(tmp_path, columns | {"label": BINARY})
-    refused(path, "nothing says which of NEGATIVE, POSITIVE is 1; save the labels as these names, or")
+    refused(path, "never below one half, .*: it may be the confidence in what was predicted")
     assert read(path, ReadOptions(positive="1")).classes == ("0", "1")
 
 
 @pytest.mark.parametrize("labels", [LABELS, LABELS + 1])
 def test_the_confidence_in_one_of_three_words(labels, tmp_path):
     columns = {"score": THREE.max(axis=1), "pred": NAMES[THREE.argmax(axis=1)]}
-    message = "score is the score of the class that pred names, and the labels are numbers: nothing says"
+    message = "no labels go with score: target holds [01], "
     refused(saved(tmp_path, columns | {"target": labels}), message)
     assert read(saved(tmp_path, columns | {"target": NAMES[LABELS]})).of_answers
 
@@ -105,7 +105,7 @@ def test_the_confidence_in_one_of_three_words(labels, tmp_path):
 def test_the_score_of_the_word_that_is_0_by_custom(tmp_path):
     low = WORDS[(TWO[:, 0] < 0.5).astype(int)]
     path = saved(tmp_path, {"prob": TWO[:, 0], "pred": low, "label": BINARY})
-    refused(path, "prob is the score of NEGATIVE, and the labels are 0 and 1: nothing says which")
+    np.testing.assert_allclose(of_true_classes(path), TRUE)
     path = saved(tmp_path, {"prob": PROB, "pred": WORDS[(PROB > 0.5).astype(int)], "label": BINARY})
     np.testing.assert_allclose(of_true_classes(path), TRUE)
     path = with_names(tmp_path, {"prob": TWO[:, 0], "pred": low}, BINARY, tuple(WORDS))
@@ -178,7 +178,7 @@ def test_labels_from_1_beside_names_by_rank(tmp_path):
     columns = {f"prob_{k}": THREE[ROWS, order[:, k]] for k in range(3)}
     columns |= {f"name_{k}": some[order[:, k]] for k in range(3)}
     path = saved(tmp_path, columns | {"label": LABELS + 1})
-    refused(path, r"run from 1 to 3, and those of the classes .* from 0; save the labels as these names")
+    refused(path, "no reading is left: .* names the class of each score")
     np.testing.assert_allclose(
         of_true_classes(saved(tmp_path, columns | {"label": LABELS})), THREE[ROWS, LABELS]
     )

@@ -45,11 +45,8 @@ OF_THREE = np.array([RNG.choice(3, p=row) for row in THREE])
 
 def test_names_without_an_order_need_one_where_labels_are_numbers(tmp_path):
     path = pairs(tmp_path / "t.jsonl", EMOTIONS, THREE, OF_THREE)
-    refused(
-        path,
-        "labels are numbers, .* classes joy, love, sadness, of which nothing .* --classes, that of 0",
-    )
-    refused(path, "of which nothing says the order", limit=5)
+    refused(path, "the values show that label does not count|nothing says the order of the classes")
+    refused(path, "nothing says the order of the classes|the values show", limit=5)
     found = read(path, ReadOptions(classes=EMOTIONS))
     np.testing.assert_array_equal(scores_of(found), THREE)
     np.testing.assert_array_equal(found.labels, OF_THREE)
@@ -74,7 +71,7 @@ def test_names_in_columns_by_rank_need_an_order_too(tmp_path):
     columns = {f"label_{j}": np.array(EMOTIONS)[order[:, j]] for j in range(3)}
     columns |= {f"prob_{j}": by_rank[:, j] for j in range(3)} | {"target": OF_THREE}
     pq.write_table(pa.table(columns), tmp_path / "t.parquet")
-    refused(tmp_path / "t.parquet", "nothing says the order")
+    refused(tmp_path / "t.parquet", "the values show that target|nothing says the order of the classes")
     said = {"label_0": {}, "target": {"names": EMOTIONS, "_type": "ClassLabel"}}
     said = {"huggingface": json.dumps({"info": {"features": said}})}
     pq.write_table(pa.table(columns).replace_schema_metadata(said), tmp_path / "t.parquet")

@@ -46,7 +46,7 @@ def test_bounds_and_copies_beside_it_are_no_classes(own, tmp_path):
         np.testing.assert_allclose(taken(csv(tmp_path, columns)), PROBS)
 
 
-@pytest.mark.parametrize("own", ["logit", "score", "y_score"])
+@pytest.mark.parametrize("own", ["logit", "log_odds", "margin"])
 def test_log_odds(own, tmp_path):
     logits = np.log(PROBS / (1 - PROBS))
     path = csv(tmp_path, {own + "_scaled": logits / 2, own: logits, own + "_std": OTHER})
@@ -56,7 +56,7 @@ def test_log_odds(own, tmp_path):
 
 
 def test_frameworks(tmp_path):
-    columns = {"y_pred": LABELS, "y_pred_proba": PROBS, "y_pred_proba_std": OTHER}
+    columns = {"y_pred": (PROBS > 0.4).astype(int), "y_pred_proba": PROBS, "y_pred_proba_std": OTHER}
     np.testing.assert_allclose(taken(csv(tmp_path, columns)), PROBS)
 
 

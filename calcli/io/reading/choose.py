@@ -1,0 +1,612 @@
+"""The one reading of some rows that nothing speaks against; where there are several or none, a sentence."""
+
+from __future__ import annotations
+
+import fnmatch
+import re
+import shlex
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from itertools import islice
+
+import numpy as np
+
+from calcli.core.data.arrays import Array
+from calcli.core.language.errors import CalcliError, InputError, UsageError
+from calcli.io.layouts.names import PREFIXED, but_for_capitals, natural_order
+from calcli.io.messages import MOST_COMMANDS, command, comparison, listed
+from calcli.io.options import ReadOptions
+from calcli.io.reading.candidates import SURELY, Candidate, candidates, ranks, unlabelled
+from calcli.io.reading.head import FEW, Head, ScoreColumns
+from calcli.io.reading.rules import DOUBT, EVERYWHERE, FAULT, MUCH, REMARK, STRIKE
+from calcli.io.reading.words import CUSTOM, named, plain_text, says
+
+MOST_REASONS = 3
+MOST_READINGS = 20  # that are compared
+MOST_CASES = 4  # columns that may say which rows belong together
+
+
+@dataclass(frozen=True)
+class Choice:
+    """What was chosen.
+
+    Attributes
+    ----------
+    chosen
+        The reading.
+    notes
+        What was found against it, or beside it, that the user has answered.
+    struck
+        Other readings and what speaks against each.
+    """
+
+    chosen: Candidate
+    notes: tuple[str, ...]
+    struck: tuple[tuple[str, str], ...]
+
+
+@dataclass(frozen=True, eq=False)
+class _Judged:
+    """A candidate, and what speaks against it: a proof, a doubt, or a fault in some rows; or nothing."""
+
+    candidate: Candidate
+    reason: str = ""
+    doubtful: bool = False
+    fault: bool = False
+    notes: tuple[str, ...] = ()
+
+
+def choose(
+    head: Head,
+    sources: Sequence[ScoreColumns],
+    options: ReadOptions,
+    *,
+    labelled: bool = True,
+    known: Sequence[str] = (),
+) -> Choice:
+    """Return the one reading of some rows.
+
+    Parameters
+    ----------
+    head
+        The rows.
+    sources
+        What may be scores in them.
+    options
+        What the user said.
+    labelled
+        Whether labels are looked for.
+    known
+        Names of the classes, where a calibrator knows them.
+
+    Raises
+    ------
+    InputError
+        If there are several readings, or none.
+    """
+    if not head.n and (head.columns or head.lists):
+        raise InputError(f"{head.name} has no rows; expected at least one")
+    if not labelled and known:
+        sources = _of_known(sources, known)
+    every = list(_enumerated(head, with_classes(head, sources, options), options, labelled=labelled))
+    judged = [_judge(one, options) for one in every if _asked(one, options)]
+    groups = _groups([one.candidate for one in judged if not one.reason])
+    groups = groups or _faulty(judged)
+    if not groups:
+        raise InputError(_none(head, every, judged, options))
+    doubtful = (one.candidate for one in judged if one.doubtful)
+    others = list(islice((one for one in doubtful if _contests(one, groups[0])), MOST_READINGS))
+    if len(groups) > 1 or others:
+        raise InputError(_several(head, every, [*groups, *([one] for one in others)], options))
+    names = sorted(map(plain_text, known))
+    chosen = max(
+        groups[0], key=lambda one: (sorted(map(plain_text, one.source.classes)) == names, *_clearness(one))
+    )
+    (notes,) = (one.notes for one in judged if one.candidate is chosen)
+    remarks = [said for rule in REMARK if (said := rule.check(chosen))] if chosen.label else []
+    struck = dict.fromkeys((_described(one.candidate), one.reason) for one in judged if one.reason)
+    own = _described(chosen)
+    told = [f"{own}: {said}" for said in (*notes, *remarks)]
+    return Choice(chosen, tuple(told), tuple(one for one in struck if one[0] != own))
+
+
+def refuse_elsewhere(choice: Choice, head: Head, options: ReadOptions) -> None:
+    """Refuse what fits the rows that were looked at, and not others.
+
+    Parameters
+    ----------
+    choice
+        One score in each row.
+    head
+        All rows of its columns, and of those that may say which rows belong together.
+    options
+        What the user said.
+
+    Raises
+    ------
+    InputError
+        If that is so.
+    """
+    few = choice.chosen
+    if few.source.columns[0] not in head.columns:
+        return
+    source = head.single(few.source.columns[0])
+    text = head.text.get(few.label)
+    if few.what == "answer" and text is not None and few.said in head.text:
+        y = text == head.text[few.said]
+    else:
+        truth = plain_text(few.positive) if few.what == "class" else "1"
+        y = np.zeros(head.n, np.bool_) if text is None else text == truth
+    c = replace(few, head=head, source=source, y=y.astype(np.intp))
+    for rule in EVERYWHERE:
+        if (c.label or not rule.labelled) and rule.option not in _given(options) and (said := rule.check(c)):
+            raise InputError(
+                f"{head.name}: {_described(few)} fits {few.head.n:,} of the rows, but not all: {said}"
+            )
+
+
+def columns_of(choice: Choice) -> set[str]:
+    """Return the columns that may speak against one score in rows that were not looked at."""
+    c = choice.chosen
+    cases = [one for one, own in c.head.values.items() if len(own) >= FEW and 2 * len(own) > c.head.n]
+    systems = [one for one in c.head.labels if says("system", one)]
+    return {*c.source.columns, *(one for one in (c.label, c.said) if one), *cases[:MOST_CASES], *systems}
+
+
+def _of_known(sources: Sequence[ScoreColumns], known: Sequence[str]) -> Sequence[ScoreColumns]:
+    """Return the scores of the classes that a calibrator knows, if there are any."""
+    names = sorted(map(plain_text, known))
+    return [one for one in sources if one.many and sorted(map(plain_text, one.classes)) == names] or sources
+
+
+def _clearness(c: Candidate) -> tuple[bool | int, ...]:
+    """Return what tells which of several names of the same reading is best."""
+    source = c.source
+    return (
+        source.many,
+        c.what == "class",
+        source.named,
+        c.how == "names",
+        source.form != "ranked",
+        -sum(map(len, source.classes)),
+    )
+
+
+def _enumerated(
+    head: Head, sources: Sequence[ScoreColumns], options: ReadOptions, *, labelled: bool
+) -> Iterator[Candidate]:
+    if not labelled:
+        for one in unlabelled(head, sources, options):
+            kept = np.asarray(~np.isnan(one.source.values).any(axis=1))
+            if options.drop_missing and kept.any() and not kept.all():
+                one = replace(one, head=head.only(kept), source=one.source.only(kept), y=one.y[kept])
+            yield one
+        return
+    for one in candidates(head, sources, options):
+        rows = _rows_of(one, options)
+        if rows.all() or not rows.any():
+            yield one
+        else:
+            part = head.only(rows)
+            yield replace(one, head=part, source=one.source.only(rows), y=one.y[rows])
+
+
+def _rows_of(c: Candidate, options: ReadOptions) -> Array:
+    """Return (n,) which rows are to be read: no labels to be ignored, complete if asked."""
+    text = c.head.text[c.label]
+    kept = ~np.isin(text.astype(str), [plain_text(one) for one in options.ignore_label])
+    if options.drop_missing:
+        kept &= (text != "") & ~np.isnan(c.source.values).any(axis=1)
+        if c.said:
+            kept &= c.head.text[c.said] != ""
+    return np.asarray(kept)
+
+
+def _asked(c: Candidate, options: ReadOptions) -> bool:
+    """Tell whether a candidate is what the options say."""
+    of_answers = c.what in ("answer", "right")
+    if of_answers and any(
+        one is not None for one in (options.scores, options.classes, options.positive, options.against_rest)
+    ):
+        return False
+    if options.confidence is not None and not (of_answers and c.source.columns == (options.confidence,)):
+        return False
+    if options.correct is not None and c.label:
+        parts = tuple(one.strip() for one in options.correct.split(","))
+        if not of_answers or parts != ((c.said, c.label) if c.said else (c.label,)):
+            return False
+    if options.label_column is not None and c.label and c.label != options.label_column:
+        return False
+    return c.what != "class" or not c.label or _is_positive(c, options)
+
+
+def _is_positive(c: Candidate, options: ReadOptions) -> bool:
+    """Tell whether the one score is of the class that the options say."""
+    second = options.positive or (options.classes[-1] if options.classes else None) or options.against_rest
+    if second is None:
+        return True
+    wanted = plain_text(second)
+    if wanted in c.own:
+        return c.positive == wanted
+    if options.classes and second in options.classes and len(options.classes) == 2:
+        return c.positive == str(options.classes.index(second))
+    return CUSTOM.get(c.positive) == CUSTOM.get(wanted, 1)
+
+
+def _given(options: ReadOptions) -> set[str]:
+    """Return the questions that the user has answered."""
+    said = {
+        "scores": options.scores or options.confidence,
+        "label_column": options.label_column or options.correct,
+        "positive": options.positive or options.classes or options.against_rest or options.confidence,
+        "kind": options.kind != "auto",
+        "classes": options.classes,
+        "renormalize": options.renormalize,
+    }
+    return {name for name, value in said.items() if value}
+
+
+def _judge(c: Candidate, options: ReadOptions) -> _Judged:
+    notes: list[str] = []
+    given = _given(options)
+    fault = ""
+    for rules in (FAULT, STRIKE, DOUBT):
+        for rule in rules:
+            if (c.label or not rule.labelled) and (reason := rule.check(c)):
+                if given & set(rule.option.split()):
+                    notes.append(reason)
+                elif rules is FAULT:
+                    fault = fault or reason
+                else:
+                    return _Judged(c, reason, rules is DOUBT and not fault)
+    return _Judged(c, fault, fault=bool(fault), notes=tuple(notes))
+
+
+def _faulty(judged: Sequence[_Judged]) -> list[list[Candidate]]:
+    """Return the one reading of which rows are at fault, as reading them all will say; none if several."""
+    found = [one.candidate for one in judged if one.fault]
+    best = max(map(_standing, found), default=None)
+    found = [one for one in found if _standing(one) == best]
+    parts = {(one.source.columns, one.label, one.what) for one in found}
+    return [found] if len(parts) == 1 else []
+
+
+def _standing(c: Candidate) -> tuple[bool, ...]:
+    return c.source.many, c.source.named, c.named
+
+
+def _same(one: Candidate, other: Candidate) -> bool:
+    """Tell whether two readings give every row the same probability of what was true."""
+    return one.q.shape == other.q.shape and np.allclose(one.q, other.q, rtol=1e-4, atol=1e-7)
+
+
+def _groups(found: Sequence[Candidate]) -> list[list[Candidate]]:
+    """Return readings, those together that give the same numbers.
+
+    A truth that is unmistakably named is above others of the same scores.
+    """
+    groups: list[list[Candidate]] = []
+    named_so = {
+        (one.source.columns, one.label): one for one in found if one.how == "names" and one.what == "classes"
+    }
+    for one in found:
+        by_name = named_so.get((one.source.columns, one.label))
+        if by_name is not None and one.how != "names" and one.likelihood - by_name.likelihood < MUCH:
+            continue  # labels that are names of classes are no places
+        same = next((group for group in groups if _same(group[0], one)), None)
+        if same is None and len(groups) > MOST_READINGS:
+            continue
+        if same is None:
+            groups.append([one])
+        else:
+            same.append(one)
+    if groups and groups[0][0].head.n < FEW:  # too few to tell one from another
+        clear = [group for group in groups if any(one.named for one in group)]
+        groups = clear or groups
+    sure = [group for group in groups if any(named("truth", one.label) for one in group)]
+    if (
+        len(sure) == 1
+        and len({one.source.columns for group in groups for one in group if one.source.named}) == 1
+    ):
+        return sure
+    return groups
+
+
+def _contests(c: Candidate, chosen: Sequence[Candidate]) -> bool:
+    """Tell whether a doubtful candidate may be what is meant, where others are chosen."""
+    scores, labels = {one.source.columns for one in chosen}, {one.label for one in chosen}
+    if _same(c, chosen[0]) or (c.source.columns in scores and c.label in labels):
+        return False
+    if c.source.columns not in scores:  # other scores, for the same truth or one named as surely
+        named_so = c.source.named or not any(one.source.named for one in chosen)
+        return named_so and (c.named or c.label in labels) and (c.source.many or c.source.named)
+    related = c.shown if c.source.many else abs(ranks(c.s, c.y == 1)) > SURELY
+    return related and not any(one.named for one in chosen)
+
+
+def _described(c: Candidate) -> str:
+    """Return what a candidate reads, in words."""
+    scores = ", ".join(c.source.columns[:3]) + (", ..." if len(c.source.columns) > 3 else "")
+    what = {
+        "classes": f"{scores} as {c.kind} of the classes",
+        "class": f"{scores} as {c.kind} of {c.positive or 'one class'}",
+        "answer": f"{scores} as the confidence in {c.said}",
+        "right": f"{scores} as the confidence in being right",
+    }[c.what]
+    return f"{what}, labels in {c.label}" if c.label else what
+
+
+def _command(name: str, options: Mapping[str, str]) -> str:
+    said = (f"--{option.replace('_', '-')} {shlex.quote(value)}" for option, value in options.items())
+    return command(name, *said)
+
+
+def _several(
+    head: Head, every: Sequence[Candidate], groups: Sequence[Sequence[Candidate]], options: ReadOptions
+) -> str:
+    """Return a sentence with the command for each of some readings."""
+    readings = [max(group, key=_clearness) for group in groups[: MOST_COMMANDS + 1]]
+    each = [one.options() for one in readings]
+    names = list(dict.fromkeys(name for one in each for name in one))
+    differ = [name for name in names if len({one.get(name) for one in each}) > 1]
+    found: dict[str, dict[str, str]] = {}
+    for one, own in zip(readings, each, strict=True):
+        for keys in ([name for name in differ if name in own], list(own)):
+            chosen = {name: own[name] for name in keys}
+            if _chooses(every, one, replace(options, **chosen)):  # type: ignore[arg-type]
+                found.setdefault(_command(head.name, chosen), chosen)
+                break
+    commands = [*found][:MOST_COMMANDS] + ["and so on"] * (len(found) > MOST_COMMANDS)
+    if not commands:
+        return (
+            f"{head.name} can be read in {len(readings)} ways that give different numbers, and no option "
+            "tells them apart: rename the columns"
+        )
+    told = "; ".join(commands)
+    alone = [one["scores"] for one in found.values() if set(one) == {"scores"} and "," not in one["scores"]]
+    systems = (
+        f"; or compare them as systems: {comparison(head.name, alone)}"
+        if len(alone) == len(found) > 1
+        else ""
+    )
+    if all(set(one) == {"label_column"} for one in found.values()):
+        labels = [one["label_column"] for one in found.values()]
+        return (
+            f"{head.name} has {len(found)} columns that may be the labels: {listed(labels)}; choose one "
+            f"with --label-column: {told}"
+        )
+    if all(set(one) == {"scores"} for one in found.values()):
+        scores = [one["scores"] for one in found.values()]
+        single = all("," not in one for one in scores)
+        what = (
+            f"{len(found)} columns that may be the scores"
+            if single
+            else f"{len(found)} groups of columns that may be the scores"
+        )
+        return f"{head.name} has {what}, {listed(scores)}; choose one with --scores: {told}{systems}"
+    return f"{head.name} can be read in {len(found)} ways that give different numbers; choose one: {told}"
+
+
+def _chooses(every: Sequence[Candidate], wanted: Candidate, options: ReadOptions) -> bool:
+    """Tell whether with some options a reading is the only one."""
+    asked = [one for one in every if _asked(one, options) and _has_scores(one, options)]
+    judged = [_judge(one, options) for one in asked]
+    groups = _groups([one.candidate for one in judged if not one.reason])
+    return (
+        len(groups) == 1
+        and _same(groups[0][0], wanted)
+        and not any(one.doubtful and _contests(one.candidate, groups[0]) for one in judged)
+    )
+
+
+def _has_scores(c: Candidate, options: ReadOptions) -> bool:
+    kinds = options.kind in ("auto", c.kind)
+    if options.scores is None:
+        return kinds
+    return kinds and ",".join(c.source.columns) == options.scores
+
+
+def _none(head: Head, every: Sequence[Candidate], judged: Sequence[_Judged], options: ReadOptions) -> str:
+    """Return a sentence on what each reading fails."""
+    names = [*head.columns, *head.lists]
+    found = listed(names)
+    if names and all(re.fullmatch(r"[-+.\deE]+", one) for one in names):
+        return (
+            f"{head.name}: the first line, {found}, looks like numbers; expected a header line with the "
+            "names of the "
+            "columns"
+        )
+    order = sorted(judged, key=lambda one: (one.doubtful, *_standing(one.candidate)), reverse=True)
+    reasons = dict.fromkeys(f"{_described(one.candidate)}: {one.reason}" for one in order)
+    told = "; ".join([*_no_numbers(head), *reasons][:MOST_REASONS])
+    scored = next((one for one in head.sources if one.named), None)
+    labels = [one for one in head.labels if named("label", one) or named("truth", one)]
+    if scored is None:
+        sentence = (
+            f"{head.name} has no score columns: found {found}, expected names such as prob_cat or "
+            "logit_cat, the names "
+            "of the classes, or one list column; name them with --scores, and the classes with --classes"
+        )
+    elif not judged and not labels:
+        sentence = (
+            f"{head.name} has no label column: found {found}, expected a name such as label, target or "
+            "y_true; name it "
+            "with --label-column, or give an array of labels (.npy) with --labels"
+        )
+    elif not judged:
+        values = listed(sorted(head.values[labels[0]])[:4])
+        sentence = f"{head.name}: no labels go with {listed(scored.columns[:3])}: {labels[0]} holds {values}"
+    else:
+        sentence = f"{head.name}: no reading is left"
+    offers = _offers(head, every, [one for one in order if one.doubtful], options)
+    offer = f"; if that is meant, say {' or '.join(offers)}" if offers else ""
+    return f"{sentence}{f': {told}' if told else ''}{offer}"
+
+
+def _no_numbers(head: Head) -> list[str]:
+    """Return which columns are named as scores and cannot be."""
+    found = []
+    for name, own in head.values.items():
+        if says("score", name) and name not in head.predictions and own:
+            if head.columns[name].dtype.kind == "O":
+                found.append(f"{name} holds words, no numbers: {listed(sorted(own)[:4])}")
+            elif own <= {"0", "1"} and name in head.numeric and head.n >= FEW:
+                found.append(f"{name} holds 0 and 1 alone, as grades or predictions do")
+    for name, values in head.fractions.items():
+        if says("right", name) or named("label", name) or named("truth", name):
+            found.append(f"{name} holds fractions, such as {values[values % 1 != 0][0]:g}, and no classes")
+    lists = [name for name, one in head.lists.items() if one.dtype.kind == "O" and says("score", name)]
+    return [*found, *(f"the lists in column {name} hold text" for name in lists)]
+
+
+def _offers(
+    head: Head, every: Sequence[Candidate], doubtful: Sequence[_Judged], options: ReadOptions
+) -> list[str]:
+    """Return the commands that choose doubtful readings."""
+    found: list[str] = []
+    for one in doubtful[:MOST_REASONS]:
+        own = one.candidate.options()
+        for keys in (["label_column"], ["scores"], ["positive"], ["confidence"], list(own)):
+            chosen = {name: own[name] for name in keys if name in own}
+            if chosen and _chooses(every, one.candidate, replace(options, **chosen)):  # type: ignore[arg-type]
+                found.append(_command(head.name, chosen))
+                break
+    return list(dict.fromkeys(found))
+
+
+def by_pattern(head: Head, pattern: str) -> list[ScoreColumns]:
+    """Return the columns that the user names as scores; none if there are no such columns."""
+    names = [*head.columns, *head.lists]
+    numbers = {*head.numeric, *(name for name, one in head.lists.items() if one.dtype.kind != "O")}
+    found = [name for name in names if fnmatch.fnmatchcase(name, pattern)]
+    if pattern in names:
+        found = [pattern]
+    listing = not found and "," in pattern
+    if listing:
+        found = [one.strip() for one in pattern.split(",")]
+    if not found or not set(found) <= numbers:
+        return []
+    ranked = [one for one in head.sources if one.form == "ranked" and set(one.columns) == set(found)]
+    if len(found) == 1:
+        return [*ranked, head.single(found[0])]
+    if listing:
+        prefixed = [PREFIXED.fullmatch(one) for one in found]
+        listed_so = [
+            match[2] if match and all(prefixed) else one for match, one in zip(prefixed, found, strict=True)
+        ]
+        stem = prefixed[0][1] if prefixed[0] and all(prefixed) else ""
+        return [
+            *ranked,
+            replace(head.family(found, listed_so, stem), given=not all(map(str.isdigit, listed_so))),
+        ]
+    before, after = re.split(r"[*?\[]", pattern)[0], re.split(r"[*?\]]", pattern)[-1]
+    classes = {one: one[len(before) : len(one) - len(after)].strip() or one for one in found}
+    return [*ranked, head.family(found, list(classes.values()), f"{before} {after}".strip())]
+
+
+def with_classes(head: Head, sources: Sequence[ScoreColumns], options: ReadOptions) -> list[ScoreColumns]:
+    """Return scores with the classes that the user names, in this order.
+
+    Raises
+    ------
+    UsageError
+        If no scores can be of these.
+    """
+    wanted, found, fault = options.classes, [], None
+    if wanted is None:
+        return list(sources)
+    called = {
+        one.columns for one in sources if one.form == "columns" and but_for_capitals(wanted, one.classes)
+    }
+    for one in sources:
+        if not one.many or one.form == "ranked":
+            found.append(one)
+        elif one.columns in called and not but_for_capitals(wanted, one.classes):
+            continue  # the same columns by other names
+        elif one.form == "lists":
+            if len(wanted) == one.values.shape[1]:
+                found.append(replace(one, classes=wanted, given=True))
+        else:
+            try:
+                columns, classes, before = in_order(one.columns, one.classes, options, head.name)
+            except CalcliError as error:
+                fault = fault or (error if one.named else None)
+                continue
+            places = [one.columns.index(column) for column in columns]
+            found.append(
+                replace(
+                    one,
+                    columns=columns,
+                    values=one.values[:, places],
+                    classes=classes,
+                    given=True,
+                    before=before,
+                )
+            )
+    if fault is not None and not any(one.many for one in found):
+        raise fault
+    return found
+
+
+def in_order(
+    scores: tuple[str, ...], classes: tuple[str, ...], options: ReadOptions, name: str
+) -> tuple[tuple[str, ...], tuple[str, ...], tuple[str, ...]]:
+    """Order the columns by class: as wanted or listed, by number, or as they stand in the file.
+
+    Returns
+    -------
+    The columns, their classes, and these as `ScoreColumns.before`.
+    """
+    wanted = options.classes
+    repeated = [c for c, count in Counter(classes).items() if count > 1]
+    if repeated:
+        raise InputError(f"{name} has two columns for class {repeated[0]}; choose the scores with --scores")
+    column = dict(zip(classes, scores, strict=True))
+    ordered = tuple(classes[i] for i in natural_order(classes))
+    if tuple(one.strip() for one in (options.scores or "").split(",")) == scores:
+        ordered = _as_listed(classes, ordered, wanted)
+    if wanted is None or len(classes) == 1:
+        return tuple(column[c] for c in ordered), ordered, ()
+    alike = wanted if set(wanted) == set(classes) else but_for_capitals(wanted, classes)
+    if alike:
+        called = dict(zip(alike, wanted, strict=True))
+        before = () if tuple(alike) in (classes, ordered) else tuple(called[c] for c in ordered)
+        return tuple(column[c] for c in alike), wanted, before
+    if len(wanted) == len(classes):
+        if ordered == tuple(map(str, range(len(classes)))):
+            return tuple(column[c] for c in ordered), wanted, ()
+        if {c.casefold() for c in wanted}.isdisjoint(c.casefold() for c in classes):
+            _refuse_two_orders(tuple(column[c] for c in ordered), scores, wanted, name)
+            return scores, wanted, ()
+    raise UsageError(
+        f"--classes names {listed(wanted)}, but the score columns of {name} belong to {listed(classes)}; "
+        "expected the same names, in any order, or as many others, in the order of the columns"
+    )
+
+
+def _refuse_two_orders(
+    ordered: tuple[str, ...], stored: tuple[str, ...], wanted: tuple[str, ...], name: str
+) -> None:
+    """Refuse other names for columns whose numbers are not in the order of the file, as in 1, 10, 2."""
+    if ordered != stored:
+        shown = ",".join(ordered) if len(ordered) <= 20 else f"{','.join(ordered[:3])},..."
+        raise UsageError(
+            f"--classes names {listed(wanted)}, but the score columns of {name}, {listed(stored)}, do not "
+            "stand in the order of their numbers: which is which is open; list them in the order of the "
+            f"names, as in --scores {shlex.quote(shown)}"
+        )
+
+
+def _as_listed(
+    classes: tuple[str, ...], ordered: tuple[str, ...], wanted: tuple[str, ...] | None
+) -> tuple[str, ...]:
+    """Return classes in the order in which `--scores` lists them; numbers, which labels are too, by size."""
+    if not all(c.isdigit() for c in classes):
+        return classes
+    if wanted is not None and classes != ordered and set(wanted) != set(classes):
+        raise UsageError(
+            f"--scores lists the columns of the classes {listed(classes)}, and --classes {listed(wanted)}: "
+            f"which is which is open; list columns in the order {listed(ordered)}, and names in the same"
+        )
+    return ordered

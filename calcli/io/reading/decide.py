@@ -1,0 +1,195 @@
+"""What the columns of a table are: scores, labels, or answers and what is right."""
+
+from __future__ import annotations
+
+import os
+import shlex
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from calcli.core.data.predictions import Kind
+from calcli.core.language.answers import WRONG_RIGHT
+from calcli.core.language.errors import UsageError
+from calcli.io.layouts import ALONE, ANSWERS, COLUMNS, LAYOUTS, LISTS, RANKS, Layout
+from calcli.io.layouts.answers import require_column
+from calcli.io.layouts.names import kind_by_name, plain
+from calcli.io.options import ReadOptions
+from calcli.io.reading.candidates import Candidate, orders
+from calcli.io.reading.choose import Choice, by_pattern, choose, columns_of, in_order, refuse_elsewhere
+from calcli.io.reading.classes import classes_of, kind_of
+from calcli.io.reading.tablehead import all_rows, head_of_table
+from calcli.io.reading.words import plain_text
+from calcli.io.tables.table import Table
+
+OF_CLASSES = ("scores", "classes", "positive", "label_column", "labels", "against_rest")
+
+
+@dataclass(frozen=True)
+class Reading:
+    """What the columns of a table are taken for.
+
+    Attributes
+    ----------
+    scores
+        Columns of scores in the order of the classes, or the one column of lists.
+    label
+        Column of labels, or None if they are in a file of their own, or not asked for.
+    right
+        Of answers: the column that says which are right, or two that are equal where they are.
+    of_answers
+        Whether the scores are the confidence in answers.
+    classes
+        What labels call the classes, where something says it.
+    before
+        The classes in the order that the columns have without `--classes`, if it has put them in another.
+    ranks
+        Columns that name the class of each score, where these are sorted.
+    kind, kind_reason, percent
+        What kind of scores they are, and why; whether they are to be divided by 100.
+    layout
+        What they are read as.
+    notes
+        What speaks against it, or should be known, sentences for the user.
+    struck
+        What else the columns might have been, and what speaks against each.
+    """
+
+    scores: tuple[str, ...]
+    label: str | None = None
+    right: tuple[str, ...] = ()
+    of_answers: bool = False
+    classes: tuple[str, ...] | None = None
+    before: tuple[str, ...] = ()
+    ranks: tuple[str, ...] = ()
+    kind: Kind = "probs"
+    kind_reason: str = ""
+    percent: bool = False
+    layout: Layout = COLUMNS
+    notes: tuple[str, ...] = ()
+    struck: tuple[tuple[str, str], ...] = ()
+
+    @property
+    def labels_from(self) -> str:
+        """Where the labels are from, for messages."""
+        if len(self.right) == 2:
+            return f'columns "{self.right[0]}" and "{self.right[1]}", which are equal where it is right'
+        return f'column "{self.right[0] if self.right else self.label}"' if self.right or self.label else ""
+
+
+def decide(table: Table, options: ReadOptions, *, labelled: bool, known: Sequence[str] = ()) -> Reading:
+    """Return what the columns of a table are.
+
+    Raises
+    ------
+    InputError
+        If nothing or several things may be meant.
+    UsageError
+        If an option names what is not there.
+    """
+    head, names = head_of_table(table, options), table.schema.names
+    _refuse_contradictions(options, names, head.name)
+    sources = head.sources if options.scores is None else by_pattern(head, options.scores)
+    if options.scores is not None and not sources:
+        raise UsageError(f'--scores: {head.name} has no column like "{options.scores}" that holds numbers')
+    found = choose(head, sources, options, labelled=labelled and options.labels is None, known=known)
+    if not found.chosen.source.many and head.n < table.rows:
+        every = all_rows(table, options, columns_of(found))
+        if every is not None:
+            refuse_elsewhere(found, every, options)
+    return _reading(found, options, names)
+
+
+def _refuse_contradictions(options: ReadOptions, names: Sequence[str], name: str) -> None:
+    """Refuse options that contradict each other, or name what is not there."""
+    of_classes = [one for one in OF_CLASSES if getattr(options, one) is not None]
+    for option in ("confidence", "correct"):
+        if getattr(options, option) is not None and of_classes:
+            raise UsageError(
+                f"--{option} says that {name} has answers, and --{of_classes[0].replace('_', '-')} that "
+                "it has classes; "
+                "leave one out"
+            )
+    if options.labels is not None and options.labels in names and not os.path.exists(options.labels):
+        raise UsageError(
+            f"--labels {options.labels}: no such file, but {name} has a column of this name; say "
+            "--label-column "
+            f"{shlex.quote(options.labels)}"
+        )
+    if options.labels is not None and options.label_column is not None:
+        raise UsageError(
+            f"--label-column {options.label_column} and --labels {options.labels} both say where the "
+            "labels are; leave "
+            "one out"
+        )
+    for column in (options.correct or "").split(",") if options.correct else ():
+        require_column(column.strip(), names, name, "--correct")
+    for option in ("label_column", "confidence"):
+        if (said := getattr(options, option)) is not None:
+            require_column(said, names, name, f"--{option.replace('_', '-')}")
+
+
+def _reading(found: Choice, options: ReadOptions, names: list[str]) -> Reading:
+    c = found.chosen
+    percent = c.kind == "percent"
+    if c.what in ("answer", "right") and (c.label or options.confidence is not None):
+        return Reading(
+            c.source.columns,
+            right=tuple(one for one in (c.said, c.label) if one),
+            of_answers=True,
+            classes=WRONG_RIGHT,
+            kind=kind_of(c),
+            kind_reason="a confidence is a probability"
+            + (", as percentages from 0 to 100" if percent else ""),
+            percent=percent,
+            layout=ANSWERS,
+            notes=found.notes,
+            struck=found.struck,
+        )
+    kind = kind_of(c)
+    scores, classes = c.source.columns, classes_of(c, options)
+    before: tuple[str, ...] = ()
+    if c.how in ("custom", "encoder") and c.source.form == "columns" and not options.classes:
+        order = orders(c.head, c.source)[c.how]
+        scores, classes = (tuple(of[n] for n in order) for of in (scores, classes or scores))
+    elif c.source.given:
+        before = c.source.before
+    elif c.source.form == "columns" and c.source.many and classes is not None:
+        scores, classes, before = in_order(scores, classes, options, c.head.name)
+    named, reason = kind_by_name(c.source.columns)
+    layout = RANKS if c.source.form == "ranked" else _layout(c, names)
+    if layout.kind is not None:
+        named, reason = layout.kind, f"so {layout.name} writes them"
+    reason = reason if named == kind else ""
+    if percent:
+        reason = f"percentages from 0 to 100{f', {reason}' if reason else ''}"
+    return Reading(
+        scores,
+        c.label or None,
+        classes=classes,
+        before=before,
+        ranks=c.source.ranks,
+        kind=kind,
+        kind_reason=reason,
+        percent=percent,
+        layout=layout,
+        notes=found.notes,
+        struck=found.struck,
+    )
+
+
+def _layout(c: Candidate, names: list[str]) -> Layout:
+    """Return what the columns are called by: some software, or their form."""
+    plainly = {plain(one) for one in names}
+    for layout in LAYOUTS:
+        if not {plain(one) for one in layout.beside} <= plainly:
+            continue
+        if layout.columns and all(layout.pattern.fullmatch(one) for one in c.source.columns):
+            return layout
+        if (
+            layout.by_class
+            and not layout.columns
+            and c.source.many
+            and set(map(plain_text, c.source.columns)) == c.own
+        ):
+            return layout
+    return LISTS if c.source.form == "lists" else COLUMNS if c.source.many else ALONE

@@ -1,0 +1,152 @@
+"""Rows of a table or of arrays, spread over all of them, to be looked at."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable, Sequence
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+from numpy.typing import NDArray
+
+from calcli.core.data.arrays import Array
+from calcli.io.layouts.classlabels import class_labels
+from calcli.io.layouts.unpacking import Unpacked
+from calcli.io.options import ReadOptions
+from calcli.io.reading.head import ELEMENTS, ROWS, Head, spread_rows
+from calcli.io.reading.words import plain_text
+from calcli.io.tables.columns import decoded, holds_of, numbers
+from calcli.io.tables.table import Table
+
+LEAST = 50  # rows, where columns are many
+MANY = 1 << 18  # rows, of which only the first ones are looked at
+
+
+def all_rows(table: Table, options: ReadOptions, names: Collection[str]) -> Head | None:
+    """Return some columns of a table in all rows; None if these are very many, or not counted."""
+    total = table.rows
+    return head_of_table(table, options, names, total) if 0 < total <= MANY else None
+
+
+def head_of_table(
+    table: Table, options: ReadOptions, names: Collection[str] | None = None, most: int = ROWS
+) -> Head:
+    """Return some rows of a table, as it is seen, or of some of its columns."""
+    fields = [
+        one
+        for one in table.schema
+        if one.name != options.weights
+        and holds_of(one.type) != "other"
+        and (names is None or one.name in names)
+    ]
+    stored = [one.name for one in fields]
+    wide = sum(1 for one in fields if holds_of(one.type) in ("float", "integer"))
+    rows = max(LEAST, min(ROWS, ELEMENTS // max(1, wide))) if names is None else most
+    parts = _spread(table, stored, rows, options.limit) if stored else []
+    columns: dict[str, Array] = {}
+    lists: dict[str, Array] = {}
+    for place, field in enumerate(fields):
+        own = [part.column(place) for part in parts] or [pa.array([], field.type)]
+        if holds_of(field.type) == "list":
+            found = list_values(pa.chunked_array(own).combine_chunks() if len(own) > 1 else own[0])
+            if found is not None:
+                lists[field.name] = found
+        else:
+            columns[field.name] = _together(list(map(column_values, own)))
+    packed = table.packed
+    return Head(
+        table.place.name,
+        columns,
+        lists,
+        frozenset(name for name, one in packed.items() if one.percent),
+        {name: one.classes for name, one in packed.items() if one.classes and name in lists},
+        class_labels(table.schema),
+        frozenset(name for name, one in packed.items() if not one.ordered),
+        frozenset(map(plain_text, options.named(()))),
+        _fields(packed.values()),
+    )
+
+
+def _fields(packed: Iterable[Unpacked]) -> dict[str, tuple[str, ...]]:
+    """Return the fields of objects, each of which is a column."""
+    found = {it.owner: it for it in packed if it.owner}
+    return {
+        owner: tuple(one.name[len(owner) + 1 :] for one in it.made if one.name.startswith(f"{owner}."))
+        for owner, it in found.items()
+    }
+
+
+def _spread(table: Table, names: Sequence[str], rows: int, limit: int | None) -> list[Any]:
+    """Return pyarrow.RecordBatches of rows spread over a table, of a very long one over its first ones."""
+    total = table.rows
+    known = 0 < total <= MANY
+    parts, at = [], 0
+    wanted = None if not known else spread_rows(min(total, limit or total), rows)
+    for batch in table.batches(names) if known else [table.head(names, min(MANY, limit or MANY))]:
+        if batch is None or not batch.num_rows:
+            continue
+        some = (
+            spread_rows(batch.num_rows, rows)
+            if wanted is None
+            else wanted[(wanted >= at) & (wanted < at + batch.num_rows)] - at
+        )
+        at += batch.num_rows
+        if len(some):
+            part = batch if len(some) == batch.num_rows else batch.take(_as_arrow(some))
+            parts.append(part)
+    return parts
+
+
+def _together(parts: Sequence[Array]) -> Array:
+    """Return the values of parts, as text if some are."""
+    if len({part.dtype.kind == "O" for part in parts}) > 1:
+        parts = [part if part.dtype.kind == "O" else part.astype(str).astype(object) for part in parts]
+    return np.concatenate(parts)
+
+
+def _as_arrow(places: NDArray[np.int64]) -> Any:
+    """Return integers as an Arrow array; `pa.array` would import pandas."""
+    return pa.Array.from_buffers(pa.int64(), len(places), [None, pa.py_buffer(places)])
+
+
+def column_values(column: Any) -> Array:
+    """Return the values of an Arrow column: numbers, missing ones nan, booleans, or text as objects."""
+    column = column.cast(decoded(column.type)) if pa.types.is_dictionary(column.type) else column
+    kind = column.type
+    if pa.types.is_boolean(kind):
+        values = column.to_pylist()
+        if column.null_count:
+            return np.array([None if one is None else str(one).lower() for one in values], object)
+        return np.array(values, np.bool_)
+    if pa.types.is_integer(kind) and not column.null_count:
+        return np.from_dlpack(column)  # `to_numpy` imports pandas
+    if holds_of(kind) in ("float", "integer"):
+        found: Array = numbers(pa.RecordBatch.from_arrays([column], names=["it"]), by_row=False)[:, 0]
+        return found.astype(np.float64)
+    return np.array([None, *column.to_pylist()], object)[1:]
+
+
+def list_values(column: Any) -> Array | None:
+    """Return (n, K) values of lists, what shorter ones lack as 0 or -inf; None if there are none."""
+    kind = holds_of(column.type.value_type)
+    if kind not in ("float", "integer", "text") or not len(column):
+        return None
+    lengths = np.from_dlpack(pc.fill_null(pc.list_value_length(column), 0))
+    most = int(lengths.max(initial=0))
+    if most < 1:
+        return None
+    flat = column_values(column.flatten())
+    there = lengths > 0
+    if (lengths == most).all():
+        return flat.reshape(len(lengths), most)
+    if kind == "text":
+        found = np.full((len(lengths), most), "", object)
+        found[np.arange(most) < lengths[:, None]] = flat
+        return found if (lengths[there] == most).all() else None
+    flat = flat.astype(np.float64)
+    low = flat.min(initial=0, where=~np.isnan(flat))
+    found = np.full((len(lengths), most), -np.inf if low < 0 else 0.0)
+    found[np.arange(most) < lengths[:, None]] = flat
+    found[~there] = np.nan
+    return found

@@ -1,0 +1,289 @@
+"""Plain files of many kinds, written here with the log-loss that is right for each; None must be refused."""
+
+from __future__ import annotations
+
+import json
+import re
+import shlex
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from calcli.core.language.errors import CalcliError
+from calcli.io.options import ReadOptions
+from calcli.io.read import read
+from tests.io.samples import scores_of
+
+ROWS = 700
+NAMES = np.array(["lark", "owl", "wren"])
+WORDS = np.array(["no", "yes"])
+
+
+def loss(probs: np.ndarray, labels: np.ndarray) -> float:
+    with np.errstate(divide="ignore"):
+        return float(-np.log(np.take_along_axis(probs, labels[:, None], 1)).mean())
+
+
+def loss_of_one(score: np.ndarray, right: np.ndarray) -> float:
+    return loss(np.stack([1 - score, score], axis=1), right.astype(int))
+
+
+def by_class(form: str, values: np.ndarray, names: Any = NAMES) -> dict[str, np.ndarray]:
+    return {form.format(name): column for name, column in zip(names, values.T, strict=True)}
+
+
+@cache
+def files(seed: int) -> dict[str, tuple[dict[str, Any], float | None]]:
+    """Return the columns of each file, and the log-loss that is right."""
+    rng = np.random.default_rng(seed)
+    logits = rng.normal(scale=2, size=(ROWS, 3))
+    true = np.exp(logits) / np.exp(logits).sum(axis=1, keepdims=True)
+    y = np.array([rng.choice(3, p=row) for row in true])
+    logits = 1.4 * logits  # too sure of themselves
+    p = np.exp(logits) / np.exp(logits).sum(axis=1, keepdims=True)
+    best, named = p.argmax(axis=1), NAMES[y]
+    half = np.exp(logits / 2) / np.exp(logits / 2).sum(axis=1, keepdims=True)
+    z = rng.normal(scale=1.8, size=ROWS)
+    b = (rng.random(ROWS) < 1 / (1 + np.exp(-z))).astype(int)
+    s = 1 / (1 + np.exp(-1.5 * z))
+    top, hit = np.maximum(s, 1 - s), (s > 0.5) == b
+    sure, right = p.max(axis=1), best == y
+    noise, group = rng.random(ROWS), rng.integers(0, 2, ROWS)
+    many, one, answers = loss(p, y), loss_of_one(s, b), loss_of_one(sure, right)
+    percent = np.round(100 * p, 2)
+    return {
+        # a column for each class
+        "brackets": ({"truth": named} | by_class("P[{}]", p), many),
+        "spaces": ({"Actual": named} | by_class("Probability of {}", p) | {"Predicted": NAMES[best]}, many),
+        "behind": ({"target": named} | by_class("{}_prob", p), many),
+        "bare": ({"bird": named, "guess": NAMES[best], "weight": noise} | by_class("{}", p), many),
+        "mean": ({"label": y, "p_mean": p.mean(axis=1)} | by_class("p_{}", p, range(3)), many),
+        "largest": ({"label": y, "p_max": sure} | by_class("p_{}", p, range(3)), many),
+        "from one": ({"y": y + 1} | by_class("p{}", p, (1, 2, 3)), many),
+        "counted from one": ({"label": y + 1} | by_class("prob_{}", p, range(3)), many),
+        "names in any order": ({"label": named} | by_class("prob_{}", p[:, ::-1], NAMES[::-1]), many),
+        "numbers in that of the names": ({"label": y} | by_class("prob_{}", p[:, ::-1], NAMES[::-1]), many),
+        "places": ({"label": y} | by_class("prob_{}", p, ["wren", "lark", "owl"]), many),
+        "logits": ({"label": y} | by_class("logit_{}", logits, range(3)), many),
+        "log-probs": ({"label": named} | by_class("log_prob_{}", np.log(p)), many),
+        "percents": (
+            {"label": named} | by_class("{} (%)", percent),
+            loss(percent / percent.sum(1)[:, None], y),
+        ),
+        "both": ({"label": y} | by_class("logit_{}", logits) | by_class("prob_{}", p), many),
+        "calibrated beside": ({"label": y} | by_class("prob_{}", p) | by_class("prob_cal_{}", half), many),
+        "annotated": ({"label": best, "annotation": y} | by_class("prob_{}", p, range(3)), many),
+        "folds": ({"label": y, "fold": group} | by_class("prob_{}", p, range(3)), many),
+        "unknown name": ({"species": named} | by_class("score.{}", p), many),
+        "only prediction": ({"id": range(ROWS), "label": best} | by_class("prob_{}", p, range(3)), None),
+        "only fold": ({"fold": np.arange(ROWS) % 3} | by_class("prob_{}", p, range(3)), None),
+        "two systems": (
+            {"label": y} | by_class("rf_{}", p, range(3)) | by_class("lr_{}", half, range(3)),
+            None,
+        ),
+        "two raters": (
+            {"rater_1": y, "rater_2": np.r_[y[:99], y[:-99]]} | by_class("prob_{}", p, range(3)),
+            None,
+        ),
+        "sorted": ({"label": y} | by_class("prob_{}", -np.sort(-p, axis=1), range(3)), None),
+        "sigmoids": ({"label": y} | by_class("prob_{}", 1 / (1 + np.exp(-logits)), range(3)), None),
+        "cumulative": ({"label": y} | by_class("prob_{}", p.cumsum(axis=1), range(3)), None),
+        "features": (
+            {"label": y} | by_class("feature_{}", logits + rng.normal(size=(ROWS, 3)), range(3)),
+            None,
+        ),
+        "codes": ({"label": np.array([2, 0, 1])[y]} | by_class("prob_{}", p), None),
+        "other classes": ({"label": np.where(noise < 0.05, "gull", named)} | by_class("prob_{}", p), None),
+        "odds": ({"result": named} | by_class("{}", 1 / p), None),
+        # one score
+        "one": ({"label": b, "prob": s, "weight": noise}, one),
+        "bounds": ({"label": b, "prob": s, "prob_lower": s * 0.8, "prob_se": s * 0.1}, one),
+        "its own name": ({"label": b, "score": s, "score_rank": pd.Series(s).rank(pct=True)}, one),
+        "words": ({"outcome": WORDS[b], "probability": s}, one),
+        "text": ({"outcome": WORDS[b], "probability": [f"{100 * v:.4f}%" for v in s]}, one),
+        "commas": ({"outcome": b, "probability": [f"{v:.9f}".replace(".", ",") for v in s]}, one),
+        "signed": ({"y": 2 * b - 1, "prob": s}, one),
+        "one and two": ({"label": b + 1, "prob": s}, one),
+        "of class 0": ({"label": b, "p_0": 1 - s}, one),
+        "of no": ({"churn": WORDS[b], "prob_no": 1 - s}, one),
+        "not so": ({"spam": b, "prob_not_spam": 1 - s}, one),
+        "named by the score": ({"churned": b, "member": group, "churn_prob": s}, one),
+        "named otherwise": ({"readmitted": b, "sex": group, "readmission_probability": s}, one),
+        "margin": ({"is_fraud": b, "margin": 1.5 * z}, one),
+        "predicted": ({"gold": WORDS[b], "pred": WORDS[(s > 0.5).astype(int)], "score": s}, one),
+        "no and yes": (
+            {
+                "target": WORDS[b],
+                "Prob[no]": 1 - s,
+                "Prob[yes]": s,
+                "Most Likely target": WORDS[(s > 0.5) * 1],
+            },
+            one,
+        ),
+        "pairs": ({"default": WORDS[b], "p_yes": s, "p_no": 1 - s}, one),
+        "threshold": ({"score": s, "success": s >= 0.6}, None),
+        "threshold and truth": ({"score": s, "success": s >= 0.6, "human_label": b}, one),
+        "never below half": ({"label": b, "score": top}, None),
+        "two systems alone": ({"label": b, "rf_prob": s, "lr_prob": 1 / (1 + np.exp(-z / 3))}, None),
+        "old and new": ({"label": b, "prob_old": s * 0.9, "prob_new": s}, None),
+        "feature": ({"label": b, "humidity": np.clip(s + rng.normal(size=ROWS) * 0.2, 0, 1)}, None),
+        "p-value": ({"label": b, "p_value": noise}, None),
+        "credit": ({"default": b, "score": (300 + 550 * (1 - s)).astype(int)}, None),
+        "distances": ({"y": 2 * b - 1, "decision_function": z / 2}, None),
+        # answers
+        "answer": ({"prediction": NAMES[best], "label": named, "confidence": sure}, answers),
+        "of two": (
+            {"text": "x", "true_label": b, "predicted_label": (s > 0.5) * 1, "score": top},
+            loss_of_one(top, hit),
+        ),
+        "right": ({"confidence": sure, "is_correct": right}, answers),
+        "grades": ({"certainty": sure, "grade": np.where(right, "C", "I")}, answers),
+        "in percent": (
+            {"conf": np.round(100 * sure, 6), "verdict": np.where(right, "correct", "incorrect")},
+            answers,
+        ),
+        "index": ({"index": best, "prob": sure, "label": y}, answers),
+        "best of many": (
+            {"label": y}
+            | {f"index_{k}": np.argsort(-p, axis=1)[:, k] for k in range(2)}
+            | {f"prob_{k}": -np.sort(-p, axis=1)[:, k] for k in range(2)},
+            answers,
+        ),
+        "by rank": (
+            {"label": y}
+            | {f"index_{k}": np.argsort(-p, axis=1)[:, k] for k in range(3)}
+            | {f"prob_{k}": -np.sort(-p, axis=1)[:, k] for k in range(3)},
+            many,
+        ),
+        "stars": ({"confidence": np.clip((5 * s).astype(int) + 1, 1, 5), "correct": b}, None),
+        "one to ten": ({"confidence": (s * 10.99).astype(int), "is_correct": b}, None),
+        "two scales": (
+            {"confidence": np.where(noise < 0.4, sure, np.round(100 * sure)), "correct": right},
+            None,
+        ),
+        "spoken": ({"confidence": np.where(noise < 0.5, "high", "low"), "correct": right}, None),
+        "exam": ({"test_score": s, "passed": s + rng.normal(size=ROWS) * 0.1 > 0.5}, None),
+        # several rows of a case
+        "a row for each class": (
+            {
+                "id": np.repeat(range(ROWS), 3),
+                "class": np.tile(NAMES, ROWS),
+                "prob": p.ravel(),
+                "is_true": np.eye(3, dtype=int)[y].ravel(),
+            },
+            None,
+        ),
+        "a row for each system": (
+            {
+                "id": np.tile(range(ROWS), 2),
+                "model": np.repeat(["rf", "lr"], ROWS),
+                "prob": np.r_[s, s * 0.9],
+                "label": np.tile(b, 2),
+            },
+            None,
+        ),
+    }
+
+
+def found(path: Path, **options: Any) -> float:
+    predictions = read(path, ReadOptions(**options))
+    scores = scores_of(predictions, 1000)
+    if predictions.kind == "probs":
+        return loss(scores, np.asarray(predictions.labels))
+    scores = scores - np.logaddexp.reduce(scores, axis=1, keepdims=True)
+    return float(-np.take_along_axis(scores, np.asarray(predictions.labels)[:, None], 1).mean())
+
+
+@pytest.mark.parametrize("name", files(0))
+@pytest.mark.parametrize("seed", [1, 2])
+def test_what_is_read_is_right_or_refused(name, seed, tmp_path):
+    columns, right = files(seed)[name]
+    path = tmp_path / "t.csv"
+    pd.DataFrame(columns).to_csv(path, index=False)
+    if right is None:
+        with pytest.raises(CalcliError) as told:
+            found(path)
+        assert "\n" not in str(told.value)
+    else:
+        assert found(path) == pytest.approx(right, rel=1e-5)
+
+
+def test_commands_choose_each_reading(tmp_path):
+    """Those that a refusal prints work."""
+    for name in ("two systems alone", "two raters", "two systems", "old and new"):
+        path = tmp_path / "t.csv"
+        pd.DataFrame(files(1)[name][0]).to_csv(path, index=False)
+        with pytest.raises(CalcliError) as told:
+            read(path)
+        commands = re.findall(r"calcli evaluate \S+ ((?:--[a-z-]+ [^\s;]+ ?)+)", str(told.value))
+        values = set()
+        for command in commands:
+            words = shlex.split(command)
+            options = dict(zip((one[2:].replace("-", "_") for one in words[::2]), words[1::2], strict=True))
+            values.add(round(found(path, **options), 6))
+        assert len(values) == len(commands) > 1
+
+
+def test_objects_and_lists_in_lines_of_json(tmp_path):
+    columns, right = files(1)["brackets"]
+    p = np.stack([columns[f"P[{name}]"] for name in NAMES], axis=1)
+    labels = np.asarray(columns["truth"]).tolist()
+    rows = [
+        {"meta": {"gold": label}, "output": {"probs": dict(zip(NAMES.tolist(), row, strict=True))}}
+        for label, row in zip(labels, p.tolist(), strict=True)
+    ]
+    lists = [
+        {"input": "x", "label": [NAMES.tolist().index(label)], "output": {"logits": np.log(row).tolist()}}
+        for label, row in zip(labels, p, strict=True)
+    ]
+    for data in (rows, lists):
+        path = tmp_path / "t.jsonl"
+        path.write_text("".join(json.dumps(row) + "\n" for row in data))
+        assert found(path) == pytest.approx(right, rel=1e-5)
+
+
+def test_arrays_are_read_as_columns_are(tmp_path):
+    columns, right = files(1)["brackets"]
+    p = np.stack([columns[f"P[{name}]"] for name in NAMES], axis=1)
+    labels, path = np.asarray(columns["truth"], str), tmp_path / "t.npz"
+    rng = np.random.default_rng(0)
+    for arrays in (
+        {"y": labels, "y_proba": p},
+        {"X": rng.normal(size=(ROWS, 8)), "target": labels, "softmax": p, "pred": NAMES[p.argmax(axis=1)]},
+    ):
+        np.savez(path, **arrays)
+        assert found(path) == pytest.approx(right, rel=1e-9)
+    best = p.argmax(axis=1)
+    np.savez(path, preds=best, probs=p.max(axis=1), targets=np.searchsorted(NAMES, labels))
+    assert found(path) == pytest.approx(loss_of_one(p.max(axis=1), NAMES[best] == labels), rel=1e-9)
+    m = np.log(p[:, 0] / (1 - p[:, 0]))
+    np.savez(path, scores=np.stack([1 - m, m], axis=1), labels=labels == NAMES[0])
+    with pytest.raises(CalcliError, match=r"margins, .* neither probabilities nor logits of a softmax"):
+        read(path)
+
+
+def test_masked_classes_have_the_probability_0(tmp_path):
+    columns, _ = files(1)["logits"]
+    logits = np.stack([columns[f"logit_{k}"] for k in range(3)], axis=1)
+    labels = np.asarray(columns["label"])
+    logits[::2][np.arange(ROWS // 2), (labels[::2] + 1) % 3] = -np.inf
+    p = np.exp(logits - logits.max(axis=1, keepdims=True))
+    np.savez(tmp_path / "t.npz", logits=logits, labels=labels)
+    assert found(tmp_path / "t.npz") == pytest.approx(loss(p / p.sum(axis=1, keepdims=True), labels))
+    logits[7] = -np.inf
+    np.savez(tmp_path / "t.npz", logits=logits, labels=labels)
+    with pytest.raises(CalcliError, match=r"all classes are masked|gives every class the logit -inf"):
+        found(tmp_path / "t.npz")
+
+
+def test_passes_are_told_by_their_axis(tmp_path):
+    rng = np.random.default_rng(3)
+    np.savez(tmp_path / "t.npz", probs=rng.dirichlet(np.ones(4), (20, 50)), labels=rng.integers(0, 4, 50))
+    with pytest.raises(
+        CalcliError, match=r"axis 0, of 20, may be that of passes, .* the mean of their probab"
+    ):
+        read(tmp_path / "t.npz")
