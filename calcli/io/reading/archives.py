@@ -41,12 +41,16 @@ def find_in_archives(
 
 
 def _found(archive: Archive, chosen: Choice, options: ReadOptions, *, labelled: bool) -> Source:
-    given, c = _named_classes(archive), chosen.chosen
-    for name in (*c.source.columns, c.label, c.said):
-        if name and name not in archive.names:
+    parts = (*chosen.chosen.source.columns, chosen.chosen.label)
+    if gone := [one for one in parts if one not in ("", *archive.names)]:
+        if options.kind == "auto":
             raise InputError(
-                f"{archive.name} has no array {name}, as other parts have; it has {listed(archive.names)}"
+                f"{archive.name} has no array {listed(gone)}, as other parts have; it has "
+                f"{listed(archive.names)}; parts of one data set must be alike, or say with --kind what "
+                "their scores are"
             )
+        chosen = _chosen([archive], options, labelled=labelled)
+    given, c = _named_classes(archive), chosen.chosen
     if c.what in ("answer", "right") and (c.label or options.confidence is not None):
         return _answers(archive, chosen, options)
     (name,) = c.source.columns

@@ -230,7 +230,7 @@ def _is_positive(c: Candidate, options: ReadOptions) -> bool:
     if wanted in c.own:
         return c.positive == wanted
     if options.classes and second in options.classes and len(options.classes) == 2:
-        return c.positive == str(options.classes.index(second))
+        return CUSTOM.get(c.positive) == options.classes.index(second)
     return CUSTOM.get(c.positive) == CUSTOM.get(wanted, 1)
 
 

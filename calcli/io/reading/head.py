@@ -119,7 +119,9 @@ class ScoreColumns:
         """Why the rows are no distributions; "" if they are, as far as rounding explains."""
         values, (low, high) = self.values, self.span
         values = values[~np.isnan(values).any(axis=1)]
-        if not len(values) or not np.isfinite(values).all() or low < 0 or high > 1 + 1e-6:
+        if not len(values):
+            return ""  # a score is missing in each
+        if not np.isfinite(values).all() or low < 0 or high > 1 + 1e-6:
             return f"{low:.4g} to {high:.4g} is not within 0 and 1"
         sums, k = values.sum(axis=1), values.shape[1]
         scaled = (values * 10**d for d in (1, 2, 3, 4))
