@@ -1,9 +1,13 @@
 """How often intervals hold the truth and tests of what is true reject it, cell by cell.
 
 Results stand in `coverage.json` beside this file and are written as they come: a run goes on where the last
-one ended. `python -m tests.benchmarks.coverage --sets 400 [--core]` does so, `--again METRIC,...` does all
+one ended. `python -m tests.benchmarks.coverage --sets 400 [--core]` does so. `--again METRIC,...` does all
 data sets once more for metrics and tests that are now computed otherwise, `--repeat` does what exceeds its
 limit with other seeds, and `--page` writes the tables of the guide anew.
+
+Of those intervals that are shown many may miss though few of all do. Where some data sets show an interval
+and others do not, more of them are drawn until enough show one; `--further METRIC,...` does so for metrics
+alone, and every other run for those it is about.
 """
 
 from __future__ import annotations
@@ -43,6 +47,9 @@ ALPHA = 1 - LEVEL
 MISSED, REJECTED = 0.07, 0.05  # of all data sets, at most
 MEAN_REJECTED = 0.053  # of all data sets of all cells of a test, at most
 SURE = 0.01  # of all cells together, by Holm's correction
+SOME = (0.1, 0.9)  # of the data sets: where so many show an interval, those are looked at by themselves
+SHOWN = 400  # of which there are to be so many
+MISSED_OF_SHOWN = 0.1  # at most
 Place = tuple[str, str]  # a metric or test, and the cell
 
 
@@ -92,6 +99,22 @@ class Results(Kept):
         if of_report:
             own["whole"] = new["whole"]
         own.pop("repeated", None)
+        self.write()
+
+    def further(self, cell: Cell, names: Container[str]) -> None:
+        """Do more data sets for metrics of which some show an interval, until enough do."""
+        own, step = self.cells[str(cell)], 0
+        while lacking := {
+            name: counts[0]
+            for name, counts in own["intervals"].items()
+            if name in names and _in_some(counts) and counts[1] < SHOWN
+        }:
+            seed = min(lacking.values())
+            only = [name for name, sets in lacking.items() if sets == seed]
+            _count(own, Found(cell.found(seed, only).intervals, {}), self.truth(cell))
+            step += 1
+            if step % SHOWN == 0:
+                self.write()
         self.write()
 
     def repeat(self, cell: Cell, names: Container[str]) -> None:
@@ -169,6 +192,29 @@ def missed(cells: dict[str, Any]) -> dict[Place, tuple[int, int]]:
         for name, cell in cells.items()
         for metric, (sets, _, high, low) in cell["intervals"].items()
     }
+
+
+def missed_of_shown(cells: dict[str, Any]) -> dict[Place, tuple[int, int]]:
+    """Return how many intervals miss, of those shown, where some data sets show one and others do not."""
+    return {
+        (metric, name): (counts[2] + counts[3], counts[1])
+        for name, cell in cells.items()
+        for metric, counts in cell["intervals"].items()
+        if _in_some(counts)
+    }
+
+
+def _in_some(counts: Sequence[int]) -> bool:
+    """Tell whether some data sets show an interval and others do not."""
+    return SOME[0] <= counts[1] / counts[0] <= SOME[1]
+
+
+def too_often_of_shown(cells: dict[str, Any]) -> list[Place]:
+    """Return the intervals of which too many miss that are shown; cells of one metric are corrected for."""
+    counts = missed_of_shown(cells)
+    metrics = dict.fromkeys(metric for metric, _ in counts)
+    alone = ({place: one for place, one in counts.items() if place[0] == metric} for metric in metrics)
+    return [place for own in alone for place in exceeding(own, MISSED_OF_SHOWN)]
 
 
 def rejected(cells: dict[str, Any]) -> dict[Place, tuple[int, int]]:
@@ -309,6 +355,7 @@ def main() -> None:
     parser.add_argument("--only", default="", help="cells whose name has this in it")
     parser.add_argument("--results", type=Path, default=RESULTS)
     parser.add_argument("--again", default="", help="metrics and tests to be done once more in cells known")
+    parser.add_argument("--further", default="", help="metrics that need more data sets that show an interval")
     parser.add_argument("--repeat", action="store_true", help="do what exceeds its limit with other seeds")
     parser.add_argument("--page", action="store_true", help="write the tables of the guide")
     asked, _ = parser.parse_known_args()
@@ -325,6 +372,11 @@ def main() -> None:
     elif asked.again:
         for cell in known:
             results.again(cell, asked.again.split(","))
+            results.further(cell, asked.again.split(","))
+            print(cell, flush=True)
+    elif asked.further:
+        for cell in known:
+            results.further(cell, asked.further.split(","))
             print(cell, flush=True)
     else:
         _go_on(results, cells, asked.sets)
@@ -341,6 +393,8 @@ def _go_on(results: Results, cells: Sequence[Cell], sets: int) -> None:
         for cell in cells:
             results.run(cell, goal)
             print(cell, goal, flush=True)
+    for cell in cells:
+        results.further(cell, results.cells[str(cell)]["intervals"])
 
 
 if __name__ == "__main__":

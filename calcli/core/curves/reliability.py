@@ -250,7 +250,8 @@ def consistency_band(
         kept = np.append(cuts[:-1][filled], cuts[-1])
         tails = [(1 - BAND) / 2, (1 + BAND) / 2]
         weight = problem.binned(kept).weight
-        sums = np.quantile(outcome_sums(problem, kept, draws, rng), tails, axis=0)
+        (drawn,) = outcome_sums(problem, [kept], draws, rng)
+        sums = np.quantile(drawn, tails, axis=0)
         found[:, filled] = [_ratio(one, weight) for one in sums]
     return found[0], found[1]
 

@@ -110,7 +110,7 @@ def corp_curve(problem: Problem, lens: str, draws: int, rng: np.random.Generator
     blocks = isotonic_blocks(problem)
     ends = np.stack([blocks.lower, blocks.upper], axis=1).ravel().astype(np.float64)
     cuts = _even_cuts(problem)
-    cells, simulated = _CutSums(problem, cuts), outcome_sums(problem, cuts, draws, rng)
+    cells, (simulated,) = _CutSums(problem, cuts), outcome_sums(problem, [cuts], draws, rng)
     before, after = ends[1:-1:2], ends[2::2]
     wide = after - before > WIDE_GAP
     between = (before + after)[wide] / 2
@@ -147,7 +147,7 @@ def kernel_curve(problem: Problem, lens: str, draws: int, rng: np.random.Generat
     """
     edges = from_log_odds(np.linspace(-WIDEST, WIDEST, CELLS - 1))
     cuts = edge_cuts(problem.score, np.concatenate([[0], edges, [1]]))
-    cells, simulated = _CutSums(problem, cuts), outcome_sums(problem, cuts, draws, rng)
+    cells, (simulated,) = _CutSums(problem, cuts), outcome_sums(problem, [cuts], draws, rng)
     place = log_odds(cells.score)
     bandwidth = _cross_validated(cells, place)
     least, most = cells.score[0], cells.score[-1]

@@ -74,16 +74,16 @@ def binned_nulls(
     draws: int,
     rng: np.random.Generator,
 ) -> list[Null]:
-    """Return the null distributions of estimators of bins, given observed values; they share their draws."""
+    """Return the null distributions of estimators of bins, given observed values; like bins share draws."""
     if not estimators:
         return []
     cut_sets = [problem.cuts(estimator.binning, estimator.bins) for estimator in estimators]
-    cuts = distinct(np.concatenate(cut_sets))
-    simulated = outcome_sums(problem, cuts, draws, rng)
+    unlike = {filled.tobytes(): filled for filled in map(distinct, cut_sets)}
+    drawn = dict(zip(unlike, outcome_sums(problem, [*unlike.values()], draws, rng), strict=True))
     nulls = []
-    for estimator, value, own in zip(estimators, values, cut_sets, strict=True):
-        observed = problem.bins(estimator.binning, estimator.bins)
-        places = np.searchsorted(cuts, own)
+    for estimator, value, cuts in zip(estimators, values, cut_sets, strict=True):
+        observed, filled = problem.bins(estimator.binning, estimator.bins), distinct(cuts)
+        simulated, places = drawn[filled.tobytes()], np.searchsorted(filled, cuts)
         found = [
             estimator.of(problem, replace(observed, outcome=segment_sums(simulated[batch], places)))
             for batch in batches(draws, len(places), OUTCOMES)
@@ -93,44 +93,63 @@ def binned_nulls(
 
 
 def outcome_sums(
-    problem: Problem, cuts: NDArray[np.intp], draws: int, rng: np.random.Generator
-) -> NDArray[np.float64]:
+    problem: Problem, cut_sets: Sequence[NDArray[np.intp]], draws: int, rng: np.random.Generator
+) -> list[NDArray[np.float64]]:
     """Draw outcomes from the scores and sum them, weighted, between consecutive cuts.
 
     Returns
     -------
-    (draws, len(cuts) - 1) sums.
+    For each set of cuts (draws, len(cuts) - 1) sums, the same whichever others are beside it.
     """
-    n = len(problem.score)
-    if not draws:
-        return np.empty((0, len(cuts) - 1))
-    if problem.rows is not None:
-        parts = []
-        for batch in batches(draws, n, OUTCOMES):
-            drawn = problem.rows.drawn(batch.stop - batch.start, rng)
-            parts.append(segment_sums(drawn if problem.weights is None else drawn * problem.weights, cuts))
-        return np.concatenate(parts)
-    if problem.counts is not None:
-        return _drawn_together(problem, problem.counts, cuts, draws, rng)
-    if n > DRAWN_ROWS and problem.weights is None:
-        # scores within a cell differ so little that a binomial with their mean has the same variance
-        fine = distinct(np.concatenate([cuts, np.linspace(0, n, CELLS + 1).astype(np.intp)]))
-        count = np.diff(fine)
-        mean = np.clip(segment_sums(problem.score, fine) / count, 0, 1)
-        totals = rng.binomial(count, mean, size=(draws, len(count)))
-        return segment_sums(totals, np.searchsorted(fine, cuts))
-    sums = np.empty((draws, len(cuts) - 1))
-    threshold = np.minimum(problem.score.astype(np.float64) * 2**32, 2**32 - 1).astype(np.uint32)
-    certain = problem.score == 1
-    for batch in batches(draws, n, OUTCOMES):
-        drawn = rng.integers(0, 2**32, size=(batch.stop - batch.start, n), dtype=np.uint32) < threshold
-        drawn |= certain
-        outcome = drawn.view(np.uint8) if problem.weights is None else drawn * problem.weights
-        sums[batch] = segment_sums(outcome, cuts)
+    if problem.counts is None and (
+        problem.rows is not None or problem.weights is not None or len(problem.score) <= DRAWN_ROWS
+    ):
+        return _of_rows(problem, cut_sets, draws, rng)
+    sums, here = [], rng.bit_generator.state
+    for cuts in cut_sets:  # each draws from where the source of chance stood
+        rng.bit_generator.state = here
+        if problem.counts is not None:
+            sums.append(_of_entries(problem, problem.counts, cuts, draws, rng))
+        else:
+            sums.append(_of_cells(problem, cuts, draws, rng))
     return sums
 
 
-def _drawn_together(
+def _of_rows(
+    problem: Problem, cut_sets: Sequence[NDArray[np.intp]], draws: int, rng: np.random.Generator
+) -> list[NDArray[np.float64]]:
+    """Draw the outcome of every row."""
+    n, rows, weights = len(problem.score), problem.rows, problem.weights
+    sums = [np.empty((draws, len(cuts) - 1)) for cuts in cut_sets]
+    threshold = np.minimum(problem.score.astype(np.float64) * 2**32, 2**32 - 1).astype(np.uint32)
+    certain = problem.score == 1
+    for batch in batches(draws, n, OUTCOMES):
+        size = batch.stop - batch.start
+        if rows is not None:
+            drawn = rows.drawn(size, rng)
+        else:
+            drawn = rng.integers(0, 2**32, size=(size, n), dtype=np.uint32) < threshold
+            drawn |= certain
+        outcomes = drawn.view(np.uint8) if weights is None else drawn * weights
+        for own, cuts in zip(sums, cut_sets, strict=True):
+            own[batch] = segment_sums(outcomes, cuts)
+    return sums
+
+
+def _of_cells(
+    problem: Problem, cuts: NDArray[np.intp], draws: int, rng: np.random.Generator
+) -> NDArray[np.float64]:
+    """Draw the outcomes of runs of rows together.
+
+    Their scores differ so little that a binomial with their mean has the same variance.
+    """
+    fine = distinct(np.concatenate([cuts, _even_cuts(len(problem.score))]))
+    count = np.diff(fine)
+    mean = np.clip(segment_sums(problem.score, fine) / count, 0, 1)
+    return _binomial_sums(count, mean, np.searchsorted(fine, cuts), draws, rng)
+
+
+def _of_entries(
     problem: Problem,
     counts: NDArray[np.int64],
     cuts: NDArray[np.intp],
@@ -143,7 +162,7 @@ def _drawn_together(
     """
     rows = np.append(0, np.cumsum(counts))
     ends = rows[cuts]
-    fine = distinct(np.concatenate([ends, np.linspace(0, rows[-1], CELLS + 1).astype(np.intp)]))
+    fine = distinct(np.concatenate([ends, _even_cuts(rows[-1])]))
     weights = counts if problem.weights is None else problem.weights
 
     def between(values: Array) -> NDArray[np.float64]:
@@ -153,8 +172,25 @@ def _drawn_together(
     mean = np.clip(between(weights * problem.score) / np.where(weight > 0, weight, 1), 0, 1)
     number = np.rint(np.divide(weight**2, squares, out=np.zeros(len(weight)), where=squares > 0))
     each = np.divide(weight, number, out=np.zeros(len(weight)), where=number > 0)
-    totals = rng.binomial(number.astype(np.int64), mean, size=(draws, len(number))) * each
-    return segment_sums(totals, np.searchsorted(fine, ends))
+    return _binomial_sums(number.astype(np.int64), mean, np.searchsorted(fine, ends), draws, rng, each)
+
+
+def _even_cuts(rows: int) -> NDArray[np.intp]:
+    return np.linspace(0, rows, CELLS + 1).astype(np.intp)
+
+
+def _binomial_sums(
+    number: NDArray[np.int64],
+    mean: NDArray[np.float64],
+    places: NDArray[np.intp],
+    draws: int,
+    rng: np.random.Generator,
+    each: NDArray[np.float64] | None = None,
+) -> NDArray[np.float64]:
+    """Return (draws, m) sums between places in cells, of as many rows as `number`, that weigh `each`."""
+    # cell by cell, as a distribution is set up once for all of its draws
+    totals = rng.binomial(number[:, None], mean[:, None], size=(len(number), draws))
+    return segment_sums(totals.T if each is None else totals.T * each, places)
 
 
 def ks_null(problem: Problem, value: float, draws: int, rng: np.random.Generator) -> Null:
@@ -173,7 +209,7 @@ def ks_null(problem: Problem, value: float, draws: int, rng: np.random.Generator
         mean, sd = math.sqrt(math.pi / 2), math.sqrt(2 * CATALAN - math.pi / 2)
         return Null(mean * scale, sd * scale, brownian_supremum_tail(value / scale))
     cuts = np.append(0, problem.run_ends)
-    drawn = outcome_sums(problem, cuts, draws, rng)
+    (drawn,) = outcome_sums(problem, [cuts], draws, rng)
     path = np.cumsum(drawn - problem.binned(cuts).score, axis=1)
     return compare(value, np.abs(path).max(1) / problem.total_weight)
 

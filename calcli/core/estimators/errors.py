@@ -221,14 +221,15 @@ def null_distributions(
     draws: int,
     rng: np.random.Generator,
 ) -> list[Null]:
-    """Return the null distribution of every estimator of a problem, given its observed value."""
-    pairs = list(zip(estimators, values, strict=True))
+    """Return the null distribution of every estimator of a problem, the same as if it were the only one."""
+    pairs, here = list(zip(estimators, values, strict=True)), rng.bit_generator.state
     binned = [(estimator, value) for estimator, value in pairs if isinstance(estimator, OfBins)]
-    shared = iter(binned_nulls(problem, [e for e, _ in binned], [v for _, v in binned], draws, rng))
+    together = iter(binned_nulls(problem, [e for e, _ in binned], [v for _, v in binned], draws, rng))
     nulls = []
     for estimator, value in pairs:
+        rng.bit_generator.state = here
         if isinstance(estimator, OfBins):
-            nulls.append(next(shared))
+            nulls.append(next(together))
         elif isinstance(estimator, KolmogorovSmirnov):
             nulls.append(ks_null(problem, value, draws, rng))
         else:

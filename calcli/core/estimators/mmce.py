@@ -34,7 +34,7 @@ def mmce_null(problem: Problem, resamples: int, rng: np.random.Generator) -> Nul
     """Return the error under perfect calibration, its outcomes drawn from the scores."""
     cuts = np.append(0, problem.run_ends)
     draws = [
-        _error(problem, outcome_sums(problem, cuts, size, rng))
+        _error(problem, outcome_sums(problem, [cuts], size, rng)[0])
         for size in batch_sizes(resamples, len(cuts), SUMS)
     ]
     return compare(mmce(problem), np.concatenate(draws))

@@ -99,7 +99,7 @@ def smooth_ece(problem: Problem) -> float:
 def smooth_ece_null(problem: Problem, resamples: int, rng: np.random.Generator) -> Null:
     """Return the smooth calibration error under perfect calibration, its outcomes drawn from the scores."""
     grid = Grid(problem)
-    drawn = outcome_sums(problem, grid.cuts, resamples, rng) / grid.total
+    drawn = outcome_sums(problem, [grid.cuts], resamples, rng)[0] / grid.total
     draws = [fixed_widths(grid.spectrum(grid.score - part)) for part in _chunks(drawn)]
     # the rows of a cell stand together in the draws, and so they must here: or the same outcomes differ
     observed = fixed_widths(grid.spectrum((grid.score - grid.outcome)[None]))[0]
@@ -177,7 +177,7 @@ def kde_ece_null(problem: Problem, resamples: int, rng: np.random.Generator, nor
     grid = Grid(problem)
     kernel = _kde_kernel(problem)
     density = grid.spectrum(grid.weight) * kernel
-    drawn = outcome_sums(problem, grid.cuts, resamples, rng) / grid.total
+    drawn = outcome_sums(problem, [grid.cuts], resamples, rng)[0] / grid.total
     draws = [_kde_errors(grid.spectrum(part) * kernel, density, norm) for part in _chunks(drawn)]
     observed = _kde_errors(grid.spectrum(grid.outcome[None]) * kernel, density, norm)[
         0

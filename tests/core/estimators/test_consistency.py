@@ -54,9 +54,9 @@ def test_cells_have_the_spread_of_rows(monkeypatch):
     rng = np.random.default_rng(1)
     problem = calibrated(5000, rng)
     cuts = problem.cuts("equal-width", 15)
-    exact = outcome_sums(problem, cuts, 3000, rng)
+    exact = outcome_sums(problem, [cuts], 3000, rng)[0]
     monkeypatch.setattr(consistency, "DRAWN_ROWS", 1000)
-    cells = outcome_sums(problem, cuts, 3000, rng)
+    cells = outcome_sums(problem, [cuts], 3000, rng)[0]
     expected = problem.bins("equal-width", 15).score
     spread = exact.std(0) + 1e-9
     assert (np.abs(cells.mean(0) - expected) < 5 * spread / np.sqrt(3000)).all()
@@ -103,7 +103,7 @@ def test_over_confidence_is_found_the_more_often_the_larger_and_the_more_rows():
 
 def test_certain_scores_draw_certain_outcomes():
     problem = ordered_problem(np.array([0.0, 0.0, 1.0, 1.0]), np.array([False, True, True, True]))
-    drawn = outcome_sums(problem, np.array([0, 2, 4]), 50, np.random.default_rng(0))
+    drawn = outcome_sums(problem, [np.array([0, 2, 4])], 50, np.random.default_rng(0))[0]
     assert (drawn == [0, 2]).all()
     null = null_distributions(problem, [KolmogorovSmirnov()], [0.25], 99, np.random.default_rng(0))[0]
     assert null.mean == 0
