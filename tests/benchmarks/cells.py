@@ -220,11 +220,11 @@ def _evaluated(cell: Cell, rng: np.random.Generator, only: Container[str] | None
         names.append("spiegelhalter_z")
     wanted = _of(names, only)
     if wanted and cell.kind != "clustered":  # there is no test for dependent rows
-        asked = Settings(tuple(names), draws=DRAWS, no_intervals=True, test=True, seed=seed)
+        asked = Settings(wanted, draws=DRAWS, no_intervals=True, test=True, seed=seed)
         nulls = {
             n: one.if_calibrated for n, one in evaluate(truth, asked, test_classes=False).estimates.items()
         }
-        p_values = {name: null.p_value for name, null in nulls.items() if null is not None and name in wanted}
+        p_values = {name: null.p_value for name, null in nulls.items() if null is not None}
     return Found(intervals, p_values)
 
 

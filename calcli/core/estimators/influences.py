@@ -1,12 +1,13 @@
 """Intervals and tests of an estimate from what each observation brings to it.
 
-The studentized estimate is made normal but for its skewness by Hall's transformation (Hall 1992, "On the
-removal of skewness by transformation"), and is compared with Student's t, whose degrees of freedom come from
-the kurtosis: they tell how well so few observations know their own spread (Satterthwaite 1946).
-
 An interval is only as good as the number of observations that carry the estimate. Of n influences with
 kurtosis k these are n / k: as many as there are if all are alike in size, three where three errors bring all
 of the spread. With fewer than `FEWEST` no interval holds what it promises.
+
+The studentized estimate is made normal but for its skewness by Hall's transformation (Hall 1992, "On the
+removal of skewness by transformation"), and is compared with Student's t of one degree of freedom fewer than
+observations carry it. These are fewer than the spread itself would have (2n / (k - 1), Satterthwaite 1946):
+where so few carry an estimate that it has an interval by luck, it has one where luck made it large, or even.
 """
 
 from __future__ import annotations
@@ -152,9 +153,14 @@ class Spread:
         return carriers(*self.pooled)
 
     @property
+    def _fewest(self) -> float:
+        """How many observations carry it by the count that finds the fewest."""
+        return min(self.carriers, self.fewest, self.carried)
+
+    @property
     def enough(self) -> bool:
         """Whether so many carry it that it may have an interval."""
-        return min(self.carriers, self.fewest, self.carried) >= FEWEST
+        return self._fewest >= FEWEST
 
     def too_few(self, unit: str = "row") -> str:
         """Return why there are not enough."""
@@ -162,10 +168,8 @@ class Spread:
 
     @property
     def freedom(self) -> float:
-        """Degrees of freedom of the spread."""
-        kurtosis = self.number / self.carriers if self.carriers else 1.0
-        most = self.number - 1
-        return max(1.0, min(most, 2 * self.number / (kurtosis - 1))) if kurtosis > 1 else most
+        """Degrees of freedom: one fewer than observations carry it, seen or expected."""
+        return max(1.0, self._fewest - 1)
 
     def judged(self, level: float, unit: str = "row") -> tuple[Interval | None, str]:
         """Return the interval, or why there is none."""

@@ -45,8 +45,11 @@ class Interval:
         return cls(float(low), float(high), level)
 
     @classmethod
-    def of_share(cls, hits: int, rows: int, level: float) -> Interval:
-        """Return the exact interval of a share of independent rows (Clopper & Pearson 1934)."""
+    def of_share(cls, hits: float, rows: float, level: float) -> Interval:
+        """Return the exact interval of a share of independent rows (Clopper & Pearson 1934).
+
+        Of numbers that are not whole, as of rows that count in part, it is that of beta quantiles in between.
+        """
         tail = (1 - level) / 2
         return cls(share_least(hits, rows, tail), share_most(hits, rows, tail), level)
 

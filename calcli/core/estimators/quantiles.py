@@ -57,12 +57,12 @@ def t_upper(t: float, freedom: float) -> float:
     return tail if t >= 0 else 1 - tail
 
 
-def share_least(hits: int, rows: int, tail: float) -> float:
+def share_least(hits: float, rows: float, tail: float) -> float:
     """Return the least share at which so many hits, or more, have a probability (Clopper & Pearson 1934)."""
     return beta_quantile(tail, hits, rows - hits + 1) if hits else 0.0
 
 
-def share_most(hits: int, rows: int, tail: float) -> float:
+def share_most(hits: float, rows: float, tail: float) -> float:
     """Return the greatest share at which so few hits, or fewer, have a probability."""
     return beta_quantile(1 - tail, hits + 1, rows - hits) if hits < rows else 1.0
 

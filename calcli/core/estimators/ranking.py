@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -19,7 +20,8 @@ from calcli.core.problems.problem import Problem
 def roc_area(problem: Problem) -> Spread:
     """Return the area under the ROC curve of a binary problem; ties count one half.
 
-    It is in [0, 1], and nan where one of the outcomes does not occur.
+    It is in [0, 1], and nan where one of the outcomes does not occur. Carried it is by no more rows than have
+    the rarer outcome, by which all others are ranked.
     """
     placed = _place(problem.outcome, problem.weights, problem.run_ends)
     rows = len(problem.outcome)
@@ -36,17 +38,28 @@ def roc_area(problem: Problem) -> Spread:
     for power, (positive, negative), (first, second) in zip((2, 3, 4), masses, influences, strict=True):
         powers.append(float(positive @ first + negative @ second) / problem.total_weight**power)
     squares, cubes, fourths = powers
-    return Spread(placed.area, rows, squares, cubes, fourths)
+    both = zip((placed.positive, placed.negative), masses[0], strict=True)
+    fewest = min(float(of_equal_weight(weight.sum(), square.sum())) for weight, square in both)
+    return Spread(placed.area, rows, squares, cubes, fourths, fewest=fewest)
 
 
-def area_interval(area: Spread, level: float, unit: str = "row") -> tuple[Interval | None, str]:
-    """Return the interval of an area, made on the scale of log-odds, or why there is none."""
+def of_equal_weight(weight: Any, squares: Any) -> Any:
+    """Return how many rows of equal weight tell as much, given the sums of weights and of their squares."""
+    return np.divide(weight**2, squares, out=np.zeros(np.shape(weight)), where=squares > 0)
+
+
+def area_interval(area: Spread, level: float) -> Interval:
+    """Return the interval of an area, on the scale of log-odds.
+
+    Where few rows carry its spread, as where nearly all are ranked rightly, that says little about rows that
+    happen not to be there. Then it is that of a share of as many rows as have the rarer outcome: no area
+    varies more than such a share (Birnbaum & Klose 1957).
+    """
     value = area.value
-    found, reason = area.judged(level, unit)
-    if found is None or not 0 < value < 1:
-        return None, reason
+    if not area.enough:
+        return Interval.of_share(value * area.fewest, area.fewest, level)
     ends = area.scaled(math.log(value / (1 - value)), 1 / (value * (1 - value))).interval(level)
-    return Interval(_of_log_odds(ends.low), _of_log_odds(ends.high), level), ""
+    return Interval(_of_log_odds(ends.low), _of_log_odds(ends.high), level)
 
 
 def _of_log_odds(log_odds: float) -> float:

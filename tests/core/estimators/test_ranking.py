@@ -6,6 +6,7 @@ import math
 
 import numpy as np
 import pytest
+from scipy import stats
 from sklearn.metrics import roc_auc_score
 
 from calcli.core.estimators.influences import Influences
@@ -43,9 +44,38 @@ def test_coverage_of_the_interval():
     for _ in range(400):
         outcome = rng.random(200) < 0.4
         score = 1 / (1 + np.exp(-(rng.normal(size=200) + outcome)))
-        interval, _ = area_interval(roc_area(ordered_problem(score, outcome)), 0.95)
-        covered += interval.low <= truth <= interval.high
+        covered += area_interval(roc_area(ordered_problem(score, outcome)), 0.95).contains(truth)
     assert 0.91 <= covered / 400 <= 0.98
+
+
+@pytest.mark.parametrize("separation", [0.75, 1.68, 2.33, 5.0])
+@pytest.mark.parametrize(("positives", "like_others"), [(3, 0.0), (5, 0.0), (10, 0.0), (10, 0.2), (30, 0.1)])
+def test_few_intervals_miss_where_one_class_is_rare(positives, like_others, separation):
+    """All are shown, so that none is by luck; some of the rare class may be scored like the others."""
+    rng, trials, negatives = np.random.default_rng(positives), 400, 300
+    apart = 0.5 * (1 + math.erf(separation / 2))
+    truth = (1 - like_others) * apart + like_others / 2
+    outcome = np.arange(positives + negatives) < positives
+    missed = 0
+    for _ in range(trials):
+        own = separation * (rng.random(positives) >= like_others)
+        score = stats.norm.cdf(
+            rng.normal(size=len(outcome)) + np.where(outcome, np.resize(own, len(outcome)), 0)
+        )
+        missed += not area_interval(roc_area(ordered_problem(score, outcome)), 0.95).contains(truth)
+    assert missed <= stats.binom.ppf(0.999, trials, 0.06)
+
+
+@pytest.mark.parametrize(("rare", "others"), [(1, 40), (7, 7), (12, 300)])
+def test_ranked_without_a_fault_the_interval_is_that_of_a_share_without_a_miss(rare, others):
+    """Pairs of a row of each class are independent: all are in order with a chance of area^rare at most."""
+    outcome = np.repeat([False, True], [others, rare])
+    perfect = roc_area(ordered_problem(np.linspace(0, 1, rare + others), outcome))
+    found = area_interval(perfect, 0.95)
+    assert (perfect.value, perfect.fewest, found.high) == (1, rare, 1)
+    assert found.low**rare == pytest.approx(0.025)
+    oracle = stats.binomtest(rare, rare).proportion_ci(0.95, method="exact")
+    assert found.low == pytest.approx(oracle.low)
 
 
 @pytest.mark.parametrize("weighted", [False, True])
@@ -74,5 +104,3 @@ def test_the_standard_error_is_that_of_delong():
 def test_a_missing_outcome_has_no_area():
     assert math.isnan(roc_area(ordered_problem(np.array([0.2, 0.4]), np.array([True, True]))).value)
     assert math.isnan(area_influences(np.ones((2, 3)) / 2, np.array([0, 0, 0]))[0])
-    perfect = roc_area(ordered_problem(np.array([0.2, 0.3, 0.6, 0.7]), np.array([0, 0, 1, 1], bool)))
-    assert (perfect.value, area_interval(perfect, 0.95)) == (1, (None, "0 rows carry this figure"))

@@ -4,13 +4,19 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
+from typing import Any
 
 import numpy as np
 
 from calcli.core.estimators.gridded import area_on_grid
 from calcli.core.estimators.influences import Influences, Spread
-from calcli.core.estimators.ranking import area_influences, area_interval, dealt_influences, roc_area
+from calcli.core.estimators.ranking import (
+    area_influences,
+    area_interval,
+    dealt_influences,
+    of_equal_weight,
+    roc_area,
+)
 from calcli.core.evaluating.families.base import Entrant, Family, Findings
 from calcli.core.evaluating.measurements import Measurements, Pass
 from calcli.core.evaluating.results import Estimate
@@ -39,14 +45,12 @@ class RankingFamily(Family):
         estimates = {}
         for call in calls:
             area = _area(measured)
-            interval, reason = None, ""
-            if settings.intervals and not math.isnan(area.value):
-                unit = "row" if settings.cluster is None else "cluster"
-                interval, reason = area_interval(area, settings.level, unit)
+            known = settings.intervals and not math.isnan(area.value)
+            interval = area_interval(area, settings.level) if known else None
             cells = measured.grid("class-1") if measured.predictions.n_classes == 2 else None
             grid = None if cells is None else area_on_grid(cells)
             line = signature(call, measured, settings, "interval:delong", grid=grid)
-            estimates[str(call)] = Estimate(call, area.value, line, interval, reason, grid=grid)
+            estimates[str(call)] = Estimate(call, area.value, line, interval, grid=grid)
         return Findings(estimates)
 
     def influences(self, calls: Sequence[MetricExpression], system: Entrant) -> Mapping[str, Influences]:
@@ -60,57 +64,38 @@ class RankingFamily(Family):
         else:
             problem = measured.problem("class-1")
             of_units, lost = dealt_influences(problem, swap_edges(), coarse)
-            area, fewest = roc_area(problem).value, _fewest(measured)
-            found = Influences(area, of_units, len(of_units), lost=lost, fewest=fewest)
+            area = roc_area(problem)
+            found = Influences(area.value, of_units, len(of_units), lost=lost, fewest=area.fewest)
         return {} if math.isnan(found.value) else {str(call): found for call in calls}
 
 
 def _area(measured: Measurements) -> Spread:
     if measured.units.single and measured.predictions.n_classes == 2:
-        return replace(roc_area(measured.problem("class-1")), fewest=_fewest(measured))
+        return roc_area(measured.problem("class-1"))
     return _influences(measured).spread
 
 
 def _fewest(measured: Measurements) -> float:
-    """Return how many units of equal weight carry a class: the rarer of two, or one of more on average."""
-    return _rarer(measured) if measured.predictions.n_classes == 2 else _of_a_class(measured)
+    """Return how many units of equal weight the areas of the classes that occur rest on, in the harmonic mean.
 
-
-def _rarer(measured: Measurements) -> float:
-    """Return how many units of equal weight carry the rarer class, by whose rows all others are ranked."""
-    kinds = (np.asarray, np.logical_not)
-    if measured.units.single:
-        problem = measured.problem("class-1")
-        if (weight := problem.weights) is None:
-            ones = int(np.count_nonzero(problem.outcome))
-            return min(ones, len(problem.outcome) - ones)
-        own = [(weight * of(problem.outcome), problem.squared_weights * of(problem.outcome)) for of in kinds]
-    else:
-        _, outcome, weights, *_ = measured.look("class-1")
-        sums = [measured.units.sums(1.0 * of(outcome), weights) for of in kinds]
-        own = [(one, np.square(one)) for one in sums]
-    return min(_of_equal_weight(first.sum(), second.sum()) for first, second in own)
-
-
-def _of_equal_weight(first: float, second: float) -> float:
-    return float(first**2 / second) if second else 0.0
-
-
-def _of_a_class(measured: Measurements) -> float:
-    """Return how many units of equal weight carry a class that occurs, in the harmonic mean.
-
-    By their reciprocals they enter the variance of the mean area, which is too small where they are few.
+    Each rests on the rarer of its own rows and all others. By their reciprocals they enter the variance of
+    the mean area, which is too small where they are few.
     """
-    predictions, units = measured.predictions, measured.units
-    weights = np.ones(predictions.n_rows) if predictions.weights is None else predictions.weights
+    rows, units = measured.predictions, measured.units
+    weights = np.ones(rows.n_rows) if rows.weights is None else rows.weights
+    own: Any
     if units.single:
-        first = np.bincount(predictions.labels, weights)
-        second = np.bincount(predictions.labels, np.square(weights))
+        own = [np.bincount(rows.labels, weights**power, rows.n_classes) for power in (1, 2)]
+        rest = [weight.sum() - weight for weight in own]
     else:
-        sums = [units.sums(1.0 * (predictions.labels == k), weights) for k in np.unique(predictions.labels)]
-        first, second = np.array([[one.sum(), np.square(one).sum()] for one in sums]).T
-    occurs = first > 0
-    return float(occurs.sum() / (second[occurs] / np.square(first[occurs])).sum())
+        whole = units.weights(rows.weights)
+        of_class = [units.sums(1.0 * (rows.labels == k), weights) for k in range(rows.n_classes)]
+        own, rest = (
+            np.array([[one.sum(), np.square(one).sum()] for one in sums]).T
+            for sums in (of_class, [whole - one for one in of_class])
+        )
+    rarer = np.minimum(of_equal_weight(*own), of_equal_weight(*rest))[own[0] > 0]
+    return float(len(rarer) / (1 / rarer).sum()) if rarer.all() else 0.0
 
 
 def _influences(measured: Measurements) -> Influences:
