@@ -193,13 +193,13 @@ def compare(
     parts: list[tuple[Slice | None, Sequence[Predictions]]] = [(None, systems)]
     if plan.by is not None:
         parts += _parts(systems, plan.by, plan.paired)
-    settings = _sharpened(settings, max(len(systems), len(parts)) - 1)
     margins = {str(parse_metric(name, settings.defaults)): x for name, x in (plan.margins or {}).items()}
     found = []
     for part, members in parts:
-        contest = Contest(
-            members, settings, plan.paired, watch if part is None else None, None, len(parts), ranked_by
-        )
+        number = 1 if part is None else len(parts) - 1  # of slices that are tested with it
+        own = _sharpened(settings, max(len(systems) - 1, number))
+        counting = watch if part is None else None
+        contest = Contest(members, own, plan.paired, counting, None, number, ranked_by)
         found.append(_compared(contest, part, ranked_by, margins))
     return [found[0], *_corrected(found[1:], settings.level)]
 

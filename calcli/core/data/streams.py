@@ -23,6 +23,7 @@ class Stream(IntEnum):
     RECALIBRATED_RESAMPLES = 5  # of rows with their recalibrated posteriors
     SPREAD = 5  # standard deviations of any metric
     RESAMPLED_PREDICTIONS = 6  # for errors if calibrated
+    GIVEN_OUTCOMES = 7  # of given posteriors, for errors if these are true
 
 
 def generator(seed: int, stream: Stream, *more: int) -> np.random.Generator:

@@ -21,7 +21,7 @@ COUNTED = 3
 
 RESAMPLES = 200  # for a standard deviation with an error of 5%
 FEWEST = 50  # with one of 10%
-SPREADS = 40_000_000  # for the standard deviations of one set of rows, however few the scores
+SPREADS = 40_000_000  # for the standard deviation of a metric, however few the scores
 
 
 def affordable_draws(draws: int, effort: float, scores: int, tests: int = 1, fits: bool = False) -> int:
@@ -58,7 +58,7 @@ def affordable_resamples(effort: float, scores: int) -> int:
     Parameters
     ----------
     effort
-        What computing all its metrics once costs, in looks at a score.
+        What computing the metric once costs, in looks at a score.
     scores
         How many there are.
     """

@@ -5,8 +5,9 @@ Nothing is assumed of a metric: it is computed again on every resample.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
+from itertools import pairwise
 
 import numpy as np
 
@@ -24,7 +25,11 @@ Evaluator = Callable[[Predictions], Mapping[str, float]]
 
 
 def bootstrap_sd(
-    predictions: Predictions, values: Evaluator, resamples: int, rng: np.random.Generator, units: Units
+    predictions: Predictions,
+    values: Callable[[Sequence[str]], Evaluator],
+    resamples: Mapping[str, int],
+    rng: np.random.Generator,
+    units: Units,
 ) -> dict[str, float]:
     """Return the bootstrap standard deviation of metrics; nan where resamples have infinite values.
 
@@ -33,9 +38,9 @@ def bootstrap_sd(
     predictions
         All rows; their scores are held in memory.
     values
-        Computes the metrics of some rows.
+        Given metrics, returns what computes them of some rows.
     resamples
-        How many sets of rows are drawn.
+        By metric, how many sets of rows are drawn. All see the same ones, as far as they go.
     rng
         Source of chance.
     units
@@ -43,8 +48,15 @@ def bootstrap_sd(
     """
     scores = ArrayScores(gathered(predictions.scores), predictions.kind)
     whole = replace(predictions, scores=scores, columns={})
-    found = [values(_taken(whole, _drawn(whole, units, rng))) for _ in range(resamples)]
-    return {name: _sd([one[name] for one in found]) for name in found[0]}
+    found: dict[str, list[float]] = {name: [] for name in resamples}
+    for least, most in pairwise(sorted({0, *resamples.values()})):
+        own = [name for name, number in resamples.items() if number >= most]
+        evaluator = values(own)
+        for _ in range(least, most):
+            drawn = evaluator(_taken(whole, _drawn(whole, units, rng)))
+            for name in own:
+                found[name].append(drawn[name])
+    return {name: _sd(one) for name, one in found.items()}
 
 
 def resampled_nulls(

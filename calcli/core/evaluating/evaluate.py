@@ -6,6 +6,7 @@ import math
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import suppress
 from dataclasses import replace
+from functools import partial
 
 import numpy as np
 
@@ -17,7 +18,7 @@ from calcli.core.data.rows import ROW_STATISTICS
 from calcli.core.data.slices import counted
 from calcli.core.data.streams import Stream, generator
 from calcli.core.data.units import Units
-from calcli.core.estimators.effort import CALL, CLASS, affordable_resamples
+from calcli.core.estimators.effort import affordable_resamples
 from calcli.core.estimators.resampling import bootstrap_sd, resampled_nulls
 from calcli.core.evaluating.classrows import class_rows
 from calcli.core.evaluating.families import FAMILIES, by_family
@@ -299,17 +300,17 @@ def _resampled(evaluation: Evaluation, measured: Measurements) -> Evaluation:
         return lambda rows: values(rows, inner)[1]
 
     errors = {name: e for name, e in found.items() if _is_redrawn(e)}
-    rng = generator(settings.seed, Stream.RESAMPLED_PREDICTIONS)
+    drawing = partial(generator, settings.seed)
     if settings.resample_predictions:
         for rows, names in _rows_behind(
             evaluation, measured, [name for name, e in errors.items() if e.if_calibrated is not None]
         ):
-            tested = {name: errors[name].value for name in names}
+            tested, rng = {n: errors[n].value for n in names}, drawing(Stream.RESAMPLED_PREDICTIONS)
             for name, null in resampled_nulls(rows, values_of(tested), tested, settings.draws, rng).items():
                 found[name] = replace(found[name], if_calibrated=null)
     if settings.test and settings.draws and evaluation.posteriors is not None:
         tested = {name: e.value for name, e in errors.items() if not np.isnan(e.value)}
-        rows, known = evaluation.predictions, evaluation.posteriors
+        rows, known, rng = evaluation.predictions, evaluation.posteriors, drawing(Stream.GIVEN_OUTCOMES)
         resample = settings.resample_predictions
         given = resampled_nulls(
             rows, values_of(tested), tested, settings.draws, rng, known, resample=resample
@@ -318,24 +319,18 @@ def _resampled(evaluation: Evaluation, measured: Measurements) -> Evaluation:
             found[name] = replace(found[name], if_given=null)
     if settings.sd:
         repeated = [name for name, e in found.items() if not (e.call.entry.family.fits or e.call.trains_bins)]
-        rng = generator(settings.seed, Stream.SPREAD)
         for rows, names in _rows_behind(evaluation, measured, repeated):
             units = Units.of(rows.n_rows, rows.column_if(settings.cluster))
-            resamples = _resamples([found[name].call for name in names], rows, settings)
-            for name, sd in bootstrap_sd(rows, values_of(names), resamples, rng, units).items():
+            resamples = {name: _resamples(found[name].call, rows, settings) for name in names}
+            for name, sd in bootstrap_sd(rows, values_of, resamples, drawing(Stream.SPREAD), units).items():
                 found[name] = replace(found[name], sd=sd)
     return replace(evaluation, summary=replace(evaluation.summary, estimates=found))
 
 
-def _resamples(calls: Sequence[MetricExpression], rows: Predictions, settings: Settings) -> int:
-    """Return how many resamples of rows the standard deviations of metrics are made of.
-
-    One pass computes them all, and costs what any metric does only once.
-    """
+def _resamples(call: MetricExpression, rows: Predictions, settings: Settings) -> int:
+    """Return how many resamples of rows the standard deviation of a metric is made of."""
     scores = math.prod(rows.scores.shape)
-    any_metric = CALL + CLASS * rows.n_classes
-    own = (FAMILIES[call.entry.family].effort(call, rows, settings) - any_metric for call in calls)
-    return affordable_resamples(scores + any_metric + sum(own), scores)
+    return affordable_resamples(scores + FAMILIES[call.entry.family].effort(call, rows, settings), scores)
 
 
 def _rows_behind(
