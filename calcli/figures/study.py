@@ -7,7 +7,6 @@ from collections.abc import Sequence
 from matplotlib.figure import Figure
 
 from calcli.core.evaluating.study import Deviation
-from calcli.core.language.numbers import number
 from calcli.figures.naming import titles
 from calcli.figures.style import MUTED, SERIES, is_leftmost, panels, styled
 
@@ -31,7 +30,7 @@ def deviations(found: Sequence[Deviation]) -> Figure:
         axes.axhline(0, color=MUTED, linewidth=0.8, dashes=(4, 2))
         axes.vlines(rows, *ends, color=SERIES[0], linewidth=3, alpha=0.3, label="5% to 95%")
         axes.plot(rows, [one.mean for one in own], color=SERIES[0], marker="o", markersize=4, label="mean")
-        axes.set_title(f"{names[metric]}\ntrue value {number(own[0].truth)}", loc="left", fontsize=7)
+        axes.set_title(f"{names[metric]}\ntrue value {own[0].written_truth()}", loc="left", fontsize=7)
         axes.set(xscale="log", xlabel="Rows")
         axes.set_xticks(rows, [f"{n:,}" for n in rows])
         axes.minorticks_off()

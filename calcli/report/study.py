@@ -10,6 +10,12 @@ from calcli.core.evaluating.study import Deviation
 from calcli.core.language.numbers import apart, number
 from calcli.report.shown import Column, Shown, TextTable
 
+TRUTHS = {
+    "table": "The true values are exact.",
+    "quadrature": "The true values are integrals, by quadrature.",
+    "simulation": "The true values are simulated; ± is their Monte-Carlo standard error.",
+}
+
 
 @dataclass(frozen=True)
 class StudyReport(Shown):
@@ -42,7 +48,7 @@ class StudyReport(Shown):
             (
                 one.metric,
                 f"{one.rows:,}",
-                number(one.truth, digits=apart(one.high - one.low)),
+                one.written_truth(apart(one.high - one.low)),
                 *(
                     number(end, digits=apart(one.high - one.low), sign=True)
                     for end in (one.low, one.mean, one.high)
@@ -53,6 +59,7 @@ class StudyReport(Shown):
         notes = [
             f"{self.series:,} data sets of each size. Above 0 the estimate is too large; of many rows fixed "
             "bins show at most the truth.",
+            TRUTHS[self.found[0].truth_by],
         ]
         if self.workers > 1:
             notes.append(f"The data sets were made by {self.workers} processes (--workers).")

@@ -355,7 +355,7 @@ def main() -> None:
     parser.add_argument("--only", default="", help="cells whose name has this in it")
     parser.add_argument("--results", type=Path, default=RESULTS)
     parser.add_argument("--again", default="", help="metrics and tests to be done once more in cells known")
-    parser.add_argument("--further", default="", help="metrics that need more data sets that show an interval")
+    parser.add_argument("--further", default="", help="metrics that need more sets with an interval")
     parser.add_argument("--repeat", action="store_true", help="do what exceeds its limit with other seeds")
     parser.add_argument("--page", action="store_true", help="write the tables of the guide")
     asked, _ = parser.parse_known_args()

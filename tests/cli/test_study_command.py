@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import errno
 import json
+import re
 from pathlib import Path
 
 
@@ -29,7 +30,31 @@ def test_table_json_and_figure(run, tmp_path):
     text = run(*call, "--quiet").out
     for one in found["results"]:
         assert f"{one['mean']:+.4f}" in text
-    assert run(*call, "--quiet", "--format", "csv").out.splitlines()[0] == "metric,rows,truth,low,mean,high"
+    assert run(*call, "--quiet", "--format", "csv").out.splitlines()[0] == (
+        "metric,rows,truth,truth_by,truth_error,low,mean,high"
+    )
+
+
+def test_a_truth_that_is_simulated_is_said_to_be(run):
+    call = ["study", "mcs", "--metrics", "ece", "--rows", "100", "--series", "3", "--quiet"]
+    by_integral, simulated = (run(*call, "--classes", number, "--format", "json").out for number in "23")
+    (exact,), (drawn,) = (json.loads(text)["results"] for text in (by_integral, simulated))
+    assert (exact["truth_by"], exact["truth_error"]) == ("quadrature", 0)
+    assert drawn["truth_by"] == "simulation"
+    assert 1e-5 < drawn["truth_error"] < 1e-3
+    text = run(*call, "--classes", "3").out
+    assert re.search(f"{drawn['truth']:.4f}[0-9]* ± {drawn['truth_error']:.4f}"[:-1], text)
+    assert "The true values are simulated; ± is their Monte-Carlo standard error." in " ".join(text.split())
+    assert "integrals, by quadrature" in run(*call).out
+    exactly = run("study", "table-1", "--metrics", "ece", "--rows", "100", "--series", "3", "--quiet").out
+    assert "The true values are exact." in exactly
+
+
+def test_no_error_is_below_zero(run):
+    call = ["study", "mixture", "--metrics", "ece", "--slope", "0", "--rows", "100,1000", "--series", "20"]
+    found = json.loads(run(*call, "--format", "json", "--quiet").out)["results"]
+    assert all(one["truth"] == 0 <= one["low"] <= one["mean"] for one in found)
+    assert "-0.0" not in run(*call, "--quiet").out
 
 
 def test_processes_are_told_of(run):

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from functools import partial
-from typing import Any, Literal, NamedTuple
+from typing import Any, Literal, NamedTuple, get_args
 
 import numpy as np
 from numpy.typing import NDArray
@@ -54,6 +54,11 @@ TABLES: dict[Population, dict[tuple[int, int, int], tuple[int, int, int]]] = {
 }
 
 
+MEAN, DEVIATION = 0.7, 1.2  # of the log-odds of an answer's being right
+REACH = 10  # standard deviations beyond the means of a line
+STEPS = 10_000  # to a standard deviation
+
+
 class Simulation(NamedTuple):
     """Predictions, labels and the truth.
 
@@ -89,6 +94,41 @@ class Simulation(NamedTuple):
 
     def __hash__(self) -> int:
         return id(self)
+
+
+class Line(NamedTuple):
+    """Systems whose scores and posteriors depend on a single number, a mixture of normals of one spread.
+
+    Attributes
+    ----------
+    shares, means
+        Of the normals.
+    deviation
+        Their standard deviation.
+    of
+        Returns what the system makes of (N,) such numbers, given labels.
+    """
+
+    shares: tuple[float, ...]
+    means: tuple[float, ...]
+    deviation: float
+    of: Callable[[Doubles, NDArray[np.intp]], Simulation]
+
+    def population(self) -> tuple[Simulation, Doubles]:
+        """Return the system on an even grid of that number, and the probability of each step.
+
+        The midpoint rule: of smooth functions its error is that of rounding, as normals fall off so fast
+        (Trefethen & Weideman 2014), of functions with kinks it is of the order of the squared step.
+        """
+        least, most = min(self.means), max(self.means)
+        steps = round(STEPS * ((most - least) / self.deviation + 2 * REACH))
+        # the same on either side of the middle, so that what mirrors each other is equal
+        grid = (least + most) / 2 + self.deviation / STEPS * (np.arange(steps) - (steps - 1) / 2)
+        density = sum(
+            share * np.exp(-np.square((grid - mean) / self.deviation) / 2)
+            for share, mean in zip(self.shares, self.means, strict=True)
+        )
+        return self.of(grid, np.zeros(len(grid), np.intp)), np.asarray(density / np.sum(density))
 
 
 def gaussian_classes(
@@ -127,19 +167,54 @@ def gaussian_classes(
     wrong_prior
         What "mcp" and "mcps" take for the prior of the last class, in (0, 1).
     """
-    log_prior = np.log(_priors(classes, prior))
-    labels = rng.permutation(np.repeat(np.arange(classes), _shares(np.exp(log_prior) * rows)))
+    priors = _priors(classes, prior)
+    labels = rng.permutation(np.repeat(np.arange(classes), _shares(priors * rows)))
     features = rng.normal(scale=np.sqrt(variance), size=(rows, classes))
     features[np.arange(rows), labels] += np.sqrt(0.5)
+    return _of_features(features, labels, system, prior, variance, scale, wrong_prior)
+
+
+def _of_features(
+    features: Doubles,
+    labels: NDArray[np.intp],
+    system: Gaussian,
+    prior: float,
+    variance: float,
+    scale: float,
+    wrong_prior: float,
+) -> Simulation:
+    """Return what the classifier answers to (N, K) features."""
+    classes = features.shape[1]
     # what depends on the features alone drops out of the posteriors
     log_likelihood = np.sqrt(0.5) / variance * features
-    posteriors = log_softmax(log_likelihood + log_prior)
+    posteriors = log_softmax(log_likelihood + np.log(_priors(classes, prior)))
     scores = posteriors
     if system in ("mcp", "mcps"):
         scores = log_softmax(log_likelihood + np.log(_priors(classes, wrong_prior))[::-1])
     if system in ("mcs", "mcps"):
         scores = log_softmax(scale * scores)
     return Simulation(scores, "log-probs", labels, np.exp(posteriors))
+
+
+def _gaussian_line(
+    system: Gaussian,
+    *,
+    classes: int = 2,
+    prior: float = 0.8,
+    variance: float = 0.15,
+    scale: float = 5.0,
+    wrong_prior: float = 0.9,
+) -> Line | None:
+    """Return the line of two classes: posteriors depend on the difference of the features."""
+    if classes != 2:
+        return None
+
+    def of(difference: Doubles, labels: NDArray[np.intp]) -> Simulation:
+        features = np.stack([difference, np.zeros(len(difference))], axis=1)
+        return _of_features(features, labels, system, prior, variance, scale, wrong_prior)
+
+    apart, deviation = np.sqrt(0.5), np.sqrt(2 * variance)
+    return Line((prior, 1 - prior), (apart, -apart), float(deviation), of)
 
 
 def _priors(classes: int, first: float) -> Doubles:
@@ -174,12 +249,21 @@ def gaussian_mixture(
     intercept, slope
         Of the model.
     """
-    labels = rng.integers(0, 2, rows)
+    labels = rng.integers(0, 2, rows).astype(np.intp)
     feature = rng.normal(size=rows) + np.where(labels == 0, -1, 1)
-    zero = np.zeros(rows)
+    return _of_feature(feature, labels, intercept, slope)
+
+
+def _of_feature(feature: Doubles, labels: NDArray[np.intp], intercept: float, slope: float) -> Simulation:
+    """Return what the logistic model answers to (N,) features."""
+    zero = np.zeros(len(feature))
     scores = log_softmax(np.stack([intercept + slope * feature, zero], axis=1))
     posteriors = np.exp(log_softmax(np.stack([-2 * feature, zero], axis=1)))
-    return Simulation(scores, "log-probs", labels.astype(np.intp), posteriors)
+    return Simulation(scores, "log-probs", labels, posteriors)
+
+
+def _mixture_line(*, intercept: float = 0.0, slope: float = -2.0) -> Line:
+    return Line((0.5, 0.5), (-1, 1), 1, partial(_of_feature, intercept=intercept, slope=slope))
 
 
 def stated_confidence(
@@ -200,12 +284,22 @@ def stated_confidence(
     intercept, slope
         Of the stated log-odds.
     """
-    log_odds = rng.normal(0.7, 1.2, rows)
-    zero = np.zeros(rows)
+    log_odds = rng.normal(MEAN, DEVIATION, rows)
+    found = _of_log_odds(log_odds, np.zeros(rows, np.intp), intercept, slope)
+    return found._replace(labels=draw_labels(found.posteriors, 1, rng)[:, 0])
+
+
+def _of_log_odds(log_odds: Doubles, labels: NDArray[np.intp], intercept: float, slope: float) -> Simulation:
+    """Return what the model states of (N,) answers with these log-odds of being right."""
+    zero = np.zeros(len(log_odds))
     scores, posteriors = (
         np.exp(log_softmax(np.stack([zero, own], axis=1))) for own in (intercept + slope * log_odds, log_odds)
     )
-    return Simulation(scores, "probs", draw_labels(posteriors, 1, rng)[:, 0], posteriors, of_answers=True)
+    return Simulation(scores, "probs", labels, posteriors, of_answers=True)
+
+
+def _answers_line(*, intercept: float = 0.5, slope: float = 1.5) -> Line:
+    return Line((1,), (MEAN,), DEVIATION, partial(_of_log_odds, intercept=intercept, slope=slope))
 
 
 def three_classes(table: Population, rows: int, rng: np.random.Generator) -> Simulation:
@@ -250,7 +344,38 @@ SYSTEMS: dict[str, Callable[..., Simulation]] = {
     "answers": stated_confidence,
     **{table: partial(three_classes, table) for table in TABLES},
 }
+LINES: dict[str, Callable[..., Line | None]] = {
+    **{system: partial(_gaussian_line, system) for system in get_args(Gaussian)},
+    "mixture": _mixture_line,
+    "answers": _answers_line,
+}
 ROWS = 10_000
+
+
+def population(
+    system: str, parameters: Mapping[str, Any], spelled: Callable[[str], str] = str
+) -> tuple[Simulation, Doubles | None] | None:
+    """Return rows that make up all that a system may show, without labels, and their weights.
+
+    Parameters
+    ----------
+    system, parameters, spelled
+        As for `simulate`.
+
+    Returns
+    -------
+    The rows of a table, which weigh the same, or a fine grid; None for systems of more dimensions than one.
+
+    Raises
+    ------
+    UsageError
+        If there is no such system, or it has no such parameter.
+    """
+    _check(system, parameters, spelled)
+    if system in TABLES:
+        return three_class_population(system), None
+    line = LINES[system](**parameters)
+    return None if line is None else line.population()
 
 
 def mislabeled(simulation: Simulation, share: float, seed: int) -> Simulation:
@@ -302,9 +427,6 @@ def simulate(
     UsageError
         If there is no such system, or it has no such parameter.
     """
-    if system not in SYSTEMS:
-        nearest = nearest_name(system, SYSTEMS)
-        raise UsageError(f"unknown system {system!r}{nearest}; there are: {', '.join(SYSTEMS)}")
     _check(system, parameters, spelled)
     if not exact:
         rng = generator(seed, Stream.SIMULATION, *part)
@@ -318,7 +440,10 @@ def simulate(
 
 
 def _check(system: str, parameters: Mapping[str, Any], spelled: Callable[[str], str]) -> None:
-    """Raise a UsageError for a parameter that the system does not have."""
+    """Raise a UsageError if there is no such system, or it has no such parameter."""
+    if system not in SYSTEMS:
+        nearest = nearest_name(system, SYSTEMS)
+        raise UsageError(f"unknown system {system!r}{nearest}; there are: {', '.join(SYSTEMS)}")
     for name in parameters:
         called, known = spelled(name), PARAMETERS.get(system, ())
         if name not in known:

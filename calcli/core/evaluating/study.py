@@ -2,29 +2,36 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import NamedTuple
+from itertools import pairwise
+from typing import Literal, NamedTuple
 
 import numpy as np
 
 from calcli.core.data.arrays import Doubles
 from calcli.core.data.predictions import ArrayScores, Predictions
 from calcli.core.data.processes import Processes, processes_for
-from calcli.core.data.simulation import TABLES, Simulation, simulate
+from calcli.core.data.simulation import Simulation, population, simulate
 from calcli.core.evaluating.evaluate import evaluate
 from calcli.core.evaluating.truth import require_truth, true_error
 from calcli.core.language.answers import WRONG_RIGHT
 from calcli.core.language.declaring import as_option
-from calcli.core.language.expressions import parse_metrics
+from calcli.core.language.expressions import MetricExpression, parse_metrics
+from calcli.core.language.numbers import number, plus_minus
 from calcli.core.language.settings import Settings
 
-TRUTH_ROWS = 1_000_000  # behind the true value of what has no exact population, fewer of many classes
+TRUTH_ROWS = 1_000_000  # drawn for the true value of a system of many dimensions, fewer of many classes
 TRUTH_SCORES = 8_000_000
+TRUTH_PARTS = 20  # of these rows, which tell the Monte-Carlo error
 TAIL = 0.05
 EACH = 50_000  # scores that take as long as a data set of none
 GAINS = 60_000_000  # scores from which processes gain, about two seconds of them
 TOGETHER = 2_000_000  # scores of the data sets that a process makes before it tells
+
+
+TruthBy = Literal["table", "quadrature", "simulation"]
 
 
 @dataclass(frozen=True)
@@ -39,6 +46,11 @@ class Deviation:
         Of each data set.
     truth
         The true value.
+    truth_by
+        How it is known: of the rows of a table, exact; of a system on a single number, an integral by
+        quadrature; of others simulated.
+    truth_error
+        Its Monte-Carlo standard error; 0 where it is not simulated.
     low, mean, high
         Of estimate minus truth: its 5% quantile, mean and 95% quantile.
     """
@@ -46,9 +58,23 @@ class Deviation:
     metric: str
     rows: int
     truth: float
+    truth_by: TruthBy
+    truth_error: float
     low: float
     mean: float
     high: float
+
+    def written_truth(self, digits: int | None = None) -> str:
+        """Return the true value as text, with its standard error if it is simulated.
+
+        Parameters
+        ----------
+        digits
+            Decimals of a value that has no error, if something else tells them.
+        """
+        if self.truth_by == "simulation":
+            return plus_minus(self.truth, self.truth_error)
+        return number(self.truth, digits=digits)
 
 
 class _Asked(NamedTuple):
@@ -71,8 +97,9 @@ class _Part(NamedTuple):
 def _estimates(asked: _Asked, part: _Part) -> Doubles:
     """Return the (n, metrics) estimates on some data sets."""
     found = []
-    for number in part.numbers:
-        drawn = simulate(asked.system, asked.parameters, part.rows, asked.seed, part=(1, part.rows, number))
+    for data_set in part.numbers:
+        own = (1, part.rows, data_set)
+        drawn = simulate(asked.system, asked.parameters, part.rows, asked.seed, part=own)
         estimates = evaluate(_predictions(drawn), asked.settings).estimates
         found.append([one.value for one in estimates.values()])
     return np.array(found)
@@ -136,11 +163,7 @@ def study(
     calls = parse_metrics(metrics, settings.defaults)
     for call in calls:
         require_truth(call, settings)
-    exact = system in TABLES
-    most = max(1, int(TRUTH_SCORES // parameters.get("classes", 2)))
-    behind = None if exact else min(TRUTH_ROWS, most)
-    whole = simulate(system, parameters, behind, seed, exact=exact, spelled=as_option)
-    truth = {str(call): true_error(call, _predictions(whole), whole.posteriors, settings) for call in calls}
+    truths = _truths(system, parameters, calls, settings, seed)
     # several processes have no threads of their own
     asked = _Asked(system, parameters, replace(settings, workers=1) if workers > 1 else settings, seed)
     parts = [
@@ -158,17 +181,50 @@ def study(
     found = []
     for place, size in enumerate(rows):
         own = np.concatenate([values[part] for part in parts if part.place == place])
-        apart = own - np.array(list(truth.values()))
+        apart = own - np.array([truth for truth, *_ in truths])
         low, high = np.quantile(apart, [TAIL, 1 - TAIL], axis=0)
         for k, call in enumerate(calls):
-            numbers = truth[str(call)], low[k], apart[:, k].mean(), high[k]
-            found.append(Deviation(call.asked, size, *map(float, numbers)))
+            numbers = map(float, (low[k], apart[:, k].mean(), high[k]))
+            found.append(Deviation(call.asked, size, *truths[k], *numbers))
     order = [call.asked for call in calls]
     return sorted(found, key=lambda one: order.index(one.metric))
 
 
-def _predictions(simulation: Simulation) -> Predictions:
+def _truths(
+    system: str,
+    parameters: Mapping[str, float],
+    calls: Sequence[MetricExpression],
+    settings: Settings,
+    seed: int,
+) -> list[tuple[float, TruthBy, float]]:
+    """Return the true value of each metric, how it is known, and its Monte-Carlo standard error."""
+    rows = min(TRUTH_ROWS, max(1, int(TRUTH_SCORES // parameters.get("classes", 2))))
+    if (known := population(system, parameters, as_option)) is not None:
+        whole, weights = known
+        seen = _predictions(whole, weights)
+        by: TruthBy = "table" if weights is None else "quadrature"
+        return [(true_error(call, seen, whole.posteriors, settings), by, 0.0) for call in calls]
+    drawn = simulate(system, parameters, rows, seed)
+    return [_simulated(call, drawn, settings) for call in calls]
+
+
+def _simulated(call: MetricExpression, drawn: Simulation, settings: Settings) -> tuple[float, TruthBy, float]:
+    """Return the error of all rows that were drawn, and the standard error that their parts tell."""
+
+    def true(rows: slice) -> float:
+        part = drawn._replace(scores=drawn.scores[rows], labels=drawn.labels[rows])
+        return true_error(call, _predictions(part), drawn.posteriors[rows], settings)
+
+    rows = len(drawn.labels)
+    ends = np.linspace(0, rows, min(TRUTH_PARTS, rows) + 1).astype(int).tolist()
+    parts = [true(slice(*one)) for one in pairwise(ends)]
+    error = float(np.std(parts, ddof=1) / math.sqrt(len(parts))) if len(parts) > 1 else math.nan
+    return true(slice(rows)), "simulation", error
+
+
+def _predictions(simulation: Simulation, weights: Doubles | None = None) -> Predictions:
     classes = tuple(map(str, range(simulation.scores.shape[1])))
     if simulation.of_answers:
         classes = WRONG_RIGHT
-    return Predictions(ArrayScores(simulation.scores, simulation.kind), simulation.labels, classes)
+    scores = ArrayScores(simulation.scores, simulation.kind)
+    return Predictions(scores, simulation.labels, classes, weights)

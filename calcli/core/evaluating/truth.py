@@ -27,6 +27,7 @@ from calcli.core.problems.splits import recursive_partition
 from calcli.core.problems.vectors import VectorLens, VectorProblem, between, members_by_name
 
 CELLS = 400  # of predictions that do not repeat, over which posteriors are averaged
+ROUNDING = 1e-12  # an error of less is none
 DIGITS = 12  # of probabilities: the same logits in another order sum to others in the last bits
 RANKED = ("top-", "within-top-", "largest-", "marginal")  # lenses that show not even all of two classes
 
@@ -79,10 +80,9 @@ class Known:
     @property
     def of_equal(self) -> Bins:
         """Sums over rows of equal predictions, in ascending order of the first one."""
-        rounded = np.round(self.scores, DIGITS)
-        order = np.lexsort(rounded.T[::-1])
-        ordered = rounded[order]
-        starts = np.concatenate([[0], np.flatnonzero((ordered[1:] != ordered[:-1]).any(1)) + 1])
+        order = np.lexsort(np.round(self.scores, DIGITS).T[::-1])
+        apart = np.abs(np.diff(self.scores[order], axis=0)).max(1) > 10.0**-DIGITS
+        starts = np.concatenate([[0], np.flatnonzero(apart) + 1])
         own = np.ones(len(order)) if self.weights is None else self.weights[order].astype(np.float64)
         count = np.diff([*starts, len(order)])
         terms = own, self.scores[order].T * own, self.expected[order].T * own
@@ -139,8 +139,8 @@ def true_error(
 
     Returns
     -------
-    The error; nan if no row of weight is in its region, infinite if what is possible was predicted with 0
-    and the distance is kl.
+    The error, 0 where all that is left is rounding; nan if no row of weight is in its region, infinite if
+    what is possible was predicted with 0 and the distance is kl.
 
     Raises
     ------
@@ -157,7 +157,8 @@ def true_error(
         if not inside.has_weight:
             return np.nan
         bins = inside.of_equal
-        return _true(estimator, bins if own else _in_cells(bins))
+        error = _true(estimator, bins if own else _in_cells(bins))
+        return 0.0 if abs(error) < ROUNDING else error
 
     if not call.is_class_wise:
         return true(known_problem(predictions, posteriors, call.lens, settings))

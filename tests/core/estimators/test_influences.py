@@ -72,7 +72,7 @@ def test_rare_events_are_missed_by_no_more_than_is_promised(mean):
 
 
 def test_of_rare_events_that_happen_often_enough_to_be_shown_few_are_missed():
-    """Where they do so in 10 to 90% of the data sets, as few as 10% of these may miss: those of most events."""
+    """Where 10 to 90% of the data sets show an interval, few of these may miss: those of most events do."""
     counts = np.arange(60)
     shown = [of_mean(np.arange(5_000) < count).spread.judged(0.95)[0] for count in counts]
     looked_at = 0

@@ -35,6 +35,13 @@ def integral(function):
     return integrate.quad(integrand, -9, 9, limit=200)[0]
 
 
+def of_population(metric, system, **parameters):
+    """Return the true value that a study takes, which says that it is no estimate."""
+    (found,) = study(system, parameters, [metric], [10], 2)
+    assert (found.truth_by, found.truth_error) == ("quadrature", 0)
+    return found.truth
+
+
 def test_the_true_miscalibration_of_the_mixture_is_the_integral():
     wrong = {"intercept": 1.0, "slope": 1.0}
 
@@ -44,22 +51,70 @@ def test_the_true_miscalibration_of_the_mixture_is_the_integral():
     tv = integral(gap)
     assert tv == pytest.approx(0.56, abs=0.005)  # as printed in section 5.1
     for metric in ("expected_miscalibration", "ece:lens=class-1", "cw_ece"):
+        assert of_population(metric, "mixture", **wrong) == pytest.approx(tv, abs=1e-8)
         assert truth(metric, "mixture", wrong) == pytest.approx(tv, abs=0.002)
-    euclidean = truth("expected_miscalibration:distance=euclidean", "mixture", wrong)
-    assert euclidean == pytest.approx(2**0.5 * tv, abs=0.003)
+    euclidean = of_population("expected_miscalibration:distance=euclidean", "mixture", **wrong)
+    assert euclidean == pytest.approx(2**0.5 * tv, abs=1e-8)
     square = integral(lambda x: gap(x) ** 2)
-    assert truth("ece_l2:lens=class-0", "mixture", wrong) ** 2 == pytest.approx(square, abs=0.003)
+    assert of_population("ece_l2:lens=class-0", "mixture", **wrong) ** 2 == pytest.approx(square, abs=1e-8)
     kl = integral(
         lambda x: (
             special.rel_entr(special.expit(-2 * x), special.expit(1 + x))
             + special.rel_entr(special.expit(2 * x), special.expit(-1 - x))
         )
     )
-    assert truth("expected_miscalibration:distance=kl", "mixture", wrong) == pytest.approx(kl, rel=0.01)
+    assert of_population("expected_miscalibration:distance=kl", "mixture", **wrong) == pytest.approx(kl)
+
+
+@pytest.mark.parametrize(("intercept", "slope"), [(1.0, 1.0), (0.5, -1.5), (1.0, -2.0), (0.0, -4.0)])
+def test_true_errors_of_the_most_probable_class_are_integrals_over_both_sides(intercept, slope):
+    """A confidence is that of two features, one on either side of the boundary; their gaps may cancel."""
+
+    def density(x):
+        return (stats.norm.pdf(x, 1) + stats.norm.pdf(x, -1)) / 2 / abs(slope)
+
+    def gap(log_odds):
+        first, second = (log_odds - intercept) / slope, (-log_odds - intercept) / slope
+        sure = special.expit(log_odds)
+        return density(first) * (special.expit(-2 * first) - sure) + density(second) * (
+            special.expit(2 * second) - sure
+        )
+
+    expected = integrate.quad(lambda z: abs(gap(z)), 0, 40, limit=2000)[0]
+    found = of_population("ece", "mixture", intercept=intercept, slope=slope)
+    assert found == pytest.approx(expected, abs=1e-5)
+
+
+def test_true_errors_of_answers_and_of_two_gaussian_classes_are_integrals():
+    def stated(z):
+        return np.abs(special.expit(0.5 + 1.5 * z) - special.expit(z)) * stats.norm.pdf(z, 0.7, 1.2)
+
+    expected = integrate.quad(stated, -12, 12, limit=500)[0]
+    assert of_population("ece", "answers") == pytest.approx(expected, abs=1e-5)
+
+    def over_confident(x):  # by the difference of the features
+        log_odds = 0.5**0.5 / 0.15 * x + np.log(0.8 / 0.2)
+        density = 0.8 * stats.norm.pdf(x, 0.5**0.5, 0.3**0.5) + 0.2 * stats.norm.pdf(x, -(0.5**0.5), 0.3**0.5)
+        return np.abs(special.expit(5 * log_odds) - special.expit(log_odds)) * density
+
+    expected = integrate.quad(over_confident, -7, 7, limit=500)[0]
+    assert of_population("ece:lens=class-0", "mcs") == pytest.approx(expected, abs=1e-8)
+    assert of_population("ece", "cal") == 0
+
+
+def test_the_error_of_a_simulated_truth_is_its_spread(monkeypatch):
+    """Over other seeds, of three classes of which 20,000 rows are drawn."""
+    monkeypatch.setattr(studies, "TRUTH_ROWS", 20_000)
+    found = [study("mcs", {"classes": 3}, ["cw_ece", "ks"], [10], 2, seed) for seed in range(30)]
+    truths, errors = (
+        np.array([[getattr(one, of) for one in own] for own in found]) for of in ("truth", "truth_error")
+    )
+    assert truths.std(0, ddof=1) == pytest.approx(errors.mean(0), rel=0.4)
 
 
 def test_calibrated_models_have_no_true_miscalibration():
     for metric in (TEN, "ks", "cw_ece", "expected_miscalibration:distance=hellinger"):
+        assert of_population(metric, "mixture") == of_population(metric, "mixture", slope=0.0) == 0
         assert truth(metric, "mixture") == pytest.approx(0, abs=1e-12)
         constant = truth(metric, "mixture", {"slope": 0.0})
         assert constant == pytest.approx(0, abs=0.005)  # the mean posterior of equal predictions
@@ -117,7 +172,7 @@ def test_what_has_no_true_value_is_refused_before_rows_are_drawn(monkeypatch):
         study("mcps", {"classes": 20}, ["ece", "auroc"], [10], 2)
 
 
-@pytest.mark.parametrize(("classes", "rows"), [(2, 1_000_000), (20, 400_000), (1000, 8000), (10**9, 1)])
+@pytest.mark.parametrize(("classes", "rows"), [(3, 1_000_000), (20, 400_000), (1000, 8000), (10**9, 1)])
 def test_rows_behind_the_truth_of_many_classes(classes, rows, monkeypatch):
     drawn = []
 

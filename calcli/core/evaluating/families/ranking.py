@@ -76,7 +76,7 @@ def _area(measured: Measurements) -> Spread:
 
 
 def _fewest(measured: Measurements) -> float:
-    """Return how many units of equal weight the areas of the classes that occur rest on, in the harmonic mean.
+    """Return how many units of equal weight the areas of the classes rest on, in the harmonic mean.
 
     Each rests on the rarer of its own rows and all others. By their reciprocals they enter the variance of
     the mean area, which is too small where they are few.
