@@ -210,7 +210,6 @@ class Recalibrating(Chosen):
     train_on_test: Annotated[
         bool, Option("--train-on-test", help="Train it on the rows it is judged on: optimistic.")
     ] = False
-    calibration_loss_interval: Any = option("calibration_loss_interval")
     retrain: Any = option("retrain")
     loss_resamples: Any = option("loss_resamples")
     cluster: Any = option("cluster")

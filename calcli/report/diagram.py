@@ -9,7 +9,7 @@ from calcli.core.estimators.consistency import Null
 from calcli.core.language.numbers import apart, number, percent, plus_minus
 from calcli.report.shown import Column, Mark, TextTable
 
-PLACES = 30  # characters from 0 to 1
+PLACES = 28  # characters from 0 to 1
 CHANCE, SCORE, OBSERVED, BOTH = "░", "|", "●", "◆"
 AXIS = "0" + "observed".center(PLACES - 2) + "1"
 WITH_BAND = f"{OBSERVED} observed; {CHANCE} where {BAND:.0%} of such bins would be if calibrated"

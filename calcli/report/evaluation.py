@@ -268,18 +268,17 @@ def _estimate(estimate: Estimate) -> dict[str, Any]:
     found: dict[str, Any] = {"value": estimate.value}
     if estimate.interval is not None:
         found |= asdict(estimate.interval)
-    if estimate.no_interval:
-        found["no_interval"] = estimate.no_interval
-    if estimate.sd is not None:
-        found["sd"] = estimate.sd
-    if estimate.rows is not None:
-        found["sampled_rows"] = estimate.rows
-    if estimate.grid is not None:
-        found["grid_error"] = asdict(estimate.grid)
-    if estimate.parts:
-        found["parts"] = dict(estimate.parts)
-    if estimate.bins is not None:
-        found["bins"] = bins_object(estimate.bins)
+    further = {
+        "no_interval": estimate.no_interval,
+        "retrained": estimate.retrained and asdict(estimate.retrained),
+        "recalibrator": estimate.recalibrator,
+        "sd": estimate.sd,
+        "sampled_rows": estimate.rows,
+        "grid_error": estimate.grid and asdict(estimate.grid),
+        "parts": dict(estimate.parts),
+        "bins": estimate.bins and bins_object(estimate.bins),
+    }
+    found |= {key: value for key, value in further.items() if value not in (None, "", {})}
     if estimate.if_given is not None:
         given = estimate.if_given
         found["if_given"] = {"mean": given.mean, "sd": given.sd, "p_value": given.p_value}

@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from math import isfinite, isinf
 
+from calcli.core.estimators.interval import Interval
 from calcli.core.evaluating.results import Estimate
 from calcli.core.language.entries import written
 from calcli.core.language.expressions import MetricExpression, nested_method
-from calcli.core.language.metrics import GIVEN, PAV
-from calcli.core.language.numbers import number, numbers, percent, span
+from calcli.core.language.metrics import AFFINE, GIVEN, PAV, ROWS_EACH
+from calcli.core.language.numbers import apart, number, numbers, percent, span
 from calcli.report.estimates import ends, estimates_table, of_section, sampled
 from calcli.report.shown import Column, TextTable
 from calcli.report.wording import NONE, OF_SAMPLE, PARTS, SAMPLED, WON_BACK, interval_head
@@ -29,6 +30,16 @@ ADVICE = (
     "judge it; without such data, go by the cross-validated results of the fit."
 )
 CHANCE = 2  # standard errors within which a gain may be chance
+TRAINING = {"cross-validation": "", "held-out": ", held-out", "test": ", same rows"}
+ERROR = "± se: the standard error over the rows, and over how they are dealt into folds."
+RETRAINED = (
+    "retrained: intervals of resamples to which the recalibration is trained again (Ferrer & Ramos 2024, "
+    "appendix E). In simulations they miss more often than their level says: no verdict rests on them."
+)
+FEW = (
+    f"temperature: the classes other than the most frequent have fewer than {ROWS_EACH} rows each on "
+    "average, too few for dp; --recalibrator dp takes it all the same."
+)
 
 
 def recalibration_sentences(
@@ -61,7 +72,7 @@ def _of_infinite(estimate: Estimate) -> str:
 
 
 def _sentence(estimate: Estimate, classes: int, *, all_right: bool, one_class: bool) -> str:
-    method, training = (estimate.call.arguments[key] for key in ("recalibrator", "training"))
+    method, training = estimate.recalibrator, estimate.call.arguments["training"]
     before, after = estimate.parts["before"], estimate.parts["after"]
     by, score, change = _terms(estimate)
     if isinf(after):
@@ -70,23 +81,24 @@ def _sentence(estimate: Estimate, classes: int, *, all_right: bool, one_class: b
     if training == "test":
         bound = ", the most that any increasing map could" if method == PAV and classes == 2 else ""
         return f"On its own rows, {by} wins {percent(share)} of the {score} {change}{bound}: optimistic."
+    if HARM <= share < NOTHING:
+        nothing = f"{_capitalized(by)} wins nothing of the {score} {change}"
+        if after == before:
+            return f"{nothing}."
+        return f"{nothing}; a share slightly below zero is what calibrated probabilities get."
+    wins = f"{_with_error(share, estimate)} of the {score} {change}"
+    if all_right or not abs(share) > CHANCE * estimate.parts["relative_standard_error"]:
+        chance = f"{_capitalized(by)} wins {wins}, which may be chance"
+        return f"{chance}: no row is predicted wrongly, and one could undo it." if all_right else f"{chance}."
     if share < HARM:
         reason = "it has too few rows to learn from, or does not suit these scores"
         if method == GIVEN:
             reason = "they are hardly those of these rows"
         return f"{_capitalized(by)} makes the {score} worse {change}: {reason}."
-    if share < NOTHING:
-        nothing = f"{_capitalized(by)} wins nothing of the {score} {change}"
-        if after == before:
-            return f"{nothing}."
-        return f"{nothing}; a share slightly below zero is what calibrated probabilities get."
     if one_class:
         taught = "all rows have one label, and it learns to predict that"
-        return f"{_capitalized(by)} wins {percent(share)} of the {score} {change}: {taught}."
-    if all_right or before - after < CHANCE * estimate.parts["standard_error"]:
-        chance = f"{_capitalized(by)} wins {percent(share)} of the {score} {change}, which may be chance"
-        return f"{chance}: no row is predicted wrongly, and one could undo it." if all_right else f"{chance}."
-    sentence = f"{percent(share)} of the {score} {change} is miscalibration that {by} removes"
+        return f"{_capitalized(by)} wins {wins}: {taught}."
+    sentence = f"{wins} is miscalibration that {by} removes"
     if method in (PAV, GIVEN):
         return f"{sentence}."
     return f"{sentence}. {ADVICE.format(method=nested_method(method))}"
@@ -94,7 +106,7 @@ def _sentence(estimate: Estimate, classes: int, *, all_right: bool, one_class: b
 
 def _terms(estimate: Estimate) -> tuple[str, str, str]:
     """Return what recalibrates, the score, and its change, in words."""
-    method = estimate.call.arguments["recalibrator"]
+    method = estimate.recalibrator
     by = PHRASES.get(method) or f"recalibration by {nested_method(method)}"
     change = f"({' -> '.join(numbers(estimate.parts['before'], estimate.parts['after']))})"
     return by, _score_name(estimate.call.whole), change
@@ -106,6 +118,14 @@ def _score_name(score: MetricExpression) -> str:
     return f"{name} of {of}" if of else name
 
 
+def _with_error(share: float, estimate: Estimate) -> str:
+    error = estimate.parts["relative_standard_error"]
+    if not isfinite(error):
+        return percent(share)
+    digits = (apart(error) or 0) - 1  # one digit of the error is enough
+    return f"{percent(share, digits=digits)} ± {percent(error, digits=digits)}"
+
+
 def _capitalized(text: str) -> str:
     return text[:1].upper() + text[1:]
 
@@ -113,31 +133,46 @@ def _capitalized(text: str) -> str:
 def loss_table(metrics: Mapping[str, Estimate], sentences: Sequence[str]) -> TextTable:
     """Return what recalibration wins, a row a score and way to recalibrate."""
     found = [estimate for estimate in metrics.values() if estimate.call.entry.name in LOSSES]
-    heads = ["before", "after", "won back", "share"]
-    with_interval = any(estimate.interval for estimate in found)
-    of_sample = any(estimate.rows for estimate in found)
-    if of_sample:
-        heads.append(SAMPLED)
-    if with_interval:
-        heads.append(interval_head(found))
-    rows = []
-    for estimate in found:
-        arguments, parts = estimate.call.arguments, estimate.parts
-        training = {"cross-validation": "", "held-out": ", held-out", "test": ", same rows"}
-        by = f"{arguments['recalibrator']}{training[arguments['training']]}"
-        cells = [NONE] * 4
-        if parts:
-            before, after = parts["before"], parts["after"]
-            share = percent((before - after) / before) if before > 0 and isfinite(before - after) else NONE
-            cells = [*numbers(before, after), number(before - after), share]
-        if of_sample:
-            cells.append(sampled(estimate))
-        if with_interval:
-            cells.append(_share_ends(estimate))
-        rows.append((arguments["score"], by, *cells))
-    columns = (Column("", "left"), Column("by", "left"), *map(Column, heads))
-    notes = [*sentences, *([OF_SAMPLE] if of_sample else [])]
-    return TextTable(WON_BACK, columns, tuple(dict.fromkeys(rows)), tuple(notes) if rows else ())
+    columns = [Column("", "left"), Column("by", "left")]
+    columns += map(Column, ("before", "after", "won back", "share ± se"))
+    further: dict[Column, Callable[[Estimate], str]] = {}
+    if any(estimate.rows for estimate in found):
+        further[Column(SAMPLED)] = sampled
+    if any(estimate.retrained for estimate in found):
+        further[Column("retrained")] = lambda one: _ends(one, one.retrained)
+    if any(estimate.interval for estimate in found):
+        further[Column(interval_head(found), optional=True)] = lambda one: _ends(one, one.interval)
+    rows = [(*_won(estimate), *(make(estimate) for make in further.values())) for estimate in found]
+    notes = [*sentences, *_loss_notes(found)] if rows else []
+    return TextTable(WON_BACK, (*columns, *further), tuple(dict.fromkeys(rows)), tuple(notes))
+
+
+def _won(estimate: Estimate) -> tuple[str, ...]:
+    """Return the score, what recalibrates, the score before and after, and what is won."""
+    arguments, parts = estimate.call.arguments, estimate.parts
+    by = f"{estimate.recalibrator or arguments['recalibrator']}{TRAINING[arguments['training']]}"
+    if not parts:
+        return arguments["score"], by, *([NONE] * 4)
+    before, after = parts["before"], parts["after"]
+    won = NONE
+    if before > 0 and isfinite(before - after):
+        share = (before - after) / before
+        won = percent(share) if arguments["training"] == "test" else _with_error(share, estimate)
+    return arguments["score"], by, *numbers(before, after), number(before - after), won
+
+
+def _loss_notes(found: Sequence[Estimate]) -> Iterator[str]:
+    """Yield how the table of losses is to be read."""
+    if any(one.parts and one.call.arguments["training"] != "test" for one in found):
+        yield ERROR
+    if any(
+        one.call.arguments["recalibrator"] == AFFINE and one.recalibrator == "temperature" for one in found
+    ):
+        yield FEW
+    if any(one.rows for one in found):
+        yield OF_SAMPLE
+    if any(one.retrained for one in found):
+        yield RETRAINED
 
 
 def parts_of_scores(metrics: Mapping[str, Estimate]) -> dict[str, Estimate]:
@@ -155,11 +190,13 @@ def parts_table(found: Mapping[str, Estimate]) -> TextTable:
     return estimates_table(PARTS, found, cells)
 
 
-def _share_ends(estimate: Estimate) -> str:
-    interval = estimate.interval
-    if interval is None or estimate.call.entry.name != "relative_calibration_loss":
-        return ends(estimate)
-    return span(interval.low, interval.high, percent)  # as its column shows it
+def _ends(estimate: Estimate, interval: Interval | None) -> str:
+    """Return the ends of an interval as its metric has them: those of a share in percent."""
+    if interval is None:
+        return NONE
+    if estimate.call.entry.name == "relative_calibration_loss":
+        return span(interval.low, interval.high, percent)
+    return span(interval.low, interval.high)
 
 
 def _made_of(estimate: Estimate) -> str:

@@ -149,11 +149,7 @@ def _asked_for(settings: Settings, drawing: PlotSettings) -> Settings:
     settings = _with_panels(settings, drawing)
     if bool(drawing.select) != bool(drawing.select_on):
         raise UsageError("--select METRIC chooses on the files of --select-on DIR|GLOB; give both")
-    settings = _tested(settings) if drawing.p_values else settings
-    return replace(
-        settings,
-        calibration_loss_interval=settings.calibration_loss_interval or "scores" in drawing.figures,
-    )
+    return _tested(settings) if drawing.p_values else settings
 
 
 def _kinds(drawing: PlotSettings) -> list[FigureKind]:

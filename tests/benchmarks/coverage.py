@@ -67,9 +67,10 @@ class Results(Kept):
     def truth(self, cell: Cell) -> dict[str, float]:
         """Return the true values, computed once."""
         truths = self.found["truths"]
-        if cell.of_truth not in truths:
-            truths[cell.of_truth] = cell.truth()
-        return truths[cell.of_truth]
+        for name, found in ((cell.of_truth, cell.truth), (str(cell), cell.truth_of_fits)):
+            if name not in truths:
+                truths[name] = found()
+        return {**truths[cell.of_truth], **truths[str(cell)]}
 
     def run(self, cell: Cell, sets: int) -> None:
         """Do the data sets that a cell lacks."""

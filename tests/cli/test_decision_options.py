@@ -128,17 +128,29 @@ def test_training_on_the_test_data_is_called_optimistic(metrics):
     assert sentence.endswith("optimistic.")
 
 
-def test_an_interval_on_request(run, sample):
-    name = "relative_calibration_loss"
+def test_each_loss_has_its_own_interval_and_on_request_that_of_resamples(run, two_classes):
+    """Appendix E of Ferrer & Ramos 2024: transforms trained again in every resample."""
+    histogram = "calibration_loss:recalibrator=histogram"
 
     def found(*options):
-        done = run("evaluate", sample / "digits_network_test.npy", "--metrics", name, "-f", "json", *options)
-        return json.loads(done.out)["results"][0]["metrics"][name]
+        asked = ("--metrics", f"{histogram},{histogram}:training=test", *options, *FAST)
+        done = run("evaluate", two_classes[0], *asked, "-f", "json")
+        return done, list(json.loads(done.out)["results"][0]["metrics"].values())
 
-    plain, asked = found(), found("--calibration-loss-interval")
-    assert "low" not in plain
-    assert asked["low"] <= asked["value"] <= asked["high"]
-    assert "|interval:jackknife|" in asked["signature"]
+    _, (other, same) = found()
+    assert other["low"] < other["value"] < other["high"]
+    assert "|interval:jackknife|" in other["signature"]
+    assert ("low" in same, same["no_interval"]) == (False, "it is judged on the rows that it was trained on")
+    assert "retrained" not in other | same
+    _, (other_again, same_again) = found("--retrain", "--loss-resamples", 40)
+    assert other_again | {"retrained": None} == other | {"retrained": None}  # which no gate sees
+    ends = [[one["retrained"][end] for end in ("low", "high")] for one in (other_again, same_again)]
+    assert ends[0][0] < other["value"] < same["value"] < ends[1][1]
+    assert ends[0] != ends[1]
+    assert ends[0][1] < ends[1][1]
+    shown = run("evaluate", two_classes[0], "--metrics", histogram, "--retrain", *FAST).out
+    assert " retrained " in shown
+    assert "appendix E" in " ".join(shown.split())
 
 
 def test_clusters_and_folds_are_columns(run, tmp_path):

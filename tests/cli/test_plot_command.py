@@ -385,7 +385,7 @@ def test_errors_beside_scores_with_the_recalibrator_asked_for(run, two_classes, 
     """The right of fig. 2 and 5 of Ferrer & Ramos 2024: errors, calibration losses, their intervals."""
     name = "relative_calibration_loss:score=brier"
     plain = ("--metrics", f"normalized_brier,{name},ece")
-    asked = (*plain, "--recalibrator", "temperature", "--train-on-test", "--calibration-loss-interval")
+    asked = (*plain, "--recalibrator", "temperature", "--train-on-test", "--retrain", "--loss-resamples", 30)
     folder = tmp_path / "figures"
     assert run("plot", two_classes[0], "--figure", "scores", "--data", *asked, "-o", folder).status == 0
     drawn = {row["metric"].partition(":")[0]: row for row in table(folder / "scores.csv")}
@@ -394,8 +394,9 @@ def test_errors_beside_scores_with_the_recalibrator_asked_for(run, two_classes, 
     for key, one in json.loads(done.out)["results"][0]["metrics"].items():
         row = drawn[key.partition(":")[0]]
         assert float(row["value"]) == one["value"]
-        assert float(row["low"] or "nan") == pytest.approx(one.get("low", math.nan), nan_ok=True)
-    assert "low" in json.loads(done.out)["results"][0]["metrics"][name]
+        low = one.get("retrained", one).get("low", math.nan)
+        assert float(row["low"] or "nan") == pytest.approx(low, nan_ok=True)
+    assert "retrained" in json.loads(done.out)["results"][0]["metrics"][name]
 
 
 def test_the_figure_divergence_is_for_two_classes(run, two_classes, sample, tmp_path):

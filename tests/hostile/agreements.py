@@ -67,7 +67,7 @@ def _told_by_sample(columns: Columns) -> Mapping[str, Metric]:
     return UNFITTED if apart else UNTIED
 
 
-FLAGS = ("--test", "--sd", "--no-intervals", "--resample-predictions", "--calibration-loss-interval")
+FLAGS = ("--test", "--sd", "--no-intervals", "--resample-predictions")
 SETTINGS = (
     *FLAGS, "--bins", "--costs", "--level", "--draws", "--seed", "--recalibrator", "--folds", "--clip",
     "--weights", "--cluster", "--fold-column", "--min-rows", "--priors", "--by", "--decision-column",

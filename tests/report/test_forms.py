@@ -58,6 +58,8 @@ STANDING = (
     "Errors carry",
     "Class-wise errors",
     "No interval of",
+    "± se:",
+    "temperature:",
 )  # the same in every report
 
 

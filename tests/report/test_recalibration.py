@@ -20,11 +20,13 @@ from calcli.report.wording import PARTS
 from tests.report.conftest import tables_of
 
 
-def loss(before, after, expression="relative_calibration_loss", standard_error=0.001):
+def loss(before, after, expression="relative_calibration_loss", standard_error=0.001, method="dp"):
     parts = {"before": before, "after": after, "calibration_loss": before - after}
-    parts["standard_error"] = standard_error
+    parts |= {"standard_error": standard_error, "relative_standard_error": standard_error / before}
     call = parse_metric(expression)
-    return {str(call): Estimate(call, (before - after) / before, "", parts=parts)}
+    known = call.arguments["recalibrator"]
+    method = method if known == "affine" else known
+    return {str(call): Estimate(call, (before - after) / before, "", parts=parts, recalibrator=method)}
 
 
 @pytest.fixture(scope="module")
@@ -40,12 +42,12 @@ def sentence(*arguments):
 
 def test_a_loss_in_words():
     assert sentence(0.2816, 0.2331) == (
-        "17% of the log-loss (0.282 -> 0.233) is miscalibration that an affine recalibration removes. Fit it "
-        "to validation data, `calcli fit VALIDATION -m dp -o calibrator.json`, not to the rows that judge "
-        "it; without such data, go by the cross-validated results of the fit."
+        "17.2% ± 0.4% of the log-loss (0.2816 -> 0.2331) is miscalibration that an affine recalibration "
+        "removes. Fit it to validation data, `calcli fit VALIDATION -m dp -o calibrator.json`, not to the "
+        "rows that judge it; without such data, go by the cross-validated results of the fit."
     )
-    assert sentence(1.0, 0.98).startswith("2.0% of the log-loss")
-    assert sentence(1.0, 0.004).startswith("99.6% of the log-loss")
+    assert sentence(1.0, 0.98).startswith("2.0% ± 0.1% of the log-loss")
+    assert sentence(1.0, 0.004).startswith("99.6% ± 0.1% of the log-loss")
     assert "Brier score" in sentence(0.5, 0.3, "relative_calibration_loss:score=brier")
     assert "-m temperature" in sentence(0.5, 0.3, "calibration_loss:recalibrator=temperature")
     assert "`calcli fit VALIDATION -m dp" in sentence(0.5, 0.3, "calibration_loss:training=held-out")
@@ -53,16 +55,22 @@ def test_a_loss_in_words():
 
 def test_nothing_to_win_and_harm_in_words():
     assert sentence(0.2, 0.201) == (
-        "An affine recalibration wins nothing of the log-loss (0.200 -> 0.201); "
+        "An affine recalibration wins nothing of the log-loss (0.2000 -> 0.2010); "
         "a share slightly below zero is what calibrated probabilities get."
     )
-    assert sentence(0.2, 0.25).startswith("An affine recalibration makes the log-loss worse (0.200 -> 0.250)")
+    worse = "An affine recalibration makes the log-loss worse (0.2000 -> 0.2500)"
+    assert sentence(0.2, 0.25).startswith(worse)
 
 
-def test_a_gain_that_may_be_chance():
+def test_a_change_that_may_be_chance():
+    """Within two standard errors nothing is said to be won, nor to be harmed."""
     assert sentence(0.2, 0.19, "calibration_loss", 0.006) == (
-        "An affine recalibration wins 5.0% of the log-loss (0.200 -> 0.190), which may be chance."
+        "An affine recalibration wins 5.0% ± 3.0% of the log-loss (0.2000 -> 0.1900), which may be chance."
     )
+    assert sentence(0.2, 0.25, "calibration_loss", 0.026) == (
+        "An affine recalibration wins -25.0% ± 13.0% of the log-loss (0.2000 -> 0.2500), which may be chance."
+    )
+    assert "worse" in sentence(0.2, 0.25, "calibration_loss", 0.024)
     assert "removes" in sentence(0.2, 0.19, "calibration_loss", 0.004)
 
 
@@ -71,7 +79,7 @@ def test_a_gain_where_no_row_is_wrong(summarized):
     labels = rng.integers(0, 2, 40)
     second = np.where(labels, 0.97, 0.03) + rng.uniform(-0.02, 0.02, 40)
     said = summarized(np.column_stack([1 - second, second]), labels).recalibration[0]
-    assert said.startswith("An affine recalibration wins")
+    assert said.startswith("Temperature scaling wins")
     assert said.endswith("which may be chance: no row is predicted wrongly, and one could undo it.")
 
 
@@ -88,15 +96,15 @@ def test_infinite_losses_in_words():
         "An affine recalibration leaves the log-loss infinite: no share is won. --clip makes it finite."
     )
     assert sentence(inf, 0.5, "calibration_loss:recalibrator=pav:training=test") == (
-        "The isotonic fit makes the infinite log-loss finite (inf -> 0.500), so there is no share to name."
+        "The isotonic fit makes the infinite log-loss finite (inf -> 0.5000), so there is no share to name."
     )
     assert sentence(0.5, inf, "calibration_loss:recalibrator=pav") == (
-        "The isotonic fit gives labels probability 0, which makes the log-loss infinite (0.500 -> inf)."
+        "The isotonic fit gives labels probability 0, which makes the log-loss infinite (0.5000 -> inf)."
     )
     both = loss(inf, inf) | loss(0.5, 0.3, "relative_calibration_loss:score=brier")
     first, second = recalibration_sentences(both)
     assert first.endswith("--clip makes it finite.")
-    assert second.startswith("40% of the Brier score")
+    assert second.startswith("40.0% ± 0.2% of the Brier score")
     assert loss_table(both, []).rows[0] == ("log_loss", "dp", "inf", "inf", "undefined", "-")
 
 
@@ -110,19 +118,20 @@ def test_nothing_infinite_is_called_a_share(summarized):
 
 def test_the_bound_in_words():
     assert sentence(0.6, 0.3, "calibration_loss:recalibrator=pav:training=test") == (
-        "On its own rows, the isotonic fit wins 50% of the log-loss (0.600 -> 0.300), the most that any "
+        "On its own rows, the isotonic fit wins 50.0% of the log-loss (0.6000 -> 0.3000), the most that any "
         "increasing map could: optimistic."
     )
 
 
 def test_no_bound_is_claimed_of_several_classes():
     (said,) = recalibration_sentences(loss(0.6, 0.3, "calibration_loss:recalibrator=pav:training=test"), 3)
-    assert said == "On its own rows, the isotonic fit wins 50% of the log-loss (0.600 -> 0.300): optimistic."
+    wins = "the isotonic fit wins 50.0% of the log-loss (0.6000 -> 0.3000)"
+    assert said == f"On its own rows, {wins}: optimistic."
 
 
 def test_scores_and_recalibrators_with_settings_in_words():
     risk = sentence(0.6, 0.3, "calibration_loss:score=bayes_risk/costs=abstain")
-    assert risk.startswith("50% of the Bayes risk of costs abstain (0.600 -> 0.300)")
+    assert risk.startswith("50.0% ± 0.2% of the Bayes risk of costs abstain (0.6000 -> 0.3000)")
     said = sentence(0.6, 0.3, "calibration_loss:recalibrator=histogram/bins=20/smoothing=0")
     assert "-m histogram:bins=20:smoothing=0 -o" in said
 
@@ -139,11 +148,44 @@ def test_the_table_of_losses():
     )
     table = loss_table(both, ["Sentence."])
     assert table.rows == (
-        ("log_loss", "dp", "0.5000", "0.4000", "0.1000", "20.0%"),
-        ("brier", "dp", "0.3000", "0.3300", "-0.0300", "-10.0%"),
+        ("log_loss", "dp", "0.5000", "0.4000", "0.1000", "20.0% ± 0.2%"),
+        ("brier", "dp", "0.3000", "0.3300", "-0.0300", "-10.0% ± 0.3%"),
     )
-    assert table.notes == ("Sentence.",)
-    assert [column.head for column in table.columns][1:] == ["by", "before", "after", "won back", "share"]
+    assert table.notes == (
+        "Sentence.",
+        "± se: the standard error over the rows, and over how they are dealt into folds.",
+    )
+    assert [column.head for column in table.columns][1:] == [
+        "by",
+        "before",
+        "after",
+        "won back",
+        "share ± se",
+    ]
+
+
+def test_the_map_that_few_rows_can_carry_is_named():
+    table = loss_table(loss(0.5, 0.4, method="temperature"), [])
+    assert table.rows == (("log_loss", "temperature", "0.5000", "0.4000", "0.1000", "20.0% ± 0.2%"),)
+    assert table.notes[-1] == (
+        "temperature: the classes other than the most frequent have fewer than 100 rows each on average, too "
+        "few for dp; --recalibrator dp takes it all the same."
+    )
+    asked = loss(0.5, 0.4, "calibration_loss:recalibrator=temperature")
+    assert len(loss_table(asked, []).notes) == 1
+
+
+def test_what_is_won_of_the_rows_of_the_fit_has_no_error():
+    table = loss_table(loss(0.5, 0.4, "calibration_loss:training=test"), [])
+    assert (table.rows[0][-1], table.notes) == ("20.0%", ())
+
+
+def test_retrained_intervals_in_the_table():
+    (found,) = loss(0.5, 0.4).values()
+    table = loss_table({"": replace(found, retrained=Interval(-0.05, 0.3, 0.95))}, [])
+    assert (table.columns[-1].head, table.rows[0][-1]) == ("retrained", "-5.0% to 30.0%")
+    assert "Ferrer & Ramos 2024, appendix E" in table.notes[-1]
+    assert "no verdict rests on them" in table.notes[-1]
 
 
 def test_intervals_are_those_of_what_was_asked_for():
@@ -157,14 +199,16 @@ def test_intervals_are_those_of_what_was_asked_for():
 
 def test_given_posteriors_in_words():
     assert sentence(0.5, 0.3, "calibration_loss:recalibrator=given") == (
-        "40% of the log-loss (0.500 -> 0.300) is miscalibration that a move to the given posteriors removes."
+        "40.0% ± 0.2% of the log-loss (0.5000 -> 0.3000) is miscalibration that a move to the "
+        "given posteriors "
+        "removes."
     )
 
 
 def test_an_undefined_loss_has_no_numbers():
     call = parse_metric("relative_calibration_loss")
     undefined = {str(call): Estimate(call, float("nan"), "")}
-    assert loss_table(undefined, []).rows == (("log_loss", "dp", "-", "-", "-", "-"),)
+    assert loss_table(undefined, []).rows == (("log_loss", "affine", "-", "-", "-", "-"),)
     assert recalibration_sentences(undefined) == ()
 
 

@@ -162,8 +162,6 @@ class _Judge:
         if settings.cluster:
             self._untested = f" for rows that depend on each other by {settings.cluster}"
         settings = replace(settings, metrics=tuple(dict.fromkeys(rule.call.asked for rule in rules)))
-        if any(isinstance(rule.condition, Bound) and rule.condition.end != "value" for rule in rules):
-            settings = replace(settings, calibration_loss_interval=True)
         self._contest: Contest | None = None
         if baseline is not None and any(isinstance(rule.condition, NoWorse) for rule in rules):
             members = _members(baseline, part)

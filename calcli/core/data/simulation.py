@@ -128,7 +128,8 @@ class Line(NamedTuple):
             share * np.exp(-np.square((grid - mean) / self.deviation) / 2)
             for share, mean in zip(self.shares, self.means, strict=True)
         )
-        return self.of(grid, np.zeros(len(grid), np.intp)), np.asarray(density / np.sum(density))
+        points = np.asarray(grid, np.float64)
+        return self.of(points, np.zeros(len(grid), np.intp)), np.asarray(density / np.sum(density))
 
 
 def gaussian_classes(

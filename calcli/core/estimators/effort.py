@@ -19,6 +19,10 @@ EACH_SCORE = 2_000  # looks at each, where there are more
 BEARABLE = 150_000_000  # for the fewest permutations of so many tests, however many there are
 COUNTED = 3
 
+DEALS = 20  # of rows into folds, at most
+DEALT = 20_000  # rows of all deals together: of many rows deals differ little
+DEALING = 5_000_000  # for the fits of all deals
+
 RESAMPLES = 200  # for a standard deviation with an error of 5%
 FEWEST = 50  # with one of 10%
 SPREADS = 40_000_000  # for the standard deviation of a metric, however few the scores
@@ -64,3 +68,16 @@ def affordable_resamples(effort: float, scores: int) -> int:
     """
     affordable = int(max(SPREADS, EACH_SCORE * scores) / effort)
     return min(RESAMPLES, max(FEWEST, affordable))
+
+
+def affordable_deals(rows: int, effort: float) -> int:
+    """Return how often rows may be dealt into folds, to see how much of a cross-validation is chance.
+
+    Parameters
+    ----------
+    rows
+        Their number.
+    effort
+        What the fits of one deal cost, in looks at a score.
+    """
+    return max(1, min(DEALS, DEALT // rows, int(DEALING / effort)))

@@ -13,15 +13,15 @@ from calcli.core.data.predictions import ArrayScores, Predictions
 from calcli.core.estimators.gridded import GridError
 from calcli.core.evaluating.families import FAMILIES
 from calcli.core.evaluating.families.base import Findings
-from calcli.core.evaluating.families.recalibration import LOSSES, calibration_loss
+from calcli.core.evaluating.families.recalibration import LOSSES, recalibrated
 from calcli.core.evaluating.measurements import Measurements, Pass
 from calcli.core.evaluating.recalibrated import Companions, Recalibrations
 from calcli.core.language.expressions import MetricExpression
-from calcli.core.language.metrics import PAV
+from calcli.core.language.metrics import AFFINE, AFFINE_MAPS, PAV
 from calcli.core.language.settings import Settings
 from calcli.core.state.oddscells import Entries, OddsCells
 
-AFFINE = ("dp", "bias", "temperature")  # in the log-odds
+STRAIGHT = (AFFINE, *AFFINE_MAPS, "bias")  # in the log-odds
 STEEPEST = {"log_loss": 1.0, "brier": 4.0}  # second derivative by the log-odds, in units of p (1 - p)
 MOST_FOLDS = 20  # that there is room for
 ORDER_OF_PAV = 0.5  # power of the width of cells with which the error falls, by experience
@@ -37,8 +37,8 @@ def is_told_by_cells(call: MetricExpression, whole: Predictions, settings: Setti
         return False
     method, training = call.arguments["recalibrator"], call.arguments["training"]
     if method == PAV:  # between whose two fits on cells there is no middle for an interval
-        return training == "test" and not settings.calibration_loss_interval
-    return method in AFFINE and training != "held-out"
+        return training == "test"
+    return method in STRAIGHT and training != "held-out"
 
 
 def keep_odds(made: Pass, later: Iterable[MetricExpression]) -> None:
@@ -120,19 +120,21 @@ def _error(
     The mean of a loss over the rows of a cell is that at their mean but for the second derivative, of which
     rows at both ends would show most; after an isotonic fit it is between that and the best a fit could do.
     """
-    loss, other = (calibration_loss(call, one) for one in (fine, coarse))
-    if loss is None or other is None or not np.isfinite([loss.before, loss.after, other.after]).all():
+    found, fewer = (recalibrated(call, one) for one in (fine, coarse))
+    if found is None or fewer is None:
+        return None
+    loss, other = found.calibration_loss, fewer.calibration_loss
+    if not np.isfinite([loss.before, loss.after, other.after]).all():
         return None
     share, square = entries.weight / entries.weight.sum(), np.square(entries.width) / 8
     bound = float(share @ (square * _bend(call, entries.odds, entries.width)))
-    found = fine.recalibrations.of(call)
-    assert found is not None
     if best is not None:
-        least = calibration_loss(call, best)
+        least = recalibrated(call, best)
         assert least is not None
-        bound += loss.after - least.after
+        bound += loss.after - least.calibration_loss.after
     else:
-        moved = found.log_probs[:, 1] - found.log_probs[:, 0]
+        (log_probs,) = found.deals
+        moved = log_probs[:, 1] - log_probs[:, 0]
         slope = _slopes(entries, moved)
         bound += float(share @ (square * slope**2 * _bend(call, moved, slope * entries.width)))
     order = 2 if best is None else ORDER_OF_PAV

@@ -6,16 +6,15 @@ recalibration that is trained on other rows.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
-from functools import cached_property
-from typing import NamedTuple
+from functools import cached_property, partial
 
 import numpy as np
 from numpy.typing import NDArray
 
 from calcli.core.calibrators.crossvalidation import LabeledScores, rows_of
-from calcli.core.data.arrays import Array, Doubles, Floats
+from calcli.core.data.arrays import Array, Doubles, Floats, Positions
 from calcli.core.data.folds import stratified_folds
 from calcli.core.data.logspace import log_softmax
 from calcli.core.data.predictions import Predictions, require_classes
@@ -23,12 +22,15 @@ from calcli.core.data.processes import Processes, processes_for
 from calcli.core.data.slices import select
 from calcli.core.data.streams import Stream, generator
 from calcli.core.data.units import Units
+from calcli.core.estimators.effort import FIT, FIT_ROWS, affordable_deals
 from calcli.core.estimators.rules.base import ScoringRule
-from calcli.core.evaluating.recalibration import Recalibration, recalibrator
+from calcli.core.evaluating.recalibration import Recalibration, affine_map, notes_of, recalibrator
 from calcli.core.language.errors import InputError, UsageError
-from calcli.core.language.expressions import MetricExpression
-from calcli.core.language.metrics import GIVEN
+from calcli.core.language.expressions import MetricExpression, nested_method
+from calcli.core.language.metrics import AFFINE, GIVEN, PAV
 
+FEWEST_DEALS = 5  # of which the variance is known well enough to stop
+STEADY = 0.1  # standard deviation of the mean over deals, in standard errors of the rows
 GAINS = 100_000_000  # scores that are resampled, from which processes gain, one or two seconds of them
 NEEDS = "{} needs a file of predictions; give it with {} FILE"
 
@@ -103,13 +105,15 @@ class CalibrationLoss:
     ----------
     before, after
         The score, the lower the better.
-    standard_error
-        Of their difference; nan where a loss is infinite, or not needed.
+    standard_error, relative_error
+        Of their difference, and of its share of the score before; nan where a loss is infinite, or where none
+        is needed.
     """
 
     before: float
     after: float
     standard_error: float = np.nan
+    relative_error: float = np.nan
 
     @property
     def absolute(self) -> float:
@@ -124,7 +128,10 @@ class CalibrationLoss:
 
 @dataclass(frozen=True)
 class Recalibrated:
-    """Rows with their recalibrated posteriors.
+    """Rows with their recalibrated posteriors, as one score sees them.
+
+    In cross-validation rows may be dealt into folds several times; whatever is said of them is the mean over
+    these deals.
 
     Attributes
     ----------
@@ -132,129 +139,199 @@ class Recalibrated:
         (n,) which of the rows that are evaluated have weight; no others count here.
     rows
         Those rows as they are.
-    log_probs
-        (n, K) recalibrated log-posteriors.
-    recalibration
-        Where they come from; None if they were given.
+    rule
+        The score.
+    before
+        (n,) its losses of these rows.
+    method
+        What recalibrates.
+    deals
+        (n, K) recalibrated log-posteriors of each deal, at least one.
+    recalibrations
+        Where each comes from; none if they were given.
     units
-        Which of them belong together.
+        Which rows belong together.
     clip
         Least probability of a label that the log-loss counts with; 0 for no clipping.
     squares
         (n,) sums of squared weights, where entries stand for several rows each; None for one.
+    whole
+        (n, K) log-posteriors by a fit to all rows, in cross-validation.
     """
 
     kept: NDArray[np.intp]
     rows: LabeledScores
-    log_probs: Doubles
-    recalibration: Recalibration | None
+    rule: ScoringRule
+    before: Doubles
+    method: str
+    deals: tuple[Doubles, ...]
+    recalibrations: tuple[Recalibration, ...]
     units: Units
     clip: float
     squares: Doubles | None = None
+    whole: Doubles | None = None
 
-    def calibration_loss(self, rule: ScoringRule, before: Array) -> CalibrationLoss:
-        """Return the score before and after, given the (N,) losses before of all rows."""
-        old, new = before[self.kept].astype(np.float64, copy=False), self.losses(rule)
-        return CalibrationLoss(self.mean(old), self.mean(new), self._standard_error(old, new))
+    @property
+    def calibration_loss(self) -> CalibrationLoss:
+        """The score before and after."""
+        before, after = self.mean(self.before), self.mean(self.losses)
+        with np.errstate(invalid="ignore", divide="ignore"):
+            errors = np.array([self._spread(self.before - self.losses), self._spread_of_share()])
+            of_fits = np.sqrt(self.variance_of_fits) / np.array([1.0, before])
+            return CalibrationLoss(before, after, *map(float, np.hypot(errors, of_fits)))
 
-    def _standard_error(self, before: Doubles, after: Doubles) -> float:
-        """Return the standard error of the mean difference, the recalibrated posteriors taken as they are.
+    @cached_property
+    def losses(self) -> Doubles:
+        """(n,) losses of the recalibrated posteriors."""
+        return self._over_deals(lambda log_probs: self._losses(log_probs, self.rows.labels))
 
-        That they come from a fit matters in second order only, as the fit minimizes the score.
+    @cached_property
+    def variance_of_fits(self) -> float:
+        """What the variance of the mean loss is increased by, as posteriors come from fits to few rows.
+
+        By the jackknife over folds it is as many times as there are folds, but one, that by which a fit to
+        all rows differs for a row from the one that has not seen it. Without it a gain would seem the surer
+        the smaller it happens to be: a map that moves nothing brings no spread. And the mean is that of so
+        many deals of the rows into folds.
         """
-        weights = np.ones(len(before)) if self.rows.weights is None else self.rows.weights
+        if self.whole is None:
+            return 0.0
+        of_deals = [self._losses(one, self.rows.labels) for one in self.deals]
+        known = self._losses(self.whole, self.rows.labels)
         with np.errstate(invalid="ignore"):
-            won = before - after
-            if self.squares is not None:
-                deviations = np.square(won - np.average(won, weights=weights))
-                return float(np.sqrt(self.squares @ deviations) / weights.sum())
-            terms = weights * (won - np.average(won, weights=weights)) / weights.sum()
-        return float(np.linalg.norm(self.units.sums(terms)))
+            moved = np.mean([self._norm(losses - known) ** 2 for losses in of_deals])
+        others = len(self.recalibrations[0].fits) - 1
+        return others * float(moved) + _variance([self.mean(losses) for losses in of_deals])
 
-    def losses(self, rule: ScoringRule) -> Doubles:
-        """Return the (n,) losses of the recalibrated posteriors."""
-        return self._losses(self.log_probs, self.rows.labels, rule)
+    def dealt(self, more: Iterable[tuple[Doubles, Recalibration]]) -> Recalibrated:
+        """Return the same after as many more deals as make the mean steady, or as there are.
 
-    def resampled_losses(
-        self, rule: ScoringRule, before: Array, resamples: int, seed: int, workers: int = 1
-    ) -> list[CalibrationLoss]:
+        It is where their standard deviation is a tenth of the standard error of the rows.
+        """
+        deals, recalibrations = [*self.deals], [*self.recalibrations]
+        total, means = self.losses.copy(), [self.mean(self.losses)]
+        for log_probs, recalibration in more:
+            losses = self._losses(log_probs, self.rows.labels)
+            deals.append(log_probs)
+            recalibrations.append(recalibration)
+            means.append(self.mean(losses))
+            total += losses
+            if len(deals) < FEWEST_DEALS:
+                continue
+            with np.errstate(invalid="ignore"):
+                spread = self._spread(self.before - total / len(deals))
+            if not _variance(means) > (STEADY * spread) ** 2:  # also where a loss is infinite
+                break
+        return replace(self, deals=tuple(deals), recalibrations=tuple(recalibrations))
+
+    def _spread(self, brought: Doubles) -> float:
+        """Return the standard error of the mean of (n,) values, as dependent rows have it."""
+        return self._norm(brought - self.mean(brought))
+
+    def _norm(self, deviations: Doubles) -> float:
+        """Return the root of the sum of squares of what units bring to a mean."""
+        weights = np.ones(len(deviations)) if self.rows.weights is None else self.rows.weights
+        if self.squares is not None:
+            return float(np.sqrt(self.squares @ np.square(deviations)) / weights.sum())
+        return float(np.linalg.norm(self.units.sums(weights * deviations / weights.sum())))
+
+    def _spread_of_share(self) -> float:
+        """Return the standard error of the share that is won, by the jackknife.
+
+        To first order a row that brings most of the score, and of what is won of it, would bring nothing.
+        """
+        weights = np.ones(len(self.before)) if self.rows.weights is None else self.rows.weights
+        if self.squares is not None:  # of many rows, of which none brings much
+            left = self.mean(self.losses) / self.mean(self.before)
+            return self._spread(left * self.before - self.losses) / self.mean(self.before)
+        before, after = (self.units.sums(weights * one) for one in (self.before, self.losses))
+        share = self.units.weights(self.rows.weights) / weights.sum()
+        left = after.sum() / before.sum() - (after.sum() - after) / (before.sum() - before)
+        brought = (1 - share) * left
+        return float(np.linalg.norm(brought - share * brought.sum()))
+
+    def resampled_losses(self, resamples: int, seed: int, workers: int = 1) -> list[CalibrationLoss]:
         """Return the same for resamples of the rows, to each of which the transform is fitted again.
 
-        Only of posteriors that come from a transform. Any number of processes gives the same bits.
+        Only of posteriors that come from a transform. The deals take turns. Any number of processes gives the
+        same bits.
         """
-        rest = replace(self, log_probs=self.log_probs[:0])  # which are made anew
-        shared = _Resampled(rest, rule, before[self.kept], seed)
-        with Processes(shared, workers) as processes:
+        rest = replace(self, deals=(), whole=None)  # which are made anew
+        with Processes((rest, seed), workers) as processes:
             found = dict(processes.each(_resampled_loss, range(resamples)))
         return [found[number] for number in range(resamples)]
 
     def processes_for(self, resamples: int, workers: int | None) -> int:
         """Return how many processes look at resamples: no more than said, and one where they gain nothing."""
         held = self.rows.scores.size
-        if self.recalibration is not None and self.recalibration.training_rows is not None:
-            held += self.recalibration.training_rows.scores.size
+        if self.recalibrations and self.recalibrations[0].training_rows is not None:
+            held += self.recalibrations[0].training_rows.scores.size
         if resamples * held < GAINS:
             return 1
         return processes_for(resamples * held, resamples, workers, held, GAINS)
 
-    def expected_losses(self, rule: ScoringRule) -> Doubles:
+    def expected_losses(self) -> Doubles:
         """Return the (n,) losses expected of the rows if labels came from the recalibrated posteriors.
 
         The semi-empirical expectation: over the rows as they are, over the labels by the posteriors
         (Ferrer & Ramos 2024, section 3.4, table 1).
         """
-        log_probs = log_softmax(self.rows.scores.astype(np.float64, copy=False))
-        return rule.expected(log_probs, self.log_probs)
+        return self._over_deals(lambda posteriors: self.rule.expected(self._log_probs, posteriors))
 
-    def unexplained(self, rule: ScoringRule, before: float) -> float:
+    def unexplained(self) -> float:
         """Return what share of the score, normalized, the recalibrated posteriors do not expect.
 
         Each is divided by that of the constant system under its own class priors, which are the frequencies
         of the labels, or the mean posteriors (Ferrer & Ramos 2024, table 1). Without that the optimum over a
         scale of the scores would explain everything: its gradient is the difference of the two.
         """
-        counts = np.bincount(self.rows.labels, self.rows.weights, self.log_probs.shape[1])
-        expected = np.average(np.exp(self.log_probs), axis=0, weights=self.rows.weights)
-        constant = rule.constant(np.stack([counts / counts.sum(), expected]))
+        posteriors = self.posteriors()
+        counts = np.bincount(self.rows.labels, self.rows.weights, posteriors.shape[1])
+        expected = np.average(posteriors, axis=0, weights=self.rows.weights)
+        constant = self.rule.constant(np.stack([counts / counts.sum(), expected]))
         with np.errstate(invalid="ignore", divide="ignore"):
-            observed, semi = np.array([before, self.mean(self.expected_losses(rule))]) / constant
+            scores = np.array([self.mean(self.before), self.mean(self.expected_losses())])
+            observed, semi = scores / constant
             return float(1 - semi / observed)
+
+    def posteriors(self) -> Doubles:
+        """Return the (n, K) recalibrated posteriors."""
+        return self._over_deals(np.exp)
 
     def distances(self) -> Doubles:
         """Return the (n,) sums over the classes of the absolute differences of both posteriors."""
-        log_probs = log_softmax(self.rows.scores.astype(np.float64, copy=False))
-        return np.abs(np.exp(log_probs) - np.exp(self.log_probs)).sum(axis=1)
+        probs = np.exp(self._log_probs)
+        return self._over_deals(lambda posteriors: np.abs(probs - np.exp(posteriors)).sum(axis=1))
 
-    def entropies(self, rule: ScoringRule) -> Doubles:
+    def entropies(self) -> Doubles:
         """Return the (n,) losses expected of the recalibrated posteriors themselves, the least possible."""
-        return rule.expected(self.log_probs, self.log_probs)
+        return self._over_deals(lambda posteriors: self.rule.expected(posteriors, posteriors))
 
     def mean(self, losses: Array) -> float:
         """Return the weighted mean over the rows."""
         return _mean(losses, self.rows.weights)
 
-    def _losses(self, log_probs: Doubles, labels: Array, rule: ScoringRule) -> Doubles:
-        losses, greatest = rule.losses(log_probs, labels), rule.greatest(self.clip)
+    @property
+    def _log_probs(self) -> Doubles:
+        return log_softmax(self.rows.scores.astype(np.float64, copy=False))
+
+    def _over_deals(self, of: Callable[[Doubles], Doubles]) -> Doubles:
+        found = of(self.deals[0])
+        return found if len(self.deals) == 1 else np.mean([found, *map(of, self.deals[1:])], axis=0)
+
+    def _losses(self, log_probs: Doubles, labels: Array) -> Doubles:
+        losses, greatest = self.rule.losses(log_probs, labels), self.rule.greatest(self.clip)
         return losses if greatest == np.inf else np.minimum(losses, greatest)
 
 
-class _Resampled(NamedTuple):
-    """What is resampled, with the (n,) losses before of its rows."""
-
-    found: Recalibrated
-    rule: ScoringRule
-    before: Doubles
-    seed: int
-
-
-def _resampled_loss(shared: _Resampled, number: int) -> CalibrationLoss:
+def _resampled_loss(shared: tuple[Recalibrated, int], number: int) -> CalibrationLoss:
     """Return the calibration loss of a resample, to which the transform is fitted again."""
-    found, rule, before, seed = shared
-    assert found.recalibration is not None
+    found, seed = shared
     rng = generator(seed, Stream.RECALIBRATED_RESAMPLES, number)
-    drawn = found.recalibration.resample(found.rows, found.units, rng)
-    after = found._losses(drawn.log_probs, found.rows.labels[drawn.rows], rule)
-    return CalibrationLoss(_mean(before[drawn.rows], drawn.weights), _mean(after, drawn.weights))
+    recalibration = found.recalibrations[number % len(found.recalibrations)]
+    drawn = recalibration.resample(found.rows, found.units, rng)
+    after = found._losses(drawn.log_probs, found.rows.labels[drawn.rows])
+    return CalibrationLoss(_mean(found.before[drawn.rows], drawn.weights), _mean(after, drawn.weights))
 
 
 class Recalibrations:
@@ -303,26 +380,25 @@ class Recalibrations:
         if len(self.kept) < predictions.n_rows:
             self._rows = self._rows.take(self.kept)
         self._units = (units or Units.of(predictions.n_rows)).among(self.kept)
-        self._seed, self._given_folds, self._number = seed, folds, number
-        self._done: dict[tuple[str, str], Recalibrated] = {}
+        self._rng, self._given_folds, self._number = generator(seed, Stream.FOLDS), folds, number
+        self._deals: list[Positions] = []
+        self._trained: dict[tuple[str, str], _Trained] = {}
+        self._done: dict[tuple[str, str, str], Recalibrated] = {}
 
-    @cached_property
-    def folds(self) -> Array:
-        """(n,) in which fold each row with weight is."""
-        if self._given_folds is not None:
-            return np.unique(self._given_folds[self.kept], return_inverse=True)[1]
-        rng = generator(self._seed, Stream.FOLDS)
-        return stratified_folds(self._rows.labels, self._number, rng, self._units)
+    @property
+    def folds(self) -> Positions:
+        """(n,) in which fold each row with weight is, the first time that they are dealt."""
+        return self._deal(0)
 
-    def of(self, call: MetricExpression, training: str = "") -> Recalibrated | None:
+    def of(self, call: MetricExpression, rule: ScoringRule, before: Array) -> Recalibrated | None:
         """Return the recalibration that a metric asks for; None where there are no two folds to do it with.
 
         Parameters
         ----------
         call
             The metric.
-        training
-            What it is trained on in place of what the metric says.
+        rule, before
+            The score that it is about, and its (N,) losses of all rows.
 
         Raises
         ------
@@ -331,39 +407,147 @@ class Recalibrations:
         InputError
             If such a file does not fit.
         """
-        method, training = call.arguments["recalibrator"], training or call.arguments["training"]
+        method, training = call.arguments["recalibrator"], call.arguments["training"]
         if method != GIVEN and training == "cross-validation" and not self.folds.any():
             return None
-        if (method, training) not in self._done:
-            self._done[method, training] = self._recalibrated(method, training)
-        return self._done[method, training]
+        key = method, training, call.score
+        if key not in self._done:
+            self._done[key] = self._recalibrated(method, training, rule, before)
+        return self._done[key]
 
     def notes(self) -> Iterable[str]:
         """Yield what the fits want said."""
-        for (method, _), found in self._done.items():
-            if found.recalibration is not None:
-                yield from (f"{method}: {note}" for note in found.recalibration.notes)
+        for trained in self._trained.values():
+            fits = [fit for recalibration in trained.recalibrations for fit in recalibration.fits.values()]
+            yield from (f"{trained.method}: {note}" for note in notes_of(fits))
 
-    def _recalibrated(self, method: str, training: str) -> Recalibrated:
+    def _recalibrated(self, method: str, training: str, rule: ScoringRule, before: Array) -> Recalibrated:
+        made = partial(
+            Recalibrated,
+            kept=self.kept,
+            rows=self._rows,
+            rule=rule,
+            before=before[self.kept].astype(np.float64, copy=False),
+            units=self._units,
+            clip=self._clip,
+            squares=self._squares,
+        )
         if method == GIVEN:
             posteriors = self._companions.log_posteriors(self._predictions)
             if posteriors is None:
                 raise UsageError(NEEDS.format("recalibrator=given", "--posteriors"))
-            log_probs = posteriors[self.kept]
-            return Recalibrated(self.kept, self._rows, log_probs, None, self._units, self._clip)
-        recalibration = Recalibration(recalibrator(method))
-        if training == "cross-validation":
-            recalibration.fold = self.folds
-        elif training == "held-out":
-            training_rows = self._companions.calibration
-            if training_rows is None:
-                raise UsageError(NEEDS.format("training=held-out", "--calibration-data"))
-            require_classes(training_rows, self._predictions.classes, self._predictions.provenance.path)
-            recalibration.training_rows = rows_of(training_rows)
-        log_probs = recalibration.apply(self._rows)
-        return Recalibrated(
-            self.kept, self._rows, log_probs, recalibration, self._units, self._clip, self._squares
-        )
+            return made(method=method, deals=(posteriors[self.kept],), recalibrations=())
+        if (method, training) not in self._trained:
+            self._trained[method, training] = self._train(method, training)
+        trained = self._trained[method, training]
+        first, recalibration = trained.deal(0)
+        whole = trained.whole
+        found = made(method=trained.method, deals=(first,), recalibrations=(recalibration,), whole=whole)
+        return found.dealt(map(trained.deal, range(1, trained.most)))
+
+    def _train(self, method: str, training: str) -> _Trained:
+        """Return how the rows are recalibrated."""
+        if training == "held-out":
+            rows = self._training_rows()
+            alike = Units.of(len(rows.labels)).effective_number(rows.weights)
+            return _Trained(self._called(method, rows, alike), self._rows, None, rows)
+        called = self._called(method, self._rows, self._alike)
+        if training == "test":
+            return _Trained(called, self._rows)
+        return _Trained(called, self._rows, self._deal, most=self._most(called))
+
+    @property
+    def _alike(self) -> float:
+        """How many rows of equal weight that depend on no other tell as much."""
+        weights, squares = self._rows.weights, self._squares
+        if weights is not None and squares is not None:
+            return float(weights.sum() ** 2 / squares.sum())
+        return self._units.effective_number(weights)
+
+    def _most(self, method: str) -> int:
+        """Return how often rows are dealt at most; entries, which stand for many, once."""
+        if self._given_folds is not None or self._squares is not None:
+            return 1
+        rows, classes = self._rows.scores.shape
+        own = 0 if method == PAV else nested_method(method).effort(rows + FIT_ROWS, classes) / 5
+        return affordable_deals(rows, self._number * (own + FIT))
+
+    def _training_rows(self) -> LabeledScores:
+        rows = self._companions.calibration
+        if rows is None:
+            raise UsageError(NEEDS.format("training=held-out", "--calibration-data"))
+        require_classes(rows, self._predictions.classes, self._predictions.provenance.path)
+        return rows_of(rows)
+
+    def _called(self, method: str, rows: LabeledScores, number: float) -> str:
+        """Return the method that is meant, fitted to rows that tell as much as a number of equal weight."""
+        if method != AFFINE:
+            return method
+        return affine_map(rows.labels, self._predictions.n_classes, rows.weights, number)
+
+    def _deal(self, number: int) -> Positions:
+        """Return in which fold each row is, one of the times that they are dealt."""
+        while len(self._deals) <= number:
+            if self._given_folds is None:
+                dealt = stratified_folds(self._rows.labels, self._number, self._rng, self._units)
+            else:
+                dealt = np.unique(self._given_folds[self.kept], return_inverse=True)[1]
+            self._deals.append(dealt)
+        return self._deals[number]
+
+
+class _Trained:
+    """A method that recalibrates rows, each deal of them once.
+
+    Every fit starts from that of the same fold of the deal before.
+
+    Attributes
+    ----------
+    method
+        What recalibrates.
+    most
+        How often the rows are dealt at most.
+    recalibrations
+        Of the deals that were asked for.
+    """
+
+    def __init__(
+        self,
+        method: str,
+        rows: LabeledScores,
+        folds: Callable[[int], Positions] | None = None,
+        training_rows: LabeledScores | None = None,
+        most: int = 1,
+    ) -> None:
+        self.method, self.most = method, most
+        self.recalibrations: list[Recalibration] = []
+        self._rows, self._folds, self._training_rows = rows, folds, training_rows
+        self._log_probs: list[Doubles] = []
+
+    @cached_property
+    def whole(self) -> Doubles | None:
+        """(n, K) log-posteriors by a fit to all rows; None unless others are fitted to parts of them."""
+        if self._folds is None:
+            return None
+        known = self.recalibrations[0].fits if self.recalibrations else {}
+        start = next((fit.parameters for fit in known.values()), None)
+        return self._rows.fit(recalibrator(self.method), start).apply(self._rows.scores)
+
+    def deal(self, number: int) -> tuple[Doubles, Recalibration]:
+        """Return the (n, K) recalibrated log-posteriors of a deal, and where they come from."""
+        while len(self._log_probs) <= number:
+            fits = dict(self.recalibrations[-1].fits) if self.recalibrations else {}
+            fold = None if self._folds is None else self._folds(len(self._log_probs))
+            recalibration = Recalibration(recalibrator(self.method), fold, self._training_rows, fits)
+            self._log_probs.append(recalibration.apply(self._rows))
+            self.recalibrations.append(recalibration)
+        return self._log_probs[number], self.recalibrations[number]
+
+
+def _variance(means: Sequence[float]) -> float:
+    """Return the variance of the mean of some means; 0 of one, nan of infinite ones."""
+    with np.errstate(invalid="ignore"):
+        return float(np.var(means, ddof=1)) / len(means) if len(means) > 1 else 0.0
 
 
 def _mean(losses: Array, weights: Floats | None) -> float:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 import numpy as np
@@ -10,9 +11,10 @@ import numpy as np
 from calcli.core.calibrators.base import Calibrator
 from calcli.core.calibrators.crossvalidation import LabeledScores, held_out_folds
 from calcli.core.calibrators.methods import make
-from calcli.core.data.arrays import Doubles, Positions
+from calcli.core.data.arrays import Array, Doubles, Floats, Positions
 from calcli.core.data.units import Units
 from calcli.core.language.expressions import nested_method
+from calcli.core.language.metrics import AFFINE_MAPS, ROWS_EACH
 
 
 @dataclass
@@ -75,15 +77,6 @@ class Recalibration:
         again = Recalibration(self.calibrator, fold, training_rows, dict(self.fits))
         return Resample(drawn, weights, again.apply(_weighted(rows, drawn, weights)))
 
-    @property
-    def notes(self) -> list[str]:
-        """What the fits want said, once where they differ in numbers only, with how many of them say it."""
-        alike: dict[str, list[str]] = {}
-        for fitted in self.fits.values():
-            for note in fitted.notes:
-                alike.setdefault(re.sub(r"\d+", "#", note), []).append(note)
-        return [f"in {len(notes)} of {len(self.fits)} fits, {notes[0]}" for notes in alike.values()]
-
 
 @dataclass(frozen=True)
 class Resample:
@@ -102,6 +95,15 @@ class Resample:
     rows: Positions
     weights: Doubles
     log_probs: Doubles
+
+
+def notes_of(fits: Sequence[Calibrator]) -> list[str]:
+    """Return what fits want said, once where they differ in numbers only, with how many of them say it."""
+    alike: dict[str, list[str]] = {}
+    for fitted in fits:
+        for note in fitted.notes:
+            alike.setdefault(re.sub(r"\d+", "#", note), []).append(note)
+    return [f"in {len(notes)} of {len(fits)} fits, {notes[0]}" for notes in alike.values()]
 
 
 def _drawn(rows: LabeledScores, units: Units, rng: np.random.Generator) -> tuple[Positions, Doubles]:
@@ -126,3 +128,24 @@ def recalibrator(name: str) -> Calibrator:
         If there is no such method.
     """
     return make(nested_method(name))
+
+
+def affine_map(labels: Array, classes: int, weights: Floats | None, rows: float) -> str:
+    """Return the affine map of log-probabilities that rows can carry: `dp`, or `temperature` of few rows.
+
+    The scale rests on all rows, the intercept of a class on its own. As many are asked for as a validation
+    needs, 100 events and 100 others (Collins et al. 2016, "Sample size considerations for the external
+    validation of a multivariable prognostic model", Statistics in Medicine 35).
+
+    Parameters
+    ----------
+    labels, weights
+        (N,) of the rows that it is fitted to.
+    classes
+        Their number.
+    rows
+        How many rows of equal weight tell as much.
+    """
+    mass = np.bincount(labels, weights, classes)
+    each = rows * (1 - mass.max() / mass.sum()) / (classes - 1)
+    return AFFINE_MAPS[0] if each >= ROWS_EACH else AFFINE_MAPS[-1]

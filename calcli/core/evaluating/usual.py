@@ -16,7 +16,8 @@ def is_sampled(predictions: Predictions, settings: Settings) -> bool:
     rows, classes = predictions.scores.shape
     if not predictions.has_rows or rows * classes <= MANY or settings.rows == "all" or settings.fold_column:
         return False
-    return not (settings.priors or settings.cluster or settings.costs or settings.decision_column)
+    asked = settings.priors, settings.cluster, settings.costs, settings.decision_column, settings.retrain
+    return not any(asked)
 
 
 def gap_of(settings: Settings) -> MetricExpression:

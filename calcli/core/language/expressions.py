@@ -10,7 +10,7 @@ import difflib
 import math
 import re
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Any, Generic, TypeVar
 
@@ -18,7 +18,7 @@ from calcli.core.language.calibrationerrors import REGION
 from calcli.core.language.entries import Argument, Entry, Method, Metric, written
 from calcli.core.language.errors import UsageError
 from calcli.core.language.methods import ERRORS, JOINED, METHODS
-from calcli.core.language.metrics import AS_SCORE, L1, METRICS
+from calcli.core.language.metrics import AFFINE, AFFINE_MAPS, AS_SCORE, L1, METRICS
 from calcli.core.language.synonyms import meant, other_thing, synonym
 
 CLASS_WISE, WORST_CLASS, TOP_WISE = "class-wise", "worst-class", "top-wise"
@@ -76,6 +76,10 @@ class Expression(Generic[AnyEntry]):
 class MetricExpression(Expression[Metric]):
     """A metric with all its arguments."""
 
+    def with_argument(self, key: str, value: Any) -> MetricExpression:
+        """Return the same metric with another value of an argument."""
+        return replace(self, arguments={**self.arguments, key: value})
+
     @property
     def lens(self) -> str:
         """The lens the metric looks through; "" for scores, which need none."""
@@ -121,8 +125,9 @@ class MetricExpression(Expression[Metric]):
 
     @property
     def fitted(self) -> MethodExpression | None:
-        """The method that recalibrates, where one is fitted."""
+        """The method that recalibrates, where one is fitted; of several that it may be the first."""
         name = str(self.arguments.get("recalibrator", ""))
+        name = AFFINE_MAPS[0] if name == AFFINE else name
         return nested_method(name) if name.partition("/")[0] in METHODS else None
 
     @property

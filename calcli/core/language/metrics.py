@@ -14,9 +14,16 @@ from calcli.core.language.methods import METHODS
 
 ScoreName = Literal["log_loss", "brier"]  # what has parts, and what chooses a calibrator
 
+AFFINE = "affine"  # as a recalibrator: the first of these maps that the rows can carry
+AFFINE_MAPS = ("dp", "temperature")
 PAV = "pav"  # as a recalibrator: the isotonic fit without smoothing; elsewhere a synonym
 GIVEN = "given"  # as a recalibrator: posteriors that are read from a file
-RECALIBRATORS = (*METHODS, PAV, GIVEN)
+RECALIBRATORS = (AFFINE, *METHODS, PAV, GIVEN)
+ROWS_EACH = 100  # outcomes that a validation needs, of events and others alike (Collins et al. 2016)
+CARRIED = (
+    f"affine is dp where the classes other than the most frequent have {ROWS_EACH} rows each on average, "
+    "else temperature"
+)
 
 L1 = "l1"  # the absolute distance, which no score has for divergence
 AS_SCORE = "as the score"  # the unit of what measures a part of any score
@@ -232,11 +239,11 @@ EXPECTED = (  # what a posterior has an expectation of
 RECALIBRATED = {
     "score": Argument("log_loss", EXPECTED, nested=True, says=WHOLE),
     "recalibrator": Argument(
-        "dp",
+        AFFINE,
         RECALIBRATORS,
         nested=True,
-        says="the method that recalibrates, its arguments after slashes; pav, the isotonic fit as it is; or "
-        "given, --posteriors",
+        says="the method that recalibrates, its arguments after slashes; affine, dp or temperature, as the "
+        "rows can carry; pav, the isotonic fit as it is; or given, --posteriors",
     ),
     "training": Argument(
         "cross-validation",
@@ -256,7 +263,7 @@ def _recalibrations() -> list[Metric]:
             "nothing",
             formula="score - score after recalibration; by pav on test, of costs: actual - minimum cost",
             source=ferrer + ", eq. 30",
-            misses="what the recalibrator cannot express; try another",
+            misses=f"what the recalibrator cannot express; try another; {CARRIED}",
             arguments=RECALIBRATED,
         ),
         Metric(
@@ -264,7 +271,7 @@ def _recalibrations() -> list[Metric]:
             family=RECALIBRATION, direction="lower", range="-inf to 1", unit="fraction",
             meaning="share of a score that a recalibration, trained on other rows, wins",
             formula="calibration_loss / score", source=ferrer + ", eq. 33",
-            misses="what the recalibrator cannot express; try another",
+            misses=f"what the recalibrator cannot express; try another; {CARRIED}",
             arguments=RECALIBRATED,
         ),
         Metric(

@@ -22,7 +22,7 @@ from calcli.core.language.declaring import (
 )
 from calcli.core.language.errors import UsageError
 from calcli.core.language.expressions import MethodExpression, nested_recalibrator, parse_metrics
-from calcli.core.language.metrics import ScoreName
+from calcli.core.language.metrics import AFFINE, ScoreName
 
 Precision = Literal["auto", "single", "double"]
 Rows = Literal["auto", "all"]
@@ -131,19 +131,17 @@ class Settings:
         in_policies=True,
     )
     recalibrator: str = setting(
-        "dp",
+        AFFINE,
         replace(TEXT, taken=_recalibrator),
-        "How the calibration loss recalibrates: as in calcli fit, such as histogram:bins=20, or pav.",
+        "How the calibration loss recalibrates: affine (dp, or temperature where rows are few), pav, or as "
+        "in calcli fit.",
         "METHOD",
     )
     training: Training = setting(
         "cross-validation", choice(Training), "What the recalibration of the calibration loss is trained on."
     )
-    calibration_loss_interval: bool = setting(
-        False, FLAG, "Intervals of calibration losses whose recalibration is trained on the rows themselves."
-    )
     retrain: bool = setting(
-        False, FLAG, "Train again in intervals what --calibration-data train, on resamples of them; slow."
+        False, FLAG, "Also intervals of resamples to which the recalibration is trained again; slow."
     )
     loss_resamples: int = setting(200, whole(1, MOST_DRAWN), "Bootstrap resamples of --retrain.", "N")
     cluster: str | None = setting(

@@ -151,12 +151,15 @@ def test_a_metric_that_does_not_fit_leaves_the_other_rules_to_be_judged(right_in
     assert "unknown lens 'class-7'" in found.outcomes[2].reason
 
 
-def test_a_calibration_loss_has_an_interval_if_a_rule_asks_for_its_end(right_in):
+def test_rules_on_the_ends_of_a_calibration_loss(right_in):
     system = right_in(0.6)
     value, upper = (rule("calibration_loss", Bound(0.5, True, end)) for end in ("value", "upper"))
     found = judged(system, value, upper).outcomes
     assert [one.result for one in found] == ["passed", "passed"]
     assert found[1].value > found[0].value
+    (same,) = judged(system, rule("calibration_loss:training=test", Bound(0.5, True, "upper"))).outcomes
+    assert same.result == "not judged"
+    assert same.reason.endswith("no interval on these rows: it is judged on the rows that it was trained on")
 
 
 def test_a_warning_does_not_fail_the_check_but_must_be_judged(right_in):

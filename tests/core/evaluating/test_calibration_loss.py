@@ -18,14 +18,16 @@ from calcli.core.calibrators.histogram import Histogram
 from calcli.core.calibrators.softmax import DPAffine
 from calcli.core.calibrators.temperature import Temperature
 from calcli.core.data.folds import stratified_folds
+from calcli.core.data.logspace import log_softmax
 from calcli.core.data.predictions import Provenance
 from calcli.core.data.simulation import gaussian_classes
+from calcli.core.data.streams import Stream, generator
 from calcli.core.data.units import Units
 from calcli.core.estimators.costs import CostWord
 from calcli.core.estimators.rules import scoring_rule
 from calcli.core.evaluating.evaluate import evaluate
 from calcli.core.evaluating.recalibrated import Companions, Recalibrated, Recalibrations
-from calcli.core.evaluating.recalibration import Recalibration, recalibrator
+from calcli.core.evaluating.recalibration import Recalibration, affine_map, recalibrator
 from calcli.core.language.errors import InputError, UsageError
 from calcli.core.language.expressions import parse_metric
 from calcli.core.language.settings import Settings
@@ -64,7 +66,7 @@ def test_reference_losses_with_the_folds_of_scikit_learn(key, method, golden, da
 
 def expression(method="dp", training="cross-validation", score="log_loss", name=LOSS):
     arguments = {"score": score, "recalibrator": method, "training": training}
-    usual = {"score": "log_loss", "recalibrator": "dp", "training": "cross-validation"}
+    usual = {"score": "log_loss", "recalibrator": "affine", "training": "cross-validation"}
     return ":".join([name, *(f"{key}={value}" for key, value in arguments.items() if usual[key] != value)])
 
 
@@ -195,31 +197,33 @@ def test_an_infinite_score_has_no_relative_loss(predict):
     assert np.isfinite(clipped.value)
 
 
-WITH_INTERVAL = {"calibration_loss_interval": True, "no_intervals": False}
-
-
 @pytest.mark.parametrize("score", ["log_loss", "brier"])
-def test_the_interval_reaches_from_what_is_won_on_other_rows_to_what_is_won_on_the_same(score, predict):
+def test_each_loss_has_its_own_interval_or_none(score, predict):
     predictions, _ = simulated("mcps", predict, 2000)
     name = partial(expression, score=score, name="calibration_loss")
     other, same = (
-        estimate(predictions, name(training=by), **WITH_INTERVAL) for by in ("cross-validation", "test")
+        estimate(predictions, name(training=by), no_intervals=False) for by in ("cross-validation", "test")
     )
-    assert other.interval == same.interval
-    ends = [
-        other.value - 1.96 * other.parts["standard_error"],
-        same.value + 1.96 * same.parts["standard_error"],
+    wide = 1.96 * other.parts["standard_error"]
+    ends = [other.value - wide, other.value + wide]
+    np.testing.assert_allclose([other.interval.low, other.interval.high], ends, atol=0.2 * wide)
+    assert (same.interval, same.no_interval) == (None, "it is judged on the rows that it was trained on")
+
+
+def test_the_interval_holds_what_fits_to_as_many_rows_win_of_others(predict):
+    """Of calibrated probabilities they win less than nothing."""
+    few, n = 300, 60
+    lost = []
+    for seed in range(n):
+        train, test = (simulated("cal", predict, rows, seed)[0] for rows in (few * 4 // 5, 20_000))
+        lost.append(estimate(test, "calibration_loss:training=held-out", Companions(train)).value)
+    every = [
+        estimate(simulated("cal", predict, few, seed)[0], "calibration_loss", no_intervals=False)
+        for seed in range(n)
     ]
-    found = [other.interval.low, other.interval.high]
-    np.testing.assert_allclose(found, ends, atol=0.1 * (ends[1] - ends[0]))
-    assert estimate(predictions, name(), no_intervals=False).interval is None
-
-
-def test_the_interval_holds_that_there_is_nothing_to_win(predict):
-    every = [estimate(simulated("cal", predict, 300, seed)[0], **WITH_INTERVAL) for seed in range(60)]
     found = [one.interval for one in every if one.interval is not None]
     assert len(found) > 30
-    missed = sum(not one.contains(0) for one in found)
+    missed = sum(not one.contains(np.mean(lost)) for one in found)
     assert stats.binom.sf(missed - 1, len(found), 0.05) > 0.01
 
 
@@ -239,11 +243,14 @@ def test_the_standard_error_of_copies_in_clusters(predict):
     copies = predict(made.scores[row], made.labels[row], "logits")
     copies = replace(copies, columns={"row": row, "fold": row % 5})
     alone = replace(predictions, columns={"fold": np.arange(300) % 5})
-    first = estimate(alone, fold_column="fold").parts["standard_error"]
-    clustered = estimate(copies, fold_column="fold", cluster="row").parts["standard_error"]
-    assert clustered == pytest.approx(first, rel=1e-6)
-    apart = estimate(copies, fold_column="fold").parts["standard_error"]
-    assert apart == pytest.approx(first / np.sqrt(3), rel=1e-6)
+    first, clustered, apart = (
+        estimate(one, expression("dp"), fold_column="fold", cluster=by).parts
+        for one, by in ((alone, None), (copies, "row"), (copies, None))
+    )
+    for name in ("standard_error", "relative_standard_error"):
+        assert clustered[name] == pytest.approx(first[name], rel=1e-6)
+        rounding = 1e-6 if name == "standard_error" else 0.1  # a ratio bends, the more so of few rows
+        assert apart[name] == pytest.approx(first[name] / np.sqrt(3), rel=rounding)
 
 
 def test_a_row_drawn_twice_stays_in_its_fold():
@@ -338,14 +345,16 @@ TABLE_1 = {
 def test_table_1_of_ferrer_and_ramos(system, training):
     made = gaussian_classes(system, 20_000, np.random.default_rng(0), prior=0.8)
     rows = LabeledScores(made.scores, made.labels)
-    before = log_loss(made.labels, np.exp(made.scores))
+    before = -made.scores[np.arange(20_000), made.labels]
     fold = stratified_folds(made.labels, 5, np.random.default_rng(0))
     plain = {"dp": DPAffine(), "temperature": Temperature()}
     plain["histogram"] = Histogram(bins=15, binning="equal-width", smoothing=0)
     for method, printed in TABLE_1[system].items():
         made_by = Recalibration(plain[method], None if training == "test" else fold)
-        study = Recalibrated(np.arange(20_000), rows, made_by.apply(rows), made_by, None, 0.0)
-        found = 100 * study.unexplained(scoring_rule("log_loss"), before)
+        everything, units = np.arange(20_000), Units.of(20_000)
+        rule, deals = scoring_rule("log_loss"), (made_by.apply(rows),)
+        study = Recalibrated(everything, rows, rule, before, method, deals, (made_by,), units, 0.0)
+        found = 100 * study.unexplained()
         assert found == pytest.approx(printed, abs=1.5, rel=0.06), method
 
 
@@ -462,7 +471,8 @@ def test_the_number_of_folds(predict):
     assert found.value != estimate(predictions).value
     given = replace(predictions, columns={"fold": fold})
     by_hand = log_loss(made.labels, np.exp(Recalibration(DPAffine(), fold).apply(rows)))
-    assert estimate(given, fold_column="fold").parts["after"] == pytest.approx(by_hand, rel=1e-9)
+    found = estimate(given, expression("dp"), fold_column="fold")
+    assert found.parts["after"] == pytest.approx(by_hand, rel=1e-9)
 
 
 def test_the_unexplained_share_is_a_metric_with_an_interval_under_given_posteriors(predict):
@@ -526,6 +536,110 @@ def test_normalized_beta_scores_are_the_normalized_scores_they_are(predict):
         assert beta.interval.low == pytest.approx(other.interval.low, abs=1e-6)
 
 
+def near_perfect(predict, rows, seed=0, classes=10):
+    """About one row in thirty is wrong, as of handwritten digits."""
+    rng = np.random.default_rng(seed)
+    labels = rng.integers(0, classes, rows)
+    return predict(
+        2.5 * (4 * np.eye(classes)[labels] + 1.1 * rng.normal(size=(rows, classes))), labels, "logits"
+    )
+
+
+def test_what_is_won_of_few_rows_hangs_little_on_the_seed(predict):
+    """713 rows of 10 classes showed from -11% to +5% as the seed dealt them."""
+    predictions = near_perfect(predict, 713)
+    every = [estimate(predictions, seed=seed) for seed in range(8)]
+    values = [one.value for one in every]
+    errors = [one.parts["relative_standard_error"] for one in every]
+    assert np.std(values) < 0.2 * min(errors)
+    assert {one.recalibrator for one in every} == {"temperature"}
+    assert np.ptp([estimate(predictions, expression("dp"), seed=s).value for s in range(8)]) > np.ptp(values)
+
+
+def test_the_rows_are_dealt_until_the_mean_is_steady(predict):
+    """By hand: the mean over deals, its variance beside that of the rows, and where they end."""
+    predictions = near_perfect(predict, 300, classes=3)
+    labels, logits = predictions.labels, predictions.scores.array
+    rng, rows = generator(0, Stream.FOLDS), np.arange(300)
+    before = -log_softmax(logits)[rows, labels]
+    won = []
+    for number in range(20):
+        fold, after = stratified_folds(labels, 5, rng), np.empty(300)
+        for k in range(5):
+            fitted = Temperature().fit(logits[fold != k], labels[fold != k])
+            after[fold == k] = -fitted.apply(logits)[rows, labels][fold == k]
+        won.append(before - after)
+        mean = np.mean(won, axis=0)
+        dealing = stats.sem(np.mean(won, axis=1)) if number else np.inf
+        if number >= 4 and dealing <= 0.1 * mean.std() / np.sqrt(300):
+            break
+    found = estimate(predictions, expression("temperature", name="calibration_loss"))
+    assert f"|folds:5|deals:{len(won)}|" in found.signature
+    assert found.value == pytest.approx(mean.mean(), abs=1e-9)
+    error = np.hypot(mean.std() / np.sqrt(300), dealing)
+    assert found.parts["standard_error"] == pytest.approx(error, rel=1e-6)
+
+
+@pytest.mark.parametrize(("rows", "deals"), [(5_000, 4), (9_000, 2), (21_000, 1)])
+def test_many_rows_are_dealt_less_often(rows, deals, predict):
+    predictions, _ = simulated("mcps", predict, rows)
+    assert f"|deals:{deals}|" in estimate(predictions).signature
+    given = replace(predictions, columns={"fold": np.arange(rows) % 5})
+    assert "|folds:fold|" in estimate(given, fold_column="fold").signature
+
+
+@pytest.mark.parametrize(
+    ("counts", "carried"),
+    [((100, 100), "dp"), ((99, 5_000), "temperature"), ((100, 5_000), "dp"), ((71,) * 10, "temperature"),
+     ((50, 50, 300, 100), "temperature"), ((50, 150, 300, 100), "dp"), ((300, 0), "temperature")],
+)  # fmt: skip
+def test_the_affine_map_is_one_that_the_rows_can_carry(counts, carried):
+    labels = np.repeat(np.arange(len(counts)), counts)
+    assert affine_map(labels, len(counts), None, len(labels)) == carried
+    assert affine_map(labels, len(counts), np.full(len(labels), 7.0), len(labels)) == carried
+    assert affine_map(labels, len(counts), None, len(labels) / 10) == "temperature"
+
+
+def test_rows_of_other_files_and_clusters_count_as_they_teach(predict):
+    many, few = simulated("mcps", predict, 900)[0], simulated("mcps", predict, 90, seed=1)[0]
+    assert estimate(many).recalibrator == "dp"
+    held_out = f"{LOSS}:training=held-out"
+    assert estimate(many, held_out, Companions(calibration=few)).recalibrator == "temperature"
+    assert estimate(few, held_out, Companions(calibration=many)).recalibrator == "dp"
+    clusters = replace(many, columns={"of": np.arange(900) % 60})
+    assert estimate(clusters, cluster="of").recalibrator == "temperature"
+    assert "|recalibrator:temperature|" in estimate(few).signature
+
+
+def test_retrained_intervals_by_hand(predict):
+    """Appendix E of Ferrer & Ramos 2024: resample, train again in the folds of the rows, take percentiles."""
+    predictions, made = simulated("mcs", predict, 200)
+    fold, half = np.arange(200) % 5, "histogram/bins=2/binning=equal-width/smoothing=0"
+    given = replace(predictions, columns={"fold": fold})
+    prob, labels = np.exp(log_softmax(made.scores))[:, 1], made.labels
+    place, rng = (prob >= 0.5).astype(int), np.random.default_rng(5)
+
+    def won(rows, training):
+        after = np.empty(len(rows))
+        for k in range(5):
+            out = fold[rows] == k
+            learned = rows if training == "test" else rows[~out]
+            hits, count = (np.bincount(place[learned], w, 2) for w in (labels[learned], None))
+            share = np.divide(hits, count, out=np.full(2, np.nan), where=count > 0)
+            after[out] = share[place[rows[out]]]
+        return 2 * (np.square(prob[rows] - labels[rows]) - np.square(after - labels[rows])).mean()
+
+    for training in ("cross-validation", "test"):
+        name = expression(half, training, "brier", "calibration_loss")
+        found = estimate(
+            given, name, fold_column="fold", retrain=True, loss_resamples=300, no_intervals=False
+        )
+        assert found.value == pytest.approx(won(np.arange(200), training), abs=1e-9)
+        drawn = [won(np.sort(rng.integers(0, 200, 200)), training) for _ in range(2000)]
+        ends = np.nanquantile(drawn, [0.025, 0.975])
+        np.testing.assert_allclose([found.retrained.low, found.retrained.high], ends, atol=0.2 * np.ptp(ends))
+
+
 def test_a_transform_of_other_rows_is_frozen_in_intervals_unless_asked(predict):
     """Appendix E of Ferrer & Ramos 2024: the spread is that of the rows under one fit."""
     predictions, made = simulated("mcps", predict, 400)
@@ -542,9 +656,9 @@ def test_a_transform_of_other_rows_is_frozen_in_intervals_unless_asked(predict):
     np.testing.assert_allclose(found, expected, atol=0.15 * width)
     assert "interval:jackknife" in frozen.signature
     again = estimate(predictions, name, beside, loss_resamples=60, retrain=True, no_intervals=False)
-    assert "resamples:60" in again.signature
-    assert again.interval.high - again.interval.low > 1.1 * width  # 40 rows make an unsure fit
-    assert estimate(predictions, name, beside, retrain=True).interval is None
+    assert again.interval == frozen.interval
+    assert again.retrained.high - again.retrained.low > 1.1 * width  # 40 rows make an unsure fit
+    assert estimate(predictions, name, beside, retrain=True).retrained is None
 
 
 @pytest.mark.parametrize("score", ["log_loss", "brier"])
@@ -562,15 +676,14 @@ def test_resamples_give_the_same_bits_in_any_number_of_processes(predict, monkey
         for workers in (1, 2)
     )
     (first,), (second,) = one.estimates.values(), two.estimates.values()
-    assert (first.value, first.interval) == (second.value, second.interval)
+    assert (first.value, first.retrained) == (second.value, second.retrained)
     told = "2 processes trained again on resamples (--workers)"
     assert [told in str(vars(summary).values()) for summary in (one, two)] == [False, True]
 
 
 def test_few_resamples_start_no_processes(predict):
     predictions, _ = simulated("mcps", predict, 300)
-    found = Recalibrations(predictions, Companions(calibration=predictions), 0).of(
-        parse_metric("calibration_loss:training=held-out")
-    )
+    call, rule = parse_metric("calibration_loss:training=held-out"), scoring_rule("log_loss")
+    found = Recalibrations(predictions, Companions(calibration=predictions), 0).of(call, rule, np.ones(300))
     assert found.processes_for(200, 8) == 1
     assert found.processes_for(10**6, 8) == 8

@@ -7,6 +7,7 @@ import pytest
 from sklearn.metrics import log_loss
 
 from calcli.core.comparing.comparison import Plan, compare
+from calcli.core.estimators.rules import scoring_rule
 from calcli.core.evaluating.evaluate import measure
 from calcli.core.evaluating.families import FAMILIES
 from calcli.core.evaluating.families.base import Entrant
@@ -26,11 +27,16 @@ def test_influences_are_those_of_losses_before_and_after(predict):
     measured = measure(predict(logits, labels, "logits"), settings)
     calls = [parse_metric(metric) for metric in METRICS]
     found = FAMILIES[RECALIBRATION].influences(calls, Entrant(measured, settings, True))
-    after = np.exp(Recalibrations(measured.predictions, Companions(), settings.seed).of(calls[0]).log_probs)
+    every = Recalibrations(measured.predictions, Companions(), settings.seed)
+    deals = every.of(calls[0], scoring_rule("log_loss"), np.ones(90)).deals
     probs = np.exp(logits) / np.exp(logits).sum(1, keepdims=True)
+    assert len(deals) > 1
 
     def value(metric, rows):
-        before, left = (log_loss(labels[rows], table[rows], labels=[0, 1, 2]) for table in (probs, after))
+        before, *after = (
+            log_loss(labels[rows], table[rows], labels=[0, 1, 2]) for table in (probs, *map(np.exp, deals))
+        )
+        left = np.mean(after)
         return before - left if metric == "calibration_loss" else 1 - left / before
 
     whole = np.arange(90)

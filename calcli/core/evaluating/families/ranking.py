@@ -84,6 +84,7 @@ def _fewest(measured: Measurements) -> float:
     rows, units = measured.predictions, measured.units
     weights = np.ones(rows.n_rows) if rows.weights is None else rows.weights
     own: Any
+    rest: Any
     if units.single:
         own = [np.bincount(rows.labels, weights**power, rows.n_classes) for power in (1, 2)]
         rest = [weight.sum() - weight for weight in own]

@@ -7,7 +7,7 @@ from dataclasses import replace
 
 import numpy as np
 
-from calcli.core.data.arrays import Array, Doubles
+from calcli.core.data.arrays import Doubles
 from calcli.core.data.predictions import Predictions
 from calcli.core.estimators.effort import FIT, FIT_ROWS
 from calcli.core.estimators.expected import expected_score
@@ -40,11 +40,12 @@ OF_MEANS: dict[str, OfMeans] = {
 }
 
 
+OPTIMISTIC = "it is judged on the rows that it was trained on"
 LABELLESS = ("expected_score", "score_divergence")  # which no label moves
 
 
 class RecalibrationFamily(Family):
-    """With intervals under posteriors that stay as they are; of calibration losses also of those fitted."""
+    """With intervals under posteriors that stay as they are, and of what is won on rows not fitted to."""
 
     def needs(self, call: MetricExpression, made: Pass) -> None:
         """Keep the losses of the rows."""
@@ -54,25 +55,27 @@ class RecalibrationFamily(Family):
         self, calls: Sequence[MetricExpression], measured: Measurements, settings: Settings
     ) -> Findings:
         """Return the estimates, and what the fits want said."""
-        every = measured.recalibrations
         estimates, told = {}, list[str]()
         for call in calls:
-            found, before = every.of(call), measured.rows[call.score]
+            found = recalibrated(call, measured)
             value, parts = float("nan"), dict[str, float]()
-            interval, reason, how = None, "", "interval:jackknife"
+            interval, reason, again = None, "", None
             if found is not None:
-                value, parts = _finding(call, found, before, _rule(call, measured))
+                value, parts = _finding(call, found)
                 if settings.intervals:
                     interval, reason = _interval(call, found, value, measured, settings)
-                if settings.retrain and call.arguments["training"] == "held-out":
-                    how = f"resamples:{settings.loss_resamples}"
-                    used = found.processes_for(settings.loss_resamples, settings.workers)
-                    if interval is not None and used > 1:
-                        told.append(f"{used} processes trained again on resamples (--workers)")
+                    if settings.retrain and _is_trained(call, found):
+                        again, used = _retrained(call, found, settings)
+                        told += [f"{used} processes trained again on resamples (--workers)"] * (used > 1)
             grid = (measured.cell_errors or {}).get(str(call))
-            note = signature(call, measured, settings, *_folds(call, settings), how, grid=grid)
-            estimates[str(call)] = Estimate(call, value, note, interval, reason, parts=parts, grid=grid)
-        return Findings(estimates, (*every.notes(), *dict.fromkeys(told)))
+            own = call if found is None else call.with_argument("recalibrator", found.method)
+            how = *_folds(call, found, settings), "interval:jackknife"
+            note = signature(own, measured, settings, *how, grid=grid)
+            estimates[str(call)] = Estimate(
+                call, value, note, interval, reason, parts=parts, grid=grid, retrained=again,
+                recalibrator="" if found is None else found.method,
+            )  # fmt: skip
+        return Findings(estimates, (*measured.recalibrations.notes(), *dict.fromkeys(told)))
 
     def influences(self, calls: Sequence[MetricExpression], system: Entrant) -> Mapping[str, Influences]:
         """Return what each unit brings to the calibration losses.
@@ -83,16 +86,13 @@ class RecalibrationFamily(Family):
         """
         measured, every = system.measured, dict[str, Influences]()
         for call in calls:
-            found = measured.recalibrations.of(call) if call.entry.name in LOSSES else None
+            found = recalibrated(call, measured) if call.entry.name in LOSSES else None
             if found is None:
                 continue
-            columns = {
-                "before": measured.rows[call.score][found.kept],
-                "after": found.losses(_rule(call, measured)),
-            }
+            columns = {"before": found.before, "after": found.losses}
             rows, n_classes = found.rows, measured.predictions.n_classes
             sums = Sums(columns, rows.labels, n_classes, rows.weights, None, found.units)
-            every |= _of_sums(sums, call, OF_MEANS[call.entry.name], measured)
+            every |= _of_sums(sums, call, OF_MEANS[call.entry.name], measured, _of_fits(call, found))
         return every
 
     def effort(self, call: MetricExpression, predictions: Predictions, settings: Settings) -> float:
@@ -103,22 +103,25 @@ class RecalibrationFamily(Family):
         return super().effort(call, predictions, settings) + fits * own
 
 
-def calibration_loss(call: MetricExpression, measured: Measurements) -> CalibrationLoss | None:
-    """Return the score before and after the recalibration of a metric; None where there are no two folds."""
-    found = measured.recalibrations.of(call)
-    if found is None:
-        return None
-    return found.calibration_loss(_rule(call, measured), measured.rows[call.score])
+def recalibrated(call: MetricExpression, measured: Measurements) -> Recalibrated | None:
+    """Return the recalibration that a metric asks for; None where there are no two folds."""
+    return measured.recalibrations.of(call, _rule(call, measured), measured.rows[call.score])
 
 
 def _of_sums(
-    sums: Sums, call: MetricExpression, of_means: OfMeans, measured: Measurements
+    sums: Sums, call: MetricExpression, of_means: OfMeans, measured: Measurements, of_fits: float
 ) -> dict[str, Influences]:
     with np.errstate(invalid="ignore", divide="ignore"):  # of infinite losses nothing is won
         found = sums.influences({str(call): of_means})
     by_labels = call.entry.name not in LABELLESS
     moments = measured.pooled(losses(call, _rule(call, measured), measured.settings)) if by_labels else None
-    return {name: replace(one, pooled=moments) for name, one in found.items()}
+    return {name: replace(one, pooled=moments, lost=of_fits) for name, one in found.items()}
+
+
+def _of_fits(call: MetricExpression, found: Recalibrated) -> float:
+    """Return what the variance of a loss is increased by, as the posteriors come from fits."""
+    before = found.mean(found.before) if call.entry.name == "relative_calibration_loss" else 1.0
+    return found.variance_of_fits / before**2 if before else 0.0
 
 
 def _rule(call: MetricExpression, found: Pass | Measurements) -> ScoringRule:
@@ -126,36 +129,32 @@ def _rule(call: MetricExpression, found: Pass | Measurements) -> ScoringRule:
     return expected_score(call.whole, found.predictions, found.settings)
 
 
-def _is_frozen(call: MetricExpression, settings: Settings) -> bool:
-    """Tell whether the posteriors depend on no row that is resampled, so that all is made of means over rows.
-
-    A transform of other rows is part of the system (Ferrer & Ramos 2024, appendix E).
-    """
-    held_out = call.arguments["training"] == "held-out" and not settings.retrain
-    return held_out or call.arguments["recalibrator"] == GIVEN
+def _is_trained(call: MetricExpression, found: Recalibrated) -> bool:
+    """Tell whether a metric is a loss whose transform can be trained again on resamples of rows."""
+    return call.entry.name in LOSSES and bool(found.recalibrations) and found.squares is None
 
 
-def _folds(call: MetricExpression, settings: Settings) -> list[str]:
-    """Return into what the rows are dealt, for the signature."""
+def _folds(call: MetricExpression, found: Recalibrated | None, settings: Settings) -> list[str]:
+    """Return into what the rows are dealt, and how often, for the signature."""
     if call.arguments["training"] != "cross-validation" or call.arguments["recalibrator"] == GIVEN:
         return []
-    return [f"folds:{settings.folds if settings.fold_column is None else settings.fold_column}"]
+    if settings.fold_column is not None:
+        return [f"folds:{settings.fold_column}"]
+    return [f"folds:{settings.folds}", f"deals:{1 if found is None else len(found.deals)}"]
 
 
-def _finding(
-    call: MetricExpression, found: Recalibrated, before: Array, rule: ScoringRule
-) -> tuple[float, dict[str, float]]:
+def _finding(call: MetricExpression, found: Recalibrated) -> tuple[float, dict[str, float]]:
     """Return the value of a metric and the numbers to read it with."""
-    loss = found.calibration_loss(rule, before)
+    loss = found.calibration_loss
     if call.entry.name in LOSSES:
         parts = {"before": loss.before, "after": loss.after, "calibration_loss": loss.absolute}
-        parts["standard_error"] = loss.standard_error
+        parts |= {"standard_error": loss.standard_error, "relative_standard_error": loss.relative_error}
         return LOSSES[call.entry.name](loss), parts
-    expected, entropy = found.mean(found.expected_losses(rule)), found.mean(found.entropies(rule))
+    expected, entropy = found.mean(found.expected_losses()), found.mean(found.entropies())
     if call.entry.name == "expected_score":
-        return expected, {"score": loss.before, "unexplained": found.unexplained(rule, loss.before)}
+        return expected, {"score": loss.before, "unexplained": found.unexplained()}
     if call.entry.name == "unexplained":
-        return found.unexplained(rule, loss.before), {"score": loss.before, "expected_score": expected}
+        return found.unexplained(), {"score": loss.before, "expected_score": expected}
     parts = {"expected_score": expected, "entropy": entropy}
     if call.arguments["distance"] == L1:
         return found.mean(found.distances()), {**parts, "score_divergence": expected - entropy}
@@ -165,55 +164,51 @@ def _finding(
 def _interval(
     call: MetricExpression, found: Recalibrated, value: float, measured: Measurements, settings: Settings
 ) -> tuple[Interval | None, str]:
-    """Return the interval of a metric, or why there is none; neither where none is asked for."""
-    before = measured.rows[call.score]
-    if _is_frozen(call, settings):
-        return judged(_frozen(call, found, before, measured), value, settings)
-    if call.entry.name not in LOSSES:
-        return None, ""
-    if call.arguments["training"] == "held-out":
-        return _retrained_interval(call, found, before, measured, settings)
-    if settings.calibration_loss_interval:
-        return _trained_interval(call, value, before, measured, settings)
-    return None, ""
+    """Return the interval of a metric, or why there is none; neither where there never is.
+
+    A transform of other rows is part of the system (Ferrer & Ramos 2024, appendix E). What a cross-validated
+    one wins is what fits to as many rows win of new rows; of one that has seen its rows nobody knows how much
+    too much it wins.
+    """
+    training = call.arguments["training"]
+    if call.arguments["recalibrator"] != GIVEN and training != "held-out":
+        if call.entry.name not in LOSSES:
+            return None, ""
+        if training == "test":
+            return None, OPTIMISTIC
+    return judged(_spread(call, found, measured), value, settings)
 
 
-def _frozen(
-    call: MetricExpression, found: Recalibrated, before: Array, measured: Measurements
-) -> Spread | None:
-    """Return the spread under posteriors that stay as they are."""
-    rule = _rule(call, measured)
+def _spread(call: MetricExpression, found: Recalibrated, measured: Measurements) -> Spread | None:
+    """Return the spread under posteriors that stay as they are, and over deals of the rows."""
     if found.squares is not None:
-        return _of_entries(call, found, before[found.kept].astype(np.float64), measured)
+        return _of_entries(call, found, measured)
     columns = {
-        "before": before[found.kept],
-        "after": found.losses(rule),
-        "expected": found.expected_losses(rule),
-        "entropy": found.entropies(rule),
+        "before": found.before,
+        "after": found.losses,
+        "expected": found.expected_losses(),
+        "entropy": found.entropies(),
     }
-    of_means = OF_MEANS.get(call.entry.name, _unexplained(rule, found.log_probs.shape[1]))
+    of_means = OF_MEANS.get(call.entry.name, _unexplained(found.rule, measured.predictions.n_classes))
     if call.entry.name == "unexplained":
-        columns |= {POSTERIOR.format(k): own for k, own in enumerate(np.exp(found.log_probs).T)}
+        columns |= {POSTERIOR.format(k): own for k, own in enumerate(found.posteriors().T)}
     elif call.arguments.get("distance") == L1:
         columns, of_means = {"distance": found.distances()}, lambda means: means["distance"]
     rows, predictions = found.rows, measured.predictions
     sums = Sums(columns, rows.labels, predictions.n_classes, rows.weights, predictions.priors, found.units)
-    influences = _of_sums(sums, call, of_means, measured).get(str(call))
+    influences = _of_sums(sums, call, of_means, measured, _of_fits(call, found)).get(str(call))
     return None if influences is None else influences.spread
 
 
-def _of_entries(
-    call: MetricExpression, found: Recalibrated, before: Doubles, measured: Measurements
-) -> Spread | None:
+def _of_entries(call: MetricExpression, found: Recalibrated, measured: Measurements) -> Spread | None:
     """Return the spread of a calibration loss where entries stand for many rows that are alike.
 
     The bias of a share, of the order of one part in as many as there are, is left out.
     """
-    after = found.losses(_rule(call, measured))
     weights, squares = found.rows.weights, found.squares
     assert weights is not None
     assert squares is not None
-    loss = CalibrationLoss(found.mean(before), found.mean(after))
+    before, after, loss = found.before, found.losses, found.calibration_loss
     value = LOSSES[call.entry.name](loss)
     if not np.isfinite([loss.before, loss.after, value]).all():
         return None
@@ -223,7 +218,7 @@ def _of_entries(
     brought /= weights.sum()
     of_row = squares / weights  # mean weight of the rows of an entry, as they bring it in
     second, third, fourth = (float(weights @ (of_row ** (k - 1) * brought**k)) for k in (2, 3, 4))
-    return Spread(value, measured.of_rows or len(weights), second, third, fourth)
+    return Spread(value, measured.of_rows or len(weights), second + _of_fits(call, found), third, fourth)
 
 
 def _unexplained(rule: ScoringRule, classes: int) -> OfMeans:
@@ -237,42 +232,18 @@ def _unexplained(rule: ScoringRule, classes: int) -> OfMeans:
     return share
 
 
-def _trained_interval(
-    call: MetricExpression, value: float, before: Array, measured: Measurements, settings: Settings
-) -> tuple[Interval | None, str]:
-    """Return the interval of what the transform would win if it were known.
+def _retrained(
+    call: MetricExpression, found: Recalibrated, settings: Settings
+) -> tuple[Interval | None, int]:
+    """Return the percentile interval over resamples, to each of which the transform is trained again.
 
-    Trained on other rows it wins less than that, on the same rows more: the interval reaches from the lower
-    end of the one to the upper end of the other, the posteriors taken as they are.
+    Ferrer & Ramos 2024, appendix E: a row that is drawn twice stays in its fold. How many processes did it is
+    told as well.
     """
-    ends, every = [], measured.recalibrations
-    for training in ("cross-validation", "test"):
-        found = every.of(call, training)
-        interval, reason = judged(
-            None if found is None else _frozen(call, found, before, measured), value, settings
-        )
-        if interval is None:
-            return None, reason
-        ends.append(interval)
-    low, high = min(one.low for one in ends), max(one.high for one in ends)
-    return Interval(low, high, settings.level), ""
-
-
-def _retrained_interval(
-    call: MetricExpression, found: Recalibrated, before: Array, measured: Measurements, settings: Settings
-) -> tuple[Interval | None, str]:
-    """Return the percentile interval over resamples, to each of which the transform is fitted again."""
-    spread = _frozen(call, found, before, measured)
-    if spread is None or not spread.enough:
-        return judged(
-            spread, LOSSES[call.entry.name](found.calibration_loss(_rule(call, measured), before)), settings
-        )
     workers = found.processes_for(settings.loss_resamples, settings.workers)
-    losses = found.resampled_losses(
-        _rule(call, measured), before, settings.loss_resamples, settings.seed, workers
-    )
+    losses = found.resampled_losses(settings.loss_resamples, settings.seed, workers)
     value = LOSSES[call.entry.name]
-    return Interval.of_draws(np.array([value(loss) for loss in losses]), settings.level), ""
+    return Interval.of_draws(np.array([value(loss) for loss in losses]), settings.level), workers
 
 
 FAMILY = RecalibrationFamily()
