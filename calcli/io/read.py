@@ -22,7 +22,7 @@ from calcli.core.language.errors import InputError, UsageError
 from calcli.core.state.remains import left_of
 from calcli.io.arrays import ArraySource
 from calcli.io.checks import CheckedScores
-from calcli.io.classnames import class_names
+from calcli.io.classnames import class_names, other_way
 from calcli.io.folders import partition_of, parts_of
 from calcli.io.formats import BY_NAME, Format, known_format, sniff
 from calcli.io.formats.npy import only_labels_beside, read_labels
@@ -238,6 +238,7 @@ def understand(found: Source, name: str, options: ReadOptions) -> Predictions:
             turned,
             options.per_character,
             place.left,
+            other_way(found.classes, found.taken, columns, classes, labels.seen, options, place),
         ),
     )
     return understood if options.against_rest is None else against_rest(understood, options.against_rest)

@@ -16,6 +16,7 @@ from calcli.core.language.numbers import apart, counted, number, p_value, percen
 from calcli.core.language.settings import Settings
 from calcli.report.atglance import MANY
 from calcli.report.evaluation import input_object
+from calcli.report.findings import Warning, backwards_table, of_order
 from calcli.report.reading import reading_table
 from calcli.report.shown import Column, Headline, Number, Shown, TextTable, table_of
 from calcli.report.summary import short_names
@@ -78,7 +79,8 @@ class ShownComparison(Shown):
     def tables(self) -> list[TextTable]:
         """Return how systems were read, their ranking and differences, those in slices, and notes."""
         whole, parts, names = self.comparisons[0], self.comparisons[1:], self._names()
-        tables = reading_table(zip(names, (one.input.reading for one in whole.summaries), strict=True))
+        tables = backwards_table(self._backwards())
+        tables += reading_table(zip(names, (one.input.reading for one in whole.summaries), strict=True))
         if self.selecting or len(names) > 2:
             tables.append(_ranking(whole, names, self.selecting))
         if not self.selecting:
@@ -98,20 +100,22 @@ class ShownComparison(Shown):
         """Return which systems were compared, and what was found of the metric that ranks them."""
         whole, names = self.comparisons[0], self._names()
         read = f"{', '.join(names[1:])} against {names[0]}"
+        first = "".join(f"{name}: {one.message} " for name, found in self._backwards() for one in found)
         if self.selecting or len(names) > 2:
-            return Headline(read, selection_sentence(whole, names), systems=names)
+            sentence = first + selection_sentence(whole, names)
+            return Headline(read, sentence, "bad" if first else "plain", systems=names)
         found = whole.differences[0]
         proven = {word: [name for name, one in found.items() if one.verdict == word] for word in PROVEN}
         said = "; ".join(f"{word} by {', '.join(metrics)}" for word, metrics in proven.items() if metrics)
         sentence = f"Proven: {said}." if said else "No evidence of a difference."
-        bad = any(one.verdict == "worse" for one in found.values())
+        bad = bool(first) or any(one.verdict == "worse" for one in found.values())
         good = any(one.verdict == "better" for one in found.values())
         numbers = [
             Number(metric, signed(one), f"{ends(one)} ({level_percent(one.interval.level)})")
             for metric, one in found.items()
             if one.interval
         ]
-        return Headline(read, sentence, "bad" if bad else "good" if good else "plain", numbers[:3])
+        return Headline(read, first + sentence, "bad" if bad else "good" if good else "plain", numbers[:3])
 
     def content(self) -> dict[str, Any]:
         """Return settings, systems, and comparisons in full."""
@@ -123,6 +127,9 @@ class ShownComparison(Shown):
             "systems": systems_object(whole.summaries, self.unmatched),
             "comparisons": [_comparison(comparison) for comparison in self.comparisons],
             "selection": selection_sentence(whole, self._names()),
+            "warnings": [
+                {"system": name, **asdict(one)} for name, found in self._backwards() for one in found
+            ],
         }
 
     def records(self) -> Iterator[dict[str, Any]]:
@@ -143,6 +150,9 @@ class ShownComparison(Shown):
 
     def _names(self) -> list[str]:
         return short_names([one.input.path for one in self.comparisons[0].summaries])
+
+    def _backwards(self) -> list[tuple[str, list[Warning]]]:
+        return [*zip(self._names(), map(of_order, self.comparisons[0].summaries), strict=True)]
 
 
 def _pair(whole: Comparison, names: Sequence[str]) -> TextTable:

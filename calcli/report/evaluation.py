@@ -26,6 +26,7 @@ from calcli.report.estimates import (
     tested_p,
     value,
 )
+from calcli.report.findings import BACKWARDS, backwards_table
 from calcli.report.hashing import sha256
 from calcli.report.markdown import markdown_text
 from calcli.report.posteriors import flat_given, under_given
@@ -115,10 +116,12 @@ class EvaluationReport(Shown):
         if len(wholes) + len(self.unread) == 1:
             names = [""]
             tables = _one_by_one(wholes[0])
+            first = backwards_table([("", wholes[0].warnings)])
         else:
             names = short_names([result.input.path for result in wholes])
             shown = [n for n, one in enumerate(wholes) if self._is_detailed(one, len(wholes))]
             hidden = len(wholes) - len(shown)
+            first = backwards_table([*zip(names, (one.warnings for one in wholes), strict=True)])
             tables = [glance_table(wholes, names, self.unread, self.failures, self.sort, hidden)]
             groups, names = [groups[n] for n in shown], [names[n] for n in shown]
             wholes = [whole for whole, _ in groups]
@@ -132,9 +135,10 @@ class EvaluationReport(Shown):
             f"{name}: {warning.message}" if name else warning.message
             for result, name in zip(wholes, names, strict=True)
             for warning in result.warnings
+            if warning.code != BACKWARDS
         ]
         tables.append(TextTable("Warnings", notes=tuple(warnings)))
-        return [table for table in tables if table.rows or table.notes]
+        return [*first, *(table for table in tables if table.rows or table.notes)]
 
     def _is_detailed(self, result: Result, of: int) -> bool:
         return of <= MANY or self.details or bool(self.failures.get(result.input.path))
@@ -211,12 +215,12 @@ def _headline(result: Result) -> Headline:
     read, metrics = result.input, result.metrics
     place = "standard input" if read.path == "-" else read.path
     size = f"{place}: {counted(read.rows, 'row')}, {counted(read.classes, 'class')}, {read.kind}"
-    sentences = [result.verdict.sentence] if result.verdict else []
+    sentences = [one.message for one in result.warnings if one.code == BACKWARDS]
+    sentences += [result.verdict.sentence] if result.verdict else []
     sentences += [text.partition(". ")[0].rstrip(".") + "." for text in result.recalibration[:1]]
     word = result.verdict.word if result.verdict else "untested"
-    tone: Literal["good", "bad", "plain"] = (
-        "good" if word == "consistent" else "plain" if word == "untested" else "bad"
-    )
+    bad = result.backwards_area is not None or word in ("over-confident", "under-confident")
+    tone: Literal["good", "bad", "plain"] = "bad" if bad else "good" if word == "consistent" else "plain"
     chosen = [name for name in LEADING if name in metrics] or list(metrics)
     numbers = [Number(name, value(metrics[name]), _beside(metrics[name])) for name in chosen[:3]]
     return Headline(size, " ".join(sentences), tone, numbers)
@@ -260,7 +264,7 @@ def _worst(whole: Result, parts: Sequence[Result]) -> dict[str, Any]:
 def input_object(summary: Input) -> dict[str, Any]:
     """Return what was read as JSON values, with the hash of its files."""
     found = asdict(summary) | {"sha256": sha256(summary.files)}
-    del found["considered"], found["chosen"]  # by the reader, for `calcli inspect`
+    del found["considered"], found["chosen"], found["other_way"]  # by the reader, for sentences
     return found
 
 

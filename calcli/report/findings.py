@@ -2,18 +2,24 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from math import isfinite
 from typing import Literal
 
 import numpy as np
 
+from calcli.core.data.predictions import Provenance
 from calcli.core.estimators.interval import level_percent
 from calcli.core.evaluating.results import Estimate, Summary
+from calcli.core.language.answers import WRONG_RIGHT
 from calcli.core.language.numbers import apart, counted, number, percent, some, span
 from calcli.report.estimates import ends, value
+from calcli.report.shown import TextTable
 
+BACKWARDS = "backwards"  # code of the warning that comes first
+OF_SOME = "An option holds for all files: where the others are right, save these scores anew."
+MOST_SAID = 4  # data sets of which that is said one by one
 ROWS_A_BIN = 10  # fewer than that on average, and errors are mostly noise
 
 
@@ -92,9 +98,66 @@ def _of_second(summary: Summary) -> str:
     return f" The mean probability of {row.name} is {predicted}, its frequency {occurs}."
 
 
+def backwards(area: float | None, classes: Sequence[str], read: Provenance) -> list[Warning]:
+    """Return what is to be said of scores that rank the wrong way round, and what to do.
+
+    Parameters
+    ----------
+    area
+        Their area under the ROC curve; None of scores that do not.
+    classes, read
+        Of the predictions.
+    """
+    if area is None:
+        return []
+    said = f"The scores rank the wrong way round, beyond chance: AUROC {number(area)}."
+    if tuple(classes) == WRONG_RIGHT:
+        said += " The surer an answer is, the more often it is wrong."
+        mend = "Check whether the confidence is an uncertainty, and which answers are right"
+    elif len(classes) > 2:
+        said += " On average a class gets less in its own rows than in others."
+        order = f", which {read.other_way} says of columns" if read.other_way else ""
+        mend = (
+            f"Check whether columns and labels count the classes alike{order}, and whether low scores are "
+            "good, as of distances, which have to be negated"
+        )
+    else:
+        first, second = classes
+        said += f" The more probable {second} is said to be, the rarer it is."
+        mend = f"Check whether these are scores of {first}, or the labels are exchanged"
+        if read.other_way:
+            mend = f"If these are scores of {first}, read them with {read.other_way}; else check the labels"
+    return [Warning(BACKWARDS, f"{said} {mend}. A recalibration would only hide it.")]
+
+
+def of_order(summary: Summary) -> list[Warning]:
+    """Return the same of what was found out; of slices, which are many, nothing."""
+    area = None if summary.slice else summary.backwards_area
+    return backwards(area, summary.input.class_names, summary.input)
+
+
+def backwards_table(found: Sequence[tuple[str, Sequence[Warning]]]) -> list[TextTable]:
+    """Return first of all what ranks the wrong way round, if something does.
+
+    Parameters
+    ----------
+    found
+        Names of data sets, "" for the only one, and the warnings about each.
+    """
+    said = [
+        f"{name}: {one.message}" if name else one.message
+        for name, warnings in found
+        for one in warnings
+        if one.code == BACKWARDS
+    ]
+    more = [f"So do {len(said) - MOST_SAID:,} more."] if len(said) > MOST_SAID else []
+    more += [OF_SOME] if len(said) < len(found) else []
+    return [TextTable("Before anything else", notes=(*said[:MOST_SAID], *more))] if said else []
+
+
 def warnings(summary: Summary) -> list[Warning]:
     """Return what stands in the way of trusting the numbers, the gravest first."""
-    kinds = (_useless, _infinite, _clipped, _classes, _untested, _few_rows, _undefined)
+    kinds = (of_order, _useless, _infinite, _clipped, _classes, _untested, _few_rows, _undefined)
     found = [warning for kind in kinds for warning in kind(summary)]
     if summary.recalibration_notes:
         notes = "; ".join(summary.recalibration_notes)
@@ -110,10 +173,10 @@ def _useless(summary: Summary) -> Iterator[Warning]:
             level = level_percent(found.interval.level)
             worse.append(f"{name} {value(found)}, {level} interval {ends(found)}")
     if worse:
+        mend = "A recalibration may mend it; as they are, i" if summary.backwards_area is None else "I"
         yield Warning(
             "worse_than_constant",
-            f"Worse than {_constant(summary)}: {'; '.join(worse)}. A recalibration may mend it; as they are, "
-            "ignore these probabilities.",
+            f"Worse than {_constant(summary)}: {'; '.join(worse)}. {mend}gnore these probabilities.",
         )
 
 

@@ -16,7 +16,7 @@ from calcli.core.language.numbers import apart, counted, number, numbers, percen
 from calcli.core.recalibrating.candidates import POOL
 from calcli.core.recalibrating.choosing import Candidate, Sureness
 from calcli.core.recalibrating.fitting import Fit
-from calcli.report.findings import Warning
+from calcli.report.findings import BACKWARDS, Warning, backwards, backwards_table
 from calcli.report.reading import layout
 from calcli.report.shown import Column, Headline, Number, Shown, TextTable
 from calcli.report.wording import NONE
@@ -46,8 +46,10 @@ class FitReport(Shown):
     def tables(self) -> list[TextTable]:
         """Return what was fitted, the candidates, the effect and the warnings."""
         fit = self.fit
-        warnings = tuple(warning.message for warning in fit_warnings(fit))
+        found = fit_warnings(fit)
+        warnings = tuple(warning.message for warning in found if warning.code != BACKWARDS)
         return [
+            *backwards_table([("", found)]),
             _what(fit),
             *([_candidates(fit)] if fit.candidates else []),
             _effect(fit),
@@ -73,7 +75,9 @@ class FitReport(Shown):
         name, seen = next(iter(fit.before)), "" if fit.cross_validated else ", on the rows of the fit"
         before, now = fit.before[name], after[name]
         falls = f"{name} {number(before, now)} before, {number(now, before)} after{seen}"
-        return Headline(size, f"Fitted: {fit.call}; {falls}.", numbers=numbers)
+        first = [one.message for one in fit_warnings(fit) if one.code == BACKWARDS]
+        said = " ".join([*first, f"Fitted: {fit.call}; {falls}."])
+        return Headline(size, said, "bad" if first else "plain", numbers)
 
     def content(self) -> dict[str, Any]:
         """Return settings, input, what was learned, and its effect; long arrays by their range."""
@@ -108,7 +112,8 @@ class FitReport(Shown):
 
 def fit_warnings(fit: Fit) -> list[Warning]:
     """Return what stands in the way of trusting a fit, the gravest first."""
-    return [*_losses(fit), *_few_rows(fit)]
+    rows = fit.predictions
+    return [*backwards(fit.backwards_area, rows.classes, rows.provenance), *_losses(fit), *_few_rows(fit)]
 
 
 def _what(fit: Fit) -> TextTable:

@@ -29,6 +29,8 @@ ADVICE = (
     "Fit it to validation data, `calcli fit VALIDATION -m {method} -o calibrator.json`, not to the rows that "
     "judge it; without such data, go by the cross-validated results of the fit."
 )
+BACKWARDS = "not miscalibration, as these scores rank the wrong way round"
+ONE_LABEL = "all rows have one label, and it learns to predict that"
 CHANCE = 2  # standard errors within which a gain may be chance
 TRAINING = {"cross-validation": "", "held-out": ", held-out", "test": ", same rows"}
 ERROR = "± se: the standard error over the rows, and over how they are dealt into folds."
@@ -43,12 +45,13 @@ FEW = (
 
 
 def recalibration_sentences(
-    metrics: Mapping[str, Estimate], classes: int = 2, *, one_class: bool = False
+    metrics: Mapping[str, Estimate], classes: int = 2, *, one_class: bool = False, backwards: bool = False
 ) -> tuple[str, ...]:
     """Say in words what recalibration wins, once for each way to recalibrate.
 
     Where that is something a fit is recommended: not to the rows evaluated, which are to judge it. Rows of
-    one class alone recommend none: all that a fit learns of them is to predict that class.
+    one class alone recommend none: all that a fit learns of them is to predict that class. Nor do scores that
+    rank the wrong way round: what it wins is not miscalibration.
     """
     accuracy = metrics.get("accuracy")
     all_right = accuracy is not None and accuracy.value == 1
@@ -60,7 +63,8 @@ def recalibration_sentences(
             if isinf(estimate.parts["before"]):  # which says nothing of the other score
                 found.setdefault((*way, arguments["score"]), _of_infinite(estimate))
             else:
-                found.setdefault(way, _sentence(estimate, classes, all_right=all_right, one_class=one_class))
+                taught = BACKWARDS if backwards else ONE_LABEL if one_class else ""
+                found.setdefault(way, _sentence(estimate, classes, all_right, taught))
     return tuple(found.values())
 
 
@@ -71,7 +75,7 @@ def _of_infinite(estimate: Estimate) -> str:
     return f"{_capitalized(by)} makes the infinite {score} finite {change}, so there is no share to name."
 
 
-def _sentence(estimate: Estimate, classes: int, *, all_right: bool, one_class: bool) -> str:
+def _sentence(estimate: Estimate, classes: int, all_right: bool, taught: str) -> str:
     method, training = estimate.recalibrator, estimate.call.arguments["training"]
     before, after = estimate.parts["before"], estimate.parts["after"]
     by, score, change = _terms(estimate)
@@ -95,8 +99,7 @@ def _sentence(estimate: Estimate, classes: int, *, all_right: bool, one_class: b
         if method == GIVEN:
             reason = "they are hardly those of these rows"
         return f"{_capitalized(by)} makes the {score} worse {change}: {reason}."
-    if one_class:
-        taught = "all rows have one label, and it learns to predict that"
+    if taught:
         return f"{_capitalized(by)} wins {wins}: {taught}."
     sentence = f"{wins} is miscalibration that {by} removes"
     if method in (PAV, GIVEN):

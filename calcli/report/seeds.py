@@ -12,6 +12,7 @@ from calcli.core.evaluating.results import Summary
 from calcli.core.language.numbers import apart, counted, number
 from calcli.core.language.settings import Settings
 from calcli.report.comparison import ShownComparison, systems_object
+from calcli.report.findings import backwards_table, of_order
 from calcli.report.shown import Column, Shown, TextTable, table_of
 from calcli.report.summary import short_names
 from calcli.report.wording import NONE
@@ -49,7 +50,8 @@ class SeedsReport(Shown):
             Column("greatest"): lambda one: number(one.greatest, digits=apart(one.sd)),
         }
         note = f"sd is that between seeds of one model (divisor n - 1): {', '.join(names)}."
-        return [table_of(f"{counted(len(names), 'seed')} of one model", found, cells, (note,))]
+        first = backwards_table([*zip(names, map(of_order, self.summaries), strict=True)])
+        return [*first, table_of(f"{counted(len(names), 'seed')} of one model", found, cells, (note,))]
 
     def content(self) -> dict[str, Any]:
         """Return settings, systems, and metrics over the seeds."""

@@ -29,7 +29,9 @@ class Result(Summary):
     def recalibration(self) -> tuple[str, ...]:
         """What recalibration would win."""
         one_class = not self.input.of_answers and sum(row.rows > 0 for row in self.per_class) == 1
-        return recalibration_sentences(self.estimates, self.input.classes, one_class=one_class)
+        return recalibration_sentences(
+            self.estimates, self.input.classes, one_class=one_class, backwards=self.backwards_area is not None
+        )
 
 
 def summarize(evaluation: Evaluation) -> Result:

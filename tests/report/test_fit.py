@@ -127,14 +127,14 @@ def test_few_rows():
     assert {"few_rows_a_class", "few_rows_a_parameter"} <= set(codes(few))
     assert any("40 rows for 9 parameters" in warning.message for warning in fit_warnings(few))
     two = from_arrays(
-        [[0.0, 1.0, 2.0], [2.0, 1.0, 0.0]] * 20, [0, 2] * 20, kind="logits", classes=list("abc")
+        [[0.0, 1.0, 2.0], [2.0, 1.0, 0.0]] * 20, [2, 0] * 20, kind="logits", classes=list("abc")
     )
     absent = fit_warnings(fit(two, parse_methods(["temperature"]), settings))
     assert [warning.message for warning in absent] == ["1 class without a row: b."]
     weights = [1.0, 1.0, 0.0] * 20
     weightless = from_arrays(
         [[0.0, 1.0, 2.0], [2.0, 1.0, 0.0], [0.0, 2.0, 1.0]] * 20,
-        [0, 2, 1] * 20,
+        [2, 0, 1] * 20,
         kind="logits",
         classes=list("abc"),
         weights=weights,

@@ -26,13 +26,14 @@ from calcli.core.calibrators.arguments import (
 from calcli.core.calibrators.columns import as_fitted, columns_of
 from calcli.core.calibrators.fit.training import Parameter as Parameter
 from calcli.core.calibrators.fit.training import Parameters as Parameters
+from calcli.core.calibrators.order import KEPT, OF_CLASSES, TURNED, Order, order_of_rows, turns_classes
 from calcli.core.data.arrays import Array, Doubles, Floats, Positions
 from calcli.core.data.batches import batches
 from calcli.core.data.columnnames import column_names
 from calcli.core.data.inmemory import as_array, refuse_swapped
 from calcli.core.data.predictions import Kind
 from calcli.core.language.errors import InputError, UsageError
-from calcli.core.language.methods import METHODS
+from calcli.core.language.methods import METHODS, ORDER
 
 LARGEST = 1e100  # parameter: its products with scores stay finite
 APPLIED_BYTES = 1 << 24  # of log-probabilities made at once
@@ -174,6 +175,7 @@ class Calibrator(ABC):
         if order is not None:
             table, named = table[:, order], tuple(named[k] for k in order if k < len(named))
         self._learn_from(start, table, columns, checked_weights(sample_weight, rows))
+        self.notes += self.order_notes(width)
         self.classes_, self.columns_, self.reordered_, self.turned_ = names, named, order is not None, False
         return self
 
@@ -234,6 +236,32 @@ class Calibrator(ABC):
         UsageError
             If the calibrator has not been fitted.
         """
+
+    def order(self, classes: int) -> Order:
+        """Return what the fitted map does to the order of rows by their score, or of the classes of a row.
+
+        Of two classes it is that of the rows by the probability of the second one. Of more it is that of the
+        classes in a row, of which only some methods tell that they keep it.
+        """
+        if classes == 2:
+            return order_of_rows(self.apply, self.corners(), raw=self.takes_raw())
+        if self.keeps_classes(classes):
+            return KEPT
+        return TURNED if turns_classes(self.apply, classes) else Order("changed", OF_CLASSES)
+
+    def corners(self) -> Doubles:
+        """Return the probabilities of an event, (m,), at which a map of it may bend or jump."""
+        return np.empty(0)
+
+    def keeps_classes(self, classes: int) -> bool:
+        """Return whether the fitted map keeps the order of so many classes in every row."""
+        return METHODS[self.name].keeps == ORDER
+
+    def order_notes(self, classes: int) -> list[str]:
+        """Return a sentence if the fitted map keeps less of an order than such maps may be expected to."""
+        found = self.order(classes)
+        free = classes > 2 and not METHODS[self.name].keeps.startswith(ORDER)  # as is said of all such maps
+        return [] if found.kept == "kept" or (found.kept == "changed" and free) else [found.says]
 
     def rescore(self, scores: Array) -> Floats:
         """Return (N, K) scores whose softmax is what `apply` gives, of the kind that `gives` tells."""

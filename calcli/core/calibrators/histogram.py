@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from calcli.core.calibrators.events import Bools, Event
 from calcli.core.calibrators.logistic import Platt
-from calcli.core.calibrators.onevsrest import MapParameters, OneDimensional
+from calcli.core.calibrators.onevsrest import CLASSES, MapParameters, OneDimensional
 from calcli.core.data.arrays import Array, Doubles, Floats, Positions
 from calcli.core.data.binning import bin_index, equal_mass_cuts, equal_width_edges
 
@@ -119,6 +119,12 @@ class ScalingBinning(OneDimensional):
             "log_probs": np.log(np.maximum(mean, TINIEST)),
             "log_complements": np.log(np.maximum(complement, TINIEST)),
         }
+
+    def corners(self) -> Doubles:
+        """Return the edges of the bins as probabilities before the curve."""
+        maps = [one for one in self._unpacked(int(self.learned(CLASSES))) if one["slope"]]
+        odds = [(one["lower_edges"] - one["intercept"]) / one["slope"] for one in maps]
+        return np.exp(-np.logaddexp(0, -np.concatenate([*odds, np.empty(0)])))
 
     def check(self) -> None:
         """Raise `ValueError` unless the parameters are such as a fit gives."""

@@ -85,6 +85,11 @@ class Logistic(OneDimensional):
         logs = finite_logs(levels, event)
         return LogisticProblem(levels, *logs, outcome, weights, self.score, self.remark)
 
+    def corners(self) -> Doubles:
+        """Return what stands for 0 and for 1, beyond which a map is flat."""
+        zero, one = (np.asarray(self.learned(key)) for key in ("zero_log_prob", "zero_log_complement"))
+        return np.concatenate([np.exp(zero), -np.expm1(one)])
+
     def safe_targets(self, problem: LogisticProblem, separable: bool) -> Doubles:
         """Return the outcomes as they are, or smoothed as by Platt where no finite fit would be the best."""
         if not separable:

@@ -25,7 +25,7 @@ from calcli.core.calibrators.events import (
     ranked_classes,
 )
 from calcli.core.calibrators.sharing import limits_reached, recalibrated
-from calcli.core.data.arrays import Array, Floats
+from calcli.core.data.arrays import Array, Doubles, Floats
 from calcli.core.data.logspace import kept_log_probs
 from calcli.core.language.declaring import number_in
 from calcli.core.language.errors import InputError, UsageError
@@ -183,6 +183,14 @@ class OneDimensional(Calibrator):
                 raise ValueError(f"{self.tables[0]} that do not ascend")
             if len({table.shape for table in tables}) > 1 or any(table.ndim != 1 for table in tables):
                 raise ValueError("tables of different lengths")
+
+    def corners(self) -> Doubles:
+        """Return where the tables of the maps have an entry."""
+        return np.asarray(self.learned(self.tables[0])) if self.tables else super().corners()
+
+    def keeps_classes(self, classes: int) -> bool:
+        """Return whether every class keeps its rank."""
+        return self.keep_top and self._ranks(classes) is not None
 
     def remark(self, text: str) -> None:
         """Note something about the map being fitted; equal remarks of several maps become one note."""

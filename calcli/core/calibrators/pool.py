@@ -101,6 +101,10 @@ class Pool(Calibrator):
                 result = np.logaddexp(result, member.apply(scores) + np.log(weight))
         return result
 
+    def corners(self) -> Doubles:
+        """Return those of all members."""
+        return np.concatenate([member.corners() for member in self._fitted()])
+
     def check(self) -> None:
         """Raise `ValueError` unless the parameters are such as a fit gives."""
         mixed = np.asarray(self.learned(WEIGHTS))

@@ -14,6 +14,7 @@ from calcli.core.calibrators.fit.newton import minimize
 from calcli.core.calibrators.fit.outcomes import LogisticProblem, fit_each, unit_of
 from calcli.core.calibrators.logistic import Logistic, finite_logs, sigmoid_event
 from calcli.core.calibrators.onevsrest import MapParameters
+from calcli.core.data.arrays import Doubles
 
 ROUGH = 1e-8  # tolerance at which a fit is still running away, where outcomes are separable
 
@@ -55,6 +56,13 @@ class Quadratic(Logistic):
         target = self.safe_targets(problem, separable)
         square, slope, intercept = fit_each([problem], features[None], target[None])[0][0]
         return {"square": square / unit**2, "slope": slope / unit, "intercept": intercept, **problem.levels}
+
+    def corners(self) -> Doubles:
+        """Return where the parabola of each map turns as well."""
+        square, slope = (np.asarray(self.learned(key)) for key in ("square", "slope"))
+        bent = square != 0
+        vertex = -slope[bent] / (2 * square[bent])
+        return np.concatenate([super().corners(), np.exp(-np.logaddexp(0, -vertex))])
 
     def apply_map(self, parameters: MapParameters, event: Event) -> Event:
         """Return the event after calibration."""

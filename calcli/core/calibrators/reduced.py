@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from calcli.core.calibrators.base import Calibrator, Parameters
 from calcli.core.calibrators.events import Bools, Event, Ranks, event_of, ranked_classes
 from calcli.core.calibrators.sharing import limits_reached, recalibrated
-from calcli.core.data.arrays import Array, Floats
+from calcli.core.data.arrays import Array, Doubles, Floats
 from calcli.core.data.logspace import kept_log_probs
 
 TOP = Ranks(0, 1)
@@ -64,6 +64,10 @@ class Reduced(Calibrator):
         log_probs, members, before = _problem(scores)
         after = _right(self._inner().apply(_two_classes(before)))
         return recalibrated(log_probs, members, before, after, TOP if self.keep_top else None)
+
+    def corners(self) -> Doubles:
+        """Return those of the calibrator of the two classes."""
+        return self._inner().corners()
 
     def check(self) -> None:
         """Raise `ValueError` unless the parameters are such as a fit gives."""

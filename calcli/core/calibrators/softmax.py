@@ -35,10 +35,6 @@ from calcli.core.language.errors import InputError
 Input = Literal["log-probs", "raw"]
 Score = Literal["log_loss", "brier", "ece", "ece_l2", "cw_ece", "cw_ece_l2"]
 
-INVERSE = (
-    "the more probable a class is said to be, the rarer it is; check labels and the order of the classes"
-)
-
 
 @dataclass(kw_only=True, eq=False, repr=False)
 class LinearSoftmax(Calibrator):
@@ -123,7 +119,7 @@ class LinearSoftmax(Calibrator):
             found, told = best_in_box(rows, linear, found, self.score)
             notes.append(told)
         self.parameters = self._unpack(found, rows)
-        self.notes = [*rows.notes, *notes, *self._inverse()]
+        self.notes = [*rows.notes, *notes]
         return self
 
     @property
@@ -137,12 +133,8 @@ class LinearSoftmax(Calibrator):
         theta = self._pack(start) if start else linear.scaled_identity(1)
         best, notes = fit_or_guard(PartedLoss(rows, linear, over), theta, rows.tolerance)
         self.parameters = self._unpack(best.x, rows)
-        self.notes = [*rows.notes, *notes, *self._inverse()]
+        self.notes = [*rows.notes, *notes]
         return self
-
-    def _inverse(self) -> list[str]:
-        """Say so where the fit turns the order of the probabilities around."""
-        return []
 
     def _known_classes(self, scores: Array, fitted: int) -> None:
         if scores.shape[1] != fitted:
@@ -255,10 +247,6 @@ class DPAffine(LinearSoftmax):
     def _unpack(self, theta: Vector, rows: TrainingRows) -> dict[str, Parameter]:
         return {"alpha": float(theta[0]), "beta": theta[1:] - theta[1:].mean(), **rows.floored()}
 
-    def _inverse(self) -> list[str]:
-        alpha = self.learned("alpha")
-        return [f"alpha is {alpha:.4g}: {INVERSE}"] if alpha < 0 else []
-
     def apply(self, scores: Array) -> NDArray[np.float64]:
         """Return log-probabilities, (N, K); a 0 without a floor stays 0, even where alpha is not positive."""
         alpha, beta = self.learned("alpha"), self.learned("beta")
@@ -328,10 +316,6 @@ class VectorScaling(_FeatureSoftmax):
     def _unpack(self, theta: Vector, rows: TrainingRows) -> dict[str, Parameter]:
         scale, intercept = theta.reshape(-1, 2).T.copy()
         return {"scale": scale, "intercept": intercept - intercept.mean(), "floor": rows.stand_in}
-
-    def _inverse(self) -> list[str]:
-        largest = self.learned("scale").max()
-        return [f"every scale is below 0, the largest {largest:.4g}: {INVERSE}"] if largest < 0 else []
 
     def apply(self, scores: Array) -> NDArray[np.float64]:
         """Return log-probabilities, (N, K)."""

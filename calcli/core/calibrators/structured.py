@@ -175,7 +175,7 @@ class BentTemperature(Structured):
 
     Temperature scaling with a bend at either end, as networks that were trained with smoothed labels need.
     The slopes are drawn to (1, 0, 0) by the weight of one row. The order of the classes stays while the map
-    rises, which the fit checks.
+    rises.
     """
 
     name: ClassVar[str] = "bent-temperature"
@@ -189,12 +189,9 @@ class BentTemperature(Structured):
     def _penalty(self, rows: float, classes: int) -> Penalty:
         return Penalty(0.5 / rows, None, None, None)
 
-    def _learn_rows(
-        self, rows: TrainingRows, first: First, penalty: Penalty, start: Parameters | None
-    ) -> None:
-        super()._learn_rows(rows, first, penalty, start)
-        if not rises(self.learned("slopes"), rows.scores.shape[1]):
-            self.notes.append("the map falls for some probabilities: the order of the classes may change")
+    def keeps_classes(self, classes: int) -> bool:
+        """Return whether the map, the same for all classes, rises."""
+        return rises(self.learned("slopes"), classes)
 
 
 @dataclass(kw_only=True, eq=False, repr=False)

@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from calcli.core.calibrators.base import Calibrator, Parameters
-from calcli.core.data.arrays import Array
+from calcli.core.data.arrays import Array, Doubles
 from calcli.core.data.logspace import log_softmax
 from calcli.core.problems.splits import Splits, recursive_splits
 
@@ -71,6 +71,10 @@ class VectorHistogram(Calibrator):
         with np.errstate(divide="ignore"):
             values = np.log(self.learned("values"))
         return np.asarray(values[self._splits.bin_of(_probs(scores))])
+
+    def corners(self) -> Doubles:
+        """Return the probabilities at which rows are split."""
+        return np.asarray(self.learned("threshold"))
 
     @property
     def _splits(self) -> Splits:

@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from calcli.core.calibrators.base import Calibrator, Parameter, Parameters
-from calcli.core.data.arrays import Array
+from calcli.core.data.arrays import Array, Doubles
 
 HAIR = 1e-12  # by so much, relatively, a class that must stay on top exceeds those it is pooled with
 FALLBACK = "others"
@@ -79,6 +79,10 @@ class PerPredictedClass(Calibrator):
             result[chosen] = fitted.get(str(k), fitted[FALLBACK]).apply(scores[chosen])
         return result
 
+    def corners(self) -> Doubles:
+        """Return those of all calibrators."""
+        return np.concatenate([one.corners() for one in self._fitted().values() if one.parameters])
+
     def check(self) -> None:
         """Raise `ValueError` unless the parameters are such as fits give."""
         for one in self._fitted().values():
@@ -134,6 +138,10 @@ class PreserveTop1(Calibrator):
         with np.errstate(divide="ignore"):
             result[moved] = np.log(keep_top(np.exp(result[moved]), predicted[moved]))
         return result
+
+    def corners(self) -> Doubles:
+        """Return those of the wrapped calibrator."""
+        return self._inner().corners()
 
     def check(self) -> None:
         """Raise `ValueError` unless the parameters are such as a fit gives."""

@@ -143,6 +143,9 @@ class Provenance:
         Whether they were log-likelihoods, divided by the characters of the options.
     left
         Numbers of the rows where they are stored, if some were left out; else empty.
+    other_way
+        The options that read scores of two classes as those of the other one, or of more in some order; ""
+        for none.
     """
 
     path: str
@@ -159,6 +162,7 @@ class Provenance:
     turned: bool = False
     per_character: bool = False
     left: tuple[int, ...] = ()
+    other_way: str = ""
 
     @property
     def joined(self) -> str:

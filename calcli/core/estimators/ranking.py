@@ -16,6 +16,8 @@ from calcli.core.estimators.influences import Spread
 from calcli.core.estimators.interval import Interval
 from calcli.core.problems.problem import Problem
 
+SURE = 2.5758  # standard deviations that one normal number in 200 is below
+
 
 def roc_area(problem: Problem) -> Spread:
     """Return the area under the ROC curve of a binary problem; ties count one half.
@@ -60,6 +62,27 @@ def area_interval(area: Spread, level: float) -> Interval:
         return Interval.of_share(value * area.fewest, area.fewest, level)
     ends = area.scaled(math.log(value / (1 - value)), 1 / (value * (1 - value))).interval(level)
     return Interval(_of_log_odds(ends.low), _of_log_odds(ends.high), level)
+
+
+def is_backwards(area: float, sizes: Doubles) -> bool:
+    """Tell whether an area is below 1/2 beyond chance, so that scores rank the wrong way round.
+
+    Of scores that say nothing of two classes the variance is (n + 1) / (12 n_0 n_1), less with ties (Mann &
+    Whitney 1947). The standard deviation of a mean over more classes, each against the rest, is at most the
+    mean of theirs, which takes its place.
+
+    Parameters
+    ----------
+    area
+        Of two classes, or the mean over more; nan where one has no rows.
+    sizes
+        (K,) independent rows of each class that occurs.
+    """
+    if not area < 0.5:
+        return False
+    total = sizes.sum()
+    sds = np.sqrt((total + 1) / (12 * sizes * (total - sizes)))
+    return bool(area < 0.5 - SURE * sds.mean())
 
 
 def _of_log_odds(log_odds: float) -> float:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import replace
 from functools import partial
@@ -23,6 +23,7 @@ from calcli.core.estimators.resampling import bootstrap_sd, resampled_nulls
 from calcli.core.evaluating.classrows import class_rows
 from calcli.core.evaluating.families import FAMILIES, by_family
 from calcli.core.evaluating.families.base import Findings
+from calcli.core.evaluating.families.ranking import backwards_area
 from calcli.core.evaluating.folded import is_told_by_cells, keep_odds, of_cells
 from calcli.core.evaluating.gathering import summed
 from calcli.core.evaluating.looks import NOTHING, Looks
@@ -36,9 +37,9 @@ from calcli.core.evaluating.results import (
     ReliabilityBin,
     Summary,
 )
-from calcli.core.evaluating.sampling import SampledRows, needs_rows, of_sample
+from calcli.core.evaluating.sampling import SampledRows, measured_sample, needs_rows, of_sample
 from calcli.core.evaluating.stored import StoredMeasurements
-from calcli.core.evaluating.usual import default_metrics, gap_of, is_sampled
+from calcli.core.evaluating.usual import area_of, default_metrics, gap_of, is_sampled
 from calcli.core.language.answers import refuse_classes
 from calcli.core.language.errors import NeedsRows, UsageError
 from calcli.core.language.expressions import MetricExpression, parse_metrics
@@ -149,7 +150,7 @@ def measure(
     for call in [*calls, gap_of(settings)]:
         if call not in later:
             FAMILIES[call.entry.family].needs(call, made)
-    if later:
+    if later or not (made.tells_areas or settings.cluster):  # a sample has no columns
         made.keep("sample", lambda: SampledRows(predictions))
         if folded:
             keep_odds(made, later)
@@ -206,6 +207,7 @@ def assess(measured: Measurements, settings: Settings, test_classes: bool = True
         found.notes,
         measured.clipped_rows,
         gap=_gap(found, measured, settings),
+        backwards_area=_area_if_backwards(measured, settings, found.estimates),
     )
     return Evaluation(
         predictions,
@@ -225,6 +227,33 @@ def _gap(found: Findings, measured: Measurements, settings: Settings) -> Estimat
         return found.estimates[str(call)]
     with suppress(NeedsRows):
         return FAMILIES[call.entry.family].estimates([call], measured, settings).estimates[str(call)]
+    return None
+
+
+def area_if_backwards(predictions: Predictions) -> float | None:
+    """Return the area under the ROC curve if scores rank the wrong way round beyond chance, else None."""
+    settings = Settings(metrics=("accuracy",), no_intervals=True, draws=0)
+    return _area_if_backwards(measure(counted(predictions), settings), settings)
+
+
+def _area_if_backwards(
+    measured: Measurements, settings: Settings, known: Mapping[str, Estimate] | None = None
+) -> float | None:
+    """Return the same of what was measured, given the estimates that are known.
+
+    More than two classes are put in order if their area is asked for; else a sample of the rows tells it.
+    """
+    call = area_of(settings)
+    area = (known or {}).get(str(call))
+    if area is not None and not area.value < 0.5:
+        return None
+    with suppress(NeedsRows):
+        many, sample = measured.predictions.n_classes > 2, measured.sample
+        if many and sample is not None and not settings.cluster:
+            measured = measured_sample(sample, measured, [call])
+        elif many and area is None:
+            return None
+        return backwards_area(measured)
     return None
 
 

@@ -124,6 +124,11 @@ class Pass:
         if "canonical" not in self.lenses:
             self._add_lens("canonical", canonical_lens(self.predictions.n_classes))
 
+    @property
+    def tells_areas(self) -> bool:
+        """Whether it keeps what puts the rows in order, for each class."""
+        return "canonical" in self.lenses or self.predictions.n_classes == 2
+
     def keep_bins(self, bins: int) -> None:
         """Keep sums over equal-width bins of every class; two classes are in order anyway."""
         self.bins.add(bins)

@@ -417,9 +417,10 @@ class Recalibrations:
 
     def notes(self) -> Iterable[str]:
         """Yield what the fits want said."""
+        classes = self._predictions.n_classes
         for trained in self._trained.values():
             fits = [fit for recalibration in trained.recalibrations for fit in recalibration.fits.values()]
-            yield from (f"{trained.method}: {note}" for note in notes_of(fits))
+            yield from (f"{trained.method}: {note}" for note in notes_of(fits, classes))
 
     def _recalibrated(self, method: str, training: str, rule: ScoringRule, before: Array) -> Recalibrated:
         made = partial(

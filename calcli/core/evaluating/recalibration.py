@@ -11,6 +11,7 @@ import numpy as np
 from calcli.core.calibrators.base import Calibrator
 from calcli.core.calibrators.crossvalidation import LabeledScores, held_out_folds
 from calcli.core.calibrators.methods import make
+from calcli.core.calibrators.order import TURNED, turns_classes
 from calcli.core.data.arrays import Array, Doubles, Floats, Positions
 from calcli.core.data.units import Units
 from calcli.core.language.expressions import nested_method
@@ -97,11 +98,11 @@ class Resample:
     log_probs: Doubles
 
 
-def notes_of(fits: Sequence[Calibrator]) -> list[str]:
+def notes_of(fits: Sequence[Calibrator], classes: int) -> list[str]:
     """Return what fits want said, once where they differ in numbers only, with how many of them say it."""
     alike: dict[str, list[str]] = {}
     for fitted in fits:
-        for note in fitted.notes:
+        for note in [*fitted.notes, *([TURNED.says] if turns_classes(fitted.apply, classes) else [])]:
             alike.setdefault(re.sub(r"\d+", "#", note), []).append(note)
     return [f"in {len(notes)} of {len(fits)} fits, {notes[0]}" for notes in alike.values()]
 

@@ -310,6 +310,8 @@ class Summary:
         The value of a column that all rows share; None for all rows of the data.
     gap
         Mean confidence minus accuracy, whatever was asked for; None where the rows are gone that tell it.
+    backwards_area
+        The area under the ROC curve, whatever was asked for, if scores rank the wrong way round; else None.
     """
 
     input: Input
@@ -325,6 +327,7 @@ class Summary:
     clipped_rows: int
     slice: Slice | None = None
     gap: Estimate | None = None
+    backwards_area: float | None = None
 
     def __repr__(self) -> str:
         part = "" if self.slice is None else f", {self.slice}"

@@ -42,6 +42,18 @@ class SampledRows:
 
 def of_sample(sample: Sample, whole: Measurements, calls: Sequence[MetricExpression]) -> Findings:
     """Return what is found out about metrics from a sample of the rows; its size stands with each."""
+    measured = measured_sample(sample, whole, calls)
+    found = [family.estimates(own, measured, measured.settings) for family, own in by_family(calls)]
+    joined = Findings.joined(found)
+    if measured.of_rows is None:
+        return joined
+    rows = measured.predictions.n_rows
+    estimates = {name: replace(one, rows=rows) for name, one in joined.estimates.items()}
+    return replace(joined, estimates=estimates)
+
+
+def measured_sample(sample: Sample, whole: Measurements, calls: Sequence[MetricExpression]) -> Measurements:
+    """Return what a pass over a sample of the rows finds for metrics."""
     rows, settings = sample.of(whole.predictions), replace(whole.settings, precision="auto")
     made = Pass(rows, settings)
     for call in calls:
@@ -49,9 +61,4 @@ def of_sample(sample: Sample, whole: Measurements, calls: Sequence[MetricExpress
     measured = made.run()
     if rows.n_rows < whole.predictions.n_rows:
         measured.of_rows = whole.predictions.n_rows
-    found = [family.estimates(own, measured, settings) for family, own in by_family(calls)]
-    joined = Findings.joined(found)
-    if measured.of_rows is None:
-        return joined
-    estimates = {name: replace(one, rows=rows.n_rows) for name, one in joined.estimates.items()}
-    return replace(joined, estimates=estimates)
+    return measured

@@ -25,6 +25,11 @@ def gap_of(settings: Settings) -> MetricExpression:
     return parse_metric("mean_gap", settings.defaults)
 
 
+def area_of(settings: Settings) -> MetricExpression:
+    """Return the metric that tells whether scores rank the wrong way round, which every report says."""
+    return parse_metric("auroc", settings.defaults)
+
+
 def default_metrics(
     predictions: Predictions, settings: Settings | None = None
 ) -> tuple[list[str], list[str]]:

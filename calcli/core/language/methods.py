@@ -14,6 +14,8 @@ NOTHING = "nothing"
 PREDICTED = "the predicted class"
 ROWS = "with two classes, the order of the rows"
 ROWS_OR_TIES = f"{ROWS}, up to ties"
+RISING = "where the map rises"  # which is asked of the fitted one
+RISING_ROWS = f"{ROWS} {RISING}"
 
 KEEP_TOP = {"keep_top": Argument(True, says="whether every class keeps its rank, the predicted one too")}
 ACTS_ON = (
@@ -76,7 +78,7 @@ def _softmax() -> list[Method]:
             name="bent-temperature", title="Bent temperature scaling",
             where="structured:BentTemperature", family="softmax", effort=6, quick=True,
             learns="softmax(a ln p + c ln(1 / (1 - p)) + e ln(p + 0.01)), p by temperature scaling",
-            parameters="4", keeps=f"{ORDER} while the map rises, else a note says so", source="calcli",
+            parameters="4", keeps=f"{ORDER} {RISING}", source="calcli",
             count=lambda k, s: 4,
         ),
         Method(
@@ -91,7 +93,7 @@ def _softmax() -> list[Method]:
             name="bias", title="Bias only",
             where="softmax:BiasOnly", family="softmax",
             learns="softmax(log q + beta)",
-            parameters="K - 1", keeps=NOTHING, source="Saerens et al. 2002, fitted by log-loss",
+            parameters="K - 1", keeps=ROWS, source="Saerens et al. 2002, fitted by log-loss",
             arguments=SCORE,
             misses=NOT_PROPER,
             count=lambda k, s: k - 1,
@@ -100,7 +102,7 @@ def _softmax() -> list[Method]:
             name="dp", title="DP affine", letters="direction-preserving",
             where="softmax:DPAffine", family="softmax", quick=True,
             learns="softmax(alpha log q + beta)",
-            parameters="K", keeps=NOTHING, source="Ferrer & Ramos 2024",
+            parameters="K", keeps=RISING_ROWS, source="Ferrer & Ramos 2024",
             arguments=SCORE,
             misses=NOT_PROPER,
             count=lambda k, s: k,
@@ -109,7 +111,7 @@ def _softmax() -> list[Method]:
             name="bent-dp", title="Bent DP affine", letters="direction-preserving",
             where="structured:BentDP", family="softmax", effort=7, quick=True,
             learns="softmax(a ln p + c ln(1 / (1 - p)) + e ln(p + 0.01) + b), p by a DP affine map",
-            parameters="K + 3", keeps=NOTHING, source="calcli",
+            parameters="K + 3", keeps=RISING_ROWS, source="calcli",
             needs_classes=OF_SCORES,
             count=lambda k, s: k + 3,
         ),
@@ -117,7 +119,7 @@ def _softmax() -> list[Method]:
             name="vector", title="Vector scaling",
             where="softmax:VectorScaling", family="softmax", effort=10,
             learns="softmax(w * log q + b)",
-            parameters="2K - 1", keeps=NOTHING, source=guo,
+            parameters="2K - 1", keeps=RISING_ROWS, source=guo,
             arguments={**INPUT, **SCORE},
             misses=NOT_PROPER,
             count=lambda k, s: 2 * k - 1,
@@ -172,14 +174,14 @@ def _matrices() -> list[Method]:
             name="svs", title="Structured vector scaling",
             where="structured:SVS", family="softmax", effort=5,
             learns="softmax(x + v * x + b), x = ln q by temperature-mix, v and b penalized",
-            parameters="2K, penalized", keeps=NOTHING, source="Berta et al. 2025",
+            parameters="2K, penalized", keeps=RISING_ROWS, source="Berta et al. 2025",
             needs_classes=OF_SCORES,
         ),
         Method(
             name="sms", title="Structured matrix scaling",
             where="structured:SMS", family="softmax", effort=9,
             learns="softmax(x + V x + b), x = ln q by temperature-mix, V and b penalized",
-            parameters="K(K + 1), penalized", keeps=NOTHING, source="Berta et al. 2025",
+            parameters="K(K + 1), penalized", keeps=RISING_ROWS, source="Berta et al. 2025",
             needs_classes=OF_SCORES,
             misses="the scale stays that of temperature scaling, which other class priors can make wrong; "
             "structured frees it",
@@ -188,7 +190,7 @@ def _matrices() -> list[Method]:
             name="structured", title="Structured scaling",
             where="structured:StructuredScaling", family="softmax", effort=22,
             learns="softmax(M x + sum_j (c_j + u_j) f_j + b): slopes for all, small ones for each class",
-            parameters="K(K + 3), penalized", keeps=NOTHING, source="calcli, after Berta et al. 2025",
+            parameters="K(K + 3), penalized", keeps=RISING_ROWS, source="calcli, after Berta et al. 2025",
             needs_classes=OF_SCORES,
             arguments=structured,
             misses="with form=diagonal there is no M, and its strength has no effect",
@@ -198,7 +200,7 @@ def _matrices() -> list[Method]:
             letters="off-diagonal and intercept regularization",
             where="odir:MatrixODIR", family="softmax", effort=10,
             learns="softmax(W log q + b), off-diagonal entries and intercepts penalized",
-            parameters="K(K + 1), penalized", keeps=NOTHING, source=kull,
+            parameters="K(K + 1), penalized", keeps=RISING_ROWS, source=kull,
             arguments=odir,
             needs_classes=OF_SCORES,
             misses=free,
@@ -207,7 +209,7 @@ def _matrices() -> list[Method]:
             name="dirichlet", title="Dirichlet calibration",
             where="odir:Dirichlet", family="softmax", effort=20,
             learns="as matrix-odir, the penalties chosen by cross-validation",
-            parameters="K(K + 1), penalized", keeps=NOTHING, source=kull,
+            parameters="K(K + 1), penalized", keeps=RISING_ROWS, source=kull,
             arguments={**INPUT, **penalties, "folds": Argument(3, least=2, says=FOLDS), **SEED},
             needs_classes=OF_SCORES,
             misses=free,
@@ -216,7 +218,7 @@ def _matrices() -> list[Method]:
             name="matrix", title="Matrix scaling",
             where="softmax:MatrixScaling", family="softmax", effort=40,
             learns="softmax(W log q + b)",
-            parameters="K(K + 1)", keeps=NOTHING, source=guo,
+            parameters="K(K + 1)", keeps=RISING_ROWS, source=guo,
             arguments={**INPUT, **SCORE},
             misses=NOT_PROPER,
             count=lambda k, s: k * (k + 1),
@@ -231,7 +233,7 @@ def _one_score() -> list[Method]:
             name="platt", title="Platt scaling",
             where="logistic:Platt", family="one score", effort=14,
             learns="sigmoid(slope * log-odds + intercept)",
-            parameters="2 a class", keeps=ROWS, source="Platt 1999",
+            parameters="2 a class", keeps=RISING_ROWS, source="Platt 1999",
             arguments={
                 **LENS,
                 "target_smoothing": Argument(
@@ -249,7 +251,7 @@ def _one_score() -> list[Method]:
             name="quadratic", title="Quadratic scaling",
             where="quadratic:Quadratic", family="one score", effort=40, quick=True,
             learns="sigmoid(w2 * log-odds^2 + w1 * log-odds + c)",
-            parameters="3 a class", keeps=NOTHING, source="Berta et al. 2025",
+            parameters="3 a class", keeps=RISING_ROWS, source="Berta et al. 2025",
             arguments={**LENS, **SCORE_OF_ONE},
             count=lambda k, s: 3,
         ),
@@ -299,7 +301,7 @@ def _one_score() -> list[Method]:
             name="scaling-binning", title="Scaling-binning",
             where="histogram:ScalingBinning", family="one score", effort=22,
             learns="Platt scaling, then the mean of each equal-mass bin",
-            parameters="2 a class, 15 values", keeps=ROWS_OR_TIES, source="Kumar et al. 2019",
+            parameters="2 a class, 15 values", keeps=f"{RISING_ROWS}, up to ties", source="Kumar et al. 2019",
             arguments={**LENS, **BINS},
             count=lambda k, s: 2,
         ),
@@ -405,7 +407,8 @@ def _wrappers() -> list[Method]:
             name="reduced", title="A calibrator of the confidence",
             where="reduced:Reduced", family="wrapper", effort=1,
             learns="a calibrator of two classes, the predicted class is wrong or right",
-            parameters="as many as of two classes", keeps=PREDICTED, source="Panchenko et al. 2022",
+            parameters="as many as of two classes", keeps=f"{PREDICTED}, unless keep_top=false",
+            source="Panchenko et al. 2022",
             arguments={**KEEP_TOP, **WRAPPED},
             count=lambda k, s: s["calibrator"].parameters(2),
             needs_classes=OF_PREDICTED,

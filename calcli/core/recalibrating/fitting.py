@@ -35,7 +35,7 @@ from calcli.core.data.processes import Processes, processes_for
 from calcli.core.data.slices import counted
 from calcli.core.data.streams import Stream, generator
 from calcli.core.estimators.rules import scoring_rule
-from calcli.core.evaluating.evaluate import values
+from calcli.core.evaluating.evaluate import area_if_backwards, values
 from calcli.core.language.answers import refuse_classes
 from calcli.core.language.errors import InputError, UsageError
 from calcli.core.language.expressions import MethodExpression
@@ -85,6 +85,8 @@ class Fit:
         How sure the choice is; None where nothing was to be chosen.
     workers
         Processes that did the fits of the cross-validation.
+    backwards_area
+        The area under the ROC curve of the fitting rows, if their scores rank the wrong way round; else None.
     """
 
     call: MethodExpression
@@ -100,6 +102,7 @@ class Fit:
     candidates: tuple[Candidate, ...]
     sureness: Sureness | None = None
     workers: int = 1
+    backwards_area: float | None = None
 
     def __repr__(self) -> str:
         return f"<Fit of {self.call} to {self.predictions.provenance.path}>"
@@ -199,12 +202,13 @@ def fit(
     if done is not None:
         cross_validated, gain = done.values, paired_difference(losses_before, done.losses, rows.weights)
     note_rows(calibrator, predictions)
+    calibrator.notes += calibrator.order_notes(predictions.n_classes)
     rescored = Rescored.by_one(scores, calibrator)
     after = judge.values(rescored)
     moved = (0, 0) if predictions.of_answers else changes(scores, rescored, rows.weights)
     return Fit(
         call, calibrator, predictions, settings, before, after, cross_validated, gain, *moved, candidates,
-        sureness, workers,
+        sureness, workers, area_if_backwards(predictions),
     )  # fmt: skip
 
 

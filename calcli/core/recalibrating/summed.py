@@ -19,6 +19,7 @@ from calcli.core.calibrators.softmax import BiasOnly, DPAffine, VectorScaling
 from calcli.core.calibrators.temperature import Temperature
 from calcli.core.data.arrays import Array
 from calcli.core.data.predictions import ArrayScores, Predictions
+from calcli.core.evaluating.evaluate import area_if_backwards
 from calcli.core.evaluating.gathering import state_of
 from calcli.core.language.answers import refuse_classes
 from calcli.core.language.errors import InputError, UsageError
@@ -134,6 +135,7 @@ def fit_parts(
     near = rows_of(first).fit(calibrator)
     calibrator.fit_parts(over, rows, None if near.notes else near.parameters)
     note_rows(calibrator, first)
+    calibrator.notes += calibrator.order_notes(first.n_classes)
     last = parts.total(partial(_told, calibrator=calibrator), _both)
     before, after = (left_of(state, name) for state in (seen.state, last.state))
     changed, tied = last.changed.tolist()
@@ -149,6 +151,7 @@ def fit_parts(
         changed,
         tied,
         (),
+        backwards_area=area_if_backwards(before),
         overview=seen.overview,
     )
 

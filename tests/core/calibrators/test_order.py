@@ -10,15 +10,34 @@ from hypothesis import strategies as st
 import calcli
 from calcli.core.calibrators.methods import make
 from calcli.core.language.expressions import parse_method
-from calcli.core.language.methods import METHODS
+from calcli.core.language.methods import METHODS, ORDER, ROWS, ROWS_OR_TIES
 from tests.conftest import REFERENCE
 
-ROUNDING = 1e-12  # by which equal log-odds may differ
+ROUNDING = 1e-8  # by which log-odds of a map that rises may fall
 EXTREMES = [0.0, 5e-324, 1e-300, 1e-40, 1e-17, 1e-9, 1e-6, 1e-4]
 EXPRESSIONS = [f"{name}:calibrator=platt" if m.family == "wrapper" else name for name, m in METHODS.items()]
-FREE = ["quadratic", "vector", "matrix", "spline", "histogram", "bbq", "vector-histogram", "pool"]
-RISING = [text for text in EXPRESSIONS if text not in [*FREE, "per-predicted-class:calibrator=platt"]]
-ORDERED = ["temperature", "temperature-mix", "ensemble-temperature"]
+SET = [
+    "platt:lens=top-1:keep_top=false",
+    "isotonic:lens=top-1:keep_top=false",
+    "isotonic:lens=top-wise",
+    "histogram:lens=class-0",
+    "histogram:binning=equal-width",
+    "isotonic:smoothing=0:interpolation=steps",
+    "beta:constrained=false",
+    "spline:monotone=true",
+    "quadratic:lens=top-1",
+    "reduced:calibrator=histogram",
+    "reduced:keep_top=false:calibrator=quadratic",
+    "preserve-top1:calibrator=bbq",
+    "pool:members=platt+histogram:weights=0.5/0.5",
+]
+ALWAYS = [name for name, method in METHODS.items() if method.keeps in (ORDER, ROWS, ROWS_OR_TIES)]
+OF_CLASSES = [
+    *(name for name, method in METHODS.items() if method.keeps == ORDER),
+    "spline",
+    "platt:lens=top-1",
+    "isotonic:lens=within-top-2",
+]
 
 
 def rounded_scores(seed, exact, shape):
@@ -46,6 +65,11 @@ def log_odds(calibrator, second):
         return found[:, 1] - found[:, 0]
 
 
+def log_odds_of(calibrator, scores):
+    found = calibrator.apply(scores)
+    return found[:, 1] - found[:, 0]
+
+
 def falls(values):
     """Return by how much ascending values fall at most; infinite ones may be equal."""
     highest = np.maximum.accumulate(values)
@@ -53,32 +77,104 @@ def falls(values):
     return float((highest[below] - values[below]).max(initial=0.0))
 
 
-@pytest.mark.parametrize("text", RISING)
-@settings(max_examples=15)
-@given(st.integers(0, 10**6), st.sampled_from([0, 1]))
-@example(0, 1)
-def test_two_classes_keep_the_order_of_new_rows(text, seed, exact):
+def two_classes(seed, exact, reversed_):
+    """Return probabilities to fit to, labels, and those of the second class in old and new rows."""
     probs, labels, finer = rounded_scores(seed, exact, (150, 2))
-    calibrator = fitted(text, probs, labels)
     ends = np.array(EXTREMES)
     second = np.unique(np.concatenate([probs[:, 1], finer[:, 1], ends, 1 - ends]))
+    return (probs[:, ::-1] if reversed_ else probs), labels, second
+
+
+@pytest.mark.parametrize("text", EXPRESSIONS + SET)
+@settings(max_examples=8)
+@given(st.integers(0, 10**6), st.sampled_from([0, 1]), st.booleans())
+@example(0, 1, False)
+@example(0, 0, True)
+def test_what_a_fit_tells_of_the_order_of_rows_is_true_of_new_ones(text, seed, exact, reversed_):
+    probs, labels, second = two_classes(seed, exact, reversed_)
+    calibrator = fitted(text, probs, labels)
+    found = calibrator.order(2)
+    if found.kept == "kept":
+        assert falls(log_odds(calibrator, second)) < ROUNDING
+    elif found.kept == "turned":
+        inner = second[(second > 0) & (second < 1)]
+        assert falls(-log_odds(calibrator, inner)) < ROUNDING < np.ptp(log_odds(calibrator, inner))
+    else:
+        assert falls(log_odds(calibrator, np.linspace(found.low, found.high, 20_001))) > ROUNDING
+        assert falls(log_odds(calibrator, np.append(second[second < found.low], found.low))) < ROUNDING
+        assert falls(log_odds(calibrator, np.append(found.high, second[second > found.high]))) < ROUNDING
+    assert (found.kept == "kept") == (found.says not in calibrator.notes)
+
+
+@pytest.mark.parametrize("text", ALWAYS)
+@settings(max_examples=8)
+@given(st.integers(0, 10**6), st.sampled_from([0, 1]), st.booleans())
+def test_what_the_registry_claims_of_rows_is_true_of_every_fit(text, seed, exact, reversed_):
+    probs, labels, second = two_classes(seed, exact, reversed_)
+    calibrator = fitted(text, probs, labels)
+    assert calibrator.order(2).kept == "kept"
     assert falls(log_odds(calibrator, second)) < ROUNDING
 
 
-@pytest.mark.parametrize("text", ORDERED)
-@settings(max_examples=15)
-@given(st.integers(0, 10**6), st.sampled_from([0, 1]), st.sampled_from([3, 5]))
-def test_classes_keep_their_order_in_new_rows(text, seed, exact, classes):
+@pytest.mark.parametrize("text", OF_CLASSES)
+@settings(max_examples=8)
+@given(st.integers(0, 10**6), st.sampled_from([0, 1]), st.sampled_from([3, 5]), st.booleans())
+def test_classes_keep_their_order_in_new_rows(text, seed, exact, classes, reversed_):
     probs, labels, finer = rounded_scores(seed, exact, (150, classes))
+    labels = classes - 1 - labels if reversed_ else labels
     calibrator = fitted(text, probs, labels)
+    assert calibrator.order(classes).kept == "kept"
     small = 10.0 ** np.random.default_rng(seed).uniform(-12, -2, (100, classes))
     small[:, 0] = 0
     small[:, -1] = 1
     new = np.concatenate([probs, finer, small / small.sum(axis=1, keepdims=True)])
-    after = calibrator.predict_proba(new)
     order = np.argsort(new, axis=1)
-    steps = np.diff(np.take_along_axis(after, order, axis=1), axis=1)
-    assert steps.min() > -ROUNDING
+    before, after = (np.take_along_axis(of, order, axis=1) for of in (new, calibrator.predict_proba(new)))
+    assert (np.diff(after, axis=1)[np.diff(before, axis=1) > 0] > -1e-12).all()
+
+
+def test_a_parabola_falls_behind_its_vertex():
+    probs, labels, _ = rounded_scores(5, 0, (400, 2))
+    calibrator = fitted("quadratic", probs, labels)
+    square, slope = (float(calibrator.parameters[name][0]) for name in ("square", "slope"))
+    vertex = 1 / (1 + np.exp(slope / (2 * square)))
+    found = calibrator.order(2)
+    assert (found.low if square < 0 else found.high) == pytest.approx(vertex, rel=1e-6)
+
+
+@pytest.mark.parametrize(
+    ("text", "turned"),
+    [
+        ("dp", "alpha"),
+        ("platt", "slope"),
+        ("vector", "scale"),
+        ("matrix", "matrix"),
+        ("scaling-binning", "slope"),
+        ("structured", "slopes"),
+    ],
+)
+@pytest.mark.parametrize("classes", [2, 4])
+def test_a_map_of_scores_that_rank_the_wrong_way_round_is_told(text, turned, classes):
+    probs, labels, _ = rounded_scores(7, 0, (600, classes))
+    odds = -np.log(probs)
+    calibrator = make(parse_method(text)).fit(odds, labels)
+    assert np.min(calibrator.parameters[turned]) < 0
+    assert calibrator.order(classes).kept == "turned"
+    assert "the map turns the order round" in calibrator.notes[-1]
+    right = make(parse_method(text)).fit(-odds, labels)
+    assert right.order(classes).kept != "turned"
+    assert not any("turns" in note for note in right.notes)
+
+
+def test_raw_logits_that_give_the_same_probabilities_may_become_unequal():
+    rng = np.random.default_rng(0)
+    logits = rng.normal(size=(300, 2)) + rng.normal(size=(300, 1))
+    labels = (logits[:, 1] - logits[:, 0] + rng.logistic(size=300) > 0).astype(int)
+    calibrator = make(parse_method("vector:input=raw")).fit(logits, labels)
+    assert calibrator.order(2).kept == "changed"
+    assert "raw logits of equal probabilities" in calibrator.notes[-1]
+    assert np.ptp(log_odds_of(calibrator, np.array([[0.0, 1.0], [5.0, 6.0]]))) > 1e-3
+    assert make(parse_method("vector")).fit(logits, labels).order(2).kept == "kept"
 
 
 @pytest.mark.parametrize("text", ["platt", "dp", "temperature", "beta", "vector", "matrix"])

@@ -6,11 +6,13 @@ import math
 
 import numpy as np
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 from scipy import stats
 from sklearn.metrics import roc_auc_score
 
 from calcli.core.estimators.influences import Influences
-from calcli.core.estimators.ranking import area_influences, area_interval, roc_area
+from calcli.core.estimators.ranking import area_influences, area_interval, is_backwards, roc_area
 from calcli.core.problems.problem import ordered_problem
 
 
@@ -104,3 +106,22 @@ def test_the_standard_error_is_that_of_delong():
 def test_a_missing_outcome_has_no_area():
     assert math.isnan(roc_area(ordered_problem(np.array([0.2, 0.4]), np.array([True, True]))).value)
     assert math.isnan(area_influences(np.ones((2, 3)) / 2, np.array([0, 0, 0]))[0])
+
+
+@given(st.integers(0, 10**6), st.integers(4, 60), st.integers(4, 60), st.floats(-2, 1))
+def test_an_area_below_one_half_is_judged_by_the_test_of_mann_and_whitney(seed, ones, others, shift):
+    rng = np.random.default_rng(seed)
+    high, low = rng.normal(shift, size=ones), rng.normal(size=others)
+    found = stats.mannwhitneyu(high, low, alternative="less", method="asymptotic", use_continuity=False)
+    sizes = np.array([others, ones], np.float64)
+    assert is_backwards(found.statistic / (ones * others), sizes) == (found.pvalue < 0.005)
+
+
+def test_useless_scores_of_more_classes_are_seldom_said_to_rank_the_wrong_way_round():
+    rng = np.random.default_rng(0)
+    said = 0
+    for _ in range(2000):
+        labels = np.append(np.arange(4), rng.integers(0, 4, 60))
+        area, _ = area_influences(rng.dirichlet(np.ones(4), len(labels)).T, labels)
+        said += is_backwards(area, np.bincount(labels).astype(float))
+    assert stats.binomtest(said, 2000, 0.005, alternative="greater").pvalue > 0.01

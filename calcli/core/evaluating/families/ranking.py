@@ -8,12 +8,14 @@ from typing import Any
 
 import numpy as np
 
+from calcli.core.data.arrays import Doubles
 from calcli.core.estimators.gridded import area_on_grid
-from calcli.core.estimators.influences import Influences, Spread
+from calcli.core.estimators.influences import FEWEST, Influences, Spread
 from calcli.core.estimators.ranking import (
     area_influences,
     area_interval,
     dealt_influences,
+    is_backwards,
     of_equal_weight,
     roc_area,
 )
@@ -75,28 +77,58 @@ def _area(measured: Measurements) -> Spread:
     return _influences(measured).spread
 
 
+def backwards_area(measured: Measurements) -> float | None:
+    """Return the area if the scores rank the wrong way round beyond chance, else None.
+
+    Raises
+    ------
+    NeedsRows
+        If what was measured does not tell it.
+    """
+    area = _area(measured)
+    if math.isnan(area.value) or area.fewest < FEWEST:
+        return None
+    return area.value if is_backwards(area.value, _sizes(measured)) else None
+
+
 def _fewest(measured: Measurements) -> float:
     """Return how many units of equal weight the areas of the classes rest on, in the harmonic mean.
 
     Each rests on the rarer of its own rows and all others. By their reciprocals they enter the variance of
     the mean area, which is too small where they are few.
     """
-    rows, units = measured.predictions, measured.units
-    weights = np.ones(rows.n_rows) if rows.weights is None else rows.weights
-    own: Any
-    rest: Any
-    if units.single:
-        own = [np.bincount(rows.labels, weights**power, rows.n_classes) for power in (1, 2)]
-        rest = [weight.sum() - weight for weight in own]
-    else:
-        whole = units.weights(rows.weights)
-        of_class = [units.sums(1.0 * (rows.labels == k), weights) for k in range(rows.n_classes)]
-        own, rest = (
-            np.array([[one.sum(), np.square(one).sum()] for one in sums]).T
-            for sums in (of_class, [whole - one for one in of_class])
-        )
+    own, rest = _masses(measured)
     rarer = np.minimum(of_equal_weight(*own), of_equal_weight(*rest))[own[0] > 0]
     return float(len(rarer) / (1 / rarer).sum()) if rarer.all() else 0.0
+
+
+def _sizes(measured: Measurements) -> Doubles:
+    """Return how many units of equal weight carry each of two classes, or of more each that occurs."""
+    if measured.predictions.n_classes == 2 and measured.units.single:
+        problem = measured.problem("class-1")
+        if (weight := problem.weights) is None:
+            ones = np.count_nonzero(problem.outcome)
+            return np.array([len(problem.outcome) - ones, ones], np.float64)
+        of = (~problem.outcome, problem.outcome)
+        return np.array([of_equal_weight(weight @ one, problem.squared_weights @ one) for one in of])
+    own, _ = _masses(measured)
+    return of_equal_weight(*own)[own[0] > 0]
+
+
+def _masses(measured: Measurements) -> tuple[Any, Any]:
+    """Return (2, K) sums of weights and of their squares, of the units of each class and of all others."""
+    rows, units = measured.predictions, measured.units
+    weights = np.ones(rows.n_rows) if rows.weights is None else rows.weights
+    if units.single:
+        found = np.stack([np.bincount(rows.labels, weights**power, rows.n_classes) for power in (1, 2)])
+        return found, found.sum(axis=1, keepdims=True) - found
+    whole = units.weights(rows.weights)
+    of_class = [units.sums(1.0 * (rows.labels == k), weights) for k in range(rows.n_classes)]
+    own, rest = (
+        np.array([[one.sum(), np.square(one).sum()] for one in sums]).T
+        for sums in (of_class, [whole - one for one in of_class])
+    )
+    return own, rest
 
 
 def _influences(measured: Measurements) -> Influences:
