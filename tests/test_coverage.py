@@ -23,10 +23,12 @@ from tests.benchmarks.coverage import (
     differing,
     exceeding,
     missed,
+    missed_of_shown,
     refreshed,
     rejected,
     repeated,
     too_often,
+    too_often_of_shown,
     too_often_on_average,
 )
 
@@ -55,6 +57,10 @@ def test_no_interval_misses_and_no_test_rejects_more_often_than_is_promised():
         place for place in too_often(STUDY.cells) if place not in missed(others) | rejected(others)
     } == set()
     assert too_often(others) == []
+
+
+def test_no_interval_that_only_some_data_sets_show_misses_more_often_than_is_promised():
+    assert too_often_of_shown(STUDY.cells) == []
 
 
 def test_no_test_rejects_too_often_on_average():
@@ -130,6 +136,42 @@ def test_exceeding_is_corrected_for_the_number_of_cells():
     assert stats.binom.sf(23, 200, 0.07) < 0.01 < 100 * stats.binom.sf(23, 200, 0.07)
     assert exceeding(one, 0.07) == ["a"]
     assert exceeding(one | {str(k): (10, 200) for k in range(99)}, 0.07) == []
+
+
+def test_of_those_shown_more_than_a_tenth_may_not_miss():
+    cells = {
+        "few": {"intervals": {"auroc": [400, 39, 30, 0], "brier": [400, 361, 99, 0]}},
+        "some": {"intervals": {"auroc": [1600, 400, 60, 0], "brier": [500, 400, 45, 10]}},
+        "others": {"intervals": {"auroc": [900, 400, 30, 0], "brier": [500, 400, 20, 10]}},
+    }
+    assert missed_of_shown(cells)["auroc", "some"] == (60, 400)
+    assert set(missed_of_shown(cells)) == {(m, n) for m in ("auroc", "brier") for n in ("some", "others")}
+    assert stats.binomtest(60, 400, 0.1, "greater").proportion_ci(0.995, "exact").low > 0.1  # of two cells
+    assert stats.binomtest(55, 400, 0.1, "greater").proportion_ci(0.995, "exact").low < 0.1
+    assert stats.binomtest(55, 400, 0.1, "greater").proportion_ci(0.99, "exact").low > 0.1
+    assert too_often_of_shown(cells) == [("auroc", "some")]
+
+
+def test_more_data_sets_are_drawn_until_enough_show_an_interval(tmp_path, monkeypatch):
+    monkeypatch.setattr("tests.benchmarks.coverage.SHOWN", 5)
+    cell, names = Cell("clustered", 2, 50), ["log_loss", "brier", "accuracy"]
+    results = Results(tmp_path / "found.json")
+    results.found["truths"][cell.of_truth] = dict.fromkeys(cell.found(0).intervals, 0.5)
+    results.run(cell, 4)
+    before = copy.deepcopy(results.cells[str(cell)])
+    results.further(cell, names)
+    own = results.cells[str(cell)]
+    some = [name for name in names if 0.1 <= before["intervals"][name][1] / 4 <= 0.9]
+    assert some
+    for name, (sets, shown, high, low) in own["intervals"].items():
+        if name not in some:
+            assert own["intervals"][name] == before["intervals"][name]
+            continue
+        assert shown == 5 or not 0.1 <= shown / sets <= 0.9
+        found = [cell.found(seed, [name]).intervals[name] for seed in range(sets)]
+        seen = [one for one in found if isinstance(one, Interval)]
+        assert (len(seen), sum(not one.contains(0.5) for one in seen)) == (shown, high + low)
+    assert own["sets"] == 4
 
 
 @pytest.mark.parametrize("kind", KINDS)

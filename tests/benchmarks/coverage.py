@@ -285,6 +285,8 @@ def _interval_cell(cell: dict[str, Any], name: str) -> str:
         return ""
     sets, shown, high, low = cell["intervals"][name]
     part = "" if shown == sets else f" ({100 * shown / sets:.0f}% shown)"
+    if _in_some(cell["intervals"][name]):
+        part = f" ({100 * shown / sets:.0f}% shown, of these {_percent(high + low, shown)})"
     return _percent(high + low, sets) + part if shown else "-"
 
 
@@ -306,13 +308,14 @@ def page(results: Results) -> str:
     number = f"{sets[0]}" if len(sets) == 1 else f"{sets[0]} to {sets[-1]}"
     every, tests = missed(cells), rejected(cells)
     lines = [
-        f"{len(cells)} cells, {number} data sets each, {when}; {DRAWS} draws a test.",
+        f"{len(cells)} cells, {number} data sets each or more, {when}; {DRAWS} draws a test.",
         "Each share is that of all data sets, in percent, with its standard error.",
         "",
         f"Intervals that are shown and miss: {_share(every)} over all metrics and cells; nominal are 5 of "
         "those shown. Beyond 7, by exact binomial tests with Holm's correction at 1%: "
         f"{_named(exceeding(every, MISSED), every, missed(repeated(cells)))}.",
         "",
+        *_of_shown(cells),
     ]
     if tests:
         counts = by_test(cells)
@@ -330,6 +333,21 @@ def page(results: Results) -> str:
             if rows:
                 lines += [f"### {kind.capitalize()}: {title}", "", *table(["", *_heads(own)], rows), ""]
     return "\n".join(lines)
+
+
+def _of_shown(cells: dict[str, Any]) -> list[str]:
+    """Return what is told of the intervals that are shown, where some data sets show none."""
+    shown = missed_of_shown(cells)
+    if not shown:
+        return []
+    enough = sum(number >= SHOWN for _, number in shown.values())
+    return [
+        f"Of those shown, where 10 to 90% of the data sets show one, {_share(shown)} miss over all metrics "
+        f"and cells; {enough} of {len(shown)} have {SHOWN} of them, for which more data sets were drawn. "
+        "Beyond 10, by exact one-sided tests at 1%, with Holm's correction for the cells of a metric: "
+        f"{_named(too_often_of_shown(cells), shown, {})}.",
+        "",
+    ]
 
 
 def _named(
