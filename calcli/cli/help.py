@@ -19,9 +19,12 @@ OWN = {  # what a command is for
     "compare": ("margin", "key", "select", "report_on"),
     "check": ("policy", "baseline", "init", "write"),
     "benchmark": ("cal", "test", "pair", "folds", "methods"),
+    "study": (
+        "rows", "series", "seed", "classes", "prior", "variance", "scale", "wrong_prior", "intercept", "slope",
+    ),
     "inspect": ("confidence", "correct", "weights", "classes", "ignore_label", "drop_missing"),
-}
-FEW = 17  # options that are all shown
+}  # fmt: skip
+FEW = 15  # options that are all shown
 COMMON_HEADING, REST = "Options", "More options"
 ALL = "--help-all"
 CHOICES = re.compile(r"<([^<>]*)>$")  # as typer writes them, and the type of an argument

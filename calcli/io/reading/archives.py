@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Sequence
+from contextlib import suppress
 from dataclasses import replace
 from functools import partial
 
@@ -14,7 +15,7 @@ from calcli.core.language.errors import InputError, UsageError
 from calcli.io.arraylabels import flat_labels, stored_labels
 from calcli.io.arrays import Archive, ArraySource, answers_of, by_row
 from calcli.io.axes import class_axis, classes_last, places_note, sample_column
-from calcli.io.heads import is_of_single_values
+from calcli.io.heads import ObjectsError, is_of_single_values
 from calcli.io.labelnumbers import places_by_name
 from calcli.io.layouts import ARRAYS
 from calcli.io.layouts.names import kind_by_name
@@ -137,7 +138,10 @@ def _rows(archive: Archive, options: ReadOptions) -> dict[str, Array]:
     InputError
         If the arrays are of different rows, such as those of several passes.
     """
-    stored = {name: archive.array(name) for name in archive.names if name not in CLASS_NAMES}
+    stored = {}
+    for name in archive.names:
+        with suppress(ObjectsError):  # such as the metrics that a Trainer predicts beside the scores
+            stored |= {} if name in CLASS_NAMES else {name: archive.array(name)}
     shapes = {
         name: one.header.shape
         for name, one in stored.items()
