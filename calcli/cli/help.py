@@ -20,7 +20,8 @@ OWN = {  # what a command is for
     "check": ("policy", "baseline", "init", "write"),
     "benchmark": ("cal", "test", "pair", "folds", "methods"),
     "study": (
-        "rows", "series", "seed", "classes", "prior", "variance", "scale", "wrong_prior", "intercept", "slope",
+        "rows", "series", "seed", "classes", "prior", "variance", "scale", "wrong_prior", "intercept",
+        "slope",
     ),
     "inspect": ("confidence", "correct", "weights", "classes", "ignore_label", "drop_missing"),
 }  # fmt: skip
