@@ -113,14 +113,14 @@ def _write_first_policy(
         raise UsageError(f"--init takes the values of one file; {len(files)} were given")
     if path != "-" and Path(path).is_file():
         raise UsageError(f"{path} exists; give another name with --policy, or - for standard output")
-    text, broken = policy_for(files[0], reading.read_options(), baseline, pairing.settings())
-    if broken:
-        remark(f"{files[0]} breaks the policy itself: {', '.join(broken)}; it is worse than {baseline}")
+    text, said = policy_for(files[0], reading.read_options(), baseline, pairing.settings())
     if path == "-":
         emit(text)
-        return
-    write_policy(text, path)
-    if not quiet:
+    else:
+        write_policy(text, path)
+    for sentence in said[quiet:]:
+        remark(sentence)
+    if path != "-" and not quiet:
         against = "" if baseline is None else " --baseline BASELINE"
         remark(f"wrote {path}; judge files by it with calcli check FILE --policy {path}{against}")
 

@@ -4,18 +4,20 @@ from __future__ import annotations
 
 import math
 from collections import Counter
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Container, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass
+from decimal import ROUND_CEILING, ROUND_FLOOR, Decimal
 from typing import Any, Literal
 
 from calcli.core.comparing.policy import Bound, Checked, Outcome, Policy, exit_status
+from calcli.core.comparing.redraws import KEPT, REDRAWS, Room
 from calcli.core.estimators.interval import level_percent
 from calcli.core.evaluating.results import Estimate, Evaluation
-from calcli.core.language.numbers import counted, number, plus_minus
+from calcli.core.language.numbers import apart, counted, number, percent
 from calcli.core.language.plain import plain
 from calcli.report.annotations import annotations_text
 from calcli.report.atglance import MANY, TITLE, hidden_note
-from calcli.report.estimates import ends
+from calcli.report.estimates import ends, if_calibrated, value
 from calcli.report.junit import junit_text
 from calcli.report.reading import reading_sentences, reading_table
 from calcli.report.shown import Column, Headline, Number, Shown, TextTable, table_of
@@ -232,9 +234,11 @@ def _outcome(outcome: Outcome) -> dict[str, Any]:
     }
 
 
-SCORES = ("log_loss", "brier", "accuracy", "auroc")
+FIRST_METRICS = ("log_loss", "brier", "accuracy", "auroc", "ece")
 HEAD = """\
 # Rules for `calcli check`, from the values of {path} ({rows:,} rows).
+# Limits leave room for chance: {kept} of {redraws:,} redraws of as many rows keep all of them. In a redraw
+# each row counts as often as chance has it, and so do errors that the probabilities expect and nobody saw.
 # A rule names a metric (as in `calcli evaluate --metrics`) and what must hold of it:
 #   max, min                      of its value, or with bound = "upper" or "lower" of that end of its interval
 #   max_increase, max_decrease    how much worse than the baseline it may be: 0.01, or "5%" of the baseline
@@ -254,62 +258,59 @@ RULES_AGAINST = (
 )
 
 
-def first_policy(evaluation: Evaluation, baseline: bool = False) -> str:
-    """Return a commented policy that today's values pass with some slack.
+def first_policy(evaluation: Evaluation, rooms: Mapping[str, Room], against: Container[str] = ()) -> str:
+    """Return a commented policy that today's values pass, and as many new rows of the same kind.
 
-    Limits of scores are the ends of their intervals, rounded outward; a score that this gives no slack, such
-    as an AUROC of 1, has none. Those of calibration errors leave two standard deviations of what calibrated
-    probabilities would show, and only warn.
+    Calibration errors only warn.
 
     Parameters
     ----------
     evaluation
         With the default metrics.
-    baseline
-        Whether rules against a baseline are active; they are comments otherwise.
+    rooms
+        What the limit of each of `FIRST_METRICS` leaves to chance.
+    against
+        The metrics whose rules against a baseline are active; the others are comments.
     """
     rows, path = evaluation.predictions.n_rows, plain(evaluation.predictions.provenance.path)
-    parts = [HEAD.format(path=path, rows=rows, min_rows=max(1, rows // 2))]
-    found = {name: evaluation.estimates[name] for name in (*SCORES, "ece") if name in evaluation.estimates}
-    parts += [_first_rule(name, estimate) for name, estimate in found.items()]
-    against = [
-        f'[[rules]]\nmetric = "{name}"\n{key} = {margin}\n'
-        for name, key, margin in RULES_AGAINST
-        if name not in found or math.isfinite(found[name].value)
-    ]
-    lines = "\n".join(against)
-    parts.append(
-        BASELINE + (lines if baseline else "".join(f"# {line}\n" for line in lines.split("\n") if line))
-    )
-    return "\n".join(parts)
+    head = {"rows": rows, "min_rows": max(1, rows // 2), "kept": percent(KEPT), "redraws": REDRAWS}
+    parts = [HEAD.format(path=path, **head)]
+    found = {name: evaluation.estimates[name] for name in FIRST_METRICS if name in evaluation.estimates}
+    parts += [_first_rule(name, estimate, rooms[name]) for name, estimate in found.items()]
+    compared = []
+    for name, key, margin in RULES_AGAINST:
+        if name not in found or math.isfinite(found[name].value):
+            rule = f'[[rules]]\nmetric = "{name}"\n{key} = {margin}\n'
+            compared.append(rule if name in against else "".join(f"# {one}\n" for one in rule.splitlines()))
+    return "\n".join([*parts, BASELINE + "\n".join(compared)])
 
 
-def _first_rule(name: str, estimate: Estimate) -> str:
-    value, today = estimate.value, f"# today {number(estimate.value)}"
-    if not math.isfinite(value):
+def _first_rule(name: str, estimate: Estimate, room: Room) -> str:
+    entry = estimate.call.entry
+    today = f"# today {value(estimate)}"
+    if not math.isfinite(estimate.value):
         return f"{today}: no limit for {name}, nor a rule against a baseline, as it has no finite value\n"
-    if estimate.if_calibrated is not None:
-        null = estimate.if_calibrated
-        limit = rounded_outward(max(value, null.mean) + 2 * null.sd, up=True)
-        today += f"; calibrated probabilities would show {plus_minus(null.mean, null.sd)}"
-        if float(limit) >= 1:
-            return f"{today}: no limit for {name}, which is never above 1\n"
-        return f'[[rules]]\n{today}\nmetric = "{name}"\nmax = {limit}\nseverity = "warning"\n'
-    up = estimate.call.entry.direction == "lower"
-    end = value
-    if estimate.interval is not None and math.isfinite(estimate.interval.high):
-        interval = estimate.interval
-        end = interval.high if up else interval.low
-        today += f", {level_percent(interval.level)} interval {ends(estimate)}"
-    limit = rounded_outward(end, up)
-    if float(limit) == value:
-        return f"{today}: no limit for {name}, as the next best would break it; give one of your own\n"
-    return f'[[rules]]\n{today}\nmetric = "{name}"\n{"max" if up else "min"} = {limit}\n'
+    if estimate.interval is not None:
+        today += f", {level_percent(estimate.interval.level)} interval {ends(estimate)}"
+    elif estimate.if_calibrated is not None:
+        today += f"; calibrated probabilities would show {if_calibrated(estimate)}"
+    elif estimate.no_interval:
+        today += f", no interval: {estimate.no_interval}"
+    if not 0 < room.slack < math.inf:
+        return f"{today}: no limit for {name}, as redraws of these rows set none\n"
+    today += f"; sd over redraws {number(room.sd, digits=apart(room.sd))}"
+    up = entry.direction == "lower"
+    limit = rounded_outward(estimate.value, room.slack if up else -room.slack)
+    least, most = map(float, entry.range.split(" to "))
+    if not least < float(limit) < most:
+        end = f"above {most:g}" if up else f"below {least:g}"
+        return f"{today}: no limit for {name}, which is never {end}\n"
+    warns = 'severity = "warning"\n' if entry.family.beside_null else ""
+    return f'[[rules]]\n{today}\nmetric = "{name}"\n{"max" if up else "min"} = {limit}\n{warns}'
 
 
-def rounded_outward(value: float, up: bool) -> str:
-    """Return a number rounded to two digits, of itself or of its distance to 1 if that is smaller."""
-    gap = min(abs(value), abs(1 - value)) or abs(value)
-    digits = 1 - math.floor(math.log10(gap)) if gap else 1
-    scaled = value * 10**digits
-    return f"{(math.ceil(scaled) if up else math.floor(scaled)) / 10**digits:.{max(digits, 1)}f}"
+def rounded_outward(value: float, slack: float) -> str:
+    """Return a value moved by some slack, rounded away from it to two digits of the slack."""
+    digits = max(1, 1 - int(f"{slack:e}".partition("e")[2]))
+    end = Decimal(value) + Decimal(slack)
+    return f"{end.quantize(Decimal(1).scaleb(-digits), ROUND_CEILING if slack > 0 else ROUND_FLOOR):f}"

@@ -12,10 +12,12 @@ from calcli.core.comparing.baseline import Against, StoredReport
 from calcli.core.comparing.checking import check as check_predictions
 from calcli.core.comparing.leftover import require_same_clip
 from calcli.core.comparing.policy import Checked, Policy
+from calcli.core.comparing.redraws import KEPT, REDRAWS, room
 from calcli.core.data.predictions import Predictions
 from calcli.core.evaluating.evaluate import evaluate
 from calcli.core.language.declaring import checked, documented, is_path, mapping
 from calcli.core.language.errors import CalcliError, InputError, UsageError
+from calcli.core.language.numbers import number, percent
 from calcli.core.language.settings import IN_ORDER, PairSettings
 from calcli.core.language.spelling import of_python
 from calcli.io.atomic import atomic_path, together
@@ -23,7 +25,7 @@ from calcli.io.options import ReadOptions
 from calcli.io.policy import parse_policy, read_policy
 from calcli.io.read import read
 from calcli.io.reports import is_report, read_report
-from calcli.report.check import first_policy
+from calcli.report.check import FIRST_METRICS, RULES_AGAINST, first_policy
 from calcli.report.shown import Format, render
 from calcli.work.cluster import Engine, predictions_in
 from calcli.work.kept import CheckReport
@@ -179,9 +181,9 @@ def write_check(report: CheckReport, targets: Sequence[tuple[Format, str]]) -> N
 def policy_for(
     file: str, options: ReadOptions, baseline: str | None = None, pairing: PairSettings = IN_ORDER
 ) -> tuple[str, list[str]]:
-    """Return a first policy, whose limits a file passes, and those rules against a baseline that it breaks.
+    """Return a first policy, which a file passes, and sentences on its limits and what was left out.
 
-    See `first_policy`.
+    Rules against a baseline that the file breaks are comments. See `first_policy`.
 
     Raises
     ------
@@ -189,17 +191,33 @@ def policy_for(
         If a file cannot be read, or gives no rule.
     """
     predictions = read(file, options)
-    text = first_policy(evaluate(predictions), baseline is not None)
+    evaluation = evaluate(predictions)
+    names = [name for name in FIRST_METRICS if name in evaluation.estimates]
+    rooms = room(predictions, names)
+    rules = [] if baseline is None else [name for name, *_ in RULES_AGAINST]
+    text = first_policy(evaluation, rooms, rules)
     if not tomllib.loads(text).get("rules"):
         raise InputError(
-            f"{file} gives no policy a rule: every score is infinite, undefined or at its end; write one by "
-            "hand, or take other predictions"
+            f"{file} gives no policy a rule: every score is infinite or undefined, or known so little that "
+            "nothing could break its limit; write one by hand, or take other predictions"
         )
+    limits = ", ".join(
+        f"{rule['metric']} {number(rooms[rule['metric']].slack)}"
+        for rule in tomllib.loads(text)["rules"]
+        if rule.keys() & {"max", "min"}
+    )
+    kept = f"limits leave what {percent(KEPT)} of {REDRAWS:,} redraws of as many rows keep: {limits}"
+    said = [kept] if limits else []
     if baseline is None:
-        return text, []
+        return text, said
     against = _against(baseline, options, pairing, lambda path: read(path, options))
     judged = _checked(predictions, parse_policy(tomllib.loads(text), "the first policy"), against)
-    return text, [one.rule.title for one in judged.outcomes if one.result == "failed"]
+    if broken := [one.rule for one in judged.outcomes if one.result == "failed"]:
+        titles = ", ".join(rule.title for rule in broken)
+        said.append(f"{file} is worse than {baseline}: these rules are left as comments: {titles}")
+        lost = {rule.call.asked for rule in broken}
+        text = first_policy(evaluation, rooms, [name for name in rules if name not in lost])
+    return text, said
 
 
 def write_policy(text: str, path: str) -> None:

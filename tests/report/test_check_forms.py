@@ -138,15 +138,13 @@ def test_every_rule_that_did_not_pass_is_an_annotation(mixed):
 
 
 @pytest.mark.parametrize(
-    ("value", "up", "rounded"),
-    [(0.3828, True, "0.39"), (0.8947, False, "0.89"), (0.9892, False, "0.989"), (0.03085, True, "0.031"),
-     (1.612, True, "1.62"), (12.1, True, "13.0"), (0.99996, False, "0.999960"), (1.0, False, "1.0"),
-     (0.0, True, "0.0")],
+    ("value", "slack", "rounded"),
+    [(0.3166, 0.1111, "0.43"), (0.9117, -0.0316, "0.880"), (0.999473, -0.000552, "0.99892"),
+     (2.1053, 0.0123, "2.118"), (12.04, 3.1, "15.2"), (0.000213, 0.000432, "0.00065")],
 )  # fmt: skip
-def test_limits_are_rounded_outward(value, up, rounded):
-    found = rounded_outward(value, up)
-    assert float(found) >= value if up else float(found) <= value
-    assert found == rounded
+def test_limits_are_rounded_outward_to_two_digits_of_their_slack(value, slack, rounded):
+    assert rounded_outward(value, slack) == rounded
+    assert abs(float(rounded) - value) >= abs(slack)
 
 
 def test_a_rule_that_passes_beyond_its_limit_says_why():

@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from contextlib import suppress
 from dataclasses import replace
 from functools import partial
+from typing import Any
 
 import numpy as np
 
@@ -138,7 +139,7 @@ def _rows(archive: Archive, options: ReadOptions) -> dict[str, Array]:
     InputError
         If the arrays are of different rows, such as those of several passes.
     """
-    stored = {}
+    stored: dict[str, Any] = {}
     for name in archive.names:
         with suppress(ObjectsError):  # such as the metrics that a Trainer predicts beside the scores
             stored |= {} if name in CLASS_NAMES else {name: archive.array(name)}

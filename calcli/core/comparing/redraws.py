@@ -1,0 +1,197 @@
+"""How much worse metrics may be on as many new rows of the same kind, for the limits of a first policy.
+
+In a redraw each row counts a geometric number of times, one on average. Of the variance of two one is that of
+new rows, the other that of the rows at hand, which are a draw as well (a Bayesian bootstrap, Rubin 1981, and
+rows drawn by its weights). What was not seen may happen, too: an error that the probabilities expect counts
+as one row more, or several, some worse than others. The count of a rare event then spreads by no less than a
+negative binomial distribution, whose quantiles are the exact bounds of one count predicted from another.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from typing import NamedTuple
+
+import numpy as np
+
+from calcli.core.data.arrays import Doubles, Floats
+from calcli.core.data.batches import batch_sizes
+from calcli.core.data.binning import equal_width_index
+from calcli.core.data.blocks import sweep
+from calcli.core.data.drawing import draw_labels
+from calcli.core.data.predictions import ArrayScores, Predictions
+from calcli.core.data.slices import counted, gathered, select
+from calcli.core.data.streams import Stream, generator
+from calcli.core.evaluating.evaluate import measure, values
+from calcli.core.evaluating.families import by_family
+from calcli.core.evaluating.families.base import Entrant
+from calcli.core.evaluating.measurements import Measurements
+from calcli.core.language.expressions import MetricExpression, parse_metrics
+from calcli.core.language.settings import Settings
+from calcli.core.problems.vectors import canonical_lens
+from calcli.core.state.remains import Remains
+from calcli.core.state.vectors import VectorTable
+
+REDRAWS = 1_999
+KEPT = 0.975  # share of the redraws that keep all limits together
+MOST_ROWS = 20_000  # that are redrawn; what more rows would show is spread by less
+COUNTS = 4_000_000  # of rows in redraws, held in memory at once
+ERRORS = 200  # that the probabilities expect, drawn to see what one more does to a metric
+FEWEST_OF_CLASS = 7  # rows: with fewer, more than one redraw in 100 has none of the rarer of two classes
+
+
+class Room(NamedTuple):
+    """What a limit leaves to chance.
+
+    Attributes
+    ----------
+    slack
+        How much worse a metric may be; infinite where redraws set no end to it.
+    sd
+        Standard deviation over the redraws.
+    """
+
+    slack: float
+    sd: float
+
+
+def room(predictions: Predictions, names: Sequence[str], seed: int = 0) -> dict[str, Room]:
+    """Return how much worse metrics may be on as many new rows, so that `KEPT` of redraws keep all limits.
+
+    Parameters
+    ----------
+    predictions
+        The rows, or what is left of them with a sample; all have weight.
+    names
+        Scores and rankings that have influences, and ECE.
+    seed
+        Of the redraws.
+    """
+    rows, rng = _held(counted(predictions)), generator(seed, Stream.SPREAD)
+    settings = Settings(tuple(names), no_intervals=True, draws=0)
+    calls = parse_metrics(names)
+    measured = measure(rows, settings)
+    found = {call.asked: Room(math.inf, math.nan) for call in calls}
+    shown = _deviations(measured, calls, settings, rng)
+    if rows.n_classes == 2 and _rarer(rows) * predictions.n_rows < FEWEST_OF_CLASS * rows.n_rows:
+        for call in calls:
+            if call.entry.family.class_by_class:
+                shown.pop(call.asked, None)
+    if not shown:
+        return found
+    table = np.stack(list(shown.values()), axis=1)
+    table *= math.sqrt(rows.n_rows / predictions.n_rows)
+    place = table.argsort(0).argsort(0).max(1)  # of the worst metric of each redraw among those of all
+    last = int(np.quantile(place, KEPT, method="higher"))
+    slack, sd = np.maximum(np.sort(table, axis=0)[last], 0), np.where(np.isfinite(table), table, 0).std(0)
+    pairs = zip(shown, slack.tolist(), sd.tolist(), strict=True)
+    return found | {name: Room(most, spread) for name, most, spread in pairs}
+
+
+def _held(predictions: Predictions) -> Predictions:
+    """Return rows in memory, evenly spaced ones of many, or the sample of a state."""
+    if isinstance(predictions, Remains):
+        sample = predictions.state.body.sample
+        return predictions if sample is None else sample.of(predictions)
+    if (number := predictions.n_rows) > MOST_ROWS:
+        chosen = np.zeros(number, bool)
+        chosen[np.linspace(0, number - 1, MOST_ROWS).astype(np.intp)] = True
+        predictions = select(predictions, chosen)
+    whole = predictions.scores
+    return replace(
+        predictions, scores=ArrayScores(gathered(whole), whole.kind, whole.kind_reason), columns={}
+    )
+
+
+def _rarer(rows: Predictions) -> int:
+    return int(np.bincount(rows.labels, minlength=rows.n_classes).min())
+
+
+def _deviations(
+    measured: Measurements, calls: Sequence[MetricExpression], settings: Settings, rng: np.random.Generator
+) -> dict[str, Doubles]:
+    """Return for each metric how much worse each of the redraws is than the rows themselves."""
+    rows = measured.predictions
+    weights = np.ones(rows.n_rows) if rows.weights is None else rows.weights
+    share = weights / weights.sum()
+    brought: dict[str, tuple[MetricExpression, Doubles]] = {}
+    for family, own in by_family(calls):
+        influences = family.influences(own, Entrant(measured, settings, paired=False))
+        for call in own:
+            if (one := influences.get(str(call))) is not None:
+                sign = -1 if call.entry.direction == "higher" else 1
+                brought[call.asked] = call, sign * one.of_units[:, None]
+            elif call.entry.family.beside_null:
+                brought[call.asked] = call, _gaps(measured, call, share)
+    harm = _harm(rows, settings, rng) if brought else {}
+    found: dict[str, list[Doubles]] = {name: [] for name in brought}
+    for size in batch_sizes(REDRAWS, rows.n_rows, COUNTS):
+        counts = _counts(size, rows.n_rows, rng)
+        total = counts @ share
+        total[total == 0] = 1  # of very few rows none may be drawn, which changes nothing
+        unseen = (rng.geometric(0.5, size) - 1) * rng.exponential(size=size)
+        for name, (call, table) in brought.items():
+            worse = _worse(call, counts @ table / total[:, None], table.sum(0))
+            more = np.multiply(unseen, harm[str(call)], out=np.zeros(size), where=unseen > 0)
+            found[name].append(worse + more)
+    return {name: np.concatenate(parts) for name, parts in found.items()}
+
+
+def _worse(call: MetricExpression, drawn: Doubles, seen: Doubles) -> Doubles:
+    """Return how much worse redraws are: sums of influences, or the sizes of the gaps of bins."""
+    if not call.entry.family.beside_null:
+        return drawn[:, 0]
+    return np.asarray(np.abs(drawn).sum(1) - np.abs(seen).sum())
+
+
+def _gaps(measured: Measurements, call: MetricExpression, share: Doubles) -> Doubles:
+    """Return (n, bins) the gap of each row, in its equal-width bin."""
+    score, outcome, *_ = measured.look(call.lens)
+    bins: int = call.arguments["bins"]
+    table = np.zeros((len(score), bins))
+    table[np.arange(len(score)), equal_width_index(score, bins)] = share * (score - outcome)
+    return table
+
+
+def _counts(redraws: int, rows: int, rng: np.random.Generator) -> Floats:
+    """Return how often each row counts, geometric with mean one: the zeros that a random number ends in."""
+    bits = rng.integers(0, len(ENDING), (redraws, rows), dtype=np.uint16)
+    return np.asarray(ENDING[bits])
+
+
+BITS = np.arange(1 << 16)
+ENDING = np.log2(np.where(BITS, BITS & -BITS, 1 << 16)).astype(np.float32)
+
+
+def _harm(rows: Predictions, settings: Settings, rng: np.random.Generator) -> Mapping[str, float]:
+    """Return by how much an error more, one that the probabilities expect, makes each metric worse.
+
+    The gap of a bin, and so an error over bins, changes by no more than the share of a row.
+    """
+    assert isinstance(rows.scores, ArrayScores)
+    table = VectorTable(canonical_lens(rows.n_classes), rows, np.dtype(np.float64))
+    sweep(rows, [table])
+    probs = table.problem.probs
+    predicted = np.eye(rows.n_classes)[probs.argmax(1)]
+    wrong = probs * (1 - predicted)
+    if not wrong.any():  # probabilities of 0 and 1: any error is unexpected
+        wrong = 1 - predicted
+    expected = wrong.sum(1)
+    chosen = rng.choice(rows.n_rows, ERRORS, p=expected / expected.sum())
+    labels = draw_labels(wrong[chosen], 1, rng)[:, 0]
+    weights = np.ones(rows.n_rows) if rows.weights is None else rows.weights
+    more = replace(
+        rows,
+        scores=replace(rows.scores, array=np.concatenate([rows.scores.array, rows.scores.array[chosen]])),
+        labels=np.concatenate([rows.labels, labels.astype(rows.labels.dtype)]),
+        weights=np.concatenate([weights, np.full(ERRORS, weights.mean() / ERRORS)]),
+    )
+    (_, before), (_, after) = values(rows, settings), values(more, settings)
+    harm = {}
+    for call in parse_metrics(settings.metrics):
+        name, cost = str(call), call.entry.cost
+        worse = 1 / rows.n_rows if call.entry.family.beside_null else cost(after[name]) - cost(before[name])
+        harm[name] = max(0.0, worse)
+    return harm
