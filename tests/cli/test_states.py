@@ -55,8 +55,9 @@ def test_states_of_halves_are_merged(run, sample, tmp_path):
 
 @pytest.fixture
 def coded(tmp_path):
-    probs = np.random.default_rng(0).random(400)
-    frame = pd.DataFrame({"prob": probs, "label": (probs > 0.4).astype(int)})
+    rng = np.random.default_rng(0)
+    probs = rng.random(400)
+    frame = pd.DataFrame({"prob": probs, "label": (rng.random(400) < probs).astype(int)})
     frame["id"], frame["site"] = [f"{row:04d}" for row in range(400)], ["01", "1", "2", "03"] * 100
     frame.to_csv(tmp_path / "coded.csv", index=False)
     return frame
