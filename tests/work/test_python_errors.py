@@ -48,7 +48,10 @@ def test_options_become_arguments(sentence, said):
         (lambda: calcli.evaluate(FRAME, cluster="patient", test=True), 'but cluster="patient" says'),
         (lambda: calcli.evaluate(FRAME, metrics="cllr"), "see against_rest="),
         (lambda: calcli.evaluate(PROBS * 1.5, LABELS, kind="probs"), 'or say kind="logits"'),
-        (lambda: calcli.evaluate(FRAME.assign(label=FRAME.y)), 'label_column="y"; label_column="label"'),
+        (
+            lambda: calcli.evaluate(FRAME.assign(label=FRAME.y.to_numpy()[::-1])),
+            'label_column="y"; label_column="label"',
+        ),
         (lambda: calcli.fit(FRAME, raw=True), "raw=True needs logits"),
         (lambda: calcli.fit(FRAME, method="dp", folds=0).apply(PROBS[:, :2]), "2 columns; expected 3"),
         (lambda: calcli.compare(FRAME, FRAME.iloc[:40]), "compare different test sets with paired=False"),
