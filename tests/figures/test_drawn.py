@@ -86,7 +86,7 @@ def test_reliability_tells_the_errors_of_the_evaluation(two):
     assert f"KS {ks.value:.4f}" in text
     legend = [entry.get_text() for entry in figure.axes[1].get_legend().get_texts()]
     accuracy, confidence = two.estimates["accuracy"].value, two.estimates["mean_confidence"].value
-    assert legend == [f"mean confidence {confidence:.3f}", f"accuracy {accuracy:.3f}"]
+    assert legend == [f"mean confidence {confidence:.4f}", f"accuracy {accuracy:.4f}"]
 
 
 def test_axes_name_the_lens(two):
@@ -253,7 +253,7 @@ def test_normalized_scores_of_one_class_are_undefined(two, label):
     nce, nbs = (two.estimates[f"normalized_{name}"].value for name in ("log_loss", "brier"))
     for axes, name, value in zip(drawing.figure.axes, ("NCE", "NBS"), (nce, nbs), strict=True):
         told = [text.get_text() for text in axes.get_legend().get_texts()]
-        assert told == [f"a: {name} undefined", f"b: {name} {value:.3f}"]
+        assert told == [f"a: {name} undefined", f"b: {name} {value:.4f}"]
 
 
 def test_weights_of_ones_own_have_a_panel_each(two):
@@ -268,7 +268,7 @@ def test_weights_of_ones_own_have_a_panel_each(two):
         np.testing.assert_array_equal(line.get_ydata(), drawing.tables["a"][f"risk_for_{name}"])
         found = evaluation.estimates[name]
         (told,) = (text.get_text() for text in axes.get_legend().get_texts())
-        assert told == f"a: normalized {found.value / found.parts['constant']:.3f}"
+        assert told == f"a: normalized {found.value / found.parts['constant']:.4f}"
     with pytest.raises(UsageError, match="expected one of them among the metrics"):
         draw("weighted-risk", {"a": evaluation}, View(metrics=("accuracy",)))
 
