@@ -110,6 +110,9 @@ def _found(record: CalibratorRecord, contents: Contents, look: ReadOptions) -> S
             raise InputError(f"missing of the columns of the fit: {listed(gone)}; {fault}") from fault
         if not known or look.scores is not None:
             raise
+        fitted = record.fitted_on
+        if look.kind == "auto" and "percent" in fitted:  # what the scores of the fit were told to be
+            look = replace(look, kind=called(fitted["kind"], fitted["percent"]))
         return find(
             [contents], replace(look, scores=",".join(columns)), labelled=False, classes=record.classes
         )
@@ -144,10 +147,11 @@ def judged_as_fitted(
     if "percent" not in fitted or options.kind != "auto" or source.percent or source.scores.shape[1] > 1:
         return judged, ()
     looks, known = judged.called, called(fitted["kind"], fitted["percent"])
-    if looks == known or (source.kind is not None and {looks, known} != {"probs", "percent"}):
+    again = [*source.stored] == fitted.get("columns")
+    if looks == known or (not again and source.kind is not None and {looks, known} != {"probs", "percent"}):
         return judged, ()
     name = source.place.name
-    if [*source.stored] != fitted.get("columns"):
+    if not again:
         raise InputError(
             f"{name} has scores that look like {looks}, but the calibrator was fitted on {known}; say which "
             f"they are, with --kind {looks} or --kind {known}"

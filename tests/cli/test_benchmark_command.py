@@ -40,7 +40,7 @@ def test_a_row_for_each_method_with_the_best_marked(run, forest):
     assert lines["dp"][1].endswith("+")
     assert lines["dp"][3] == "+0.0050"
     change = 0.3288 / 0.7673 - 1
-    assert changes.splitlines()[-3].split()[:2] == ["dp", f"{100 * change:.2f}%"]
+    assert changes.splitlines()[-3].split()[:2] == ["dp", f"{100 * change:.1f}%"]
 
 
 def test_wrapped_methods_are_benchmarked(run, forest):
