@@ -127,16 +127,23 @@ def _deviations(
                 brought[call.asked] = call, _gaps(measured, call, share)
     harm = _harm(rows, settings, rng) if brought else {}
     found: dict[str, list[Doubles]] = {name: [] for name in brought}
+    errors: list[Doubles] = []
     for size in batch_sizes(REDRAWS, rows.n_rows, COUNTS):
         counts = _counts(size, rows.n_rows, rng)
         total = counts @ share
         total[total == 0] = 1  # of very few rows none may be drawn, which changes nothing
         unseen = (rng.geometric(0.5, size) - 1) * rng.exponential(size=size)
         for name, (call, table) in brought.items():
-            worse = _worse(call, counts @ table / total[:, None], table.sum(0))
-            more = np.multiply(unseen, harm[str(call)], out=np.zeros(size), where=unseen > 0)
-            found[name].append(worse + more)
-    return {name: np.concatenate(parts) for name, parts in found.items()}
+            found[name].append(_worse(call, counts @ table / total[:, None], table.sum(0)))
+        errors.append(unseen)
+    unseen, shown = np.concatenate(errors), {}
+    for name, (call, _) in brought.items():
+        worse = np.concatenate(found[name])
+        if call.entry.family.beside_null:
+            worse -= max(0.0, float(worse.mean()))  # sizes of gaps grow by the noise that a redraw adds
+        more = np.multiply(unseen, harm[str(call)], out=np.zeros(len(worse)), where=unseen > 0)
+        shown[name] = worse + more
+    return shown
 
 
 def _worse(call: MetricExpression, drawn: Doubles, seen: Doubles) -> Doubles:
