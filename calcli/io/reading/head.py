@@ -137,7 +137,8 @@ class ScoreColumns:
     @cached_property
     def mostly_one(self) -> bool:
         """Whether most rows are distributions."""
-        sums = self.values.sum(axis=1)
+        with np.errstate(over="ignore"):  # a sum beyond all numbers is not one
+            sums = self.values.sum(axis=1)
         sums = sums[~np.isnan(sums)]
         return bool(self.span[0] >= 0 and len(sums)) and float((np.abs(sums - 1) <= 0.02).mean()) > 0.5
 

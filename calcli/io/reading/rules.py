@@ -107,7 +107,8 @@ def a_percent_is_off(c: Candidate) -> str | None:
 def _far_from_100(c: Candidate) -> str | None:
     if not c.source.many or c.kind != "percent":
         return None
-    sums = c.source.values.sum(axis=1)
+    with np.errstate(over="ignore"):  # a sum beyond all numbers is not 100
+        sums = c.source.values.sum(axis=1)
     far = np.abs(sums[~np.isnan(sums)] - 100).max(initial=0) > 1 + c.source.values.shape[1] / 2
     return "as percentages, the rows do not sum to 100" if far else None
 
@@ -115,7 +116,9 @@ def _far_from_100(c: Candidate) -> str | None:
 def _mostly_one(c: Candidate) -> bool:
     """Tell whether but a few rows sum to one, so that these are at fault, not the reading."""
     scaled = c.source.values / (100 if c.kind == "percent" else 1)
-    fine = (np.abs(scaled.sum(axis=1) - 1) <= 0.1) & (scaled >= 0).all(axis=1)
+    with np.errstate(over="ignore"):
+        sums = scaled.sum(axis=1)
+    fine = (np.abs(sums - 1) <= 0.1) & (scaled >= 0).all(axis=1)
     return float(fine.mean()) > 0.5
 
 
@@ -130,9 +133,9 @@ def logits_are_no_margins(c: Candidate) -> str | None:
     values = c.source.values
     if not c.source.many or c.kind != "logits" or not np.isfinite(values).all():
         return None
-    sums = values.sum(axis=1)
     if np.abs(values).max() > HUGE:
         return None
+    sums = values.sum(axis=1)
     varied = 1e-3 * max(1, float(values.std(axis=0).max()))
     if (
         not np.ptp(values, axis=0).any()
