@@ -15,22 +15,16 @@ from typing import Any
 
 import numpy as np
 
-from calcli.core.calibrators.crossvalidation import rows_of
 from calcli.core.comparing.baseline import Baseline
 from calcli.core.comparing.checking import check
 from calcli.core.comparing.comparison import Difference, Plan, compare
 from calcli.core.comparing.policy import NoWorse, Policy, Rule
-from calcli.core.data.folds import stratified_folds
-from calcli.core.data.logspace import log_softmax
 from calcli.core.data.predictions import ArrayScores, Predictions
-from calcli.core.data.units import Units
 from calcli.core.estimators.costs import parse_cost_word
 from calcli.core.estimators.evidence import Margin
 from calcli.core.estimators.interval import Interval
-from calcli.core.estimators.rules import scoring_rule
 from calcli.core.evaluating.evaluate import evaluate
 from calcli.core.evaluating.recalibrated import Companions
-from calcli.core.evaluating.recalibration import affine_map, recalibrator
 from calcli.core.language.errors import UsageError
 from calcli.core.language.expressions import parse_metric
 from calcli.core.language.settings import Settings
@@ -66,9 +60,6 @@ OF_TWO = (
     "calibration_intercept", "calibration_slope",
 )  # fmt: skip
 OF_MANY = ("top5_accuracy",)
-TRAINED = ("calibration_loss", "relative_calibration_loss")  # whose truth depends on the number of rows
-FITS, JUDGED = 100_000, 4_000_000  # rows of all fits that tell it, and rows that these are judged on
-FOLDS = 5
 DEFAULT = (
     "log_loss", "normalized_log_loss", "brier", "normalized_brier", "accuracy", "normalized_error_rate",
     "top5_accuracy", "auroc", "mean_confidence", "mean_gap",
@@ -145,16 +136,8 @@ class Cell:
             return {name: one.value for name, one in found.differences[0].items()}
         system, truth = drawn(Cell(self.kind, self.classes, rows), rng, of_truth=True)
         asked = settings(self, no_intervals=True)
-        asked = replace(asked, metrics=tuple(name for name in asked.metrics if name not in TRAINED))
         estimates = evaluate(system, asked, companions=Companions(posteriors=truth)).estimates
         return {name: one.value for name, one in estimates.items()}
-
-    def truth_of_fits(self) -> dict[str, float]:
-        """Return what recalibrations that are trained on such rows win of others, on average."""
-        if self.kind in COMPARED:
-            return {}
-        before, after = won(self)["log_loss"]
-        return {"calibration_loss": before - after, "relative_calibration_loss": 1 - after / before}
 
 
 def is_core(cell: Cell) -> bool:
@@ -172,7 +155,7 @@ def every_cell() -> Iterator[Cell]:
 
 def settings(cell: Cell, only: Container[str] | None = None, **more: Any) -> Settings:
     """Return what is computed of the over-confident system of a cell."""
-    metrics = _of((*SCORES, *(OF_TWO if cell.classes == 2 else OF_MANY), *TRAINED), only)
+    metrics = _of((*SCORES, *(OF_TWO if cell.classes == 2 else OF_MANY)), only)
     cluster = "cluster" if cell.kind == "clustered" and "no_intervals" not in more else None
     costs = parse_cost_word("abstain:0.02" if cell.kind == "near-perfect" else "abstain:0.1")
     assert costs is not None
@@ -208,35 +191,6 @@ def drawn(cell: Cell, rng: np.random.Generator, of_truth: bool = False) -> tuple
         return Predictions(ArrayScores(scores, "logits"), labels, names, weights, columns)
 
     return system(factor * logits), system(logits)
-
-
-def won(cell: Cell, *, calibrated: bool = False) -> dict[str, tuple[float, float]]:
-    """Return the scores of very many rows, before and after recalibrations by data sets of a cell.
-
-    Each is trained on the rows outside one of the folds, with the map that all rows of the set can carry.
-
-    Parameters
-    ----------
-    cell
-        The data sets.
-    calibrated
-        Whether of the calibrated system, not of the over-confident one.
-    """
-    rng = np.random.default_rng([98, (*KINDS, *COMPARED).index(cell.kind), cell.classes, cell.rows])
-    fits = min(400, max(20, FITS // cell.rows))
-    test = rows_of(drawn(replace(cell, rows=JUDGED // fits), rng, of_truth=True)[calibrated])
-    rules = {name: scoring_rule(name) for name in ("log_loss", "brier")}
-    before = {name: rule.losses(log_softmax(test.scores), test.labels).mean() for name, rule in rules.items()}
-    after: dict[str, list[float]] = {name: [] for name in rules}
-    while len(after["log_loss"]) < fits:
-        system = drawn(cell, rng)[calibrated]
-        rows, units = rows_of(system), Units.of(cell.rows, system.columns.get("cluster"))
-        method = affine_map(rows.labels, cell.classes, rows.weights, units.effective_number(rows.weights))
-        kept = rows.take(stratified_folds(rows.labels, FOLDS, rng, units) > 0)
-        log_probs = kept.fit(recalibrator(method)).apply(test.scores)
-        for name, rule in rules.items():
-            after[name].append(rule.losses(log_probs, test.labels).mean())
-    return {name: (float(before[name]), float(np.mean(after[name]))) for name in rules}
 
 
 @cache

@@ -2,8 +2,8 @@
 
 Results stand in `coverage.json` beside this file and are written as they come: a run goes on where the last
 one ended. `python -m tests.benchmarks.coverage --sets 400 [--core]` does so. `--again METRIC,...` does all
-data sets once more for metrics and tests that are now computed otherwise, `--repeat` does what exceeds its
-limit with other seeds, and `--page` writes the tables of the guide anew.
+data sets once more for metrics and tests, `--changed` for those that are now computed otherwise, `--repeat`
+does what exceeds its limit with other seeds, and `--page` writes the tables of the guide anew.
 
 Of those intervals that are shown many may miss though few of all do. Where some data sets show an interval
 and others do not, more of them are drawn until enough show one; `--further METRIC,...` does so for metrics
@@ -67,10 +67,10 @@ class Results(Kept):
     def truth(self, cell: Cell) -> dict[str, float]:
         """Return the true values, computed once."""
         truths = self.found["truths"]
-        for name, found in ((cell.of_truth, cell.truth), (str(cell), cell.truth_of_fits)):
-            if name not in truths:
-                truths[name] = found()
-        return {**truths[cell.of_truth], **truths[str(cell)]}
+        if cell.of_truth not in truths:
+            truths[cell.of_truth] = cell.truth()
+        found: dict[str, float] = truths[cell.of_truth]
+        return found
 
     def run(self, cell: Cell, sets: int) -> None:
         """Do the data sets that a cell lacks."""
@@ -374,6 +374,7 @@ def main() -> None:
     parser.add_argument("--only", default="", help="cells whose name has this in it")
     parser.add_argument("--results", type=Path, default=RESULTS)
     parser.add_argument("--again", default="", help="metrics and tests to be done once more in cells known")
+    parser.add_argument("--changed", action="store_true", help="do what is computed otherwise once more")
     parser.add_argument("--further", default="", help="metrics that need more sets with an interval")
     parser.add_argument("--repeat", action="store_true", help="do what exceeds its limit with other seeds")
     parser.add_argument("--page", action="store_true", help="write the tables of the guide")
@@ -388,11 +389,13 @@ def main() -> None:
         for cell in known:
             if names := [metric for metric, name in too_often(results.cells) if name == str(cell)]:
                 results.repeat(cell, names)
-    elif asked.again:
+    elif asked.again or asked.changed:
         for cell in known:
-            results.again(cell, asked.again.split(","))
-            results.further(cell, asked.again.split(","))
-            print(cell, flush=True)
+            fixed = results.cells[str(cell)]["fixed"]
+            if names := asked.again.split(",") if asked.again else differing(cell, fixed, TOLERANCE):
+                results.again(cell, names)
+                results.further(cell, names)
+            print(cell, *names, flush=True)
     elif asked.further:
         for cell in known:
             results.further(cell, asked.further.split(","))

@@ -128,34 +128,34 @@ def test_training_on_the_test_data_is_called_optimistic(metrics):
     assert sentence.endswith("optimistic.")
 
 
-def test_each_loss_has_its_own_interval_and_on_request_that_of_resamples(run, two_classes):
-    """Appendix E of Ferrer & Ramos 2024: transforms trained again in every resample."""
+def test_on_request_a_loss_has_the_interval_of_resamples_to_which_it_is_trained_again(run, tmp_path):
+    """Appendix E of Ferrer & Ramos 2024."""
+    of_two_classes(tmp_path, 1.0)
     histogram = "calibration_loss:recalibrator=histogram"
 
     def found(*options):
-        asked = ("--metrics", f"{histogram},{histogram}:training=test", *options, *FAST)
-        done = run("evaluate", two_classes[0], *asked, "-f", "json")
-        return done, list(json.loads(done.out)["results"][0]["metrics"].values())
+        asked = ("--metrics", f"{histogram},{histogram}:training=test", *options, "--draws", 0)
+        done = run("evaluate", tmp_path / "a.csv", *asked, "-f", "json")
+        return list(json.loads(done.out)["results"][0]["metrics"].values())
 
-    _, (other, same) = found()
-    assert other["low"] < other["value"] < other["high"]
-    assert "|interval:jackknife|" in other["signature"]
-    assert ("low" in same, same["no_interval"]) == (False, "it is judged on the rows that it was trained on")
-    assert "retrained" not in other | same
-    _, (other_again, same_again) = found("--retrain", "--loss-resamples", 40)
+    other, same = found()
+    assert not {"low", "retrained"} & (other | same).keys()
+    other_again, same_again = found("--retrain", "--loss-resamples", 40)
     assert other_again | {"retrained": None} == other | {"retrained": None}  # which no gate sees
     ends = [[one["retrained"][end] for end in ("low", "high")] for one in (other_again, same_again)]
     assert ends[0][0] < other["value"] < same["value"] < ends[1][1]
     assert ends[0] != ends[1]
     assert ends[0][1] < ends[1][1]
-    shown = run("evaluate", two_classes[0], "--metrics", histogram, "--retrain", *FAST).out
-    assert " retrained " in shown
+    shown = run("evaluate", tmp_path / "a.csv", "--metrics", histogram, "--retrain", "--draws", 0).out
+    assert "retrained" in shown.split()
     assert "appendix E" in " ".join(shown.split())
 
 
 def test_clusters_and_folds_are_columns(run, tmp_path):
     file = tmp_path / "speakers.csv"
-    lines = [f"{'ab'[i % 2]},{0.3 + 0.4 * (i % 2)},{0.7 - 0.4 * (i % 2)},s{i % 7},{i % 3}" for i in range(60)]
+    lines = [
+        f"{'ab'[i // 4 % 2]},{0.3 + 0.4 * (i % 2)},{0.7 - 0.4 * (i % 2)},s{i % 7},{i % 3}" for i in range(60)
+    ]
     file.write_text("\n".join(["label,prob_a,prob_b,speaker,part", *lines]) + "\n")
     for option in ("--cluster=speaker", "--fold-column=part"):
         done = run("evaluate", file, "--metrics", "calibration_loss", option, *FAST)
@@ -443,7 +443,7 @@ def test_balanced_costs_of_decisions_spread_as_means_of_classes(run, tmp_path):
     wrong = (table["by"] != table["label"]).groupby(table["label"])
     assert found["value"] == pytest.approx(wrong.mean().mean())
     error = math.sqrt((wrong.var(ddof=0) / wrong.size()).sum()) / 2
-    assert found["high"] - found["low"] == pytest.approx(2 * 1.96 * error, rel=0.05)
+    assert found["high"] - found["low"] == pytest.approx(2 * 1.96 * error, rel=0.1)  # few rows are wrong
 
 
 def test_under_other_priors_calibration_is_not_tested(run, sample):

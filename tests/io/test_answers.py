@@ -324,9 +324,9 @@ def test_two_columns_of_text_are_compared_letter_by_letter(tmp_path):
     check(read(written(tmp_path / "log.jsonl", columns)))
 
 
-@pytest.mark.parametrize(("classes", "high"), [(["false", "true"], "TRUE"), (["0", "1"], "01")])
-def test_one_score_beside_predictions_in_another_type(tmp_path, classes, high):
+def test_one_score_beside_predictions_in_another_type(tmp_path):
     """The score decides which class is predicted, so that it is that of a class."""
+    classes, high = ["false", "true"], "TRUE"
     own = np.random.default_rng(5).random(MANY) < SURE
     said = np.where(SURE > 0.6, high, "unsure")
     rows = "".join(f"{c},{p},{classes[int(y)]}\n" for c, p, y in zip(SURE, said, own, strict=True))

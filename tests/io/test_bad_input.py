@@ -155,17 +155,16 @@ def test_csv_without_a_header(tmp_path):
 
 
 @pytest.mark.parametrize(
-    ("header", "message"),
+    ("table", "message"),
     [
-        ("id,prob_a,prob_b", "no label column: found id, prob_a, prob_b, .* --label-column"),
-        ("label,target,prob_a,prob_b", "2 columns that may be the labels: label, target; .* --label-column"),
-        ("label,prob_a,prob_a", "more than one column named prob_a; rename"),
-        ("label,x,z", "no score columns: found label, x, z"),
+        ("id,prob_a,prob_b\nx1,0,1\nx2,1,0\n", "no label column: found id, prob_a, .* --label-column"),
+        ("label,class,prob_a,prob_b\na,b,0,1\nb,a,0,1\n", "2 columns that may be the labels: label, class"),
+        ("label,prob_a,prob_a\n0,0,0\n", "more than one column named prob_a; rename"),
+        ("label,x,z\n0,0,0\n", "no score columns: found label, x, z"),
     ],
 )
-def test_columns_that_are_missing_or_ambiguous(header, message, tmp_path):
-    row = ",".join(["0"] * len(header.split(",")))
-    refused(csv_file(tmp_path, f"{header}\n{row}\n"), message)
+def test_columns_that_are_missing_or_ambiguous(table, message, tmp_path):
+    refused(csv_file(tmp_path, table), message)
 
 
 def test_text_among_the_scores(tmp_path):

@@ -329,13 +329,13 @@ def test_the_kept_class_stays_on_top_in_the_file(tmp_path, ending):
 
 
 def test_a_later_row_may_show_that_they_are_logits(tmp_path):
-    scores = np.log(np.full((20, 3), [0.25, 0.25, 0.5]))
-    scores[15] = [5, -3, 2]
+    scores = np.log(np.full((3000, 3), [0.25, 0.25, 0.5]))
+    scores[1502] = [5, -3, 2]  # which is not among those that are looked at first
     frame = pd.DataFrame(scores, columns=[f"score_{name}" for name in CLASSES])
     frame.to_csv(tmp_path / "in.csv", index=False)
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr("calcli.io.scorekinds.FIRST_LOOK", 30)
-        with pytest.raises(InputError, match=r"row 15 has a value above 0, .* --kind logits"):
+        with pytest.raises(InputError, match=r"row 1502: the score of class .cat. is 5; .* --kind logits"):
             recalibrate_file(RECORD, str(tmp_path / "in.csv"), str(tmp_path / "out.csv"))
     options = ReadOptions(kind="logits")
     recalibrate_file(RECORD, str(tmp_path / "in.csv"), str(tmp_path / "out.csv"), options)
@@ -390,7 +390,7 @@ HEAD = "prob_cat,prob_dog,prob_eel\n"
         (HEAD + "1,0,0\n0.5,,0.5\n", 'row 1: the score of class "dog" is missing'),
         (HEAD + "1,0,0\n" * 9 + "0.9,0.9,0.9\n", "row 9 has probabilities that sum to 2.7"),
         (HEAD + "1,0,0\n0.5,0.5\n", "line 3 has 2 fields; expected 3, as in the header"),
-        (HEAD + "1,0,0\n0.5,x,0.5\n", 'row 1 has "x" in the score column prob_dog'),
+        (HEAD + "1,0,0\n0.5,x,0.5\n", 'prob_dog beside it holds text among numbers, such as "x"'),
         ("a,b\n1,2\n", "no score columns"),
         ("prob_cat,prob_dog,prob_eel,prob_eel\n1,0,0,0\n", "more than one column named prob_eel"),
     ],

@@ -84,7 +84,7 @@ def test_binary_formats_keep_single_precision(name, tmp_path):
     np.testing.assert_array_equal(scores, sample.scores)
 
 
-@pytest.mark.parametrize("kind", ["float16", "int8", "uint16", "int64", "bool"])
+@pytest.mark.parametrize("kind", ["float16", "int8", "uint16", "int64"])
 def test_other_numbers_become_floats(kind, tmp_path):
     values = np.array([[0, 1, 0], [1, 0, 0], [0, 0, 1]]).astype(kind)
     pq.write_table(table_of(values, [0, 1, 2], ["prob_0", "prob_1", "prob_2"]), tmp_path / "t.parquet")

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Sequence
-from contextlib import suppress
 from dataclasses import replace
 from functools import partial
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from calcli.core.data.arrays import Array
 from calcli.core.language.errors import InputError, UsageError
@@ -24,14 +24,15 @@ from calcli.io.messages import Place, listed
 from calcli.io.options import ReadOptions
 from calcli.io.reading.choose import Choice, by_pattern, choose
 from calcli.io.reading.classes import classes_of_one, kind_of, spelled
-from calcli.io.reading.head import head_of_arrays, spread_rows
+from calcli.io.reading.head import ROWS, head_of_arrays, spread_rows
 from calcli.io.reading.words import named, says
 from calcli.io.shapes import rows_of
 from calcli.io.source import LazyColumns, Source, StoredScores, value_each
-from calcli.io.storedarrays import OrderedScores
+from calcli.io.storedarrays import OrderedScores, StoredArray
 
 CLASS_NAMES = ("classes", "class_names")
 MOST_PARTS = 64  # that are looked at
+BLOCK_VALUES = 1 << 16  # read at once
 
 
 def find_in_archives(
@@ -141,8 +142,11 @@ def _rows(archive: Archive, options: ReadOptions) -> dict[str, Array]:
     """
     stored: dict[str, Any] = {}
     for name in archive.names:
-        with suppress(ObjectsError):  # such as the metrics that a Trainer predicts beside the scores
+        try:
             stored |= {} if name in CLASS_NAMES else {name: archive.array(name)}
+        except ObjectsError:  # such as the metrics that a Trainer predicts beside the scores
+            if says("score", name) or named("truth", name) or named("label", name):
+                raise
     shapes = {
         name: one.header.shape
         for name, one in stored.items()
@@ -158,8 +162,9 @@ def _rows(archive: Archive, options: ReadOptions) -> dict[str, Array]:
                 f"{shapes[called[0]][0]} labels; expected one label per row; name the right labels with "
                 "--labels"
             )
+        some = spread_rows(rows[0][0], ROWS)
         return {
-            name: stored[name].load()
+            name: _of_rows(stored[name], some)
             for name, shape in shapes.items()
             if shape[0] == rows[0][0] and options.weights != name
         }
@@ -185,6 +190,18 @@ def _rows(archive: Archive, options: ReadOptions) -> dict[str, Array]:
         ):  # one-hot, or of a shape that is refused
             found[one] = flat_labels(stored[one].load(), both[0], stored[one].name, both[1]).codes
     return found
+
+
+def _of_rows(stored: StoredArray, rows: NDArray[np.int64]) -> Array:
+    """Return some rows of an array; of two axes not more is held of it."""
+    shape = stored.header.shape
+    if len(shape) < 2 or stored.header.dtype.kind not in "iufb":
+        return stored.load()[rows]
+    found, at = [], 0
+    for block in stored.scores(1).blocks(max(1, BLOCK_VALUES // max(1, shape[1]))):
+        found.append(block[rows[(rows >= at) & (rows < at + len(block))] - at])
+        at += len(block)
+    return np.concatenate(found)
 
 
 def _answers(archive: Archive, chosen: Choice, options: ReadOptions) -> Source:

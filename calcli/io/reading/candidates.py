@@ -390,7 +390,7 @@ def candidates(head: Head, sources: Sequence[ScoreColumns], options: ReadOptions
                     for y, how, names in matches(head, one, source, rest):
                         yield Candidate(head, source, kind, "classes", one, y, how, names)
             elif _may_be_scores(source, kind, head, options):
-                yield from _of_class(head, source, kind, others)
+                yield from _of_class(head, source, kind, others, options.correct)
                 yield from _of_answers(head, source, kind, others)
 
 
@@ -414,7 +414,9 @@ def _may_be_scores(source: ScoreColumns, kind: Called, head: Head, options: Read
     return asked or not (flags or (kind != "probs" and not source.named and name not in head.percent))
 
 
-def _of_class(head: Head, source: ScoreColumns, kind: Called, labels: Sequence[str]) -> Iterator[Candidate]:
+def _of_class(
+    head: Head, source: ScoreColumns, kind: Called, labels: Sequence[str], correct: str | None
+) -> Iterator[Candidate]:
     for label in labels:
         values, text = head.values[label], head.text[label]
         for positive in sorted(values | ({"1"} if values == {"0"} else set())):
@@ -422,7 +424,7 @@ def _of_class(head: Head, source: ScoreColumns, kind: Called, labels: Sequence[s
             found = Candidate(head, source, kind, "class", label, y, positive=positive)
             if len(values) < 3 or (positive in tokens(source.stem) and len(values) <= FEW_CLASSES):
                 yield found
-        if says_right(label, values):
+        if says_right(label, values) or (label == correct and customary(values)):
             y = np.array([CUSTOM.get(one, -1) for one in text], np.intp)
             yield Candidate(head, source, kind, "right", label, y)
 

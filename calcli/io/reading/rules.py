@@ -307,13 +307,14 @@ def is_no_part_of_others(c: Candidate) -> str | None:
 
 def its_family_is_of_numbers(c: Candidate) -> str | None:
     """Say which column of the same family holds what is no number."""
-    words = () if c.source.many else tokens(c.source.stem)
+    words = () if c.source.form == "lists" else tokens(c.source.columns[0])
     for name, values in c.head.columns.items() if len(words) > 1 else ():
         sibling = values.dtype.kind == "O" and tokens(name)[:-1] == words[:-1]
         if not sibling or name in (c.label, *c.head.predictions):
             continue
-        if any(NUMBER.fullmatch(one) for one in c.head.values[name]):
-            return f"{name} beside it holds text among numbers"
+        text = sorted(one for one in c.head.values[name] if not NUMBER.fullmatch(one))
+        if len(text) < len(c.head.values[name]):
+            return f'{name} beside it holds text among numbers, such as "{text[0]}"'
     return None
 
 
@@ -400,8 +401,10 @@ def label_does_not_follow(c: Candidate) -> str | None:
     """Say so of labels that the scores decide in every row."""
     if c.what == "answer" or len(np.unique(c.y)) < 2 or named("truth", c.label) or c.head.n < 5:
         return None
-    errors, high = float((1 - c.p.max(axis=1)).sum()), c.s > 0.5
-    exact = bool((c.q >= c.p.max(axis=1) - 1e-9).all())
+    likeliest = c.p.max(axis=1)
+    tied = (c.p >= likeliest[:, None] - 1e-9).sum(axis=1) > 1  # of which nothing follows
+    errors, high = float((1 - likeliest)[~tied].sum()), c.s > 0.5
+    exact = bool((c.q >= likeliest - 1e-9).all())
     if c.p.shape[1] == 2 and not exact:
         exact = c.head.n >= FEW and cut(c.s, c.y.astype(str).astype(object)) is not None
     if exact and errors < UNSURPRISING:
@@ -488,8 +491,10 @@ def is_bare(stem: str) -> bool:
 
 def _ranks_beside(c: Candidate) -> list[str]:
     """Return columns that may name the class of each score, by their names and numbers."""
+    same = (one for one in c.head.sources if one.numbered and set(one.columns) == set(c.source.columns))
+    numbers = {number for one in same for number in one.classes}
     found = (RANKED.fullmatch(one) for one in c.head.columns)
-    named_so = [one for one in found if one and one[2] in c.source.classes]
+    named_so = [one for one in found if one and one[2] in numbers]
     sure = [one[0] for one in named_so if not one[1].casefold().startswith(("label", "class", "name"))]
     two = len(c.source.classes) == 2 and c.source.descends
     return sure or ([one[0] for one in named_so] if two else [])
@@ -502,8 +507,12 @@ def is_stored_by_class(c: Candidate) -> str | None:
     for one in c.head.sources:
         if one.form == "ranked" and one.columns == c.source.columns:
             return f"{', '.join(one.ranks[:2])} names the class of each score"
-    names = _ranks_beside(c) if c.source.numbered else []
-    return f"{', '.join(names[:2])} may name the class of each score" if names else None
+    names = _ranks_beside(c)
+    return (
+        f"{', '.join(names[:2])} may name the class of each score, and rows do not have every class once"
+        if names
+        else None
+    )
 
 
 def says_nothing(c: Candidate) -> str | None:

@@ -15,7 +15,7 @@ from calcli.io.layouts.classlabels import class_labels
 from calcli.io.layouts.unpacking import Unpacked
 from calcli.io.options import ReadOptions
 from calcli.io.reading.head import ELEMENTS, ROWS, Head, spread_rows
-from calcli.io.reading.words import plain_text
+from calcli.io.reading.words import named, plain_text
 from calcli.io.tables.columns import decoded, holds_of, numbers
 from calcli.io.tables.table import Table
 
@@ -36,7 +36,7 @@ def head_of_table(
     fields = [
         one
         for one in table.schema
-        if one.name != options.weights
+        if (one.name != options.weights or named("truth", one.name) or named("label", one.name))
         and holds_of(one.type) != "other"
         and (names is None or one.name in names)
     ]

@@ -97,16 +97,16 @@ def test_a_degraded_release_is_told_by_name_and_amount(right_in):
 
 
 def test_worse_within_the_margin_is_not_proven_beyond_it(right_in):
-    old, new = right_in(0.8), right_in(0.77)
+    old, new = right_in(0.8), right_in(0.7)
     found = judged(
         new,
-        rule("accuracy", NoWorse(Margin(0.05))),
+        rule("accuracy", NoWorse(Margin(0.09))),
         rule("accuracy", NoWorse(Margin())),
-        rule("accuracy", NoWorse(Margin(0.08), "not worse")),
-        rule("accuracy", NoWorse(Margin(0.031), "not worse")),
+        rule("accuracy", NoWorse(Margin(0.2), "not worse")),
+        rule("accuracy", NoWorse(Margin(0.105), "not worse")),
         baseline=paired(old, new),
     )
-    # six rows of 200 changed, all for the worse: that is proven, and so is that it is no more than 8 points
+    # 20 rows of 200 changed, all for the worse: that is proven, and so is that it is no more than 20 points
     assert [one.status for one in found.outcomes] == ["passed", "broken", "passed", "broken"]
 
 
@@ -151,15 +151,12 @@ def test_a_metric_that_does_not_fit_leaves_the_other_rules_to_be_judged(right_in
     assert "unknown lens 'class-7'" in found.outcomes[2].reason
 
 
-def test_rules_on_the_ends_of_a_calibration_loss(right_in):
+def test_a_calibration_loss_of_the_same_rows_has_no_end_to_judge(right_in):
     system = right_in(0.6)
     value, upper = (rule("calibration_loss", Bound(0.5, True, end)) for end in ("value", "upper"))
     found = judged(system, value, upper).outcomes
-    assert [one.result for one in found] == ["passed", "passed"]
-    assert found[1].value > found[0].value
-    (same,) = judged(system, rule("calibration_loss:training=test", Bound(0.5, True, "upper"))).outcomes
-    assert same.result == "not judged"
-    assert same.reason.endswith("no interval on these rows: it is judged on the rows that it was trained on")
+    assert [one.result for one in found] == ["passed", "not judged"]
+    assert "no interval on these rows: the recalibration is trained on these rows" in found[1].reason
 
 
 def test_a_warning_does_not_fail_the_check_but_must_be_judged(right_in):

@@ -40,12 +40,12 @@ OF_MEANS: dict[str, OfMeans] = {
 }
 
 
-OPTIMISTIC = "it is judged on the rows that it was trained on"
+OF_THESE_ROWS = "the recalibration is trained on these rows; --calibration-data takes one of other rows"
 LABELLESS = ("expected_score", "score_divergence")  # which no label moves
 
 
 class RecalibrationFamily(Family):
-    """With intervals under posteriors that stay as they are, and of what is won on rows not fitted to."""
+    """With intervals under posteriors that stay as they are."""
 
     def needs(self, call: MetricExpression, made: Pass) -> None:
         """Keep the losses of the rows."""
@@ -164,18 +164,13 @@ def _finding(call: MetricExpression, found: Recalibrated) -> tuple[float, dict[s
 def _interval(
     call: MetricExpression, found: Recalibrated, value: float, measured: Measurements, settings: Settings
 ) -> tuple[Interval | None, str]:
-    """Return the interval of a metric, or why there is none; neither where there never is.
+    """Return the interval of a metric, or why there is none.
 
-    A transform of other rows is part of the system (Ferrer & Ramos 2024, appendix E). What a cross-validated
-    one wins is what fits to as many rows win of new rows; of one that has seen its rows nobody knows how much
-    too much it wins.
+    A transform of other rows is part of the system (Ferrer & Ramos 2024, appendix E). One that is trained on
+    these rows varies with them: intervals that leave that out miss too often, and so do those of resamples.
     """
-    training = call.arguments["training"]
-    if call.arguments["recalibrator"] != GIVEN and training != "held-out":
-        if call.entry.name not in LOSSES:
-            return None, ""
-        if training == "test":
-            return None, OPTIMISTIC
+    if call.arguments["recalibrator"] != GIVEN and call.arguments["training"] != "held-out":
+        return None, OF_THESE_ROWS if call.entry.name in LOSSES else ""
     return judged(_spread(call, found, measured), value, settings)
 
 
