@@ -9,7 +9,7 @@ from calcli.core.estimators.interval import Interval
 from calcli.core.evaluating.results import Estimate
 from calcli.core.language.entries import written
 from calcli.core.language.expressions import MetricExpression, nested_method
-from calcli.core.language.metrics import AFFINE, GIVEN, PAV, ROWS_EACH
+from calcli.core.language.metrics import AFFINE, CARRIED, GIVEN, PAV
 from calcli.core.language.numbers import apart, number, numbers, percent, span
 from calcli.report.estimates import ends, estimates_table, of_section, sampled
 from calcli.report.shown import Column, TextTable
@@ -38,10 +38,7 @@ RETRAINED = (
     "retrained: intervals of resamples to which the recalibration is trained again (Ferrer & Ramos 2024, "
     "appendix E). In simulations they miss more often than their level says: no verdict rests on them."
 )
-FEW = (
-    f"temperature: the classes other than the most frequent have fewer than {ROWS_EACH} rows each on "
-    "average, too few for dp; --recalibrator dp takes it all the same."
-)
+FEW = f"{CARRIED}; --recalibrator dp takes it all the same."
 
 
 def recalibration_sentences(

@@ -484,7 +484,7 @@ class Recalibrations:
         """Return the method that is meant, fitted to rows that tell as much as a number of equal weight."""
         if method != AFFINE:
             return method
-        return affine_map(rows.labels, self._predictions.n_classes, rows.weights, number)
+        return affine_map(rows.scores, rows.labels, rows.weights, number)
 
     def _deal(self, number: int) -> Positions:
         """Return in which fold each row is, one of the times that they are dealt."""

@@ -15,7 +15,7 @@ from calcli.core.calibrators.order import TURNED, turns_classes
 from calcli.core.data.arrays import Array, Doubles, Floats, Positions
 from calcli.core.data.units import Units
 from calcli.core.language.expressions import nested_method
-from calcli.core.language.metrics import AFFINE_MAPS, ROWS_EACH
+from calcli.core.language.metrics import AFFINE_MAPS, ERRORS_EACH, ROWS_EACH
 
 
 @dataclass
@@ -131,22 +131,28 @@ def recalibrator(name: str) -> Calibrator:
     return make(nested_method(name))
 
 
-def affine_map(labels: Array, classes: int, weights: Floats | None, rows: float) -> str:
+def affine_map(scores: Array, labels: Array, weights: Floats | None, rows: float) -> str:
     """Return the affine map of log-probabilities that rows can carry: `dp`, or `temperature` of few rows.
 
     The scale rests on all rows, the intercept of a class on its own. As many are asked for as a validation
     needs, 100 events and 100 others (Collins et al. 2016, "Sample size considerations for the external
-    validation of a multivariable prognostic model", Statistics in Medicine 35).
+    validation of a multivariable prognostic model", Statistics in Medicine 35). Nearly perfect rows teach
+    little, however many: there are to be 10 errors for each number that is fitted (Peduzzi et al. 1996, "A
+    simulation study of the number of events per variable in logistic regression analysis", Journal of
+    Clinical Epidemiology 49).
 
     Parameters
     ----------
+    scores
+        (N, K) of the rows that it is fitted to.
     labels, weights
-        (N,) of the rows that it is fitted to.
-    classes
-        Their number.
+        (N,) of the same.
     rows
         How many rows of equal weight tell as much.
     """
+    classes = scores.shape[1]
     mass = np.bincount(labels, weights, classes)
     each = rows * (1 - mass.max() / mass.sum()) / (classes - 1)
-    return AFFINE_MAPS[0] if each >= ROWS_EACH else AFFINE_MAPS[-1]
+    errors = rows * np.average(scores.argmax(axis=1) != labels, weights=weights)
+    enough = each >= ROWS_EACH and errors >= ERRORS_EACH * classes
+    return AFFINE_MAPS[0] if enough else AFFINE_MAPS[-1]

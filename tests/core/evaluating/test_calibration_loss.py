@@ -576,9 +576,17 @@ def test_many_rows_are_dealt_less_often(rows, deals, predict):
 )  # fmt: skip
 def test_the_affine_map_is_one_that_the_rows_can_carry(counts, carried):
     labels = np.repeat(np.arange(len(counts)), counts)
-    assert affine_map(labels, len(counts), None, len(labels)) == carried
-    assert affine_map(labels, len(counts), np.full(len(labels), 7.0), len(labels)) == carried
-    assert affine_map(labels, len(counts), None, len(labels) / 10) == "temperature"
+    scores = np.eye(len(counts))[(labels + (np.arange(len(labels)) % 2)) % len(counts)]
+    assert affine_map(scores, labels, None, len(labels)) == carried
+    assert affine_map(scores, labels, np.full(len(labels), 7.0), len(labels)) == carried
+    assert affine_map(scores, labels, None, len(labels) / 10) == "temperature"
+
+
+@pytest.mark.parametrize(("errors", "carried"), [(8, "temperature"), (29, "temperature"), (30, "dp")])
+def test_nearly_perfect_rows_carry_a_temperature_alone(errors, carried):
+    labels = np.arange(3_000) % 3
+    scores = np.eye(3)[np.where(np.arange(3_000) < errors, (labels + 1) % 3, labels)]
+    assert affine_map(scores, labels, None, 3_000) == carried
 
 
 def test_rows_of_other_files_and_clusters_count_as_they_teach(predict):
