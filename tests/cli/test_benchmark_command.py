@@ -153,7 +153,7 @@ def test_folds_and_clusters_of_columns(run, bayes, tmp_path):
     file = tmp_path / "folds.csv"
     table = pd.read_csv(bayes[1])
     table.assign(part=table["id"] % 3, patient=table["id"] // 5).to_csv(file, index=False)
-    done = run("benchmark", "--cal", file, "--fold-column", "part", *DP, "log_loss,calibration_loss")
+    done = run("benchmark", "--cal", file, "--fold-column", "part", *DP, "log_loss,calibration_loss:recalibrator=dp")
     none, dp = json.loads(done.out)["trials"]
     predictions = read(file)
     scores, labels = rows_of(predictions).scores, predictions.labels
@@ -164,7 +164,7 @@ def test_folds_and_clusters_of_columns(run, bayes, tmp_path):
         losses[own] = -log_probs[np.arange(own.sum()), labels[own]]
     assert dp["values"]["log_loss"] == pytest.approx(losses.mean(), rel=1e-6)
     won = none["values"]["log_loss"] - losses.mean()
-    assert none["values"]["calibration_loss"] == pytest.approx(won, rel=1e-6)
+    assert none["values"]["calibration_loss:recalibrator=dp"] == pytest.approx(won, rel=1e-6)
     clustered = task_of("x", predictions, None, 4, Settings(cluster="patient"))
     assert (pd.Series(clustered.fold).groupby(table["id"] // 5).nunique() == 1).all()
     assert run("benchmark", "--cal", file, "--cluster", "patient", "--folds", 4, *DP, "brier").status == 0

@@ -19,7 +19,7 @@ from calcli.io.messages import MOST_COMMANDS, command, comparison, listed
 from calcli.io.options import ReadOptions
 from calcli.io.reading.candidates import SURELY, Candidate, candidates, ranks, unlabelled
 from calcli.io.reading.head import FEW, Head, ScoreColumns
-from calcli.io.reading.rules import DOUBT, EVERYWHERE, FAULT, MUCH, REMARK, STRIKE
+from calcli.io.reading.rules import DOUBT, EVERYWHERE, FAULT, MUCH, STRIKE
 from calcli.io.reading.words import CUSTOM, named, plain_text, says
 
 MOST_REASONS = 3
@@ -104,10 +104,9 @@ def choose(
         groups[0], key=lambda one: (sorted(map(plain_text, one.source.classes)) == names, *_clearness(one))
     )
     (notes,) = (one.notes for one in judged if one.candidate is chosen)
-    remarks = [said for rule in REMARK if (said := rule.check(chosen))] if chosen.label else []
     struck = dict.fromkeys((_described(one.candidate), one.reason) for one in judged if one.reason)
     own = _described(chosen)
-    told = [f"{own}: {said}" for said in (*notes, *remarks)]
+    told = [f"{own}: {said}" for said in notes]
     return Choice(chosen, tuple(told), tuple(one for one in struck if one[0] != own))
 
 
@@ -242,6 +241,7 @@ def _given(options: ReadOptions) -> set[str]:
         "positive": options.positive or options.classes or options.against_rest or options.confidence,
         "kind": options.kind != "auto",
         "classes": options.classes,
+        "confidence": options.confidence,
         "renormalize": options.renormalize,
     }
     return {name for name, value in said.items() if value}
@@ -417,7 +417,11 @@ def _none(head: Head, every: Sequence[Candidate], judged: Sequence[_Judged], opt
             "names of the "
             "columns"
         )
-    order = sorted(judged, key=lambda one: (one.doubtful, *_standing(one.candidate)), reverse=True)
+    order = sorted(
+        judged,
+        key=lambda one: (one.doubtful, *_standing(one.candidate), one.candidate.likelihood),
+        reverse=True,
+    )
     reasons = dict.fromkeys(f"{_described(one.candidate)}: {one.reason}" for one in order)
     told = "; ".join([*_no_numbers(head), *reasons][:MOST_REASONS])
     scored = next((one for one in head.sources if one.named), None)
@@ -439,7 +443,7 @@ def _none(head: Head, every: Sequence[Candidate], judged: Sequence[_Judged], opt
         sentence = f"{head.name}: no labels go with {listed(scored.columns[:3])}: {labels[0]} holds {values}"
     else:
         sentence = f"{head.name}: no reading is left"
-    offers = _offers(head, every, [one for one in order if one.doubtful], options)
+    offers = _offers(head, every, order, options)
     offer = f"; if that is meant, say {' or '.join(offers)}" if offers else ""
     return f"{sentence}{f': {told}' if told else ''}{offer}"
 
@@ -461,13 +465,13 @@ def _no_numbers(head: Head) -> list[str]:
 
 
 def _offers(
-    head: Head, every: Sequence[Candidate], doubtful: Sequence[_Judged], options: ReadOptions
+    head: Head, every: Sequence[Candidate], judged: Sequence[_Judged], options: ReadOptions
 ) -> list[str]:
-    """Return the commands that choose doubtful readings."""
+    """Return the commands that choose the first readings."""
     found: list[str] = []
-    for one in doubtful[:MOST_REASONS]:
+    for one in judged[:MOST_REASONS]:
         own = one.candidate.options()
-        for keys in (["label_column"], ["scores"], ["positive"], ["confidence"], list(own)):
+        for keys in (["label_column"], ["scores"], ["positive"], ["kind"], ["confidence"], list(own)):
             chosen = {name: own[name] for name in keys if name in own}
             if chosen and _chooses(every, one.candidate, replace(options, **chosen)):  # type: ignore[arg-type]
                 found.append(_command(head.name, chosen))

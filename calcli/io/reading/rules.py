@@ -795,7 +795,7 @@ STRIKE = (
     Rule(a_row_is_a_case),
     Rule(predictions_agree),
     Rule(score_is_of_this_class, "positive"),
-    Rule(right_is_no_class),
+    Rule(right_is_no_class, "confidence"),
     Rule(confidence_is_one),
 )
 DOUBT = (
@@ -810,17 +810,7 @@ DOUBT = (
 
 EVERYWHERE = (  # what must hold in all rows of the one score that was chosen
     Rule(percent_is_one_scale, "kind", labelled=False),
-    Rule(right_is_no_class),
+    Rule(right_is_no_class, "confidence"),
     Rule(confidence_is_one),
     Rule(a_row_is_a_case),
 )
-
-
-def ranks_the_wrong_way(c: Candidate) -> str | None:
-    """Say so of a score that is lower where the label is its class."""
-    if c.what == "class" and ranks(c.s, c.y == 1) < -SURELY:
-        return f"it ranks {c.label} the wrong way round"
-    return None
-
-
-REMARK = (Rule(ranks_the_wrong_way),)
