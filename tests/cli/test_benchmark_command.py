@@ -153,7 +153,9 @@ def test_folds_and_clusters_of_columns(run, bayes, tmp_path):
     file = tmp_path / "folds.csv"
     table = pd.read_csv(bayes[1])
     table.assign(part=table["id"] % 3, patient=table["id"] // 5).to_csv(file, index=False)
-    done = run("benchmark", "--cal", file, "--fold-column", "part", *DP, "log_loss,calibration_loss:recalibrator=dp")
+    done = run(
+        "benchmark", "--cal", file, "--fold-column", "part", *DP, "log_loss,calibration_loss:recalibrator=dp"
+    )
     none, dp = json.loads(done.out)["trials"]
     predictions = read(file)
     scores, labels = rows_of(predictions).scores, predictions.labels

@@ -151,7 +151,7 @@ def test_a_run_goes_on_under_nohup():
     process = calcli_process("evaluate", "-", "--metrics", "accuracy", "-q", stdin=subprocess.PIPE)
     signal.signal(signal.SIGHUP, handler)
     # more than a pipe holds: this returns when the rest is being read
-    process.stdin.write("label,prob_cat,prob_dog\n" + "cat,0.8,0.2\n" * 20_000)
+    process.stdin.write("label,prob_cat,prob_dog\n" + "cat,0.8,0.2\ncat,0.7,0.3\ndog,0.8,0.2\n" * 7_000)
     process.stdin.flush()
     process.send_signal(signal.SIGHUP)
     out, err = process.communicate("dog,0.2,0.8\n" * 20)

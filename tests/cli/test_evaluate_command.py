@@ -248,7 +248,7 @@ class TestFailIf:
         status, out, err = run("evaluate", preds, "--fail-if", "log_loss>0.2", "-f", "json")
         assert status == 1
         assert json.loads(out)["results"], "the report is shown all the same"
-        assert err == f"calcli: {preds}: log_loss>0.2 holds, log_loss is {-math.log(0.8):.6g}\n"
+        assert err == f"calcli: {preds}: log_loss>0.2 holds, log_loss is {-math.log(0.8):.4f}\n"
 
     def test_a_limit_that_does_not_hold_is_fine(self, run, preds):
         assert run("evaluate", preds, "--fail-if", "log_loss>0.3", "--fail-if", "accuracy<1").status == 0

@@ -84,12 +84,16 @@ def test_wrong_calls(run):
 def test_a_figure_is_whole_or_the_old_one(run, tmp_path, monkeypatch):
     (tmp_path / "study.png").write_bytes(b"old")
 
-    def half(path, content):
-        with path.open("wb") as file:
-            file.write(content[: len(content) // 2])
+    opened = Path.open
+
+    def half(path, mode="r", **how):
+        if "w" not in mode:
+            return opened(path, mode, **how)
+        with opened(path, mode, **how) as file:
+            file.write(b"half")
         raise OSError(errno.ENOSPC, "No space left on device")
 
-    monkeypatch.setattr(Path, "write_bytes", half)
+    monkeypatch.setattr(Path, "open", half)
     call = ["study", "mixture", "--metrics", "ks", "--rows", "100", "--series", "2", "--quiet"]
     done = run(*call, "-o", tmp_path / "study.png")
     assert (done.status, done.out) == (2, "")

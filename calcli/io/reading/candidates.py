@@ -33,6 +33,7 @@ from calcli.io.reading.words import (
 
 SURELY = 5.0  # standard errors
 MOST = 0.95  # of the rows
+ROUNDED = 0.02  # of the rows may lie at a threshold
 FEW_CLASSES = 12  # labels beside one score, of which but one has it
 What = Literal["classes", "class", "answer", "right"]
 How = Literal["names", "custom", "places", "encoder", "numbers", "sorted"]
@@ -270,9 +271,17 @@ def cut(scores: Doubles, said: NDArray[np.object_]) -> str | None:
     if len(values) != 2 or scores.min() == scores.max():
         return None
     first, second = (scores[said == one] for one in values)
-    if first.max() <= second.min():
+    if _is_below(first, second):
         return str(values[1])
-    return str(values[0]) if second.max() <= first.min() else None
+    return str(values[0]) if _is_below(second, first) else None
+
+
+def _is_below(first: Doubles, second: Doubles) -> bool:
+    """Tell whether no score is above others, and so few are equal to them as rounding makes."""
+    edge = first.max()
+    at = np.count_nonzero(first == edge) + np.count_nonzero(second == edge)
+    few = at <= ROUNDED * (len(first) + len(second))
+    return bool(edge < second.min() or (edge == second.min() and few))
 
 
 def kinds(source: ScoreColumns, head: Head, asked: str) -> list[Called]:

@@ -6,6 +6,7 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
+from scipy import stats
 from sklearn import metrics as sk
 
 from calcli.core.data.priors import Priors, at_priors
@@ -98,7 +99,10 @@ def test_intervals_know_that_the_priors_are_fixed(predict):
     counts = np.bincount(made.labels)
     variances = np.array([losses[made.labels == k].var() for k in range(3)])
     sd = np.sqrt(np.sum(priors**2 * variances / counts))
-    assert interval.high - interval.low == pytest.approx(2 * 1.96 * sd, rel=0.08)
+    means = np.array([losses[made.labels == k].mean() for k in range(3)])
+    brought = np.square((priors / counts * 1.0)[made.labels] * (losses - means[made.labels]))
+    freedom = brought.sum() ** 2 / np.square(brought).sum() - 1
+    assert interval.high - interval.low == pytest.approx(2 * stats.t.ppf(0.975, freedom) * sd, rel=0.08)
 
 
 def test_the_constant_system_scores_one_at_its_own_priors(predict):

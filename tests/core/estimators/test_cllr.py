@@ -85,7 +85,8 @@ def test_the_spread_is_that_of_other_prior_odds_too(binary, shift):
     without = np.array([defined(np.arange(n) != row) for row in range(n)])
     error = np.sqrt((n - 1) / n * np.square(without - without.mean()).sum())
     found = cllr(binary(expit(log_odds), LABELS), no_intervals=False).interval
-    assert found.high - found.low == pytest.approx(2 * norm.ppf(0.975) * error, rel=0.1)
+    of_normal = (found.high - found.low) / (2 * norm.ppf(0.975) * error)
+    assert 0.98 < of_normal < 1.2  # of Student's t where few rows carry it
 
 
 def test_two_classes_that_both_occur(binary, predict):
