@@ -86,7 +86,7 @@ def test_the_spread_is_that_of_other_prior_odds_too(binary, shift):
     error = np.sqrt((n - 1) / n * np.square(without - without.mean()).sum())
     found = cllr(binary(expit(log_odds), LABELS), no_intervals=False).interval
     of_normal = (found.high - found.low) / (2 * norm.ppf(0.975) * error)
-    assert 0.98 < of_normal < 1.2  # of Student's t where few rows carry it
+    assert 0.98 < of_normal < 1.25  # of Student's t where few rows carry it
 
 
 def test_two_classes_that_both_occur(binary, predict):
