@@ -70,9 +70,4 @@ def _rows(path: Path) -> list[dict[str, Any]]:
 
 
 def _row(row: dict[str, Any], drawn: Tangled) -> list[float]:
-    if drawn.layout == "ranked":
-        ranks = range(len(drawn.names))
-        found = {str(row[f"label_{rank}"]): row[f"prob_{rank}"] for rank in ranks}
-    else:
-        found = {name: row[f"prob_{name}"] for name in drawn.names}
-    return [float(found[name]) for name in drawn.names]
+    return [float(row[f"prob_{name}"]) for name in drawn.names]

@@ -29,12 +29,22 @@ def classes_of(c: Candidate, options: ReadOptions) -> tuple[str, ...] | None:
         return tuple(called[one] for one in c.names)
     if source.form == "lists":
         return None
+    if c.how == "names" and c.label:
+        called = spelled(c.head, c.label)
+        there = set(called.values())
+        return tuple(one if one in there else _as_labels(one, called) for one in source.classes)
     if c.how == "custom":
         called = spelled(c.head, c.label)
         words = {CUSTOM[text]: word for text, word in called.items()}
         if c.head.columns[c.label].dtype.kind == "O":
             return tuple(words.get(CUSTOM[plain_text(one)], one) for one in source.classes)
     return source.classes
+
+
+def _as_labels(name: str, called: Mapping[str, str]) -> str:
+    """Return the name of a class as labels spell it, if they do but for spaces."""
+    label = called.get(plain_text(name), name)
+    return label if label.strip() == name.strip() else name
 
 
 def classes_of_one(c: Candidate, options: ReadOptions) -> tuple[str, ...] | None:

@@ -326,10 +326,9 @@ class Head:
             for start, end in combinations(sorted(marks), 2):
                 if FRACTION.match(name[end - 1 :]) or FRACTION.match(name[max(0, start - 2) :]):
                     continue  # within a number
-                middle = name[start:end].strip("\"' ")
-                inside = LETTER.search(middle) and (
-                    NUMBER.fullmatch(middle) or middle.strip("_.:- ") == middle
-                )
+                middle = name[start:end].strip("\"'")
+                word = middle.strip()
+                inside = LETTER.search(word) and (NUMBER.fullmatch(word) or word.strip("_.:-") == word)
                 if (numeric or middle.isdigit()) and (start, end) != (0, len(name)) and inside:
                     groups.setdefault((name[:start], name[end:]), {}).setdefault(middle, name)
         for owner, fields in self.objects.items():

@@ -71,11 +71,16 @@ def slice_of(state, value):
     return calcli.State.from_bytes(to_bytes(state.state.slices["country"][value]))
 
 
+def rounded(interval):
+    """Return the ends as far as the order of sums leaves them."""
+    return None if interval is None else (round(interval.low, 9), round(interval.high, 9))
+
+
 def told(state):
     """Return the numbers of every slice, and whether the reports on them say the same."""
     return [
         [
-            (name, one.value, one.interval, one.if_calibrated, one.no_interval)
+            (name, one.value, rounded(one.interval), one.if_calibrated, one.no_interval)
             for name, one in of.metrics.items()
         ]
         for of in calcli.evaluate(state, by="country").results
