@@ -137,9 +137,9 @@ def affine_map(scores: Array, labels: Array, weights: Floats | None, rows: float
     The scale rests on all rows, the intercept of a class on its own. As many are asked for as a validation
     needs, 100 events and 100 others (Collins et al. 2016, "Sample size considerations for the external
     validation of a multivariable prognostic model", Statistics in Medicine 35). Nearly perfect rows teach
-    little, however many: there are to be 10 errors for each number that is fitted (Peduzzi et al. 1996, "A
-    simulation study of the number of events per variable in logistic regression analysis", Journal of
-    Clinical Epidemiology 49).
+    little, however many: there are to be 5 errors for each number that is fitted (Vittinghoff & McCulloch
+    2007, "Relaxing the rule of ten events per variable in logistic and Cox regression", American Journal of
+    Epidemiology 165).
 
     Parameters
     ----------

@@ -20,7 +20,7 @@ PAV = "pav"  # as a recalibrator: the isotonic fit without smoothing; elsewhere 
 GIVEN = "given"  # as a recalibrator: posteriors that are read from a file
 RECALIBRATORS = (AFFINE, *METHODS, PAV, GIVEN)
 ROWS_EACH = 100  # outcomes that a validation needs, of events and others alike (Collins et al. 2016)
-ERRORS_EACH = 10  # events for each number that is fitted (Peduzzi et al. 1996)
+ERRORS_EACH = 5  # events for each number that is fitted (Vittinghoff & McCulloch 2007)
 CARRIED = (
     f"affine is dp where the classes other than the most frequent have {ROWS_EACH} rows each on average, "
     f"and {ERRORS_EACH} errors are made for each class, else temperature"

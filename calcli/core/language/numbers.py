@@ -33,7 +33,7 @@ def number(value: float, *beside: float, digits: int | None = None, sign: bool =
         Whether a positive number has a sign, too.
     """
     fine = _fine(value, beside) if digits is None else digits
-    if 0 < abs(value) < 10.0 ** (1 - MOST_DECIMALS) and (digits is None or fine == MOST_DECIMALS):
+    if 0 < abs(value) < 10.0 ** (1 - MOST_DECIMALS) and digits is None:
         return f"{value:{'+' * sign}.2e}"
     return _written(value, max(fine, DECIMALS), sign)
 
