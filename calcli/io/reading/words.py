@@ -8,8 +8,8 @@ from functools import cache
 
 # parts of a name say what it is; a label is known by its whole name
 WORDS = {
-    "score": r"p|logp|logprobs?|probs?|probas?|probab\w+|scores?|scored|conf|confidences?|confian\w+|cert|certainty|"
-    r"likelihood|wahrscheinlich\w*|logits?|logodds|margin|risk|pred\w*|y?hat|oof|outputs?|softmax|"
+    "score": r"p|probs?|probas?|probab\w+|scores?|scored|conf|confidences?|confian\w+|cert|certainty|"
+    r"likelihood|logp|logprobs?|wahrscheinlich\w*|logits?|logodds|margin|risk|pred\w*|y?hat|oof|outputs?|softmax|"
     r"sigmoid|raw\w*|resps|estimate|fitted|msp|cats|概率|確率|확률|вероятн\w*",
     "logit": r"logits?|logodds|margin|raw\w*|resps|scores?|pred\w*|outputs?|ll|loglik\w*|decision",
     "logarithm": r"log|logs|logp|logprobs?|ll|loglik\w*",
