@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import io
 import zipfile
+from dataclasses import astuple
 from itertools import pairwise
 
 import numpy as np
