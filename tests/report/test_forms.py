@@ -59,7 +59,7 @@ STANDING = (
     "Class-wise errors",
     "No interval of",
     "± se:",
-    "temperature:",
+    "affine is dp",
 )  # the same in every report
 
 

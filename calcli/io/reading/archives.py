@@ -162,7 +162,7 @@ def _rows(archive: Archive, options: ReadOptions) -> dict[str, Array]:
                 f"{shapes[called[0]][0]} labels; expected one label per row; name the right labels with "
                 "--labels"
             )
-        some = spread_rows(rows[0][0], ROWS)
+        some = spread_rows(rows[0][0] if rows else 0, ROWS)
         return {
             name: _of_rows(stored[name], some)
             for name, shape in shapes.items()
