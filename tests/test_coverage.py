@@ -10,7 +10,9 @@ import pytest
 from scipy import stats
 
 from calcli.core.estimators.interval import Interval
-from tests.benchmarks.cells import ERRORS, KINDS, SURE, Cell, Found, drawn, every_cell
+from calcli.report.recalibration import RETRAINED
+from tests.benchmarks import retraining
+from tests.benchmarks.cells import ERRORS, KINDS, LEVEL, SURE, Cell, Found, drawn, every_cell
 from tests.benchmarks.coverage import (
     FIXED,
     PAGE,
@@ -49,6 +51,13 @@ def test_the_study_is_of_what_is_computed(name):
 def test_the_guide_shows_what_was_found():
     text = PAGE.read_text(encoding="utf-8")
     assert refreshed(text, STUDY) == text
+
+
+def test_the_report_and_the_guide_say_how_often_retrained_intervals_hold():
+    study = retraining.Results()
+    text = PAGE.read_text(encoding="utf-8")
+    assert retraining.refreshed(text, study) == text
+    assert f"{min(study.held()):.0%} to {max(study.held()):.0%} held, at a level of {LEVEL:.0%}" in RETRAINED
 
 
 def test_no_interval_misses_and_no_test_rejects_more_often_than_is_promised():

@@ -460,6 +460,7 @@ def _no_numbers(head: Head) -> list[str]:
     for name, values in head.fractions.items():
         if says("right", name) or named("label", name) or named("truth", name):
             found.append(f"{name} holds fractions, such as {values[values % 1 != 0][0]:g}, and no classes")
+    found += [f"{name} holds {what}, no numbers" for name, what in head.others.items() if says("score", name)]
     lists = [name for name, one in head.lists.items() if one.dtype.kind == "O" and says("score", name)]
     return [*found, *(f"the lists in column {name} hold text" for name in lists)]
 

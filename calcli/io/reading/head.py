@@ -180,6 +180,8 @@ class Head:
         What the user calls classes, which therefore marks nothing missing.
     objects
         Fields of what was stored as objects, each a column of its own.
+    others
+        Columns of types that are neither scores nor labels, and what they hold.
     """
 
     name: str
@@ -191,6 +193,7 @@ class Head:
     unordered: frozenset[str] = frozenset()
     words: frozenset[str] = frozenset()
     objects: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
+    others: Mapping[str, str] = field(default_factory=dict)
 
     @cached_property
     def n(self) -> int:

@@ -65,7 +65,14 @@ def head_of_table(
         frozenset(name for name, one in packed.items() if not one.ordered),
         frozenset(map(plain_text, options.named(()))),
         _fields(packed.values()),
+        {one.name: str(one.type) for one in table.schema if _is_other(one.type)},
     )
+
+
+def _is_other(kind: Any) -> bool:
+    """Tell whether a column holds neither scores nor labels, as lists of lists."""
+    held = holds_of(kind)
+    return held == "other" or (held == "list" and holds_of(kind.value_type) in ("list", "other"))
 
 
 def _fields(packed: Iterable[Unpacked]) -> dict[str, tuple[str, ...]]:

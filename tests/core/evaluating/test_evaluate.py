@@ -230,7 +230,7 @@ def test_clusters_make_intervals_wider_and_leave_tests_out(predict):
     for name in names:
         times = 10**0.5 if name == "spiegelhalter_z" else 1
         assert found[name].value == pytest.approx(alone[name].value * times, rel=1e-6)
-    for name, tolerance in [("log_loss", 1e-9), ("auroc", 1e-9), ("calibration_slope", 0.2)]:
+    for name, tolerance in [("log_loss", 0.03), ("auroc", 1e-9), ("calibration_slope", 0.2)]:
         wide, plain = found[name].interval, alone[name].interval
         assert wide.high - wide.low == pytest.approx(plain.high - plain.low, rel=tolerance)
     assert found["ece"].if_calibrated is None

@@ -89,19 +89,13 @@ def test_isotonic_fits_are_within_their_bound(n, weighted):
 
 
 @pytest.mark.parametrize("weighted", [False, True])
-def test_intervals_are_those_of_the_rows(weighted):
-    rows = drawn(18_000, kind="probs", weighted=weighted)  # each a unit of the jackknife
+def test_standard_errors_are_those_of_the_rows(weighted):
+    rows = drawn(18_000, kind="probs", weighted=weighted)
     found, expected = both(rows, AFFINE)
     for name, own in found.items():
         assert own.rows is None
-        assert (own.interval is None) == name.endswith("training=test")
-        if own.interval is None:
-            continue
-        mine, truth = own.interval, expected[name].interval
-        # the bias of a ratio, one part in n, is left out
-        margin = (0.02 if name.startswith("relative") else 0.005) * (truth.high - truth.low)
-        assert mine.low == pytest.approx(truth.low, abs=margin), name
-        assert mine.high == pytest.approx(truth.high, abs=margin), name
+        for key in ("standard_error", "relative_standard_error"):
+            assert own.parts[key] == pytest.approx(expected[name].parts[key], rel=0.02), name
 
 
 def test_infinite_losses_have_no_interval():

@@ -175,9 +175,7 @@ def _interval(
 
 
 def _spread(call: MetricExpression, found: Recalibrated, measured: Measurements) -> Spread | None:
-    """Return the spread under posteriors that stay as they are, and over deals of the rows."""
-    if found.squares is not None:
-        return _of_entries(call, found, measured)
+    """Return the spread under posteriors that stay as they are."""
     columns = {
         "before": found.before,
         "after": found.losses,
@@ -193,27 +191,6 @@ def _spread(call: MetricExpression, found: Recalibrated, measured: Measurements)
     sums = Sums(columns, rows.labels, predictions.n_classes, rows.weights, predictions.priors, found.units)
     influences = _of_sums(sums, call, of_means, measured, _of_fits(call, found)).get(str(call))
     return None if influences is None else influences.spread
-
-
-def _of_entries(call: MetricExpression, found: Recalibrated, measured: Measurements) -> Spread | None:
-    """Return the spread of a calibration loss where entries stand for many rows that are alike.
-
-    The bias of a share, of the order of one part in as many as there are, is left out.
-    """
-    weights, squares = found.rows.weights, found.squares
-    assert weights is not None
-    assert squares is not None
-    before, after, loss = found.before, found.losses, found.calibration_loss
-    value = LOSSES[call.entry.name](loss)
-    if not np.isfinite([loss.before, loss.after, value]).all():
-        return None
-    brought = before - after - value
-    if call.entry.name != "calibration_loss":
-        brought = (before - after - value * before) / loss.before
-    brought /= weights.sum()
-    of_row = squares / weights  # mean weight of the rows of an entry, as they bring it in
-    second, third, fourth = (float(weights @ (of_row ** (k - 1) * brought**k)) for k in (2, 3, 4))
-    return Spread(value, measured.of_rows or len(weights), second + _of_fits(call, found), third, fourth)
 
 
 def _unexplained(rule: ScoringRule, classes: int) -> OfMeans:
