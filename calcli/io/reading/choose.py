@@ -104,10 +104,19 @@ def choose(
         groups[0], key=lambda one: (sorted(map(plain_text, one.source.classes)) == names, *_clearness(one))
     )
     (notes,) = (one.notes for one in judged if one.candidate is chosen)
-    struck = dict.fromkeys((_described(one.candidate), one.reason) for one in judged if one.reason)
+    struck = dict.fromkeys(
+        (_described(one.candidate), one.reason)
+        for one in judged
+        if one.reason and not _is_part(one.candidate, chosen)
+    )
     own = _described(chosen)
     told = [f"{own}: {said}" for said in notes]
     return Choice(chosen, tuple(told), tuple(one for one in struck if one[0] != own))
+
+
+def _is_part(c: Candidate, chosen: Candidate) -> bool:
+    """Tell whether a reading is of columns that are chosen, beside the same labels: nobody would ask."""
+    return c.label == chosen.label and set(c.source.columns) <= set(chosen.source.columns)
 
 
 def refuse_elsewhere(choice: Choice, head: Head, options: ReadOptions) -> None:
