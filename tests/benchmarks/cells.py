@@ -130,7 +130,7 @@ class Cell:
         if self.kind == "check":
             return {}
         if self.kind == "compare":
-            plain = Settings(COMPARED_METRICS, no_intervals=True, draws=0)
+            plain = Settings(COMPARED_METRICS, no_intervals=True, draws=0, rows="all")
             old, new, _ = systems(rows, self.classes, rng)
             (found,) = compare([old, new], plain, Plan())
             return {name: one.value for name, one in found.differences[0].items()}
