@@ -426,11 +426,7 @@ def _none(head: Head, every: Sequence[Candidate], judged: Sequence[_Judged], opt
             "names of the "
             "columns"
         )
-    order = sorted(
-        judged,
-        key=lambda one: (one.doubtful, *_standing(one.candidate), one.candidate.likelihood),
-        reverse=True,
-    )
+    order = sorted(judged, key=_likeness, reverse=True)
     reasons = dict.fromkeys(f"{_described(one.candidate)}: {one.reason}" for one in order)
     told = "; ".join([*_no_numbers(head), *reasons][:MOST_REASONS])
     scored = next((one for one in head.sources if one.named), None)
@@ -455,6 +451,12 @@ def _none(head: Head, every: Sequence[Candidate], judged: Sequence[_Judged], opt
     offers = _offers(head, every, order, options)
     offer = f"; if that is meant, say {' or '.join(offers)}" if offers else ""
     return f"{sentence}{f': {told}' if told else ''}{offer}"
+
+
+def _likeness(one: _Judged) -> tuple[bool | float, ...]:
+    """Return what tells how likely it is that a reading that was struck out is meant."""
+    c = one.candidate
+    return one.doubtful, *_standing(c), c.likelihood if c.label else 0.0
 
 
 def _no_numbers(head: Head) -> list[str]:
