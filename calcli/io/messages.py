@@ -94,6 +94,11 @@ def type_in_words(dtype: np.dtype[Any]) -> str:
     """Return what values of a type other than numbers are, for messages."""
     kinds = {"U": "text", "S": "text", "T": "text", "c": "complex numbers", "M": "dates", "m": "durations"}
     kinds["O"] = "lists or the like"
+    if (dtype.kind, dtype.itemsize) == ("V", 2):
+        return (
+            "bfloat16, which .npy has no type for; convert it with (values.view(np.uint16).astype(np.uint32) "
+            "<< 16).view(np.float32)"
+        )
     return kinds.get(dtype.kind, f"values of type {dtype}")
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import io
 import json
 import pickle
+import re
 from pathlib import Path
 
 import numpy as np
@@ -426,3 +427,13 @@ def test_a_command_for_the_parts_of_a_folder_names_no_file(tmp_path):
         (part / "0.csv").write_text(f"label,rf_prob,lr_prob\n{int(name == 'a')},0.3,0.6\n")
     with pytest.raises(InputError, match="calcli evaluate FILES --scores rf_prob; "):
         read(tmp_path)
+
+
+def test_bfloat16_is_named_with_the_line_that_converts_it(tmp_path):
+    values = np.array([[0.25, 0.75], [0.5, 0.5]], np.float32)
+    stored = (values.view(np.uint32) >> 16).astype(np.uint16).view("V2")
+    np.save(tmp_path / "t.npy", stored)
+    np.save(tmp_path / "t_labels.npy", [0, 1])
+    line = r"(values.view(np.uint16).astype(np.uint32) << 16).view(np.float32)"
+    refused(tmp_path / "t.npy", f"holds bfloat16, .* {re.escape(line)}")
+    np.testing.assert_array_equal(eval(line, {"np": np, "values": stored}), values)

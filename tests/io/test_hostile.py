@@ -94,7 +94,7 @@ def test_members_that_are_no_arrays(tmp_path):
 def test_labels_without_rows_or_classes_beside_scores_without_labels(tmp_path):
     probs, _ = random_probs()
     np.savez(tmp_path / "in.npz", probs=probs, labels=np.empty((0, 0)))
-    with pytest.raises(InputError, match=r"has no label column|no labels go with"):
+    with pytest.raises(InputError, match=r"has 40 rows of scores, but array .labels. has 0 labels"):
         read(tmp_path / "in.npz")
     calibrator = Temperature()
     calibrator.parameters = {"temperature": 2.0}
@@ -243,16 +243,10 @@ def test_a_record_that_would_overrun_the_parser(tmp_path):
     assert read(tmp_path / "t.jsonl").n_rows == 1
 
 
-@pytest.mark.parametrize(
-    ("label", "message"),
-    [
-        ("1e308", r"row 0 has the label 1e\+308; expected a class"),
-        ("1e19", r"the labels are text \(10000000000000000000\), but the scores have no class names"),
-    ],
-)
-def test_labels_beyond_all_integers(label, message, tmp_path):
+@pytest.mark.parametrize(("label", "said"), [("1e308", "1e\\+308"), ("1e19", "1e\\+19")])
+def test_labels_beyond_all_integers(label, said, tmp_path):
     (tmp_path / "t.jsonl").write_text(f'{{"label": {label}, "probs": [0.5, 0.5]}}\n')
-    refused(tmp_path / "t.jsonl", message)
+    refused(tmp_path / "t.jsonl", f"no labels go with probs: label holds {said}")
 
 
 def test_names_of_files_that_no_report_can_hold():

@@ -113,7 +113,7 @@ def _chosen(parts: Sequence[Archive], options: ReadOptions, *, labelled: bool) -
     if options.labels is not None and options.labels in archive.names:
         options = replace(options, labels=None, label_column=options.labels)
     name = archive.name if len(parts) == 1 else f"{archive.name} and {len(parts) - 1} more"
-    some = [_rows(parts[n], options) for n in spread_rows(len(parts), MOST_PARTS)]
+    some = [_rows(parts[n], options, labelled=labelled) for n in spread_rows(len(parts), MOST_PARTS)]
     alike = [
         one
         for one in some
@@ -132,7 +132,7 @@ def _chosen(parts: Sequence[Archive], options: ReadOptions, *, labelled: bool) -
     )
 
 
-def _rows(archive: Archive, options: ReadOptions) -> dict[str, Array]:
+def _rows(archive: Archive, options: ReadOptions, *, labelled: bool) -> dict[str, Array]:
     """Return the arrays that have a value, or several, for each row, in rows of one or two axes.
 
     Raises
@@ -156,7 +156,7 @@ def _rows(archive: Archive, options: ReadOptions) -> dict[str, Array]:
     if not deep:
         rows = Counter(shape[0] for shape in shapes.values()).most_common(1)
         called = [name for name in shapes if named("truth", name) or named("label", name)]
-        if len(called) == 1 and shapes[called[0]][0] != rows[0][0] and options.labels is None:
+        if labelled and len(called) == 1 and shapes[called[0]][0] != rows[0][0] and options.labels is None:
             raise InputError(
                 f'{archive.name} has {rows[0][0]} rows of scores, but array "{called[0]}" has '
                 f"{shapes[called[0]][0]} labels; expected one label per row; name the right labels with "
