@@ -448,7 +448,7 @@ def _none(head: Head, every: Sequence[Candidate], judged: Sequence[_Judged], opt
         sentence = f"{head.name}: no labels go with {listed(scored.columns[:3])}: {labels[0]} holds {values}"
     else:
         sentence = f"{head.name}: no reading is left"
-    offers = _offers(head, every, order, options)
+    offers = _offers(head, every, [one for one in order if one.doubtful] or order, options)
     offer = f"; if that is meant, say {' or '.join(offers)}" if offers else ""
     return f"{sentence}{f': {told}' if told else ''}{offer}"
 

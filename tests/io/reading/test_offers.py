@@ -1,0 +1,44 @@
+"""A file that nothing is left of is refused with the command for what may be meant."""
+
+from __future__ import annotations
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from calcli.io.options import ReadOptions
+from calcli.io.read import read
+from tests.io.samples import refused
+
+RNG = np.random.default_rng(0)
+LABELS = RNG.integers(0, 2, 300)
+ODDS = 2 * (RNG.normal(size=300) + 2 * LABELS - 1)
+PROBS = 1 / (1 + np.exp(-ODDS))
+
+
+@pytest.mark.parametrize(
+    ("columns", "offered", "options"),
+    [
+        ({"label": LABELS, "prob": ODDS}, "--kind logits", {"kind": "logits"}),
+        (
+            {"label": (PROBS > 0.5).astype(int), "prob": PROBS},
+            "--label-column label",
+            {"label_column": "label"},
+        ),
+        (
+            {"label": np.where(LABELS, "yes", "no"), "prob_yes": 1 - PROBS},
+            "--positive no",
+            {"positive": "no"},
+        ),
+        (
+            {"correct": LABELS, "confidence": 1 - PROBS},
+            "--confidence confidence",
+            {"confidence": "confidence"},
+        ),
+    ],
+)
+def test_what_may_be_meant_is_offered_and_read(columns, offered, options, tmp_path):
+    path = tmp_path / "t.csv"
+    pd.DataFrame(columns).to_csv(path, index=False)
+    refused(path, f"if that is meant, say .*{offered}")
+    assert read(path, ReadOptions(**options)).n_rows == 300
