@@ -482,6 +482,11 @@ def _offers(
     """Return the commands that choose the first readings."""
     found: list[str] = []
     for one in judged[:MOST_REASONS]:
+        if one.candidate.what == "class" and one.candidate.class_in_name not in (
+            None,
+            one.candidate.positive,
+        ):
+            continue  # which no option turns over
         own = one.candidate.options()
         for keys in (["label_column"], ["scores"], ["positive"], ["kind"], ["confidence"], list(own)):
             chosen = {name: own[name] for name in keys if name in own}

@@ -27,8 +27,8 @@ PROBS = 1 / (1 + np.exp(-ODDS))
         ),
         (
             {"label": np.where(LABELS, "yes", "no"), "prob_yes": 1 - PROBS},
-            "--positive no",
-            {"positive": "no"},
+            "--positive yes",
+            {"positive": "yes"},
         ),
         (
             {"correct": LABELS, "confidence": 1 - PROBS},
