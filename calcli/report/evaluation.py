@@ -29,6 +29,7 @@ from calcli.report.estimates import (
 from calcli.report.findings import BACKWARDS, backwards_table
 from calcli.report.hashing import sha256
 from calcli.report.markdown import markdown_text
+from calcli.report.overview import further, overview
 from calcli.report.posteriors import flat_given, under_given
 from calcli.report.reading import read_table, reading_sentences
 from calcli.report.recalibration import loss_table, parts_of_scores, parts_table
@@ -93,8 +94,8 @@ class EvaluationReport(Shown):
     sort
         The metric that orders several data sets; None for the order given.
     details
-        Whether tables have all of many data sets and slices; else only what failed, and what is worse than
-        chance would make it.
+        Whether tables have all there is; else a screen of one data set, and of many data sets and slices what
+        failed, and what is worse than chance would make it.
     """
 
     results: Sequence[Result]
@@ -115,7 +116,7 @@ class EvaluationReport(Shown):
         wholes = [whole for whole, _ in groups]
         if len(wholes) + len(self.unread) == 1:
             names = [""]
-            tables = _one_by_one(wholes[0])
+            tables = _one_by_one(wholes[0]) if self.details else overview(wholes[0])
             first = backwards_table([("", wholes[0].warnings)])
         else:
             names = short_names([result.input.path for result in wholes])
@@ -138,6 +139,8 @@ class EvaluationReport(Shown):
             if warning.code != BACKWARDS
         ]
         tables.append(TextTable("Warnings", notes=tuple(warnings)))
+        if len(wholes) + len(self.unread) == 1 and not self.details:
+            tables.append(further(wholes[0]))
         return [*first, *(table for table in tables if table.rows or table.notes)]
 
     def _is_detailed(self, result: Result, of: int) -> bool:

@@ -4,13 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from math import isfinite
 from typing import Literal
 
 import numpy as np
 
 from calcli.core.data.predictions import Provenance
-from calcli.core.estimators.interval import level_percent
+from calcli.core.estimators.interval import Interval, level_percent
 from calcli.core.evaluating.results import Estimate, Summary
 from calcli.core.language.answers import WRONG_RIGHT
 from calcli.core.language.numbers import apart, counted, number, percent, some, span
@@ -20,25 +19,30 @@ from calcli.report.shown import TextTable
 BACKWARDS = "backwards"  # code of the warning that comes first
 OF_SOME = "An option holds for all files: where the others are right, save these scores anew."
 MOST_SAID = 4  # data sets of which that is said one by one
+CLIP = 1e-6  # a probability that is small and costs no more than 14 nats
+CONFIDENCE = "top-1"  # the lens that shows it
 ROWS_A_BIN = 10  # fewer than that on average, and errors are mostly noise
 
 
+Word = Literal["over-confident", "under-confident", "too high", "too low", "consistent", "untested"]
+
+
 @dataclass(frozen=True)
-class ConfidenceVerdict:
-    """Whether the confidence keeps what it promises.
+class Verdict:
+    """Whether probabilities keep what they promise: of two classes the second one's, else the confidence.
 
     Attributes
     ----------
     word
-        Over- or under-confident if the interval of the gap excludes 0, else consistent; "untested"
-        without an interval.
+        Over- or under-confident, of two classes too high or too low, if the interval of the gap excludes 0;
+        else consistent, "untested" without an interval.
     gap
-        Mean confidence minus accuracy.
+        Mean confidence minus accuracy, or mean probability minus frequency.
     sentence
         The same in plain words.
     """
 
-    word: Literal["over-confident", "under-confident", "consistent", "untested"]
+    word: Word
     gap: float
     sentence: str
 
@@ -59,43 +63,58 @@ class Warning:
     message: str
 
 
-def verdict(summary: Summary) -> ConfidenceVerdict | None:
-    """Return the verdict, or None where nothing is known of the confidence, as in some states."""
+def verdict(summary: Summary) -> Verdict | None:
+    """Return the verdict, or None where nothing is known of the probabilities, as in some states."""
     gap = summary.gap
     if gap is None:
         return None
-    hits, second = summary.accuracy, _of_second(summary)
-    confidence, interval = hits + gap.value, gap.interval
-    fine = apart(gap.value) if interval is None else apart(interval.high - interval.low)
-    facts = f"mean confidence {percent(confidence, digits=fine)}, accuracy {percent(hits, digits=fine)}"
+    if gap.call.lens != CONFIDENCE:
+        return _of_class(summary, gap)
+    hits = summary.accuracy
+    interval = gap.interval
+    fine = _fineness(gap)
+    facts = f"mean confidence {percent(hits + gap.value, digits=fine)}, accuracy {percent(hits, digits=fine)}"
+    word = _word(interval, "over-confident", "under-confident")
     if interval is None:
-        sentence = f"Not tested, as there is no interval: {facts}.{second}"
-        return ConfidenceVerdict("untested", gap.value, sentence)
+        return Verdict(word, gap.value, f"Not tested, as there is no interval: {facts}.")
     low, high, level = interval.low, interval.high, level_percent(interval.level)
-    if low <= 0 <= high:
-        own = percent(gap.value, digits=fine, unit="")
-        between = f"({level} interval {span(low, high, percent, unit='')})"
-        chance = f"the gap of {own} points {between} can be chance"
-        sentence = f"Consistent: {facts}; {chance}.{second}"
-        return ConfidenceVerdict("consistent", gap.value, sentence)
-    word: Literal["over-confident", "under-confident"] = "over-confident"
-    if high < 0:
-        word, low, high = "under-confident", -high, -low
-    own = percent(abs(gap.value), digits=fine, unit="")
+    if word == "under-confident":
+        low, high = -high, -low
     between = f"({level} interval {span(low, high, percent, unit='')})"
-    sentence = f"{word.capitalize()} by {own} points {between}: {facts}.{second}"
-    return ConfidenceVerdict(word, gap.value, sentence)
+    if word == "consistent":
+        own = percent(gap.value, digits=fine, unit="")
+        return Verdict(
+            word, gap.value, f"Consistent: {facts}; the gap of {own} points {between} can be chance."
+        )
+    own = percent(abs(gap.value), digits=fine, unit="")
+    return Verdict(word, gap.value, f"{word.capitalize()} by {own} points {between}: {facts}.")
 
 
-def _of_second(summary: Summary) -> str:
-    """Say what is predicted of the second of two classes, which is too little if the first gets too much."""
-    if summary.input.of_answers or len(summary.per_class) != 2:
-        return ""
+def _of_class(summary: Summary, gap: Estimate) -> Verdict:
+    """Return the verdict on the probability of the second of two classes."""
     row = summary.per_class[1]
-    if not isfinite(row.mean_prob + row.frequency):
-        return ""
-    predicted, occurs = percent(row.mean_prob, row.frequency), percent(row.frequency, row.mean_prob)
-    return f" The mean probability of {row.name} is {predicted}, its frequency {occurs}."
+    frequency, fine = row.frequency, _fineness(gap)
+    predicted, observed = percent(frequency + gap.value, digits=fine), percent(frequency, digits=fine)
+    facts = f"{predicted} on average, {observed} observed"
+    word = _word(gap.interval, "too high", "too low")
+    if gap.interval is None:
+        sentence = f"{row.name} is predicted {facts}; not tested, as there is no interval."
+        return Verdict(word, gap.value, sentence)
+    between = span(gap.interval.low, gap.interval.high, percent, unit="")
+    of_difference = f"({level_percent(gap.interval.level)} interval of the difference {between} points)"
+    how = f"{facts}: consistent" if word == "consistent" else f"{word}: {facts}"
+    return Verdict(word, gap.value, f"{row.name} is predicted {how} {of_difference}.")
+
+
+def _word(interval: Interval | None, above: Word, below: Word) -> Word:
+    if interval is None:
+        return "untested"
+    return above if interval.low > 0 else below if interval.high < 0 else "consistent"
+
+
+def _fineness(gap: Estimate) -> int:
+    """Return the digits of shares that differ by a gap, as fine as its interval is narrow."""
+    return apart(gap.value if gap.interval is None else gap.interval.high - gap.interval.low)
 
 
 def backwards(area: float | None, classes: Sequence[str], read: Provenance) -> list[Warning]:
@@ -197,7 +216,7 @@ def _infinite(summary: Summary) -> Iterator[Warning]:
         yield Warning(
             "infinite_log_loss",
             f"{counted(infinite.rows, 'row')} {what}, which makes the log-loss infinite{rest}. Counted from "
-            f"0: {some(infinite.first, infinite.rows)}. --clip makes it finite.",
+            f"0: {some(infinite.first, infinite.rows)}. --clip {CLIP:g} makes it finite.",
         )
 
 
@@ -245,7 +264,8 @@ def _untested(summary: Summary) -> Iterator[Warning]:
 
 
 def _undefined(summary: Summary) -> Iterator[Warning]:
-    undefined = {name: found for name, found in summary.estimates.items() if np.isnan(found.value)}
+    asked = summary.settings.metrics  # of the usual metrics a report shows that they are undefined
+    undefined = {name: found for name, found in summary.estimates.items() if asked and np.isnan(found.value)}
     regions = [name for name, found in undefined.items() if found.call.region != "all"]
     names_by_reason: dict[str, list[str]] = {}
     for name, found in undefined.items():

@@ -27,7 +27,7 @@ def markdown_text(tables: Sequence[TextTable], title: str, figures: Mapping[str,
 
 
 def _table(table: TextTable) -> str:
-    parts = [f"## {_escaped(table.title)}"]
+    parts = [f"## {_escaped(table.title)}"] if table.title else []
     if table.rows:
         rule = [":--" if column.align == "left" else "--:" for column in table.columns]
         head = [_escaped(column.head) for column in table.columns]

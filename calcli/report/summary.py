@@ -8,7 +8,7 @@ from functools import cached_property
 from itertools import takewhile
 
 from calcli.core.evaluating.results import Evaluation, Summary
-from calcli.report.findings import ConfidenceVerdict, Warning, verdict, warnings
+from calcli.report.findings import Verdict, Warning, verdict, warnings
 from calcli.report.recalibration import recalibration_sentences
 
 
@@ -16,7 +16,7 @@ class Result(Summary):
     """What is reported of one evaluation: what was found out, and what it says in words."""
 
     @cached_property
-    def verdict(self) -> ConfidenceVerdict | None:
+    def verdict(self) -> Verdict | None:
         """Whether the confidence keeps what it promises; None where nothing is known of it."""
         return verdict(self)
 
@@ -24,6 +24,16 @@ class Result(Summary):
     def warnings(self) -> tuple[Warning, ...]:
         """What stands in the way of trusting a number."""
         return tuple(warnings(self))
+
+    @property
+    def of_two(self) -> bool:
+        """Whether there are two classes, the second of which is the one that is looked at."""
+        return self.input.classes == 2 and not self.input.of_answers
+
+    @property
+    def recalibrates(self) -> bool:
+        """Whether a recalibration is advised."""
+        return any("calcli fit" in sentence for sentence in self.recalibration)
 
     @cached_property
     def recalibration(self) -> tuple[str, ...]:

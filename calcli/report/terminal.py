@@ -57,7 +57,8 @@ def _plain(table: TextTable) -> TextTable:
 
 
 def _show(table: TextTable, console: Console) -> None:
-    console.print(Text(table.title, style="bold"), overflow="fold")
+    if table.title:
+        console.print(Text(table.title, style="bold"), overflow="fold")
     if table.rows:
         for number, part in enumerate(_folded(_fitting(table, console.width), console.width)):
             if number:

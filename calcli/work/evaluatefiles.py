@@ -138,7 +138,7 @@ def evaluate_files(
         # long tables have filters on a page
         page = shown if len(sources) > 1 else replace(shown, details=True)
         if pictures and pictures.folder:
-            shown.write(pictures.folder, pictures.captions)
+            page.write(pictures.folder, pictures.captions)
             _write_page(page, pictures.folder / "report.html", pictures)
     if wanted.state is not None:
         _save(predictions, asked, wanted.state, wanted.known, by, watcher)

@@ -21,8 +21,12 @@ from calcli.core.language.errors import UsageError
 from calcli.core.language.expressions import MetricExpression
 from calcli.core.language.metrics import PROPER
 from calcli.core.language.settings import Settings
+from calcli.core.problems.lenses import Lens, find_lens
 
-CONSTANTS: dict[str, OfMeans] = {"error_rate": scoring.constant_error_rate}
+CONSTANTS: dict[str, OfMeans] = {
+    "accuracy": scoring.constant_accuracy,
+    "error_rate": scoring.constant_error_rate,
+}
 MISSES = "error_rate"
 SHARES = ("accuracy", MISSES, "top5_accuracy")
 NORMALIZED, EXPECTED_COST = "normalized_", "expected_cost"
@@ -102,10 +106,21 @@ def find_score(call: MetricExpression, predictions: Predictions, settings: Setti
     if (proper := name.removeprefix(NORMALIZED)) in PROPER:
         normalized, of_answers = name.startswith(NORMALIZED), predictions.of_answers
         return proper_score(proper, normalized, settings.clip, of_answers=of_answers)
+    if name == "mean_gap":
+        return _mean_gap(call, predictions)
     statistics = {key: ROW_STATISTICS[key] for key in call.entry.statistics}
     over = _over_error_rate if name == "normalized_error_rate" else None
     of_means = getattr(scoring, name)
-    return Score(statistics, of_means, CONSTANTS.get(name), None, name in SHARES, name == MISSES, over)
+    constant = None if predictions.of_answers else CONSTANTS.get(name)
+    return Score(statistics, of_means, constant, None, name in SHARES, name == MISSES, over)
+
+
+def _mean_gap(call: MetricExpression, predictions: Predictions) -> Score:
+    """Return the mean score minus the mean outcome of a lens."""
+    lens = find_lens(call.lens, predictions.n_classes)
+    if not isinstance(lens, Lens) or lens.given:
+        raise UsageError(f"{call} needs one score in every row; expected a lens such as top-1 or class-1")
+    return Score(lens.statistics, lambda means: means[lens.score] - means[lens.outcome])
 
 
 def _over_risk(matrix: CostMatrix, decision: int) -> OfMeans:

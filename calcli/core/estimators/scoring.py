@@ -71,11 +71,6 @@ def mean_confidence(means: Means) -> Doubles:
     return means["confidence"]
 
 
-def mean_gap(means: Means) -> Doubles:
-    """Mean confidence minus accuracy: above 0 over-confident, below 0 under-confident."""
-    return means["confidence"] - means["hit"]
-
-
 def risk(means: Means, costs: CostMatrix) -> Doubles:
     """Mean cost of decisions, of least expected cost or given (Ferrer & Ramos 2024, section 2.3.1)."""
     return means[costs.column]
@@ -100,6 +95,11 @@ def constant_risk(means: Means, costs: CostMatrix, decision: int | None = None) 
 def constant_error_rate(means: Means, decision: int | None = None) -> Doubles:
     """Error rate of always deciding for a class, if none is named for the most frequent one of the sample."""
     return 1 - means.priors[..., means.of_sample.argmax() if decision is None else decision]
+
+
+def constant_accuracy(means: Means) -> Doubles:
+    """Accuracy of always deciding for the most frequent class of the sample."""
+    return 1 - constant_error_rate(means)
 
 
 def rival(priors: Doubles, cost: Doubles, reach: float) -> int:

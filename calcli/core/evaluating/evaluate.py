@@ -147,7 +147,7 @@ def measure(
     if settings.test:  # of all classes
         made.keep_probs()
     later = [call for call in calls if sampled and needs_rows(call, predictions, settings)]
-    for call in [*calls, gap_of(settings)]:
+    for call in [*calls, gap_of(predictions, settings)]:
         if call not in later:
             FAMILIES[call.entry.family].needs(call, made)
     if later or not (made.tells_areas or settings.cluster):  # a sample has no columns
@@ -222,7 +222,7 @@ def assess(measured: Measurements, settings: Settings, test_classes: bool = True
 
 def _gap(found: Findings, measured: Measurements, settings: Settings) -> Estimate | None:
     """Return the estimate that the verdict on the confidence rests on, whatever metrics were asked for."""
-    call = gap_of(settings)
+    call = gap_of(measured.predictions, settings)
     if str(call) in found.estimates:
         return found.estimates[str(call)]
     with suppress(NeedsRows):

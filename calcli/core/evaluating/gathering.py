@@ -138,7 +138,7 @@ def _pass(
         least = settings.clip
         made.keep_rows({CLIPPED: lambda block: block.log_prob <= np.log(least)})
     names = settings.metrics or default_metrics(predictions, settings)[0]
-    calls = [*parse_metrics(names, settings.defaults), gap_of(settings)]
+    calls = [*parse_metrics(names, settings.defaults), gap_of(predictions, settings)]
     later = [call for call in calls if needs_rows(call, predictions, settings)]
     for call in calls:
         if call not in later:

@@ -20,9 +20,10 @@ def is_sampled(predictions: Predictions, settings: Settings) -> bool:
     return not any(asked)
 
 
-def gap_of(settings: Settings) -> MetricExpression:
-    """Return the metric behind the verdict on the confidence, which every report has."""
-    return parse_metric("mean_gap", settings.defaults)
+def gap_of(predictions: Predictions, settings: Settings) -> MetricExpression:
+    """Return the metric behind the verdict, which every report has: of two classes that of the second."""
+    of_class = predictions.n_classes == 2 and not predictions.of_answers
+    return parse_metric("mean_gap:lens=class-1" if of_class else "mean_gap", settings.defaults)
 
 
 def area_of(settings: Settings) -> MetricExpression:
@@ -52,7 +53,7 @@ def default_metrics(
         skipped.append("auroc orders every class in memory and is left out; ask with --metrics auroc")
     names += ["mean_confidence", "mean_gap"]
     if classes == 2 and not predictions.of_answers:
-        names.append("ece:lens=class-1")
+        names += ["ece:lens=class-1", "ks:lens=class-1"]
     names += ["ece", "ece_l2", "mce", "ece:binning=equal-mass", "ks"]
     if sampled or rows * classes <= RECALIBRATION_LIMIT:
         names += ["relative_calibration_loss", "relative_calibration_loss:score=brier"]

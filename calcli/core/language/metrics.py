@@ -224,9 +224,9 @@ def _scores() -> list[Metric]:
             name="mean_gap", title="Confidence - accuracy",
             family=SCORE, direction="zero", range="-1 to 1", unit="fraction",
             meaning="above 0 the classifier promises more than it keeps: over-confident",
-            formula="mean_confidence - accuracy", source="Panchenko et al. 2022",
+            formula="mean score - mean outcome", source="Panchenko et al. 2022",
             misses="gaps of opposite sign cancel; ece adds them up",
-            statistics=("confidence", "hit"),
+            arguments={"lens": Argument("top-1", says=LENS)},
             of_answers="above 0 the confidence promises more than the answers keep: over-confident",
         ),
     ]  # fmt: skip

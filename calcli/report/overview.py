@@ -1,0 +1,85 @@
+"""An evaluation on one screen: the verdict, what a recalibration would win, scores, calibration errors."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping
+from math import isfinite
+
+from calcli.core.evaluating.results import Estimate
+from calcli.core.language.numbers import counted, number, percent, some
+from calcli.report.estimates import ends, if_calibrated, of_section, tested_p
+from calcli.report.shown import Column, TextTable, table_of
+from calcli.report.summary import Result
+from calcli.report.wording import NONE, interval_head
+
+SCORES = ("log_loss", "brier", "accuracy", "auroc")
+ERRORS = ("ece", "ks", "cw_ece")
+SCORES_OF_TWO = ("log_loss", "brier", "auroc", "average_precision")
+ERRORS_OF_TWO = ("ece:lens=class-1", "ks:lens=class-1")
+TWICE = "; brier is twice scikit-learn's"
+
+
+def overview(result: Result) -> list[TextTable]:
+    """Return the few tables that answer for one data set, of the metrics asked for or the usual ones."""
+    shown = result.metrics
+    if not result.settings.metrics:
+        usual = (*SCORES_OF_TWO, *ERRORS_OF_TWO) if result.of_two else (*SCORES, *ERRORS)
+        shown = {name: shown[name] for name in usual if name in shown}
+    scores, errors = (of_section(shown, section) for section in ("scores", "errors"))
+    return [TextTable(_read(result), notes=tuple(_verdicts(result))), _scores(scores), _errors(errors)]
+
+
+def further(result: Result) -> TextTable:
+    """Return how to see all of it, and the command that is worth running next."""
+    path = "FILE" if result.input.path == "-" else result.input.path
+    following = f"calcli check --init {path}"
+    if result.recalibrates:
+        following = "calcli fit VALIDATION -m auto -o calibrator.json"
+    twice = TWICE if result.of_two and "brier" in result.metrics else ""
+    return TextTable("", notes=(f"--details and --html FILE show all{twice}. Next: `{following}`",))
+
+
+def _read(result: Result) -> str:
+    read = result.input
+    place = "standard input" if read.path == "-" else read.path
+    what = "answers" if read.of_answers else counted(read.classes, "class")
+    scores = f"{read.kind} in {some(read.taken)}" if read.taken else read.kind
+    return f"{place}: {counted(read.rows, 'row')}, {what}, {scores}, labels: {read.labels}"
+
+
+def _verdicts(result: Result) -> Iterator[str]:
+    yield from (f"Doubt: {doubt}." for doubt in result.input.doubts)
+    if result.verdict:
+        yield result.verdict.sentence
+    yield from result.recalibration[:1]
+
+
+def _scores(found: Mapping[str, Estimate]) -> TextTable:
+    cells: dict[Column, Callable[[Estimate], str]] = {
+        Column("value"): lambda one: number(one.value),
+        Column(interval_head(found.values())): ends,
+    }
+    if any("constant" in one.parts for one in found.values()):
+        cells |= {Column("constant"): _constant, Column("share"): _share}
+    return table_of("", found.items(), cells, head="Scores")
+
+
+def _constant(one: Estimate) -> str:
+    return number(one.parts["constant"]) if "constant" in one.parts else NONE
+
+
+def _share(one: Estimate) -> str:
+    """Return what a loss is of that of the best constant answer."""
+    constant = one.parts.get("constant", 0.0)
+    if one.call.entry.direction != "lower" or not constant or not isfinite(one.value):
+        return ""
+    return percent(one.value / constant)
+
+
+def _errors(found: Mapping[str, Estimate]) -> TextTable:
+    cells: dict[Column, Callable[[Estimate], str]] = {
+        Column("value"): lambda one: number(one.value),
+        Column("if calibrated"): if_calibrated,
+        Column("p"): tested_p,
+    }
+    return table_of("", found.items(), cells, head="Calibration errors")
