@@ -84,6 +84,36 @@ def area_on_grid(cells: CellTable) -> GridError:
     return GridError.of((zeros * ones).sum() / 2 / pairs, math.sqrt(variance.sum()) / pairs)
 
 
+def average_precision_on_grid(cells: CellTable) -> GridError:
+    """Return the error of average precision, of which the rows of a cell count as equal scores.
+
+    In the best order all positives of a cell come first, in the worst last; in a random one the precision at
+    each is that of the share of the cell that has been passed.
+    """
+    zeros, ones = np.where(_points(cells), 0, cells.weight)
+    weight = cells.weight[:, ::-1]
+    before = (np.cumsum(weight, axis=1) - weight)[:, ::-1]
+    if not cells.weight[1].sum():
+        return GridError(0.0, 0.0)
+
+    def sums(passed: float, of_zeros: float) -> Doubles:
+        hits, misses = before[1] + passed * ones, before[0] + of_zeros * zeros
+        found: Doubles = ones * np.divide(
+            hits, hits + misses, out=np.ones_like(hits), where=hits + misses > 0
+        )
+        return found
+
+    value = sums(1, 1)
+    best, worst = sums(1, 0), sums(0, 1)
+    nodes, shares = np.polynomial.legendre.leggauss(8)
+    random = sum(
+        share / 2 * sums((node + 1) / 2, (node + 1) / 2) for node, share in zip(nodes, shares, strict=True)
+    )
+    total = cells.weight[1].sum()
+    bound = max(float((best - value).sum()), float((value - worst).sum())) / total
+    return GridError.of(bound, abs(float((random - value).sum())) / total)
+
+
 def _points(cells: CellTable) -> Array:
     """Return (n,) which cells hold one score alone."""
     return np.nextafter(cells.low, 2) >= cells.high

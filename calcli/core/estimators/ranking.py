@@ -1,8 +1,9 @@
-"""Ranking quality: the area under the ROC curve and its standard error."""
+"""Ranking quality: the area under the ROC curve, average precision, and their standard errors."""
 
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
@@ -19,13 +20,27 @@ from calcli.core.problems.problem import Problem
 SURE = 2.5758  # standard deviations that one normal number in 200 is below
 
 
-def roc_area(problem: Problem) -> Spread:
-    """Return the area under the ROC curve of a binary problem; ties count one half.
+@dataclass(frozen=True)
+class Placed:
+    """A measure, and by run of equal scores: the weight of each outcome, and its influence per weight."""
+
+    area: float
+    positive: NDArray[np.float64]
+    negative: NDArray[np.float64]
+    of_positive: NDArray[np.float64]
+    of_negative: NDArray[np.float64]
+
+
+Place = Callable[[NDArray[np.bool_], Floats | None, NDArray[np.intp]], Placed | None]
+
+
+def ranking(problem: Problem, place: Place) -> Spread:
+    """Return a measure of the ranking of a binary problem, as `by_roc` or `by_precision` place its rows.
 
     It is in [0, 1], and nan where one of the outcomes does not occur. Carried it is by no more rows than have
     the rarer outcome, by which all others are ranked.
     """
-    placed = _place(problem.outcome, problem.weights, problem.run_ends)
+    placed = place(problem.outcome, problem.weights, problem.run_ends)
     rows = len(problem.outcome)
     if placed is None:
         return Spread(math.nan, rows, math.nan, math.nan, math.nan)
@@ -89,10 +104,10 @@ def _of_log_odds(log_odds: float) -> float:
     return math.tanh(log_odds / 2) / 2 + 0.5
 
 
-def area_influences(
-    probs: Floats, labels: Array, weights: Floats | None = None
+def ranking_influences(
+    probs: Floats, labels: Array, place: Place, weights: Floats | None = None
 ) -> tuple[float, NDArray[np.float64]]:
-    """Return the mean area over the classes that occur, and what each row adds to it (DeLong et al. 1988).
+    """Return the mean over the classes that occur, and what each row adds to it (DeLong et al. 1988).
 
     The squares of the (n,) influences add up to the variance of the area; those of the difference of two
     systems' influences, on the same rows, to the variance of the difference of their areas.
@@ -103,6 +118,8 @@ def area_influences(
         (K, n) probabilities, class by class.
     labels
         (n,) integers.
+    place
+        How rows are placed: `by_roc` or `by_precision`.
     weights
         (n,) row weights, or None.
     """
@@ -113,7 +130,7 @@ def area_influences(
         order = np.argsort(score)
         outcome = (labels == k)[order]
         ends = np.flatnonzero(is_run_end(score[order])) + 1
-        placed = _place(outcome, None if weights is None else weights[order], ends)
+        placed = place(outcome, None if weights is None else weights[order], ends)
         if placed is None:
             continue
         areas.append(placed.area)
@@ -128,22 +145,22 @@ def area_influences(
     return float(np.mean(areas)), influence / (len(areas) * total)
 
 
-def dealt_influences(problem: Problem, edges: Doubles, sums: Doubles) -> tuple[Doubles, float]:
-    """Return what deals of rows add to the area of a binary problem, and the variance that cells hide.
+def dealt_influences(problem: Problem, place: Place, edges: Doubles, sums: Doubles) -> tuple[Doubles, float]:
+    """Return what deals of rows add to the measure of a binary problem, and the variance that cells hide.
 
     Rows of a cell and an outcome count with their mean influence. How they differ from it is not seen deal by
     deal; two systems may differ in it, so that it is to be added to the variance of each of them.
 
     Parameters
     ----------
-    problem
-        All rows.
+    problem, place
+        All rows, and how they are placed.
     edges
         (cells + 1,) of coarse cells.
     sums
         (deals, 3, cells) sums of weight, score and outcome.
     """
-    placed = _place(problem.outcome, problem.weights, problem.run_ends)
+    placed = place(problem.outcome, problem.weights, problem.run_ends)
     if placed is None:
         return np.full(len(sums), math.nan), math.nan
     cell = np.searchsorted(edges[1:-1], problem.score[problem.run_ends - 1], side="right")
@@ -160,25 +177,12 @@ def dealt_influences(problem: Problem, edges: Doubles, sums: Doubles) -> tuple[D
     return dealt / total, within / total**2
 
 
-@dataclass(frozen=True)
-class _Placed:
-    """The area, and by run of equal scores: the weight of each outcome, and its influence per weight."""
+def by_roc(outcome: NDArray[np.bool_], weights: Floats | None, ends: NDArray[np.intp]) -> Placed | None:
+    """Place runs of ascending scores by the area under the ROC curve; ties count one half.
 
-    area: float
-    positive: NDArray[np.float64]
-    negative: NDArray[np.float64]
-    of_positive: NDArray[np.float64]
-    of_negative: NDArray[np.float64]
-
-
-def _place(outcome: NDArray[np.bool_], weights: Floats | None, ends: NDArray[np.intp]) -> _Placed | None:
-    """Place every run of ascending scores among the rows of the other outcome; None if there are none."""
-    if weights is None:
-        positive_end = np.cumsum(outcome, dtype=np.float64)[ends - 1]
-        negative_end = ends - positive_end
-    else:
-        positive_end = np.cumsum(weights * outcome, dtype=np.float64)[ends - 1]
-        negative_end = np.cumsum(weights * ~outcome, dtype=np.float64)[ends - 1]
+    None if one of the outcomes does not occur.
+    """
+    positive_end, negative_end = _ends(outcome, weights, ends)
     positives, negatives = float(positive_end[-1]), float(negative_end[-1])
     if positives == 0 or negatives == 0:
         return None
@@ -190,7 +194,43 @@ def _place(outcome: NDArray[np.bool_], weights: Floats | None, ends: NDArray[np.
     total = positives + negatives
     of_positive = (of_positive - area) * (total / positives)
     of_negative = (of_negative - area) * (total / negatives)
-    return _Placed(area, positive, negative, of_positive, of_negative)
+    return Placed(area, positive, negative, of_positive, of_negative)
+
+
+def by_precision(outcome: NDArray[np.bool_], weights: Floats | None, ends: NDArray[np.intp]) -> Placed | None:
+    """Place runs of ascending scores by average precision: the mean over positives of the precision there.
+
+    The precision at a score is the share of positives among all rows that score at least as high, equal ones
+    included. None if one of the outcomes does not occur.
+    """
+    positive_end, negative_end = _ends(outcome, weights, ends)
+    positives, negatives = float(positive_end[-1]), float(negative_end[-1])
+    if positives == 0 or negatives == 0:
+        return None
+    positive, negative = np.diff(positive_end, prepend=0), np.diff(negative_end, prepend=0)
+    hits = positives - positive_end + positive
+    above = hits + negatives - negative_end + negative
+    there = above > 0  # rows of weight 0 may be the first
+    precision = np.divide(hits, above, out=np.zeros_like(hits), where=there)
+    average = float(positive @ precision) / positives
+    # a row lowers or raises the precision at each positive that does not score higher
+    raised = np.cumsum(np.divide(positive, above, out=np.zeros_like(hits), where=there))
+    lowered = np.cumsum(np.divide(positive * precision, above, out=np.zeros_like(hits), where=there))
+    total = positives + negatives
+    of_positive = (precision + raised - lowered - average) * (total / positives)
+    of_negative = -lowered * (total / positives)
+    return Placed(average, positive, negative, of_positive, of_negative)
+
+
+def _ends(
+    outcome: NDArray[np.bool_], weights: Floats | None, ends: NDArray[np.intp]
+) -> tuple[Doubles, Doubles]:
+    """Return the weight of positives and of negatives up to the end of each run."""
+    if weights is None:
+        positive_end = np.cumsum(outcome, dtype=np.float64)[ends - 1]
+        return positive_end, ends - positive_end
+    positive_end = np.cumsum(weights * outcome, dtype=np.float64)[ends - 1]
+    return positive_end, np.cumsum(weights * ~outcome, dtype=np.float64)[ends - 1]
 
 
 def _powers(values: Floats) -> tuple[Floats, Floats, Floats]:

@@ -49,6 +49,7 @@ def default_metrics(
         names.append("top5_accuracy")
     if sampled or classes == 2 or rows * classes <= AUROC_LIMIT:
         names.append("auroc")
+        names += ["average_precision"] if classes == 2 and not predictions.of_answers else []
     else:
         skipped.append("auroc orders every class in memory and is left out; ask with --metrics auroc")
     names += ["mean_confidence", "mean_gap"]

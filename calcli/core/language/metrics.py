@@ -213,6 +213,16 @@ def _scores() -> list[Metric]:
             of_answers="chance that a right answer has more confidence than a wrong one",
         ),
         Metric(
+            name="average_precision", title="Average precision",
+            family=RANKING, direction="higher", range="0 to 1", unit="fraction",
+            meaning="mean over rows of the class of the share of the class among rows that score at least as "
+            "high (mean over classes if more than two)",
+            formula="mean over rows of the class of P(class | q >= that row's)",
+            source="as in scikit-learn, without interpolation; Boyd et al. 2013 (interval)",
+            misses="any increasing map of the scores leaves it as it is; at random it is the class frequency",
+            of_answers="mean over right answers of the share that is right among those as confident",
+        ),
+        Metric(
             name="mean_confidence", title="Mean confidence",
             family=SCORE, direction="none", range="1/K to 1", unit="fraction",
             meaning="what accuracy the probabilities promise",

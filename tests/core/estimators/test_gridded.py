@@ -7,9 +7,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from calcli.core.estimators.gridded import area_on_grid, error_on_grid
+from calcli.core.estimators.gridded import area_on_grid, average_precision_on_grid, error_on_grid
 from calcli.core.estimators.miscalibration import BinnedError, KolmogorovSmirnov
-from calcli.core.estimators.ranking import roc_area
+from calcli.core.estimators.ranking import by_precision, by_roc, ranking
 from calcli.core.problems.problem import ordered_problem
 from calcli.core.state.cells import ScoreCells
 from calcli.core.state.grid import grid_edges
@@ -38,8 +38,9 @@ def errors(score, outcome, weights=None):
         name: (abs(one.value(problem) - one.value(truth)), error_on_grid(table, one, problem))
         for name, one in ESTIMATORS.items()
     }
-    area = abs(roc_area(problem).value - roc_area(truth).value), area_on_grid(table)
-    return found | {"auroc": area}
+    area = abs(ranking(problem, by_roc).value - ranking(truth, by_roc).value), area_on_grid(table)
+    precision = abs(ranking(problem, by_precision).value - ranking(truth, by_precision).value)
+    return found | {"auroc": area, "average_precision": (precision, average_precision_on_grid(table))}
 
 
 def rows(n, seed):

@@ -9,15 +9,17 @@ from typing import Any
 import numpy as np
 
 from calcli.core.data.arrays import Doubles
-from calcli.core.estimators.gridded import area_on_grid
+from calcli.core.estimators.gridded import area_on_grid, average_precision_on_grid
 from calcli.core.estimators.influences import FEWEST, Influences, Spread
 from calcli.core.estimators.ranking import (
-    area_influences,
     area_interval,
+    by_precision,
+    by_roc,
     dealt_influences,
     is_backwards,
     of_equal_weight,
-    roc_area,
+    ranking,
+    ranking_influences,
 )
 from calcli.core.evaluating.families.base import Entrant, Family, Findings
 from calcli.core.evaluating.measurements import Measurements, Pass
@@ -28,9 +30,12 @@ from calcli.core.language.settings import Settings
 from calcli.core.state.remains import Remains
 from calcli.core.state.swaps import swap_edges
 
+AREA = "auroc"
+PLACES = {AREA: by_roc, "average_precision": by_precision}
+
 
 class RankingFamily(Family):
-    """The area under the ROC curve, of the second of two classes or the mean over more."""
+    """Areas under curves of the order of rows: of the second of two classes, or the mean over more."""
 
     def needs(self, call: MetricExpression, made: Pass) -> None:
         """Keep the probabilities, to put each class in order."""
@@ -46,13 +51,18 @@ class RankingFamily(Family):
         """Return the areas; rows of one cluster count as one observation in their standard errors."""
         estimates = {}
         for call in calls:
-            area = _area(measured)
-            known = settings.intervals and not math.isnan(area.value)
-            interval = area_interval(area, settings.level) if known else None
+            spread, name = _spread(measured, call.entry.name), call.entry.name
+            known = settings.intervals and not math.isnan(spread.value)
+            interval, reason = None, ""
+            if known and (name == AREA or spread.enough):
+                interval = area_interval(spread, settings.level)
+            elif known:
+                reason = spread.too_few("row" if settings.cluster is None else "cluster")
             cells = measured.grid("class-1") if measured.predictions.n_classes == 2 else None
-            grid = None if cells is None else area_on_grid(cells)
+            on_grid = area_on_grid if name == AREA else average_precision_on_grid
+            grid = None if cells is None else on_grid(cells)
             line = signature(call, measured, settings, "interval:delong", grid=grid)
-            estimates[str(call)] = Estimate(call, area.value, line, interval, grid=grid)
+            estimates[str(call)] = Estimate(call, spread.value, line, interval, reason, grid=grid)
         return Findings(estimates)
 
     def influences(self, calls: Sequence[MetricExpression], system: Entrant) -> Mapping[str, Influences]:
@@ -61,20 +71,25 @@ class RankingFamily(Family):
         if isinstance(rows, Remains) and rows.state.body.is_dealt_slice:
             return {}
         coarse = measured.by_deal("class-1") if measured.predictions.n_classes == 2 else None
-        if coarse is None:
-            found = _influences(measured)
-        else:
-            problem = measured.problem("class-1")
-            of_units, lost = dealt_influences(problem, swap_edges(), coarse)
-            area = roc_area(problem)
-            found = Influences(area.value, of_units, len(of_units), lost=lost, fewest=area.fewest)
-        return {} if math.isnan(found.value) else {str(call): found for call in calls}
+        every = {}
+        for call in calls:
+            name = call.entry.name
+            if coarse is None:
+                found = _influences(measured, name)
+            else:
+                problem = measured.problem("class-1")
+                of_units, lost = dealt_influences(problem, PLACES[name], swap_edges(), coarse)
+                spread = ranking(problem, PLACES[name])
+                found = Influences(spread.value, of_units, len(of_units), lost=lost, fewest=spread.fewest)
+            if not math.isnan(found.value):
+                every[str(call)] = found
+        return every
 
 
-def _area(measured: Measurements) -> Spread:
+def _spread(measured: Measurements, name: str) -> Spread:
     if measured.units.single and measured.predictions.n_classes == 2:
-        return roc_area(measured.problem("class-1"))
-    return _influences(measured).spread
+        return ranking(measured.problem("class-1"), PLACES[name])
+    return _influences(measured, name).spread
 
 
 def backwards_area(measured: Measurements) -> float | None:
@@ -85,7 +100,7 @@ def backwards_area(measured: Measurements) -> float | None:
     NeedsRows
         If what was measured does not tell it.
     """
-    area = _area(measured)
+    area = _spread(measured, AREA)
     if math.isnan(area.value) or area.fewest < FEWEST:
         return None
     return area.value if is_backwards(area.value, _sizes(measured)) else None
@@ -131,8 +146,8 @@ def _masses(measured: Measurements) -> tuple[Any, Any]:
     return own, rest
 
 
-def _influences(measured: Measurements) -> Influences:
-    """Return the area with the influences of the units on it."""
+def _influences(measured: Measurements, name: str) -> Influences:
+    """Return a measure with the influences of the units on it."""
 
     def found() -> Influences:
         units, weights = measured.units, measured.predictions.weights
@@ -140,12 +155,12 @@ def _influences(measured: Measurements) -> Influences:
             probs = np.stack([measured.look(lens).score for lens in ("class-0", "class-1")])
         else:
             probs = measured.class_probs
-        area, influences = area_influences(probs, measured.predictions.labels, weights)
+        value, influences = ranking_influences(probs, measured.predictions.labels, PLACES[name], weights)
         weight = units.weights(weights)
         number = int(np.count_nonzero(weight))
-        return Influences(area, units.sums(influences), number, fewest=_fewest(measured))
+        return Influences(value, units.sums(influences), number, fewest=_fewest(measured))
 
-    return measured.once("influences", found)
+    return measured.once(f"influences of {name}", found)
 
 
 FAMILY = RankingFamily()
