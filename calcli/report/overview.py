@@ -8,6 +8,7 @@ from math import isfinite
 from calcli.core.evaluating.results import Estimate
 from calcli.core.language.numbers import counted, number, percent, some
 from calcli.report.estimates import ends, if_calibrated, of_section, tested_p
+from calcli.report.recalibration import ADVICE
 from calcli.report.shown import Column, TextTable, table_of
 from calcli.report.summary import Result
 from calcli.report.wording import NONE, interval_head
@@ -16,6 +17,7 @@ SCORES = ("log_loss", "brier", "accuracy", "auroc")
 ERRORS = ("ece", "ks", "cw_ece")
 SCORES_OF_TWO = ("log_loss", "brier", "auroc", "average_precision")
 ERRORS_OF_TWO = ("ece:lens=class-1", "ks:lens=class-1")
+FITTED = " " + ADVICE.partition("{")[0]  # the command stands at the end
 TWICE = "; brier is twice scikit-learn's"
 
 
@@ -51,7 +53,7 @@ def _verdicts(result: Result) -> Iterator[str]:
     yield from (f"Doubt: {doubt}." for doubt in result.input.doubts)
     if result.verdict:
         yield result.verdict.sentence
-    yield from result.recalibration[:1]
+    yield from (sentence.partition(FITTED)[0] for sentence in result.recalibration[:1])
 
 
 def _scores(found: Mapping[str, Estimate]) -> TextTable:

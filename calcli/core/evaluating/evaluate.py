@@ -39,7 +39,7 @@ from calcli.core.evaluating.results import (
 )
 from calcli.core.evaluating.sampling import SampledRows, measured_sample, needs_rows, of_sample
 from calcli.core.evaluating.stored import StoredMeasurements
-from calcli.core.evaluating.usual import area_of, default_metrics, gap_of, is_sampled
+from calcli.core.evaluating.usual import area_of, default_metrics, gap_of, is_sampled, tests_classes
 from calcli.core.language.answers import refuse_classes
 from calcli.core.language.errors import NeedsRows, UsageError
 from calcli.core.language.expressions import MetricExpression, parse_metrics
@@ -144,7 +144,7 @@ def measure(
     made.keep_rows({"hit": ROW_STATISTICS["hit"]})
     made.keep_looks()
     made.keep_bins(settings.bins)
-    if settings.test:  # of all classes
+    if tests_classes(predictions, settings):
         made.keep_probs()
     later = [call for call in calls if sampled and needs_rows(call, predictions, settings)]
     for call in [*calls, gap_of(predictions, settings)]:

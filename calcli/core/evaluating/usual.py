@@ -8,6 +8,7 @@ from calcli.core.language.settings import Settings
 
 RECALIBRATION_LIMIT = 10_000_000  # elements up to which the default report has calibration losses
 MANY = 5_000_000  # elements above which what needs rows looks at a sample of them
+TESTED = 20_000  # elements up to which class-wise errors are tested though nobody asks
 AUROC_LIMIT = 10_000_000  # elements up to which the default report ranks every class
 
 
@@ -18,6 +19,13 @@ def is_sampled(predictions: Predictions, settings: Settings) -> bool:
         return False
     asked = settings.priors, settings.cluster, settings.costs, settings.decision_column, settings.retrain
     return not any(asked)
+
+
+def tests_classes(predictions: Predictions, settings: Settings) -> bool:
+    """Tell whether class-wise errors are tested: where that is asked for, or takes no time."""
+    rows, classes = predictions.scores.shape
+    few = predictions.has_rows and settings.draws_outcomes and rows * classes <= TESTED
+    return settings.draws > 0 and (settings.test or few)
 
 
 def gap_of(predictions: Predictions, settings: Settings) -> MetricExpression:

@@ -45,6 +45,7 @@ from calcli.core.evaluating.results import Estimate, VectorBins
 from calcli.core.evaluating.signatures import signature
 from calcli.core.evaluating.trainedbins import trained_error
 from calcli.core.evaluating.truth import is_known, true_error
+from calcli.core.evaluating.usual import tests_classes
 from calcli.core.language.errors import UsageError
 from calcli.core.language.expressions import MetricExpression, region_ends
 from calcli.core.language.settings import Settings
@@ -317,7 +318,7 @@ def _class_wise(
     value, parts = class_wise_value(measured, estimator, call.over_classes), dict[str, float]()
     if call.over_classes == "sum":
         parts["absent_classes"] = int(np.count_nonzero(measured.rows_by_class == 0))
-    if not (settings.test and settings.draws):
+    if not tests_classes(measured.predictions, settings):
         return TestedError(value, parts=parts)
     null = class_wise_null(measured, estimator, call.over_classes, value, settings.draws, _rng(settings))
     return TestedError(value, null, parts)
@@ -327,7 +328,7 @@ def _marginal(
     measured: Measurements, call: MetricExpression, estimator: OneDimensional, settings: Settings
 ) -> TestedError:
     value = marginal_value(measured, estimator, call.region)
-    if math.isnan(value) or not (settings.test and settings.draws):
+    if math.isnan(value) or not tests_classes(measured.predictions, settings):
         return TestedError(value)
     return TestedError(
         value, marginal_null(measured, estimator, call.region, value, settings.draws, _rng(settings))
