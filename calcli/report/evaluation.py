@@ -63,6 +63,9 @@ IDEALS = {
 MEANING = Column("what it says", "left", optional=True)
 LEADING = ("log_loss", "accuracy", "mean_gap")  # what a page shows first
 MOST_SYSTEMS = 6  # there; tables have all
+ASKED = (
+    "metrics", "costs", "decision_column", "retrain", "sd", "test", "resample_predictions",
+)  # fmt: skip
 
 
 RECORD = (
@@ -116,7 +119,7 @@ class EvaluationReport(Shown):
         wholes = [whole for whole, _ in groups]
         if len(wholes) + len(self.unread) == 1:
             names = [""]
-            tables = _one_by_one(wholes[0]) if self.details else overview(wholes[0])
+            tables = overview(wholes[0]) if self._is_short else _one_by_one(wholes[0])
             first = backwards_table([("", wholes[0].warnings)])
         else:
             names = short_names([result.input.path for result in wholes])
@@ -139,9 +142,14 @@ class EvaluationReport(Shown):
             if warning.code != BACKWARDS
         ]
         tables.append(TextTable("Warnings", notes=tuple(warnings)))
-        if len(wholes) + len(self.unread) == 1 and not self.details:
+        if len(wholes) + len(self.unread) == 1 and self._is_short:
             tables.append(further(wholes[0]))
         return [*first, *(table for table in tables if table.rows or table.notes)]
+
+    @property
+    def _is_short(self) -> bool:
+        """Whether one screen answers: nobody asked for more than the usual."""
+        return not (self.details or any(getattr(self.settings, name) for name in ASKED))
 
     def _is_detailed(self, result: Result, of: int) -> bool:
         return of <= MANY or self.details or bool(self.failures.get(result.input.path))

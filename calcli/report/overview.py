@@ -8,6 +8,7 @@ from math import isfinite
 from calcli.core.evaluating.results import Estimate
 from calcli.core.language.numbers import counted, number, percent, some
 from calcli.report.estimates import ends, if_calibrated, of_section, tested_p
+from calcli.report.posteriors import under_given
 from calcli.report.recalibration import ADVICE
 from calcli.report.shown import Column, TextTable, table_of
 from calcli.report.summary import Result
@@ -22,13 +23,12 @@ TWICE = "; brier is twice scikit-learn's"
 
 
 def overview(result: Result) -> list[TextTable]:
-    """Return the few tables that answer for one data set, of the metrics asked for or the usual ones."""
-    shown = result.metrics
-    if not result.settings.metrics:
-        usual = (*SCORES_OF_TWO, *ERRORS_OF_TWO) if result.of_two else (*SCORES, *ERRORS)
-        shown = {name: shown[name] for name in usual if name in shown}
+    """Return the few tables that answer for one data set, of the usual metrics."""
+    usual = (*SCORES_OF_TWO, *ERRORS_OF_TWO) if result.of_two else (*SCORES, *ERRORS)
+    shown = {name: result.metrics[name] for name in usual if name in result.metrics}
     scores, errors = (of_section(shown, section) for section in ("scores", "errors"))
-    return [TextTable(_read(result), notes=tuple(_verdicts(result))), _scores(scores), _errors(errors)]
+    read = TextTable(_read(result), notes=tuple(_verdicts(result)))
+    return [read, _scores(scores), _errors(errors), under_given(result.metrics)]
 
 
 def further(result: Result) -> TextTable:

@@ -16,7 +16,7 @@ from calcli.report.summary import Result, summarize
 
 
 def tables_of(results, per_class=False) -> list[TextTable]:
-    return EvaluationReport(results, Settings(), per_class).tables()
+    return EvaluationReport(results, Settings(), per_class, details=True).tables()
 
 
 @pytest.fixture(scope="session")

@@ -66,7 +66,7 @@ STANDING = (
 def test_nothing_is_only_in_the_tables(sure, impossible):
     for result in (sure, impossible):
         text = json.dumps(as_json(result)["results"][0], ensure_ascii=False)
-        for table in EvaluationReport([result], Settings()).tables():
+        for table in EvaluationReport([result], Settings(), details=True).tables():
             for note in table.notes:
                 assert note in text or note.startswith(STANDING)
 
@@ -106,7 +106,7 @@ def test_csv_has_a_line_for_every_number(impossible):
 
 def test_markdown_has_the_tables_and_the_figures(sure):
     figures = {"a b/reliability.png": "Reliability of [a] by b"}
-    page = markdown_text(EvaluationReport([sure], Settings()).tables(), EvaluationReport.title, figures)
+    page = markdown_text(EvaluationReport([sure], Settings(), details=True).tables(), EvaluationReport.title, figures)
     assert page.startswith("# Calibration report\n\n## arrays\n")
     assert "| accuracy | 0.5000 |" in page
     assert sure.verdict.sentence in page
@@ -134,7 +134,7 @@ def test_commands_in_notes_are_code_in_markdown(note, written):
 
 
 def test_errors_of_a_class_are_said_to_be_of_its_probability(sure):
-    page = markdown_text(EvaluationReport([sure], Settings()).tables(), EvaluationReport.title)
+    page = markdown_text(EvaluationReport([sure], Settings(), details=True).tables(), EvaluationReport.title)
     lines = {line.split(" | ")[0]: line for line in page.splitlines()}
     assert "between probability of yes and frequency over bins" in lines["| ece:lens=class-1"]
     assert "between confidence and accuracy over bins" in lines["| ece"]
