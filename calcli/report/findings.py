@@ -19,7 +19,7 @@ from calcli.report.shown import TextTable
 BACKWARDS = "backwards"  # code of the warning that comes first
 OF_SOME = "An option holds for all files: where the others are right, save these scores anew."
 MOST_SAID = 4  # data sets of which that is said one by one
-CLIP = 1e-6  # a probability that is small and costs no more than 14 nats
+CLIP = "1e-6"  # a probability that is small and costs no more than 14 nats
 CONFIDENCE = "top-1"  # the lens that shows it
 ROWS_A_BIN = 10  # fewer than that on average, and errors are mostly noise
 
@@ -216,7 +216,7 @@ def _infinite(summary: Summary) -> Iterator[Warning]:
         yield Warning(
             "infinite_log_loss",
             f"{counted(infinite.rows, 'row')} {what}, which makes the log-loss infinite{rest}. Counted from "
-            f"0: {some(infinite.first, infinite.rows)}. --clip {CLIP:g} makes it finite.",
+            f"0: {some(infinite.first, infinite.rows)}. --clip {CLIP} makes it finite.",
         )
 
 

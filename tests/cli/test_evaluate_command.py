@@ -20,7 +20,7 @@ def metrics(done) -> dict[str, dict]:
 
 
 def test_tables_on_standard_output_and_nothing_else(run, preds):
-    status, out, err = run("evaluate", preds)
+    status, out, err = run("evaluate", preds, "--details")
     assert (status, err) == (0, "")
     head, _ = out.split("\nread as   a column for each class: prob_cat, prob_dog\nrows      4\n")
     assert head.replace("\n", "") == str(preds)  # a long path is folded
@@ -106,12 +106,15 @@ def test_what_expressions_name(run, tmp_path):
     assert "'dog' is in no group" in wrong.err
 
 
-def test_every_error_is_tested_on_demand(run, sample):
+def test_every_error_is_tested_on_demand(run, sample, monkeypatch):
     file = sample / "iris_logistic_test.csv"
     options = ["--metrics", "cw_ece,ks:lens=class-wise", "-f", "json"]
-    assert "p_value" not in metrics(run("evaluate", file, *options))["cw_ece"]
     tested = metrics(run("evaluate", file, *options, "--test"))
     assert all(0 < entry["p_value"] <= 1 and entry["if_calibrated"]["sd"] > 0 for entry in tested.values())
+    assert metrics(run("evaluate", file, *options)) == tested  # unasked, as rows times classes are few
+    many = sample / "digits_network_test.npy", "--metrics", "cw_ece", "-f", "json"
+    monkeypatch.setattr("calcli.core.evaluating.usual.TESTED", 100)
+    assert "p_value" not in metrics(run("evaluate", *many))["cw_ece"]
 
 
 def test_slices(run, tmp_path):
@@ -186,7 +189,7 @@ def test_the_terminal_may_be_narrow(run, sample, monkeypatch):
 
 
 def test_markdown_and_csv(run, preds):
-    assert "| accuracy | 1.0000 |" in run("evaluate", preds, "-f", "markdown").out
+    assert "| accuracy | 1.0000 |" in run("evaluate", preds, "-f", "markdown", "--metrics", "accuracy").out
     status, out, err = run("evaluate", preds, "-f", "csv", "--metrics", "accuracy,ece")
     assert status == 0
     assert next(csv.DictReader(io.StringIO(out)))["value"] == "1.0"

@@ -22,7 +22,9 @@ def message(result, code: str) -> str:
     [(0.9, 100, "over-confident"), (0.6, 180, "under-confident"), (0.8, 161, "consistent")],
 )
 def test_verdict(summarized, confidence, right, word):
-    verdict = summarized([[confidence, 1 - confidence]] * 200, [0] * right + [1] * (200 - right)).verdict
+    """Of more than two classes it is about the confidence."""
+    labels = [0] * right + [2] * (200 - right)
+    verdict = summarized([[confidence, 0, 1 - confidence]] * 200, labels).verdict
     assert verdict.word == word
     assert verdict.gap == pytest.approx(confidence - right / 200, abs=1e-12)
     assert verdict.sentence.startswith(word.capitalize())
@@ -34,7 +36,9 @@ def test_verdict(summarized, confidence, right, word):
 
 
 def test_the_verdict_says_by_how_much(sure):
-    assert sure.verdict.sentence.startswith("Over-confident by 40.0 points (95% interval 3")
+    assert sure.verdict.sentence.startswith(
+        "yes is predicted too low: 10.0% on average, 50.0% observed (95% i"
+    )
 
 
 @pytest.mark.parametrize("level", ["99.99", "97.5"])
@@ -46,14 +50,21 @@ def test_sentences_say_the_level_that_was_asked_for(summarized, level):
 
 
 def test_the_verdict_on_two_classes_says_what_the_second_gets(summarized):
-    """Of a rare class, too little is predicted where the confidence in the other one is too high."""
-    probs, labels = np.array([[0.95, 0.05], [0.7, 0.3]] * 100), [0, 1, 0, 0] * 50
-    verdict = summarized(probs, labels, ["no", "yes"]).verdict
-    assert verdict.word == "over-confident"
-    share = f"{probs[:, 1].mean():.1%}", f"{np.mean(labels):.1%}"
-    assert verdict.sentence.endswith(f" The mean probability of yes is {share[0]}, its frequency {share[1]}.")
-    three = summarized([[0.3, 0.5, 0.2]] * 60, [0, 1, 2] * 20).verdict
-    assert "mean probability" not in three.sentence
+    probs, labels = np.array([[0.95, 0.05], [0.7, 0.3]] * 100), np.array([0, 1, 0, 0] * 50)
+    low, high, fine = (
+        summarized(p, labels, ["no", "yes"]).verdict
+        for p in (probs, 1 - probs, probs + np.array([-0.075, 0.075]))
+    )
+    gaps = probs[:, 1] - labels
+    error = 1.97 * gaps.std(ddof=1) / math.sqrt(200)
+    assert (low.word, high.word, fine.word) == ("too low", "too high", "consistent")
+    assert low.gap == pytest.approx(gaps.mean())
+    assert low.sentence.startswith(
+        "yes is predicted too low: 17.5% on average, 25.0% observed (95% interval of the"
+    )
+    ends = [float(one) for one in re.findall(r"difference (-[\d.]+) to (-?[\d.]+) points", low.sentence)[0]]
+    assert ends == pytest.approx([100 * (gaps.mean() - error), 100 * (gaps.mean() + error)], abs=0.5)
+    assert "yes is predicted 25.0% on average, 25.0% observed: consistent (" in fine.sentence
 
 
 def test_the_verdict_is_there_whatever_was_asked_for(summarized):
@@ -62,7 +73,7 @@ def test_the_verdict_is_there_whatever_was_asked_for(summarized):
     usual = summarized(probs, labels)
     for metrics in (("accuracy",), ("ece",), ("mean_gap",), ("auroc", "ks")):
         assert summarized(probs, labels, metrics=metrics).verdict == usual.verdict
-    assert "Over-confident" in usual.verdict.sentence
+    assert "too high" in usual.verdict.sentence
 
 
 def test_infinite_rows_are_counted_named_and_left_out(impossible):
@@ -72,7 +83,7 @@ def test_infinite_rows_are_counted_named_and_left_out(impossible):
     assert impossible.infinite_log_loss.value_without == pytest.approx(without, abs=1e-12)
     assert message(impossible, "infinite_log_loss") == (
         "2 rows give their label probability 0, which makes the log-loss infinite; "
-        f"without them it is {without:.4f}. Counted from 0: 1, 3. --clip makes it finite."
+        f"without them it is {without:.4f}. Counted from 0: 1, 3. --clip 1e-6 makes it finite."
     )
 
 
@@ -88,9 +99,9 @@ def test_absent_classes_are_named(impossible):
 
 def test_one_class_only(summarized):
     result = summarized([[0.9, 0.1]] * 200, [0] * 200)
-    assert codes(result) == ["one_class", "undefined", "recalibration"]
+    assert codes(result) == ["one_class", "recalibration"]  # of what nobody asked for nothing is undefined
     assert message(result, "one_class").startswith("Every row has the label 0;")
-    assert "auroc" in message(result, "undefined")
+    assert "auroc" in message(summarized([[0.9, 0.1]] * 200, [0] * 200, metrics=("auroc",)), "undefined")
 
 
 def test_what_one_row_leaves_undefined_has_a_reason(summarized):

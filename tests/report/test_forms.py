@@ -106,7 +106,9 @@ def test_csv_has_a_line_for_every_number(impossible):
 
 def test_markdown_has_the_tables_and_the_figures(sure):
     figures = {"a b/reliability.png": "Reliability of [a] by b"}
-    page = markdown_text(EvaluationReport([sure], Settings(), details=True).tables(), EvaluationReport.title, figures)
+    page = markdown_text(
+        EvaluationReport([sure], Settings(), details=True).tables(), EvaluationReport.title, figures
+    )
     assert page.startswith("# Calibration report\n\n## arrays\n")
     assert "| accuracy | 0.5000 |" in page
     assert sure.verdict.sentence in page

@@ -53,7 +53,7 @@ def test_cells_are_the_numbers(sure):
     tables = by_title(tables_of([sure]))
     value, interval, constant, better, _ = cells(tables["Quality for decisions"])["accuracy"]
     accuracy = sure.metrics["accuracy"]
-    assert (value, constant, better) == ("0.5000", "", "higher")
+    assert (value, constant, better) == ("0.5000", "0.5000", "higher")
     assert cells(tables["Quality for decisions"])["brier"][2] == "0.5000"
     assert interval == f"{accuracy.interval.low:.4f} to {accuracy.interval.high:.4f}"
     value, expected, p, _ = cells(tables["Calibration errors, for diagnosis"])["ece"]
