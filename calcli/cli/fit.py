@@ -66,7 +66,7 @@ def fit(
             help="auto, or a method as listed below; with settings as in histogram:bins=20.",
             autocompletion=among((CHOICE.name, *METHODS)),
         ),
-    ],
+    ] = CHOICE.name,
     output: Annotated[
         str | None,
         typer.Option(
@@ -100,8 +100,9 @@ def fit(
     unseen rows. auto takes the simplest method that is as good as the best, or a pool if that is better.
 
     \b
+    calcli fit val.parquet -o cal.json
     calcli fit val.parquet -m temperature -o cal.json
-    calcli fit val.parquet -m auto --candidates temperature,dp,isotonic -o cal.json
+    calcli fit val.parquet --candidates temperature,dp,isotonic -o cal.json
     calcli fit logits.npy -m vector --input raw -o cal.json
     calcli fit val.csv -m beta --preserve-top1 -o cal.json
     calcli fit test.csv -m dp --cross-validated test_dp.csv

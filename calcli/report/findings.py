@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Literal
@@ -21,6 +22,7 @@ OF_SOME = "An option holds for all files: where the others are right, save these
 MOST_SAID = 4  # data sets of which that is said one by one
 CLIP = "1e-6"  # a probability that is small and costs no more than 14 nats
 CONFIDENCE = "top-1"  # the lens that shows it
+EVENT = re.compile(r'"(?:is|has|was|did)_(.+)"$', re.IGNORECASE)  # a column of labels, as is_fraud
 ROWS_A_BIN = 10  # fewer than that on average, and errors are mostly noise
 
 
@@ -92,18 +94,26 @@ def verdict(summary: Summary) -> Verdict | None:
 
 def _of_class(summary: Summary, gap: Estimate) -> Verdict:
     """Return the verdict on the probability of the second of two classes."""
-    row = summary.per_class[1]
+    row, name = summary.per_class[1], _event(summary)
     frequency, fine = row.frequency, _fineness(gap)
     predicted, observed = percent(frequency + gap.value, digits=fine), percent(frequency, digits=fine)
     facts = f"{predicted} on average, {observed} observed"
     word = _word(gap.interval, "too high", "too low")
     if gap.interval is None:
-        sentence = f"{row.name} is predicted {facts}; not tested, as there is no interval."
+        sentence = f"{name} is predicted {facts}; not tested, as there is no interval."
         return Verdict(word, gap.value, sentence)
     between = span(gap.interval.low, gap.interval.high, percent, unit="")
     of_difference = f"({level_percent(gap.interval.level)} interval of the difference {between} points)"
     how = f"{facts}: consistent" if word == "consistent" else f"{word}: {facts}"
-    return Verdict(word, gap.value, f"{row.name} is predicted {how} {of_difference}.")
+    return Verdict(word, gap.value, f"{name} is predicted {how} {of_difference}.")
+
+
+def _event(summary: Summary) -> str:
+    """Return what the second of two classes is called in a sentence: fraud, if is_fraud is 1."""
+    name = summary.per_class[1].name
+    if name.casefold() in ("1", "true") and (column := EVENT.search(summary.input.labels)):
+        return column[1].replace("_", " ")
+    return f"class {name}" if name.isdigit() else name
 
 
 def _word(interval: Interval | None, above: Word, below: Word) -> Word:

@@ -185,7 +185,7 @@ def _candidates(fit: Fit) -> TextTable:
         "* chosen: the simplest, first in this list, of those within one standard error (se) of the best, "
         "and of equally simple ones the best"
         + (
-            "; then the pool, if it is better by more than one."
+            "; then the pool, if it is better by more than one and more than 1%."
             if any(map(_is_pool, fit.candidates))
             else "."
         ),

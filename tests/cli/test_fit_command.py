@@ -240,7 +240,6 @@ def test_shift_to_priors(run, cal, digits, tmp_path):
     ("arguments", "message"),
     [
         (["-m", "magic"], "unknown method 'magic'"),
-        ([], "Missing option '--method'"),
         (["-m", "temperature", "--lens", "top-1"], "--lens top-1 is for methods that act on one score"),
         (["-m", "platt", "--lens", "sideways"], "platt cannot act on lens 'sideways'"),
         (["-m", "beta", "--input", "raw"], "beta acts on probabilities"),

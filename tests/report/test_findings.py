@@ -6,6 +6,7 @@ import re
 import numpy as np
 import pytest
 
+import calcli
 from tests.report.conftest import tables_of
 
 
@@ -65,6 +66,14 @@ def test_the_verdict_on_two_classes_says_what_the_second_gets(summarized):
     ends = [float(one) for one in re.findall(r"difference (-[\d.]+) to (-?[\d.]+) points", low.sentence)[0]]
     assert ends == pytest.approx([100 * (gaps.mean() - error), 100 * (gaps.mean() + error)], abs=0.5)
     assert "yes is predicted 25.0% on average, 25.0% observed: consistent (" in fine.sentence
+
+
+def test_an_event_is_called_as_the_column_of_labels_is(tmp_path):
+    rows = "".join(f"{y},{p}\n" for y, p in zip([0, 0, 0, 1] * 60, [0.1, 0.2, 0.6, 0.5] * 60, strict=True))
+    for column, name in (("is_fraud", "fraud"), ("has_left_us", "left us"), ("label", "class 1")):
+        (tmp_path / "t.csv").write_text(f"{column},prob\n{rows}")
+        (found,) = calcli.evaluate(tmp_path / "t.csv", draws=0).results
+        assert found.verdict.sentence.startswith(f"{name} is predicted too high: 35.0% on average, 25.0% obs")
 
 
 def test_the_verdict_is_there_whatever_was_asked_for(summarized):

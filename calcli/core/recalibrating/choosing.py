@@ -25,6 +25,7 @@ FEW_ROWS = 1000  # below, the folds are dealt several times
 REPEATED_ROWS = 2000  # so that about as many rows are judged,
 MOST_REPEATS = 10  # at most
 REPEATED_CLASSES = 3000  # fitted one by one, as some methods do, where they are very many
+POOL_GAIN = 0.01  # of the loss of one method, by which a pool is better that is chosen
 RESAMPLES = 200  # of the rows, to see how sure the choice is
 
 
@@ -88,7 +89,7 @@ def choose(
 
     The simplest method whose loss is within one standard error of the least is chosen, of those equally free
     the best; then, where `pool` is among the methods, the pool of the best of each kind, if its loss is lower
-    by more than a standard error.
+    by more than a standard error and more than a hundredth.
 
     Parameters
     ----------
@@ -135,7 +136,8 @@ def choose(
         tried.append(pooled)
         gain = paired_difference(losses[chosen], pooled[1].losses, weights)
         losses.append(pooled[1].losses)
-        chosen = chosen if gain.is_noise else len(losses) - 1
+        worth = gain.mean > POOL_GAIN * np.average(losses[chosen], weights=weights)
+        chosen = len(losses) - 1 if worth and not gain.is_noise else chosen
     best = losses[int(np.argmin([np.average(one, weights=weights) for one in losses]))]
     as_is = Candidate(None, before[0], paired_difference(before[1], best, weights))
     found = [
@@ -223,7 +225,9 @@ def sureness(
         if not (inside.any() and outside.any()):
             return
         inside, outside = inside / inside.sum(), outside / outside.sum()
-        found = _resampled_choice(away, inside, [ranks[k] for k in finite.tolist() if k < len(ranks)])
+        found = _resampled_choice(
+            away, inside, [ranks[k] for k in finite.tolist() if k < len(ranks)], table[chosen]
+        )
         gain = float(away[found] @ outside - away[found] @ inside)
         with turn("count"):
             count[names[finite[found]]] += 1
@@ -238,8 +242,8 @@ def sureness(
     return Sureness(same, shares, max(0.0, float(np.mean(optimism))), repeats)
 
 
-def _resampled_choice(away: Doubles, share: Doubles, ranks: Sequence[tuple[float, ...]]) -> int:
-    """Return which of the candidates the rule takes by losses against one of them, (C, N)."""
+def _resampled_choice(away: Doubles, share: Doubles, ranks: Sequence[tuple[float, ...]], of: Doubles) -> int:
+    """Return which of the candidates the rule takes by losses, (C, N), against those of one of them."""
     singles = away[: len(ranks)]
     means = singles @ share
     best = int(np.argmin(means))
@@ -249,7 +253,7 @@ def _resampled_choice(away: Doubles, share: Doubles, ranks: Sequence[tuple[float
     chosen = _best_of_equals(means, ranks, int(np.argmax(gaps <= np.maximum(errors, 0))))
     if len(away) > len(ranks):
         apart = singles[chosen] - away[-1]
-        gain = float(apart @ share)
-        if gain > np.sqrt(np.square(apart - gain) @ np.square(share)):
+        gain, loss = float(apart @ share), float((of + singles[chosen]) @ share)
+        if gain > max(POOL_GAIN * loss, np.sqrt(np.square(apart - gain) @ np.square(share))):
             return len(away) - 1
     return chosen

@@ -60,14 +60,12 @@ def test_a_pool_is_the_mean_of_its_members():
 
 
 def mixed_up(n):
-    """Rows of which half are over- and half under-confident: a mean of two maps beats both."""
+    """Logits that are too large and lack what each class has before: a mean of two maps beats both."""
     rng = np.random.default_rng(3)
-    truth = 2 * rng.standard_normal((n, 3))
-    probs = np.exp(truth) / np.exp(truth).sum(axis=1, keepdims=True)
-    labels = (probs.cumsum(axis=1) > rng.random((n, 1))).argmax(axis=1)
-    swapped = rng.random(n) < 0.25
-    labels = np.where(swapped, rng.integers(0, 3, n), labels)
-    return truth, labels
+    logits = 3 * rng.standard_normal((n, 3))
+    right = logits / 3 + [1.0, 0.0, -1.0]
+    probs = np.exp(right) / np.exp(right).sum(axis=1, keepdims=True)
+    return logits, (probs.cumsum(axis=1) > rng.random((n, 1))).argmax(axis=1)
 
 
 def test_auto_takes_a_pool_only_where_it_is_listed_and_gains(predict):
@@ -87,12 +85,22 @@ def test_auto_takes_a_pool_only_where_it_is_listed_and_gains(predict):
     )
 
 
+@pytest.mark.parametrize(("gain", "chosen"), [(0.005, "a"), (0.02, "pool")])
+def test_a_pool_that_gains_less_than_a_hundredth_is_not_worth_its_members(gain, chosen):
+    losses = [np.ones(400), np.full(400, 1 - gain)]
+    found = sureness(["a", "pool"], [(0.0,)], losses, None, 0, repeats=1)
+    assert (found.share, found.others) == ((1, {}) if chosen == "a" else (0, {"pool": 1.0}))
+
+
 def test_resamples_choose_by_the_same_rule():
     rng = np.random.default_rng(0)
     for _ in range(50):
         losses = rng.normal(0, 1, 60) * 0.05 + rng.normal(0, 0.3, (5, 60))
         chosen, _ = simplest(list(losses), None)
-        assert _resampled_choice(losses, np.full(60, 1 / 60), [(float(k),) for k in range(5)]) == chosen
+        assert (
+            _resampled_choice(losses, np.full(60, 1 / 60), [(float(k),) for k in range(5)], np.zeros(60))
+            == chosen
+        )
 
 
 def test_of_methods_equally_free_the_best_is_chosen(predict):
@@ -101,8 +109,8 @@ def test_of_methods_equally_free_the_best_is_chosen(predict):
     noise = rng.normal(0, 0.3, 300)  # of a standard error of .017
     losses = np.array([base + noise - noise.mean() + 0.01, base + 0.05, base])
     even = np.full(300, 1 / 300)
-    assert _resampled_choice(losses, even, [(0.0,), (1.0,), (2.0,)]) == 0
-    assert _resampled_choice(losses, even, [(0.0,), (1.0,), (0.0,)]) == 2
+    assert _resampled_choice(losses, even, [(0.0,), (1.0,), (2.0,)], np.zeros(300)) == 0
+    assert _resampled_choice(losses, even, [(0.0,), (1.0,), (0.0,)], np.zeros(300)) == 2
     assert freedom(parse_method("temperature")) == freedom(parse_method("temperature-mix"))
     labels = rng.integers(0, 3, 120)
     hits = np.where(rng.random(120) < 0.99, labels, (labels + 1) % 3)  # a few that are sure and wrong
