@@ -56,7 +56,7 @@ SCORES = (
     "unexplained:recalibrator=given",
 )  # fmt: skip
 OF_TWO = (
-    "beta_score:b=2", "normalized_beta_score:b=2", "cllr", "calibration_in_the_large",
+    "average_precision", "beta_score:b=2", "normalized_beta_score:b=2", "cllr", "calibration_in_the_large",
     "calibration_intercept", "calibration_slope",
 )  # fmt: skip
 OF_MANY = ("top5_accuracy",)
@@ -122,6 +122,13 @@ class Cell:
         number = (*KINDS, *COMPARED).index(self.kind)
         rng = np.random.default_rng([seed, number, self.classes, self.rows])
         return {"compare": _compared, "check": _checked}.get(self.kind, _evaluated)(self, rng, only)
+
+    @property
+    def metrics(self) -> tuple[str, ...]:
+        """The metrics whose intervals are studied."""
+        if self.kind in COMPARED:
+            return COMPARED_METRICS if self.kind == "compare" else ()
+        return settings(self).metrics
 
     def truth(self) -> dict[str, float]:
         """Return the values on very many rows."""

@@ -66,10 +66,9 @@ class Results(Kept):
 
     def truth(self, cell: Cell) -> dict[str, float]:
         """Return the true values, computed once."""
-        truths = self.found["truths"]
-        if cell.of_truth not in truths:
-            truths[cell.of_truth] = cell.truth()
-        found: dict[str, float] = truths[cell.of_truth]
+        found: dict[str, float] = self.found["truths"].setdefault(cell.of_truth, {})
+        if lacking := set(cell.metrics) - found.keys():
+            found |= {name: value for name, value in cell.truth().items() if name in lacking}
         return found
 
     def run(self, cell: Cell, sets: int) -> None:
