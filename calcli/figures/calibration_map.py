@@ -7,7 +7,6 @@ from collections.abc import Mapping, Sequence
 import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
-from matplotlib.ticker import FixedLocator, FuncFormatter, NullLocator
 
 from calcli.core.curves.calibration_maps import BINS, SPREAD, CalibrationMap
 from calcli.core.curves.calibration_maps import calibration_map as map_of
@@ -20,14 +19,11 @@ from calcli.core.language.errors import UsageError
 from calcli.core.language.figures import FIGURES
 from calcli.core.language.numbers import numbers
 from calcli.figures.drawing import Evaluations, Made, View, classes_of
-from calcli.figures.inline import tell, tell_curves
+from calcli.figures.inline import MARK, tell, tell_curves
+from calcli.figures.log_odds_axes import log_odds_axes
 from calcli.figures.naming import wrapped
 from calcli.figures.style import BAR, FAINT, MUTED, OVER, UNDER, is_leftmost, panels, styled, unit_square
 from calcli.figures.wording import words
-
-MARK = 5.0  # points: how far around the middle of a circle it tells
-ROOM = 5  # ticks that fit
-TICKS = (0.0001, 0.001, 0.01, 0.1, 0.5, 0.9, 0.99, 0.999, 0.9999)
 
 
 def make(evaluations: Evaluations, view: View) -> Made:
@@ -102,7 +98,7 @@ def calibration_map(results: Mapping[str, CalibrationMap], classes: Sequence[str
         )  # fmt: skip
         _circles(axes, result)
         if result.lens == "class-1":
-            _log_odds(axes, result)
+            log_odds_axes(axes, *_ends(result))
         else:
             unit_square(axes)
         tell_curves(axes, "before", {"": (result.before, {"after": result.after})})
@@ -151,19 +147,3 @@ def _ends(result: CalibrationMap) -> tuple[float, float]:
     values = np.concatenate([result.before, result.after])
     reach = np.abs(log_odds(values)).max() + 0.5
     return float(from_log_odds(-reach)), float(from_log_odds(reach))
-
-
-def _log_odds(axes: Axes, result: CalibrationMap) -> None:
-    """Let both axes be even in log-odds, in which the scores of two classes crowd less."""
-    low, high = _ends(result)
-    wide = [t for t in TICKS if low <= t <= high]
-    if len(wide) > ROOM:  # for the words of the horizontal axis: every second one, from the middle
-        wide = wide[len(wide) // 2 % 2 :: 2]
-    for axis, scale in ((axes.xaxis, axes.set_xscale), (axes.yaxis, axes.set_yscale)):
-        scale("logit")
-        axis.set_major_locator(FixedLocator(wide))
-        axis.set_minor_locator(NullLocator())
-        axis.set_major_formatter(
-            FuncFormatter(lambda t, _: f"{t:g}" if t <= 0.5 else f"{1 - round(1 - t, 9):.9g}")
-        )
-    axes.set(xlim=(low, high), ylim=(low, high))

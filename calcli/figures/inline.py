@@ -55,6 +55,9 @@ class Area:
 AREAS: WeakKeyDictionary[Figure, list[Area]] = WeakKeyDictionary()
 
 
+MARK = 5.0  # points: how far around the middle of a mark it tells
+
+
 def tell(
     axes: Axes,
     x: tuple[ArrayLike, ArrayLike],

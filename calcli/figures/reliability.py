@@ -12,7 +12,7 @@ from matplotlib.lines import Line2D
 from matplotlib.patches import Patch
 from numpy.typing import NDArray
 
-from calcli.core.curves.reliability import FEW_ROWS, Error, Reliability
+from calcli.core.curves.reliability import BAND, FEW_ROWS, Error, Reliability, is_crowded
 from calcli.core.curves.reliability import reliability as reliability_of
 from calcli.core.curves.truth import true_curve
 from calcli.core.data.arrays import Doubles
@@ -20,10 +20,12 @@ from calcli.core.estimators.errors import find_estimator
 from calcli.core.estimators.miscalibration import BinnedError
 from calcli.core.evaluating.results import Evaluation
 from calcli.core.language.expressions import parse_metric, region_ends
+from calcli.core.language.figures import AUTO
 from calcli.core.language.numbers import apart, number, numbers, plus_minus
 from calcli.core.problems.problem import Problem
 from calcli.figures.drawing import Evaluations, Made, View, classes_of, through_lens, zoomed
-from calcli.figures.inline import bin_texts, tell
+from calcli.figures.inline import MARK, bin_texts, tell
+from calcli.figures.log_odds_axes import log_odds_axes
 from calcli.figures.naming import titles
 from calcli.figures.style import (
     BAR,
@@ -52,13 +54,17 @@ MANY_BARS: Look = BARS | {"linewidth": 0}  # seams would hide them
 OVERS: Look = {"facecolor": OVER, "edgecolor": "white", "linewidth": 0, "hatch": "////"}
 UNDERS: Look = {"facecolor": UNDER, "linewidth": 0}
 TRUE: Look = {"color": SERIES[2], "linewidth": 1.4, "clip_on": False}
+BAND_LOOK: Look = {"color": BAR, "linewidth": 6}
 TRUE_KEY = Line2D([], [], label="true", **TRUE)
 FEW_POINTS = 20
 
 
 def make(evaluations: Evaluations, view: View) -> Made:
     """Return the figure, and the reliability of each system."""
-    results = reliabilities(evaluations, view)
+    crowded = False
+    if view.binning == AUTO and view.lens.startswith("class-") and view.region == "all":
+        crowded = any(through_lens(lambda _, problem: is_crowded(problem), evaluations, view).values())
+    results = reliabilities(evaluations, view, in_log_odds=crowded)
     seed = next(iter(evaluations.values())).settings.seed
     figure = zoomed(reliability(results, classes_of(evaluations)), view)
     return figure, results, caption(results, view.draws, seed, classes_of(evaluations))
@@ -70,6 +76,13 @@ def caption(results: Mapping[str, Reliability], draws: int, seed: int, classes: 
     text = words(first.lens, classes)
     found = "; ".join(f"{name}: {_described(result, ', ', '; ')}" for name, result in results.items())
     drawn = f" ({draws} data sets drawn from the {text.several}, seed {seed})" if draws else ""
+    if first.in_log_odds:
+        return (
+            f"Points: {text.overall} in {binning_words(first)} of the {text.said}, both in log-odds, as the "
+            f"scores crowd; orange, downwards: {text.over}; blue, upwards: {text.under}; bins of "
+            f"fewer than {FEW_ROWS} rows are faint. Gray: where {BAND:.0%} of calibrated data sets have it. "
+            f"Below: share of the rows, {text.mean_score} (dashed) and {text.overall} (line). {found}{drawn}."
+        )
     return (
         f"Bars: {text.overall} in {binning_words(first)} of the {text.said}. On each stands the gap "
         f"to the {text.mean_score}, orange and hatched where {text.over}, blue where {text.under}; bins of "
@@ -87,19 +100,24 @@ def binning_words(result: Reliability) -> str:
     return " ".join(filter(None, (f"{bins:,}", kind, f"bin{'s' * (bins > 1)}{where}")))
 
 
-def reliabilities(evaluations: Evaluations, view: View) -> dict[str, Reliability]:
+def reliabilities(
+    evaluations: Evaluations, view: View, *, in_log_odds: bool = False
+) -> dict[str, Reliability]:
     """Return the reliability of each system in the bins of a view."""
+    binning = view.binning
+    if binning == AUTO:
+        binning = "equal-mass" if in_log_odds else "equal-width"
 
     def compute(evaluation: Evaluation, problem: Problem) -> Reliability:
         settings = evaluation.settings
         # without a threshold about as many recursive bins as there are of others
         least = settings.min_rows or max(2 * FEW_ROWS, 2 * problem.n_rows // settings.bins)
-        call = parse_metric(f"ece:binning={view.binning}", {**settings.defaults, "min_rows": least})
+        call = parse_metric(f"ece:binning={binning}", {**settings.defaults, "min_rows": least})
         estimator = cast(BinnedError, find_estimator(call, settings.edges))
         return reliability_of(
             problem, view.lens, estimator, evaluation.estimates, view.draws, settings.seed, view.region,
             resampled=settings.resample_predictions,
-            truth=true_curve(evaluation, view.lens, view.region),
+            truth=true_curve(evaluation, view.lens, view.region), in_log_odds=in_log_odds,
         )  # fmt: skip
 
     return through_lens(compute, evaluations, view)
@@ -111,7 +129,8 @@ def reliability(results: Mapping[str, Reliability], classes: Sequence[str] = ())
 
     Bars are the frequency of the outcome in each bin. On them stands the gap to the mean score, centered on
     it, so that it ends on the diagonal; its color and hatching tell its sign. Bins of fewer than ten rows
-    are faint. Below is the distribution of the scores, with their mean and the overall frequency.
+    are faint. Below is the distribution of the scores, with their mean and the overall frequency. In log-odds
+    a point is the frequency, and the band behind it what calibrated scores would show.
 
     Parameters
     ----------
@@ -123,13 +142,18 @@ def reliability(results: Mapping[str, Reliability], classes: Sequence[str] = ())
     figure, stacks = panels(len(results), heights=(3.1, 1.0), height=4.5)
     names = titles(results)
     tallest = max(result.share.max() for result in results.values())
+    every = [result.ends for result in results.values()]
+    ends = min(low for low, _ in every), max(high for _, high in every)
     for (diagram, below), (name, result) in zip(stacks, results.items(), strict=True):
         text = words(result.lens, classes)
-        bins = result.bins.count, result.mean_score, result.frequency, result.thin
-        reliability_bars(diagram, result.edges, *bins, region_ends(result.binned.call.region))
+        if result.in_log_odds:
+            _points(diagram, result, ends)
+        else:
+            bins = result.bins.count, result.mean_score, result.frequency, result.thin
+            reliability_bars(diagram, result.edges, *bins, region_ends(result.binned.call.region))
         true_line(diagram, result)
         _corner(diagram, result)
-        _distribution(below, result, text, tallest)
+        _distribution(below, result, text, tallest, ends if result.in_log_odds else (0, 1))
         diagram.set_title(names[name], loc="left")
         diagram.tick_params(labelbottom=False)
         below.set_xlabel(text.score)
@@ -137,8 +161,40 @@ def reliability(results: Mapping[str, Reliability], classes: Sequence[str] = ())
             diagram.set_ylabel(text.frequency)
             below.set_ylabel("Share of rows")
     truth = [TRUE_KEY] if any(result.truth for result in results.values()) else []
-    figure.legend(handles=[*key(text), *truth], loc="outside upper center", ncols=3 - len(truth))
+    shown = _key_of_points(text) if result.in_log_odds else key(text)
+    tight: Look = {}
+    if result.in_log_odds:
+        tight = {"handlelength": 0.8, "columnspacing": 0.8, "handletextpad": 0.7}
+    figure.legend(handles=[*shown, *truth], loc="outside upper center", ncols=3 - len(truth), **tight)
     return figure
+
+
+def _points(axes: Axes, result: Reliability, ends: tuple[float, float]) -> None:
+    """Draw in log-odds the frequency of each bin with rows, and the band of calibrated scores behind it."""
+    axes.plot(ends, ends, color=MUTED, linewidth=0.8, dashes=(4, 2))
+    b = result.bins.count > 0
+    score, frequency = (np.clip(of[b], *ends) for of in (result.mean_score, result.frequency))
+    low, high = (np.clip(of[b], *ends) for of in (result.low, result.high))
+    axes.vlines(score, low, high, **BAND_LOOK)
+    alpha = np.where(result.thin[b], FAINT, 1.0)
+    for sign, color, marker in ((score > frequency, OVER, "v"), (score <= frequency, UNDER, "^")):
+        axes.vlines(score[sign], frequency[sign], score[sign], color=color, linewidth=1.2, alpha=alpha[sign])
+        axes.scatter(
+            score[sign], frequency[sign], s=22, color=color, marker=marker, alpha=alpha[sign], zorder=3,
+            clip_on=False,
+        )  # fmt: skip
+    log_odds_axes(axes, *ends)
+    texts = bin_texts(result.edges, result.bins.count, result.mean_score, result.frequency)
+    tell(axes, (score, score), (frequency, frequency), texts, around=MARK)
+
+
+def _key_of_points(text: Words) -> list[Line2D]:
+    """Return the legend of points and bands."""
+    points = [
+        Line2D([], [], linestyle="", marker=marker, color=color, label=label)
+        for marker, color, label in (("v", OVER, text.over), ("^", UNDER, text.under))
+    ]
+    return [Line2D([], [], label=f"{BAND:.0%} if calibrated", **BAND_LOOK), *points]
 
 
 def true_line(axes: Axes, result: Reliability, *, gap: bool = False) -> None:
@@ -199,6 +255,9 @@ def _corner(axes: Axes, result: Reliability) -> None:
     tops = np.fmax(result.frequency, result.mean_score)
     box = {"facecolor": "white", "alpha": 0.85, "edgecolor": "none", "pad": 1.5}
     look: Look = {"transform": axes.transAxes, "fontsize": 6.5, "linespacing": 1.35, "bbox": box}
+    if result.in_log_odds:  # where there are points only of scores that are far too low
+        axes.text(0.03, 0.975, _described(result, "\n"), ha="left", va="top", zorder=1.5, **look)
+        return
     for separator, width, bottom in ((", ", 0.71, 0.8), ("\n", 0.5, 0.7)):
         text = _described(result, separator)
         if not np.any(tops[result.edges[:-1] < low + width * (high - low)] > bottom):
@@ -230,8 +289,12 @@ def _binning(result: Reliability) -> str:
     return result.binned.call.arguments["binning"]
 
 
-def _distribution(axes: Axes, result: Reliability, text: Words, tallest: float) -> None:
-    distribution(axes, result.share_edges, result.share, tallest)
+def _distribution(
+    axes: Axes, result: Reliability, text: Words, tallest: float, ends: tuple[float, float]
+) -> None:
+    if result.in_log_odds:
+        log_odds_axes(axes, *ends, horizontal=True)
+    distribution(axes, result.share_edges, result.share, tallest, ends)
     score, frequency = result.overall_score, result.overall_frequency
     color = OVER if score > frequency else UNDER
     low, high = region_ends(result.binned.call.region)  # outside it a line is only in the legend

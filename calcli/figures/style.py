@@ -138,7 +138,13 @@ def boxes(axes: Axes, x: tuple[Floats, Floats], y: tuple[Floats, Floats], **look
     return drawn
 
 
-def distribution(axes: Axes, edges: Doubles, share: Doubles, tallest: float) -> None:
+def distribution(
+    axes: Axes,
+    edges: Doubles,
+    share: Doubles,
+    tallest: float,
+    ends: tuple[float, float] = (0, 1),
+) -> None:
     """Draw the share of the rows in each bin of the score, in a panel of its own.
 
     Parameters
@@ -149,13 +155,17 @@ def distribution(axes: Axes, edges: Doubles, share: Doubles, tallest: float) -> 
         (b + 1,) and (b,).
     tallest
         The largest share of all systems beside each other.
+    ends
+        Of the horizontal axis: 0 and 1, or what lies between them in log-odds.
     """
     seams = 0.4 if len(share) <= MOST_SEAMS else 0  # seams would hide thin bars
     look: Look = {"facecolor": BAR, "edgecolor": "white", "linewidth": seams}
-    boxes(axes, (edges[:-1], edges[1:]), (0 * share, share), **look)
-    axes.xaxis.set_major_formatter("{x:g}")
+    inside = np.clip(edges, *ends)
+    boxes(axes, (inside[:-1], inside[1:]), (0 * share, share), **look)
+    if ends == (0, 1):
+        axes.xaxis.set_major_formatter("{x:g}")
     axes.yaxis.set_major_formatter(percent_tick)
-    axes.set(xlim=(0, 1), ylim=(0, tallest * 1.05))
+    axes.set(xlim=ends, ylim=(0, tallest * 1.05))
 
 
 def percent_tick(value: float, _: object = None) -> str:

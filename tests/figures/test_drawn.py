@@ -73,6 +73,41 @@ def test_gaps_stand_on_the_mean_score_in_the_color_of_their_sign(evaluations, ca
     np.testing.assert_allclose(gaps[:, 1, 1], table["mean_score"][solid])
 
 
+def rare(rows=20_000, frequency=0.01, seed=0):
+    """Return an evaluation of rare events, calibrated but for a slope."""
+    rng = np.random.default_rng(seed)
+    labels = (rng.random(rows) < frequency).astype(int)
+    odds = np.log(frequency / (1 - frequency)) + 2 * (rng.normal(size=rows) + 2 * labels) - 2
+    logits = np.stack([np.zeros(rows), 1.3 * odds], axis=1)
+    return evaluate(Predictions(ArrayScores(logits, "logits"), labels, ("no", "yes")), Settings(draws=9))
+
+
+def test_scores_that_crowd_are_points_in_log_odds_before_what_calibrated_ones_show():
+    drawing = draw("reliability", {"a": rare()}, View("class-1", draws=19))
+    table, axes = drawing.tables["a"], drawing.figure.axes[0]
+    assert (axes.get_xscale(), axes.get_yscale()) == ("logit", "logit")
+    assert "15 equal-mass bins" in "".join(text.get_text() for text in axes.texts)
+    assert drawing.tables["a, errors"]["metric"][0] == "ece:lens=class-1:binning=equal-mass"
+    low, high = axes.get_ylim()
+    drawn = np.concatenate([np.asarray(one.get_offsets()) for one in axes.findobj(PathCollection)])
+    drawn = drawn[np.argsort(drawn[:, 0])]
+    np.testing.assert_allclose(drawn[:, 0], table["mean_score"])
+    np.testing.assert_allclose(drawn[:, 1], np.clip(table["frequency"], low, high))
+    bands = axes.findobj(LineCollection)[0].get_segments()
+    expected = np.clip([table["low_if_calibrated"], table["high_if_calibrated"]], low, high).T
+    np.testing.assert_allclose([band[:, 1] for band in bands], expected)
+    assert drawing.tables["a, distribution"]["share"].sum() == pytest.approx(1)
+
+
+@pytest.mark.parametrize(
+    "view", [View("class-1", "equal-width"), View("top-1"), View("class-1", region="0..0.5")]
+)
+def test_scores_that_crowd_are_linear_on_wish(view):
+    assert (
+        draw("reliability", {"a": rare(2000)}, replace(view, draws=0)).figure.axes[0].get_xscale() == "linear"
+    )
+
+
 def test_empty_bins_are_not_drawn(evaluations):
     axes = draw("reliability", {"a": evaluations["one bin filled"]}).figure.axes[0]
     assert [len(bars) for bars in boxes_of(axes, BAR).values()] == [1]

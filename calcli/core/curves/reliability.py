@@ -10,6 +10,7 @@ from functools import cached_property
 import numpy as np
 from numpy.typing import NDArray
 
+from calcli.core.curves.log_odds import from_log_odds, log_odds
 from calcli.core.curves.truth import Truth
 from calcli.core.data.arrays import Array, Doubles, Tables
 from calcli.core.data.binning import Bins, equal_width_edges
@@ -25,6 +26,8 @@ from calcli.core.problems.problem import Binning, Problem, Recursive
 FEW_ROWS = 10  # a frequency from fewer rows has a standard error above 0.1 and says next to nothing
 BAND = 0.9  # consistency bars run from the 5% to the 95% quantile (Vaicenavicius et al. 2019, fig. 4)
 HISTOGRAM_BINS = 20
+CROWDED = 0.8  # of the rows in one of the usual bins
+MARGIN = 0.5  # log-odds beside what is shown
 
 
 @dataclass(frozen=True)
@@ -100,6 +103,8 @@ class Reliability(_Binned):
         The true frequency as a function of the score, where that is known.
     heaviest
         The largest weight of a row.
+    in_log_odds
+        Whether it is to be looked at in log-odds, as the scores crowd.
     """
 
     lens: str
@@ -113,6 +118,15 @@ class Reliability(_Binned):
     ks: Error
     truth: Truth | None = None
     heaviest: float = 1.0
+    in_log_odds: bool = False
+
+    @property
+    def ends(self) -> tuple[float, float]:
+        """The probabilities between which all that is shown in log-odds lies."""
+        shown = np.concatenate([self.mean_score, self.frequency, self.low, self.high])
+        odds = log_odds(shown[(shown > 0) & (shown < 1)])
+        odds = odds if len(odds) else np.zeros(1)
+        return float(from_log_odds(odds.min() - MARGIN)), float(from_log_odds(odds.max() + MARGIN))
 
     @property
     def overall_score(self) -> float:
@@ -167,6 +181,7 @@ def reliability(
     *,
     resampled: bool = False,
     truth: Truth | None = None,
+    in_log_odds: bool = False,
 ) -> Reliability:
     """Return the reliability of an ordered problem.
 
@@ -192,6 +207,8 @@ def reliability(
         (2019, section 4.2).
     truth
         The true frequencies, to be shown beside.
+    in_log_odds
+        Whether it is to be looked at in log-odds: the distribution of the scores is, too.
     """
     estimator = estimator or BinnedError()
     if region != "all" and estimator.binning == "equal-width":
@@ -224,7 +241,21 @@ def reliability(
             errors.append(Error(call, known.value, known.if_calibrated))
     binned, ks = errors
     heaviest = float(problem.mean_row_weights.max())
-    return Reliability(lens, edges, bins, low, high, share_edges, share, binned, ks, truth, heaviest)
+    found = Reliability(
+        lens, edges, bins, low, high, share_edges, share, binned, ks, truth, heaviest, in_log_odds
+    )
+    if not in_log_odds:
+        return found
+    between = from_log_odds(np.linspace(*log_odds(np.array(found.ends)), HISTOGRAM_BINS + 1))
+    every = (0.0, *between[1:-1].tolist(), 1.0)  # what lies beyond the ends counts there
+    shares = problem.bins(every, HISTOGRAM_BINS).weight / problem.total_weight
+    return replace(found, share_edges=between, share=shares)
+
+
+def is_crowded(problem: Problem) -> bool:
+    """Tell whether nearly all rows are in one of the usual bins, as those of rare events."""
+    weight = problem.bins("equal-width", BinnedError().bins).weight
+    return bool(weight.max() > CROWDED * problem.total_weight)
 
 
 def _written(binning: Binning) -> str:

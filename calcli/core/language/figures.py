@@ -12,6 +12,7 @@ from calcli.core.language.synonyms import meant
 
 COLUMNS = 4  # panels that cannot be folded into lines
 USUAL = "auto"  # the lens of the data: the probability of the second of two classes, else the confidence
+AUTO = "auto"  # bins of equal width, or of equal mass in log-odds where scores crowd
 THINNED = 20_000  # evenly spaced rows: a line in print shows no more
 LINES = 7  # colors, and more lines or bars in one panel cannot be told apart
 
@@ -227,7 +228,7 @@ def refuse_binning(kinds: Iterable[FigureKind], binning: str) -> None:
     bins = ("scores", "vectors") if binning == "recursive" else ("scores",)
     fitting = [kind.name for kind in FIGURES.values() if kind.bins in bins]
     for kind in kinds:
-        if binning != "equal-width" and kind.bins not in bins:
+        if binning not in (AUTO, "equal-width") and kind.bins not in bins:
             raise UsageError(
                 f"the figure {kind.name} has no {binning} bins; --binning {binning} goes with "
                 f"--figure {','.join(fitting)}"

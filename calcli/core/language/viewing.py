@@ -17,7 +17,7 @@ from calcli.core.language.declaring import (
     whole,
     whole_numbers,
 )
-from calcli.core.language.figures import FIGURES, USUAL
+from calcli.core.language.figures import AUTO, FIGURES, USUAL
 from calcli.core.language.synonyms import meant
 
 
@@ -51,7 +51,9 @@ class ViewSettings:
     lens: str = setting(
         USUAL, TEXT, "class-1 (two classes), top-1 (more), class-wise, ...; simplex: groups.", "LENS"
     )
-    binning: str = setting("equal-width", TEXT, "equal-width, equal-mass, recursive, or by --edges.", "NAME")
+    binning: str = setting(
+        AUTO, TEXT, "auto, equal-width, equal-mass, recursive, or by --edges; auto suits rare events.", "NAME"
+    )
     region: str = setting("all", TEXT, "Only rows whose score lies there, as in 0.9..1.", "LOW..HIGH")
     by: tuple[str, ...] = setting(
         (), texts("country"), "Also draw the figure slices of this column.", "COLUMN"

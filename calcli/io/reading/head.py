@@ -15,7 +15,7 @@ from calcli.core.data.arrays import Array, Doubles
 from calcli.io.labels import MISSING_NAMES, one_hot
 from calcli.io.reading.words import named, plain_text, says, tokens
 
-ROWS = 1000  # looked at, spread over the file
+ROWS = 10_000  # looked at, spread over the file, so that rare labels are among them
 ELEMENTS = 1 << 18  # that these are at most, where columns are many
 FEW = 20  # rows that may be so by chance
 MANY = 100  # columns or families that are compared with all others

@@ -34,7 +34,7 @@ from calcli.io.reading.words import (
 NUMBER = re.compile(r"[-+]?[0-9]*[.]?[0-9]+(e[-+]?[0-9]+)?")
 HALF = 0.4995  # rounded to three decimals, one half
 HUGE = 1e6  # beyond which sums are rounded
-CLEARLY, MUCH = 3.0, 8.0  # differences of log-likelihoods
+CLEARLY, MUCH = 3.0, 8.0  # differences of log-likelihoods, or standard errors
 UNSURPRISING = 3  # errors that are expected, beside which none is no surprise
 
 
@@ -722,7 +722,8 @@ def _stands_alone(c: Candidate) -> bool:
                 return False
         elif c.source.many or name not in c.decided:
             return False
-    return c.gain > MUCH
+    asks = tokens(c.label)[0] in ("is", "has", "was", "did")  # is_fraud
+    return c.gain > MUCH or (asks and c.what == "class" and ranks(c.s, c.y == 1) > CLEARLY)
 
 
 def scores_are_named(c: Candidate) -> str | None:

@@ -31,6 +31,7 @@ from calcli.core.state.remains import Remains
 from calcli.core.state.swaps import swap_edges
 
 AREA = "auroc"
+FEWEST_OF_CLASS = 20  # units of the rarer one, with which intervals of average precision hold
 PLACES = {AREA: by_roc, "average_precision": by_precision}
 
 
@@ -54,10 +55,15 @@ class RankingFamily(Family):
             spread, name = _spread(measured, call.entry.name), call.entry.name
             known = settings.intervals and not math.isnan(spread.value)
             interval, reason = None, ""
-            if known and (name == AREA or spread.enough):
-                interval = area_interval(spread, settings.level)
+            unit = "row" if settings.cluster is None else "cluster"
+            if known and name != AREA and not spread.enough:
+                reason = spread.too_few(unit)
+            elif known and name != AREA and spread.fewest < FEWEST_OF_CLASS:
+                reason = (
+                    f"the rarer class has {math.floor(spread.fewest)} {unit}s, fewer than {FEWEST_OF_CLASS}"
+                )
             elif known:
-                reason = spread.too_few("row" if settings.cluster is None else "cluster")
+                interval = area_interval(spread, settings.level)
             cells = measured.grid("class-1") if measured.predictions.n_classes == 2 else None
             on_grid = area_on_grid if name == AREA else average_precision_on_grid
             grid = None if cells is None else on_grid(cells)
