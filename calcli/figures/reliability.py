@@ -176,13 +176,15 @@ def _points(axes: Axes, result: Reliability, ends: tuple[float, float]) -> None:
     score, frequency = (np.clip(of[b], *ends) for of in (result.mean_score, result.frequency))
     low, high = (np.clip(of[b], *ends) for of in (result.low, result.high))
     axes.vlines(score, low, high, **BAND_LOOK)
-    alpha = np.where(result.thin[b], FAINT, 1.0)
-    for sign, color, marker in ((score > frequency, OVER, "v"), (score <= frequency, UNDER, "^")):
-        axes.vlines(score[sign], frequency[sign], score[sign], color=color, linewidth=1.2, alpha=alpha[sign])
-        axes.scatter(
-            score[sign], frequency[sign], s=22, color=color, marker=marker, alpha=alpha[sign], zorder=3,
-            clip_on=False,
-        )  # fmt: skip
+    thin = result.thin[b]
+    for above, color, marker in ((score > frequency, OVER, "v"), (score <= frequency, UNDER, "^")):
+        for faint, alpha in ((False, 1.0), (True, FAINT)):
+            own = above & (thin == faint)
+            axes.vlines(score[own], frequency[own], score[own], color=color, linewidth=1.2, alpha=alpha)
+            axes.scatter(
+                score[own], frequency[own], s=22, color=color, marker=marker, alpha=alpha, zorder=3,
+                clip_on=False,
+            )  # fmt: skip
     log_odds_axes(axes, *ends)
     texts = bin_texts(result.edges, result.bins.count, result.mean_score, result.frequency)
     tell(axes, (score, score), (frequency, frequency), texts, around=MARK)

@@ -149,7 +149,8 @@ class EvaluationReport(Shown):
     @property
     def _is_short(self) -> bool:
         """Whether one screen answers: nobody asked for more than the usual."""
-        return not (self.details or any(getattr(self.settings, name) for name in ASKED))
+        asked = self.settings, self.results[0].settings  # a state knows what it was made for
+        return not (self.details or any(getattr(of, name) for of in asked for name in ASKED))
 
     def _is_detailed(self, result: Result, of: int) -> bool:
         return of <= MANY or self.details or bool(self.failures.get(result.input.path))

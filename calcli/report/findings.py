@@ -122,7 +122,7 @@ def _word(interval: Interval | None, above: Word, below: Word) -> Word:
     return above if interval.low > 0 else below if interval.high < 0 else "consistent"
 
 
-def _fineness(gap: Estimate) -> int:
+def _fineness(gap: Estimate) -> int | None:
     """Return the digits of shares that differ by a gap, as fine as its interval is narrow."""
     return apart(gap.value if gap.interval is None else gap.interval.high - gap.interval.low)
 

@@ -36,7 +36,7 @@ def further(result: Result) -> TextTable:
     path = "FILE" if result.input.path == "-" else result.input.path
     following = f"calcli check --init {path}"
     if result.recalibrates:
-        following = "calcli fit VALIDATION -m auto -o calibrator.json"
+        following = "calcli fit VALIDATION -o calibrator.json"
     twice = TWICE if result.of_two and "brier" in result.metrics else ""
     return TextTable("", notes=(f"--details and --html FILE show all{twice}. Next: `{following}`",))
 

@@ -246,10 +246,11 @@ def reliability(
     )
     if not in_log_odds:
         return found
-    between = from_log_odds(np.linspace(*log_odds(np.array(found.ends)), HISTOGRAM_BINS + 1))
+    first, last = log_odds(np.array(found.ends)).tolist()
+    between = from_log_odds(np.linspace(first, last, HISTOGRAM_BINS + 1))
     every = (0.0, *between[1:-1].tolist(), 1.0)  # what lies beyond the ends counts there
-    shares = problem.bins(every, HISTOGRAM_BINS).weight / problem.total_weight
-    return replace(found, share_edges=between, share=shares)
+    inside = problem.bins(every, HISTOGRAM_BINS).weight / problem.total_weight
+    return replace(found, share_edges=between, share=inside)
 
 
 def is_crowded(problem: Problem) -> bool:

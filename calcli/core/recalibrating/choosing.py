@@ -136,8 +136,8 @@ def choose(
         tried.append(pooled)
         gain = paired_difference(losses[chosen], pooled[1].losses, weights)
         losses.append(pooled[1].losses)
-        worth = gain.mean > POOL_GAIN * np.average(losses[chosen], weights=weights)
-        chosen = len(losses) - 1 if worth and not gain.is_noise else chosen
+        much = gain.mean > POOL_GAIN * np.average(losses[chosen], weights=weights)
+        chosen = len(losses) - 1 if much and not gain.is_noise else chosen
     best = losses[int(np.argmin([np.average(one, weights=weights) for one in losses]))]
     as_is = Candidate(None, before[0], paired_difference(before[1], best, weights))
     found = [
