@@ -111,8 +111,8 @@ def find_score(call: MetricExpression, predictions: Predictions, settings: Setti
     statistics = {key: ROW_STATISTICS[key] for key in call.entry.statistics}
     over = _over_error_rate if name == "normalized_error_rate" else None
     of_means = getattr(scoring, name)
-    of_answers = None if predictions.of_answers else CONSTANTS.get(name)
-    return Score(statistics, of_means, of_answers, None, name in SHARES, name == MISSES, over)
+    best = None if predictions.of_answers else CONSTANTS.get(name)
+    return Score(statistics, of_means, best, None, name in SHARES, name == MISSES, over)
 
 
 def _mean_gap(call: MetricExpression, predictions: Predictions) -> Score:
