@@ -17,6 +17,7 @@ from tests.benchmarks.coverage import (
     FIXED,
     PAGE,
     RESULTS,
+    TABLES,
     TOLERANCE,
     Results,
     _count,
@@ -29,6 +30,7 @@ from tests.benchmarks.coverage import (
     refreshed,
     rejected,
     repeated,
+    tables,
     too_often,
     too_often_of_shown,
     too_often_on_average,
@@ -51,6 +53,7 @@ def test_the_study_is_of_what_is_computed(name):
 def test_the_guide_shows_what_was_found():
     text = PAGE.read_text(encoding="utf-8")
     assert refreshed(text, STUDY) == text
+    assert TABLES.read_text(encoding="utf-8") == tables(STUDY)
 
 
 def test_the_report_and_the_guide_say_how_often_retrained_intervals_hold():

@@ -38,6 +38,7 @@ from tests.benchmarks.keeping import GUIDE, Kept, between, table
 
 RESULTS = Path(__file__).with_suffix(".json")
 PAGE = GUIDE / "statistics.md"
+TABLES = Path(__file__).with_suffix(".md")
 FIXED = 5  # data sets whose intervals and p-values are kept
 TOLERANCE = 1e-9  # within which they stay
 STEP = 25  # data sets after which the results are written
@@ -298,9 +299,13 @@ def _tests(cells: list[dict[str, Any]]) -> list[list[str]]:
     return rows
 
 
+def _known(results: Results) -> dict[str, Any]:
+    return {name: cell for name, cell in results.cells.items() if cell["sets"]}
+
+
 def page(results: Results) -> str:
-    """Return the tables of the guide."""
-    cells = {name: cell for name, cell in results.cells.items() if cell["sets"]}
+    """Return what the guide says of all cells."""
+    cells = _known(results)
     dates = sorted(cell["date"] for cell in cells.values())
     sets = sorted({cell["sets"] for cell in cells.values()})
     when = " to ".join(dict.fromkeys((dates[0], dates[-1])))
@@ -325,12 +330,43 @@ def page(results: Results) -> str:
             f"of a test over its cells is {_percent(*counts[most])}, of `{most}`.",
             "",
         ]
-    for kind in dict.fromkeys(cell["kind"] for cell in cells.values()):
-        own = [cell for cell in cells.values() if cell["kind"] == kind]
-        own.sort(key=lambda cell: (cell["classes"], cell["rows"]))
+    heads = ["data", "cells", "intervals that miss", "at most", "tests that reject", "at most"]
+    rows = []
+    for kind, own in _by_kind(cells).items():
+        each = [counts for of in (missed(own), rejected(own)) for counts in _mean_and_most(of)]
+        rows.append([kind, len(own), *each])
+    return "\n".join([*lines, *table(heads, rows), ""])
+
+
+def _by_kind(cells: dict[str, Any]) -> dict[str, dict[str, Any]]:
+    """Return the cells of each kind, the smallest first."""
+    kinds = dict.fromkeys(cell["kind"] for cell in cells.values())
+    ordered = sorted(cells.items(), key=lambda item: (item[1]["classes"], item[1]["rows"]))
+    return {kind: {name: cell for name, cell in ordered if cell["kind"] == kind} for kind in kinds}
+
+
+def _mean_and_most(counts: dict[Place, tuple[int, int]]) -> list[str]:
+    """Return the share over all metrics and cells, and the largest of one with its name."""
+    if not counts:
+        return ["", ""]
+    place = max(counts, key=lambda one: counts[one][0] / counts[one][1])
+    return [_share(counts), f"{_percent(*counts[place])}, `{place[0]}`"]
+
+
+def tables(results: Results) -> str:
+    """Return the tables of all cells."""
+    lines = [
+        "# How often intervals miss and tests reject",
+        "",
+        "Written by `python -m tests.benchmarks.coverage --page`; the guide (statistics) says what a cell is.",
+        "Each share is that of all data sets, in percent, with its standard error.",
+        "",
+    ]
+    for kind, named in _by_kind(_known(results)).items():
+        own = list(named.values())
         for title, rows in (("intervals that miss", _intervals(own)), ("rejections", _tests(own))):
             if rows:
-                lines += [f"### {kind.capitalize()}: {title}", "", *table(["", *_heads(own)], rows), ""]
+                lines += [f"## {kind.capitalize()}: {title}", "", *table(["", *_heads(own)], rows), ""]
     return "\n".join(lines)
 
 
@@ -381,6 +417,7 @@ def main() -> None:
     results = Results(asked.results)
     if asked.page:
         PAGE.write_text(refreshed(PAGE.read_text(encoding="utf-8"), results), encoding="utf-8")
+        TABLES.write_text(tables(results), encoding="utf-8")
         return
     cells = [cell for cell in every_cell() if asked.only in str(cell) and (is_core(cell) or not asked.core)]
     known = [cell for cell in cells if str(cell) in results.cells]
