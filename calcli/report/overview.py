@@ -44,7 +44,9 @@ def further(result: Result) -> TextTable:
 def _read(result: Result) -> str:
     read = result.input
     place = "standard input" if read.path == "-" else read.path
-    what = "answers" if read.of_answers else counted(read.classes, "class")
+    what = counted(read.classes, "class")
+    if read.of_answers:
+        what = f"answers, {percent(result.accuracy)} right"
     scores = f"{read.kind} in {some(read.taken)}" if read.taken else read.kind
     return f"{place}: {counted(read.rows, 'row')}, {what}, {scores}, labels: {read.labels}"
 

@@ -358,7 +358,7 @@ def tables(results: Results) -> str:
     lines = [
         "# How often intervals miss and tests reject",
         "",
-        "Written by `python -m tests.benchmarks.coverage --page`; the guide (statistics) says what a cell is.",
+        "Written by `python -m tests.benchmarks.coverage --page`; statistics.md says what a cell is.",
         "Each share is that of all data sets, in percent, with its standard error.",
         "",
     ]

@@ -39,7 +39,7 @@ def test_evaluate_tells_how_sure_and_how_right(log, run):
     assert result["verdict"]["gap"] == pytest.approx(confidence.mean() - right.mean())
     shown = run("evaluate", log, *FAST).out
     assert "of answers" not in shown
-    assert f"answers     {100 * right.mean():.1f}% are right" in shown
+    assert f"answers, {100 * right.mean():.1f}% right" in " ".join(shown.split())
     assert "class" not in shown.replace("classifier", "")
 
 

@@ -251,7 +251,7 @@ def _area_if_backwards(
         many, sample = measured.predictions.n_classes > 2, measured.sample
         if many and sample is not None and not settings.cluster:
             measured = measured_sample(sample, measured, [call])
-        elif many and area is None:
+        elif many and area is None and settings.cluster:
             return None
         return backwards_area(measured)
     return None
