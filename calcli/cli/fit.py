@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import sys
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Annotated, Literal
 
 import typer
@@ -80,6 +80,9 @@ def fit(
         Literal["table", "json", "markdown"],
         typer.Option("--format", "-f", help="Form of the results on standard output."),
     ] = "table",
+    details: Annotated[
+        bool, typer.Option("--details", help="Also show how the file was read, and what was learned.")
+    ] = False,
     choosing: Choosing,
     cross_validated: Annotated[
         str | None,
@@ -132,7 +135,7 @@ def fit(
     )
     for note in () if paging.quiet else notes:
         remark(note)
-    shown = render(found, format, color=output != "-" and colored(paging.no_color))
+    shown = render(replace(found, details=details), format, color=output != "-" and colored(paging.no_color))
     if output != "-":
         emit(shown)
         return

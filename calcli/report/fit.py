@@ -12,7 +12,7 @@ import numpy as np
 from calcli.core.calibrators.crossvalidation import PairedDifference
 from calcli.core.language.expressions import MethodExpression, parse_method
 from calcli.core.language.metrics import METRICS
-from calcli.core.language.numbers import apart, counted, number, numbers, percent, plus_minus, some
+from calcli.core.language.numbers import apart, counted, number, numbers, percent, plus_minus, relative, some
 from calcli.core.recalibrating.candidates import POOL
 from calcli.core.recalibrating.choosing import Candidate, Sureness
 from calcli.core.recalibrating.fitting import Fit
@@ -36,23 +36,33 @@ FLATTERED = "after: on the rows of the fit, which flatters it."
 
 @dataclass(frozen=True, eq=False)
 class FitReport(Shown):
-    """A fit: what was learned, what it does, and what stands in the way of trusting it."""
+    """A fit: what was learned, what it does, and what stands in the way of trusting it.
+
+    Attributes
+    ----------
+    fit
+        What was learned, and how well it does.
+    details
+        Whether tables have how the file was read, and the parameters.
+    """
 
     fit: Fit
+    details: bool = False
 
     title = "Calibration report"
     schema = "calcli.fit/1"
 
     def tables(self) -> list[TextTable]:
-        """Return what was fitted, the candidates, the effect and the warnings."""
+        """Return what is won and what was chosen, the effect, the candidates and the warnings."""
         fit = self.fit
         found = fit_warnings(fit)
         warnings = tuple(warning.message for warning in found if warning.code != BACKWARDS)
         return [
             *backwards_table([("", found)]),
-            _what(fit),
-            *([_candidates(fit)] if fit.candidates else []),
+            _summary(fit),
+            *([_what(fit)] if self.details else []),
             _effect(fit),
+            *([_candidates(fit)] if fit.candidates else []),
             *([TextTable("Warnings", notes=warnings)] if warnings else []),
         ]
 
@@ -116,6 +126,25 @@ def fit_warnings(fit: Fit) -> list[Warning]:
     return [*backwards(fit.backwards_area, rows.classes, rows.provenance), *_losses(fit), *_few_rows(fit)]
 
 
+def _summary(fit: Fit) -> TextTable:
+    """Return in a sentence what was chosen, and what it wins on rows that no fit has seen."""
+    rows, score = fit.predictions, fit.settings.score if fit.candidates else next(iter(fit.before))
+    tried = sum(one.call is not None for one in _shown(fit))
+    chosen = f"{_short(fit.call)}, chosen among {tried} methods" if fit.candidates else _short(fit.call)
+    before = fit.before[score]
+    if fit.cross_validated is None:
+        after = fit.after[score]
+        where = "on the rows of the fit, as it was not cross-validated"
+    else:
+        after, where = fit.cross_validated[score], "on rows that no fit has seen"
+    change = " -> ".join(numbers(before, after))
+    if math.isfinite(before) and before:
+        change += f", {relative((after - before) / before)}"
+    what = "answers" if rows.of_answers else counted(rows.n_classes, "class")
+    title = f"{rows.provenance.path}: {counted(rows.n_rows, 'row')}, {what}, {rows.kind}"
+    return TextTable(title, notes=(f"{chosen}: {score} {change}, {where}.",))
+
+
 def _what(fit: Fit) -> TextTable:
     rows = fit.predictions
     *wrappers, learning = fit.settings.wrapped(fit.call).chain
@@ -140,7 +169,7 @@ def _what(fit: Fit) -> TextTable:
     if len(shown) > LISTED:
         lines.append(("", f"and {len(shown) - LISTED:,} more"))
     notes = tuple(f"{note[:1].upper()}{note[1:]}." for note in fit.calibrator.notes)
-    return TextTable(rows.provenance.path, (Column("", "left"), Column("", "left")), tuple(lines), notes)
+    return TextTable("What was learned", (Column("", "left"), Column("", "left")), tuple(lines), notes)
 
 
 def _learned(array: Any) -> str:
@@ -294,9 +323,10 @@ def _gain(gain: PairedDifference, score: str) -> str:
 def _changes(fit: Fit) -> str:
     changed, rows = fit.changed_rows, int(fit.class_rows.sum())
     share = f" ({percent(changed / rows)})" if changed else ""
+    tied = f"; {counted(fit.new_ties, 'row')} {'is' if fit.new_ties == 1 else 'are'} newly tied"
     return (
-        f"The predicted class changes in {changed:,} of {counted(rows, 'row')}{share}; "
-        f"{counted(fit.new_ties, 'row')} get{'s' if fit.new_ties == 1 else ''} a tie for it."
+        f"The predicted class changes in {changed:,} of {counted(rows, 'row')}{share}"
+        f"{tied if fit.new_ties else ', and no row is tied'}."
     )
 
 

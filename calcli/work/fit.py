@@ -218,7 +218,7 @@ def write_fitted(
     if html is not None:
         from calcli.work.page import write_page  # which loads what figures need
 
-        write_page(found, html)
+        write_page(replace(found, details=True), html)
     if output is not None and output != "-":
         save_fit(found.fit, output)
     return notes

@@ -47,7 +47,7 @@ def sentence(done) -> str:
 
 
 def test_what_was_learned_and_what_it_does(run, digits, tmp_path):
-    done = run("fit", digits("calibration"), "-m", "temperature", "-o", tmp_path / "cal.json")
+    done = run("fit", digits("calibration"), "-m", "temperature", "-o", tmp_path / "cal.json", "--details")
     assert (done.status, done.err) == (0, "")
     learned = json.loads((tmp_path / "cal.json").read_text())["parameters"]["temperature"]
     assert f"\ntemperature  {learned:.4f}\n" in done.out
@@ -162,7 +162,7 @@ def test_any_method_on_the_confidence(run, digits, tmp_path):
     reduced = fitted(run, digits("calibration"), "-m", "platt", "--lens", "reduced", "--folds", "0")["after"]
     assert reduced == pytest.approx(top, abs=1e-9)
     saved = tmp_path / "reduced.json"
-    done = run("fit", digits("calibration"), "-m", "dp", "--lens", "reduced", "-o", saved)
+    done = run("fit", digits("calibration"), "-m", "dp", "--lens", "reduced", "-o", saved, "--details")
     assert "on the confidence alone: of two classes, right and wrong" in done.out
     assert run("apply", saved, digits("test"), "-o", tmp_path / "out.npy").status == 0
 

@@ -42,7 +42,11 @@ def codes(found: Fit) -> list[str]:
 
 def test_a_sound_fit_has_no_warnings(plain):
     assert codes(plain) == []
-    assert [table.title for table in FitReport(plain).tables()] == ["arrays", "What it does"]
+    first, effect = FitReport(plain).tables()
+    assert (first.title, effect.title) == ("arrays: 400 rows, 3 classes, logits", "What it does")
+    before, after = plain.before["log_loss"], plain.cross_validated["log_loss"]
+    change = f"{before:.4f} -> {after:.4f}, {after / before - 1:+.1%}"
+    assert first.notes == (f"temperature: log_loss {change}, on rows that no fit has seen.",)
 
 
 def test_tables_show_the_numbers(plain):
@@ -50,7 +54,7 @@ def test_tables_show_the_numbers(plain):
     for name, cells in effect.items():
         values = (plain.before[name], plain.after[name], plain.cross_validated[name])
         assert cells == tuple(f"{value:.4f}" for value in values)
-    learned = dict(FitReport(plain).tables()[0].rows)
+    learned = dict(FitReport(plain, details=True).tables()[1].rows)
     assert learned["temperature"] == f"{plain.calibrator.parameters['temperature']:.4f}"
 
 
@@ -76,7 +80,7 @@ def test_the_table_of_candidates(chosen):
 
 def test_infinite_candidates_are_shown_without_an_error(chosen):
     infinite = Candidate(chosen.call, chosen.candidates[1].values, PairedDifference(np.inf, np.nan))
-    table = FitReport(replace(chosen, candidates=(infinite,))).tables()[1]
+    table = FitReport(replace(chosen, candidates=(infinite,))).tables()[2]
     assert table.rows[0][2] == "inf"
 
 
@@ -164,7 +168,7 @@ def test_a_plain_fit_that_makes_losses_infinite_is_warned_of():
 def test_many_parameters_are_summed_up():
     settings = FitSettings(folds=0, per_predicted_class=True, min_rows=1)
     many = fit(rows(300, 20), parse_methods(["dp"]), settings)
-    lines = FitReport(many).tables()[0].rows
+    lines = FitReport(many, details=True).tables()[1].rows
     assert len(lines) < 25
     assert lines[-1][1].startswith("and ")
     assert (lines[8][0], lines[8][1].split(",")[0]) == ("others.beta", "20 numbers")
