@@ -6,7 +6,7 @@ from collections.abc import Iterable
 from typing import TYPE_CHECKING
 
 from calcli.core.estimators.consistency import Null
-from calcli.core.estimators.influences import FEW, FEWEST
+from calcli.core.estimators.influences import FEWEST, SIZE
 from calcli.core.estimators.interval import level_percent
 from calcli.core.estimators.multiple import SIGNIFICANT, enough_draws
 from calcli.core.evaluating.results import Estimate
@@ -90,13 +90,16 @@ def without_interval(found: Iterable[Estimate | Difference]) -> list[str]:
         reason = ALIKE if _is_alike(one) else one.no_interval
         if reason and one.call.asked not in reasons.setdefault(reason, []):
             reasons[reason].append(one.call.asked)
-    told = {reason: reason.replace(FEW, f"{FEW}; at least {FEWEST} must") for reason in reasons}
-    return [f"No interval of {some(names)}: {told[reason]}." for reason, names in reasons.items()]
+    needs = f"; an interval needs {FEWEST}"
+    return [
+        f"No interval of {some(names)}: {reason}{needs * reason.startswith(SIZE)}."
+        for reason, names in reasons.items()
+    ]
 
 
 def _is_alike(one: Estimate | Difference) -> bool:
     """Tell whether it is a difference to which no row brings anything, as of areas of the same ranking."""
-    carried = one.no_interval.startswith("0 ") and one.no_interval.endswith(FEW)
+    carried = one.no_interval.startswith(f"{SIZE} 0")
     return carried and not isinstance(one, Estimate) and one.baseline == one.candidate
 
 

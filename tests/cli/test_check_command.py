@@ -91,7 +91,7 @@ def test_a_first_policy_leaves_slack_where_there_is_no_interval(run, tmp_path):
     assert list(limits) == ["log_loss", "brier", "accuracy", "auroc", "ece"]
     assert limits["accuracy"] < 1 - 6 / 101
     assert limits["auroc"] < 0.95
-    assert "no interval: 1 row carries this figure; sd over redraws 0.0" in done.out
+    assert "no interval: effective sample size 1; sd over redraws 0.0" in done.out
     assert "limits leave what 97.5% of 1,999 redraws of as many rows keep: log_loss 0." in done.err
 
 

@@ -130,7 +130,7 @@ def test_the_area_of_the_same_ranking_differs_in_no_row(run, tmp_path):
     files = [write(tmp_path / f"{i}.csv", np.column_stack([1 - s, s]), labels) for i, s in enumerate(both)]
     said = run("compare", *files, "--metrics", "auroc,brier").out
     assert "No interval of auroc: no row brings a difference." in said
-    assert "carry this figure" not in said
+    assert "effective sample size" not in said
 
 
 def test_left_out_rows_are_counted(run, tmp_path):

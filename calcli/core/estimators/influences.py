@@ -27,7 +27,7 @@ from calcli.core.state.expectedmoments import Moments
 FEWEST = 5  # observations that carry an estimate with an interval
 TOGETHER = 1 << 16  # rows whose deviations are computed at once; their temporaries stay in the cache
 ROUNDING = 1e-11  # relative to the value: what is spread by less is constant
-FEW = "this figure"  # is what too few carry
+SIZE = "effective sample size"  # how many carry a figure
 BENT = "it bends within the width of an interval"
 BIASED = "its bias is more than half the width of an interval"
 Pooled = tuple[float, float]
@@ -43,7 +43,7 @@ def carriers(squares: float, fourths: float) -> float:
 def carried_by(carriers: float, carried: float, unit: str = "row") -> str:
     """Return why there is no interval: how few units bring the spread, or rows, with those expected."""
     count, noun = (math.floor(carriers), unit) if carriers <= carried else (math.floor(carried), "row")
-    return f"{count} {noun}{' carries' if count == 1 else 's carry'} {FEW}"
+    return f"{SIZE} {count}{'' if noun == 'row' else f' {noun}s' if count != 1 else f' {noun}'}"
 
 
 def pooled(values: Array, weights: Floats | None, expected: Moments) -> Pooled:

@@ -210,7 +210,7 @@ def test_few_rows_prove_nothing_against_a_report(right_in, predict):
         found = judged(few, *rules, baseline=Baseline(stored, few, paired=False))
         assert [one.result for one in found.outcomes] == ["not judged"] * 3
         assert found.outcomes[1].reason.endswith(
-            "there is no test of their difference: 0 rows carry this figure"
+            "there is no test of their difference: effective sample size 0"
         )
     many = right_in(0.5, confidence=0.9)
     found = judged(many, *no_worse, baseline=Baseline(stored, many, paired=False))

@@ -118,7 +118,7 @@ def test_few_events_carry_little():
     score, outcome = np.full(500, 0.002), np.zeros(500, bool)
     moments = of_outcomes(score, outcome, None)
     assert carriers(*moments) == pytest.approx(0.5, rel=0.01)
-    assert in_the_large(score, outcome).of_units(moments).spread.judged(0.95)[1] == "0 rows carry this figure"
+    assert in_the_large(score, outcome).of_units(moments).spread.judged(0.95)[1] == "effective sample size 0"
 
 
 def test_influences_whose_squares_are_rounded_to_zero_have_no_spread():

@@ -110,10 +110,10 @@ def test_shown_intervals_that_miss_are_few(rows, size):
 def test_few_carriers_are_told():
     values = np.zeros(1000)
     values[:3] = 1
-    assert of_mean(values).spread.judged(0.95) == (None, "3 rows carry this figure")
+    assert of_mean(values).spread.judged(0.95) == (None, "effective sample size 3")
     values[1:] = 0
-    assert of_mean(values).spread.judged(0.95, "cluster") == (None, "1 cluster carries this figure")
-    assert of_mean(np.ones(9)).spread.judged(0.95) == (None, "0 rows carry this figure")
+    assert of_mean(values).spread.judged(0.95, "cluster") == (None, "effective sample size 1 cluster")
+    assert of_mean(np.ones(9)).spread.judged(0.95) == (None, "effective sample size 0")
 
 
 def test_a_bias_moves_the_interval_until_it_loses_the_value():
