@@ -109,7 +109,7 @@ def test_decisions_and_recalibration_are_those_of_the_command(capsys):
         costs="abstain:0.1,balanced",
         priors="0.3,0.7",
         calibration_data=calcli.read(other),
-        no_intervals=True,
+        intervals=False,
         draws=0,
     )
     assert report.to_dict()["results"][0] == expected
@@ -212,11 +212,11 @@ def test_groups_and_edges_as_on_the_command_line_or_as_mappings():
     probs, labels = rng.dirichlet(np.ones(3), 200), rng.integers(0, 3, 200)
     metrics = ["expected_miscalibration:lens=pair:min_rows=50", "ece:binning=mine"]
     as_text = calcli.evaluate(
-        probs, labels, metrics=metrics, groups="pair=0+1,2", edges=["mine=0,0.5,1"], no_intervals=True
+        probs, labels, metrics=metrics, groups="pair=0+1,2", edges=["mine=0,0.5,1"], intervals=False
     )
     as_mapping = calcli.evaluate(
         probs, labels, metrics=metrics, groups={"pair": {"0": "a", "1": "a", "2": "b"}},
-        edges={"mine": np.array([0, 0.5, 1])}, no_intervals=True,
+        edges={"mine": np.array([0, 0.5, 1])}, intervals=False,
     )  # fmt: skip
     found = [{name: e.value for name, e in one.results[0].metrics.items()} for one in (as_text, as_mapping)]
     assert found[0] == found[1]

@@ -243,3 +243,8 @@ def test_python_refuses_what_the_declarations_refuse():
         calcli.evaluate([[0.5, 0.5]], [0], kind="odds")
     with pytest.raises(UsageError, match=r"^limit is 0; expected a whole number of at least 1"):
         calcli.read("none.csv", limit=0)
+
+
+def test_a_negative_form_is_refused_with_the_positive_one():
+    with pytest.raises(UsageError, match="unknown argument no_intervals; write intervals=False"):
+        calcli.evaluate([0.2, 0.7], [0, 1], no_intervals=True)

@@ -147,7 +147,7 @@ class Computing(Chosen):
     bins: Any = option("bins")
     min_rows: Any = option("min_rows")
     level: Any = option("level")
-    no_intervals: Any = option("no_intervals")
+    intervals: Any = option("intervals", spelled="--intervals/--no-intervals")
     draws: Any = option("draws")
     seed: Any = option("seed")
     precision: Any = option("precision")

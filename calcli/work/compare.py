@@ -176,7 +176,7 @@ def _compared(
 
 def _over_seeds(systems: Sequence[Predictions], settings: Settings) -> SeedsReport:
     require_same_clip(systems, settings)
-    settings = replace(settings, no_intervals=True, draws=0)
+    settings = replace(settings, intervals=False, draws=0)
     first = evaluate(systems[0], settings).summary
     metrics = tuple(estimate.call.asked for estimate in first.estimates.values())
     same = replace(settings, metrics=metrics)  # of all seeds, or there is no mean

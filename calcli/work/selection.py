@@ -61,7 +61,7 @@ def select_files(
     shown = parse_metrics(settings.metrics or REPORTED, settings.defaults)
     pairs = paired_by_number(files, files_of(others))
     every = tuple(dict.fromkeys(call.asked for call in (*choosing, *shown)))
-    settings = replace(settings, metrics=every, no_intervals=True, draws=0)
+    settings = replace(settings, metrics=every, intervals=False, draws=0)
     found = [_estimated(file, options, settings, watcher) for _, file, _ in pairs]
     choices, reported = [], {}
     for call in choosing:
@@ -103,7 +103,7 @@ def chosen_on(
         If there are no files, a name has no number, or the metric has no better and worse.
     """
     (call,) = parse_metrics([criterion], settings.defaults)
-    settings = replace(settings, metrics=(call.asked,), no_intervals=True, draws=0, test=False)
+    settings = replace(settings, metrics=(call.asked,), intervals=False, draws=0, test=False)
     settings = replace(settings, resample_predictions=False, sd=False)
     files = files_of(place, "--select-on")
     chosen: dict[str, int] = {}

@@ -137,12 +137,12 @@ class Cell:
         if self.kind == "check":
             return {}
         if self.kind == "compare":
-            plain = Settings(COMPARED_METRICS, no_intervals=True, draws=0, rows="all")
+            plain = Settings(COMPARED_METRICS, intervals=False, draws=0, rows="all")
             old, new, _ = systems(rows, self.classes, rng)
             (found,) = compare([old, new], plain, Plan())
             return {name: one.value for name, one in found.differences[0].items()}
         system, truth = drawn(Cell(self.kind, self.classes, rows), rng, of_truth=True)
-        asked = settings(self, no_intervals=True)
+        asked = settings(self, intervals=False)
         estimates = evaluate(system, asked, companions=Companions(posteriors=truth)).estimates
         return {name: one.value for name, one in estimates.items()}
 
@@ -163,7 +163,7 @@ def every_cell() -> Iterator[Cell]:
 def settings(cell: Cell, only: Container[str] | None = None, **more: Any) -> Settings:
     """Return what is computed of the over-confident system of a cell."""
     metrics = _of((*SCORES, *(OF_TWO if cell.classes == 2 else OF_MANY)), only)
-    cluster = "cluster" if cell.kind == "clustered" and "no_intervals" not in more else None
+    cluster = "cluster" if cell.kind == "clustered" and more.get("intervals", True) else None
     costs = parse_cost_word("abstain:0.02" if cell.kind == "near-perfect" else "abstain:0.1")
     assert costs is not None
     return Settings(metrics, draws=0, cluster=cluster, costs=(costs,), **more)
@@ -224,7 +224,7 @@ def _evaluated(cell: Cell, rng: np.random.Generator, only: Container[str] | None
         names.append("spiegelhalter_z")
     wanted = _of(names, only)
     if wanted and cell.kind != "clustered":  # there is no test for dependent rows
-        asked = Settings(wanted, draws=DRAWS, no_intervals=True, test=True, seed=seed)
+        asked = Settings(wanted, draws=DRAWS, intervals=False, test=True, seed=seed)
         nulls = {
             n: one.if_calibrated for n, one in evaluate(truth, asked, test_classes=False).estimates.items()
         }

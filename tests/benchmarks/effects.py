@@ -44,6 +44,6 @@ def tasks() -> Iterator[Task]:
 
 def main() -> None:
     """Print the tables."""
-    settings = Settings(metrics=METRICS, no_intervals=True, draws=0)
+    settings = Settings(metrics=METRICS, intervals=False, draws=0)
     trials = run(list(tasks()), DEFAULT_METHODS, settings)
     print(render(BenchmarkReport(trials, settings), "markdown"))

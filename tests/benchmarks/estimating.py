@@ -21,7 +21,7 @@ TILE = 1000  # rows of a block of pairs
 
 def calcli(metric: str, **settings: Any) -> Callable[[str], Job]:
     """One metric of an evaluation, from the file on, with its test if the settings have draws."""
-    settings = {"metrics": (metric,), "no_intervals": True, "draws": 0} | settings
+    settings = {"metrics": (metric,), "intervals": False, "draws": 0} | settings
 
     def contestant(path: str) -> Job:
         from calcli.core.evaluating.evaluate import evaluate

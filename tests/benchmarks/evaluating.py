@@ -105,7 +105,7 @@ def netcal(path: str) -> Job:
 
 
 CALCLI = {
-    "calcli, metric set": calcli(METRICS, no_intervals=True, draws=0),
+    "calcli, metric set": calcli(METRICS, intervals=False, draws=0),
     "calcli, metric set with intervals": calcli(METRICS, draws=0),
     "calcli, metric set with intervals and tests": calcli(METRICS),
     "calcli, default report": calcli(),

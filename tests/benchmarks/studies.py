@@ -64,7 +64,7 @@ def rejections(scale: float, cases: int) -> dict[str, float]:
     """Return how often each test finds a system miscalibrated, at 5%."""
     counts = dict.fromkeys((*TESTED, SPIEGELHALTER), 0)
     for seed, predictions in enumerate(data_sets(3, scale, cases)):
-        settings = Settings(TESTED, no_intervals=True, draws=DRAWS, test=True, seed=seed)
+        settings = Settings(TESTED, intervals=False, draws=DRAWS, test=True, seed=seed)
         for name, estimate in evaluate(predictions, settings).estimates.items():
             assert estimate.if_calibrated is not None, name
             counts[name] += estimate.if_calibrated.p_value <= 1 - LEVEL + 1e-12
@@ -84,7 +84,7 @@ def coverages(classes: int) -> dict[str, float]:
     scale = 1.5
     known = evaluate(
         draw(TRUTH_ROWS, classes, np.random.default_rng(0), scale),
-        Settings(SCORES, no_intervals=True, draws=0),
+        Settings(SCORES, intervals=False, draws=0),
     ).estimates
     counts = dict.fromkeys(SCORES, 0)
     for seed, predictions in enumerate(data_sets(classes, scale, CASES)):
@@ -114,7 +114,7 @@ def classical_coverages() -> dict[str, float]:
 
 def squared_errors() -> Iterator[Sequence[str]]:
     """Yield mean and standard error of the squared L2 error of a calibrated system, plain and debiased."""
-    settings = Settings(("ece_l2",), no_intervals=True, draws=0)
+    settings = Settings(("ece_l2",), intervals=False, draws=0)
     for binning in ("equal-width", "equal-mass"):
         values = []
         for predictions in data_sets(3, 1.0, CASES):

@@ -47,6 +47,6 @@ def evaluated(reference_predictions):
     """Return an evaluator of real predictions without intervals: name, draws of tests -> Evaluation."""
 
     def evaluate_data(name: str, draws: int = 0) -> Evaluation:
-        return evaluate(reference_predictions(name), Settings(draws=draws, no_intervals=True))
+        return evaluate(reference_predictions(name), Settings(draws=draws, intervals=False))
 
     return evaluate_data

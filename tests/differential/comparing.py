@@ -74,7 +74,7 @@ def near_an_edge(drawn: Drawn) -> bool:
 def differences(seed: int, folder: Path) -> Iterator[str]:
     """Yield where calcli differs on a file."""
     drawn = draw(seed, folder)
-    report = calcli.evaluate(drawn.path, metrics=list(NAMES), no_intervals=True, draws=0, **drawn.options)
+    report = calcli.evaluate(drawn.path, metrics=list(NAMES), intervals=False, draws=0, **drawn.options)
     bound, edge = SINGLE if drawn.single else DOUBLE, near_an_edge(drawn)
     for name, value in expected(drawn).items():
         if edge and name in ("ece", "mce", "cw_ece", "accuracy", "mean_gap"):

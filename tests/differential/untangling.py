@@ -24,7 +24,7 @@ NEAR = 1e-9
 def differences(drawn: Tangled) -> Iterator[str]:
     """Yield where calcli differs; raises its error if it refuses the file."""
     wanted = expected(drawn)
-    report = calcli.evaluate(drawn.path, metrics=list(wanted), no_intervals=True, draws=0, **drawn.options)
+    report = calcli.evaluate(drawn.path, metrics=list(wanted), intervals=False, draws=0, **drawn.options)
     found = report.to_dict()["results"][0]["metrics"]
     for name, value in wanted.items():
         if not abs(found[name]["value"] - value) <= NEAR * max(1, abs(value)):

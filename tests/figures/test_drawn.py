@@ -109,7 +109,9 @@ def test_scores_that_crowd_are_linear_on_wish(view):
 
 
 def test_empty_bins_are_not_drawn(evaluations):
-    axes = draw("reliability", {"a": evaluations["one bin filled"]}).figure.axes[0]
+    axes = draw("reliability", {"a": evaluations["one bin filled"]}, View(binning="equal-width")).figure.axes[
+        0
+    ]
     assert [len(bars) for bars in boxes_of(axes, BAR).values()] == [1]
 
 

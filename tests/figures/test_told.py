@@ -13,7 +13,7 @@ from calcli.figures.inline import AREAS, inline_svg
 
 SAMPLE = Path(__file__).resolve().parents[2] / "sample_data"
 CANCER, IRIS = SAMPLE / "cancer_bayes_test.csv", SAMPLE / "iris_logistic_test.csv"
-FEW = {"draws": 19, "no_intervals": True}
+FEW = {"draws": 19, "intervals": False}
 
 
 def told(drawing: calcli.figures.Drawing) -> list[dict[str, float]]:

@@ -22,7 +22,7 @@ def estimates() -> dict[str, dict[str, float]]:
         name: {
             metric: estimate.value
             for metric, estimate in calcli.evaluate(
-                SAMPLES / name, metrics=list(found), no_intervals=True, draws=0
+                SAMPLES / name, metrics=list(found), intervals=False, draws=0
             ).results[0].metrics.items()
         }
         for name, found in NUMBERS["metrics"].items()

@@ -77,7 +77,7 @@ def test_an_event_is_called_as_the_column_of_labels_is(tmp_path):
 
 
 def test_the_verdict_is_there_whatever_was_asked_for(summarized):
-    assert summarized([[0.9, 0.1]] * 4, [0, 1, 0, 0], no_intervals=True).verdict.word == "untested"
+    assert summarized([[0.9, 0.1]] * 4, [0, 1, 0, 0], intervals=False).verdict.word == "untested"
     probs, labels = [[0.9, 0.1], [0.2, 0.8]] * 60, [0, 1, 0] * 40
     usual = summarized(probs, labels)
     for metrics in (("accuracy",), ("ece",), ("mean_gap",), ("auroc", "ks")):

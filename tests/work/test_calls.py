@@ -17,7 +17,7 @@ PROB = RNG.uniform(size=60)
 LABELS = (RNG.random(60) < PROB).astype(int)
 FRAME = pd.DataFrame({"prob": PROB, "label": LABELS})
 BOTH = np.column_stack([1 - PROB, PROB])
-FEW = {"draws": 0, "no_intervals": True}
+FEW = {"draws": 0, "intervals": False}
 
 
 class Somewhere(os.PathLike):

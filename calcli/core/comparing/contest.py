@@ -88,7 +88,7 @@ class Contest:
             )
             units_for = partial(_dealt, units, number) if settings.draws else None
             measured = measure(system, own, counting, units_for=units_for, sampled=sampled)
-            asked = own if number == judged else replace(own, no_intervals=True)
+            asked = own if number == judged else replace(own, intervals=False)
             evaluation = assess(measured, asked, test_classes=False)
             self.evaluations.append(evaluation)
             if measured.sample is not None:

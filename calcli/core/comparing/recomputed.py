@@ -77,7 +77,7 @@ def recomputed_differences(
     plain = replace(
         settings,
         metrics=(call.asked,),
-        no_intervals=True,
+        intervals=False,
         draws=0,
         test=False,
         cluster=None,

@@ -70,7 +70,7 @@ def room(predictions: Predictions, names: Sequence[str], seed: int = 0) -> dict[
         Of the redraws.
     """
     rows, rng = _held(counted(predictions)), generator(seed, Stream.SPREAD)
-    settings = Settings(tuple(names), no_intervals=True, draws=0)
+    settings = Settings(tuple(names), intervals=False, draws=0)
     calls = parse_metrics(names)
     measured = measure(rows, settings)
     found = {call.asked: Room(math.inf, math.nan) for call in calls}

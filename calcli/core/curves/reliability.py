@@ -26,7 +26,7 @@ from calcli.core.problems.problem import Binning, Problem, Recursive
 FEW_ROWS = 10  # a frequency from fewer rows has a standard error above 0.1 and says next to nothing
 BAND = 0.9  # consistency bars run from the 5% to the 95% quantile (Vaicenavicius et al. 2019, fig. 4)
 HISTOGRAM_BINS = 20
-CROWDED = 0.8  # of the rows in one of the usual bins
+CROWDED = 0.8  # of the rows in the first or the last of the usual bins
 MARGIN = 0.5  # log-odds beside what is shown
 
 
@@ -254,9 +254,9 @@ def reliability(
 
 
 def is_crowded(problem: Problem) -> bool:
-    """Tell whether nearly all rows are in one of the usual bins, as those of rare events."""
+    """Tell whether nearly all rows are in the first or the last of the usual bins, as those of rare events."""
     weight = problem.bins("equal-width", BinnedError().bins).weight
-    return bool(weight.max() > CROWDED * problem.total_weight)
+    return bool(max(weight[0], weight[-1]) > CROWDED * problem.total_weight)
 
 
 def _written(binning: Binning) -> str:

@@ -232,7 +232,7 @@ def _gap(found: Findings, measured: Measurements, settings: Settings) -> Estimat
 
 def area_if_backwards(predictions: Predictions) -> float | None:
     """Return the area under the ROC curve if scores rank the wrong way round beyond chance, else None."""
-    settings = Settings(metrics=("accuracy",), no_intervals=True, draws=0)
+    settings = Settings(metrics=("accuracy",), intervals=False, draws=0)
     return _area_if_backwards(measure(counted(predictions), settings), settings)
 
 
@@ -314,7 +314,7 @@ def _resampled(evaluation: Evaluation, measured: Measurements) -> Evaluation:
     settings, found = evaluation.settings, dict(evaluation.estimates)
     plain = replace(
         settings,
-        no_intervals=True,
+        intervals=False,
         draws=0,
         test=False,
         resample_predictions=False,

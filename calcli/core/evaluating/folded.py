@@ -80,7 +80,7 @@ def _measured(
     the best that it could do, those of label 0 before those of label 1, apart.
     """
     entries, settings = cells.entries(halvings), replace(whole.settings, precision="auto")
-    settings = replace(settings, no_intervals=True)
+    settings = replace(settings, intervals=False)
     rows = replace(
         whole.predictions,
         scores=_scores(entries.odds),

@@ -96,7 +96,7 @@ def _slices(
             f"a state keeps of slices (--by) what sums tell, and {', '.join(names)} need rows; ask for "
             "another metric as well, such as log_loss"
         )
-    own = replace(settings, metrics=told, precision=precision, no_intervals=False)  # asked for later
+    own = replace(settings, metrics=told, precision=precision, intervals=True)  # asked for later
     slices, numbers = slice_numbers(predictions, column)
     found = {}
     for number, rows in enumerate(select_each(predictions, numbers)):

@@ -159,7 +159,7 @@ def study(
     UsageError
         If there is no such system or metric, or no true value of it.
     """
-    settings = Settings(metrics=tuple(metrics), draws=0, no_intervals=True)
+    settings = Settings(metrics=tuple(metrics), draws=0, intervals=False)
     calls = parse_metrics(metrics, settings.defaults)
     for call in calls:
         require_truth(call, settings)

@@ -333,7 +333,9 @@ def checked(owner: type[Any], given: Mapping[str, Any], spelling: Spelling) -> d
     unknown = [name for name in given if name not in known]
     if unknown:
         what = "argument" if spelling == "keyword" else spelling
-        raise UsageError(f"unknown {what} {', '.join(unknown)}; expected some of {', '.join(known)}")
+        turned = [one.removeprefix("no_") for one in unknown if one.removeprefix("no_") in known]
+        mend = f"write {turned[0]}=False" if turned else f"expected some of {', '.join(known)}"
+        raise UsageError(f"unknown {what} {', '.join(unknown)}; {mend}")
     return {name: known[name].checked(value, spelling) for name, value in given.items()}
 
 

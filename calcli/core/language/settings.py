@@ -92,7 +92,7 @@ class Settings:
         "P",
         in_policies=True,
     )
-    no_intervals: bool = setting(False, FLAG, "No intervals, nor the tests of differences that go with them.")
+    intervals: bool = setting(True, FLAG, "Intervals, and the tests of differences that go with them.")
     draws: int = setting(
         999,
         whole(0, MOST_DRAWN),
@@ -197,11 +197,6 @@ class Settings:
         Not those of dependent rows, nor of rows whose weights come from their labels, as those of priors do.
         """
         return self.cluster is None and self.priors is None
-
-    @property
-    def intervals(self) -> bool:
-        """Whether metrics get intervals."""
-        return not self.no_intervals
 
     @property
     def defaults(self) -> dict[str, str | int]:

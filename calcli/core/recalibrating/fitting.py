@@ -53,7 +53,7 @@ from calcli.core.recalibrating.trials import Dealt, HeldOut, Judge, MetricValues
 
 GAINS = 100_000_000  # scores fitted to, from which processes gain with any method; some do from a hundredth
 STEPPED = ("one score", "vectors", "pool")  # families of methods that may have steps
-ASKED = Settings(metrics=("log_loss", "brier", "ece", "accuracy"), no_intervals=True, draws=0)
+ASKED = Settings(metrics=("log_loss", "brier", "ece", "accuracy"), intervals=False, draws=0)
 
 
 @dataclass(frozen=True, eq=False)

@@ -72,7 +72,7 @@ def try_sizes(
     for repeat in range(repeats):
         order = generator(settings.seed, Stream.SUBSETS, repeat).permutation(known)
         tasks += [replace(task, calibration=task.calibration.take(np.sort(order[:size]))) for size in sizes]
-    trials = run(tasks, methods, replace(settings, no_intervals=True), workers, watch)
+    trials = run(tasks, methods, replace(settings, intervals=False), workers, watch)
     by_task = np.array(trials, object).reshape(repeats, len(sizes), len(methods) + 1)
     return [
         SizeTrial(

@@ -99,7 +99,7 @@ def test_calibration_errors_on_a_told_grid(rows, score):
 
     def error(temperature):
         predictions = Predictions(ArrayScores(logits / temperature, "logits"), labels, ("a", "b", "c"))
-        return evaluate(predictions, Settings((score,), no_intervals=True, draws=0)).estimates[score].value
+        return evaluate(predictions, Settings((score,), intervals=False, draws=0)).estimates[score].value
 
     least = error(fitted.parameters["temperature"])
     assert least <= min(error(optimum * factor) for factor in np.geomspace(0.25, 4, 401)[::10])
@@ -165,7 +165,7 @@ def test_calibration_errors_in_a_told_box(rows, score, calibrator, scales):
     names = (score, "log_loss")
     found = [
         {name: one.value for name, one in evaluate(predictions, asked).estimates.items()}
-        for asked in [Settings(names, no_intervals=True, draws=0)]
+        for asked in [Settings(names, intervals=False, draws=0)]
         for log_probs in (optimum.apply(logits), fitted.apply(logits))
         for predictions in [Predictions(ArrayScores(log_probs, "log-probs"), labels, ("a", "b", "c"))]
     ]
@@ -209,7 +209,7 @@ def test_calibration_errors_of_one_map(calibrator):
         fitted = calibrator(score=score, **settings).fit(logits, labels)
         log_probs = fitted.apply(logits)
         predictions = Predictions(ArrayScores(log_probs, "log-probs"), labels, ("a", "b"))
-        asked = Settings(("ece:lens=class-1",), no_intervals=True, draws=0)
+        asked = Settings(("ece:lens=class-1",), intervals=False, draws=0)
         errors[score] = evaluate(predictions, asked).estimates["ece:lens=class-1"].value
     assert errors["ece"] < errors["log_loss"]
     assert "least ece (15 bins)" in fitted.notes[0]

@@ -224,7 +224,7 @@ def test_kernel_errors_of_other_pairs_of_rows_are_not_tested(systems):
 
 
 def test_seeds_have_mean_and_sd(systems):
-    evaluations = [evaluate(system, replace(SETTINGS, no_intervals=True)) for system in systems]
+    evaluations = [evaluate(system, replace(SETTINGS, intervals=False)) for system in systems]
     (spread, _) = over_seeds(evaluations)
     values = [evaluation.estimates["log_loss"].value for evaluation in evaluations]
     assert (spread.mean, spread.sd) == pytest.approx((np.mean(values), np.std(values, ddof=1)))

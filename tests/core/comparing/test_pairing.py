@@ -31,7 +31,7 @@ def files(predict):
 def test_a_key_restores_the_order(files):
     first, second, aligned = files
     found = pair([first, second], PairSettings(key="id"), keep=["site"])
-    settings = Settings(no_intervals=True, draws=0)
+    settings = Settings(intervals=False, draws=0)
     for system, expected in zip(found.systems, (first, aligned), strict=True):
         values = [evaluate(part, settings).estimates for part in (system, expected)]
         assert {k: v.value for k, v in values[0].items()} == {k: v.value for k, v in values[1].items()}

@@ -53,7 +53,7 @@ def test_metrics_agree_with_evaluations_of_swapped_rows(predict, metric):
     systems = [predict(rng.dirichlet([1, 1, 1], 60), labels) for _ in range(2)]
 
     def value(probs):
-        settings = Settings(metrics=(metric,), no_intervals=True, draws=0)
+        settings = Settings(metrics=(metric,), intervals=False, draws=0)
         return evaluate(predict(probs, labels), settings).estimates[metric].value
 
     found, looped = found_and_looped(systems, metric, value, Units.of(60, None))

@@ -88,7 +88,7 @@ def test_courses_find_the_best_file_of_each_metric():
         scores = power * np.log(probs)
         predictions = Predictions(ArrayScores(scores, "logits"), labels, ("a", "b", "c"))
         metrics = ("log_loss", "accuracy", "mean_gap", "mean_confidence")
-        series.append(evaluate(predictions, Settings(metrics, draws=0, no_intervals=True)).estimates)
+        series.append(evaluate(predictions, Settings(metrics, draws=0, intervals=False)).estimates)
     systems = {f"run/e_{number}.npy": found for number, found in zip([1, 10, 2, 20, 3], series, strict=True)}
     order = [0, 2, 4, 1, 3]  # by number, not by name
     found = courses(systems, "moving:3").named()
@@ -113,7 +113,7 @@ def test_courses_find_the_best_file_of_each_metric():
 def test_score_sets_need_a_normalized_score():
     predictions = Predictions(ArrayScores(np.eye(2), "probs"), np.array([0, 1]), ("a", "b"))
     estimates = evaluate(
-        predictions, Settings(("normalized_brier", "brier"), draws=0, no_intervals=True)
+        predictions, Settings(("normalized_brier", "brier"), draws=0, intervals=False)
     ).estimates
     table = score_sets({"a": estimates})["a"].tables()[""]
     assert table["metric"].tolist() == ["normalized_brier"]
@@ -125,7 +125,7 @@ def test_score_sets_need_a_normalized_score():
 def test_score_sets_hold_what_all_systems_have():
     predictions = Predictions(ArrayScores(np.eye(2), "probs"), np.array([0, 1]), ("a", "b"))
     metrics = {"a": ("normalized_brier", "normalized_error_rate"), "b": ("normalized_error_rate",)}
-    settings = {system: Settings(names, draws=0, no_intervals=True) for system, names in metrics.items()}
+    settings = {system: Settings(names, draws=0, intervals=False) for system, names in metrics.items()}
     sets = score_sets({system: evaluate(predictions, how).estimates for system, how in settings.items()})
     for found in sets.values():
         assert [str(estimate.call) for estimate in found.estimates] == ["normalized_error_rate"]

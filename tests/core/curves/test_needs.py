@@ -43,7 +43,7 @@ def some_predictions(n: int = 300, k: int = 4) -> Predictions:
 )
 def test_regions_of_any_lens(lens, score):
     predictions = some_predictions()
-    evaluation = evaluate(predictions, Settings(("accuracy",), draws=0, no_intervals=True))
+    evaluation = evaluate(predictions, Settings(("accuracy",), draws=0, intervals=False))
     values = np.sort(score(predictions.scores.array))
     np.testing.assert_allclose(problem_of(evaluation, lens).score, values)
     inside = problem_of(evaluation, lens, "0.25..0.4").score
@@ -61,7 +61,7 @@ def test_two_classes_are_looked_at_by_the_second_one():
 
 
 def test_rows_are_read_once_for_all_figures_of_a_lens(monkeypatch):
-    predictions, settings = some_predictions(), Settings(("accuracy",), draws=0, no_intervals=True)
+    predictions, settings = some_predictions(), Settings(("accuracy",), draws=0, intervals=False)
     passes = []
     sweep = needs.sweep
     monkeypatch.setattr(needs, "sweep", lambda *of: passes.append(0) or sweep(*of))
@@ -76,7 +76,7 @@ def test_rows_are_read_once_for_all_figures_of_a_lens(monkeypatch):
 
 
 def test_one_pass_brings_all_that_figures_look_at(monkeypatch):
-    predictions, settings = some_predictions(), Settings(("accuracy",), draws=0, no_intervals=True)
+    predictions, settings = some_predictions(), Settings(("accuracy",), draws=0, intervals=False)
     figures = find_figures(["simplex", "temperature", "calibration-map", "ks"])
     looks = looks_of(figures, predictions, USUAL, settings)
     assert looks == Looks(("top-1",), ("canonical",), (500_000, 20_000))
@@ -105,7 +105,7 @@ def test_lenses_of_several_outcomes_have_no_problem():
         "two": {"0": "a", "1": "b", "2": "a", "3": "b"},
     }
     evaluation = evaluate(
-        some_predictions(), Settings(("accuracy",), draws=0, no_intervals=True, groups=groups)
+        some_predictions(), Settings(("accuracy",), draws=0, intervals=False, groups=groups)
     )
     for lens in ("canonical", "three"):
         with pytest.raises(UsageError, match=f"the lens {lens} has several outcomes"):
@@ -165,7 +165,7 @@ def test_rows_without_weight_show_nothing(lens):
     own = weights > 0
     probs, labels = weighted.scores.array[own], weighted.labels[own]
     alone = replace(weighted, scores=ArrayScores(probs, "probs"), labels=labels, weights=weights[own])
-    asked = Settings(("accuracy",), draws=0, no_intervals=True)
+    asked = Settings(("accuracy",), draws=0, intervals=False)
     found, expected = (problem_of(evaluate(rows, asked), lens) for rows in (weighted, alone))
     np.testing.assert_array_equal(found.score, expected.score)
     np.testing.assert_array_equal(found.outcome, expected.outcome)

@@ -28,7 +28,7 @@ def some_predictions(n: int = 400, k: int = 3, seed: int = 0, weighted: bool = F
 
 
 def outcomes(predictions, lens="canonical", groups=None):
-    settings = Settings(("accuracy",), draws=0, no_intervals=True, groups=groups or {})
+    settings = Settings(("accuracy",), draws=0, intervals=False, groups=groups or {})
     return simplex.outcomes(evaluate(predictions, settings), lens)
 
 

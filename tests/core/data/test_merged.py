@@ -25,7 +25,7 @@ def named(scores, labels, kind, names):
 
 
 def values(predictions: Predictions) -> dict[str, float]:
-    found = evaluate(predictions, Settings(metrics=METRICS, no_intervals=True, draws=0)).estimates
+    found = evaluate(predictions, Settings(metrics=METRICS, intervals=False, draws=0)).estimates
     return {name: one.value for name, one in found.items()}
 
 

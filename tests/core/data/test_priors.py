@@ -17,7 +17,7 @@ from calcli.core.language.errors import InputError, UsageError
 from calcli.core.language.settings import Settings
 
 PLAIN = Settings(
-    metrics=("log_loss", "normalized_brier", "error_rate", "ece", "ks"), no_intervals=True, draws=0
+    metrics=("log_loss", "normalized_brier", "error_rate", "ece", "ks"), intervals=False, draws=0
 )
 
 

@@ -68,7 +68,7 @@ def test_rows_of_weight_0_need_no_cluster(rows):
     weights = np.ones(60)
     weights[[5, 9]] = 0
     found = evaluate(
-        replace(rows, weights=weights), Settings(metrics=("log_loss",), cluster="of", no_intervals=True)
+        replace(rows, weights=weights), Settings(metrics=("log_loss",), cluster="of", intervals=False)
     )
     some = weights > 0
     expected = -np.log(rows.scores.array[some, rows.labels[some]]).mean()

@@ -88,7 +88,7 @@ def test_slices_of_shifted_posteriors_are_shifted_from_what_was_read(predict):
     probs, labels = rng.dirichlet(np.ones(3), 120), np.arange(120) % 3
     place = np.repeat(["a", "b"], 60)
     rows = replace(predict(probs, labels), columns={"place": place})
-    asked = Settings(("log_loss",), no_intervals=True, priors=Priors((0.2, 0.3, 0.5)), shift_to_priors=True)
+    asked = Settings(("log_loss",), intervals=False, priors=Priors((0.2, 0.3, 0.5)), shift_to_priors=True)
     found = evaluate_slices(rows, "place", evaluate(rows, asked).summary)
     for (part, evaluation), half in zip(found, (slice(60), slice(60, 120)), strict=True):
         alone = evaluate(predict(probs[half], labels[half]), asked).estimates["log_loss"].value
@@ -160,7 +160,7 @@ def test_p_values_of_slices_with_rows_enough_are_corrected(predict):
     off = np.repeat([0, 0.05, 0.2], 300)
     labels = (rng.random(900) > score - off).astype(int)
     parts = [
-        evaluate(predict(probs[rows], labels[rows]), Settings(metrics=("ks", "brier"), no_intervals=True))
+        evaluate(predict(probs[rows], labels[rows]), Settings(metrics=("ks", "brier"), intervals=False))
         for rows in np.arange(900).reshape(3, 300)
     ]
     before = [part.estimates["ks"].if_calibrated.p_value for part in parts]
@@ -176,7 +176,7 @@ def test_p_values_of_slices_with_rows_enough_are_corrected(predict):
 def test_many_slices_take_more_draws_so_that_they_can_be_found(predict):
     labels = np.arange(6000) % 2
     rows = replace(predict(np.full((6000, 2), [0.2, 0.8]), labels), columns={"day": np.arange(6000) // 100})
-    whole = evaluate(rows, Settings(("ece",), no_intervals=True, draws=99))
+    whole = evaluate(rows, Settings(("ece",), intervals=False, draws=99))
     parts = [evaluation.estimates for _, evaluation in evaluate_slices(rows, "day", whole.summary)]
     corrected = with_corrected_p(parts, [True] * 60)
     assert [part["ece"].if_calibrated.corrected_p for part in corrected] == pytest.approx([60 / 2400] * 60)
@@ -188,7 +188,7 @@ def test_many_slices_take_more_draws_so_that_they_can_be_found(predict):
 def test_a_fault_names_the_slice_that_has_it(predict):
     rows = predict([[0.6, 0.4]] * 4, [0, 1, 1, 1])
     rows = replace(rows, columns={"place": np.array(["a", "a", "b", "b"])})
-    whole = evaluate(rows, Settings(("log_loss",), no_intervals=True, priors=Priors()))
+    whole = evaluate(rows, Settings(("log_loss",), intervals=False, priors=Priors()))
     with pytest.raises(InputError, match=r"slice place=b: .*class '0' has no rows"):
         list(evaluate_slices(rows, "place", whole.summary))
 
@@ -196,7 +196,7 @@ def test_a_fault_names_the_slice_that_has_it(predict):
 def test_a_slice_of_no_weight_is_none(predict):
     rows = predict([[0.6, 0.4]] * 4, [0, 1, 1, 0], weights=[1, 1, 0, 0])
     rows = replace(rows, columns={"place": np.array(["a", "a", "b", "b"])})
-    whole = evaluate(rows, Settings(("log_loss",), no_intervals=True))
+    whole = evaluate(rows, Settings(("log_loss",), intervals=False))
     ((part, own),) = evaluate_slices(rows, "place", whole.summary)
     assert (part.value, own.summary.input.rows) == ("a", 2)
     assert own.estimates["log_loss"].value == pytest.approx(-np.log([0.6, 0.4]).mean())
@@ -206,7 +206,7 @@ def test_slices_by_predicted_class(predict):
     """Example 2.3.5 of van de Waterlaat 2021: right with .3, .9 and .9 where .6 is promised."""
     found = simulate("thesis-2.3", {}, exact=True)
     rows = predict(found.scores, found.labels)
-    whole = evaluate(rows, Settings(("accuracy", "mean_confidence"), no_intervals=True))
+    whole = evaluate(rows, Settings(("accuracy", "mean_confidence"), intervals=False))
     assert whole.estimates["accuracy"].value == pytest.approx(0.6)
     parts = [part.estimates for _, part in evaluate_slices(rows, "predicted-class", whole.summary)]
     assert [part["accuracy"].value for part in parts] == pytest.approx([0.3, 0.9, 0.9])

@@ -83,14 +83,14 @@ def test_weights_of_thresholds_are_the_density_of_a_1(a, b):
 
 
 def only(a, b):
-    return Settings(metrics=(f"beta_score:a={a}:b={b}",), no_intervals=True, draws=0)
+    return Settings(metrics=(f"beta_score:a={a}:b={b}",), intervals=False, draws=0)
 
 
 def test_scores_and_constants_of_real_predictions(golden, dataset, predict):
     names = ("beta_score", "beta_score:a=2:b=2", "log_loss", "brier")
     for name in ("sst2_gpt2", "fvcaus_plda"):
         found = evaluate(
-            predict(*dataset(name), "logits"), Settings(metrics=names, no_intervals=True, draws=0)
+            predict(*dataset(name), "logits"), Settings(metrics=names, intervals=False, draws=0)
         ).estimates
         assert found[names[0]].value == pytest.approx(golden[name]["ce_nats"], abs=1e-6)
         assert found[names[1]].value == pytest.approx(1.5 * golden[name]["brier_sum"], abs=1e-6)

@@ -16,7 +16,7 @@ from calcli.core.evaluating.evaluate import evaluate
 from calcli.core.language.errors import UsageError
 from calcli.core.language.settings import Settings
 
-PLAIN = Settings(no_intervals=True, draws=0)
+PLAIN = Settings(intervals=False, draws=0)
 RNG = np.random.default_rng(0)
 LABELS = (RNG.random(400) < 0.2).astype(int)
 SECOND = expit(1.5 * (2 * LABELS - 1 + RNG.normal(size=400)) - 1)
@@ -63,7 +63,7 @@ def test_other_priors_change_nothing_once_the_posteriors_are_moved(binary):
 
 
 def test_an_interval_and_weights(binary):
-    found = cllr(binary(SECOND, LABELS), no_intervals=False)
+    found = cllr(binary(SECOND, LABELS), intervals=True)
     assert found.interval.low < found.value < found.interval.high
     twice = binary(np.tile(SECOND, 2), np.tile(LABELS, 2), np.tile([0.0, 3.0], (400, 1)).T.ravel())
     assert cllr(twice).value == pytest.approx(found.value)
@@ -84,7 +84,7 @@ def test_the_spread_is_that_of_other_prior_odds_too(binary, shift):
 
     without = np.array([defined(np.arange(n) != row) for row in range(n)])
     error = np.sqrt((n - 1) / n * np.square(without - without.mean()).sum())
-    found = cllr(binary(expit(log_odds), LABELS), no_intervals=False).interval
+    found = cllr(binary(expit(log_odds), LABELS), intervals=True).interval
     of_normal = (found.high - found.low) / (2 * norm.ppf(0.975) * error)
     assert 0.98 < of_normal < 1.25  # of Student's t where few rows carry it
 

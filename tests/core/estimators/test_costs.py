@@ -22,7 +22,7 @@ from calcli.core.language.settings import Settings
 def judged(predictions, *costs):
     kinds = ("bayes_risk", "normalized_bayes_risk")
     metrics = tuple(f"{kind}:costs={one.name}" for one in costs for kind in kinds)
-    return evaluate(predictions, Settings(metrics=metrics, costs=costs, no_intervals=True, draws=0))
+    return evaluate(predictions, Settings(metrics=metrics, costs=costs, intervals=False, draws=0))
 
 
 def table(cost, name="table"):

@@ -19,7 +19,7 @@ ISOTONIC = ("corp_miscalibration", "corp_discrimination", "corp_uncertainty")
 
 
 def values(predictions, *names, **settings):
-    found = evaluate(predictions, Settings(metrics=names, no_intervals=True, draws=0, **settings)).estimates
+    found = evaluate(predictions, Settings(metrics=names, intervals=False, draws=0, **settings)).estimates
     return [estimate.value for estimate in found.values()]
 
 
@@ -197,7 +197,7 @@ def test_the_parts_add_up_and_are_not_negative(found, lens, score):
     predictions = Predictions(ArrayScores(probs, "probs"), labels, ("a", "b", "c"), weights)
     name = f"corp_miscalibration:score={score}:lens={lens}"
     (estimate,) = evaluate(
-        predictions, Settings(metrics=(name,), no_intervals=True, draws=0)
+        predictions, Settings(metrics=(name,), intervals=False, draws=0)
     ).estimates.values()
     parts = estimate.parts
     total = parts["miscalibration"] - parts["discrimination"] + parts["uncertainty"]
@@ -254,7 +254,7 @@ def test_the_refinement_loss_of_one_vector(predict):
     names = [
         f"binned_refinement_loss:lens=class-{k}:region={ends}" for k, ends in ((0, "0..0.5"), (1, "0.5..1"))
     ]
-    found = evaluate(predict(probs, labels), Settings(names, no_intervals=True, draws=0)).estimates.values()
+    found = evaluate(predict(probs, labels), Settings(names, intervals=False, draws=0)).estimates.values()
     assert sum(one.value for one in found) == pytest.approx(0.18 / 2)
     assert [one.parts["share"] for one in found] == [0.5, 0.5]
     assert sum(one.parts["refinement_within"] for one in found) == pytest.approx(0.18)

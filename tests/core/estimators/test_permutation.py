@@ -113,12 +113,12 @@ def test_class_wise_swaps_agree_with_a_loop(predict):
     labels = rng.integers(0, 3, 60)
     call = parse_metric("cw_ece_l2")
     systems = [predict(table, labels) for table in tables]
-    contest = Contest(systems, Settings(metrics=("cw_ece_l2",), no_intervals=True, draws=5, seed=4))
+    contest = Contest(systems, Settings(metrics=("cw_ece_l2",), intervals=False, draws=5, seed=4))
     found = contest.evidence(call, 0, 1).swapped
 
     def value(first, second, kept):
         mixed = np.where(kept[:, None] > 0, first, second)
-        settings = Settings(metrics=("cw_ece_l2",), no_intervals=True, draws=0)
+        settings = Settings(metrics=("cw_ece_l2",), intervals=False, draws=0)
         return evaluate(predict(mixed, labels), settings).estimates["cw_ece_l2"].value
 
     swaps = np.random.default_rng([4, 3]).integers(0, 2, size=(5, 60))
@@ -161,7 +161,7 @@ def test_units_have_the_same_size_in_files_of_different_length():
 @pytest.mark.parametrize("metric", ["ece", "ks", "cw_ece", "skce", "ece:region=0.7..1:binning=equal-mass"])
 def test_equally_miscalibrated_systems_are_rarely_told_apart(metric, predict):
     rng = np.random.default_rng(10)
-    settings = Settings(metrics=(metric,), no_intervals=True, draws=99)
+    settings = Settings(metrics=(metric,), intervals=False, draws=99)
     call = parse_metric(metric)
     rejected = 0
     for _ in range(200):

@@ -23,7 +23,7 @@ def over_confident(rng, n=600):
 
 
 def sds(predictions, **settings):
-    found = evaluate(predictions, Settings(metrics=NAMES, no_intervals=True, draws=0, sd=True, **settings))
+    found = evaluate(predictions, Settings(metrics=NAMES, intervals=False, draws=0, sd=True, **settings))
     return {name: estimate.sd for name, estimate in found.estimates.items()}
 
 
@@ -31,7 +31,7 @@ def test_the_spread_is_that_of_other_data_sets(predict):
     rng = np.random.default_rng(0)
     values = [
         [e.value for e in evaluate(predict(*over_confident(rng), "logits"), plain).estimates.values()]
-        for plain in [Settings(metrics=NAMES, no_intervals=True, draws=0)] * 300
+        for plain in [Settings(metrics=NAMES, intervals=False, draws=0)] * 300
     ]
     found = [list(sds(predict(*over_confident(rng), "logits")).values()) for _ in range(4)]
     # both have an error of some 5%, and data sets differ
@@ -60,9 +60,7 @@ def test_sd_is_the_standard_error_of_scipy(predict, name):
         (confidence, hit), statistic, paired=True, vectorized=False, n_resamples=1000, method="percentile",
         rng=np.random.default_rng(6),
     )  # fmt: skip
-    found = evaluate(
-        predict(logits, labels, "logits"), Settings((name,), no_intervals=True, draws=0, sd=True)
-    )
+    found = evaluate(predict(logits, labels, "logits"), Settings((name,), intervals=False, draws=0, sd=True))
     assert found.estimates[name].sd == pytest.approx(oracle.standard_error, rel=0.2)  # its own error is 5%
 
 
@@ -92,7 +90,7 @@ def test_an_error_alone_has_the_spread_that_it_has_among_others(predict):
     predictions = predict(*over_confident(np.random.default_rng(7)), "logits")
     for name in ("ks", "cw_ece", "cw_ece:weights=inverse-frequency"):
         several, alone = (
-            evaluate(predictions, Settings(metrics=names, no_intervals=True, draws=0, sd=True))
+            evaluate(predictions, Settings(metrics=names, intervals=False, draws=0, sd=True))
             for names in ((name, "accuracy", "ece", *(f"ece:bins={bins}" for bins in range(2, 40))), (name,))
         )
         assert alone.estimates[name].sd == several.estimates[name].sd > 0
@@ -112,7 +110,7 @@ def ece(confidence, hit):
 def test_predictions_and_labels_are_drawn(predict):
     rng = np.random.default_rng(4)
     logits, labels = over_confident(rng, 60)
-    settings = Settings(metrics=("ece:bins=10", "cw_ece"), no_intervals=True)
+    settings = Settings(metrics=("ece:bins=10", "cw_ece"), intervals=False)
     fixed = evaluate(predict(logits, labels, "logits"), settings).estimates["ece:bins=10"]
     found = evaluate(predict(logits, labels, "logits"), replace(settings, resample_predictions=True))
     null = found.estimates["ece:bins=10"].if_calibrated
@@ -144,7 +142,7 @@ def test_eta_and_its_spreads_are_those_of_the_code_of_the_paper(dataset, predict
         "expected_miscalibration:lens=top-1:binning=equal-width:bins=10": (0.184389, 0.0051, 0.0106, 0.0030),
         "expected_miscalibration": (0.348635, 0.0046, 0.0200, 0.0029),
     }
-    asked = Settings(tuple(expected), no_intervals=True, draws=200, resample_predictions=True, sd=True)
+    asked = Settings(tuple(expected), intervals=False, draws=200, resample_predictions=True, sd=True)
     found = evaluate(predict(*dataset("agnews_gpt2"), "logits"), asked).estimates
     for name, (eta, sd, mean, null_sd) in expected.items():
         assert found[name].value == pytest.approx(eta, abs=1e-6)

@@ -71,7 +71,7 @@ def test_sure_and_wrong_costs_without_bound_if_thresholds_near_zero_weigh():
 
 
 def asked(*metrics, **tables):
-    return Settings(metrics=metrics, no_intervals=True, draws=0, threshold_weights=tables)
+    return Settings(metrics=metrics, intervals=False, draws=0, threshold_weights=tables)
 
 
 def test_it_is_a_score_with_its_normalized_form_and_its_calibration_loss(binary):

@@ -23,7 +23,7 @@ def answers(confidence, right, classes=WRONG_RIGHT, weights=None):
 
 
 def values(predictions, *names, **settings):
-    asked = Settings(metrics=names, no_intervals=True, draws=0, **settings)
+    asked = Settings(metrics=names, intervals=False, draws=0, **settings)
     return {name: one.value for name, one in evaluate(predictions, asked).summary.metrics.items()}
 
 

@@ -18,7 +18,7 @@ from calcli.core.language.settings import Settings
 
 
 def errors(predictions, *names, **settings):
-    asked = Settings(metrics=names, no_intervals=True, **{"draws": 0, **settings})
+    asked = Settings(metrics=names, intervals=False, **{"draws": 0, **settings})
     return evaluate(predictions, asked).estimates
 
 

@@ -31,7 +31,7 @@ from calcli.core.language.errors import InputError, UsageError
 from calcli.core.language.expressions import parse_metric
 from calcli.core.language.settings import Settings
 
-PLAIN = Settings(no_intervals=True, draws=0)
+PLAIN = Settings(intervals=False, draws=0)
 LOSS = "relative_calibration_loss"
 
 
@@ -199,7 +199,7 @@ def test_an_infinite_score_has_no_relative_loss(predict):
 @pytest.mark.parametrize("training", ["cross-validation", "test"])
 def test_a_loss_of_a_transform_of_the_same_rows_has_no_interval(training, predict):
     predictions, _ = simulated("mcps", predict, 200)
-    found = estimate(predictions, f"calibration_loss:training={training}", no_intervals=False)
+    found = estimate(predictions, f"calibration_loss:training={training}", intervals=True)
     assert found.interval is None
     assert found.no_interval == (
         "the recalibration is trained on these rows; --calibration-data takes one of other rows"
@@ -462,7 +462,7 @@ def test_the_unexplained_share_is_a_metric_with_an_interval_under_given_posterio
             estimate(predictions, expression(method, name="unexplained")).value == whole.parts["unexplained"]
         )
     truth = Companions(posteriors=predict(made.posteriors, made.labels))
-    found = estimate(predictions, expression("given", name="unexplained"), truth, no_intervals=False)
+    found = estimate(predictions, expression("given", name="unexplained"), truth, intervals=True)
     log_q = np.log(np.exp(made.scores) / np.exp(made.scores).sum(1, keepdims=True))
     rng, drawn = np.random.default_rng(1), []
     for _ in range(500):
@@ -478,7 +478,7 @@ def test_the_unexplained_share_is_a_metric_with_an_interval_under_given_posterio
     assert found.interval.high - found.interval.low == pytest.approx(np.ptp(expected), rel=0.1)
     for score in ("brier", "error_rate"):
         other = estimate(
-            predictions, expression("given", score=score, name="unexplained"), truth, no_intervals=False
+            predictions, expression("given", score=score, name="unexplained"), truth, intervals=True
         )
         assert other.interval.low < other.value < other.interval.high
 
@@ -501,7 +501,7 @@ def test_the_absolute_distance_by_hand(predict):
     labels = rng.integers(0, 3, 50)
     given = Companions(posteriors=predict(p, labels))
     name = "score_divergence:recalibrator=given:distance=l1"
-    found = estimate(predict(q, labels), name, given, no_intervals=False)
+    found = estimate(predict(q, labels), name, given, intervals=True)
     assert found.value == pytest.approx(np.abs(p - q).sum(1).mean(), abs=1e-12)
     assert found.interval.low < found.value < found.interval.high
 
@@ -509,8 +509,8 @@ def test_the_absolute_distance_by_hand(predict):
 def test_normalized_beta_scores_are_the_normalized_scores_they_are(predict):
     predictions, _ = simulated("mcps", predict, 1000)
     for (a, b), name in (((1, 1), "normalized_log_loss"), ((2, 2), "normalized_brier")):
-        beta = estimate(predictions, f"normalized_beta_score:a={a}:b={b}", no_intervals=False)
-        other = estimate(predictions, name, no_intervals=False)
+        beta = estimate(predictions, f"normalized_beta_score:a={a}:b={b}", intervals=True)
+        other = estimate(predictions, name, intervals=True)
         assert beta.value == pytest.approx(other.value, abs=1e-6)
         assert beta.interval.low == pytest.approx(other.interval.low, abs=1e-6)
 
@@ -620,9 +620,7 @@ def test_retrained_intervals_by_hand(predict):
 
     for training in ("cross-validation", "test"):
         name = expression(half, training, "brier", "calibration_loss")
-        found = estimate(
-            given, name, fold_column="fold", retrain=True, loss_resamples=300, no_intervals=False
-        )
+        found = estimate(given, name, fold_column="fold", retrain=True, loss_resamples=300, intervals=True)
         assert found.value == pytest.approx(won(np.arange(200), training), abs=1e-9)
         drawn = [won(np.sort(rng.integers(0, 200, 200)), training) for _ in range(2000)]
         ends = np.nanquantile(drawn, [0.025, 0.975])
@@ -634,7 +632,7 @@ def test_a_transform_of_other_rows_is_frozen_in_intervals_unless_asked(predict):
     predictions, made = simulated("mcps", predict, 400)
     few, other = simulated("mcps", predict, 40, seed=1)
     beside, name = Companions(calibration=few), expression(training="held-out", name="calibration_loss")
-    frozen = estimate(predictions, name, beside, no_intervals=False)
+    frozen = estimate(predictions, name, beside, intervals=True)
     before, after = made.scores, DPAffine().fit(other.scores, other.labels).apply(made.scores)
     rows = np.arange(400), made.labels
     won = after[rows] - before[rows]
@@ -644,7 +642,7 @@ def test_a_transform_of_other_rows_is_frozen_in_intervals_unless_asked(predict):
     found = [frozen.interval.low, frozen.interval.high]
     np.testing.assert_allclose(found, expected, atol=0.15 * width)
     assert "interval:jackknife" in frozen.signature
-    again = estimate(predictions, name, beside, loss_resamples=60, retrain=True, no_intervals=False)
+    again = estimate(predictions, name, beside, loss_resamples=60, retrain=True, intervals=True)
     assert again.interval == frozen.interval
     assert again.retrained.high - again.retrained.low > 1.1 * width  # 40 rows make an unsure fit
     assert estimate(predictions, name, beside, retrain=True).retrained is None

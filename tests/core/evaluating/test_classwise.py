@@ -61,7 +61,8 @@ def test_five_percent_of_calibrated_data_are_rejected(predict):
     assert ((rejected >= low) & (rejected <= high)).all()
 
 
-def test_every_class_wise_error_is_tested_on_demand(predict):
+def test_every_class_wise_error_is_tested_on_demand_or_where_rows_are_few(predict, monkeypatch):
+    monkeypatch.setattr("calcli.core.evaluating.usual.TESTED", 1000)
     rng = np.random.default_rng(4)
     probs, labels = calibrated(rng, 600, 3)
     names = ("cw_ece", "cw_ece_l2", "ace", "ks:lens=class-wise", "ece_l2:lens=class-wise:debiased=true")
@@ -72,6 +73,8 @@ def test_every_class_wise_error_is_tested_on_demand(predict):
     for name, estimate in tested.items():
         assert estimate.value == plain[name].value
         assert estimate.if_calibrated.p_value == 0.01, name
+    monkeypatch.setattr("calcli.core.evaluating.usual.TESTED", 1800)
+    assert evaluate(predictions, Settings(metrics=names, draws=99)).estimates == tested
 
 
 @pytest.mark.parametrize("metric", ["ks", "ece", "ece_l2:binning=equal-mass:debiased=true"])

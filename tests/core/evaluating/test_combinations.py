@@ -33,7 +33,7 @@ NAMES = [name for name, metric in METRICS.items() if metric.family.name in ("err
 
 def found(predictions, metric, **others):
     others = {"draws": 0, "groups": GROUPS, **others}
-    asked = Settings(metrics=(metric,), no_intervals=True, edges=EDGES, **others)
+    asked = Settings(metrics=(metric,), intervals=False, edges=EDGES, **others)
     (estimate,) = evaluate(predictions, asked).estimates.values()
     return estimate
 
@@ -147,7 +147,7 @@ def test_lens_binning_norm_and_distance_against_a_twin(predict, four, lens, regi
         if lens in SCALAR and distance == "tv":
             names.append(f"ece{arguments}:min_rows=40:norm={norm}")
             expected.append(value)
-    asked = Settings(tuple(names), no_intervals=True, draws=0, groups=GROUPS, edges=EDGES)
+    asked = Settings(tuple(names), intervals=False, draws=0, groups=GROUPS, edges=EDGES)
     estimates = evaluate(predict(*four), asked).estimates.values()
     assert [estimate.value for estimate in estimates] == pytest.approx(expected, abs=1e-12)
 
@@ -178,7 +178,7 @@ def test_corp_through_a_lens_takes_apart_the_problem_of_the_lens(predict, four, 
     names = [f"corp_{part}:score={score}:lens={lens}" for part in ("miscalibration", "discrimination")]
     groups = {"two": {str(k): "low" if k < classes // 2 else "high" for k in range(classes)}}
     for name, value in zip(names, (loss(p) - best, constant - best), strict=True):
-        asked = Settings(metrics=(name,), no_intervals=True, draws=0, groups=groups)
+        asked = Settings(metrics=(name,), intervals=False, draws=0, groups=groups)
         (estimate,) = evaluate(predict(probs, labels), asked).estimates.values()
         assert estimate.value == pytest.approx(value, abs=1e-12)
 
@@ -311,7 +311,7 @@ def small(draw):
 def test_few_rows_of_any_kind_give_a_value_a_test_and_a_signature_or_a_sentence(predict, metric, data, sd):
     scores, labels, weights = data
     asked = Settings(
-        (metric,), draws=9, no_intervals=True, test=True, sd=sd, edges=EDGES,
+        (metric,), draws=9, intervals=False, test=True, sd=sd, edges=EDGES,
         groups={
             "two": {str(k): "low" if k == 0 else "high" for k in range(scores.shape[1])},
             "pairs": {str(k): str(min(k, 2)) for k in range(scores.shape[1])},

@@ -69,7 +69,7 @@ def defined(predictions, names):
     fit = []
     for name in names:
         try:
-            evaluate(predictions, Settings((name,), draws=0, no_intervals=True))
+            evaluate(predictions, Settings((name,), draws=0, intervals=False))
         except CalcliError:
             continue
         fit.append(name)
@@ -109,7 +109,7 @@ def test_of_many_rows(weighted):
     assert MANY > DRAWN_ROWS
     predictions = system(MANY, 2, weighted)
     names = [name for name in defined(system(FEW, 2), ERRORS) if name not in PAIRWISE]
-    of = partial(found, predictions, no_intervals=True)
+    of = partial(found, predictions, intervals=False)
     the_same_however_it_is_asked(of, names)
 
 

@@ -20,7 +20,7 @@ from calcli.core.language.errors import InputError, UsageError
 from calcli.core.language.settings import Settings
 from calcli.core.problems.problem import Problem
 
-PLAIN = Settings(no_intervals=True, draws=0)
+PLAIN = Settings(intervals=False, draws=0)
 
 
 def values(predictions, settings=PLAIN):
@@ -115,7 +115,7 @@ EVERYTHING = Settings(
         "cw_ece:binning=equal-mass:bins=4",
         "ece:binning=equal-mass:bins=3",
     ),
-    no_intervals=True,
+    intervals=False,
     draws=0,
     costs=(CostWord("abstain", "abstain", 0.3),),
 )

@@ -39,7 +39,7 @@ def rows_of(population):
 
 
 def errors(predict, population, metrics, **settings):
-    asked = Settings(metrics, no_intervals=True, draws=0, **settings)
+    asked = Settings(metrics, intervals=False, draws=0, **settings)
     found = evaluate(predict(*rows_of(population)), asked).estimates
     return [found[metric].value for metric in metrics]
 

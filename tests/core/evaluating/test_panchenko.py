@@ -14,7 +14,7 @@ INVERSE = "cw_ece:weights=inverse-frequency"
 
 
 def estimates(predictions, *metrics, **settings):
-    asked = Settings(metrics=metrics, **{"no_intervals": True, "draws": 0, **settings})
+    asked = Settings(metrics=metrics, **{"intervals": False, "draws": 0, **settings})
     return evaluate(predictions, asked).estimates
 
 

@@ -34,9 +34,9 @@ def drawn(rows, seed, predict):
     return predict(1.5 * truth, labels, "logits"), Companions(posteriors=predict(truth, labels, "logits"))
 
 
-def estimates(data, names, no_intervals=False, **settings):
+def estimates(data, names, intervals=True, **settings):
     predictions, companions = data
-    asked = Settings(names, no_intervals=no_intervals, draws=0, **settings)
+    asked = Settings(names, intervals=intervals, draws=0, **settings)
     return evaluate(predictions, asked, companions=companions).estimates
 
 
@@ -70,7 +70,7 @@ def test_parts_that_are_biased_have_none(predict):
 
 
 def test_if_none_are_wanted_there_is_none(predict):
-    found = estimates(drawn(100, 0, predict), (*REFINEMENT, *UNCERTAINTY, *GIVEN), True)
+    found = estimates(drawn(100, 0, predict), (*REFINEMENT, *UNCERTAINTY, *GIVEN), intervals=False)
     assert not any(estimate.interval for estimate in found.values())
 
 

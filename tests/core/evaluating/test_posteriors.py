@@ -36,11 +36,11 @@ def test_labels_that_are_certain_have_one_error(predict):
     rng = np.random.default_rng(0)
     probs, certain = rng.dirichlet(np.ones(3), 200), np.eye(3)[rng.integers(0, 3, 200)]
     metrics = ("ece", "ks:lens=marginal", "skce", "expected_miscalibration:min_rows=20", "cw_ece")
-    settings = Settings(metrics=metrics, draws=5, no_intervals=True, test=True)
+    settings = Settings(metrics=metrics, draws=5, intervals=False, test=True)
     labels = rng.integers(0, 3, 200)
     posteriors = Companions(posteriors=predict(certain, labels))
     found = evaluate(predict(probs, labels), settings, companions=posteriors)
-    own = evaluate(predict(probs, certain.argmax(1)), Settings(metrics=metrics, draws=0, no_intervals=True))
+    own = evaluate(predict(probs, certain.argmax(1)), Settings(metrics=metrics, draws=0, intervals=False))
     for name, estimate in found.estimates.items():
         assert estimate.if_given.mean == pytest.approx(own.estimates[name].value)
         assert estimate.if_given.sd == pytest.approx(0, abs=1e-12)
@@ -55,7 +55,7 @@ def test_true_posteriors_are_rejected_as_often_as_chance_says(predict, resample)
         settings = Settings(
             metrics=METRICS[:2],
             draws=19,
-            no_intervals=True,
+            intervals=False,
             test=True,
             resample_predictions=resample,
             seed=seed,

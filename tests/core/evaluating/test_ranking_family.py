@@ -39,6 +39,6 @@ def test_shown_intervals_of_the_mean_area_miss_rarely(rows):
         scores = rng.normal(size=(len(labels), 3)) + 1.5 * np.eye(3)[labels]
         return evaluate(from_arrays(scores, labels), Settings(("auroc",), **asked)).estimates["auroc"]
 
-    truth = area(np.repeat(labels, 2000), no_intervals=True).value
+    truth = area(np.repeat(labels, 2000), intervals=False).value
     missed = sum(not area(labels).interval.contains(truth) for _ in range(300))
     assert missed <= stats.binom.ppf(0.999, 300, 0.06)

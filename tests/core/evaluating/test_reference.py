@@ -56,7 +56,7 @@ def test_values(name, precision, tolerance, golden, dataset, predict):
     expected = {key: golden[name][key] for key in EXPRESSIONS if golden[name].get(key) is not None}
     assert len(expected) >= 16
     settings = Settings(
-        metrics=tuple(EXPRESSIONS[key] for key in expected), precision=precision, no_intervals=True, draws=0
+        metrics=tuple(EXPRESSIONS[key] for key in expected), precision=precision, intervals=False, draws=0
     )
     found = evaluate(predict(scores, labels, "logits"), settings)
     for key, value in expected.items():
@@ -70,7 +70,7 @@ def test_values(name, precision, tolerance, golden, dataset, predict):
 @pytest.mark.parametrize("name", DATASETS)
 def test_values_over_recursive_bins(name, golden, dataset, predict):
     predictions = predict(*dataset(name), "logits")
-    settings = Settings(metrics=tuple(RECURSIVE.values()), precision="double", no_intervals=True, draws=0)
+    settings = Settings(metrics=tuple(RECURSIVE.values()), precision="double", intervals=False, draws=0)
     found = evaluate(predictions, settings).estimates
     for key, expression in RECURSIVE.items():
         canonical = str(parse_metric(expression))
@@ -79,7 +79,7 @@ def test_values_over_recursive_bins(name, golden, dataset, predict):
 
 @pytest.mark.parametrize("name", DATASETS)
 def test_smooth_ece(name, golden, dataset, predict):
-    settings = Settings(metrics=("smooth_ece",), no_intervals=True, draws=0)
+    settings = Settings(metrics=("smooth_ece",), intervals=False, draws=0)
     found = evaluate(predict(*dataset(name), "logits"), settings).estimates["smooth_ece"]
     assert found.value == pytest.approx(golden[name]["smece_top_own"], rel=0, abs=1e-6)
 
@@ -91,7 +91,7 @@ def test_logits_and_their_softmax_agree(golden, dataset, predict):
     probs = np.exp(shifted) / np.exp(shifted).sum(1, keepdims=True)
     known = [key for key in EXPRESSIONS if golden["cifar10_resnet-20"].get(key) is not None]
     names = tuple(str(parse_metric(EXPRESSIONS[key])) for key in known)
-    settings = Settings(metrics=names, no_intervals=True, draws=0)
+    settings = Settings(metrics=names, intervals=False, draws=0)
     from_logits = evaluate(predict(scores, labels, "logits"), settings).estimates
     for kind, given in [("probs", probs), ("log-probs", np.log(probs))]:
         found = evaluate(predict(given, labels, kind), settings).estimates
@@ -101,7 +101,7 @@ def test_logits_and_their_softmax_agree(golden, dataset, predict):
 
 def test_toys(toys, binary, predict):
     def values(predictions, *names):
-        found = evaluate(predictions, Settings(metrics=names, no_intervals=True, draws=0)).estimates
+        found = evaluate(predictions, Settings(metrics=names, intervals=False, draws=0)).estimates
         return [found[name].value for name in names]
 
     ties = toys["ks_ties"]

@@ -70,7 +70,7 @@ def metrics_of(predictions, names):
         metrics=tuple(PRINTED[name] for name in names),
         costs=costs,
         fold_column="fold",
-        no_intervals=True,
+        intervals=False,
         draws=0,
     )
     estimates = evaluate(predictions, settings).estimates

@@ -30,7 +30,7 @@ def drawn(predict):
 
 
 def value(predictions, metric, calibration=None, **settings):
-    asked = Settings((metric,), no_intervals=True, draws=9, edges=EDGES, **settings)
+    asked = Settings((metric,), intervals=False, draws=9, edges=EDGES, **settings)
     (found,) = evaluate(predictions, asked, companions=Companions(calibration)).estimates.values()
     return found
 

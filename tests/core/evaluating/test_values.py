@@ -21,7 +21,7 @@ def test_every_metric_has_the_value_that_an_evaluation_gives(predict, classes, w
     rows = predict(scores, rng.integers(0, classes, 80), kind="logits", weights=weights)
     compared = 0
     for name in METRICS:
-        settings = Settings(metrics=(name,), no_intervals=True, draws=0)
+        settings = Settings(metrics=(name,), intervals=False, draws=0)
         try:
             whole = evaluate(rows, settings).estimates
         except UsageError:  # it needs something else

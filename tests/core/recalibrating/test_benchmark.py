@@ -19,7 +19,7 @@ from calcli.core.language.settings import FitSettings, Settings
 from calcli.core.recalibrating.benchmark import UNCALIBRATED, Trial, like_best, mean_ranks, run, task_of
 from calcli.core.recalibrating.fitting import with_folds
 
-SETTINGS = Settings(metrics=("log_loss", "ks"), no_intervals=True, draws=0)
+SETTINGS = Settings(metrics=("log_loss", "ks"), intervals=False, draws=0)
 
 
 @pytest.fixture

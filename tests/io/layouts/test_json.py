@@ -143,7 +143,7 @@ def test_accuracy_is_what_the_harness_logged(per_character, tmp_path):
     path = written(tmp_path / "samples_arc.jsonl", records)
     predictions = read(path, ReadOptions(per_character=per_character))
     assert predictions.classes == tuple(f"option {k}" for k in range(5))
-    found = evaluate(predictions, no_intervals=True, draws=0).results[0]
+    found = evaluate(predictions, intervals=False, draws=0).results[0]
     logged = np.mean([record["acc_norm" if per_character else "acc"] for record in records])
     assert found.metrics["accuracy"].value == pytest.approx(logged)
     assert not any("class" in name or name == "auroc" for name in found.metrics)
@@ -152,7 +152,7 @@ def test_accuracy_is_what_the_harness_logged(per_character, tmp_path):
     with pytest.raises(
         UsageError, match="cw_ece: it looks at single classes, and these are the places of options"
     ):
-        evaluate(predictions, metrics=["cw_ece"], no_intervals=True, draws=0)
+        evaluate(predictions, metrics=["cw_ece"], intervals=False, draws=0)
 
 
 def test_a_target_that_is_no_option(tmp_path):

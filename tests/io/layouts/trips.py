@@ -25,7 +25,7 @@ THREE = RNG.dirichlet(np.ones(3), N)
 LABELS = np.array([RNG.choice(3, p=row) for row in THREE])
 NAMES = np.array(["ant", "bee", "cat"])
 TWO = np.stack([THREE[:, 0], 1 - THREE[:, 0]], axis=1)
-SETTINGS = Settings(metrics=("log_loss", "accuracy"), no_intervals=True, draws=0)
+SETTINGS = Settings(metrics=("log_loss", "accuracy"), intervals=False, draws=0)
 
 
 def trip_of_answers(path: Path, confidence: np.ndarray, right: np.ndarray):
