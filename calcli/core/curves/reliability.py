@@ -254,7 +254,7 @@ def reliability(
 
 
 def is_crowded(problem: Problem) -> bool:
-    """Tell whether nearly all rows are in the first or the last of the usual bins, as those of rare events."""
+    """Tell whether nearly all rows are in the first of the usual bins, as of rare events, or in the last."""
     weight = problem.bins("equal-width", BinnedError().bins).weight
     return bool(max(weight[0], weight[-1]) > CROWDED * problem.total_weight)
 

@@ -144,7 +144,8 @@ def measure(
     made.keep_rows({"hit": ROW_STATISTICS["hit"]})
     made.keep_looks()
     made.keep_bins(settings.bins)
-    if tests_classes(predictions, settings):
+    of_classes = any(call.is_class_wise or call.is_marginal for call in calls)
+    if settings.test or (of_classes and tests_classes(predictions, settings)):
         made.keep_probs()
     later = [call for call in calls if sampled and needs_rows(call, predictions, settings)]
     for call in [*calls, gap_of(predictions, settings)]:
@@ -251,7 +252,7 @@ def _area_if_backwards(
         many, sample = measured.predictions.n_classes > 2, measured.sample
         if many and sample is not None and not settings.cluster:
             measured = measured_sample(sample, measured, [call])
-        elif many and area is None and settings.cluster:
+        elif many and area is None and not measured.keeps_probs:
             return None
         return backwards_area(measured)
     return None

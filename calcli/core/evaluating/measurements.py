@@ -231,6 +231,11 @@ class Measurements:
             lambda: pooled(self.rows[name], self.predictions.weights, self._expected[name]),
         )
 
+    @property
+    def keeps_probs(self) -> bool:
+        """Whether the probabilities of all classes were kept."""
+        return ("lens", "canonical") in self._collectors
+
     def collected(self, key: Hashable) -> Any:
         """Return the collector that was kept by that key."""
         return self._collectors[key]

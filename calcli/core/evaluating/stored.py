@@ -71,6 +71,11 @@ class StoredMeasurements(Measurements):
         raise NeedsRows(ONLY_SUMS)
 
     @property
+    def keeps_probs(self) -> bool:
+        """A state keeps sums."""
+        return False
+
+    @property
     def sample(self) -> Sample | None:
         """Some of the rows themselves."""
         return self._state.body.sample

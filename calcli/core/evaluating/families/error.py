@@ -318,17 +318,23 @@ def _class_wise(
     value, parts = class_wise_value(measured, estimator, call.over_classes), dict[str, float]()
     if call.over_classes == "sum":
         parts["absent_classes"] = int(np.count_nonzero(measured.rows_by_class == 0))
-    if not tests_classes(measured.predictions, settings):
+    if not _tests_classes(measured, settings):
         return TestedError(value, parts=parts)
     null = class_wise_null(measured, estimator, call.over_classes, value, settings.draws, _rng(settings))
     return TestedError(value, null, parts)
+
+
+def _tests_classes(measured: Measurements, settings: Settings) -> bool:
+    """Tell whether errors of all classes are tested; a sample of rows may not have kept what that takes."""
+    asked = settings.test and settings.draws > 0
+    return asked or (measured.keeps_probs and tests_classes(measured.predictions, settings))
 
 
 def _marginal(
     measured: Measurements, call: MetricExpression, estimator: OneDimensional, settings: Settings
 ) -> TestedError:
     value = marginal_value(measured, estimator, call.region)
-    if math.isnan(value) or not tests_classes(measured.predictions, settings):
+    if math.isnan(value) or not _tests_classes(measured, settings):
         return TestedError(value)
     return TestedError(
         value, marginal_null(measured, estimator, call.region, value, settings.draws, _rng(settings))
