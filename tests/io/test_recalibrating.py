@@ -329,7 +329,7 @@ def test_the_kept_class_stays_on_top_in_the_file(tmp_path, ending):
 
 
 def test_a_later_row_may_show_that_they_are_logits(tmp_path):
-    scores = np.log(np.full((3000, 3), [0.25, 0.25, 0.5]))
+    scores = np.log(np.full((30_000, 3), [0.25, 0.25, 0.5]))
     scores[1502] = [5, -3, 2]  # which is not among those that are looked at first
     frame = pd.DataFrame(scores, columns=[f"score_{name}" for name in CLASSES])
     frame.to_csv(tmp_path / "in.csv", index=False)
