@@ -80,9 +80,7 @@ def fit(
         Literal["table", "json", "markdown"],
         typer.Option("--format", "-f", help="Form of the results on standard output."),
     ] = "table",
-    details: Annotated[
-        bool, typer.Option("--details", help="Also show how the file was read, and what was learned.")
-    ] = False,
+    details: Annotated[bool, typer.Option("--details", help="Also show what was read and learned.")] = False,
     choosing: Choosing,
     cross_validated: Annotated[
         str | None,
@@ -104,7 +102,6 @@ def fit(
 
     \b
     calcli fit val.parquet -o cal.json
-    calcli fit val.parquet -m temperature -o cal.json
     calcli fit val.parquet --candidates temperature,dp,isotonic -o cal.json
     calcli fit logits.npy -m vector --input raw -o cal.json
     calcli fit val.csv -m beta --preserve-top1 -o cal.json
