@@ -141,9 +141,10 @@ class EvaluationReport(Shown):
             for warning in result.warnings
             if warning.code != BACKWARDS
         ]
-        tables.append(TextTable("Warnings", notes=tuple(warnings)))
         if len(wholes) + len(self.unread) == 1 and self._is_short:
-            tables.append(further(wholes[0]))
+            tables.append(TextTable("", notes=(*warnings, further(wholes[0]))))
+        else:
+            tables.append(TextTable("Warnings", notes=tuple(warnings)))
         return [*first, *(table for table in tables if table.rows or table.notes)]
 
     @property

@@ -31,14 +31,14 @@ def overview(result: Result) -> list[TextTable]:
     return [read, _scores(scores), _errors(errors), under_given(result.metrics)]
 
 
-def further(result: Result) -> TextTable:
+def further(result: Result) -> str:
     """Return how to see all of it, and the command that is worth running next."""
     path = "FILE" if result.input.path == "-" else result.input.path
     following = f"calcli check --init {path}"
     if result.recalibrates:
         following = "calcli fit VALIDATION -o calibrator.json"
     twice = TWICE if result.of_two and "brier" in result.metrics else ""
-    return TextTable("", notes=(f"--details and --html FILE show all{twice}. Next: `{following}`",))
+    return f"--details and --html FILE show all{twice}. Next: `{following}`"
 
 
 def _read(result: Result) -> str:

@@ -27,6 +27,30 @@ def test_tables_on_standard_output_and_nothing_else(run, preds):
     assert re.search(rf"^log_loss +{-math.log(0.8):.4f} ", out, re.MULTILINE)
 
 
+@pytest.mark.parametrize(
+    "name", ["cancer_bayes_test.csv", "digits_forest_test.parquet", "iris_logistic_test.csv"]
+)
+@pytest.mark.parametrize("columns", [60, 80, 120])
+def test_the_answer_is_one_screen(run, sample, name, columns, monkeypatch):
+    monkeypatch.setenv("COLUMNS", str(columns))
+    monkeypatch.chdir(sample)
+    lines = run("evaluate", name).out.splitlines()
+    assert max(map(len, lines)) <= columns
+    assert len(lines) <= 24 or columns < 80
+    said = " ".join(" ".join(lines).split())
+    for told in (
+        "on average" if "cancer" in name else "mean confidence",
+        "of the log-loss (",
+        "Next: `calcli ",
+    ):
+        assert told in said
+    assert [line.split()[0] for line in lines if line.startswith(("log_loss", "brier", "auroc"))] == [
+        "log_loss", "brier", "auroc"
+    ]  # fmt: skip
+    whole = run("evaluate", name, "--details").out
+    assert len(whole.splitlines()) > 40
+
+
 def test_json_is_all_of_standard_output(run, preds):
     done = run("evaluate", preds, "--format", "json")
     assert (done.status, done.err) == (0, "")
