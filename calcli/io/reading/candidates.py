@@ -179,13 +179,25 @@ class Candidate:
         """Whether the scores are calibrated and say much of the truth, in rows enough for a proof."""
         if not self.label or (self.y < 0).any() or not (self.p.min() >= 0 and self.p.max() <= 1):
             return False
+        base = np.log((np.bincount(self.y) / len(self.y))[self.y])
+        surprise, error = self._surprise
+        gain = float((np.log(np.maximum(self.q, 1e-300)) - base).sum())
+        return abs(surprise) < error < gain / 3 and self.calibrated
+
+    @property
+    def expected(self) -> bool:
+        """Whether what is true is as likely as the scores expect, within three standard deviations."""
+        surprise, error = self._surprise
+        return abs(surprise) < error
+
+    @cached_property
+    def _surprise(self) -> tuple[float, float]:
+        """By how much more likely what is true was expected to be, and three standard deviations of that."""
         with np.errstate(all="ignore"):
             logs, own = np.where(self.p > 0, np.log(self.p), 0), np.log(np.maximum(self.q, 1e-300))
-            base = np.log(np.bincount(self.y) / len(self.y))[self.y]
         mean = (self.p * logs).sum(axis=1)
         error = 3 * np.sqrt(((self.p * logs**2).sum(axis=1) - mean**2).sum())
-        gain = (own - base).sum()
-        return bool(abs((mean - own).sum()) < error < gain / 3) and self.calibrated
+        return float((mean - own).sum()), float(error)
 
     @cached_property
     def calibrated(self) -> bool:

@@ -645,7 +645,8 @@ def right_is_of_a_confidence(c: Candidate) -> str | None:
     if c.what != "right" or not c.label or not (c.s < HALF).any() or is_confident(c.source.stem):
         return None
     of_class = np.where(c.y == 1, np.maximum(c.s, 1 - c.s), np.minimum(c.s, 1 - c.s))
-    if c.likelihood - np.log(np.maximum(of_class, 1e-3)).sum() > CLEARLY and c.calibrated:
+    clear = c.likelihood - np.log(np.maximum(of_class, 1e-3)).sum() > CLEARLY
+    if clear and c.calibrated and c.expected:
         return None
     return f"it may be the score of a class, not the confidence that {c.label} is about"
 

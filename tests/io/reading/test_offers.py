@@ -42,3 +42,11 @@ def test_what_may_be_meant_is_offered_and_read(columns, offered, options, tmp_pa
     pd.DataFrame(columns).to_csv(path, index=False)
     refused(path, f"if that is meant, say .*{offered}")
     assert read(path, ReadOptions(**options)).n_rows == 300
+
+
+def test_what_was_passed_by_a_threshold_with_noise_is_not_what_is_right(tmp_path):
+    rng = np.random.default_rng(1)
+    score = rng.uniform(size=300)
+    passed = score + rng.normal(0, 0.1, 300) > 0.5
+    pd.DataFrame({"test_score": score, "passed": passed}).to_csv(tmp_path / "t.csv", index=False)
+    refused(tmp_path / "t.csv", "it may be the score of a class, not the confidence that passed is about")
