@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
+from abc import ABC, abstractmethod
 from dataclasses import dataclass
 from typing import Any
 
@@ -13,9 +13,11 @@ from numpy.typing import NDArray
 from calcli.core.data.arrays import Array, Doubles, Floats
 from calcli.core.data.binning import is_run_end
 from calcli.core.data.folds import numbers_of
+from calcli.core.estimators.gridded import GridError, area_on_grid, average_precision_on_grid
 from calcli.core.estimators.influences import Spread
 from calcli.core.estimators.interval import Interval
 from calcli.core.problems.problem import Problem
+from calcli.core.state.gridcells import CellTable
 
 SURE = 2.5758  # standard deviations that one normal number in 200 is below
 
@@ -24,59 +26,140 @@ SURE = 2.5758  # standard deviations that one normal number in 200 is below
 class Placed:
     """A measure, and by run of equal scores: the weight of each outcome, and its influence per weight."""
 
-    area: float
+    value: float
     positive: NDArray[np.float64]
     negative: NDArray[np.float64]
     of_positive: NDArray[np.float64]
     of_negative: NDArray[np.float64]
 
 
-Place = Callable[[NDArray[np.bool_], Floats | None, NDArray[np.intp]], Placed | None]
+class Ranking(ABC):
+    """A measure of how rows are ranked, by the placement of each among the others."""
+
+    rows_each = 1  # of the rarer outcome, that are needed for each that is to carry it
+
+    @abstractmethod
+    def place(
+        self, outcome: NDArray[np.bool_], weights: Floats | None, ends: NDArray[np.intp]
+    ) -> Placed | None:
+        """Place runs of ascending scores; None if one of the outcomes does not occur."""
+
+    @abstractmethod
+    def on_grid(self, cells: CellTable) -> GridError:
+        """Return how far the value from cells may be from that of the rows."""
+
+    def interval_of_few(self, spread: Spread, level: float, unit: str) -> tuple[Interval | None, str]:
+        """Return the interval where too few rows carry the measure, or why there is none."""
+        return None, spread.too_few(unit)
+
+    def spread(self, problem: Problem) -> Spread:
+        """Return the measure of a binary problem.
+
+        It is in [0, 1], and nan where one of the outcomes does not occur. Carried it is by no more rows than
+        have the rarer outcome, by which all others are ranked.
+        """
+        placed = self.place(problem.outcome, problem.weights, problem.run_ends)
+        rows = len(problem.outcome)
+        if placed is None:
+            return Spread(math.nan, rows, math.nan, math.nan, math.nan)
+        powers, masses = [], [(placed.positive, placed.negative)] * 3
+        if problem.weights is not None:
+            hit, ends, own, masses = problem.outcome, problem.run_ends, problem.weights, []
+            rows = int(np.count_nonzero(own) if problem.counts is None else problem.counts[own > 0].sum())
+            for _ in range(3):
+                own = own * problem.mean_row_weights
+                masses.append((_run_sums(own * hit, ends), _run_sums(own * ~hit, ends)))
+        influences = zip(_powers(placed.of_positive), _powers(placed.of_negative), strict=True)
+        for power, (positive, negative), (first, second) in zip((2, 3, 4), masses, influences, strict=True):
+            powers.append(float(positive @ first + negative @ second) / problem.total_weight**power)
+        squares, cubes, fourths = powers
+        both = zip((placed.positive, placed.negative), masses[0], strict=True)
+        fewest = min(float(of_equal_weight(weight.sum(), square.sum())) for weight, square in both)
+        return Spread(placed.value, rows, squares, cubes, fourths, fewest=fewest / self.rows_each)
+
+    def interval(self, spread: Spread, level: float, unit: str) -> tuple[Interval | None, str]:
+        """Return the interval, on the scale of log-odds, or why there is none."""
+        if not spread.enough:
+            return self.interval_of_few(spread, level, unit)
+        value = spread.value
+        ends = spread.scaled(math.log(value / (1 - value)), 1 / (value * (1 - value))).interval(level)
+        return Interval(_of_log_odds(ends.low), _of_log_odds(ends.high), level), ""
 
 
-def ranking(problem: Problem, place: Place) -> Spread:
-    """Return a measure of the ranking of a binary problem, as `by_roc` or `by_precision` place its rows.
+class RocArea(Ranking):
+    """The area under the ROC curve; ties count one half."""
 
-    It is in [0, 1], and nan where one of the outcomes does not occur. Carried it is by no more rows than have
-    the rarer outcome, by which all others are ranked.
+    def place(
+        self, outcome: NDArray[np.bool_], weights: Floats | None, ends: NDArray[np.intp]
+    ) -> Placed | None:
+        """Place runs by the share of the other outcome that is ranked rightly (DeLong et al. 1988)."""
+        found = _masses(outcome, weights, ends)
+        if found is None:
+            return None
+        positive, negative = found
+        positives, negatives = positive.sum(), negative.sum()
+        # share of the other outcome that is ranked rightly, equal scores half
+        of_positive = (np.cumsum(negative) - negative / 2) / negatives
+        of_negative = 1 - (np.cumsum(positive) - positive / 2) / positives
+        area = float(positive @ of_positive) / float(positives)
+        total = positives + negatives
+        of_positive = (of_positive - area) * (total / positives)
+        of_negative = (of_negative - area) * (total / negatives)
+        return Placed(area, positive, negative, of_positive, of_negative)
+
+    def on_grid(self, cells: CellTable) -> GridError:
+        """Return how far the area from cells may be from that of the rows."""
+        return area_on_grid(cells)
+
+    def interval_of_few(self, spread: Spread, level: float, unit: str) -> tuple[Interval | None, str]:
+        """Return the interval of a share of as many rows as have the rarer outcome.
+
+        Where few rows carry its spread, as where nearly all are ranked rightly, that says little about rows
+        that happen not to be there; but no area varies more than such a share (Birnbaum & Klose 1957).
+        """
+        return Interval.of_share(spread.value * spread.fewest, spread.fewest, level), ""
+
+
+class AveragePrecision(Ranking):
+    """Average precision: the mean over positives of the precision there, without interpolation.
+
+    The precision at a score is the share of positives among all rows that score at least as high, equal ones
+    included. On few positives it is too high, so that intervals need four times as many.
     """
-    placed = place(problem.outcome, problem.weights, problem.run_ends)
-    rows = len(problem.outcome)
-    if placed is None:
-        return Spread(math.nan, rows, math.nan, math.nan, math.nan)
-    powers, masses = [], [(placed.positive, placed.negative)] * 3
-    if problem.weights is not None:
-        hit, ends, own, masses = problem.outcome, problem.run_ends, problem.weights, []
-        rows = int(np.count_nonzero(own) if problem.counts is None else problem.counts[own > 0].sum())
-        for _ in range(3):
-            own = own * problem.mean_row_weights
-            masses.append((_run_sums(own * hit, ends), _run_sums(own * ~hit, ends)))
-    influences = zip(_powers(placed.of_positive), _powers(placed.of_negative), strict=True)
-    for power, (positive, negative), (first, second) in zip((2, 3, 4), masses, influences, strict=True):
-        powers.append(float(positive @ first + negative @ second) / problem.total_weight**power)
-    squares, cubes, fourths = powers
-    both = zip((placed.positive, placed.negative), masses[0], strict=True)
-    fewest = min(float(of_equal_weight(weight.sum(), square.sum())) for weight, square in both)
-    return Spread(placed.area, rows, squares, cubes, fourths, fewest=fewest)
+
+    rows_each = 4
+
+    def place(
+        self, outcome: NDArray[np.bool_], weights: Floats | None, ends: NDArray[np.intp]
+    ) -> Placed | None:
+        """Place runs by the precision at their score, and by what they change of that at others."""
+        found = _masses(outcome, weights, ends)
+        if found is None:
+            return None
+        positive, negative = found
+        positives, total = positive.sum(), positive.sum() + negative.sum()
+        hits, above = (np.cumsum(one[::-1])[::-1] for one in (positive, positive + negative))
+        there = above > 0  # rows of weight 0 may be the first
+        precision = np.divide(hits, above, out=np.zeros_like(hits), where=there)
+        average = float(positive @ precision) / float(positives)
+        # a row lowers or raises the precision at each positive that does not score higher
+        raised = np.cumsum(np.divide(positive, above, out=np.zeros_like(hits), where=there))
+        lowered = np.cumsum(np.divide(positive * precision, above, out=np.zeros_like(hits), where=there))
+        of_positive = (precision + raised - lowered - average) * (total / positives)
+        return Placed(average, positive, negative, of_positive, -lowered * (total / positives))
+
+    def on_grid(self, cells: CellTable) -> GridError:
+        """Return how far average precision from cells may be from that of the rows."""
+        return average_precision_on_grid(cells)
+
+
+AREA, PRECISION = RocArea(), AveragePrecision()
+RANKINGS: dict[str, Ranking] = {"auroc": AREA, "average_precision": PRECISION}
 
 
 def of_equal_weight(weight: Any, squares: Any) -> Any:
     """Return how many rows of equal weight tell as much, given the sums of weights and of their squares."""
     return np.divide(weight**2, squares, out=np.zeros(np.shape(weight)), where=squares > 0)
-
-
-def area_interval(area: Spread, level: float) -> Interval:
-    """Return the interval of an area, on the scale of log-odds.
-
-    Where few rows carry its spread, as where nearly all are ranked rightly, that says little about rows that
-    happen not to be there. Then it is that of a share of as many rows as have the rarer outcome: no area
-    varies more than such a share (Birnbaum & Klose 1957).
-    """
-    value = area.value
-    if not area.enough:
-        return Interval.of_share(value * area.fewest, area.fewest, level)
-    ends = area.scaled(math.log(value / (1 - value)), 1 / (value * (1 - value))).interval(level)
-    return Interval(_of_log_odds(ends.low), _of_log_odds(ends.high), level)
 
 
 def is_backwards(area: float, sizes: Doubles) -> bool:
@@ -105,7 +188,7 @@ def _of_log_odds(log_odds: float) -> float:
 
 
 def ranking_influences(
-    probs: Floats, labels: Array, place: Place, weights: Floats | None = None
+    ranking: Ranking, probs: Floats, labels: Array, weights: Floats | None = None
 ) -> tuple[float, NDArray[np.float64]]:
     """Return the mean over the classes that occur, and what each row adds to it (DeLong et al. 1988).
 
@@ -114,12 +197,12 @@ def ranking_influences(
 
     Parameters
     ----------
+    ranking
+        The measure.
     probs
         (K, n) probabilities, class by class.
     labels
         (n,) integers.
-    place
-        How rows are placed: `by_roc` or `by_precision`.
     weights
         (n,) row weights, or None.
     """
@@ -130,10 +213,10 @@ def ranking_influences(
         order = np.argsort(score)
         outcome = (labels == k)[order]
         ends = np.flatnonzero(is_run_end(score[order])) + 1
-        placed = place(outcome, None if weights is None else weights[order], ends)
+        placed = ranking.place(outcome, None if weights is None else weights[order], ends)
         if placed is None:
             continue
-        areas.append(placed.area)
+        areas.append(placed.value)
         sizes = np.diff(ends, prepend=0)
         of_positive, of_negative = np.repeat(placed.of_positive, sizes), np.repeat(placed.of_negative, sizes)
         influence[order] += np.where(outcome, of_positive, of_negative)
@@ -145,7 +228,9 @@ def ranking_influences(
     return float(np.mean(areas)), influence / (len(areas) * total)
 
 
-def dealt_influences(problem: Problem, place: Place, edges: Doubles, sums: Doubles) -> tuple[Doubles, float]:
+def dealt_influences(
+    ranking: Ranking, problem: Problem, edges: Doubles, sums: Doubles
+) -> tuple[Doubles, float]:
     """Return what deals of rows add to the measure of a binary problem, and the variance that cells hide.
 
     Rows of a cell and an outcome count with their mean influence. How they differ from it is not seen deal by
@@ -153,14 +238,14 @@ def dealt_influences(problem: Problem, place: Place, edges: Doubles, sums: Doubl
 
     Parameters
     ----------
-    problem, place
-        All rows, and how they are placed.
+    ranking, problem
+        The measure, and all rows.
     edges
         (cells + 1,) of coarse cells.
     sums
         (deals, 3, cells) sums of weight, score and outcome.
     """
-    placed = place(problem.outcome, problem.weights, problem.run_ends)
+    placed = ranking.place(problem.outcome, problem.weights, problem.run_ends)
     if placed is None:
         return np.full(len(sums), math.nan), math.nan
     cell = np.searchsorted(edges[1:-1], problem.score[problem.run_ends - 1], side="right")
@@ -177,60 +262,19 @@ def dealt_influences(problem: Problem, place: Place, edges: Doubles, sums: Doubl
     return dealt / total, within / total**2
 
 
-def by_roc(outcome: NDArray[np.bool_], weights: Floats | None, ends: NDArray[np.intp]) -> Placed | None:
-    """Place runs of ascending scores by the area under the ROC curve; ties count one half.
-
-    None if one of the outcomes does not occur.
-    """
-    positive_end, negative_end = _ends(outcome, weights, ends)
-    positives, negatives = float(positive_end[-1]), float(negative_end[-1])
-    if positives == 0 or negatives == 0:
-        return None
-    positive, negative = np.diff(positive_end, prepend=0), np.diff(negative_end, prepend=0)
-    # share of the other outcome that is ranked rightly, equal scores half
-    of_positive = (negative_end - negative / 2) / negatives
-    of_negative = 1 - (positive_end - positive / 2) / positives
-    area = float(positive @ of_positive) / positives
-    total = positives + negatives
-    of_positive = (of_positive - area) * (total / positives)
-    of_negative = (of_negative - area) * (total / negatives)
-    return Placed(area, positive, negative, of_positive, of_negative)
-
-
-def by_precision(outcome: NDArray[np.bool_], weights: Floats | None, ends: NDArray[np.intp]) -> Placed | None:
-    """Place runs of ascending scores by average precision: the mean over positives of the precision there.
-
-    The precision at a score is the share of positives among all rows that score at least as high, equal ones
-    included. None if one of the outcomes does not occur.
-    """
-    positive_end, negative_end = _ends(outcome, weights, ends)
-    positives, negatives = float(positive_end[-1]), float(negative_end[-1])
-    if positives == 0 or negatives == 0:
-        return None
-    positive, negative = np.diff(positive_end, prepend=0), np.diff(negative_end, prepend=0)
-    hits = positives - positive_end + positive
-    above = hits + negatives - negative_end + negative
-    there = above > 0  # rows of weight 0 may be the first
-    precision = np.divide(hits, above, out=np.zeros_like(hits), where=there)
-    average = float(positive @ precision) / positives
-    # a row lowers or raises the precision at each positive that does not score higher
-    raised = np.cumsum(np.divide(positive, above, out=np.zeros_like(hits), where=there))
-    lowered = np.cumsum(np.divide(positive * precision, above, out=np.zeros_like(hits), where=there))
-    total = positives + negatives
-    of_positive = (precision + raised - lowered - average) * (total / positives)
-    of_negative = -lowered * (total / positives)
-    return Placed(average, positive, negative, of_positive, of_negative)
-
-
-def _ends(
+def _masses(
     outcome: NDArray[np.bool_], weights: Floats | None, ends: NDArray[np.intp]
-) -> tuple[Doubles, Doubles]:
-    """Return the weight of positives and of negatives up to the end of each run."""
+) -> tuple[Doubles, Doubles] | None:
+    """Return the weight of positives and of negatives of each run; None if one of them has none."""
     if weights is None:
         positive_end = np.cumsum(outcome, dtype=np.float64)[ends - 1]
-        return positive_end, ends - positive_end
-    positive_end = np.cumsum(weights * outcome, dtype=np.float64)[ends - 1]
-    return positive_end, np.cumsum(weights * ~outcome, dtype=np.float64)[ends - 1]
+        negative_end = ends - positive_end
+    else:
+        positive_end = np.cumsum(weights * outcome, dtype=np.float64)[ends - 1]
+        negative_end = np.cumsum(weights * ~outcome, dtype=np.float64)[ends - 1]
+    if positive_end[-1] == 0 or negative_end[-1] == 0:
+        return None
+    return np.diff(positive_end, prepend=0), np.diff(negative_end, prepend=0)
 
 
 def _powers(values: Floats) -> tuple[Floats, Floats, Floats]:

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from calcli.core.estimators.gridded import area_on_grid, average_precision_on_grid, error_on_grid
 from calcli.core.estimators.miscalibration import BinnedError, KolmogorovSmirnov
-from calcli.core.estimators.ranking import by_precision, by_roc, ranking
+from calcli.core.estimators.ranking import AREA, PRECISION
 from calcli.core.problems.problem import ordered_problem
 from calcli.core.state.cells import ScoreCells
 from calcli.core.state.grid import grid_edges
@@ -38,8 +38,8 @@ def errors(score, outcome, weights=None):
         name: (abs(one.value(problem) - one.value(truth)), error_on_grid(table, one, problem))
         for name, one in ESTIMATORS.items()
     }
-    area = abs(ranking(problem, by_roc).value - ranking(truth, by_roc).value), area_on_grid(table)
-    precision = abs(ranking(problem, by_precision).value - ranking(truth, by_precision).value)
+    area = abs(AREA.spread(problem).value - AREA.spread(truth).value), area_on_grid(table)
+    precision = abs(PRECISION.spread(problem).value - PRECISION.spread(truth).value)
     return found | {"auroc": area, "average_precision": (precision, average_precision_on_grid(table))}
 
 

@@ -12,14 +12,7 @@ from scipy import stats
 from sklearn.metrics import average_precision_score, roc_auc_score
 
 from calcli.core.estimators.influences import Influences
-from calcli.core.estimators.ranking import (
-    area_interval,
-    by_precision,
-    by_roc,
-    is_backwards,
-    ranking,
-    ranking_influences,
-)
+from calcli.core.estimators.ranking import AREA, PRECISION, is_backwards, ranking_influences
 from calcli.core.problems.problem import ordered_problem
 
 
@@ -29,35 +22,35 @@ def ranked(n, rng):
 
 
 MEASURES = pytest.mark.parametrize(
-    ("place", "oracle"), [(by_roc, roc_auc_score), (by_precision, average_precision_score)]
+    ("measure", "oracle"), [(AREA, roc_auc_score), (PRECISION, average_precision_score)]
 )
 
 
 @MEASURES
 @pytest.mark.parametrize("weighted", [False, True])
-def test_scikit_learn_agrees_ties_included(weighted, place, oracle):
+def test_scikit_learn_agrees_ties_included(weighted, measure, oracle):
     rng = np.random.default_rng(0)
     score, outcome = ranked(500, rng)
     weights = rng.exponential(size=500) * (rng.random(500) < 0.9) if weighted else None
-    found = ranking(ordered_problem(score, outcome, weights), place)
+    found = measure.spread(ordered_problem(score, outcome, weights))
     assert found.value == pytest.approx(oracle(outcome, score, sample_weight=weights), abs=1e-13)
 
 
 @MEASURES
-def test_standard_error_is_the_jackknife(place, oracle):
+def test_standard_error_is_the_jackknife(measure, oracle):
     rng = np.random.default_rng(1)
     score, outcome = ranked(150, rng)
-    found = ranking(ordered_problem(score, outcome), place)
+    found = measure.spread(ordered_problem(score, outcome))
     left = np.array([oracle(np.delete(outcome, i), np.delete(score, i)) for i in range(150)])
     jackknife = math.sqrt(149 / 150 * np.square(left - left.mean()).sum())
     assert found.standard_error == pytest.approx(jackknife, rel=0.05)
 
 
 @MEASURES
-def test_influences_are_what_a_little_more_weight_of_a_row_changes(place, oracle):
+def test_influences_are_what_a_little_more_weight_of_a_row_changes(measure, oracle):
     rng = np.random.default_rng(5)
     score, outcome = ranked(60, rng)
-    _, found = ranking_influences(np.stack([1 - score, score]), outcome.astype(int), place)
+    _, found = ranking_influences(measure, np.stack([1 - score, score]), outcome.astype(int))
 
     def mean(weights):
         second = oracle(outcome, score, sample_weight=weights)
@@ -74,7 +67,7 @@ def test_coverage_of_the_interval():
     for _ in range(400):
         outcome = rng.random(200) < 0.4
         score = 1 / (1 + np.exp(-(rng.normal(size=200) + outcome)))
-        covered += area_interval(ranking(ordered_problem(score, outcome), by_roc), 0.95).contains(truth)
+        covered += AREA.interval(AREA.spread(ordered_problem(score, outcome)), 0.95, "row")[0].contains(truth)
     assert 0.91 <= covered / 400 <= 0.98
 
 
@@ -92,7 +85,8 @@ def test_few_intervals_miss_where_one_class_is_rare(positives, like_others, sepa
         score = stats.norm.cdf(
             rng.normal(size=len(outcome)) + np.where(outcome, np.resize(own, len(outcome)), 0)
         )
-        missed += not area_interval(ranking(ordered_problem(score, outcome), by_roc), 0.95).contains(truth)
+        interval, _ = AREA.interval(AREA.spread(ordered_problem(score, outcome)), 0.95, "row")
+        missed += not interval.contains(truth)
     assert missed <= stats.binom.ppf(0.999, trials, 0.06)
 
 
@@ -100,8 +94,8 @@ def test_few_intervals_miss_where_one_class_is_rare(positives, like_others, sepa
 def test_ranked_without_a_fault_the_interval_is_that_of_a_share_without_a_miss(rare, others):
     """Pairs of a row of each class are independent: all are in order with a chance of area^rare at most."""
     outcome = np.repeat([False, True], [others, rare])
-    perfect = ranking(ordered_problem(np.linspace(0, 1, rare + others), outcome), by_roc)
-    found = area_interval(perfect, 0.95)
+    perfect = AREA.spread(ordered_problem(np.linspace(0, 1, rare + others), outcome))
+    found = AREA.interval(perfect, 0.95, "row")[0]
     assert (perfect.value, perfect.fewest, found.high) == (1, rare, 1)
     assert found.low**rare == pytest.approx(0.025)
     oracle = stats.binomtest(rare, rare).proportion_ci(0.95, method="exact")
@@ -113,8 +107,8 @@ def test_two_classes_are_one_ranking(weighted):
     rng = np.random.default_rng(3)
     score, outcome = ranked(300, rng)
     weights = rng.exponential(size=300) if weighted else None
-    single = ranking(ordered_problem(score, outcome, weights), by_roc)
-    area, influences = ranking_influences(np.stack([1 - score, score]), outcome.astype(int), by_roc, weights)
+    single = AREA.spread(ordered_problem(score, outcome, weights))
+    area, influences = ranking_influences(AREA, np.stack([1 - score, score]), outcome.astype(int), weights)
     both = Influences(area, influences, 300).spread
     assert [both.value, both.standard_error, both.skewness, both.carriers] == pytest.approx(
         [single.value, single.standard_error, single.skewness, single.carriers], rel=1e-9
@@ -127,13 +121,13 @@ def test_the_standard_error_is_that_of_delong():
     score, outcome = ranked(90, rng)
     above = (score[outcome][:, None] > score[~outcome]) + 0.5 * (score[outcome][:, None] == score[~outcome])
     variance = sum(above.mean(axis).var() / above.shape[1 - axis] for axis in (0, 1))
-    found = ranking(ordered_problem(score, outcome), by_roc)
+    found = AREA.spread(ordered_problem(score, outcome))
     assert found.standard_error == pytest.approx(math.sqrt(variance * 90 / 89), rel=1e-12)
 
 
 def test_a_missing_outcome_has_no_area():
-    assert math.isnan(ranking(ordered_problem(np.array([0.2, 0.4]), np.array([True, True])), by_roc).value)
-    assert math.isnan(ranking_influences(np.ones((2, 3)) / 2, np.array([0, 0, 0]), by_roc)[0])
+    assert math.isnan(AREA.spread(ordered_problem(np.array([0.2, 0.4]), np.array([True, True]))).value)
+    assert math.isnan(ranking_influences(AREA, np.ones((2, 3)) / 2, np.array([0, 0, 0]))[0])
 
 
 @given(st.integers(0, 10**6), st.integers(4, 60), st.integers(4, 60), st.floats(-2, 1))
@@ -150,6 +144,18 @@ def test_useless_scores_of_more_classes_are_seldom_said_to_rank_the_wrong_way_ro
     said = 0
     for _ in range(2000):
         labels = np.append(np.arange(4), rng.integers(0, 4, 60))
-        area, _ = ranking_influences(rng.dirichlet(np.ones(4), len(labels)).T, labels, by_roc)
+        area, _ = ranking_influences(AREA, rng.dirichlet(np.ones(4), len(labels)).T, labels)
         said += is_backwards(area, np.bincount(labels).astype(float))
     assert stats.binomtest(said, 2000, 0.005, alternative="greater").pvalue > 0.01
+
+
+@pytest.mark.parametrize("positives", [19, 20])
+def test_average_precision_needs_twenty_rows_of_the_rarer_outcome_for_an_interval(positives):
+    rng = np.random.default_rng(6)
+    outcome = np.arange(2_000) < positives
+    score = stats.norm.cdf(rng.normal(size=2_000) + 0.3 * outcome)
+    found = PRECISION.spread(ordered_problem(score, outcome))
+    interval, reason = PRECISION.interval(found, 0.95, "row")
+    assert found.fewest == positives / 4
+    few = positives < 20
+    assert (interval is None, reason) == (few, "effective sample size 4" if few else "")

@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from calcli.core.estimators.ranking import by_roc, ranking
+from calcli.core.estimators.ranking import AREA
 from calcli.core.problems.problem import ordered_problem
 from calcli.core.state import cells
 from calcli.core.state.cells import ScoreCells
@@ -96,7 +96,7 @@ def test_the_area_and_its_spread_are_those_of_the_rows(weight):
     found = cells_of([(score, outcome, weights)], 10_000, np.float64, weight is not None).problem()
     assert len(found.score) < 1500
     expected = ordered_problem(score, outcome, weights)
-    own, truth = (astuple(ranking(one, by_roc)) for one in (found, expected))
+    own, truth = (astuple(AREA.spread(one)) for one in (found, expected))
     assert truth[1] == 3000
     np.testing.assert_allclose(own[:5], truth[:5], rtol=1e-9)
     assert found.mean_row_weights.max() == expected.mean_row_weights.max() == (weight or 1)

@@ -9,16 +9,12 @@ from typing import Any
 import numpy as np
 
 from calcli.core.data.arrays import Doubles
-from calcli.core.estimators.gridded import area_on_grid, average_precision_on_grid
 from calcli.core.estimators.influences import FEWEST, Influences, Spread
 from calcli.core.estimators.ranking import (
-    area_interval,
-    by_precision,
-    by_roc,
+    RANKINGS,
     dealt_influences,
     is_backwards,
     of_equal_weight,
-    ranking,
     ranking_influences,
 )
 from calcli.core.evaluating.families.base import Entrant, Family, Findings
@@ -31,8 +27,6 @@ from calcli.core.state.remains import Remains
 from calcli.core.state.swaps import swap_edges
 
 AREA = "auroc"
-FEWEST_OF_CLASS = 20  # units of the rarer one, with which intervals of average precision hold
-PLACES = {AREA: by_roc, "average_precision": by_precision}
 
 
 class RankingFamily(Family):
@@ -52,21 +46,13 @@ class RankingFamily(Family):
         """Return the areas; rows of one cluster count as one observation in their standard errors."""
         estimates = {}
         for call in calls:
-            spread, name = _spread(measured, call.entry.name), call.entry.name
-            known = settings.intervals and not math.isnan(spread.value)
+            ranking, spread = RANKINGS[call.entry.name], _spread(measured, call.entry.name)
             interval, reason = None, ""
-            unit = "row" if settings.cluster is None else "cluster"
-            if known and name != AREA and not spread.enough:
-                reason = spread.too_few(unit)
-            elif known and name != AREA and spread.fewest < FEWEST_OF_CLASS:
-                reason = (
-                    f"the rarer class has {math.floor(spread.fewest)} {unit}s, fewer than {FEWEST_OF_CLASS}"
-                )
-            elif known:
-                interval = area_interval(spread, settings.level)
+            if settings.intervals and not math.isnan(spread.value):
+                unit = "row" if settings.cluster is None else "cluster"
+                interval, reason = ranking.interval(spread, settings.level, unit)
             cells = measured.grid("class-1") if measured.predictions.n_classes == 2 else None
-            on_grid = area_on_grid if name == AREA else average_precision_on_grid
-            grid = None if cells is None else on_grid(cells)
+            grid = None if cells is None else ranking.on_grid(cells)
             line = signature(call, measured, settings, "interval:delong", grid=grid)
             estimates[str(call)] = Estimate(call, spread.value, line, interval, reason, grid=grid)
         return Findings(estimates)
@@ -79,13 +65,13 @@ class RankingFamily(Family):
         coarse = measured.by_deal("class-1") if measured.predictions.n_classes == 2 else None
         every = {}
         for call in calls:
-            name = call.entry.name
+            ranking = RANKINGS[call.entry.name]
             if coarse is None:
-                found = _influences(measured, name)
+                found = _influences(measured, call.entry.name)
             else:
                 problem = measured.problem("class-1")
-                of_units, lost = dealt_influences(problem, PLACES[name], swap_edges(), coarse)
-                spread = ranking(problem, PLACES[name])
+                of_units, lost = dealt_influences(ranking, problem, swap_edges(), coarse)
+                spread = ranking.spread(problem)
                 found = Influences(spread.value, of_units, len(of_units), lost=lost, fewest=spread.fewest)
             if not math.isnan(found.value):
                 every[str(call)] = found
@@ -94,7 +80,7 @@ class RankingFamily(Family):
 
 def _spread(measured: Measurements, name: str) -> Spread:
     if measured.units.single and measured.predictions.n_classes == 2:
-        return ranking(measured.problem("class-1"), PLACES[name])
+        return RANKINGS[name].spread(measured.problem("class-1"))
     return _influences(measured, name).spread
 
 
@@ -154,6 +140,7 @@ def _masses(measured: Measurements) -> tuple[Any, Any]:
 
 def _influences(measured: Measurements, name: str) -> Influences:
     """Return a measure with the influences of the units on it."""
+    ranking = RANKINGS[name]
 
     def found() -> Influences:
         units, weights = measured.units, measured.predictions.weights
@@ -161,10 +148,10 @@ def _influences(measured: Measurements, name: str) -> Influences:
             probs = np.stack([measured.look(lens).score for lens in ("class-0", "class-1")])
         else:
             probs = measured.class_probs
-        value, influences = ranking_influences(probs, measured.predictions.labels, PLACES[name], weights)
+        value, influences = ranking_influences(ranking, probs, measured.predictions.labels, weights)
         weight = units.weights(weights)
         number = int(np.count_nonzero(weight))
-        return Influences(value, units.sums(influences), number, fewest=_fewest(measured))
+        return Influences(value, units.sums(influences), number, fewest=_fewest(measured) / ranking.rows_each)
 
     return measured.once(f"influences of {name}", found)
 
