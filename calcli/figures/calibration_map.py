@@ -20,9 +20,19 @@ from calcli.core.language.figures import FIGURES
 from calcli.core.language.numbers import numbers
 from calcli.figures.drawing import Evaluations, Made, View, classes_of
 from calcli.figures.inline import MARK, tell, tell_curves
-from calcli.figures.log_odds_axes import log_odds_axes
 from calcli.figures.naming import wrapped
-from calcli.figures.style import BAR, FAINT, MUTED, OVER, UNDER, is_leftmost, panels, styled, unit_square
+from calcli.figures.style import (
+    BAR,
+    FAINT,
+    MUTED,
+    OVER,
+    UNDER,
+    is_leftmost,
+    log_odds_axes,
+    panels,
+    styled,
+    unit_square,
+)
 from calcli.figures.wording import words
 
 

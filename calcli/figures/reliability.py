@@ -25,7 +25,6 @@ from calcli.core.language.numbers import apart, number, numbers, plus_minus
 from calcli.core.problems.problem import Problem
 from calcli.figures.drawing import Evaluations, Made, View, classes_of, through_lens, zoomed
 from calcli.figures.inline import MARK, bin_texts, tell
-from calcli.figures.log_odds_axes import log_odds_axes
 from calcli.figures.naming import titles
 from calcli.figures.style import (
     BAR,
@@ -40,6 +39,7 @@ from calcli.figures.style import (
     boxes,
     distribution,
     is_leftmost,
+    log_odds_axes,
     panels,
     styled,
     unit_square,

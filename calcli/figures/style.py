@@ -12,7 +12,7 @@ import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.collections import PolyCollection
 from matplotlib.figure import Figure
-from matplotlib.ticker import MaxNLocator
+from matplotlib.ticker import FixedLocator, FuncFormatter, MaxNLocator, NullLocator
 
 from calcli.core.data.arrays import Doubles, Floats
 
@@ -67,6 +67,10 @@ STYLE: Look = {
     "svg.hashsalt": "calcli",
 }
 
+ROOM = 5  # ticks in log-odds that fit
+TICKS = (
+    0.00001, 0.0001, 0.001, 0.01, 0.1, 0.5, 0.9, 0.99, 0.999, 0.9999, 0.99999,
+)  # fmt: skip
 FAINT = 0.3  # opacity of bins too thin to say anything
 MOST_SEAMS = 60  # bars
 MANY = 1000  # shapes above which vector formats keep them as an image
@@ -107,6 +111,24 @@ def unit_square(axes: Axes) -> None:
     axes.set(xlim=(0, 1), ylim=(0, 1), xticks=ticks, yticks=ticks)
     for axis in (axes.xaxis, axes.yaxis):
         axis.set_major_formatter("{x:g}")
+
+
+def log_odds_axes(axes: Axes, low: float, high: float, *, horizontal: bool = False) -> None:
+    """Let both axes, or the horizontal one alone, be even in log-odds between two probabilities."""
+    wide = [t for t in TICKS if low <= t <= high]
+    if len(wide) > ROOM:  # for the words of the horizontal axis: every second one, from the middle
+        wide = wide[len(wide) // 2 % 2 :: 2]
+    scaled = [(axes.xaxis, axes.set_xscale), (axes.yaxis, axes.set_yscale)]
+    for axis, scale in scaled[:1] if horizontal else scaled:
+        scale("logit")
+        axis.set_major_locator(FixedLocator(wide))
+        axis.set_minor_locator(NullLocator())
+        axis.set_major_formatter(
+            FuncFormatter(lambda t, _: f"{t:g}" if t <= 0.5 else f"{1 - round(1 - t, 9):.9g}")
+        )
+    axes.set_xlim(low, high)
+    if not horizontal:
+        axes.set_ylim(low, high)
 
 
 def zoom(figure: Figure, x: tuple[float, float], y: tuple[float, float] | None = None) -> None:

@@ -230,7 +230,7 @@ def _headline(result: Result) -> Headline:
     size = f"{place}: {counted(read.rows, 'row')}, {counted(read.classes, 'class')}, {read.kind}"
     sentences = [one.message for one in result.warnings if one.code == BACKWARDS]
     sentences += [result.verdict.sentence] if result.verdict else []
-    sentences += [text.partition(". ")[0].rstrip(".") + "." for text in result.recalibration[:1]]
+    sentences += [result.gain.sentence] if result.gain else []
     word = result.verdict.word if result.verdict else "untested"
     bad = result.backwards_area is not None or word in ("over-confident", "under-confident")
     tone: Literal["good", "bad", "plain"] = "bad" if bad else "good" if word == "consistent" else "plain"
@@ -261,7 +261,7 @@ def _result(result: Result) -> dict[str, Any]:
         "metrics": {name: _estimate(estimate) for name, estimate in result.metrics.items()},
         "verdict": result.verdict and asdict(result.verdict),
         "infinite_log_loss": result.infinite_log_loss and asdict(result.infinite_log_loss),
-        "recalibration": list(result.recalibration),
+        "recalibration": [str(gain) for gain in result.recalibration],
         "decisions": {name: [asdict(row) for row in rows] for name, rows in result.decisions.items()},
         "per_class": [_class(row) for row in result.per_class],
         "reliability": [asdict(row) for row in result.reliability],

@@ -18,6 +18,7 @@ from calcli.core.recalibrating.choosing import Candidate, Sureness
 from calcli.core.recalibrating.fitting import Fit
 from calcli.report.findings import BACKWARDS, Warning, backwards, backwards_table
 from calcli.report.reading import layout
+from calcli.report.recalibration import ONE_LABEL
 from calcli.report.shown import Column, Headline, Number, Shown, TextTable
 from calcli.report.wording import NONE
 
@@ -140,6 +141,8 @@ def _summary(fit: Fit) -> TextTable:
     change = " -> ".join(numbers(before, after))
     if math.isfinite(before) and before:
         change += f", {relative((after - before) / before)}"
+    if np.count_nonzero(fit.class_rows) == 1:
+        where += f": {ONE_LABEL}"
     what = "answers" if rows.of_answers else counted(rows.n_classes, "class")
     title = f"{rows.provenance.path}: {counted(rows.n_rows, 'row')}, {what}, {rows.kind}"
     return TextTable(title, notes=(f"{chosen}: {score} {change}, {where}.",))

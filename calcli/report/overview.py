@@ -9,7 +9,6 @@ from calcli.core.evaluating.results import Estimate
 from calcli.core.language.numbers import counted, number, percent, some
 from calcli.report.estimates import ends, if_calibrated, of_section, tested_p
 from calcli.report.posteriors import under_given
-from calcli.report.recalibration import ADVICE
 from calcli.report.shown import Column, TextTable, table_of
 from calcli.report.summary import Result
 from calcli.report.wording import NONE, interval_head
@@ -18,7 +17,6 @@ SCORES = ("log_loss", "brier", "accuracy", "auroc")
 ERRORS = ("ece", "ks", "cw_ece")
 SCORES_OF_TWO = ("log_loss", "brier", "auroc", "average_precision")
 ERRORS_OF_TWO = ("ece:lens=class-1", "ks:lens=class-1")
-FITTED = " " + ADVICE.partition("{")[0]  # the command stands at the end
 TWICE = "; brier is twice scikit-learn's"
 
 
@@ -35,7 +33,7 @@ def further(result: Result) -> str:
     """Return how to see all of it, and the command that is worth running next."""
     path = "FILE" if result.input.path == "-" else result.input.path
     following = f"calcli check --init {path}"
-    if result.recalibrates:
+    if result.gain and result.gain.advice:
         following = "calcli fit VALIDATION -o calibrator.json"
     twice = TWICE if result.of_two and "brier" in result.metrics else ""
     return f"--details and --html FILE show all{twice}. Next: `{following}`"
@@ -47,7 +45,7 @@ def _read(result: Result) -> str:
     what = counted(read.classes, "class")
     if read.of_answers:
         what = f"answers, {percent(result.accuracy)} right"
-    scores = f"{read.kind} in {some(read.taken)}" if read.taken else read.kind
+    scores = f"{read.kind} in {some(read.taken)}" if read.taken else f"{read.kind} from {read.read_as}"
     return f"{place}: {counted(read.rows, 'row')}, {what}, {scores}, labels: {read.labels}"
 
 
@@ -55,7 +53,8 @@ def _verdicts(result: Result) -> Iterator[str]:
     yield from (f"Doubt: {doubt}." for doubt in result.input.doubts)
     if result.verdict:
         yield result.verdict.sentence
-    yield from (sentence.partition(FITTED)[0] for sentence in result.recalibration[:1])
+    if result.gain:
+        yield result.gain.sentence
 
 
 def _scores(found: Mapping[str, Estimate]) -> TextTable:
@@ -64,7 +63,7 @@ def _scores(found: Mapping[str, Estimate]) -> TextTable:
         Column(interval_head(found.values())): ends,
     }
     if any("constant" in one.parts for one in found.values()):
-        cells |= {Column("constant"): _constant, Column("share"): _share}
+        cells |= {Column("constant"): _constant, Column("of constant"): _of_constant}
     return table_of("", found.items(), cells, head="Scores")
 
 
@@ -72,7 +71,7 @@ def _constant(one: Estimate) -> str:
     return number(one.parts["constant"]) if "constant" in one.parts else NONE
 
 
-def _share(one: Estimate) -> str:
+def _of_constant(one: Estimate) -> str:
     """Return what a loss is of that of the best constant answer."""
     constant = one.parts.get("constant", 0.0)
     if one.call.entry.direction != "lower" or not constant or not isfinite(one.value):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from math import isfinite, isinf
 
 from calcli.core.estimators.interval import Interval
@@ -43,9 +44,31 @@ RETRAINED = (
 FEW = f"{CARRIED}; --recalibrator dp takes it all the same."
 
 
-def recalibration_sentences(
+@dataclass(frozen=True)
+class Gain:
+    """What a way to recalibrate wins, in words.
+
+    Attributes
+    ----------
+    sentence
+        What it wins.
+    advice
+        Which fit to make, where one is recommended; else empty.
+    on_unseen
+        Whether it is judged on rows that it was not fitted to.
+    """
+
+    sentence: str
+    advice: str = ""
+    on_unseen: bool = True
+
+    def __str__(self) -> str:
+        return f"{self.sentence} {self.advice}".rstrip()
+
+
+def recalibration_gains(
     metrics: Mapping[str, Estimate], classes: int = 2, *, one_class: bool = False, backwards: bool = False
-) -> tuple[str, ...]:
+) -> tuple[Gain, ...]:
     """Say in words what recalibration wins, once for each way to recalibrate.
 
     Where that is something a fit is recommended: not to the rows evaluated, which are to judge it. Rows of
@@ -54,56 +77,57 @@ def recalibration_sentences(
     """
     accuracy = metrics.get("accuracy")
     all_right = accuracy is not None and accuracy.value == 1
-    found: dict[tuple[object, ...], str] = {}
+    found: dict[tuple[object, ...], Gain] = {}
     for estimate in metrics.values():
         arguments = estimate.call.arguments
         if estimate.call.entry.name in LOSSES and estimate.parts:
             way = arguments["recalibrator"], arguments["training"]
             if isinf(estimate.parts["before"]):  # which says nothing of the other score
-                found.setdefault((*way, arguments["score"]), _of_infinite(estimate))
+                found.setdefault((*way, arguments["score"]), Gain(_of_infinite(estimate)))
             else:
                 taught = BACKWARDS if backwards else ONE_LABEL if one_class else ""
-                found.setdefault(way, _sentence(estimate, classes, all_right, taught))
+                found.setdefault(way, _gain(estimate, classes, all_right, taught))
     return tuple(found.values())
 
 
 def _of_infinite(estimate: Estimate) -> str:
     by, score, change = _terms(estimate)
     if isinf(estimate.parts["after"]):
-        return f"{_capitalized(by)} leaves the {score} infinite: no share is won. --clip makes it finite."
+        return f"{_capitalized(by)} leaves the {score} infinite: no share is won; --clip makes it finite."
     return f"{_capitalized(by)} makes the infinite {score} finite {change}, so there is no share to name."
 
 
-def _sentence(estimate: Estimate, classes: int, all_right: bool, taught: str) -> str:
+def _gain(estimate: Estimate, classes: int, all_right: bool, taught: str) -> Gain:
     method, training = estimate.recalibrator, estimate.call.arguments["training"]
     before, after = estimate.parts["before"], estimate.parts["after"]
     by, score, change = _terms(estimate)
     if isinf(after):
-        return f"{_capitalized(by)} gives labels probability 0, which makes the {score} infinite {change}."
+        return Gain(
+            f"{_capitalized(by)} gives labels probability 0, which makes the {score} infinite {change}."
+        )
     share = (before - after) / before if before > 0 else 0.0
     if training == "test":
         bound = ", the most that any increasing map could" if method == PAV and classes == 2 else ""
-        return f"On its own rows, {by} wins {percent(share)} of the {score} {change}{bound}: optimistic."
+        wins = f"{by} wins {percent(share)} of the {score} {change}{bound}"
+        return Gain(f"On its own rows, {wins}: optimistic.", on_unseen=False)
     if HARM <= share < NOTHING:
         nothing = f"{_capitalized(by)} wins nothing of the {score} {change}"
         if after == before:
-            return f"{nothing}."
-        return f"{nothing}; a share slightly below zero is what calibrated probabilities get."
+            return Gain(f"{nothing}.")
+        return Gain(f"{nothing}; a share slightly below zero is what calibrated probabilities get.")
     wins = f"{_with_error(share, estimate)} of the {score} {change}"
     if all_right or not abs(share) > CHANCE * estimate.parts["relative_standard_error"]:
-        chance = f"{_capitalized(by)} wins {wins}, which may be chance"
-        return f"{chance}: no row is predicted wrongly, and one could undo it." if all_right else f"{chance}."
+        undone = ": no row is predicted wrongly, and one could undo it" if all_right else ""
+        return Gain(f"{_capitalized(by)} wins {wins}, which may be chance{undone}.")
     if share < HARM:
         reason = "it has too few rows to learn from, or does not suit these scores"
         if method == GIVEN:
             reason = "they are hardly those of these rows"
-        return f"{_capitalized(by)} makes the {score} worse {change}: {reason}."
+        return Gain(f"{_capitalized(by)} makes the {score} worse {change}: {reason}.")
     if taught:
-        return f"{_capitalized(by)} wins {wins}: {taught}."
-    sentence = f"{wins} is miscalibration that {by} removes"
-    if method in (PAV, GIVEN):
-        return f"{sentence}."
-    return f"{sentence}. {ADVICE.format(method=nested_method(method))}"
+        return Gain(f"{_capitalized(by)} wins {wins}: {taught}.")
+    advice = "" if method in (PAV, GIVEN) else ADVICE.format(method=nested_method(method))
+    return Gain(f"{wins} is miscalibration that {by} removes.", advice)
 
 
 def _terms(estimate: Estimate) -> tuple[str, str, str]:
@@ -132,7 +156,7 @@ def _capitalized(text: str) -> str:
     return text[:1].upper() + text[1:]
 
 
-def loss_table(metrics: Mapping[str, Estimate], sentences: Sequence[str]) -> TextTable:
+def loss_table(metrics: Mapping[str, Estimate], gains: Sequence[Gain]) -> TextTable:
     """Return what recalibration wins, a row a score and way to recalibrate."""
     found = [estimate for estimate in metrics.values() if estimate.call.entry.name in LOSSES]
     columns = [Column("", "left"), Column("by", "left")]
@@ -145,7 +169,7 @@ def loss_table(metrics: Mapping[str, Estimate], sentences: Sequence[str]) -> Tex
     if any(estimate.interval for estimate in found):
         further[Column(interval_head(found), optional=True)] = lambda one: _ends(one, one.interval)
     rows = [(*_won(estimate), *(make(estimate) for make in further.values())) for estimate in found]
-    notes = [*sentences, *_loss_notes(found)] if rows else []
+    notes = [*map(str, gains), *_loss_notes(found)] if rows else []
     return TextTable(WON_BACK, (*columns, *further), tuple(dict.fromkeys(rows)), tuple(notes))
 
 

@@ -9,7 +9,7 @@ from itertools import takewhile
 
 from calcli.core.evaluating.results import Evaluation, Summary
 from calcli.report.findings import Verdict, Warning, verdict, warnings
-from calcli.report.recalibration import recalibration_sentences
+from calcli.report.recalibration import Gain, recalibration_gains
 
 
 class Result(Summary):
@@ -30,18 +30,18 @@ class Result(Summary):
         """Whether there are two classes, the second of which is the one that is looked at."""
         return self.input.classes == 2 and not self.input.of_answers
 
-    @property
-    def recalibrates(self) -> bool:
-        """Whether a recalibration is advised."""
-        return any("calcli fit" in sentence for sentence in self.recalibration)
-
     @cached_property
-    def recalibration(self) -> tuple[str, ...]:
-        """What recalibration would win."""
+    def recalibration(self) -> tuple[Gain, ...]:
+        """What recalibration would win, by each way that was tried."""
         one_class = not self.input.of_answers and sum(row.rows > 0 for row in self.per_class) == 1
-        return recalibration_sentences(
+        return recalibration_gains(
             self.estimates, self.input.classes, one_class=one_class, backwards=self.backwards_area is not None
         )
+
+    @property
+    def gain(self) -> Gain | None:
+        """What recalibration would win on rows that it was not fitted to; None where nothing tells."""
+        return next((gain for gain in self.recalibration if gain.on_unseen), None)
 
 
 def summarize(evaluation: Evaluation) -> Result:

@@ -49,6 +49,14 @@ def test_a_sound_fit_has_no_warnings(plain):
     assert first.notes == (f"temperature: log_loss {change}, on rows that no fit has seen.",)
 
 
+def test_rows_of_one_label_teach_to_predict_it():
+    scores = np.random.default_rng(0).normal(size=(80, 2))
+    first, *_ = FitReport(
+        fit(from_arrays(scores, np.ones(80, int), kind="logits"), parse_methods(["dp"]))
+    ).tables()
+    assert first.notes[0].endswith(": all rows have one label, and it learns to predict that.")
+
+
 def test_tables_show_the_numbers(plain):
     effect = {row[0]: row[1:4] for row in FitReport(plain).tables()[1].rows}
     for name, cells in effect.items():

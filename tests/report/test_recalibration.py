@@ -16,7 +16,7 @@ from calcli.core.language.expressions import parse_metric
 from calcli.core.language.metrics import CARRIED
 from calcli.core.language.settings import Settings
 from calcli.report.evaluation import EvaluationReport
-from calcli.report.recalibration import loss_table, parts_table, recalibration_sentences
+from calcli.report.recalibration import loss_table, parts_table, recalibration_gains
 from calcli.report.wording import PARTS
 from tests.report.conftest import tables_of
 
@@ -37,8 +37,8 @@ def scaled(summarized):
 
 
 def sentence(*arguments):
-    (found,) = recalibration_sentences(loss(*arguments))
-    return found
+    (found,) = recalibration_gains(loss(*arguments))
+    return str(found)
 
 
 def test_a_loss_in_words():
@@ -79,7 +79,7 @@ def test_a_gain_where_no_row_is_wrong(summarized):
     rng = np.random.default_rng(0)
     labels = rng.integers(0, 2, 40)
     second = np.where(labels, 0.97, 0.03) + rng.uniform(-0.02, 0.02, 40)
-    said = summarized(np.column_stack([1 - second, second]), labels).recalibration[0]
+    said = summarized(np.column_stack([1 - second, second]), labels).gain.sentence
     assert said.startswith("Temperature scaling wins")
     assert said.endswith("which may be chance: no row is predicted wrongly, and one could undo it.")
 
@@ -87,14 +87,14 @@ def test_a_gain_where_no_row_is_wrong(summarized):
 def test_rows_of_one_class_recommend_no_fit(summarized):
     second = np.random.default_rng(0).uniform(size=200)
     said = summarized(np.column_stack([1 - second, second]), np.ones(200, int), ["no", "yes"]).recalibration
-    assert said[0].endswith(": all rows have one label, and it learns to predict that.")
-    assert not any("calcli fit" in sentence for sentence in said)
+    assert said[0].sentence.endswith(": all rows have one label, and it learns to predict that.")
+    assert not any(gain.advice for gain in said)
 
 
 def test_infinite_losses_in_words():
     inf = float("inf")
     assert sentence(inf, inf) == (
-        "An affine recalibration leaves the log-loss infinite: no share is won. --clip makes it finite."
+        "An affine recalibration leaves the log-loss infinite: no share is won; --clip makes it finite."
     )
     assert sentence(inf, 0.5, "calibration_loss:recalibrator=pav:training=test") == (
         "The isotonic fit makes the infinite log-loss finite (inf -> 0.5000), so there is no share to name."
@@ -103,7 +103,7 @@ def test_infinite_losses_in_words():
         "The isotonic fit gives labels probability 0, which makes the log-loss infinite (0.5000 -> inf)."
     )
     both = loss(inf, inf) | loss(0.5, 0.3, "relative_calibration_loss:score=brier")
-    first, second = recalibration_sentences(both)
+    first, second = map(str, recalibration_gains(both))
     assert first.endswith("--clip makes it finite.")
     assert second.startswith("40.0% ± 0.2% of the Brier score")
     assert loss_table(both, []).rows[0] == ("log_loss", "dp", "inf", "inf", "undefined", "-")
@@ -112,7 +112,7 @@ def test_infinite_losses_in_words():
 def test_nothing_infinite_is_called_a_share(summarized):
     rows = [[1.0, 0.0], [0.0, 1.0], [0.6, 0.4], [0.3, 0.7]] * 20
     found = summarized(rows, [1, 1, 0, 1] * 20)
-    said = " ".join(found.recalibration)
+    said = " ".join(map(str, found.recalibration))
     assert "nan" not in said
     assert "infinite" in said
 
@@ -124,10 +124,22 @@ def test_the_bound_in_words():
     )
 
 
+def test_what_leads_is_judged_on_rows_that_the_fit_has_not_seen(summarized):
+    second = np.random.default_rng(0).uniform(size=500)
+    own, held = (f"calibration_loss:recalibrator={by}" for by in ("pav:training=test", "dp"))
+    made = np.column_stack([1 - second, second]), np.arange(500) % 2
+    found = summarized(*made, metrics=(own, held))
+    assert found.gain == found.recalibration[1]
+    assert not found.recalibration[0].on_unseen
+    alone = summarized(*made, metrics=(own,))
+    assert alone.gain is None
+    assert "optimistic" not in EvaluationReport([alone], Settings()).headline().verdict
+
+
 def test_no_bound_is_claimed_of_several_classes():
-    (said,) = recalibration_sentences(loss(0.6, 0.3, "calibration_loss:recalibrator=pav:training=test"), 3)
+    (said,) = recalibration_gains(loss(0.6, 0.3, "calibration_loss:recalibrator=pav:training=test"), 3)
     wins = "the isotonic fit wins 50.0% of the log-loss (0.6000 -> 0.3000)"
-    assert said == f"On its own rows, {wins}: optimistic."
+    assert str(said) == f"On its own rows, {wins}: optimistic."
 
 
 def test_scores_and_recalibrators_with_settings_in_words():
@@ -139,8 +151,8 @@ def test_scores_and_recalibrators_with_settings_in_words():
 
 def test_each_way_to_recalibrate_is_said_once():
     both = loss(0.5, 0.4) | loss(0.3, 0.2, "relative_calibration_loss:score=brier")
-    assert len(recalibration_sentences(both)) == 1
-    assert len(recalibration_sentences(both | loss(0.5, 0.4, "calibration_loss:recalibrator=vector"))) == 2
+    assert len(recalibration_gains(both)) == 1
+    assert len(recalibration_gains(both | loss(0.5, 0.4, "calibration_loss:recalibrator=vector"))) == 2
 
 
 def test_the_table_of_losses():
@@ -207,7 +219,7 @@ def test_an_undefined_loss_has_no_numbers():
     call = parse_metric("relative_calibration_loss")
     undefined = {str(call): Estimate(call, float("nan"), "")}
     assert loss_table(undefined, []).rows == (("log_loss", "affine", "-", "-", "-", "-"),)
-    assert recalibration_sentences(undefined) == ()
+    assert recalibration_gains(undefined) == ()
 
 
 def test_parts_are_read_with_what_they_are_made_of():
@@ -246,7 +258,7 @@ def test_a_report_in_order_and_in_json(scaled):
         "Calibration errors, for diagnosis",
     ]
     found = json.loads(json.dumps(EvaluationReport([scaled], Settings()).to_dict()))["results"][0]
-    assert found["recalibration"] == list(scaled.recalibration)
+    assert found["recalibration"] == [str(gain) for gain in scaled.recalibration]
     assert [row["name"] for row in found["decisions"]["abstain"]] == ["yes", "no", "abstain"]
     log_loss, relative = found["metrics"]["log_loss"], found["metrics"]["relative_calibration_loss"]
     assert log_loss["parts"]["constant"] == scaled.metrics["log_loss"].parts["constant"]
