@@ -277,7 +277,8 @@ def _worst(whole: Result, parts: Sequence[Result]) -> dict[str, Any]:
 def input_object(summary: Input) -> dict[str, Any]:
     """Return what was read as JSON values, with the hash of its files."""
     found = asdict(summary) | {"sha256": sha256(summary.files)}
-    del found["considered"], found["chosen"], found["other_way"]  # by the reader, for sentences
+    for name in ("considered", "chosen", "other_way", "sampled_from"):  # by the reader, for sentences
+        del found[name]
     return found
 
 

@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 
 from calcli.core.calibrators.crossvalidation import PairedDifference
+from calcli.core.data.predictions import Predictions
 from calcli.core.language.expressions import MethodExpression, parse_method
 from calcli.core.language.metrics import METRICS
 from calcli.core.language.numbers import apart, counted, number, numbers, percent, plus_minus, relative, some
@@ -82,7 +83,7 @@ class FitReport(Shown):
             )
             for name in list(fit.before)[:3]
         ]
-        size = f"{rows.provenance.path}: {counted(rows.n_rows, 'row')}, {counted(rows.n_classes, 'class')}"
+        size = f"{_size(rows)}, {counted(rows.n_classes, 'class')}"
         name, seen = next(iter(fit.before)), "" if fit.cross_validated else ", on the rows of the fit"
         before, now = fit.before[name], after[name]
         falls = f"{name} {number(before, now)} before, {number(now, before)} after{seen}"
@@ -98,6 +99,7 @@ class FitReport(Shown):
             "input": {
                 "path": rows.provenance.path,
                 "rows": rows.n_rows,
+                "sampled_from": rows.provenance.sampled_from or rows.n_rows,
                 "classes": rows.n_classes,
                 "kind": rows.kind,
                 "kind_reason": rows.scores.kind_reason,
@@ -127,6 +129,10 @@ def fit_warnings(fit: Fit) -> list[Warning]:
     return [*backwards(fit.backwards_area, rows.classes, rows.provenance), *_losses(fit), *_few_rows(fit)]
 
 
+def _size(rows: Predictions) -> str:
+    return f"{rows.provenance.path}: {counted(rows.n_rows, 'row')}{rows.provenance.joined}"
+
+
 def _summary(fit: Fit) -> TextTable:
     """Return in a sentence what was chosen, and what it wins on rows that no fit has seen."""
     rows, score = fit.predictions, fit.settings.score if fit.candidates else next(iter(fit.before))
@@ -144,7 +150,7 @@ def _summary(fit: Fit) -> TextTable:
     if np.count_nonzero(fit.class_rows) == 1:
         where += f": {ONE_LABEL}"
     what = "answers" if rows.of_answers else counted(rows.n_classes, "class")
-    title = f"{rows.provenance.path}: {counted(rows.n_rows, 'row')}, {what}, {rows.kind}"
+    title = f"{_size(rows)}, {what}, {rows.kind}"
     return TextTable(title, notes=(f"{chosen}: {score} {change}, {where}.",))
 
 

@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
 from hashlib import sha256
-from itertools import count
 from typing import Any, TypeVar
 
 import numpy as np
@@ -29,7 +27,7 @@ from calcli.io.remote import parts_of_pattern
 from calcli.io.secrets import kept, recall
 from calcli.io.states import from_bytes, is_state, to_bytes
 from calcli.io.systems import FEWEST, refuse_same_labels
-from calcli.work.rounds import Rounds, rounds
+from calcli.work.distributed import total
 
 T = TypeVar("T")
 
@@ -111,46 +109,6 @@ class Engine:
             refuse_same_labels(given[0], files, found.rows)
         return left_of(numbered(from_bytes(found.state, name), self.known), name)
 
-    @contextmanager
-    def over(self, parts: Sequence[Piece], options: ReadOptions, name: str) -> Iterator[PartsRead]:
-        """Give passes over the predictions in parts of what has a name."""
-        numbers = count(1)
-
-        def watch() -> Watch:
-            return self.watcher(f"{name}, pass {next(numbers)}", len(parts))
-
-        with rounds(parts, self.scheduler) as passes:
-            yield PartsRead(passes, options, watch)
-
-
-@dataclass(frozen=True)
-class PartsRead:
-    """Passes over the predictions in parts.
-
-    Attributes
-    ----------
-    passes
-        Over the names of the parts.
-    options
-        How they are read.
-    watch
-        Called with the number of parts done in a pass.
-    """
-
-    passes: Rounds[Piece]
-    options: ReadOptions
-    watch: Callable[[], Watch]
-
-    def total(self, of: Callable[[Predictions], T], add: Callable[[Sequence[T]], T]) -> T:
-        """Return the sum of what is made of each part, by functions that can be pickled."""
-        of_part = partial(_of_part, of=of, options=self.options, hidden=kept())
-        return self.passes.total(of_part, add, self.watch())
-
-
-def _of_part(part: Piece, *, of: Callable[[Predictions], T], options: ReadOptions, hidden: Any) -> T:
-    recall(hidden)
-    return of(read_piece(part, options))
-
 
 def parts_to_read(given: Sequence[str], options: ReadOptions) -> tuple[list[Piece], ReadOptions]:
     """Return the files, or pieces of them, that workers are to read, and how.
@@ -229,5 +187,4 @@ def gather(
     parts: Sequence[Piece], make: Callable[[Piece], PartState], watch: Watch, scheduler: str | None = None
 ) -> PartState:
     """Make the state of each part, and merge them in their order."""
-    with rounds(parts, scheduler) as passes:
-        return passes.total(make, merged, watch)
+    return total(parts, make, merged, watch, scheduler)

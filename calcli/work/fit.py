@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -17,6 +17,7 @@ from calcli.core.language.progress import Watcher, unwatched
 from calcli.core.language.settings import FitSettings
 from calcli.core.recalibrating.candidates import POOL, candidates_for
 from calcli.core.recalibrating.fitting import (
+    ASKED,
     Fit,
     cross_validated,
     deals,
@@ -25,21 +26,19 @@ from calcli.core.recalibrating.fitting import (
     with_folds,
 )
 from calcli.core.recalibrating.fitting import fit as fit_predictions
-from calcli.core.recalibrating.summed import fit_parts
+from calcli.core.state.remains import rows_left
 from calcli.io import calibrators
 from calcli.io.atomic import refuse_folders, refuse_nowhere, together
 from calcli.io.options import ReadOptions
-from calcli.io.pieces import read_piece
 from calcli.io.read import read
-from calcli.io.remote import parts_of_pattern, path_of
+from calcli.io.remote import path_of
 from calcli.report.fit import FitReport
 from calcli.report.hashing import sha256
-from calcli.work.cluster import Engine, parts_to_read
+from calcli.work.cluster import Engine, predictions_in
 from calcli.work.idle import idle_of_fit
 
 AUTO = CHOICE.name
 REDUCED = "reduced"
-OF_CHOICE = ("candidates", "lens", "watcher", "remark")  # of `fit_to`, no settings
 LENSES = ", ".join(name for name, method in METHODS.items() if "lens" in method.arguments)
 
 
@@ -78,7 +77,7 @@ def fit_file(
     beside
         Other files that are to be written.
     engine
-        Sums the loss over the parts of a folder elsewhere; None to read here.
+        Makes the state of a folder elsewhere, whose sample of rows is fitted to; None to read here.
     watcher
         Starts a progress bar.
     remark
@@ -100,29 +99,9 @@ def fit_file(
     if preset is not None:
         method, candidates = _as_in(preset, method, candidates)
     given = {"candidates": candidates, "lens": lens, "watcher": watcher, "remark": remark, **settings}
-    if engine is not None:
-        return FitReport(_fit_by(engine, file, options, method, given))
-    return FitReport(fit_to(lambda: read(file, options), method, "option", **given))
-
-
-def _fit_by(engine: Engine, file: str, options: ReadOptions, method: str, given: Mapping[str, Any]) -> Fit:
-    """Return a fit to the parts of a folder or pattern, which an engine reads."""
-    settings = {name: value for name, value in given.items() if name not in OF_CHOICE}
-    chosen = FitSettings(**checked(FitSettings, settings, "option"))
-    for what, asked in (
-        ("-m auto chooses", method == AUTO),
-        ("--lens moves single scores", given["lens"] is not None),
-        ("--folds and --fold-column cross-validate", settings.get("folds", 5) not in (0, 5)),
-        ("--folds and --fold-column cross-validate", chosen.fold_column is not None),
-        ("--workers starts processes", chosen.workers is not None),
-    ):
-        if asked:
-            raise UsageError(f"{what}, which takes the rows in one place; leave it out, or --engine")
-    (call,) = _calls(method, given["candidates"], None, chosen, 2)
-    parts, options = parts_to_read(parts_of_pattern(file), options)
-    first = read_piece(parts[0], options)
-    with engine.over(parts, options, file) as passes:
-        return fit_parts(passes, first, call, chosen, file)
+    return FitReport(
+        fit_to(lambda: predictions_in([file], options, engine, lambda _: ASKED), method, "option", **given)
+    )
 
 
 def fit_to(
@@ -145,7 +124,7 @@ def fit_to(
         raise UsageError(f"--fold-column says how many folds there are; leave out --folds {chosen.folds}")
     for sentence in idle_of_fit(method, calls, chosen, candidates):
         remark(sentence)
-    rows = predictions()
+    rows = rows_left(predictions())
     calls = _calls(method, candidates, lens, chosen, 2 if reduced else rows.n_classes)
     if rows.of_answers and not candidates:
         calls = [call for call in calls if method != AUTO or not call.entry.needs_classes]

@@ -11,6 +11,7 @@ from collections.abc import Callable, Iterator
 from typing import Any
 
 import numpy as np
+import pandas as pd
 
 import calcli
 from calcli.core.language.methods import METHODS
@@ -18,7 +19,18 @@ from calcli.core.language.metrics import METRICS
 
 SPELLINGS = "", ":lens=class-0", ":bins=7:binning=equal-mass"
 SETTINGS: dict[str, dict[str, Any]] = {"draws": {"draws": 99}, "plain": {"draws": 0, "intervals": False}}
-COMPARED = "log_loss,brier,accuracy,ece,ks,auroc,cw_ece,mean_gap,smooth_ece,calibration_slope".split(",")
+COMPARED = [
+    "log_loss",
+    "brier",
+    "accuracy",
+    "ece",
+    "ks",
+    "auroc",
+    "cw_ece",
+    "mean_gap",
+    "smooth_ece",
+    "calibration_slope",
+]
 
 
 def data_sets() -> dict[str, dict[str, Any]]:
@@ -74,7 +86,7 @@ def entries() -> Iterator[tuple[str, Callable[[], Any]]]:
         fitted = {key: value for key, value in data.items() if key not in ("priors", "folds")}
         for method in METHODS if few else ("temperature", "dp", "vector", "isotonic"):
             yield f"fit {method} / {name}", _fitted(fitted, method)
-        if "labels" in data and "priors" not in data:
+        if "labels" in data and not data.keys() & {"priors", "folds"}:
             yield f"compare / {name}", _compared(data, paired=True)
             yield f"compare unpaired / {name}", _compared(data, paired=False)
             yield f"states / {name}", _merged(data)
@@ -98,38 +110,40 @@ def _fitted(data: dict[str, Any], method: str) -> Callable[[], Any]:
 
 def _compared(data: dict[str, Any], *, paired: bool) -> Callable[[], Any]:
     def made() -> Any:
-        options = {key: value for key, value in data.items() if key not in ("data", "seed", "folds")}
-        other = data["data"] + 0.2 * np.roll(data["data"], 1, axis=0)
-        if options.get("kind") != "logits":
-            other = other / other.sum(axis=1, keepdims=True)
-        systems = [calcli.read(scores, **options) for scores in (data["data"], other)]
-        return calcli.compare(*systems, metrics=COMPARED, draws=99, paired=paired or None).to_dict()
+        scores = data["data"] + 0.2 * np.roll(data["data"], 1, axis=0)
+        if "kind" not in data:
+            scores = scores / scores.sum(axis=1, keepdims=True)
+        systems = [_table(data | {"data": one}) for one in (data["data"], scores)]
+        asked = [name for name in COMPARED if len(systems[0].classes) == 2 or name != "calibration_slope"]
+        return calcli.compare(*systems, metrics=asked, draws=99, paired=paired).to_dict()
 
     return made
 
 
 def _merged(data: dict[str, Any]) -> Callable[[], Any]:
     def made() -> Any:
-        options = {
-            key: value
-            for key, value in data.items()
-            if key not in ("data", "labels", "weights", "seed", "folds")
-        }
-        cut = len(data["labels"]) // 3
+        rows, labels = _table(data), data["labels"]
+        cut = len(labels) // 3
         parts = [
-            calcli.State.of(
-                data["data"][part],
-                data["labels"][part],
-                **options,
-                **({"weights": data["weights"][part]} if "weights" in data else {}),
-            )
-            for part in (slice(0, cut), slice(cut, None))
+            calcli.State.of(_table({key: _cut(value, part) for key, value in data.items()}))
+            for part in (slice(0, cut), slice(cut, rows.n_rows))
         ]
-        return [
-            calcli.evaluate(one + other, draws=99).to_dict()["results"] for one, other in (parts, parts[::-1])
-        ]
+        both = parts[0].merge(parts[1]), parts[1].merge(parts[0])
+        return [calcli.evaluate(whole, draws=99).to_dict()["results"] for whole in both]
 
     return made
+
+
+def _cut(value: Any, part: slice) -> Any:
+    return value[part] if isinstance(value, np.ndarray) else value
+
+
+def _table(data: dict[str, Any]) -> Any:
+    kind = "logit" if "kind" in data else "prob"
+    columns = {f"{kind}_{k}": scores for k, scores in enumerate(data["data"].T)} | {"label": data["labels"]}
+    if "weights" not in data:
+        return calcli.read(pd.DataFrame(columns), renormalize="renormalize" in data)
+    return calcli.read(pd.DataFrame(columns | {"weight": data["weights"]}), weights="weight")
 
 
 if __name__ == "__main__":

@@ -24,7 +24,6 @@ from calcli.core.calibrators.fit.linear import (
     VectorMap,
 )
 from calcli.core.calibrators.fit.newton import Minimum, Vector, minimize
-from calcli.core.calibrators.fit.parts import OverParts, PartedLoss
 from calcli.core.calibrators.fit.searching import CALIBRATION_ERRORS, best_in_box
 from calcli.core.calibrators.fit.starting import first_map
 from calcli.core.calibrators.fit.training import TrainingRows, lifted, prepare, raised
@@ -122,20 +121,6 @@ class LinearSoftmax(Calibrator):
         self.notes = [*rows.notes, *notes]
         return self
 
-    @property
-    def takes(self) -> tuple[bool, bool]:
-        """Whether it is fitted to log-probabilities, and whether probabilities of 0 stay 0."""
-        return True, True
-
-    def fit_parts(self, over: OverParts, rows: TrainingRows, start: Parameters | None) -> Self:
-        """Learn the map from rows in parts, for which `rows` stand in."""
-        linear = self._map(rows.scores.shape[1])
-        theta = self._pack(start) if start else linear.scaled_identity(1)
-        best, notes = fit_or_guard(PartedLoss(rows, linear, over), theta, rows.tolerance)
-        self.parameters = self._unpack(best.x, rows)
-        self.notes = [*rows.notes, *notes]
-        return self
-
     def _known_classes(self, scores: Array, fitted: int) -> None:
         if scores.shape[1] != fitted:
             raise InputError(
@@ -144,7 +129,7 @@ class LinearSoftmax(Calibrator):
 
 
 def fit_or_guard(
-    objective: SoftmaxLoss | AffineLoss | PartedLoss, theta: Vector, tolerance: float
+    objective: SoftmaxLoss | AffineLoss, theta: Vector, tolerance: float
 ) -> tuple[Minimum, list[str]]:
     """Minimize from `theta`; where there is no finite optimum, minimize with a ridge, and say why."""
     rows = objective.rows

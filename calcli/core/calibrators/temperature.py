@@ -10,8 +10,7 @@ from numpy.typing import NDArray
 
 from calcli.core.calibrators.base import Calibrator, Parameters
 from calcli.core.calibrators.fit.mixture import mixture_weights
-from calcli.core.calibrators.fit.parts import OverParts, scale_of
-from calcli.core.calibrators.fit.scale import first_guess, solve_folds, solve_scale, solve_temperature
+from calcli.core.calibrators.fit.scale import first_guess, solve_folds, solve_temperature
 from calcli.core.calibrators.fit.searching import best_scale, least_near
 from calcli.core.calibrators.fit.training import TrainingRows, lifted, prepare
 from calcli.core.data.arrays import Array, Doubles, Floats, Positions
@@ -75,20 +74,6 @@ class Temperature(_Positive):
             alpha, notes = best_scale(rows, alpha, self.score)
             self.notes += notes
         self.parameters = {"temperature": 1 / alpha, **rows.floored()}
-
-    @property
-    def takes(self) -> tuple[bool, bool]:
-        """Whether it is fitted to log-probabilities, and whether probabilities of 0 stay 0."""
-        return False, True
-
-    def fit_parts(self, over: OverParts, rows: TrainingRows, start: Parameters | None) -> Self:
-        """Learn the temperature from rows in parts, for which `rows` stand in."""
-        at_scale, lead = scale_of(over)
-        alpha = 1 / float(start["temperature"]) if start else 1.0
-        alpha, notes = solve_scale(at_scale, lead, rows.ridge, alpha, rows.tolerance)
-        self.notes = [*rows.notes, *notes]
-        self.parameters = {"temperature": 1 / alpha, **rows.floored()}
-        return self
 
     def leaving_out(
         self, scores: Array, labels: NDArray[np.integer[Any]], weights: Array | None, fold: Positions

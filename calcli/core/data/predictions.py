@@ -146,6 +146,8 @@ class Provenance:
     other_way
         The options that read scores of two classes as those of the other one, or of more in some order; ""
         for none.
+    sampled_from
+        How many rows there were, if these are a sample of them; else 0.
     """
 
     path: str
@@ -163,10 +165,13 @@ class Provenance:
     per_character: bool = False
     left: tuple[int, ...] = ()
     other_way: str = ""
+    sampled_from: int = 0
 
     @property
     def joined(self) -> str:
-        """Words on files that were put together, behind the number of rows; "" for one file."""
+        """Words behind the number of rows: of files that were put together, or rows that are a sample."""
+        if self.sampled_from:
+            return f" sampled from {self.sampled_from:,}"
         return f" in {self.parts:,} files, parts of one data set" if self.parts > 1 else ""
 
     @property

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any, NoReturn
 
 import numpy as np
@@ -72,3 +72,16 @@ def left_of(state: State, name: str = "a state", *, in_file: bool = False) -> Re
     files = (name,) if in_file else ()
     provenance = Provenance(name, head.labels, files, read_as=read_as, percent=head.percent)
     return Remains(scores, labels, head.classes, weights, provenance=provenance, state=state)
+
+
+def rows_left(predictions: Predictions) -> Predictions:
+    """Return predictions; of a state the sample of rows that it keeps, which the provenance then says."""
+    if not isinstance(predictions, Remains):
+        return predictions
+    sample = predictions.state.body.sample
+    if sample is None:  # of a slice
+        raise NeedsRows(f"{predictions.provenance.path}: {ONLY_SUMS}")
+    rows = sample.of(predictions)
+    if rows.n_rows == predictions.n_rows:
+        return rows
+    return replace(rows, provenance=replace(rows.provenance, sampled_from=predictions.n_rows))

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from dataclasses import dataclass
-from functools import partial
 
 import numpy as np
 from numpy.typing import NDArray
@@ -40,9 +39,6 @@ class Derivatives:
     def all_hit(self) -> NDArray[np.bool_]:
         """(P,) whether each label has the largest score, so that the log-loss falls for ever."""
         return (self.behind == 0) & (self.sums[:, 1] < 0)
-
-    def __add__(self, other: Derivatives) -> Derivatives:
-        return Derivatives(self.sums + other.sums, self.behind + other.behind)
 
 
 def derivatives(
@@ -101,31 +97,21 @@ def mean_lead(rows: TrainingRows) -> float:
 
 
 def solve_temperature(rows: TrainingRows, alpha: float, tolerance: float) -> tuple[float, list[str]]:
-    """Return alpha = 1/T that minimizes the log-loss, and what there is to say about it."""
-    return solve_scale(partial(derivatives, rows), mean_lead(rows), rows.ridge, alpha, tolerance)
-
-
-def solve_scale(
-    at_scale: Callable[[float], Derivatives],
-    lead: float,
-    ridge_if_all_hit: float,
-    alpha: float,
-    tolerance: float,
-) -> tuple[float, list[str]]:
-    """Return the same, given the derivatives at any alpha, the mean lead, and the weight of the safeguard.
+    """Return alpha = 1/T that minimizes the log-loss, and what there is to say about it.
 
     Halley's method on the slope. Its sign keeps the optimum between two bounds; a step beyond one of them is
     replaced by their geometric mean. Where the probabilities are all but 0 and 1, steps down are short and
     equal: they are doubled as long as they stay so.
     """
+    lead = mean_lead(rows)
     low = lowest = FLATTEST / lead if lead > 0 else FLATTEST
     high = np.inf
     notes: list[str] = []
     stride, last = 1.0, -np.inf
     for _ in range(MAX_ITERATIONS):
-        at = at_scale(alpha)
+        at = derivatives(rows, alpha)
         (loss, slope, curvature, third), all_hit = at.sums[0], bool(at.all_hit[0])
-        ridge = ridge_if_all_hit if all_hit else 0.0
+        ridge = rows.ridge if all_hit else 0.0
         slope, curvature = slope + ridge * (alpha - 1), max(curvature, 0.0) + ridge
         if abs(slope) <= tolerance * np.sqrt(loss * curvature):  # whatever the unit of the scores
             break

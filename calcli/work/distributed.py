@@ -1,7 +1,4 @@
-"""Passes of workers over parts of data, here or on other machines, each of which ends in a sum.
-
-Dask does it. Another engine is another `Rounds`.
-"""
+"""A pass of Dask's workers over parts of data, here or on other machines, that ends in a sum."""
 
 from __future__ import annotations
 
@@ -13,7 +10,7 @@ import warnings
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from multiprocessing import resource_tracker
-from typing import Any, Generic, TypeVar
+from typing import Any, TypeVar
 
 from calcli.core.language.errors import CalcliError, InputError, UsageError
 from calcli.core.language.progress import Watch
@@ -26,35 +23,29 @@ POLLED = 0.05  # seconds between looks at what is done
 QUIET = "critical"
 
 
-class Rounds(Generic[P]):
-    """Passes over parts of data.
+def total(
+    parts: Sequence[P],
+    of_part: Callable[[P], T],
+    add: Callable[[Sequence[T]], T],
+    watch: Watch,
+    scheduler: str | None = None,
+) -> T:
+    """Return the sum of what is made of each part, added up in their order.
+
+    What is added to what depends on their number alone: any number of workers gives the same bits.
 
     Parameters
     ----------
-    client
-        What sends tasks to workers.
-    stopped
-        Set when the user interrupts.
     parts
         What tells each of them.
+    of_part, add
+        Functions that run where the workers are.
+    watch
+        Called with the number of parts done.
+    scheduler
+        Its address; None for processes of this machine.
     """
-
-    def __init__(self, client: Any, stopped: threading.Event, parts: Sequence[P]) -> None:
-        self._client, self._stopped, self._parts = client, stopped, parts
-
-    def total(self, of_part: Callable[[P], T], add: Callable[[Sequence[T]], T], watch: Watch) -> T:
-        """Return the sum of what is made of each part, added up in their order.
-
-        What is added to what depends on their number alone: any number of workers gives the same bits.
-
-        Parameters
-        ----------
-        of_part, add
-            Functions that run where the workers are.
-        watch
-            Called with the number of parts done.
-        """
-        client, parts = self._client, self._parts
+    with _interrupts() as stopped, _client(scheduler, len(parts)) as client:
         level = [client.submit(of_part, part, pure=False) for part in parts]
         unmade = list(zip(parts, level, strict=True))
         while len(level) > 1:
@@ -63,22 +54,15 @@ class Rounds(Generic[P]):
         (last,) = level
         del level
         while not last.done():
-            if self._stopped.is_set():
+            if stopped.is_set():
                 client.cancel(last, force=True)
                 raise KeyboardInterrupt
             unmade = [one for one in unmade if one[1].status != "finished"]  # what is merged may go
             watch(len(parts) - len(unmade))
-            self._stopped.wait(POLLED)
+            stopped.wait(POLLED)
         with _faults_told(unmade):
             found: T = last.result()
             return found
-
-
-@contextmanager
-def rounds(parts: Sequence[P], scheduler: str | None = None) -> Iterator[Rounds[P]]:
-    """Give passes over parts, by the workers of a scheduler or processes of this machine."""
-    with _interrupts() as stopped, _client(scheduler, len(parts)) as client:
-        yield Rounds(client, stopped, parts)
 
 
 @contextmanager
