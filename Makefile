@@ -7,7 +7,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test fuzz differential faults oldest newest integration browser bench sample-data clean
+.PHONY: help demo test fuzz differential faults oldest newest integration browser dist bench sample-data clean
 
 help:  ## list these targets
 	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/\1	\2/p' Makefile | expand -t 14
@@ -51,6 +51,12 @@ integration: $(VENV)/integration  ## read and write through an object store and 
 browser: $(VENV)/browser  ## open pages of results in a browser, if chromium is installed
 	$(BIN)/pytest tests/browser
 
+dist: $(VENV)/dist  ## build sdist and wheel in dist/, and try them in an empty environment
+	rm -rf build dist
+	$(BIN)/python -m build
+	$(BIN)/twine check --strict dist/*
+	PYTHON=$(PYTHON) $(BIN)/pytest tests/release
+
 bench: $(VENV)/bench  ## speed and memory beside other libraries; takes long
 	$(BIN)/python -m tests.benchmarks
 
@@ -82,6 +88,10 @@ $(VENV)/integration: $(VENV)/dev
 
 $(VENV)/browser: $(VENV)/dev
 	$(BIN)/python -m pip install --quiet --group browser
+	@touch $@
+
+$(VENV)/dist: $(VENV)/dev
+	$(BIN)/python -m pip install --quiet --group dist
 	@touch $@
 
 $(VENV)/bench: $(VENV)/installed
