@@ -17,6 +17,7 @@ import tempfile
 import tomllib
 from decimal import Decimal
 from pathlib import Path
+from typing import get_args
 
 import pandas as pd
 import pytest
@@ -25,6 +26,7 @@ from typer.main import get_command
 
 from calcli.cli.main import CHECK_FAILED, FINE, WRONG, app_of
 from calcli.core.language.declaring import Setting, declared
+from calcli.core.language.entries import Tier
 from calcli.core.language.figures import FIGURES
 from calcli.core.language.methods import METHODS
 from calcli.core.language.metrics import METRICS
@@ -137,9 +139,15 @@ def default_of(one: Setting) -> str:
 
 def tables() -> dict[str, str]:
     """Return the tables that documents hold, made from the registries."""
-    metrics = [(f"`{m.name}`", m.meaning, m.range, m.source) for m in METRICS.values()]
-    methods = [(f"`{m.name}`", m.learns, m.parameters, m.keeps, m.source) for m in METHODS.values()]
-    figures = [(f"`{kind.name}`", kind.meaning, kind.source) for kind in FIGURES.values()]
+    metrics = {
+        f"metrics: {tier}": markdown(
+            "| metric | what it says | range |",
+            *((f"`{m.name}`", m.meaning, m.range) for m in METRICS.values() if m.tier == tier),
+        )
+        for tier in get_args(Tier)
+    }
+    methods = [(f"`{m.name}`", m.learns, m.parameters, m.keeps) for m in METHODS.values()]
+    figures = [(f"`{kind.name}`", kind.meaning) for kind in FIGURES.values()]
     settings = [
         (f"`{one.keyword}`", option_of(one), f"`{one.key}`" * one.in_policies, default_of(one), one.help)
         for one in declared(Settings).values()
@@ -150,9 +158,9 @@ def tables() -> dict[str, str]:
     ]
     pages = [(f"[{page}](calcli/guide/{page}.md)", summary(page)) for page in PAGES]
     return {
-        "metrics": markdown("| metric | what it says | range | source |", *metrics),
-        "methods": markdown("| method | what it learns | parameters | keeps | source |", *methods),
-        "figures": markdown("| figure | what it shows | source |", *figures),
+        **metrics,
+        "methods": markdown("| method | what it learns | parameters | keeps |", *methods),
+        "figures": markdown("| figure | what it shows |", *figures),
         "settings": markdown("| keyword | option | key of a policy | default | what it says |", *settings),
         "reading": markdown("| keyword | option | default | what it says |", *reading),
         "layouts": markdown(

@@ -6,16 +6,20 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, fields
 from typing import Any
 
-from calcli.core.language.entries import Argument, Entry, FigureKind, Method, Metric, written
+from calcli.core.language.entries import Argument, Entry, FigureKind, Method, Metric, Tier, written
 from calcli.core.language.errors import UsageError
 from calcli.core.language.expressions import nearest_name
-from calcli.core.language.families import METRIC_FAMILIES
 from calcli.core.language.figures import FIGURES
 from calcli.core.language.methods import CHOICE, METHODS
 from calcli.core.language.metrics import METRICS
 from calcli.core.language.synonyms import also_called, meant, other_thing
 from calcli.report.shown import Column, Shown, TextTable
 
+METRICS_TITLES: Mapping[Tier, str] = {
+    "to know": "Metrics: the ten to know",
+    "more": "More metrics",
+    "works": "Metrics that mainly the works use",
+}
 METHODS_TITLE = "Calibrators"
 FIGURES_TITLE = "Figures"
 SAYS = Column("what it says", "left")
@@ -98,7 +102,7 @@ class Explanation(Shown):
     title = "What calcli knows"
 
     def tables(self) -> list[TextTable]:
-        """Return a table of each thing of that name, or all metrics by family, calibrators and figures."""
+        """Return a table of each thing of that name, or all metrics by tier, calibrators and figures."""
         return _lists() if self.name is None else [_table(one, self.name) for one in self._found(self.name)]
 
     def content(self) -> dict[str, Any]:
@@ -158,11 +162,9 @@ def _arguments(entries: Sequence[Entry]) -> list[_OneArgument]:
 
 def _lists() -> list[TextTable]:
     tables = []
-    for family in METRIC_FAMILIES:
-        members = [metric for metric in METRICS.values() if metric.family == family]
-        if members:
-            rows = tuple((metric.name, metric.meaning) for metric in members)
-            tables.append(TextTable(family.title, (Column("metric", "left"), SAYS), rows))
+    for tier, title in METRICS_TITLES.items():
+        rows = tuple((metric.name, metric.meaning) for metric in METRICS.values() if metric.tier == tier)
+        tables.append(TextTable(title, (Column("metric", "left"), SAYS), rows))
     rows = tuple((method.name, f"{method.title}: {method.learns}") for method in METHODS.values())
     tables.append(TextTable(METHODS_TITLE, (Column("method", "left"), LEARNS), rows))
     rows = tuple((figure.name, figure.meaning) for figure in FIGURES.values())

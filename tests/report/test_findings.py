@@ -120,9 +120,9 @@ def test_what_one_row_leaves_undefined_has_a_reason(summarized):
     assert message(result, "undefined") == (
         "Not defined on these rows and labels: "
         "normalized_brier (the best constant answer, which it is divided by, loses nothing); "
-        "auroc (there are no rows of a class beside rows of another); "
-        "skce (there are no pairs of rows); "
-        "relative_calibration_loss (there are too few rows for two folds of a cross-validation)."
+        "auroc (all rows have the same label); "
+        "skce (there are fewer than two rows); "
+        "relative_calibration_loss (there are too few rows for cross-validation with two folds)."
     )
 
 

@@ -13,6 +13,7 @@ from calcli.core.language.errors import UsageError
 from calcli.core.language.families import MetricFamily
 
 Direction = Literal["lower", "higher", "zero", "one", "none"]
+Tier = Literal["to know", "more", "works"]
 MethodFamily = Literal["softmax", "one score", "vectors", "pool", "wrapper"]
 
 TARGETS: Mapping[str, float] = {"zero": 0.0, "one": 1.0}  # of directions
@@ -211,6 +212,8 @@ class Metric(Entry):
         `calcli.core.estimators.rules`.
     of_answers
         The meaning where there are answers that are right or wrong; "" if it is the same.
+    tier
+        Where lists of metrics have it: first, then, or last, with what mainly the works use.
     """
 
     kind: ClassVar[str] = "metric"
@@ -226,6 +229,7 @@ class Metric(Entry):
     statistics: tuple[str, ...] = ()
     proper: bool = False
     of_answers: str = ""
+    tier: Tier = "more"
 
     @property
     def better(self) -> str:

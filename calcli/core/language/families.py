@@ -16,8 +16,6 @@ class MetricFamily:
     ----------
     name
         As in the JSON.
-    title
-        Over a list of its metrics.
     comes_with
         What stands beside its values.
     section
@@ -36,7 +34,6 @@ class MetricFamily:
     """
 
     name: str
-    title: str
     comes_with: str
     section: Section
     beside_null: bool = False
@@ -46,53 +43,46 @@ class MetricFamily:
     undefined: str = ""
 
 
-SWAPPED = "; in comparisons a p-value from swapped predictions"
+SWAPPED = "; in comparisons a permutation p-value"
 
 SCORE = MetricFamily(
     name="score",
-    title="Scores",
-    comes_with="an interval by the jackknife, exact for shares of rows; in comparisons a paired one",
+    comes_with="a jackknife interval, exact for shares of rows; in comparisons a paired interval",
     section="scores",
 )
 RANKING = MetricFamily(
     name="ranking",
-    title="Ranking",
-    comes_with="an interval by its influences; in comparisons a paired one",
+    comes_with="an interval from its influences; in comparisons a paired interval",
     section="scores",
     class_by_class=True,
-    undefined="there are no rows of a class beside rows of another",
+    undefined="all rows have the same label",
 )
 RECALIBRATION = MetricFamily(
     name="recalibration",
-    title="What recalibration would win back",
-    comes_with="an interval under given posteriors and transforms of other rows; of calibration losses on "
-    "request, trained again for each resample; in comparisons a paired one of calibration losses, a p-value "
-    "of the others",
+    comes_with="an interval for given posteriors and for recalibrations fitted to other data; for "
+    "calibration losses on request, refitted to each resample; in comparisons a paired interval of "
+    "calibration losses, a p-value for the others",
     section="parts",
     fits=True,
-    undefined="there are too few rows for two folds of a cross-validation",
+    undefined="there are too few rows for cross-validation with two folds",
 )
 DECOMPOSITION = MetricFamily(
     name="decomposition",
-    title="Parts of scores",
-    comes_with="an interval for refinement and uncertainty; none for the others (biased upward)" + SWAPPED,
+    comes_with="an interval for refinement and uncertainty, none for the others (biased upward)" + SWAPPED,
     section="parts",
     proves=False,
 )
 ERROR = MetricFamily(
     name="error",
-    title="Calibration errors",
     comes_with="its value if calibrated and a p-value, no interval (biased upward near zero)" + SWAPPED,
     section="errors",
     beside_null=True,
     proves=False,
-    undefined="there are no pairs of rows",
+    undefined="there are fewer than two rows",
 )
 CLASSICAL = MetricFamily(
     name="classical",
-    title="Classical calibration of two classes",
     comes_with="an interval, or a p-value; in comparisons a paired interval",
     section="classical",
-    undefined="these probabilities and labels do not determine it",
+    undefined="it has no finite value for these probabilities and labels",
 )
-METRIC_FAMILIES = (SCORE, RANKING, RECALIBRATION, DECOMPOSITION, ERROR, CLASSICAL)
