@@ -31,6 +31,7 @@ from calcli.core.language.figures import FIGURES
 from calcli.core.language.methods import METHODS
 from calcli.core.language.metrics import METRICS
 from calcli.core.language.settings import Settings
+from calcli.core.language.version import __version__
 from calcli.guide import PAGES, summary
 from calcli.io.layouts import LAYOUTS
 from calcli.io.options import ReadOptions
@@ -46,6 +47,8 @@ NUMBER = re.compile(r"-?\d+\.\d+(?:e[+-]\d+)?")
 ROUNDING = Decimal("1e-9")  # of numbers with all their digits
 INSTALLER = "python3 -m pip"  # changes the machine, so such a block is not run
 COPIES = {"main": "release_1", "val": "digits_forest_calibration", "test": "digits_forest_test"}
+PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))
+ADDRESS = PROJECT["project"]["urls"]["Repository"]
 OPTIONS = [name for one in get_command(app_of()).commands["evaluate"].params for name in one.opts]
 STATUSES = {
     FINE: "fine",
@@ -128,6 +131,10 @@ def markdown(heads: str, *rows: tuple[object, ...]) -> str:
     return "\n".join(lines)
 
 
+def yaml(*lines: str) -> str:
+    return "\n".join(["```yaml", *lines, "```"])
+
+
 def option_of(one: Setting) -> str:
     """Return the option of a setting; none where others spell it."""
     return f"`{one.option}`" if one.option in OPTIONS else ""
@@ -167,6 +174,29 @@ def tables() -> dict[str, str]:
             "| layout | scores | labels |", *((one.name, one.scores, one.labels) for one in LAYOUTS)
         ),
         "pages": markdown("| page | |", *pages),
+        "action": yaml(
+            "jobs:",
+            "  probabilities:",
+            "    runs-on: ubuntu-latest",
+            "    permissions:",
+            "      contents: read",
+            "      pull-requests: write    # for the comment",
+            "    steps:",
+            "      - uses: actions/checkout@v4",
+            "      # a step that makes preds.parquet and main.parquet",
+            f"      - uses: {ADDRESS.partition('.com/')[2]}@v{__version__}",
+            "        with:",
+            "          files: preds.parquet",
+            "          baseline: main.parquet",
+        ),
+        "hook": yaml(
+            "repos:",
+            f"  - repo: {ADDRESS}",
+            f"    rev: v{__version__}",
+            "    hooks:",
+            "      - id: calcli-check",
+            "        files: ^predictions/.*[.]parquet$",
+        ),
         "exit statuses": markdown("| exit status | |", *STATUSES.items()),
     }
 
@@ -283,7 +313,7 @@ def test_pages_begin_with_a_title_and_one_line(page):
 
 
 def test_every_page_is_listed_and_shipped():
-    package = tomllib.loads((ROOT / "pyproject.toml").read_text())["tool"]["setuptools"]["package-data"]
+    package = PROJECT["tool"]["setuptools"]["package-data"]
     shipped = [file for pattern in package["calcli"] for file in (ROOT / "calcli").glob(pattern)]
     assert {file.stem for file in FOLDER.glob("*.md")} == set(PAGES)
     assert {DOCUMENTS[page] for page in PAGES} <= set(shipped)

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import json
 import os
 import re
 import shutil
 import subprocess
+import sys
 import tomllib
 from pathlib import Path
 
@@ -16,6 +18,8 @@ from calcli.io.policy import parse_policy
 from tests.cli.conftest import ROOT, put_on_path
 
 PAGE = page_text("gates-and-ci")
+ACTION = (ROOT / "action.yml").read_text(encoding="utf-8")
+SHELL = ("bash", "--noprofile", "--norc", "-eo", "pipefail", "-c")  # as GitHub runs steps
 
 
 def block(language: str, number: int = 0) -> str:
@@ -51,22 +55,19 @@ def test_the_policy_is_one():
     ]
 
 
-def test_the_workflow(folder):
-    place, status = folder
-    lines = re.findall(r"run: (?:\|\n\s+)?(calcli .*|cat .*)", block("yaml"))
-    assert len(lines) == 2
-    done = run(place, "bash", "-e", "-c", lines[0])
-    assert done.returncode == status
-    assert done.stdout.startswith("::error file=calcli.toml" if status else "::notice")
-    assert run(place, "bash", "-e", "-c", lines[1]).returncode == 0
-    assert "| log_loss at most 5% worse than baseline |" in (place / "summary.md").read_text()
-
-
 def test_the_step(folder):
     place, status = folder
-    (line,) = re.findall(r"run: \|\n\s+(calcli .*)", block("yaml", 3))
+    (line,) = re.findall(r"run: \|\n\s+(calcli .*)", PAGE)
     assert run(place, "bash", "-e", "-c", line).returncode == status
     assert "| log_loss |" in (place / "summary.md").read_text()
+
+
+def test_the_test_for_pytest(folder):
+    place, status = folder
+    (place / "test_release.py").write_text(block("py"))
+    done = run(place, sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", "test_release.py")
+    assert done.returncode == status, done.stdout
+    assert ("log_loss (upper end) at most 0.4" in done.stdout) == bool(status)
 
 
 def test_the_line_before_a_merge(folder):
@@ -92,20 +93,94 @@ def test_recipes_make_a_policy_that_compares(folder, language):
     assert parse_policy(tomllib.loads((place / "calcli.toml").read_text()), "the page").compares
 
 
-def test_the_action_for_workflows(folder):
+GH = """#!{python}
+# as much of GitHub's command line as the action uses: comments are the lines of a file
+import json, os, pathlib, sys
+store = pathlib.Path({store!r})
+comments = json.loads(store.read_text()) if store.exists() else []
+if "--method" in sys.argv:
+    method, place = sys.argv[sys.argv.index("--method") + 1 :][:2]
+    field, _, file = sys.argv[-1].partition("=@")
+    assert field == "body"
+    text = pathlib.Path(file).read_text()
+    if method == "POST":
+        comments.append(text)
+    else:
+        comments[int(place.rpartition("/")[2]) - 1] = text
+    store.write_text(json.dumps(comments))
+else:
+    print(*(n for n, text in enumerate(comments, 1) if text.startswith(os.environ["MARK"])), sep="\\n")
+"""
+
+
+def step(name: str) -> str:
+    """Return the shell commands of a step of the action."""
+    found = re.search(rf"- id: {name}\n.*?run: \|\n((?: {{8}}[^\n]*\n)+)", ACTION, re.DOTALL)
+    assert found is not None
+    return found[1]
+
+
+def outputs_of(folder: Path) -> dict[str, str]:
+    lines = (folder / "outputs").read_text().splitlines()
+    return dict(line.split("=", 1) for line in lines)
+
+
+def check_by_action(folder: Path, **inputs: str) -> subprocess.CompletedProcess[str]:
+    given = {"FILES": "preds.parquet", "POLICY": "", "BASELINE": "", "OPTIONS": ""} | inputs
+    assert all(f"{name}: ${{{{ inputs.{name.lower()} }}}}" in ACTION for name in given)
+    (folder / "calcli").mkdir(exist_ok=True)
+    if not (folder / "calcli" / "bin").exists():
+        (folder / "calcli" / "bin").symlink_to(folder / "bin")
+    given |= {"RUNNER_TEMP": str(folder), "GITHUB_OUTPUT": str(folder / "outputs")}
+    return run(folder, "env", *(f"{name}={value}" for name, value in given.items()), *SHELL, step("check"))
+
+
+def test_the_action_judges(folder):
     place, status = folder
-    action = (ROOT / ".github" / "actions" / "check" / "action.yml").read_text(encoding="utf-8")
-    script = re.search(r"run: \|\n((?: {8}.*\n)+)", action)
-    assert script is not None
-    given = {"FILES": "preds.parquet", "POLICY": "calcli.toml", "BASELINE": "main.parquet", "OPTIONS": ""}
-    assert all(f"{name}: ${{{{ inputs.{name.lower()} }}}}" in action for name in given)
-    done = run(
-        place, "env", *(f"{name}={value}" for name, value in given.items()), "bash", "-e", "-c", script[1]
-    )
+    done = check_by_action(place, BASELINE="main.parquet")
     assert done.returncode == status
     assert done.stdout.startswith("::error file=calcli.toml" if status else "::notice")
+    assert outputs_of(place) == {"verdict": "failed" if status else "passed", "report": "calcli-report"}
     assert "preds.parquet" in (place / "summary.md").read_text(encoding="utf-8")
-    assert {"calcli.html", "calcli.xml"} <= {file.name for file in place.iterdir()}
+    written = {file.name for file in (place / "calcli-report").iterdir()}
+    assert {"check.md", "check.json", "check.xml", "check.html"} <= written
+
+
+def test_the_action_replaces_its_comment(folder):
+    place, _ = folder
+    (place / "bin" / "gh").write_text(GH.format(python=sys.executable, store=str(place / "comments.json")))
+    (place / "bin" / "gh").chmod(0o755)
+    environment = {"RUNNER_TEMP": str(place), "GITHUB_REPOSITORY": "team/models", "NUMBER": "7"}
+    environment |= {"REPORT": "calcli-report", "MARK": "<!-- calcli check of preds.parquet in build -->"}
+    (place / "comments.json").write_text('["Looks good to me."]')
+    for files in ("absent.parquet", "preds.parquet"):
+        check_by_action(place, FILES=files)
+        variables = (f"{name}={value}" for name, value in environment.items())
+        assert run(place, "env", *variables, *SHELL, step("comment")).returncode == 0
+        first, comment = json.loads((place / "comments.json").read_text())
+        assert first == "Looks good to me."
+        assert comment.startswith(environment["MARK"])
+    assert "| log_loss (upper end) at most 0.4 |" in comment
+
+
+def test_the_action_says_why_nothing_was_judged(folder):
+    place, _ = folder
+    assert check_by_action(place, POLICY="absent.toml").returncode == 2
+    assert outputs_of(place)["verdict"] == "not judged"
+    assert "absent.toml: no such file" in (place / "summary.md").read_text()
+
+
+def test_the_hook(folder):
+    place, status = folder
+    hook = dict(
+        re.findall(r"^(?:- |  )(\w+): (.*)$", (ROOT / ".pre-commit-hooks.yaml").read_text(), re.MULTILINE)
+    )
+    assert (
+        run(place, *hook["entry"].split(), "--baseline", "main.parquet", "preds.parquet").returncode == status
+    )
+    taken = ("preds.parquet", "out/predictions_test.csv", "pred.npz")
+    assert all(re.search(hook["files"], path) for path in taken)
+    assert not any(re.search(hook["files"], path) for path in ("spreads.csv", "model.parquet", "preds.py"))
 
 
 def test_the_job_for_gitlab(folder):
