@@ -18,7 +18,7 @@ from calcli.core.data.arrays import Array, Doubles, Floats
 from calcli.core.language.errors import UsageError
 
 Input = Literal["log-probs", "raw"]
-Score = Literal["log_loss", "brier", "ece", "ece_l2"]
+Score = Literal["log_loss", "brier"]
 Variant = Literal["abm", "ab", "am"]
 
 AT_ONCE = 2**15  # rows times problems that are fitted together
@@ -50,7 +50,7 @@ class Logistic(OneDimensional):
     Attributes
     ----------
     score
-        What is minimized; a calibration error of the event, in a box around the optimum of the log-loss.
+        What is minimized.
     """
 
     score: Score = "log_loss"
@@ -113,9 +113,8 @@ class Platt(Logistic):
         With "raw" each class against the rest, also of two, has a map of its own logit in place of its
         log-odds (van de Waterlaat 2021, section 6.4).
     {lens}
-    score : {"log_loss", "brier", "ece", "ece_l2"}
-        What is minimized. The Brier score is not convex: its minimum nearest to that of the log-loss. A
-        calibration error is that of each map by itself, in a box that a note gives; see `Temperature`.
+    score : {"log_loss", "brier"}
+        What is minimized. The Brier score is not convex: its minimum nearest to that of the log-loss.
 
     References
     ----------
@@ -178,9 +177,8 @@ class Beta(Logistic):
     constrained : bool
         Whether a and b must not be negative, so that the map rises.
     {lens}
-    score : {"log_loss", "brier", "ece", "ece_l2"}
-        What is minimized. The Brier score is not convex: its minimum nearest to that of the log-loss. A
-        calibration error is that of each map by itself, in a box that a note gives; see `Temperature`.
+    score : {"log_loss", "brier"}
+        What is minimized. The Brier score is not convex: its minimum nearest to that of the log-loss.
 
     References
     ----------

@@ -32,7 +32,8 @@ from calcli.core.data.logspace import log_softmax
 from calcli.core.language.errors import InputError
 
 Input = Literal["log-probs", "raw"]
-Score = Literal["log_loss", "brier", "ece", "ece_l2", "cw_ece", "cw_ece_l2"]
+Score = Literal["log_loss", "brier"]
+ScoreOrError = Literal["log_loss", "brier", "ece", "ece_l2", "cw_ece", "cw_ece_l2"]
 
 
 @dataclass(kw_only=True, eq=False, repr=False)
@@ -47,10 +48,10 @@ class LinearSoftmax(Calibrator):
     Attributes
     ----------
     score
-        What is minimized; a calibration error in a box around the optimum of the log-loss.
+        What is minimized.
     """
 
-    score: Score = "log_loss"
+    score: ScoreOrError = "log_loss"
 
     @abstractmethod
     def _map(self, classes: int) -> LinearMap:
@@ -176,9 +177,8 @@ class BiasOnly(LinearSoftmax):
 
     Parameters
     ----------
-    score : {"log_loss", "brier", "ece", "ece_l2", "cw_ece", "cw_ece_l2"}
-        What is minimized. The Brier score is not convex: its minimum nearest to that of the log-loss. A
-        calibration error is looked for in a box around that, by a grid that a note gives; see `Temperature`.
+    score : {"log_loss", "brier"}
+        What is minimized. The Brier score is not convex: its minimum nearest to that of the log-loss.
 
     References
     ----------
@@ -187,6 +187,8 @@ class BiasOnly(LinearSoftmax):
     """
 
     name: ClassVar[str] = "bias"
+
+    score: Score = "log_loss"
 
     def _map(self, classes: int) -> LinearMap:
         return BiasMap(classes)
@@ -249,6 +251,7 @@ class _FeatureSoftmax(LinearSoftmax):
     per_class: ClassVar[bool]  # whether a class has one slope, or one for the score of each class
 
     input: Input = "log-probs"
+    score: Score = "log_loss"
 
     @property
     def takes(self) -> tuple[bool, bool]:
@@ -280,9 +283,8 @@ class VectorScaling(_FeatureSoftmax):
     ----------
     input : {"log-probs", "raw"}
         Whether `fit` and `apply` act on log-probabilities, or on raw logits as they are.
-    score : {"log_loss", "brier", "ece", "ece_l2", "cw_ece", "cw_ece_l2"}
-        What is minimized. The Brier score is not convex: its minimum nearest to that of the log-loss. A
-        calibration error is looked for in a box around that, by a grid that a note gives; see `Temperature`.
+    score : {"log_loss", "brier"}
+        What is minimized. The Brier score is not convex: its minimum nearest to that of the log-loss.
 
     References
     ----------
@@ -319,9 +321,8 @@ class MatrixScaling(_FeatureSoftmax):
     ----------
     input : {"log-probs", "raw"}
         Whether `fit` and `apply` act on log-probabilities, or on raw logits as they are.
-    score : {"log_loss", "brier", "ece", "ece_l2", "cw_ece", "cw_ece_l2"}
-        What is minimized. The Brier score is not convex: its minimum nearest to that of the log-loss. A
-        calibration error is looked for in a box around that, by a grid that a note gives; see `Temperature`.
+    score : {"log_loss", "brier"}
+        What is minimized. The Brier score is not convex: its minimum nearest to that of the log-loss.
 
     References
     ----------

@@ -42,8 +42,8 @@ MINIMIZED = "what the fit minimizes"
 FOLDS = "folds of the cross-validation that chooses"
 SEED = {"seed": Argument(0, least=0, says="seed of these folds")}
 ERRORS = ("ece", "ece_l2", "cw_ece", "cw_ece_l2")  # as what a fit minimizes: on a grid around the log-loss
-SCORE = {"score": Argument("log_loss", ("log_loss", "brier", *ERRORS), says=MINIMIZED)}
-SCORE_OF_ONE = {"score": Argument("log_loss", ("log_loss", "brier", *ERRORS[:2]), says=MINIMIZED)}
+SCORE = {"score": Argument("log_loss", ("log_loss", "brier"), says=MINIMIZED)}
+SCORE_OR_ERROR = {"score": Argument("log_loss", ("log_loss", "brier", *ERRORS), says=MINIMIZED)}
 NOT_PROPER = (
     "a calibration error as score is not proper: in bins, useless probabilities may be right on average; "
     "log_loss also sees how sharp they are"
@@ -63,7 +63,7 @@ def _softmax() -> list[Method]:
             where="temperature:Temperature", family="softmax", effort=1, quick=True,
             learns="softmax(log q / T), T > 0",
             parameters="1", keeps=ORDER, source=guo,
-            arguments=SCORE,
+            arguments=SCORE_OR_ERROR,
             misses=NOT_PROPER,
             count=lambda k, s: 1,
         ),
@@ -95,7 +95,6 @@ def _softmax() -> list[Method]:
             learns="softmax(log q + beta)",
             parameters="K - 1", keeps=ROWS, source="Saerens et al. 2002, fitted by log-loss",
             arguments=SCORE,
-            misses=NOT_PROPER,
             count=lambda k, s: k - 1,
         ),
         Method(
@@ -103,7 +102,7 @@ def _softmax() -> list[Method]:
             where="softmax:DPAffine", family="softmax", quick=True,
             learns="softmax(alpha log q + beta)",
             parameters="K", keeps=RISING_ROWS, source="Ferrer & Ramos 2024",
-            arguments=SCORE,
+            arguments=SCORE_OR_ERROR,
             misses=NOT_PROPER,
             count=lambda k, s: k,
         ),
@@ -121,7 +120,6 @@ def _softmax() -> list[Method]:
             learns="softmax(w * log q + b)",
             parameters="2K - 1", keeps=RISING_ROWS, source=guo,
             arguments={**INPUT, **SCORE},
-            misses=NOT_PROPER,
             count=lambda k, s: 2 * k - 1,
             needs_classes=OF_SCORES,
         ),
@@ -220,7 +218,6 @@ def _matrices() -> list[Method]:
             learns="softmax(W log q + b)",
             parameters="K(K + 1)", keeps=RISING_ROWS, source=guo,
             arguments={**INPUT, **SCORE},
-            misses=NOT_PROPER,
             count=lambda k, s: k * (k + 1),
             needs_classes=OF_SCORES,
         ),
@@ -242,9 +239,8 @@ def _one_score() -> list[Method]:
                     says="Platt's targets, not 1 and 0; auto: of one event, not of three or more classes",
                 ),
                 **INPUT,
-                **SCORE_OF_ONE,
+                **SCORE,
             },
-            misses=NOT_PROPER,
             count=lambda k, s: 2,
         ),
         Method(
@@ -252,7 +248,7 @@ def _one_score() -> list[Method]:
             where="quadratic:Quadratic", family="one score", effort=40, quick=True,
             learns="sigmoid(w2 * log-odds^2 + w1 * log-odds + c)",
             parameters="3 a class", keeps=RISING_ROWS, source="Berta et al. 2025",
-            arguments={**LENS, **SCORE_OF_ONE},
+            arguments={**LENS, **SCORE},
             count=lambda k, s: 3,
         ),
         Method(
@@ -266,9 +262,8 @@ def _one_score() -> list[Method]:
                     "abm", ("abm", "ab", "am"), says="all three free; 1/2 stays 1/2; or a = b"
                 ),
                 "constrained": Argument(True, says="whether a and b may not be negative"),
-                **SCORE_OF_ONE,
+                **SCORE,
             },
-            misses=NOT_PROPER,
             count=lambda k, s: 3,
         ),
         Method(

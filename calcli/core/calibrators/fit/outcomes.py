@@ -11,7 +11,6 @@ from calcli.core.calibrators.events import Bools
 from calcli.core.calibrators.fit.brier import RAN_AWAY, LogisticBrier, ran_away
 from calcli.core.calibrators.fit.logistic import LogisticLoss, minimize_each
 from calcli.core.calibrators.fit.newton import minimize
-from calcli.core.calibrators.fit.searching import REACH, binary_error, least_in_box, told_box
 from calcli.core.data.arrays import Doubles
 
 TOLERANCE = 1e-10
@@ -33,7 +32,7 @@ class LogisticProblem:
     weight
         (N,) weights, all 1 if none were given.
     score
-        What is minimized; a calibration error in a box around the optimum of the log-loss.
+        What is minimized.
     remark
         Notes what is to be said of the fit.
     """
@@ -56,26 +55,15 @@ class LogisticProblem:
         """(N,) weights that sum to 1."""
         return self.weight / self.weight.sum()
 
-    def refined(
-        self, features: Doubles, target: Doubles, best: Doubles, value: float
-    ) -> tuple[Doubles, float]:
-        """Return the coefficients, from the best of the log-loss, where `score` is least, and the value."""
-        if self.score == "brier":
-            loss = LogisticBrier(features, target, self.share)
+    def of_least_brier(self, features: Doubles, target: Doubles, best: Doubles) -> tuple[Doubles, float]:
+        """Return the coefficients of the least Brier score near those of the log-loss, and the value."""
+        loss = LogisticBrier(features, target, self.share)
+        found = minimize(loss, best, TOLERANCE)
+        if ran_away(found, best):
+            loss.ridge, loss.centre = 1 / float(self.weight.sum()), best
             found = minimize(loss, best, TOLERANCE)
-            if ran_away(found, best):
-                loss.ridge, loss.centre = 1 / float(self.weight.sum()), best
-                found = minimize(loss, best, TOLERANCE)
-                self.remark(RAN_AWAY)
-            return found.x, loss.evaluate(found.x)[0]
-        reach = REACH * np.abs(best)
-        reach[(features == features[0]).all(axis=0)] = REACH  # of an intercept
-        self.remark(told_box(self.score))
-        return least_in_box(lambda at: self._error(features, at), best, reach), value
-
-    def _error(self, features: Doubles, at: Doubles) -> float:
-        prob = np.exp(-np.logaddexp(0, -(features @ at)))
-        return binary_error(prob, self.outcome.astype(np.float64), self.share, self.score)
+            self.remark(RAN_AWAY)
+        return found.x, loss.evaluate(found.x)[0]
 
     def smoothed_targets(self) -> Doubles:
         """Return Platt's targets: (n1 + 1) / (n1 + 2) for the n1 hits, 1 / (n0 + 2) for the n0 misses."""
@@ -133,9 +121,9 @@ def fit_each(
         best[flat, -1] = np.log(mean[flat] / (1 - mean[flat]))  # which an intercept alone attains
         best = minimize_each(loss, best, TOLERANCE)
     values = loss.evaluate(best)[0]
-    if units.size and problems[0].score != "log_loss":
+    if units.size and problems[0].score == "brier":
         for at, problem in enumerate(problems):
-            best[at], values[at] = problem.refined(features[at], targets[at], best[at], values[at])
+            best[at], values[at] = problem.of_least_brier(features[at], targets[at], best[at])
     return best / units, values
 
 

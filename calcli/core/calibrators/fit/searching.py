@@ -89,52 +89,28 @@ def best_in_box(rows: TrainingRows, linear: LinearMap, theta: Vector, score: str
         log_probs = log_softmax(mapped + rows.scores if linear.offset else mapped)
         return np.exp(log_probs).astype(np.float64, copy=False)
 
-    found = least_in_box(lambda at: OBJECTIVES[score](probs(at), rows), theta, reach)
+    found, least = theta, OBJECTIVES[score](probs(theta), rows)
+    for _ in range(ROUNDS):
+        before = least
+        for place in range(len(theta)):
+            for step in np.linspace(-1, 1, STEPS):
+                point = found.copy()
+                point[place] = theta[place] + step * reach[place]
+                if (value := OBJECTIVES[score](probs(point), rows)) < least:
+                    found, least = point, value
+        if least == before:
+            break
     losses = [_log_loss(probs(at), rows) for at in (theta, found)]
-    return found, f"{told_box(score)}, which rises from {losses[0]:.4g} to {losses[1]:.4g}"
+    return found, (
+        f"the parameters are those of the least {score} ({BINS} bins) found, each in turn at {STEPS} values, "
+        f"slopes within {100 * REACH:.0f}% and intercepts within {REACH:g} of the optimum of the log-loss, "
+        f"which rises from {losses[0]:.4g} to {losses[1]:.4g}"
+    )
 
 
 def _most(rows: int) -> int:
     """Return how many parameters so many rows allow: one each if they are few, then one for `ROWS`."""
     return min(rows, max(FEW, rows // ROWS), MOST)
-
-
-def least_in_box(value: Callable[[Vector], float], theta: Vector, reach: Vector) -> Vector:
-    """Return where a function is least, of the points that a search visits, one parameter after the other.
-
-    Parameters
-    ----------
-    value
-        Of a point; it may jump.
-    theta, reach
-        The middle of the box, and half its sides.
-    """
-    best, least = theta.copy(), value(theta)
-    for _ in range(ROUNDS):
-        before = least
-        for place in range(len(theta)):
-            for step in np.linspace(-1, 1, STEPS):
-                point = best.copy()
-                point[place] = theta[place] + step * reach[place]
-                if (found := value(point)) < least:
-                    best, least = point, found
-        if least == before:
-            break
-    return best
-
-
-def told_box(score: str) -> str:
-    """Return what is said of a search."""
-    return (
-        f"the parameters are those of the least {score} ({BINS} bins) found, each in turn at {STEPS} values, "
-        f"slopes within {100 * REACH:.0f}% and intercepts within {REACH:g} of the optimum of the log-loss"
-    )
-
-
-def binary_error(prob: Doubles, outcome: Doubles, share: Doubles, score: str) -> float:
-    """Return a calibration error of one event, `ece` or `ece_l2`, over equal-width bins."""
-    power = 2 if score == "ece_l2" else 1
-    return _binned(prob, outcome, share, power) ** (1 / power)
 
 
 def _log_loss(probs: Doubles, rows: TrainingRows) -> float:
