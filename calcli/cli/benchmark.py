@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Annotated, Any, Literal
 
 import typer
 
 from calcli.cli.bundles import bundled
-from calcli.cli.options import Chosen, Reading, among, option, settings_of
+from calcli.cli.options import N_OR_COLUMN, Chosen, Reading, among, option, settings_of
 from calcli.cli.output import remark
 from calcli.cli.showing import Paging
 from calcli.core.language.declaring import checked
@@ -32,26 +32,30 @@ class Measuring(Chosen):
     priors: Any = option("priors")
     shift_to_priors: Any = option("shift_to_priors")
     cluster: Any = option("cluster")
-    fold_column: Any = option("fold_column")
 
 
 @dataclass(frozen=True)
 class Trying(Chosen):
     """Which methods are tried, and on which rows."""
 
-    folds: Any = option("folds", BenchmarkSettings)
+    folds: Any = option(
+        "folds",
+        BenchmarkSettings,
+        "Without --test: folds of a cross-validation, how many or their column.",
+        metavar=N_OR_COLUMN,
+    )
     methods: Any = option("methods", BenchmarkSettings)
     as_printed: Any = option("as_printed", BenchmarkSettings)
     column: Any = option("columns", BenchmarkSettings)
     sizes: Any = option("sizes", BenchmarkSettings)
     repeats: Any = option("repeats", BenchmarkSettings)
     workers: Any = option("workers", BenchmarkSettings)
-    jobs: Annotated[int | None, typer.Option("--jobs", hidden=True)] = None  # its former name
 
-    def settings(self) -> BenchmarkSettings:
-        """Return them as settings."""
-        given = {"workers": self.jobs, **self.given()} if self.jobs is not None else self.given()
-        return BenchmarkSettings(**checked(BenchmarkSettings, given, "option"))
+    def settings(self) -> tuple[BenchmarkSettings, str | None]:
+        """Return them as settings, and the column of the folds, if there is one."""
+        given = self.given()
+        column = given.pop("fold_column", None)
+        return BenchmarkSettings(**checked(BenchmarkSettings, given, "option")), column
 
 
 @bundled
@@ -90,7 +94,8 @@ def benchmark(
 
     # an option takes one value, so that the second file of each pair arrives among the arguments, in order
     pairs = _paired(pair or (), seconds or ())
-    settings, tried = settings_of(measuring), trying.settings()
+    tried, column = trying.settings()
+    settings = replace(settings_of(measuring), fold_column=column)
     idle = idle_options(settings)
     if tried.repeats is not None and not tried.sizes:
         idle.append(f"--repeats {tried.repeats} changes nothing without --sizes")

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Annotated, ClassVar, Literal
+from typing import TYPE_CHECKING, Annotated, ClassVar
 
 from typer import Option
 
@@ -23,12 +23,12 @@ class Distributing:
     heading: ClassVar[str] = "Many machines"
 
     engine: Annotated[
-        Literal["dask"] | None,
-        Option(help="Make states of the parts of a folder in many processes, and compute from these."),
-    ] = None
-    scheduler: Annotated[
         str | None,
-        Option(metavar="tcp://HOST:PORT", help="Those of this Dask scheduler, not of this machine."),
+        Option(
+            metavar="dask|ADDRESS",
+            help="Make states of the parts of a folder in many processes, of this machine or of the Dask "
+            "scheduler at tcp://HOST:PORT, and compute from these.",
+        ),
     ] = None
 
     def found(
@@ -39,12 +39,14 @@ class Distributing:
         Raises
         ------
         UsageError
-            If there is a scheduler and no engine.
+            If it is neither Dask nor an address.
         """
         if self.engine is None:
-            if self.scheduler is not None:
-                raise UsageError(f"--scheduler {self.scheduler} goes with --engine dask; give both")
             return None
+        if self.engine != "dask" and "://" not in self.engine:
+            raise UsageError(
+                f"--engine is {self.engine!r}; expected dask, or a Dask scheduler such as tcp://10.0.0.5:8786"
+            )
         from calcli.work.cluster import Engine
 
-        return Engine(self.scheduler, watcher, known, tuple(by))
+        return Engine(None if self.engine == "dask" else self.engine, watcher, known, tuple(by))

@@ -9,7 +9,7 @@ import typer
 
 from calcli.cli.bundles import bundled
 from calcli.cli.distributing import Distributing
-from calcli.cli.options import Chosen, Computing, ReadingSystems, Recalibrating, Testing, option, settings_of
+from calcli.cli.options import Chosen, Computing, ReadingSystems, Recalibrating, option, settings_of
 from calcli.cli.output import remark
 from calcli.cli.showing import Showing
 from calcli.core.language.declaring import checked
@@ -17,9 +17,12 @@ from calcli.core.language.settings import StateSettings
 
 
 @dataclass(frozen=True)
-class Reporting:
+class Reporting(Chosen):
     """What is reported beside the results of all rows."""
 
+    heading = "Reporting"
+
+    test: Any = option("test")
     diagram: Annotated[bool, typer.Option("--diagram", help="Add a reliability diagram in characters.")] = (
         False
     )
@@ -66,7 +69,6 @@ def evaluate(
     ],
     reading: ReadingSystems,
     computing: Computing,
-    testing: Testing,
     recalibrating: Recalibrating,
     showing: Showing,
     distributing: Distributing,
@@ -89,7 +91,7 @@ def evaluate(
     from calcli.work.evaluatefiles import Wanted, evaluate_files, read_failures
     from calcli.work.idle import idle_of_state, idle_options
 
-    settings = settings_of(computing, testing, recalibrating)
+    settings = settings_of(computing, reporting, recalibrating)
     known = StateSettings(**checked(StateSettings, saving.given(), "option"))
     rules = read_failures(reporting.fail_if or (), settings)
     options = reading.read_options()

@@ -9,7 +9,6 @@ import typer
 
 from calcli.cli.options import among
 from calcli.cli.output import colored, emit
-from calcli.cli.showing import NoColor
 from calcli.core.language.entries import written
 from calcli.core.language.figures import FIGURES
 from calcli.core.language.methods import METHODS
@@ -33,7 +32,6 @@ def explain(
         ),
     ] = None,
     format: Annotated[Format, typer.Option("--format", "-f", help="Form of the results.")] = "table",
-    no_color: NoColor = False,
 ) -> None:
     """Explain a metric, calibrator, figure, argument or option: formula, range, source, what it misses.
 
@@ -49,7 +47,7 @@ def explain(
     from calcli.report.shown import render
 
     options = [] if name is None else _options()
-    emit(render(Explanation(name, options), format, color=colored(no_color)))
+    emit(render(Explanation(name, options), format, color=colored()))
 
 
 def _options() -> list[Option]:

@@ -132,7 +132,7 @@ def fit(
     )
     for note in () if paging.quiet else notes:
         remark(note)
-    shown = render(replace(found, details=details), format, color=output != "-" and colored(paging.no_color))
+    shown = render(replace(found, details=details), format, color=output != "-" and colored())
     if output != "-":
         emit(shown)
         return

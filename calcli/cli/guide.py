@@ -9,7 +9,6 @@ import typer
 
 from calcli.cli.options import among
 from calcli.cli.output import colored, emit
-from calcli.cli.showing import NoColor
 from calcli.core.language.errors import UsageError
 from calcli.core.language.expressions import nearest_name
 from calcli.guide import PAGES, page_text, summary
@@ -24,7 +23,6 @@ def guide(
             autocompletion=among(PAGES),
         ),
     ] = None,
-    no_color: NoColor = False,
 ) -> None:
     """Read the manual; Markdown where standard output is not a terminal.
 
@@ -37,13 +35,13 @@ def guide(
         from calcli.report.guide import pages_table
         from calcli.report.terminal import terminal_text
 
-        emit(terminal_text([pages_table({name: summary(name) for name in PAGES})], color=colored(no_color)))
+        emit(terminal_text([pages_table({name: summary(name) for name in PAGES})], color=colored()))
     elif page not in PAGES:
         nearest = nearest_name(page, PAGES)
         raise UsageError(f"the guide has no page {page!r}{nearest}; calcli guide lists its pages")
     elif sys.stdout.isatty():
         from calcli.report.guide import page_on_terminal
 
-        emit(page_on_terminal(page_text(page), color=colored(no_color)))
+        emit(page_on_terminal(page_text(page), color=colored()))
     else:
         emit(page_text(page))

@@ -155,7 +155,7 @@ def _sentence(fault: Exception) -> str:
     if isinstance(fault, OSError):
         return f"{fault.filename or 'a file'}: {fault.strerror or fault}"
     if isinstance(fault, MemoryError):
-        return "not enough memory for this; take fewer rows, or --precision single where the command has it"
+        return "not enough memory for this; take fewer rows"
     if isinstance(fault, SystemError) and "without" in str(fault):  # an exception being set
         return "a library failed without saying why, as they do for want of memory; take fewer rows"
     fault_text = f"{type(fault).__name__}: {fault}"

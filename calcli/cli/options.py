@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field, fields
 from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Literal
@@ -15,6 +16,10 @@ from calcli.io.options import ReadOptions, read_options
 
 if TYPE_CHECKING:
     from calcli.core.evaluating.recalibrated import Companions
+
+
+WHOLE = re.compile("-?[0-9]{1,30}")
+FOLDS, N_OR_COLUMN = "Folds of the cross-validation: how many, or the column that has them", "N|COLUMN"
 
 
 def among(names: Iterable[str]) -> Callable[[str], list[str]]:
@@ -33,19 +38,26 @@ def option(
     help: str = "",
     completion: Callable[[str], list[str]] | None = None,
     spelled: str = "",
+    metavar: str = "",
 ) -> Any:
     """Return the field of a bundle that is the option of a setting.
 
-    Its meaning and its names are those of the setting, unless others are given.
+    Its meaning and its names are those of the setting, unless others are given; with a metavar of its own it
+    is text that `Chosen.given` understands.
     """
     said = declared(owner)[name]
     shown = said.default if isinstance(said.default, bool | int | float | str) else None
+    shown, kind = (str(shown), str) if metavar else (shown, _type(said))
     words = [help or said.help, *(["Repeatable."] if said.values.several == "repeated" else [])]
     text = " ".join(words) + ("" if shown is None or isinstance(shown, bool) else f"  [default: {shown}]")
     form = Option(
-        spelled or said.option, metavar=said.metavar, help=text, show_default=False, autocompletion=completion
+        spelled or said.option,
+        metavar=metavar or said.metavar,
+        help=text,
+        show_default=False,
+        autocompletion=completion,
     )
-    return field(default=shown, metadata={"setting": said, "option": Annotated[_type(said), form]})
+    return field(default=shown, metadata={"setting": said, "option": Annotated[kind, form]})
 
 
 def _type(said: Setting) -> Any:
@@ -68,6 +80,8 @@ class Chosen:
         """Return the values of settings, by keyword, of those that have one."""
         settings = [one.metadata["setting"] for one in fields(self) if "setting" in one.metadata]
         values = {said.keyword: getattr(self, said.key) for said in settings}
+        if isinstance(folds := values.pop("folds", None), str):  # how many, or their column
+            values |= {"folds": int(folds)} if WHOLE.fullmatch(folds) else {"fold_column": folds}
         return {name: value for name, value in values.items() if value is not None}
 
 
@@ -150,8 +164,6 @@ class Computing(Chosen):
     intervals: Any = option("intervals", spelled="--intervals/--no-intervals")
     draws: Any = option("draws")
     seed: Any = option("seed")
-    precision: Any = option("precision")
-    rows: Any = option("rows")
     workers: Any = option("workers")
     class_groups: Any = option("groups")
     edges: Any = option("edges")
@@ -164,27 +176,10 @@ class Computing(Chosen):
 
 
 @dataclass(frozen=True)
-class Simulating(Chosen):
-    """How data sets are simulated for tests."""
-
-    resample_predictions: Any = option("resample_predictions")
-
-
-@dataclass(frozen=True)
-class Testing(Simulating):
-    """What is tested, and found out about the spread."""
-
-    heading = "Tests and spread"
-
-    test: Any = option("test")
-    sd: Any = option("sd")
-
-
-@dataclass(frozen=True)
 class Clustering(Chosen):
     """Which rows depend on each other."""
 
-    heading = "Dependent rows"
+    heading = "What is computed"
 
     cluster: Any = option("cluster")
 
@@ -195,7 +190,6 @@ class Recalibrating(Chosen):
 
     heading = "What a recalibration would win back"
 
-    recalibrator: Any = option("recalibrator")
     calibration_data: Annotated[
         str | None,
         Option(
@@ -203,18 +197,9 @@ class Recalibrating(Chosen):
             help="Train it on these predictions, not by cross-validation; frozen in intervals.",
         ),
     ] = None
-    calibration_labels: Annotated[
-        str | None,
-        Option(metavar="FILE", help="File of labels of .npy --calibration-data, if not beside it."),
-    ] = None
-    train_on_test: Annotated[
-        bool, Option("--train-on-test", help="Train it on the rows it is judged on: optimistic.")
-    ] = False
     retrain: Any = option("retrain")
-    loss_resamples: Any = option("loss_resamples")
     cluster: Any = option("cluster")
-    folds: Any = option("folds")
-    fold_column: Any = option("fold_column")
+    folds: Any = option("folds", help=f"{FOLDS}.", metavar=N_OR_COLUMN)
     posteriors: Annotated[
         str | None,
         Option(
@@ -224,21 +209,9 @@ class Recalibrating(Chosen):
     ] = None
 
     def given(self) -> dict[str, Any]:
-        """Return the values of settings, by keyword, also of those that two options spell.
-
-        Raises
-        ------
-        UsageError
-            If two ways to train are asked for.
-        """
-        from calcli.core.language.errors import UsageError
-
+        """Return the values of settings, by keyword; calibration data are what is trained on."""
         given = super().given()
-        if self.calibration_data is not None and self.train_on_test:
-            raise UsageError("--calibration-data and --train-on-test exclude each other; choose one")
-        if self.calibration_data is not None or self.train_on_test:
-            given["training"] = "test" if self.train_on_test else "held-out"
-        return given
+        return given if self.calibration_data is None else {"training": "held-out", **given}
 
     def companions(self, options: ReadOptions) -> Companions:
         """Read the files that are needed beside those that are evaluated.
@@ -250,7 +223,7 @@ class Recalibrating(Chosen):
         """
         from calcli.work.companions import read_companions
 
-        return read_companions(self.calibration_data, self.calibration_labels, self.posteriors, options)
+        return read_companions(self.calibration_data, self.posteriors, options)
 
 
 @dataclass(frozen=True)
@@ -264,8 +237,7 @@ class Fitting(Chosen):
     per_predicted_class: Any = option("per_predicted_class", FitSettings)
     min_rows: Any = option("min_rows", FitSettings)
     preserve_top1: Any = option("preserve_top1", FitSettings)
-    folds: Any = option("folds", FitSettings)
-    fold_column: Any = option("fold_column", FitSettings)
+    folds: Any = option("folds", FitSettings, f"{FOLDS}; 0 for none.", metavar=N_OR_COLUMN)
     seed: Any = option("seed", FitSettings)
     workers: Any = option("workers", FitSettings)
 

@@ -64,6 +64,6 @@ def remark(text: str) -> None:
         silence(sys.stderr)
 
 
-def colored(no_color: bool) -> bool:
-    """Return whether standard output is to be emphasized: on a terminal, unless told otherwise."""
-    return sys.stdout.isatty() and not no_color and not os.environ.get("NO_COLOR")
+def colored() -> bool:
+    """Return whether standard output is to be emphasized: on a terminal, unless NO_COLOR is set."""
+    return sys.stdout.isatty() and not os.environ.get("NO_COLOR")

@@ -14,7 +14,6 @@ from calcli.cli.options import (
     Computing,
     ReadingSystems,
     Recalibrating,
-    Simulating,
     among,
     option,
     settings_of,
@@ -67,7 +66,6 @@ def plot(
     looking: Looking,
     reading: ReadingSystems,
     computing: Computing,
-    simulating: Simulating,
     recalibrating: Recalibrating,
     distributing: Distributing,
     format: Annotated[Format, typer.Option("--format", "-f", help="Format of the figures.")] = "png",
@@ -97,7 +95,7 @@ def plot(
     from calcli.work.idle import idle_looks, idle_options
     from calcli.work.plot import plot_files
 
-    settings, options = settings_of(computing, simulating, recalibrating), reading.read_options()
+    settings, options = settings_of(computing, recalibrating), reading.read_options()
     companions = recalibrating.companions(options)
     drawing = looking.settings()
     grouped = settings.groups if not drawing.figures or "simplex" in drawing.figures else {drawing.lens}

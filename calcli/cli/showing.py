@@ -12,7 +12,6 @@ from calcli.cli.output import colored, emit
 if TYPE_CHECKING:
     from calcli.report.shown import Format, Shown
 
-NoColor = Annotated[bool, Option("--no-color", help="No bold text; also if NO_COLOR is set.")]
 Quiet = Annotated[bool, Option("--quiet", "-q", help="No progress bar and no remarks.")]
 
 
@@ -35,13 +34,12 @@ class Talking:
     heading: ClassVar[str] = "Output"
 
     quiet: Quiet = False
-    no_color: NoColor = False
 
     def show(self, found: Shown, format: Format) -> None:
         """Write results to standard output."""
         from calcli.report.shown import render
 
-        emit(render(found, format, color=colored(self.no_color)))
+        emit(render(found, format, color=colored()))
 
 
 @dataclass(frozen=True)

@@ -49,9 +49,6 @@ def study(
         Path | None, typer.Option("--output", "-o", metavar="FILE", help="Also draw it: .png, .svg or .pdf.")
     ] = None,
     format: Annotated[Format, typer.Option("--format", "-f", help="Form of the results.")] = "table",
-    no_color: Annotated[
-        bool, typer.Option("--no-color", help="No bold text; also if NO_COLOR is set.")
-    ] = False,
     quiet: Quiet = False,
 ) -> None:
     """Compare estimates of calibration errors with their true values, on simulated data.
@@ -82,4 +79,4 @@ def study(
             workers=workers,
             watcher=watcher,
         )
-    emit(render(report, format, color=colored(no_color)))
+    emit(render(report, format, color=colored()))

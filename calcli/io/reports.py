@@ -70,7 +70,7 @@ def _stored(results: list[dict[str, Any]], settings: dict[str, Any], path: str) 
         raise InputError(
             f"{path} reports on {len(inputs)} data sets; expected one: evaluate the baseline alone"
         )
-    defaults = {name: settings[name] for name in ("bins", "recalibrator", "training")}
+    defaults = {name: settings[name] for name in ("bins", "training")}
     if len(settings["costs"]) == 1:
         defaults["costs"] = settings["costs"][0]["name"]
     if settings.get("min_rows") is not None:

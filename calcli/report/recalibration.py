@@ -41,7 +41,7 @@ RETRAINED = (
     "has on average; they say nothing of how far that is from what is won of new rows, and no verdict rests "
     "on them."
 )
-FEW = f"{CARRIED}; --recalibrator dp takes it all the same."
+FEW = f"{CARRIED}; recalibrator=dp takes it all the same."
 
 
 @dataclass(frozen=True)

@@ -192,8 +192,6 @@ def _tasks(
         ]
     if cal is None:
         raise UsageError("there is nothing to fit to; expected --cal FILE --test FILE, or --pair CAL TEST")
-    if folds and settings.fold_column is not None:
-        raise UsageError("--fold-column says how many folds there are; leave out --folds")
     if (test is None) == (folds == 0 and settings.fold_column is None):
         raise UsageError("expected either --test FILE to judge on, or --folds N to cross-validate --cal")
     if folds == 1:

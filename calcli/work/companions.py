@@ -15,7 +15,6 @@ from calcli.work.samefiles import same_files
 
 def read_companions(
     calibration_data: str | None,
-    calibration_labels: str | None,
     posteriors: str | None,
     options: ReadOptions,
 ) -> Companions:
@@ -23,8 +22,8 @@ def read_companions(
 
     Parameters
     ----------
-    calibration_data, calibration_labels
-        Predictions to train recalibrations on, and where their labels are if not beside them.
+    calibration_data
+        Predictions to train recalibrations on; labels of `.npy` scores are beside them.
     posteriors
         True, or calibrated, posteriors of the rows that are evaluated.
     options
@@ -34,16 +33,12 @@ def read_companions(
     ------
     InputError
         If one cannot be read.
-    UsageError
-        If there are labels of calibration data, and no such data.
     """
-    if calibration_labels is not None and calibration_data is None:
-        raise UsageError(f"--calibration-labels {calibration_labels} needs --calibration-data; give both")
     calibration = None
     if calibration_data is not None:
         # other rows, other labels: a file of labels is that of the evaluated rows
         named = None if (options.labels or "").endswith(".npy") else options.labels
-        others = replace(options, labels=calibration_labels or named, limit=None)
+        others = replace(options, labels=named, limit=None)
         calibration = read(calibration_data, others)
     return Companions(calibration, None if posteriors is None else read(posteriors, options))
 

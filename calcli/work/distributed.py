@@ -116,7 +116,7 @@ def _client(scheduler: str | None, parts: int) -> Iterator[Any]:
         except (OSError, ValueError, RuntimeError) as fault:
             if scheduler is None:
                 raise InputError(f"no local cluster could be started: {type(fault).__name__}") from None
-            raise InputError(f"--scheduler {scheduler}: no Dask scheduler answers there") from None
+            raise InputError(f"--engine {scheduler}: no Dask scheduler answers there") from None
         try:
             yield client
         finally:

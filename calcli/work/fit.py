@@ -121,7 +121,9 @@ def fit_to(
     lens = None if reduced else lens
     calls = _calls(method, candidates, lens, chosen, classes=2)  # refuses what is wrong before reading
     if chosen.fold_column is not None and chosen.folds != FitSettings.folds:
-        raise UsageError(f"--fold-column says how many folds there are; leave out --folds {chosen.folds}")
+        raise UsageError(
+            f"--folds is {chosen.folds}, and a column says how many folds there are; leave out one"
+        )
     for sentence in idle_of_fit(method, calls, chosen, candidates):
         remark(sentence)
     rows = rows_left(predictions())

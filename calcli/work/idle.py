@@ -23,7 +23,7 @@ from calcli.core.language.metrics import GIVEN
 from calcli.core.language.settings import NUMBERED, FitSettings, Settings, StateSettings
 from calcli.core.language.viewing import PlotSettings
 
-OF_RECALIBRATIONS = ("recalibrator", "folds", "fold_column", "retrain")
+OF_RECALIBRATIONS = ("folds", "fold_column", "retrain")
 OF_EPOCHS = ("panels", "smooth", "p_values", "seeds", "select", "select_on")
 UNUSED = "--posteriors change nothing: no {} asked for makes use of them, as ece and a reliability diagram do"
 NAMED = {"groups": "lens", "edges": "binning", "threshold_weights": "weights"}  # arguments that take a name
@@ -56,8 +56,6 @@ def idle_options(
         metrics = own_metrics([FIGURES[figure] for figure in figures], settings)
     calls = [*parse_metrics(metrics, settings.defaults), *(rule.call for rule in rules)]
     idle = _unnamed(settings, calls, names)
-    if settings.loss_resamples != Settings.loss_resamples and not settings.retrain:
-        idle.append("--loss-resamples changes nothing without --retrain")
     if settings.min_rows is not None and figures is None and not _recursive(calls):
         idle.append(
             f"--min-rows {settings.min_rows} changes nothing: no metric asked for has binning=recursive"
@@ -188,5 +186,4 @@ def _untrained(settings: Settings, companions: Companions, calls: Sequence[Metri
         return []
     usual = {one.name: one.default for one in fields(Settings)}
     given = [declared(Settings)[name] for name in OF_RECALIBRATIONS if getattr(settings, name) != usual[name]]
-    idle = [*(one.option for one in given), *(["--train-on-test"] if settings.training == "test" else [])]
-    return [f"{option} changes nothing: no metric asked for recalibrates" for option in idle]
+    return [f"{one.option} changes nothing: no metric asked for recalibrates" for one in given]

@@ -59,7 +59,7 @@ def retrained(cell: Cell, system: str, seed: int) -> dict[str, tuple[float, floa
     rng = np.random.default_rng([seed, 8, cell.classes, cell.rows])
     rows, others = (drawn(cell, rng)[SYSTEMS.index(system)] for _ in range(2))
     names = tuple(f"calibration_loss:training={training}" for training in TRAININGS)
-    asked = Settings(names, draws=0, retrain=True, loss_resamples=RESAMPLES, level=LEVEL, seed=seed)
+    asked = Settings(names, draws=0, retrain=RESAMPLES, level=LEVEL, seed=seed)
     found = {}
     for estimate in evaluate(rows, asked, companions=Companions(others)).estimates.values():
         ends = estimate.retrained

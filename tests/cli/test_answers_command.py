@@ -136,7 +136,7 @@ def test_auto_and_benchmarks_leave_methods_of_classes_out(log, run):
     shown = run("fit", log, "-m", "auto").out
     assert "vector" not in shown
     assert "beta" in shown
-    found = json.loads(run("benchmark", "--cal", log, "--folds", 2, "--jobs", 1, "-f", "json").out)
+    found = json.loads(run("benchmark", "--cal", log, "--folds", 2, "--workers", 1, "-f", "json").out)
     assert "matrix" not in json.dumps(found)
     assert "isotonic" in json.dumps(found)
 
@@ -209,7 +209,7 @@ def test_plot_and_benchmark_say_how_files_were_read(log, run, tmp_path):
     done = run("plot", log, "-o", tmp_path / "f", "--figure", "risk")
     assert f"{log}: {sentence}" in done.err
     assert "read as" not in run("plot", log, "-o", tmp_path / "f", "--figure", "risk", "-q").err
-    tried = ("benchmark", "--cal", log, "--folds", 2, "--jobs", 1, "--methods", "temperature")
+    tried = ("benchmark", "--cal", log, "--folds", 2, "--workers", 1, "--methods", "temperature")
     assert "What was read" in run(*tried).out
     (read,) = json.loads(run(*tried, "-f", "json").out)["input"]
     assert read["reading"][0].startswith(sentence)

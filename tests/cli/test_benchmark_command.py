@@ -27,7 +27,7 @@ def bayes(sample):
     return sample / "cancer_bayes_calibration.csv", sample / "cancer_bayes_test.csv"
 
 
-QUICK = ("--methods", "temperature,dp", "--metrics", "log_loss,accuracy", "--jobs", "1")
+QUICK = ("--methods", "temperature,dp", "--metrics", "log_loss,accuracy", "--workers", "1")
 
 
 def test_a_row_for_each_method_with_the_best_marked(run, forest):
@@ -76,7 +76,7 @@ def test_csv_has_a_line_for_each_trial(run, bayes):
 
 def test_metrics_go_by_what_was_asked_for(run, bayes):
     metrics = ("--metrics", "ece,ece:bins=15,normalized_bayes_risk:costs=zero-one", "--bins", "10")
-    files = ("--cal", bayes[0], "--test", bayes[1], *QUICK[:2], "--jobs", "1", *metrics)
+    files = ("--cal", bayes[0], "--test", bayes[1], *QUICK[:2], "--workers", "1", *metrics)
     rows = list(csv.DictReader(io.StringIO(run("benchmark", *files, "--format", "csv").out)))
     for row in rows:
         ten, fifteen, risk = (float(row[name]) for name in metrics[1].split(","))
@@ -118,7 +118,7 @@ def test_bad_calls_are_one_sentence(run, arguments, message):
     assert len(done.err.splitlines()) == 1
 
 
-DP = ("--methods", "dp", "--jobs", "1", "-f", "json", "--metrics")
+DP = ("--methods", "dp", "--workers", "1", "-f", "json", "--metrics")
 
 
 def test_what_is_cross_validated_can_be_written(run, bayes, tmp_path):
@@ -154,7 +154,7 @@ def test_folds_and_clusters_of_columns(run, bayes, tmp_path):
     table = pd.read_csv(bayes[1])
     table.assign(part=table["id"] % 3, patient=table["id"] // 5).to_csv(file, index=False)
     done = run(
-        "benchmark", "--cal", file, "--fold-column", "part", *DP, "log_loss,calibration_loss:recalibrator=dp"
+        "benchmark", "--cal", file, "--folds", "part", *DP, "log_loss,calibration_loss:recalibrator=dp"
     )
     none, dp = json.loads(done.out)["trials"]
     predictions = read(file)
@@ -170,8 +170,6 @@ def test_folds_and_clusters_of_columns(run, bayes, tmp_path):
     clustered = task_of("x", predictions, None, 4, Settings(cluster="patient"))
     assert (pd.Series(clustered.fold).groupby(table["id"] // 5).nunique() == 1).all()
     assert run("benchmark", "--cal", file, "--cluster", "patient", "--folds", 4, *DP, "brier").status == 0
-    both = run("benchmark", "--cal", file, "--fold-column", "part", "--folds", 4, *DP, "brier")
-    assert (both.status, "leave out --folds" in both.err) == (2, True)
 
 
 def test_the_usual_metrics_have_the_risks_of_costs(run, bayes):
@@ -215,7 +213,7 @@ def two_models(sample, tmp_path):
 
 
 def test_tables_as_printed(run, two_models, tmp_path):
-    options = ["--methods", "van-de-waterlaat-2021", "--as-printed", "-q", "--jobs", "1"]
+    options = ["--methods", "van-de-waterlaat-2021", "--as-printed", "-q", "--workers", "1"]
     options += ["--column", f"CSS={tmp_path / 'css' / '*.npy'}"]
     report = json.loads(run("benchmark", *two_models, *options, "-f", "json").out)
     trials = {(one["model"], one["method"]): one for one in report["trials"]}
@@ -337,14 +335,9 @@ def test_repeats_without_sizes_are_told(run, forest):
     assert "--repeats 3 changes nothing without --sizes" in done.err
 
 
-def test_workers_give_the_same_and_have_a_former_name(run, bayes):
+def test_workers_give_the_same(run, bayes):
     command = ("benchmark", "--cal", bayes[0], "--test", bayes[1], *QUICK[:4], "-f", "json")
-    one, two = (
-        json.loads(run(*command, option, n).out)["trials"] for option, n in (("--jobs", 1), ("--workers", 2))
-    )
+    one, two = (json.loads(run(*command, "--workers", n).out)["trials"] for n in (1, 2))
     assert [trial["values"] for trial in one] == [trial["values"] for trial in two]
     told = run("benchmark", "--cal", bayes[0], "--test", bayes[1], *QUICK[:4], "--workers", 2).out
     assert "tried by 2 processes (--workers)" in " ".join(told.split())
-    shown = run("benchmark", "--help-all").out
-    assert "--workers" in shown
-    assert "--jobs" not in shown

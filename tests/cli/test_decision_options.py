@@ -84,10 +84,13 @@ def test_infinite_losses_are_clipped_only_on_request(run, tmp_path):
     assert "infinite_log_loss" not in messages
 
 
+PLATT = "relative_calibration_loss:recalibrator=platt"
+
+
 def test_calibration_data_trains(metrics, sample):
     test, other = sample / "cancer_bayes_test.csv", sample / "cancer_bayes_calibration.csv"
-    found = metrics("cancer_bayes_test.csv", "--calibration-data", other, "--recalibrator", "platt")
-    estimate = found["metrics"]["relative_calibration_loss"]
+    found = metrics("cancer_bayes_test.csv", "--calibration-data", other, "--metrics", PLATT)
+    estimate = found["metrics"][PLATT]
     assert "recalibrator:platt|training:held-out" in estimate["signature"]
     rows = [read(file, ReadOptions()) for file in (test, other)]
     fitted = recalibrator("platt")
@@ -105,24 +108,22 @@ def test_the_labels_of_the_calibration_data_are_its_own(run, tmp_path):
         np.save(tmp_path / f"{name}.npy", rng.normal(size=(200, 2)) + 3 * np.eye(2)[of_file])
         np.save(tmp_path / f"{name}_truth.npy", of_file)
     asked = ("--labels", tmp_path / "test_truth.npy", "--calibration-data", tmp_path / "cal.npy", *FAST)
-    done = run("evaluate", tmp_path / "test.npy", *asked, "--metrics", "calibration_loss")
+    loss = ("--metrics", "relative_calibration_loss")
+    done = run("evaluate", tmp_path / "test.npy", *asked, *loss)
     assert done.status == 2
     assert "cal.npy" in done.err
-    found = run(
-        "evaluate",
-        tmp_path / "test.npy",
-        *asked,
-        "--metrics",
-        "relative_calibration_loss",
-        "--calibration-labels",
-        tmp_path / "cal_truth.npy",
-    )
+    (tmp_path / "cal_truth.npy").rename(tmp_path / "cal_labels.npy")
+    found = run("evaluate", tmp_path / "test.npy", *asked, *loss)
     (loss,) = json.loads(found.out)["results"][0]["metrics"].values()
     assert loss["value"] > 0
 
 
 def test_training_on_the_test_data_is_called_optimistic(metrics):
-    found = metrics("iris_logistic_test.csv", "--train-on-test", "--recalibrator", "temperature")
+    found = metrics(
+        "iris_logistic_test.csv",
+        "--metrics",
+        "relative_calibration_loss:recalibrator=temperature:training=test",
+    )
     (sentence, *_) = found["recalibration"]
     assert sentence.startswith("On its own rows, temperature scaling wins")
     assert sentence.endswith("optimistic.")
@@ -140,13 +141,13 @@ def test_on_request_a_loss_has_the_interval_of_resamples_to_which_it_is_trained_
 
     other, same = found()
     assert not {"low", "retrained"} & (other | same).keys()
-    other_again, same_again = found("--retrain", "--loss-resamples", 40)
+    other_again, same_again = found("--retrain", 40)
     assert other_again | {"retrained": None} == other | {"retrained": None}  # which no gate sees
     ends = [[one["retrained"][end] for end in ("low", "high")] for one in (other_again, same_again)]
     assert ends[0][0] < other["value"] < same["value"] < ends[1][1]
     assert ends[0] != ends[1]
     assert ends[0][1] < ends[1][1]
-    shown = run("evaluate", tmp_path / "a.csv", "--metrics", histogram, "--retrain", "--draws", 0).out
+    shown = run("evaluate", tmp_path / "a.csv", "--metrics", histogram, "--retrain", 9, "--draws", 0).out
     assert "retrained" in shown.split()
     assert "appendix E" in " ".join(shown.split())
 
@@ -157,7 +158,7 @@ def test_clusters_and_folds_are_columns(run, tmp_path):
         f"{'ab'[i // 4 % 2]},{0.3 + 0.4 * (i % 2)},{0.7 - 0.4 * (i % 2)},s{i % 7},{i % 3}" for i in range(60)
     ]
     file.write_text("\n".join(["label,prob_a,prob_b,speaker,part", *lines]) + "\n")
-    for option in ("--cluster=speaker", "--fold-column=part"):
+    for option in ("--cluster=speaker", "--folds=part"):
         done = run("evaluate", file, "--metrics", "calibration_loss", option, *FAST)
         assert done.status == 0, done.err
     done = run("evaluate", file, "--cluster", "nobody", *FAST)
@@ -186,8 +187,7 @@ def test_given_posteriors(metrics, sample):
         (("--priors", "half"), "'half' is not a list of priors"),
         (("--shift-to-priors",), "--shift-to-priors moves to the priors of --priors"),
         (("--clip", "1"), "--clip is 1; expected a small probability"),
-        (("--recalibrator", "dpp"), "recalibrator must be one of"),
-        (("--train-on-test", "--calibration-data", "x.csv"), "exclude each other"),
+        (("--engine", "spark"), "--engine is 'spark'; expected dask, or a Dask scheduler such as tcp://"),
         (("--metrics", "calibration_loss:training=held-out"), "give it with --calibration-data FILE"),
         (("--metrics", "score_divergence:recalibrator=given"), "give it with --posteriors FILE"),
         (("--metrics", "beta_score"), "beta_score is for two classes"),
@@ -315,10 +315,8 @@ def test_decisions_need_a_table(run, sample, tmp_path):
 @pytest.mark.parametrize(
     ("option", "with_it"),
     [
-        (("--recalibrator", "temperature"), ("--metrics", "calibration_loss")),
         (("--folds", "2"), ("--metrics", "ece:training=cross-validation")),
-        (("--train-on-test",), ("--metrics", "unexplained")),
-        (("--retrain",), ()),
+        (("--retrain", "9"), ("--metrics", "unexplained")),
         (("--class-groups", "odd=0+2,1+3"), ("--metrics", "ece:lens=odd")),
         (("--edges", "mine=0,0.5,1"), ("--metrics", "ece:binning=mine")),
         (("--costs", "abstain:0.1"), ("--metrics", "expected_score:score=bayes_risk")),
@@ -356,9 +354,6 @@ def test_options_that_no_metric_uses_are_told(run, sample):
         "--calibration-data", others, "--costs", "abstain:0.1",
     )  # fmt: skip
     assert (used.status, used.err) == (0, "")
-    labels = run(*plain, "--calibration-labels", "x.npy")
-    assert (labels.status, labels.out) == (2, "")
-    assert "--calibration-labels x.npy needs --calibration-data; give both" in labels.err
 
 
 @pytest.fixture
@@ -452,7 +447,6 @@ def test_under_other_priors_calibration_is_not_tested(run, sample):
     found = json.loads(done.out)["results"][0]
     assert not any("p_value" in one or "if_calibrated" in one for one in found["metrics"].values())
     assert [one["code"] for one in found["warnings"]] == ["untested"]
-    for option in ("--test", "--resample-predictions"):
-        done = run(*asked, option)
-        assert (done.status, done.out) == (2, "")
-        assert f"{option} draws the outcomes of all rows one by one, but with --priors rows are" in done.err
+    done = run(*asked, "--test")
+    assert (done.status, done.out) == (2, "")
+    assert "--test draws the outcomes of all rows one by one, but with --priors rows are" in done.err

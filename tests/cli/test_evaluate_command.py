@@ -65,12 +65,12 @@ def test_metrics_are_computed_in_the_order_asked_for(run, preds):
 
 def test_options_reach_the_computation(run, sample):
     file = sample / "digits_network_test.npy"
-    options = ["--bins", "7", "--level", "0.9", "--draws", "49", "--precision", "single"]
+    options = ["--bins", "7", "--level", "0.9", "--draws", "49"]
     done = run("evaluate", file, "-f", "json", *options, "--seed", "5")
     settings = json.loads(done.out)["settings"]
     assert (settings["bins"], settings["level"], settings["seed"]) == (7, 0.9, 5)
     assert metrics(done)["ece"]["signature"].split("|")[4:-1] == [
-        "bins:7", "norm:1", "n:997", "k:10", "dtype:float32", "draws:49", "seed:5"
+        "bins:7", "norm:1", "n:997", "k:10", "dtype:float64", "draws:49", "seed:5"
     ]  # fmt: skip
     assert metrics(done)["log_loss"]["level"] == 0.9
     assert json.loads(done.out)["results"][0]["input"]["computed_in"] == "float32"
@@ -381,13 +381,6 @@ def test_warnings_beside_csv_name_their_slice(run, sample):
     said = [line for line in done.err.splitlines() if "fewer than 10 a bin" in line]
     assert said
     assert all(", ink=" in line for line in said)
-
-
-def test_resamples_of_nothing_are_told(run, sample):
-    file = sample / "release_1.parquet"
-    told = "--loss-resamples changes nothing without --retrain"
-    assert told in run("evaluate", file, "--loss-resamples", "50").err
-    assert told not in run("evaluate", file).err
 
 
 def test_rows_of_bins_that_are_not_recursive_are_told(run, sample):

@@ -377,7 +377,7 @@ def test_folds_of_a_column(run, sample, tmp_path):
     table = pd.read_parquet(sample / "release_1.parquet").assign(fold=lambda rows: rows.index % 3)
     table.to_parquet(tmp_path / "all.parquet")
     made = run(
-        "fit", tmp_path / "all.parquet", "-m", "temperature", "--fold-column", "fold",
+        "fit", tmp_path / "all.parquet", "-m", "temperature", "--folds", "fold",
         "--cross-validated", tmp_path / "cv.parquet", "-o", tmp_path / "cal.json",
     )  # fmt: skip
     assert made.status == 0, made.err
@@ -390,8 +390,6 @@ def test_folds_of_a_column(run, sample, tmp_path):
     )
     held = (table["fold"] == 1).to_numpy()
     np.testing.assert_allclose(ours[held], theirs[held], rtol=1e-9)
-    both = run("fit", tmp_path / "all.parquet", "-m", "dp", "--fold-column", "fold", "--folds", 3)
-    assert (both.status, "leave out --folds 3" in both.err) == (2, True)
 
 
 def test_rows_of_weight_0_cannot_be_written_cross_validated(run, tmp_path):

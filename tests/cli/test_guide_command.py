@@ -30,7 +30,8 @@ def test_a_pipe_gets_the_page_as_it_is(run, page):
 @pytest.mark.parametrize("page", PAGES)
 def test_a_terminal_gets_it_set(run, monkeypatch, page):
     monkeypatch.setattr(sys.stdout, "isatty", lambda: True)
-    done = run("guide", page, "--no-color")
+    monkeypatch.setenv("NO_COLOR", "1")
+    done = run("guide", page)
     assert "\x1b" not in done.out
     words = set(re.findall(r"\w{3,}", page_text(page)))
     assert len(words & set(re.findall(r"\w{3,}", done.out))) > 0.9 * len(words)
@@ -38,8 +39,9 @@ def test_a_terminal_gets_it_set(run, monkeypatch, page):
 
 def test_examples_keep_their_lines_in_a_terminal(run, monkeypatch):
     monkeypatch.setattr(sys.stdout, "isatty", lambda: True)
+    monkeypatch.setenv("NO_COLOR", "1")
     (shown,) = re.findall(r"```toml .*\n((?:.*\n)+?)```", page_text("gates-and-ci"))
-    assert shown in run("guide", "gates-and-ci", "--no-color").out
+    assert shown in run("guide", "gates-and-ci").out
 
 
 def test_a_terminal_with_color(run, monkeypatch):

@@ -56,7 +56,7 @@ def test_csv_and_rows_side_by_side_have_them_too(run, mixture):
 def test_true_curves_are_drawn(run, mixture, tmp_path):
     wrong, truth = mixture
     asked = ("--lens", "class-0", "--draws", 9, "--data", "-o", tmp_path / "figures")
-    figures = ("--figure", "deviation,reliability", "--posteriors", truth, "--resample-predictions")
+    figures = ("--figure", "deviation,reliability", "--posteriors", truth)
     assert run("plot", wrong, *figures, *asked).status == 0
     for name in ("deviation", "reliability"):
         with (tmp_path / "figures" / f"{name}.csv").open(newline="") as lines:
@@ -112,11 +112,6 @@ def test_a_state_has_no_rows_for_posteriors(run, mixture, tmp_path):
     assert run("evaluate", wrong, "--metrics", "ece", "--save-state", state).status == 0
     done = run("evaluate", state, "--metrics", "ece", "--posteriors", truth)
     assert (done.status, "is a state: it keeps sums" in done.err) == (2, True)
-
-
-def test_resampled_predictions_without_a_figure_with_bars_are_told(run, preds, tmp_path):
-    done = run("plot", preds, "--figure", "ks", "--resample-predictions", "-o", tmp_path / "new")
-    assert (done.status, "--resample-predictions changes nothing: it goes with" in done.err) == (0, True)
 
 
 @pytest.mark.parametrize("figure", ["reliability", "deviation", "ks", "corp", "smooth"])

@@ -52,8 +52,8 @@ def test_infinite_rows_of_arrays_have_their_numbers(run, tmp_path, table):
     "options",
     [
         ("evaluate", "--cluster", "of", "--metrics", "log_loss"),
-        ("evaluate", "--fold-column", "of", "--metrics", "calibration_loss"),
-        ("fit", "-m", "dp", "--fold-column", "of"),
+        ("evaluate", "--folds", "of", "--metrics", "calibration_loss"),
+        ("fit", "-m", "dp", "--folds", "of"),
     ],
 )
 def test_a_row_without_a_value_is_named_by_its_number(run, tmp_path, table, options):

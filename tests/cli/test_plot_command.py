@@ -251,7 +251,7 @@ def test_calibration_maps(run, sample, tmp_path):
     assert not (tmp_path / "new").exists()
 
 
-@pytest.mark.parametrize("options", [[], ["--resample-predictions"], ["--lens", "marginal"]])
+@pytest.mark.parametrize("options", [[], ["--lens", "marginal"]])
 def test_a_region_where_no_row_has_weight_is_refused(run, tmp_path, options):
     rows = ["0,.9,.1,0", "1,.8,.2,0", "0,.4,.6,1", "1,.3,.7,1"]
     path = tmp_path / "rows.csv"
@@ -383,9 +383,8 @@ def test_what_was_there_stays_if_a_figure_fails(run, preds, tmp_path):
 
 def test_errors_beside_scores_with_the_recalibrator_asked_for(run, two_classes, tmp_path):
     """The right of fig. 2 and 5 of Ferrer & Ramos 2024: errors, calibration losses, their intervals."""
-    name = "relative_calibration_loss:score=brier"
-    plain = ("--metrics", f"normalized_brier,{name},ece")
-    asked = (*plain, "--recalibrator", "temperature", "--train-on-test", "--retrain", "--loss-resamples", 30)
+    name = "relative_calibration_loss:score=brier:recalibrator=temperature:training=test"
+    asked = ("--metrics", f"normalized_brier,{name},ece", "--retrain", 30)
     folder = tmp_path / "figures"
     assert run("plot", two_classes[0], "--figure", "scores", "--data", *asked, "-o", folder).status == 0
     drawn = {row["metric"].partition(":")[0]: row for row in table(folder / "scores.csv")}

@@ -169,7 +169,7 @@ def test_states_are_compared_with_each_other_and_with_files(run, sample, tmp_pat
     for file, path in zip(files, states, strict=True):
         assert run("evaluate", file, "--save-state", path, "-q").status == 0
     asked = ("--metrics", "log_loss,accuracy,ece", "-f", "json")
-    expected = json.loads(run("compare", *files, *asked, "--precision", "single").out)
+    expected = json.loads(run("compare", *files, *asked).out)
     for pair in (states, [states[0], files[1]], [files[0], states[1]]):
         found = json.loads(run("compare", *pair, *asked).out)
         assert found["paired"]

@@ -67,10 +67,10 @@ def _told_by_sample(columns: Columns) -> Mapping[str, Metric]:
     return UNFITTED if apart else UNTIED
 
 
-FLAGS = ("--test", "--sd", "--no-intervals", "--resample-predictions")
+FLAGS = ("--test", "--no-intervals")
 SETTINGS = (
-    *FLAGS, "--bins", "--costs", "--level", "--draws", "--seed", "--recalibrator", "--folds", "--clip",
-    "--weights", "--cluster", "--fold-column", "--min-rows", "--priors", "--by", "--decision-column",
+    *FLAGS, "--bins", "--costs", "--level", "--draws", "--seed", "--folds", "--clip",
+    "--weights", "--cluster", "--min-rows", "--priors", "--by", "--decision-column",
 )  # fmt: skip
 
 

@@ -15,7 +15,7 @@ from tests.hostile.places import Place
 from tests.hostile.rows import FOR_OPTION
 from tests.hostile.sidefiles import labels_file, side_file
 
-CLUSTER = ("--engine", "--scheduler")  # would start processes or call others
+CLUSTER = ("--engine",)  # would start processes or call others
 OUTPUTS = {
     "--output": "", "--html": ".html", "--save-state": ".calcli", "--cross-validated": ".csv",
     ("simulate", "--posteriors"): ".csv", ("evaluate", "--output"): "", ("plot", "--output"): "",
@@ -26,9 +26,8 @@ SLOW = (
     "--draws",
     "--series",
     "--repeats",
-    "--loss-resamples",
+    "--retrain",
     "--sizes",
-    "--jobs",
     "--workers",
     "--rows",
     "--folds",
@@ -96,13 +95,13 @@ def _value(draw: Draw, command: str, one: Declared, place: Place) -> str:
         return draw.output(ending)
     if one.choices:
         return draw.choice(one.choices) if draw.chance(0.9) else draw.name()
+    column = FOR_OPTION.get(one.name)
+    if column in place.columns and draw.chance(0.7):
+        return str(column)
     if one.name in SLOW:
         return draw.choice(
             ("1", "2", "3", "5") if draw.chance(0.8) else ("10,20", "0", "-1", "x", "1.5", "nan")
         )
-    column = FOR_OPTION.get(one.name)
-    if column in place.columns and draw.chance(0.7):
-        return str(column)
     if one.is_whole:
         return draw.choice(
             ("0", "1", "2", "3", "7", "20") if draw.chance(0.8) else ("-1", "-2", "99", draw.number())

@@ -10,7 +10,7 @@ from tests.hostile.drawing import Draw
 from tests.hostile.tables import Columns
 
 FOR_OPTION: Mapping[str, str] = {  # the column that an option is for
-    "--weights": "weight", "--cluster": "patient", "--fold-column": "fold", "--key": "id", "--by": "country",
+    "--weights": "weight", "--cluster": "patient", "--folds": "fold", "--key": "id", "--by": "country",
     "--decision-column": "decision", "--label-column": "label",
 }  # fmt: skip
 

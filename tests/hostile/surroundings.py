@@ -40,9 +40,14 @@ def folders_of_values(draw: Draw, store: Store) -> Made:
         ]
         parts = parts if draw.chance(0.9) else parts[:-1]
         files.write(draw, columns, form, "/".join(["lake", *parts, str(part)]))
-    engines = ("spark", "", "Dask", *([] if importlib.util.find_spec("dask") else ["dask"]))
+    engines = (
+        "spark",
+        "",
+        "Dask",
+        "tcp://127.0.0.1:1",
+        *([] if importlib.util.find_spec("dask") else ["dask"]),
+    )
     engine = ["--engine", draw.choice(engines)] if draw.chance(0.2) else []
-    engine += ["--scheduler", draw.choice(("tcp://127.0.0.1:1", "x", ""))] if draw.chance(0.1) else []
     command = draw.choice(("evaluate", "evaluate", "inspect", "compare", "plot", "check", "fit", "apply"))
     given = ["--by", keys[0]] if command == "evaluate" and draw.chance(0.4) else []
     given += ["--label-column", keys[0]] if draw.chance(0.1) else []
@@ -200,7 +205,7 @@ WORDS = (
     "--", "-", "--o", "--metric", "--no-such", "-x", "-ofoo", "--metrics=", "--metrics", "=", "-q", "-qq",
     "--format=xml",
     "t.csv", "t.csv" * 40, "*", "?", "~", "$HOME", "evaluate", "eval", "--help", "-h", "--quiet",
-    "--no-color", "--bins=-1",
+    "--bins=-1",
     "x" * 100_000, "--draws=٣", "-1", "0", "\udcff",
 )  # fmt: skip
 

@@ -133,9 +133,7 @@ def types(draw: Draw, store: Store) -> Made:
             continue
         break
     name = draw.put("t.parquet" if parquet else "t.arrow", content)
-    given = (
-        [draw.choice(("--by", "--cluster", "--weights", "--fold-column")), "odd"] if "odd" in columns else []
-    )
+    given = [draw.choice(("--by", "--cluster", "--weights", "--folds")), "odd"] if "odd" in columns else []
     place = Place([name], list(columns), ["a", "b"], ROWS)
     return Made(place, given, draw.choice(("evaluate", "evaluate", "inspect")) if not given else "evaluate")
 

@@ -117,7 +117,7 @@ def test_a_worker_that_dies_changes_no_bit(parts, alone, cluster):
 
 def test_the_command_line_says_what_the_state_says(run, parts, alone, cluster, tmp_path):
     address, _ = cluster
-    folder, how = str(Path(parts[0]).parent), ("--engine", "dask", "--scheduler", address, "-q")
+    folder, how = str(Path(parts[0]).parent), ("--engine", address, "-q")
     saved, asked = tmp_path / "new.calcli", ("--metrics", ",".join(METRICS), "--format", "json")
     found = run("evaluate", folder, *asked, *how, "--save-state", str(saved))
     assert (found.returncode, found.stderr) == (0, "")
@@ -139,8 +139,8 @@ def test_the_command_line_says_what_the_state_says(run, parts, alone, cluster, t
 
 def test_faults_are_one_sentence(run, parts, tmp_path):
     folder = str(Path(parts[0]).parent)
-    nobody = run("evaluate", folder, "--engine", "dask", "--scheduler", "tcp://127.0.0.1:9")
-    assert nobody.stderr == "calcli: --scheduler tcp://127.0.0.1:9: no Dask scheduler answers there\n"
+    nobody = run("evaluate", folder, "--engine", "tcp://127.0.0.1:9")
+    assert nobody.stderr == "calcli: --engine tcp://127.0.0.1:9: no Dask scheduler answers there\n"
     assert nobody.returncode == 2
     for n, part in enumerate(parts[:2]):
         (tmp_path / f"part-{n}.parquet").write_bytes(Path(part).read_bytes()[: -n * 1000 or None])
@@ -190,7 +190,7 @@ def test_an_interrupt_leaves_no_logs(tmp_path, command, seconds):
 def test_a_fit_is_to_the_sample_of_the_state(run, parts, cluster, tmp_path):
     """Here all rows are in it, in single precision."""
     folder, method = str(Path(parts[0]).parent), ("-m", "dp", "-q", "--format", "json")
-    done = run("fit", folder, *method, "--engine", "dask", "--scheduler", cluster[0])
+    done = run("fit", folder, *method, "--engine", cluster[0])
     assert (done.returncode, done.stderr) == (0, "")
     found, expected = json.loads(done.stdout), json.loads(run("fit", folder, *method).stdout)
     assert found["input"]["read_as"].startswith("a state of")
@@ -205,8 +205,7 @@ def test_large_files_are_read_in_pieces(run, parts, cluster, tmp_path):
     pq.write_table(rows.set_column(1, "logit_0", noise), path, row_group_size=200_000)
     how = ("-q", "--format", "json", "--metrics", ",".join(METRICS))
     found, expected = (
-        json.loads(run("evaluate", str(path), *how, *more).stdout)
-        for more in (("--engine", "dask", "--scheduler", cluster[0]), ("--precision", "single"))
+        json.loads(run("evaluate", str(path), *how, *more).stdout) for more in (("--engine", cluster[0]), ())
     )
     assert found["results"][0]["input"]["read_as"] == "a state of 2 data sets"
     for name, metric in expected["results"][0]["metrics"].items():
@@ -220,8 +219,7 @@ def test_names_of_folders_are_columns_to_slice_by(run, parts, cluster, tmp_path)
         (folder / Path(part).name).write_bytes(Path(part).read_bytes())
     how = ("--by", "date", "--metrics", ",".join(METRICS), "-q", "--format", "json")
     ours, expected = (
-        run("evaluate", str(tmp_path / "lake"), *how, *more)
-        for more in (("--engine", "dask", "--scheduler", cluster[0]), ("--precision", "single"))
+        run("evaluate", str(tmp_path / "lake"), *how, *more) for more in (("--engine", cluster[0]), ())
     )
     assert (ours.returncode, ours.stderr) == (0, "")
     results = [json.loads(done.stdout)["results"] for done in (ours, expected)]
@@ -232,7 +230,7 @@ def test_names_of_folders_are_columns_to_slice_by(run, parts, cluster, tmp_path)
         for name, metric in other["metrics"].items():
             assert own["metrics"][name]["value"] == pytest.approx(metric["value"], abs=1e-6)
     run_of = ("--run", "july", "--first-row", "7", "--save-state", str(tmp_path / "a.calcli"))
-    done = run("evaluate", str(tmp_path / "lake"), *run_of, "--engine", "dask", "--scheduler", cluster[0])
+    done = run("evaluate", str(tmp_path / "lake"), *run_of, "--engine", cluster[0])
     assert done.returncode == 0
     found = from_bytes((tmp_path / "a.calcli").read_bytes())
     assert [part.first - 7 for part in found.parts] == [0, 1600, 4000, 6000]

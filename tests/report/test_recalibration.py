@@ -180,7 +180,7 @@ def test_the_table_of_losses():
 def test_the_map_that_few_rows_can_carry_is_named():
     table = loss_table(loss(0.5, 0.4, method="temperature"), [])
     assert table.rows == (("log_loss", "temperature", "0.5000", "0.4000", "0.1000", "20.0% ± 0.2%"),)
-    assert table.notes[-1] == f"{CARRIED}; --recalibrator dp takes it all the same."
+    assert table.notes[-1] == f"{CARRIED}; recalibrator=dp takes it all the same."
     asked = loss(0.5, 0.4, "calibration_loss:recalibrator=temperature")
     assert len(loss_table(asked, []).notes) == 1
 

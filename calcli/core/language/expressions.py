@@ -297,19 +297,6 @@ def nested_method(text: str) -> MethodExpression:
     return parse_method(_colons(text))
 
 
-def nested_recalibrator(text: str) -> str:
-    """Return what recalibrates, written alone or as in an argument, as it stands in one.
-
-    Raises
-    ------
-    UsageError
-        If it makes no sense.
-    """
-    alone = ":" in text and text.partition(":")[0] in METHODS
-    method = parse_method(text).nested if alone else text
-    return str(parse_metric(f"calibration_loss:recalibrator={method}").arguments["recalibrator"])
-
-
 def _colons(text: str) -> str:
     """Return the expression of a wrapped method, whose arguments stand after slashes, as any other.
 

@@ -21,8 +21,8 @@ from calcli.core.language.declaring import (
     whole_numbers,
 )
 from calcli.core.language.errors import UsageError
-from calcli.core.language.expressions import MethodExpression, nested_recalibrator, parse_metrics
-from calcli.core.language.metrics import AFFINE, ScoreName
+from calcli.core.language.expressions import MethodExpression, parse_metrics
+from calcli.core.language.metrics import ScoreName
 
 Precision = Literal["auto", "single", "double"]
 Rows = Literal["auto", "all"]
@@ -48,10 +48,6 @@ class ClassPriors(Protocol):
 
     def of(self, classes: Sequence[str]) -> Any:
         """Return the (K,) priors of some classes."""
-
-
-def _recalibrator(value: Any) -> str:
-    return nested_recalibrator(str(TEXT.taken(value)))
 
 
 def _priors(value: Any) -> str:
@@ -130,25 +126,23 @@ class Settings:
         "P",
         in_policies=True,
     )
-    recalibrator: str = setting(
-        AFFINE,
-        replace(TEXT, taken=_recalibrator),
-        "How the calibration loss recalibrates: affine (dp, or temperature where rows are few), pav, or as "
-        "in calcli fit.",
-        "METHOD",
-    )
     training: Training = setting(
         "cross-validation", choice(Training), "What the recalibration of the calibration loss is trained on."
     )
-    retrain: bool = setting(
-        False, FLAG, "Also intervals of resamples to which the recalibration is trained again; slow."
+    retrain: int = setting(
+        0,
+        whole(0, MOST_DRAWN),
+        "Also intervals from so many bootstrap resamples, to each of which the recalibration is trained "
+        "again, such as 200; slow.",
+        "N",
     )
-    loss_resamples: int = setting(200, whole(1, MOST_DRAWN), "Bootstrap resamples of --retrain.", "N")
     cluster: str | None = setting(
         None, TEXT, "Rows that share a value depend on each other.", "COLUMN", in_policies=True
     )
+    fold_column: str | None = setting(
+        None, TEXT, "Which fold of the cross-validation a row is in.", "COLUMN", key="folds"
+    )
     folds: int = setting(5, whole(2), "Folds of the cross-validation of a calibration loss.", "N")
-    fold_column: str | None = setting(None, TEXT, "Which fold of the cross-validation a row is in.", "COLUMN")
     priors: ClassPriors | None = setting(
         None,
         replace(TEXT, expected="text, or a number for each class", taken=_priors),
@@ -204,7 +198,7 @@ class Settings:
         asked: dict[str, str | int] = {"costs": self.costs[0].name} if len(self.costs) == 1 else {}
         if self.min_rows is not None:
             asked["min_rows"] = self.min_rows
-        return {"bins": self.bins, "recalibrator": self.recalibrator, "training": self.training, **asked}
+        return {"bins": self.bins, "training": self.training, **asked}
 
 
 @documented()
@@ -330,8 +324,10 @@ class FitSettings:
     {FitSettings}
     """
 
+    fold_column: str | None = setting(
+        None, TEXT, "Which fold of the cross-validation a row is in.", "COLUMN", key="folds"
+    )
     folds: int = setting(5, whole(), "Folds of the cross-validation; 0 for none.", "N")
-    fold_column: str | None = setting(None, TEXT, "Which fold of the cross-validation a row is in.", "COLUMN")
     seed: int = setting(0, whole(), "Seed of the folds.", "N")
     score: ScoreName = setting("log_loss", choice(ScoreName), "Score by which auto chooses.")
     quick: bool = setting(False, FLAG, "auto tries quick methods alone, and no pool.")

@@ -620,7 +620,7 @@ def test_retrained_intervals_by_hand(predict):
 
     for training in ("cross-validation", "test"):
         name = expression(half, training, "brier", "calibration_loss")
-        found = estimate(given, name, fold_column="fold", retrain=True, loss_resamples=300, intervals=True)
+        found = estimate(given, name, fold_column="fold", retrain=300, intervals=True)
         assert found.value == pytest.approx(won(np.arange(200), training), abs=1e-9)
         drawn = [won(np.sort(rng.integers(0, 200, 200)), training) for _ in range(2000)]
         ends = np.nanquantile(drawn, [0.025, 0.975])
@@ -642,10 +642,10 @@ def test_a_transform_of_other_rows_is_frozen_in_intervals_unless_asked(predict):
     found = [frozen.interval.low, frozen.interval.high]
     np.testing.assert_allclose(found, expected, atol=0.15 * width)
     assert "interval:jackknife" in frozen.signature
-    again = estimate(predictions, name, beside, loss_resamples=60, retrain=True, intervals=True)
+    again = estimate(predictions, name, beside, retrain=60, intervals=True)
     assert again.interval == frozen.interval
     assert again.retrained.high - again.retrained.low > 1.1 * width  # 40 rows make an unsure fit
-    assert estimate(predictions, name, beside, retrain=True).retrained is None
+    assert estimate(predictions, name, beside, retrain=9).retrained is None
 
 
 @pytest.mark.parametrize("score", ["log_loss", "brier"])
@@ -657,7 +657,7 @@ def test_resamples_give_the_same_bits_in_any_number_of_processes(predict, monkey
     one, two = (
         evaluate(
             predictions,
-            Settings(metrics=asked, retrain=True, loss_resamples=30, workers=workers),
+            Settings(metrics=asked, retrain=30, workers=workers),
             companions=Companions(calibration=few),
         ).summary
         for workers in (1, 2)

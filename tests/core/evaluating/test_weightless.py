@@ -60,7 +60,7 @@ def without(predictions: Predictions) -> Predictions:
         {"draws": 99},
         {"draws": 0, "sd": True},
         {"draws": 99, "cluster": "of"},
-        {"draws": 0, "retrain": True, "loss_resamples": 9},
+        {"draws": 0, "retrain": 9},
         {"draws": 99, "test": True, "metrics": ("ece",)},
     ],
 )

@@ -212,8 +212,8 @@ def _retrained(
     Ferrer & Ramos 2024, appendix E: a row that is drawn twice stays in its fold. How many processes did it is
     told as well.
     """
-    workers = found.processes_for(settings.loss_resamples, settings.workers)
-    losses = found.resampled_losses(settings.loss_resamples, settings.seed, workers)
+    workers = found.processes_for(settings.retrain, settings.workers)
+    losses = found.resampled_losses(settings.retrain, settings.seed, workers)
     value = LOSSES[call.entry.name]
     return Interval.of_draws(np.array([value(loss) for loss in losses]), settings.level), workers
 
