@@ -55,7 +55,7 @@ def test_reference_losses_with_the_folds_of_scikit_learn(key, method, golden, da
         for number, (_, held_out) in enumerate(splits):
             fold[held_out] = number
         predictions = replace(predict(scores, labels, "logits"), columns={"fold": fold})
-        found = estimate(predictions, fold_column="fold", recalibrator=method, name=expression(method))
+        found = estimate(predictions, fold_column="fold", name=expression(method))
         assert 100 * found.value == pytest.approx(expected[f"rcl_xv_{key}_rcl_pct_seed0"], abs=1e-4), name
         assert found.parts["before"] == pytest.approx(expected["ce_nats"], abs=1e-9)
         assert found.parts["after"] == pytest.approx(expected[f"rcl_xv_{key}_ce_seed0"], rel=1e-6)
