@@ -38,7 +38,7 @@ class Reporting(Chosen):
     ] = None
     details: Annotated[
         bool,
-        typer.Option("--details", help="Show all of many files and slices, not only those that stand out."),
+        typer.Option("--details", help="Show every table, and all of many files and slices."),
     ] = False
     fail_if: Annotated[
         list[str] | None,

@@ -8,14 +8,17 @@ from math import isnan
 
 from calcli.core.language.errors import UsageError
 from calcli.core.language.numbers import counted, number
+from calcli.report.recalibration import share_won
 from calcli.report.shown import Column, TextTable
 from calcli.report.summary import Result
 from calcli.report.wording import NONE
 
 MANY = 20  # data sets, from which on details are left out unless asked for
 LEADING = ("log_loss", "accuracy")
+LEADING_OF_TWO = ("log_loss", "auroc")  # who answers the commoner class throughout is accurate, too
 MOST_METRICS = 2  # so that a line stays one
 TITLE = "At a glance"
+WON = "won back: the share of the log-loss that a recalibration wins on rows it was not fitted to, ± se."
 FAILED, NOT_READ = "FAILED", "not read"
 
 
@@ -77,24 +80,31 @@ def glance_table(
     hidden
         Data sets without details below.
     """
+    leading = LEADING_OF_TWO if all(result.of_two for result in results) else LEADING
     order = in_order(results, names, sort) if sort else list(range(len(results)))
     order.sort(key=lambda place: results[place].input.path not in broken)
     every = list(dict.fromkeys(metric for result in results for metric in result.metrics))
-    chosen = [*([sort] if sort else []), *(name for name in LEADING if name in every and name != sort)]
+    chosen = [*([sort] if sort else []), *(name for name in leading if name in every and name != sort)]
     metrics = chosen[:MOST_METRICS] or every[:1]
     failing = any(broken.values()) or bool(unread)
     heads = [Column("", "left"), *([Column("", "left")] * failing), Column("rows"), Column("verdict", "left")]
+    won = any(share_won(result.metrics) != NONE for result in results)
     column = {name: [one.metrics[name].value for one in results if name in one.metrics] for name in metrics}
-    rows = [(one.path, NOT_READ, *[NONE] * (2 + len(metrics))) for one in unread]
+    rows = [(one.path, NOT_READ, *[NONE] * (2 + len(metrics) + won)) for one in unread]
     for place in order:
         result = results[place]
         failed = [FAILED if broken.get(result.input.path) else ""] * failing
         own = result.metrics
         values = [number(own[name].value, *column[name]) if name in own else NONE for name in metrics]
         words = result.verdict.word if result.verdict else NONE
+        values += [share_won(own)] * won
         rows.append((names[place], *failed, f"{result.input.rows:,}", words, *values))
-    notes = [*_notes(results, unread, broken), *hidden_note(hidden)]
-    return TextTable(TITLE, (*heads, *map(Column, metrics)), tuple(rows), tuple(notes))
+    notes = [*_notes(results, unread, broken), *([WON] * won), *hidden_note(hidden)]
+    notes += [
+        f"{name}: {one}." for name, result in zip(names, results, strict=True) for one in result.input.doubts
+    ]
+    columns = (*heads, *map(Column, metrics), *([Column("won back")] * won))
+    return TextTable(TITLE, columns, tuple(rows), tuple(notes))
 
 
 def hidden_note(hidden: int) -> list[str]:

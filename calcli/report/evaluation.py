@@ -12,7 +12,7 @@ from calcli.core.estimators.consistency import Null
 from calcli.core.estimators.interval import level_percent
 from calcli.core.evaluating.classrows import ENOUGH_OF_CLASS, rows_needed
 from calcli.core.evaluating.results import ClassRow, Estimate, Input
-from calcli.core.language.numbers import counted, number, p_value
+from calcli.core.language.numbers import counted, number, p_value, some
 from calcli.core.language.settings import Settings
 from calcli.report.atglance import MANY, Unread, glance_table
 from calcli.report.decisions import decision_records, decision_table
@@ -97,8 +97,8 @@ class EvaluationReport(Shown):
     sort
         The metric that orders several data sets; None for the order given.
     details
-        Whether tables have all there is; else a screen of one data set, and of many data sets and slices what
-        failed, and what is worse than chance would make it.
+        Whether tables have all there is; else a screen of one data set, a line each of several, and of many
+        data sets and slices what failed, and what is worse than chance would make it.
     """
 
     results: Sequence[Result]
@@ -123,24 +123,21 @@ class EvaluationReport(Shown):
             first = backwards_table([("", wholes[0].warnings)])
         else:
             names = short_names([result.input.path for result in wholes])
-            shown = [n for n, one in enumerate(wholes) if self._is_detailed(one, len(wholes))]
-            hidden = len(wholes) - len(shown)
             first = backwards_table([*zip(names, (one.warnings for one in wholes), strict=True)])
+            many = len(wholes) > MANY
+            beside = [n for n, one in enumerate(wholes) if self._is_detailed(one, many or self._is_short)]
+            hidden = len(wholes) - len(beside)
             tables = [glance_table(wholes, names, self.unread, self.failures, self.sort, hidden)]
-            groups, names = [groups[n] for n in shown], [names[n] for n in shown]
-            wholes = [whole for whole, _ in groups]
-            tables += comparison_tables(wholes, names)
+            tables += comparison_tables([wholes[n] for n in beside], [names[n] for n in beside])
+            if many:
+                groups, names = [groups[n] for n in beside], [names[n] for n in beside]
+                wholes = [whole for whole, _ in groups]
         for diagram, name in zip(self.diagrams, names, strict=False):
             tables.append(diagram_table(diagram, f"Reliability of {name}" if name else "Reliability"))
         for (whole, parts), name in zip(groups, names, strict=True):
             tables += slice_tables(whole, parts, name, details=self.details)
             tables += [_per_class(whole, name)] if self.per_class else []
-        warnings = [
-            f"{name}: {warning.message}" if name else warning.message
-            for result, name in zip(wholes, names, strict=True)
-            for warning in result.warnings
-            if warning.code != BACKWARDS
-        ]
+        warnings = _warnings(wholes, names)
         if len(wholes) + len(self.unread) == 1 and self._is_short:
             tables.append(TextTable("", notes=(*warnings, further(wholes[0]))))
         else:
@@ -153,8 +150,8 @@ class EvaluationReport(Shown):
         asked = self.settings, self.results[0].settings  # a state knows what it was made for
         return not (self.details or any(getattr(of, name) for of in asked for name in ASKED))
 
-    def _is_detailed(self, result: Result, of: int) -> bool:
-        return of <= MANY or self.details or bool(self.failures.get(result.input.path))
+    def _is_detailed(self, result: Result, at_a_glance: bool) -> bool:
+        return self.details or bool(self.failures.get(result.input.path)) or not at_a_glance
 
     def headline(self) -> Headline:
         """Return what was read, the verdict and three numbers; of several data sets who they are."""
@@ -237,6 +234,16 @@ def _headline(result: Result) -> Headline:
     chosen = [name for name in LEADING if name in metrics] or list(metrics)
     numbers = [Number(name, value(metrics[name]), _beside(metrics[name])) for name in chosen[:3]]
     return Headline(size, " ".join(sentences), tone, numbers)
+
+
+def _warnings(results: Sequence[Result], names: Sequence[str]) -> list[str]:
+    """Return what stands in the way of trusting a number, once for all data sets that it holds of."""
+    of: dict[str, list[str]] = {}
+    for result, name in zip(results, names, strict=True):
+        for warning in result.warnings:
+            if warning.code != BACKWARDS:
+                of.setdefault(warning.message, []).append(name)
+    return [f"{some(whose)}: {message}" if any(whose) else message for message, whose in of.items()]
 
 
 def _of_system(name: str, result: Result) -> Number:

@@ -63,20 +63,18 @@ def _scores(found: Mapping[str, Estimate]) -> TextTable:
         Column(interval_head(found.values())): ends,
     }
     if any("constant" in one.parts for one in found.values()):
-        cells |= {Column("constant"): _constant, Column("of constant"): _of_constant}
+        cells[Column("constant")] = _of_constant
     return table_of("", found.items(), cells, head="Scores")
 
 
-def _constant(one: Estimate) -> str:
-    return number(one.parts["constant"]) if "constant" in one.parts else NONE
-
-
 def _of_constant(one: Estimate) -> str:
-    """Return what a loss is of that of the best constant answer."""
-    constant = one.parts.get("constant", 0.0)
+    """Return the value of the best constant answer, and what a loss is of it."""
+    constant = one.parts.get("constant")
+    if constant is None:
+        return NONE
     if one.call.entry.direction != "lower" or not constant or not isfinite(one.value):
-        return ""
-    return percent(one.value / constant)
+        return number(constant)
+    return f"{percent(one.value / constant)} of {number(constant)}"
 
 
 def _errors(found: Mapping[str, Estimate]) -> TextTable:

@@ -173,6 +173,19 @@ def loss_table(metrics: Mapping[str, Estimate], gains: Sequence[Gain]) -> TextTa
     return TextTable(WON_BACK, (*columns, *further), tuple(dict.fromkeys(rows)), tuple(notes))
 
 
+def share_won(metrics: Mapping[str, Estimate]) -> str:
+    """Return the share of the log-loss that is won on rows not fitted to, of the first way to recalibrate."""
+    found = (
+        one
+        for one in metrics.values()
+        if one.call.entry.name in LOSSES
+        and one.call.arguments["score"] == "log_loss"
+        and one.call.arguments["training"] != "test"
+    )
+    first = next(found, None)
+    return _won(first)[-1] if first else NONE
+
+
 def _won(estimate: Estimate) -> tuple[str, ...]:
     """Return the score, what recalibrates, the score before and after, and what is won."""
     arguments, parts = estimate.call.arguments, estimate.parts

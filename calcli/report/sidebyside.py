@@ -42,7 +42,7 @@ def _reads(results: Sequence[Result], names: Sequence[str]) -> TextTable:
     rows, notes = [], []
     for name, result in zip(names, results, strict=True):
         read = result.input
-        notes += [f"{name}: {note}" for note in (*read.doubts, *read.notes)]
+        notes += [f"{name}: {note}" for note in read.notes]
         counts = [f"{count:,}" for count in (read.rows, read.classes, len(read.absent_classes))]
         if read.of_answers:
             counts[1] = "answers"

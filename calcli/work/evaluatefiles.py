@@ -135,8 +135,7 @@ def evaluate_files(
         shown = EvaluationReport(
             results, settings, wanted.per_class, diagrams, unread, failures, wanted.sort, wanted.details
         )
-        # long tables have filters on a page
-        page = shown if len(sources) > 1 else replace(shown, details=True)
+        page = replace(shown, details=True)  # where long tables have filters
         if pictures and pictures.folder:
             page.write(pictures.folder, pictures.captions)
             _write_page(page, pictures.folder / "report.html", pictures)

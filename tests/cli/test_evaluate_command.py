@@ -342,6 +342,20 @@ class TestManyFiles:
         losses = {Path(one["input"]["path"]).name: one["metrics"]["log_loss"]["value"] for one in found}
         assert [line.split()[0] for line in lines] == sorted(losses, key=losses.__getitem__)
 
+    @pytest.mark.parametrize("columns", [60, 80, 120])
+    def test_a_line_a_file_answers(self, run, epochs, columns, monkeypatch, tmp_path):
+        monkeypatch.setenv("COLUMNS", str(columns))
+        files, page = epochs[:3], tmp_path / "page.html"
+        lines = run("evaluate", *files, "--draws", 19, "--html", page).out.splitlines()
+        assert max(map(len, lines)) <= columns
+        assert sum("won back" in line for line in lines) == 2  # a column, and what it is
+        lines_of = [line.split() for line in lines if line.startswith("epoch_")]
+        assert [words[0] for words in lines_of[:3]] == [Path(file).name for file in files]
+        assert len(lines_of) == 3 * (2 if columns == 60 else 1)
+        assert "What was read" not in "".join(lines)
+        assert "What was read" in page.read_text(encoding="utf-8")
+        assert "What was read" in run("evaluate", *files, "--draws", 19, "--details").out
+
     def test_failures_come_first_and_have_details(self, run, epochs, monkeypatch):
         monkeypatch.setattr("calcli.report.evaluation.MANY", 8)
         done = run("evaluate", *epochs, *self.FEW, "--fail-if", "log_loss>1")
