@@ -76,7 +76,7 @@ def check(
     targets += [("html", paging.html)] if paging.html is not None else []
     with progress(shown=not paging.quiet) as watcher:
         report = check_files(
-            reading.files(files),
+            files,
             policy,
             reading.read_options(),
             baseline,

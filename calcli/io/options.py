@@ -12,6 +12,7 @@ from calcli.core.language.declaring import (
     Spelling,
     checked,
     choice,
+    declared,
     documented,
     marks,
     names,
@@ -77,6 +78,12 @@ class ReadOptions:
         return tuple(
             one for one in (*(stored or ()), *(self.classes or ()), self.positive) if one is not None
         )
+
+    @property
+    def given(self) -> dict[str, Any]:
+        """Those that are not as they are by default, by keyword."""
+        values = {name: getattr(self, name) for name in declared(ReadOptions)}
+        return {name: value for name, value in values.items() if value != getattr(ReadOptions, name)}
 
     def require_all_rows(self) -> None:
         """Raise a UsageError if rows may be left out; where their order pairs them, none may."""

@@ -9,16 +9,18 @@ from typing import Any
 
 from calcli.core.comparing.policy import DEFAULTS, Bound, End, NoWorse, Policy, Proof, Rule, Severity
 from calcli.core.estimators.evidence import Margin
-from calcli.core.language.declaring import NUMBER, TEXT, choice, declared, whole
+from calcli.core.language.declaring import NUMBER, TEXT, checked, choice, declared, mapping, whole
 from calcli.core.language.errors import CalcliError, InputError, UsageError
 from calcli.core.language.expressions import nearest_name, parse_metric
 from calcli.core.language.settings import Settings
+from calcli.io.options import ReadOptions
 from calcli.io.settings import settings_of
 from calcli.io.smallfiles import opened, parsed_toml
 
 COUNT = whole()
 OF_ALL = {one.key: name for name, one in declared(Settings).items() if one.in_policies}
-GENERAL = (*OF_ALL, "min_rows", "rules")
+GENERAL = (*OF_ALL, "min_rows", "reading", "rules")
+READING = mapping('a table such as [reading] with label_column = "truth"')
 OF_RULE = (
     "metric", "max", "min", "bound", "max_increase", "max_decrease", "prove", "slice", "severity", "min_rows",
     "name",
@@ -55,12 +57,13 @@ def parse_policy(table: Mapping[str, Any], path: str) -> Policy:
     """
     faults: list[str] = []
     rules: list[Rule] = []
-    settings, min_rows = DEFAULTS, None
+    settings, min_rows, reading = DEFAULTS, None, {}
     try:
         _refuse_unknown(table, GENERAL)
         given = {OF_ALL[key]: value for key, value in table.items() if key in OF_ALL}
         settings = settings_of(given, "key", DEFAULTS)
         min_rows = _min_rows(table, None)
+        reading = checked(ReadOptions, READING.checked("reading", table.get("reading", {})), "key")
     except CalcliError as fault:
         faults.append(str(fault))
     entries = table.get("rules", [])
@@ -76,7 +79,7 @@ def parse_policy(table: Mapping[str, Any], path: str) -> Policy:
             faults.append(f"rule {number} ({entry.get('name') or entry.get('metric', 'no metric')}): {fault}")
     if faults:
         raise InputError(f"{path}: {'; '.join(faults)}")
-    return Policy(tuple(rules), settings)
+    return Policy(tuple(rules), settings, reading)
 
 
 def _rules(entry: Mapping[str, Any], min_rows: int | None, defaults: Mapping[str, str | int]) -> list[Rule]:

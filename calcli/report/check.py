@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import math
 from collections import Counter
 from collections.abc import Callable, Container, Iterator, Mapping, Sequence
@@ -258,7 +259,12 @@ RULES_AGAINST = (
 )
 
 
-def first_policy(evaluation: Evaluation, rooms: Mapping[str, Room], against: Container[str] = ()) -> str:
+def first_policy(
+    evaluation: Evaluation,
+    rooms: Mapping[str, Room],
+    against: Container[str] = (),
+    reading: Mapping[str, Any] | None = None,
+) -> str:
     """Return a commented policy that today's values pass, and as many new rows of the same kind.
 
     Calibration errors only warn.
@@ -271,10 +277,14 @@ def first_policy(evaluation: Evaluation, rooms: Mapping[str, Room], against: Con
         What the limit of each of `FIRST_METRICS` leaves to chance.
     against
         The metrics whose rules against a baseline are active; the others are comments.
+    reading
+        The options that files are read with, by key.
     """
     rows, path = evaluation.predictions.n_rows, plain(evaluation.predictions.provenance.path)
     head = {"rows": rows, "min_rows": max(1, rows // 2), "kept": percent(KEPT), "redraws": REDRAWS}
     parts = [HEAD.format(path=path, **head)]
+    if reading:
+        parts.append("".join(["[reading]\n", *(f"{key} = {_toml(it)}\n" for key, it in reading.items())]))
     found = {name: evaluation.estimates[name] for name in FIRST_METRICS if name in evaluation.estimates}
     parts += [_first_rule(name, estimate, rooms[name]) for name, estimate in found.items()]
     compared = []
@@ -283,6 +293,11 @@ def first_policy(evaluation: Evaluation, rooms: Mapping[str, Room], against: Con
             rule = f'[[rules]]\nmetric = "{name}"\n{key} = {margin}\n'
             compared.append(rule if name in against else "".join(f"# {one}\n" for one in rule.splitlines()))
     return "\n".join([*parts, BASELINE + "\n".join(compared)])
+
+
+def _toml(value: bool | int | str | Sequence[str]) -> str:
+    """Return a value as TOML writes it, which is how JSON does but for one character."""
+    return json.dumps(value, ensure_ascii=False).replace("\x7f", "\\u007f")
 
 
 def _first_rule(name: str, estimate: Estimate, room: Room) -> str:

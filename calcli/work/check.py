@@ -21,6 +21,7 @@ from calcli.core.language.numbers import number, percent
 from calcli.core.language.settings import IN_ORDER, PairSettings
 from calcli.core.language.spelling import of_python
 from calcli.io.atomic import atomic_path, together
+from calcli.io.namedsystems import files_of_systems
 from calcli.io.options import ReadOptions
 from calcli.io.policy import parse_policy, read_policy
 from calcli.io.read import read
@@ -49,7 +50,8 @@ def check(
     data : path, table or Predictions
         What `read` takes, or returned.
     policy : path or mapping
-        A TOML file, or what is in one: `{"rules": [{"metric": "log_loss", "max": 0.5}]}`.
+        A TOML file, or what is in one: `{"rules": [{"metric": "log_loss", "max": 0.5}]}`; as `reading` it may
+        hold options of `read`.
     baseline : path, table or Predictions, optional
         What may not get worse: predictions, or the path of a JSON report of them.
     {PairSettings}
@@ -69,13 +71,15 @@ def check(
     how = PairSettings(**checked(PairSettings, pairing, "keyword"))
     if not is_path(policy):
         policy = RULES.checked("policy", policy)
-    predictions = labelled(data, "data")
     rules = parse_policy(policy, "policy") if isinstance(policy, Mapping) else read_policy(os.fspath(policy))
+    predictions = labelled(data, "data", rules.reading)
     against = None
     if baseline is not None:
         reference: Predictions | StoredReport
-        stored = is_path(baseline) and is_report(os.fspath(baseline))
-        reference = read_report(os.fspath(baseline)) if stored else labelled(baseline, "baseline")
+        if is_path(baseline) and is_report(os.fspath(baseline)):
+            reference = read_report(os.fspath(baseline))
+        else:
+            reference = labelled(baseline, "baseline", rules.reading)
         against = Against(reference, how)
     return CheckReport([_checked(predictions, rules, against)], rules, "python")
 
@@ -99,7 +103,7 @@ def check_files(
     files, policy
         Predictions, and the file of the rules.
     options
-        How to read predictions.
+        How to read predictions, before what the policy says of it.
     baseline
         A file of predictions, or a JSON report of them.
     pairing
@@ -112,6 +116,7 @@ def check_files(
         Makes states of the parts of files elsewhere, which are judged; None to read here.
     """
     rules = read_policy(policy)
+    options = ReadOptions(**(dict(rules.reading) | options.given))
     known = dict.fromkeys(rule.call.asked for rule in rules.rules if not rule.part)
     if sort is not None and sort not in known:
         raise UsageError(f"--sort {sort}: no rule is about it; expected one of {', '.join(known)}")
@@ -123,7 +128,7 @@ def check_files(
 
     against = None if baseline is None else _against(baseline, options, pairing, found_in)
     return CheckReport(
-        [_checked_file(file, found_in, rules, against) for file in files],
+        [_checked_file(file, found_in, rules, against) for file in files_of_systems(files, options)],
         rules,
         policy,
         strict,
@@ -195,7 +200,7 @@ def policy_for(
     names = [name for name in FIRST_METRICS if name in evaluation.estimates]
     rooms = room(predictions, names)
     rules = [] if baseline is None else [name for name, *_ in RULES_AGAINST]
-    text = first_policy(evaluation, rooms, rules)
+    text = first_policy(evaluation, rooms, rules, options.given)
     if not tomllib.loads(text).get("rules"):
         raise InputError(
             f"{file} gives no policy a rule: every score is infinite or undefined, or known so little that "
@@ -216,7 +221,7 @@ def policy_for(
         titles = ", ".join(rule.title for rule in broken)
         said.append(f"{file} is worse than {baseline}: these rules are left as comments: {titles}")
         lost = {rule.call.asked for rule in broken}
-        text = first_policy(evaluation, rooms, [name for name in rules if name not in lost])
+        text = first_policy(evaluation, rooms, [name for name in rules if name not in lost], options.given)
     return text, said
 
 

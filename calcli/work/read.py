@@ -96,8 +96,8 @@ def predictions_of(data: Any, labels: Any, given: Mapping[str, Any]) -> Predicti
     return from_arrays(data, labels, weights=weights, **options)
 
 
-def labelled(data: Any, called: str) -> Predictions:
-    """Return predictions that have their labels with them; see `predictions_of`.
+def labelled(data: Any, called: str, reading: Mapping[str, Any] | None = None) -> Predictions:
+    """Return predictions that have their labels with them, read so if they are not yet; see `predictions_of`.
 
     Raises
     ------
@@ -109,7 +109,7 @@ def labelled(data: Any, called: str) -> Predictions:
             f"labels are missing: {called} is of type {type(data).__name__}; expected a path, a table, or "
             "what read() returned: put arrays in a data frame, beside their labels"
         )
-    return predictions_of(data, None, {})
+    return predictions_of(data, None, {} if isinstance(data, Predictions) else reading or {})
 
 
 def columns_of(by: Any) -> tuple[str, ...]:

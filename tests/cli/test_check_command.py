@@ -8,6 +8,7 @@ import tomllib
 
 import pytest
 
+import calcli
 from calcli.io.reports import read_report
 
 POLICY = """
@@ -80,6 +81,20 @@ def test_a_first_policy_names_a_file_as_text_on_one_line(run, sample, tmp_path):
         assert run("check", "--init", named, "--policy", policy).status == 0
         assert run("check", named, "--policy", policy).status == 0
         policy.unlink()
+
+
+def test_a_first_policy_holds_how_its_file_is_read(run, tmp_path):
+    """Two raters and two scores: only with what the policy says is the file read, in Python too."""
+    rows = "1,0,0.9,0.2\n0,1,0.2,0.6\n1,1,0.7,0.6\n0,0,0.4,0.3\n" * 50
+    two, policy = tmp_path / "two.csv", tmp_path / "first.toml"
+    two.write_text('rater_a,"rater ""é\\\x7f",prob_old,prob_new\n' + rows)
+    options = "--label-column", 'rater "é\\\x7f', "--scores", "prob_old"
+    assert run("check", "--init", two, "--policy", policy, *options).status == 0
+    assert tomllib.loads(policy.read_text())["reading"] == {"label_column": options[1], "scores": "prob_old"}
+    done = run("check", two, "--policy", policy)
+    assert (done.status, "prob_old" in done.out) == (0, True)
+    assert calcli.check(two, policy).exit_status == 0
+    assert "prob_new" in run("check", two, "--policy", policy, "--scores", "prob_new").out
 
 
 def test_a_first_policy_leaves_slack_where_there_is_no_interval(run, tmp_path):

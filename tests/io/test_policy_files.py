@@ -243,3 +243,17 @@ def test_rules_that_can_be_read_have_sane_numbers(more):
 def test_a_rule_may_be_of_the_rows_without_a_value():
     (rule,) = parse_policy({"rules": [{"metric": "log_loss", "max": 1, "slice": "city="}]}, "p").rules
     assert rule.part == "city="
+
+
+def test_a_policy_says_how_files_are_read():
+    rules = '[[rules]]\nmetric = "brier"\nmax = 1\n[reading]\n'
+    said = 'label_column = "truth"\nclasses = ["a", "b"]\ndrop_missing = true\nkind = "percent"'
+    found = policy(rules + said)
+    assert found.reading == {
+        "label_column": "truth", "classes": ("a", "b"), "drop_missing": True, "kind": "percent",
+    }  # fmt: skip
+    for wrong, said in (("labls = 1", "unknown key labls"), ('kind = "odds"', "kind is 'odds'")):
+        with pytest.raises(InputError, match=said):
+            policy(rules + wrong)
+    with pytest.raises(InputError, match="reading is 'truth'; expected a table"):
+        parse_policy({"rules": [{"metric": "brier", "max": 1}], "reading": "truth"}, "p.toml")

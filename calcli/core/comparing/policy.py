@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 import re
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import Any, Literal
 
 from calcli.core.estimators.evidence import Margin
@@ -214,10 +214,13 @@ class Policy:
     settings
         Level of every interval and proof, seeds and permutations (as many as the number of rules
         needs, at least), and what the metrics may name; the metrics are those of the rules.
+    reading
+        How files are read where the call does not say it, by keyword.
     """
 
     rules: tuple[Rule, ...]
     settings: Settings = DEFAULTS
+    reading: Mapping[str, Any] = field(default_factory=dict)
 
     @property
     def compares(self) -> bool:
