@@ -13,7 +13,7 @@ from scipy import special, stats
 
 from tests.benchmarks import recalibration
 from tests.benchmarks.harness import ROOT
-from tests.benchmarks.recalibration import PAGE, Results, halves, log_loss, outcome
+from tests.benchmarks.recalibration import PAGE, TABLES, Results, halves, log_loss, outcome
 from tests.benchmarks.recalibrators import CONTESTANTS, PEERS, logarithms
 from tests.benchmarks.scoresets import ScoreSet, every_set, simulated, smoothed_labels
 from tests.benchmarks.verdicts import (
@@ -27,6 +27,7 @@ from tests.benchmarks.verdicts import (
     is_peer,
     page,
     refreshed,
+    tables,
 )
 
 STUDY = Results()
@@ -38,6 +39,7 @@ AGAIN = ("temperature", "dp", "svs")  # of what is computed anew here; `make ben
 def test_the_guide_shows_what_was_found():
     text = PAGE.read_text(encoding="utf-8")
     assert refreshed(text, STUDY.found) == text
+    assert TABLES.read_text(encoding="utf-8") == tables(STUDY.found)
 
 
 def test_auto_is_worse_than_no_other_library_beyond_chance_and_on_average():

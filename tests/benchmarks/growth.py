@@ -1,7 +1,7 @@
 """How time and memory of the default report grow with the rows, for the guide; only run when named.
 
 `python -m tests.benchmarks.growth` measures, with `--walls` the seconds of several workers alone; with
-`--page` it writes tables and figure.
+`--page` it writes the tables.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from tests.benchmarks.keeping import GUIDE, Kept, between, table
 from tests.benchmarks.samples import write_binary_parquet, write_sample
 
 RESULTS = Path(__file__).with_suffix(".json")
-PAGE, FIGURE = GUIDE / "sizes.md", GUIDE / "growth.svg"
+PAGE = GUIDE / "sizes.md"
 SIZES = tuple(10**power for power in range(4, 9))
 WORKERS = (1, 2)
 WALLS = ((10**8, 2), (5_000_000, 10))  # rows and classes of which walls are told
@@ -95,51 +95,6 @@ def refreshed(text: str, found: Mapping[str, Any]) -> str:
     return between(text, "walls", "\n".join(table(heads, rows)) + "\n")
 
 
-def caption(found: Mapping[str, Any]) -> str:
-    """Return the numbers of the figure in words."""
-    points = [
-        f"{int(rows):,} rows {own['1']['cpu']:.1f} s, {own['1']['peak']:.0f} MB"
-        for rows, own in found["rows"].items()
-    ]
-    return f"Default report by the number of rows: {'; '.join(points)}."
-
-
-def draw(found: Mapping[str, Any], path: Path) -> None:
-    """Draw seconds and megabytes against the rows, all axes logarithmic."""
-    from calcli.figures.style import MUTED, PANEL, SERIES, new_figure, styled
-
-    rows = [int(one) for one in found["rows"]]
-    seconds, memory = ([own["1"][key] for own in found["rows"].values()] for key in ("cpu", "peak"))
-    panels = (
-        ("seconds of the processor", seconds, (0.5, 1, 2, 5, 10, 20)),
-        ("peak memory, MB", memory, (100, 200, 500, 1000)),
-    )
-
-    @styled
-    def drawn() -> None:
-        figure = new_figure(2 * PANEL, 2.1)
-        for axes, (title, values, ticks) in zip(figure.subplots(1, 2), panels, strict=True):
-            axes.set(xscale="log", yscale="log", xlabel="rows", title=title)
-            axes.set_yticks(ticks, map(str, ticks))
-            axes.set_yticks([], minor=True)
-            axes.grid(visible=True)
-            axes.plot(rows, values, "o-", color=SERIES[0], markersize=3.5)
-            axes.set_ylim(min(ticks[0], values[0] * 0.9), max(ticks[-1], values[-1] * 1.1))
-        left = figure.axes[0]
-        bounds = left.get_xlim(), left.get_ylim()
-        left.plot(rows, [seconds[-1] * one / rows[-1] for one in rows], "--", color=MUTED, linewidth=0.8)
-        left.annotate(
-            "in proportion\nto the rows",
-            (rows[-1] / 20, seconds[-1] / 20),
-            (14, 1),
-            textcoords="offset points",
-        )
-        left.set(xlim=bounds[0], ylim=bounds[1])
-        figure.savefig(path, metadata={"Date": None, "Title": "Growth", "Description": caption(found)})
-
-    drawn()
-
-
 def main() -> None:
     """Measure, or write what the guide shows."""
     kept = Kept(RESULTS, "rows")
@@ -147,7 +102,6 @@ def main() -> None:
         (measure_walls if "--walls" in sys.argv[1:] else measure)(kept)
         return
     PAGE.write_text(refreshed(PAGE.read_text(encoding="utf-8"), kept.found), encoding="utf-8")
-    draw(kept.found, FIGURE)
 
 
 if __name__ == "__main__":

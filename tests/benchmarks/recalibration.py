@@ -3,7 +3,7 @@
 Results stand in `recalibration.json` beside this file and are written as they come, so that a run goes on
 where the last one ended. `python -m tests.benchmarks.recalibration` does what is missing, `--data FOLDER`
 adds published sets (folders with scores.npy and targets.npy), `--again NAME,...` does contestants once more,
-and `--page` writes the tables of the guide anew.
+and `--page` writes the page of the guide and the tables anew.
 """
 
 from __future__ import annotations
@@ -26,10 +26,11 @@ import numpy as np
 from tests.benchmarks.keeping import GUIDE, Kept
 from tests.benchmarks.recalibrators import CONTESTANTS, Fitted
 from tests.benchmarks.scoresets import ScoreSet, every_set
-from tests.benchmarks.verdicts import refreshed
+from tests.benchmarks.verdicts import refreshed, tables
 
 RESULTS = Path(__file__).with_suffix(".json")
 PAGE = GUIDE / "recalibration.md"
+TABLES = Path(__file__).with_suffix(".md")
 PACKAGES = ("probmetrics", "netcal", "betacal", "psrcal", "scikit-learn", "torch")
 HALVES, HALVES_OF_MANY = 5, 3
 MANY = 500_000  # scores of a set, from which there are fewer halves
@@ -143,11 +144,12 @@ def main() -> None:
     parser.add_argument("--contestants", default="", help="these alone, separated by commas")
     parser.add_argument("--again", default="", help="contestants to be done once more")
     parser.add_argument("--results", type=Path, default=RESULTS)
-    parser.add_argument("--page", action="store_true", help="write the tables of the guide")
+    parser.add_argument("--page", action="store_true", help="write the page of the guide and the tables")
     asked, _ = parser.parse_known_args()
     results = Results(asked.results)
     if asked.page:
         PAGE.write_text(refreshed(PAGE.read_text(encoding="utf-8"), results.found), encoding="utf-8")
+        TABLES.write_text(tables(results.found), encoding="utf-8")
         return
     names = asked.contestants.split(",") if asked.contestants else list(CONTESTANTS)
     again = asked.again.split(",") if asked.again else []

@@ -1,4 +1,4 @@
-"""What the study of recalibration found: `auto` against every other contestant, as tables of the guide."""
+"""What the study of recalibration found: `auto` against every other contestant, for guide and tables."""
 
 from __future__ import annotations
 
@@ -17,6 +17,7 @@ from tests.benchmarks.keeping import between, table
 from tests.benchmarks.recalibrators import AS_THEY_ARE, AUTO, CONTESTANTS
 
 LIBRARIES = ("probmetrics", "netcal", "betacal", "psrcal", "scikit-learn")
+LISTED = 12  # methods in the guide
 NOMINAL = 2.0  # standard errors from which an excess is listed
 ALPHA = 0.05
 NOT_FOR_IT = "NotImplementedError"  # of a method for two classes, where there are more
@@ -121,10 +122,11 @@ def average(found: Sequence[Excess]) -> tuple[float, float]:
     return float(means.mean()), float(means.std(ddof=1) / math.sqrt(len(means))) if len(means) > 1 else 0.0
 
 
-def _by_contestant(sets: Mapping[str, Found], names: Sequence[str]) -> Iterator[str]:
+def _by_contestant(sets: Mapping[str, Found], names: Sequence[str], most: int | None = None) -> Iterator[str]:
+    """Yield the table of contestants, the best first; with a number, as many of those tried on all sets."""
     rows = []
     for name in names:
-        if not (own := excesses(sets, [name])):
+        if not (own := excesses(sets, [name])) or (most and len(own) < len(complete(sets))):
             continue
         mean, error = average(own)
         worst = max(own, key=lambda one: one.mean)
@@ -133,8 +135,8 @@ def _by_contestant(sets: Mapping[str, Found], names: Sequence[str]) -> Iterator[
         cells += [sum(one.is_nominal for one in own), f"{fits:.3f}", f"{1000 * applications:.1f}"]
         rows.append((mean, [f"`{name}`", *cells]))
     rows.sort(key=lambda row: -row[0])
-    heads = ["method", "sets", "mean of auto less it", "most", "beyond 2 se", "fit, s", "apply, ms"]
-    yield from table(heads, [row for _, row in rows])
+    heads = ["method", "sets", "auto minus method, mean", "largest", "beyond 2 se", "fit, s", "apply, ms"]
+    yield from table(heads, [row for _, row in rows[:most]])
     yield ""
 
 
@@ -157,10 +159,10 @@ def _by_set(sets: Mapping[str, Found]) -> Iterator[str]:
         "kind",
         "rows",
         "K",
-        "as they are",
+        "uncalibrated",
         "auto",
-        "best of others",
-        "auto less it",
+        "best other",
+        "auto minus other",
         "fit of auto, s",
     ]
     yield from table(heads, rows)
@@ -181,10 +183,10 @@ def _faults(sets: Mapping[str, Found]) -> Iterator[str]:
 
 
 def page(found: Found) -> str:
-    """Return the tables of the guide."""
+    """Return what the guide says."""
     sets = found["sets"]
     names = contestants(sets)
-    peers = [name for name in names if is_peer(name) and excesses(sets, [name])]
+    peers = _peers(sets)
     against = excesses(sets, peers)
     beyond = beyond_chance(against)
     nominal = sorted((one for one in against if one.is_nominal), key=lambda one: -one.mean / one.error)
@@ -200,26 +202,45 @@ def page(found: Found) -> str:
         "",
         f"- Methods of others that are better than `auto` on average over their sets: {better}.",
         f"- Of {len(against)} pairs of set and such a method, {worse}{': ' * bool(pairs)}{pairs}.",
-        "- Worse by more than two standard errors, which chance alone makes of some, in "
-        f"{len(nominal)}{': ' * bool(nominal)}"
-        + "; ".join(f"{one.data}, `{one.other}`: {one}" for one in nominal)
-        + ".",
+        f"- Worse by more than two standard errors, as chance makes some, in {len(nominal)}"
+        f"{': ' * bool(nominal)}{'; '.join(f'{one.data}, `{one.other}`: {one}' for one in nominal)}.",
         "",
-        "### By set",
+        f"The {LISTED} best of the methods tried on all sets:",
+        "",
+        *_by_contestant(sets, names, LISTED),
+    ]
+    return "\n".join(lines)
+
+
+def tables(found: Found) -> str:
+    """Return the tables of all sets and contestants."""
+    sets = found["sets"]
+    names = contestants(sets)
+    lines = [
+        "# Recalibration: every method on every set",
+        "",
+        "Written by `python -m tests.benchmarks.recalibration --page`; the page of the guide says how it was "
+        "measured.",
+        "",
+        "## By set",
         "",
         *_by_set(sets),
-        "### Methods of other libraries",
+        "## Methods of other libraries",
         "",
-        *_by_contestant(sets, peers),
-        "### Methods of calcli",
+        *_by_contestant(sets, _peers(sets)),
+        "## Methods of calcli",
         "",
         *_by_contestant(sets, [name for name in names if not is_peer(name)]),
     ]
     if faults := list(_faults(sets)):
-        lines += ["### What failed", "", *faults, ""]
+        lines += ["## What failed", "", *faults, ""]
     if untried := [name for name in CONTESTANTS if name not in (AUTO, *names)]:
-        lines += [f"Not tried: {_list(untried)}.", ""]
+        lines += [f"Not tried: {', '.join(f'`{name}`' for name in untried)}.", ""]
     return "\n".join(lines)
+
+
+def _peers(sets: Mapping[str, Found]) -> list[str]:
+    return [name for name in contestants(sets) if is_peer(name) and excesses(sets, [name])]
 
 
 def _ahead(sets: Mapping[str, Found], names: Sequence[str]) -> Iterator[str]:
@@ -230,10 +251,6 @@ def _ahead(sets: Mapping[str, Found], names: Sequence[str]) -> Iterator[str]:
                 yield f"`{name}` ({mean:+.4f} ± {error:.4f} on {len(own)} sets)"
 
 
-def _list(names: Sequence[str]) -> str:
-    return ", ".join(f"`{name}`" for name in names) or "none"
-
-
 def refreshed(text: str, found: Found) -> str:
-    """Return the page of the guide with its tables written anew."""
+    """Return the page of the guide with what was found written anew."""
     return between(text, "study", page(found))
