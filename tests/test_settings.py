@@ -82,7 +82,8 @@ def test_one_sentence_refuses_a_value_wherever_it_is_written(capsys, name, value
         ("groups", "kind=a+a", "^groups kind=a\\+a: class 'a' is there twice"),
         ("edges", {"mine": 3}, "^edges mine=3: expected numbers that ascend"),
         ("edges", {"mine": [0, 2]}, "^edges mine=0,2: expected numbers that ascend"),
-        ("shift_to_priors", True, "^shift_to_priors moves to the priors of priors; give them as well"),
+        ("shift_to_priors", True, "^shift_to_priors is True; expected text, or a number for each class"),
+        ("trained_at", (0.5, 0.5), "^trained_at says what shift_to_priors moves from; give that as well"),
         ("bin", 3, "unknown argument bin; expected some of metrics, bins"),
     ],
 )
@@ -203,7 +204,7 @@ def test_options_and_keywords_are_described_by_the_declaration(one):
 
 
 def test_descriptions_name_other_settings_as_keywords():
-    assert "Move the probabilities to priors as well" in inspect.getdoc(Settings)
+    assert "in training, that shift_to_priors moves from" in inspect.getdoc(Settings)
 
 
 def test_docstrings_keep_what_is_around_the_settings():

@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from typing import Annotated, Literal
+from typing import Annotated, Any, Literal
 
 import typer
 
 from calcli.cli.bundles import bundled
-from calcli.cli.options import ReadingScores
+from calcli.cli.options import ReadingScores, option
 from calcli.cli.output import remark, silence
 from calcli.cli.showing import Quiet
+from calcli.core.language.errors import UsageError
 
 
 @dataclass(frozen=True)
@@ -27,6 +28,9 @@ class Writing:
             help="Move to other class priors: uniform, 0.2,0.8 or a file of them by class.",
         ),
     ] = None
+    trained_at: Any = option(
+        "trained_at", help="Without a calibrator: the class priors in training, which the scores have."
+    )
     decide: Annotated[
         str | None,
         typer.Option(
@@ -39,11 +43,11 @@ class Writing:
 @bundled
 def apply(
     *,
-    calibrator: Annotated[str, typer.Argument(metavar="CALIBRATOR", help="File written by calcli fit -o.")],
-    file: Annotated[
-        str,
+    files: Annotated[
+        list[str],
         typer.Argument(
-            metavar="FILE", help="Scores to recalibrate: a file, a folder of parts, or - for standard input."
+            metavar="[CALIBRATOR] FILE",
+            help="What calcli fit -o wrote, and scores: a file, a folder of parts, or - for standard input.",
         ),
     ],
     output: Annotated[
@@ -70,23 +74,27 @@ def apply(
     \b
     calcli apply cal.json test.parquet -o calibrated.parquet
     calcli apply cal.json test.csv | calcli evaluate -
-    calcli apply cal.json test.npy --as log-probs -o calibrated.npy
+    calcli apply --trained-at 0.5,0.5 --shift-to-priors 0.98,0.02 test.csv -o moved.csv
     calcli apply cal.json test.csv --decide abstain:0.1 -o decided.csv
     """  # noqa: D301 (the escape keeps the lines below it apart)
     from calcli.core.language.numbers import counted
     from calcli.report.progress import progress
     from calcli.work.apply import apply_file
 
+    if len(files) > 2:
+        raise UsageError(f"expected a calibrator and a file of scores; {len(files)} files were given")
+    *calibrator, file = files
     options = replace(reading.read_options(), labels=labels)
     with progress(shown=not quiet) as watcher:
         try:
             written = apply_file(
-                calibrator,
+                calibrator[0] if calibrator else None,
                 file,
                 output,
                 options,
                 kind=writing.as_,
                 priors=writing.shift_to_priors,
+                trained_at=writing.trained_at,
                 decide=writing.decide,
                 watcher=watcher,
             )
@@ -98,4 +106,5 @@ def apply(
             remark(note)
         changed = written.changed_rows
         of_classes = "" if changed is None else f"; the predicted class changed in {changed:,}"
-        remark(f"{counted(written.rows, 'row')} recalibrated{of_classes}")
+        done = "recalibrated" if calibrator else "moved to other class priors"
+        remark(f"{counted(written.rows, 'row')} {done}{of_classes}")

@@ -31,6 +31,7 @@ class Measuring(Chosen):
     threshold_weights: Any = option("threshold_weights")
     priors: Any = option("priors")
     shift_to_priors: Any = option("shift_to_priors")
+    trained_at: Any = option("trained_at")
     cluster: Any = option("cluster")
 
 

@@ -14,7 +14,7 @@ COMMON = (  # in this order, behind those of the command
 OWN = {  # what a command is for
     "evaluate": ("bins", "costs", "priors", "fail_if", "diagram"),
     "fit": ("method", "candidates", "lens", "score", "preserve_top1", "cross_validated"),
-    "apply": ("as_", "shift_to_priors", "decide", "classes", "renormalize", "quiet"),
+    "apply": ("as_", "shift_to_priors", "trained_at", "decide", "classes", "renormalize", "quiet"),
     "plot": ("figure", "lens", "bins", "binning", "calibrator", "data"),
     "compare": ("margin", "key", "select", "report_on"),
     "check": ("policy", "baseline", "init", "write"),

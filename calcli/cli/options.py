@@ -173,6 +173,7 @@ class Computing(Chosen):
     clip: Any = option("clip")
     priors: Any = option("priors")
     shift_to_priors: Any = option("shift_to_priors")
+    trained_at: Any = option("trained_at")
 
 
 @dataclass(frozen=True)

@@ -15,16 +15,24 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from calcli.core.calibrators.base import refuse_overflow
-from calcli.core.calibrators.record import CalibratorRecord, recalibrate, scores_as
+from calcli.core.calibrators.record import CalibratorRecord, recalibrate, scores_as, unfitted
 from calcli.core.data.arrays import Doubles, Floats
 from calcli.core.data.merged import merged, own_class, rest_of
 from calcli.core.data.predictions import Kind
-from calcli.core.estimators.costs import CostMatrix
-from calcli.core.language.errors import InputError, UsageError
+from calcli.core.data.priors import Priors, prior_shift
+from calcli.core.estimators.costs import CostMatrix, Definition
+from calcli.core.language.errors import InputError, UsageError, naming
 from calcli.core.language.progress import Watcher, unwatched
 from calcli.io.atomic import filled_folder
 from calcli.io.checks import CheckedScores
-from calcli.io.fitted import classes_of, find_again, judged_as_fitted, other_classes, written_order
+from calcli.io.fitted import (
+    classes_of,
+    find_again,
+    judged_as_fitted,
+    known_classes,
+    other_classes,
+    written_order,
+)
 from calcli.io.folders import parts_of, same_place
 from calcli.io.formats import BY_NAME, Format, format_of, known_format
 from calcli.io.formats.npy import labels_file
@@ -56,8 +64,10 @@ class Wanted:
     ----------
     kind
         What the scores are written as.
-    shift
-        (K,) logarithms of factors for other class priors, or None.
+    priors
+        Class priors that probabilities are moved to, or None.
+    trained_at
+        Those they are moved from, where no calibrator records them.
     costs
         Of the decisions that are written beside them, or None.
     log_probs
@@ -65,9 +75,53 @@ class Wanted:
     """
 
     kind: Kind = "probs"
-    shift: Floats | None = None
-    costs: CostMatrix | None = None
+    priors: Priors | None = None
+    trained_at: Priors | None = None
+    costs: Definition | None = None
     log_probs: Floats | None = None
+
+    def shift(self, record: CalibratorRecord) -> Floats | None:
+        """Return the (K,) logarithms of factors of the probabilities that a calibrator gives, or None.
+
+        Raises
+        ------
+        UsageError
+            If the priors do not fit the classes, one is 0, or those to move from are given twice or nowhere.
+        """
+        if record.priors and self.trained_at is not None:
+            raise UsageError("the calibrator records the priors of its fit; leave out --trained-at")
+        if self.priors is None:
+            if self.trained_at is not None:
+                raise UsageError("--trained-at says what --shift-to-priors moves from; give that as well")
+            return None
+        if not record.priors and self.trained_at is None:
+            raise UsageError(
+                "nothing says which priors --shift-to-priors moves from; give those of the training with "
+                "--trained-at"
+            )
+        with naming("--trained-at"):
+            old = self.trained_at.of(record.classes) if self.trained_at else np.asarray(record.priors)
+        with naming("--shift-to-priors"):
+            return prior_shift(record.classes, old, self.priors.of(record.classes))
+
+    def decisions(self, record: CalibratorRecord) -> CostMatrix | None:
+        """Return the costs of the decisions of a calibrator's classes, or None.
+
+        Raises
+        ------
+        UsageError
+            If they are for other classes.
+        """
+        if self.costs is None:
+            return None
+        classes = record.classes
+        known = self.priors.of(classes) if self.priors else np.asarray(record.priors)
+        with naming("--decide"):
+            if not len(known) and self.costs.name == "balanced":
+                raise UsageError("balanced needs class frequencies; give --shift-to-priors")
+            return self.costs.matrix(
+                classes, known if len(known) else np.full(len(classes), 1 / len(classes))
+            )
 
 
 @dataclass(frozen=True)
@@ -90,7 +144,7 @@ class Written:
 
 
 def recalibrate_file(
-    record: CalibratorRecord,
+    record: CalibratorRecord | None,
     path: str,
     target: str,
     options: ReadOptions | None = None,
@@ -102,7 +156,7 @@ def recalibrate_file(
     Parameters
     ----------
     record
-        The calibrator.
+        The calibrator; None for none, to move the scores to other class priors alone.
     path
         What to read: a file, or `-` for standard input.
     target
@@ -125,12 +179,14 @@ def recalibrate_file(
     if options.labels is not None and not path.endswith(".npy"):
         raise UsageError(f"--labels {options.labels}: {path} has its labels inside; leave it out")
     with _opened(path, target) as (contents, stored, form):
+        if record is None:
+            record = unfitted(known_classes(contents, path, options))
         passage = _prepared(record, contents, stored, form, options, wanted)
         beside = _labels_beside(passage, stored, form, target)
         watch = watcher("rows", passage.source.scores.shape[0] or None)
         labels = class_labels(passage.frame.whole)
         watched = [PredictedColumn(one, labels.get(one, ())) for one in passage.predicted]
-        parts = _recalibrated(record, passage, wanted, watched)
+        parts = _recalibrated(record, passage, wanted.log_probs, watched)
         first = next(parts, None)  # before anything is written: a fault leaves standard output empty
         if first is None:
             raise InputError(f"{passage.source.place.name} has no rows; expected at least one")
@@ -145,7 +201,7 @@ def recalibrate_file(
 
 
 def recalibrate_folder(
-    record: CalibratorRecord,
+    record: CalibratorRecord | None,
     path: str,
     target: str,
     options: ReadOptions | None = None,
@@ -180,7 +236,7 @@ def recalibrate_folder(
         ]
     return Written(
         sum(part.rows for part in parts),
-        None if record.of_answers else sum(part.changed_rows or 0 for part in parts),
+        None if record is not None and record.of_answers else sum(part.changed_rows or 0 for part in parts),
         tuple(note for part in parts for note in part.notes),
     )
 
@@ -205,6 +261,8 @@ class _Passage:
         What the scores are multiplied by: percentages stay that.
     notes
         Sentences for the user.
+    shift, costs
+        What is added to log-probabilities, and of the decisions that are written; None for none.
     own
         The class that all others are put together against; None for none.
     predicted
@@ -218,6 +276,8 @@ class _Passage:
     classes: tuple[str, ...]
     times: int
     notes: tuple[str, ...]
+    shift: Floats | None
+    costs: CostMatrix | None
     own: int | None = None
     predicted: Sequence[str] = ()
 
@@ -313,9 +373,10 @@ def _prepared(
     )
     times = 100 if plain and same and judged.percent else 1
     watched = [one for one in others.names if own is None and PREDICTED.search(one)]
-    return _Passage(
-        source, scores, frame, kind, listing, times, notes, own, () if record.of_answers else watched
-    )
+    if record.of_answers:
+        watched = []
+    shift, costs = wanted.shift(record), wanted.decisions(record)
+    return _Passage(source, scores, frame, kind, listing, times, notes, shift, costs, own, watched)
 
 
 def _with_decision(schema: Any, form: Format, name: str) -> Any:
@@ -342,7 +403,10 @@ class _Part(NamedTuple):
 
 
 def _recalibrated(
-    record: CalibratorRecord, passage: _Passage, wanted: Wanted, watched: Sequence[PredictedColumn]
+    record: CalibratorRecord,
+    passage: _Passage,
+    given: Floats | None,
+    watched: Sequence[PredictedColumn],
 ) -> Iterator[_Part]:
     """Yield the parts of the result, in the order of the rows."""
     checked, name = passage.scores, passage.source.place.name
@@ -355,16 +419,16 @@ def _recalibrated(
     columns = [record.classes.index(one) for one in passage.classes]
     rows = 0
     step = max(1, PART_BYTES // (8 * len(order)))
-    kept = [one for one in passage.frame.others.names if wanted.costs is None or one != DECISION]
+    kept = [one for one in passage.frame.others.names if passage.costs is None or one != DECISION]
     for stored, beside in passage.source.passing(kept, step):
         block = checked.checked(stored, rows)
         if passage.own is not None:
             block = merged(block, passage.own, checked.kind)
         scores = block if ordered else block[:, order]
-        if wanted.log_probs is None:
-            log_probs = recalibrate(record, scores, checked.kind, wanted.shift)
+        if given is None:
+            log_probs = recalibrate(record, scores, checked.kind, passage.shift)
         else:
-            log_probs = wanted.log_probs[rows : rows + len(scores)].astype(np.float64, copy=False)
+            log_probs = given[rows : rows + len(scores)].astype(np.float64, copy=False)
         refuse_overflow(log_probs, record.calibrator.name, name, rows)
         written = scores_as(passage.kind, log_probs)
         if len(columns) == 1:
@@ -373,8 +437,8 @@ def _recalibrated(
             written = written[:, columns]
         if passage.times != 1:
             written = written * passage.times
-        if wanted.costs is not None:
-            decisions = np.array(wanted.costs.decisions)[wanted.costs.best(np.exp(log_probs.T))]
+        if (costs := passage.costs) is not None:
+            decisions = np.array(costs.decisions)[costs.best(np.exp(log_probs.T))]
             beside = beside.append_column(DECISION, pa.array(decisions, pa.string()))
         rows += len(scores)
         codes = scores.argmax(axis=1), log_probs.argmax(axis=1)

@@ -17,6 +17,7 @@ from calcli.io.layouts.classlabels import class_labels
 from calcli.io.layouts.names import PREFIXED, stem_before
 from calcli.io.messages import listed
 from calcli.io.options import ReadOptions
+from calcli.io.read import understand
 from calcli.io.reading import find
 from calcli.io.reading.rules import HALF
 from calcli.io.reading.words import says
@@ -24,6 +25,35 @@ from calcli.io.scorekinds import Judged, judge_kind
 from calcli.io.source import Contents, Source
 
 LOOKED_AT = 1 << 13  # rows
+
+
+def known_classes(contents: Contents, path: str, options: ReadOptions) -> tuple[str, ...]:
+    """Return the classes of scores that no calibrator was fitted to, in the order that `evaluate` has them.
+
+    Raises
+    ------
+    InputError
+        If these are no scores of classes, or those of one that stands alone.
+    """
+    try:
+        known = understand(find([contents], options), path, options).classes
+    except CalcliError:  # there are no labels, which would name them
+        found = find([contents], options, labelled=False)
+        width, said = found.scores.shape[1], options.classes or found.classes
+        known = said or tuple(map(str, range(max(width, 2))))
+        if width == 1 and len(known) == 1:
+            if known[0] not in ("0", "1"):
+                raise InputError(
+                    f"{path} has scores of {known[0]} alone, and no class is named but it; name both, in the "
+                    f"order of the priors, with --classes"
+                ) from None
+            known = ("0", "1")
+    if known == WRONG_RIGHT:
+        raise InputError(
+            f"{path} has the confidence in answers that are right or wrong, and class priors are those of "
+            "classes; expected a score for each class, or that of one of two"
+        )
+    return known
 
 
 def find_again(record: CalibratorRecord, contents: Contents, options: ReadOptions) -> Source:

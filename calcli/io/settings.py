@@ -14,6 +14,7 @@ from calcli.core.language.settings import Settings
 from calcli.io.costs import read_costs, read_priors
 from calcli.io.groups import parse_edges, read_class_groups, read_weights
 
+PRIORS = ("priors", "shift_to_priors", "trained_at")
 BY_NAME = ("groups", "edges", "threshold_weights")  # may be mappings
 
 
@@ -47,9 +48,10 @@ def settings_of(
     if "costs" in found:
         with naming(called["costs"]):
             found["costs"] = read_costs(found["costs"])
-    if found.get("priors") is not None:
-        with naming(called["priors"]):
-            found["priors"] = read_priors(found["priors"])
+    for name in PRIORS:
+        if found.get(name) is not None:
+            with naming(called[name]):
+                found[name] = read_priors(found[name])
     if "groups" in found:
         found["groups"] = read_class_groups(found["groups"], called["groups"])
     if "edges" in found:
@@ -57,11 +59,20 @@ def settings_of(
     if "threshold_weights" in found:
         found["threshold_weights"] = read_weights(found["threshold_weights"], called["threshold_weights"])
     settings = replace(defaults or Settings(), **found, **ready)
-    if settings.shift_to_priors and settings.priors is None:
-        raise UsageError(
-            f"{called['shift_to_priors']} moves to the priors of {called['priors']}; give them as well"
-        )
+    refuse_half_a_shift(settings, called)
     return settings
+
+
+def refuse_half_a_shift(settings: Settings, called: Mapping[str, str]) -> None:
+    """Raise a UsageError if it is open what probabilities are moved from, or how often classes occur."""
+    shift, trained, priors = called["shift_to_priors"], called["trained_at"], called["priors"]
+    if settings.trained_at is not None and settings.shift_to_priors is None:
+        raise UsageError(f"{trained} says what {shift} moves from; give that as well")
+    if settings.shift_to_priors is not None and settings.priors is None and settings.trained_at is None:
+        raise UsageError(
+            f"{shift} moves the probabilities alone; if the rows are to have these priors too, give "
+            f"{priors} as well; if they have them, but those of the training had others, {trained}"
+        )
 
 
 def _ready(given: dict[str, Any]) -> dict[str, Any]:
@@ -76,4 +87,4 @@ def _is_ready(name: str, value: Any) -> bool:
     """Whether a value is what text would be read as."""
     if name == "costs":
         return isinstance(value, list | tuple) and all(isinstance(one, Definition) for one in value)
-    return name == "priors" and isinstance(value, Priors)
+    return name in PRIORS and isinstance(value, Priors)

@@ -370,7 +370,7 @@ def _scores(result: Result) -> TextTable:
 
 def _prior_odds(found: Mapping[str, Estimate], result: Result) -> list[str]:
     odds = [one.parts["prior_odds"] for one in found.values() if "prior_odds" in one.parts]
-    whose = "of --priors" if result.settings.shift_to_priors else "of the labels"
+    whose = "of --shift-to-priors" if result.settings.shift_to_priors else "of the labels"
     second = result.input.class_names[-1]
     return [f"cllr: the prior odds of {second} are {number(odds[0])}, those {whose}."] if odds else []
 

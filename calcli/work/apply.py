@@ -2,12 +2,7 @@
 
 from __future__ import annotations
 
-import numpy as np
-
-from calcli.core.calibrators.record import CalibratorRecord, prior_shift
-from calcli.core.data.arrays import Floats
 from calcli.core.data.predictions import Kind
-from calcli.core.estimators.costs import CostMatrix
 from calcli.core.language.errors import UsageError, naming
 from calcli.core.language.progress import Watcher, unwatched
 from calcli.io.apply import Wanted, Written, recalibrate_file, recalibrate_folder
@@ -18,13 +13,14 @@ from calcli.io.remote import path_of
 
 
 def apply_file(
-    calibrator: str,
+    calibrator: str | None,
     file: str,
     output: str,
     options: ReadOptions,
     *,
     kind: Kind = "probs",
     priors: str | None = None,
+    trained_at: str | None = None,
     decide: str | None = None,
     watcher: Watcher = unwatched,
 ) -> Written:
@@ -33,7 +29,7 @@ def apply_file(
     Parameters
     ----------
     calibrator
-        A file that `fit` wrote.
+        A file that `fit` wrote; None to move the scores to other class priors alone.
     file, output
         Scores, and where to write; `-` is standard input or output.
     options
@@ -41,7 +37,9 @@ def apply_file(
     kind
         What to write them as.
     priors
-        Class priors to move to, as text; None for those of the fit.
+        Class priors to move to, as text; None to leave them as they are.
+    trained_at
+        Those to move from, as text, where no calibrator records them.
     decide
         Costs by word or file, of the decisions that are written as well.
     watcher
@@ -54,24 +52,17 @@ def apply_file(
     UsageError
         If the priors or the costs make no sense.
     """
-    record = load_calibrator(calibrator)
-    shift = costs = None
-    frequencies = np.asarray(record.priors)
-    if priors is not None:
-        with naming("--shift-to-priors"):
-            new = read_priors(priors)
-            shift, frequencies = prior_shift(record, new), new.of(record.classes)
-    if decide is not None:
-        with naming("--decide"):
-            costs = _costs(decide, record, frequencies)
+    if calibrator is None and (priors is None or trained_at is None):
+        raise UsageError(
+            f"what is to be done with {file}? give a calibrator before it; or the class priors in training "
+            "and in use, with --trained-at and --shift-to-priors"
+        )
+    record = None if calibrator is None else load_calibrator(calibrator)
+    with naming("--shift-to-priors"):
+        new = None if priors is None else read_priors(priors)
+    with naming("--trained-at"):
+        old = None if trained_at is None else read_priors(trained_at)
+    with naming("--decide"):
+        costs = None if decide is None else read_costs((decide,))[0]
     recalibrated = recalibrate_folder if path_of(file).is_dir() else recalibrate_file
-    return recalibrated(record, file, output, options, Wanted(kind, shift, costs), watcher)
-
-
-def _costs(text: str, record: CalibratorRecord, frequencies: Floats) -> CostMatrix:
-    (costs,) = read_costs((text,))
-    if not len(frequencies):
-        if text == "balanced":
-            raise UsageError("balanced needs the class frequencies of the fit; save the calibrator with them")
-        frequencies = np.full(len(record.classes), 1 / len(record.classes))
-    return costs.matrix(record.classes, frequencies)
+    return recalibrated(record, file, output, options, Wanted(kind, new, old, costs), watcher)

@@ -17,7 +17,8 @@ OUTPUTS = {
 }
 TRUTH = "simulate", "posteriors"  # which is written there, and read elsewhere
 INPUTS = "file", "files"  # arguments, which need not be there to be meant
-IN_PLACE = ("apply", "file"), ("merge", "files")  # what new scores, or the state of the whole, may replace
+IN_PLACE = "merge", "files"  # what the state of the whole may replace
+LAST_IN_PLACE = "apply", "files"  # what new scores may replace
 
 
 def refuse_clashes(command: str, values: Mapping[str, Any]) -> None:
@@ -42,7 +43,8 @@ def refuse_clashes(command: str, values: Mapping[str, Any]) -> None:
             raise UsageError(f"{written[where]} and {option} are both {place}; expected two places")
         written[where] = option
     for name in values.keys() - OUTPUTS.keys() if written else ():
-        given = [] if (command, name) in (TRUTH, *IN_PLACE) else values[name]
+        given = [] if (command, name) in (TRUTH, IN_PLACE) else values[name]
+        given = given[:-1] if (command, name) == LAST_IN_PLACE else given
         texts = [text for text in (given if isinstance(given, list) else [given]) if isinstance(text, str)]
         for text in map(_on_disk, texts):
             is_read = os.path.isfile(text) or (name in INPUTS and not os.path.exists(text))

@@ -65,8 +65,8 @@ def test_priors_and_shift(metrics):
     assert uniform["metrics"]["error_rate"]["value"] == pytest.approx(1 - sum(recall) / 2)
     assert given["metrics"] == uniform["metrics"]
     assert "weighted to the class priors 0.5, 0.5" in uniform["input"]["notes"][-1]
-    moved = metrics("cancer_bayes_test.csv", "--priors", "0.01,0.99", "--shift-to-priors")
-    assert "moved to them" in moved["input"]["notes"][-1]
+    moved = metrics("cancer_bayes_test.csv", "--priors", "0.01,0.99", "--shift-to-priors", "0.01,0.99")
+    assert "moved from the class priors 0.6283, 0.3717 to 0.01, 0.99" in moved["input"]["notes"][-1]
 
 
 def test_infinite_losses_are_clipped_only_on_request(run, tmp_path):
@@ -185,7 +185,16 @@ def test_given_posteriors(metrics, sample):
         ),
         (("--priors", "0.5,0.6"), "2 priors for 3 classes"),
         (("--priors", "half"), "'half' is not a list of priors"),
-        (("--shift-to-priors",), "--shift-to-priors moves to the priors of --priors"),
+        (("--shift-to-priors", "uniform"), "give --priors as well; if they have them"),
+        (("--trained-at", "uniform"), "--trained-at says what --shift-to-priors moves from; give that"),
+        (
+            ("--shift-to-priors", "0.5,0.5,0", "--trained-at", "uniform"),
+            "--shift-to-priors: the prior of class 'virginica' is 0",
+        ),
+        (
+            ("--shift-to-priors", "uniform", "--trained-at", "0.5,0.5,0"),
+            "the prior of class 'virginica' was 0",
+        ),
         (("--clip", "1"), "--clip is 1; expected a small probability"),
         (("--engine", "spark"), "--engine is 'spark'; expected dask, or a Dask scheduler such as tcp://"),
         (("--metrics", "calibration_loss:training=held-out"), "give it with --calibration-data FILE"),

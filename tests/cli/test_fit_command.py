@@ -485,3 +485,65 @@ def test_processes_that_fit_one_method_are_told_of(run, digits):
     note = "The fits were done by 2 processes (--workers)."
     assert " ".join(two.out.split()).replace(f" {note}", "") == " ".join(one.out.split())
     assert note in " ".join(two.out.split())
+
+
+@pytest.mark.parametrize("piped", [False, True])
+def test_priors_are_moved_without_a_calibrator(run, tmp_path, monkeypatch, piped):
+    """Odds by hand: those of the training, times new over old prior odds."""
+    prob = np.array([0.03779258982881876, 0.1840936463401, 0.5, 0.999, 0.0])
+    table, out = pd.DataFrame({"id": np.arange(5), "prob": prob}), tmp_path / "out.csv"
+    table.to_csv(tmp_path / "in.csv", index=False)
+    call = ("apply", "--trained-at", "0.5,0.5", "--shift-to-priors", "0.98,0.02")
+    with (tmp_path / "in.csv").open() as stdin:
+        monkeypatch.setattr(sys, "stdin", stdin)
+        done = run(*call, "-" if piped else tmp_path / "in.csv", "-o", out)
+    assert (done.status, done.out) == (0, "")
+    assert "5 rows moved to other class priors" in done.err
+    found, odds = pd.read_csv(out), prob / (1 - prob) * 0.02 / 0.98
+    assert list(found) == ["id", "prob"]
+    np.testing.assert_allclose(found["prob"], odds / (1 + odds), rtol=1e-12)
+
+
+def test_an_undersampled_training_is_put_right(run, tmp_path):
+    cases, out = ROOT.parent / "shared" / "cases", tmp_path / "out.csv"
+    if not cases.is_dir():
+        pytest.skip("the shared cases are not there")
+    shift = ("--trained-at", "0.5,0.5", "--shift-to-priors", "0.98,0.02")
+    assert run("apply", *shift, cases / "undersampled_labelled.csv", "-o", out).status == 0
+    for call in ((out,), (cases / "undersampled_labelled.csv", *shift)):
+        done = run("evaluate", *call, "--metrics", "log_loss", "-f", "json")
+        loss = json.loads(done.out)["results"][0]["metrics"]["log_loss"]["value"]
+        assert loss == pytest.approx(0.060269, abs=5e-7)
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        (["{cal}", "--trained-at", "uniform"], "records the priors of its fit; leave out --trained-at"),
+        (["--shift-to-priors", "uniform"], "give a calibrator before it; or the class priors"),
+        (["--trained-at", "uniform"], "give a calibrator before it; or the class priors"),
+        (["{cal}", "{cal}"], "expected a calibrator and a file of scores; 3 files were given"),
+        (
+            ["--trained-at", "uniform", "--shift-to-priors", ",".join("1" + "0" * 9)],
+            "is 0, which would leave",
+        ),
+        (
+            ["--trained-at", "0.5,0.5", "--shift-to-priors", "uniform"],
+            "--trained-at: 2 priors for 10 classes",
+        ),
+    ],
+)
+def test_priors_that_do_not_go_together(run, cal, digits, options, message):
+    call = [option.format(cal=cal) for option in options]
+    assert message in sentence(run("apply", *call, digits("test")))
+
+
+def test_priors_are_of_classes_that_are_named(run, tmp_path):
+    shift, file = ("--trained-at", "uniform", "--shift-to-priors", "0.9,0.1"), tmp_path / "in.csv"
+    file.write_text("prob_spam\n0.5\n0.1\n")
+    assert "name both, in the order of the priors" in sentence(run("apply", *shift, file))
+    done = run("apply", *shift, file, "--classes", "ham,spam", "-o", tmp_path / "out.csv")
+    assert done.status == 0
+    assert pd.read_csv(tmp_path / "out.csv").iloc[0, -1] == pytest.approx(0.1)
+    file.write_text("confidence,correct\n0.9,1\n0.8,0\n0.7,1\n")
+    assert "class priors are those of classes" in sentence(run("apply", *shift, file))

@@ -43,7 +43,7 @@ def checked(run, sample, tmp_path):
         (["--priors", PRIORS], LOSS, "and the policy has none"),
         (["--priors", PRIORS], f'priors = "uniform"\n{LOSS}', "and the policy has uniform"),
         (
-            ["--priors", PRIORS, "--shift-to-priors"],
+            ["--priors", PRIORS, "--shift-to-priors", PRIORS],
             f'priors = "{PRIORS}"\n{LOSS}',
             "--shift-to-priors of the report",
         ),

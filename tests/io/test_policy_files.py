@@ -171,7 +171,8 @@ def test_what_metrics_may_name_has_the_words_of_the_options():
         class_groups = ["kind=cat+dog,cow"]
         edges = ["mine=0,0.5,1"]
         priors = "0.2,0.3,0.5"
-        shift_to_priors = true
+        shift_to_priors = [0.3, 0.3, 0.4]
+        trained_at = "uniform"
         clip = 1e-6
         cluster = "video"
 
@@ -182,7 +183,8 @@ def test_what_metrics_may_name_has_the_words_of_the_options():
     ).settings
     assert found.groups == {"kind": {"cat": "cat+dog", "dog": "cat+dog", "cow": "cow"}}
     assert found.edges == {"mine": (0, 0.5, 1)}
-    assert (found.priors.values, found.shift_to_priors) == ((0.2, 0.3, 0.5), True)
+    assert (found.priors.values, found.shift_to_priors.values) == ((0.2, 0.3, 0.5), (0.3, 0.3, 0.4))
+    assert found.trained_at.values == ()
     assert (found.clip, found.cluster) == (1e-6, "video")
 
 
@@ -193,8 +195,8 @@ def test_what_metrics_may_name_has_the_words_of_the_options():
         ("edges = [1]", r"edges is \[1\]; expected a list of text"),
         ('edges = ["mine=1,0"]', "expected numbers that ascend from 0 to 1"),
         ("priors = 0.5", "priors is 0.5; expected text, or a number for each class"),
-        ("shift_to_priors = true", "give them as well"),
-        ("shift_to_priors = 1", "shift_to_priors is 1; expected true or false"),
+        ("shift_to_priors = true", "expected text, or a number for each class"),
+        ('trained_at = "uniform"', "give that as well"),
         ("clip = 2", "clip is 2; expected a small probability"),
         ("min_rows = -1", "min_rows is -1; expected a whole number of at least 0"),
         ("cluster = 3", "cluster is 3; expected text"),

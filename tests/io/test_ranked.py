@@ -8,6 +8,7 @@ import pytest
 
 from calcli.core.calibrators.record import CalibratorRecord
 from calcli.core.calibrators.temperature import Temperature
+from calcli.core.data.priors import Priors
 from calcli.core.language.errors import InputError
 from calcli.io.apply import Wanted, recalibrate_file
 from calcli.io.options import ReadOptions
@@ -196,8 +197,9 @@ def recalibrated(path, target, classes=("0", "1", "2")):
     calibrator = Temperature()
     calibrator.parameters = {"temperature": 2.0}
     record = CalibratorRecord(calibrator, classes, False, (), {})
-    shift = np.log(FACTORS[[int(name) if name.isdigit() else 0 for name in classes]])
-    return recalibrate_file(record, str(path), str(target), wanted=Wanted(shift=shift))
+    shares = FACTORS[[int(name) if name.isdigit() else 0 for name in classes]]
+    wanted = Wanted(priors=Priors(tuple(shares / shares.sum())), trained_at=Priors())
+    return recalibrate_file(record, str(path), str(target), wanted=wanted)
 
 
 @pytest.mark.parametrize(

@@ -19,6 +19,7 @@ from calcli.core.calibrators.record import CalibratorRecord, recalibrate
 from calcli.core.calibrators.softmax import DPAffine
 from calcli.core.calibrators.temperature import Temperature
 from calcli.core.calibrators.wrappers import PreserveTop1
+from calcli.core.data.priors import Priors
 from calcli.core.language.errors import InputError, UsageError
 from calcli.io import apply, spooled
 from calcli.io.apply import Wanted, recalibrate_file, recalibrate_folder
@@ -304,10 +305,10 @@ def test_written_as_asked(tmp_path, kind, prefix, expected):
 
 
 def test_shifted_to_other_priors(tmp_path):
-    shift = np.log([0.5, 1.0, 2.0])
+    wanted = Wanted("probs", Priors((0.1 / 0.9, 0.3 / 0.9, 0.5 / 0.9)))  # the fit had .2, .3 and .5
     source = str(write(table(), tmp_path / "in.csv"))
-    recalibrate_file(RECORD, source, str(tmp_path / "out.csv"), wanted=Wanted("probs", shift))
-    shifted = EXPECTED * [0.5, 1, 2]
+    recalibrate_file(RECORD, source, str(tmp_path / "out.csv"), wanted=wanted)
+    shifted = EXPECTED * [0.5, 1, 1]
     np.testing.assert_allclose(
         load(tmp_path / "out.csv")[NEW], shifted / shifted.sum(1, keepdims=True), rtol=1e-12
     )

@@ -10,11 +10,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from calcli.core.calibrators.base import Calibrator
+from calcli.core.calibrators.temperature import Temperature
 from calcli.core.data.arrays import Floats
 from calcli.core.data.predictions import Kind
-from calcli.core.data.priors import Priors
 from calcli.core.language.answers import WRONG_RIGHT
-from calcli.core.language.errors import InputError, UsageError
+from calcli.core.language.errors import InputError
 
 
 @dataclass(frozen=True)
@@ -55,6 +55,12 @@ class CalibratorRecord:
             )
 
 
+def unfitted(classes: tuple[str, ...]) -> CalibratorRecord:
+    """Return the record of a calibrator that changes nothing, for scores of these classes."""
+    same = Temperature().fresh({"temperature": 1.0})
+    return CalibratorRecord(same, classes, False, (), {})
+
+
 def recalibrate(
     record: CalibratorRecord, scores: Floats, kind: Kind, shift: Floats | None = None
 ) -> NDArray[np.float64]:
@@ -90,37 +96,6 @@ def _logs(scores: Floats, kind: Kind) -> NDArray[np.float64]:
             return np.log(scores, dtype=np.float64)
     # a step of a histogram or of an isotonic map may lie between a score and its float32 neighbor
     return scores.astype(np.float64, copy=False)
-
-
-def prior_shift(record: CalibratorRecord, priors: Priors) -> Floats:
-    """Return the (K,) logarithms of new over old class priors (Saerens et al. 2002, equation 4).
-
-    Parameters
-    ----------
-    record
-        The calibrator; its priors are the class frequencies of the rows it was fitted on.
-    priors
-        The new ones.
-
-    Raises
-    ------
-    UsageError
-        If the priors are not for these classes, one is 0, a class had no row in the fit, or the record has
-        no priors.
-    """
-    if not record.priors:
-        raise UsageError("the calibrator does not say which priors it was fitted on; save it with them")
-    new, old = priors.of(record.classes), np.asarray(record.priors)
-    if not new.all():
-        name = record.classes[int(new.argmin())]
-        raise UsageError(f"the prior of class {name!r} is 0, which would leave some rows without any class")
-    if not old.all():
-        name = record.classes[int(old.argmin())]
-        raise UsageError(
-            f"class {name!r} had no row in the fit, so there is no prior to move from; fit on rows of "
-            "every class"
-        )
-    return np.log(new) - np.log(old)
 
 
 def scores_as(kind: Kind, log_probs: NDArray[np.float64]) -> NDArray[np.float64]:

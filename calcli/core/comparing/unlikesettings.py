@@ -50,13 +50,11 @@ def _differences(
 ) -> Iterator[str]:
     keys = {name: f"--{one.key.replace('_', '-')}" for name, one in declared(Settings).items()}
     own = json_value(asdict(now))
-    if not _same_priors(then["priors"], own["priors"], classes):
-        both = _priors_text(then["priors"]), _priors_text(own["priors"])
-        yield _sentence(keys["priors"], path, *both)
-    scalars = ["shift_to_priors"] * bool(own["priors"]) + ["clip"] * any(call.is_clipped for call in calls)
-    for name in scalars:
-        if then[name] != own[name]:
-            yield _sentence(keys[name], path, _text(then[name]), _text(own[name]))
+    for name in ("priors", "shift_to_priors", "trained_at"):
+        if not _same_priors(then[name], own[name], classes):
+            yield _sentence(keys[name], path, _priors_text(then[name]), _priors_text(own[name]))
+    if any(call.is_clipped for call in calls) and then["clip"] != own["clip"]:
+        yield _sentence(keys["clip"], path, f"{then['clip']:g}", f"{own['clip']:g}")
     for name in ["cluster"] + ["decision_column"] * any("expected_cost" in call.entry.name for call in calls):
         if then[name] != own[name]:
             yield _sentence(keys[name], path, then[name] or "none", own[name] or "none")
@@ -103,7 +101,3 @@ def _priors(stored: Mapping[str, Any]) -> Priors:
 
 def _priors_text(stored: Any) -> str:
     return "none" if stored is None else ",".join(f"{value:g}" for value in stored["values"]) or "uniform"
-
-
-def _text(value: Any) -> str:
-    return ("off", "on")[value] if isinstance(value, bool) else f"{value:g}"

@@ -134,7 +134,7 @@ def keep_slices(evaluation: Evaluation, columns: Sequence[str], expressions: Seq
     """
     if not columns:
         raise UsageError("the figure slices needs a column to slice by: --by COLUMN")
-    if evaluation.settings.shift_to_priors:
+    if evaluation.settings.shift_to_priors is not None:
         raise UsageError(
             "the figure slices weights each slice to --priors, but moves no probabilities; leave out "
             "--shift-to-priors"

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from calcli.core.data.arrays import Floats
 from calcli.core.data.predictions import DerivedScores, Kind, Predictions
 from calcli.core.language.errors import InputError, UsageError, naming
-from calcli.core.language.settings import ClassPriors
+from calcli.core.language.settings import ClassPriors, Settings
 
 ROUNDING = 1e-6  # by which priors that were typed in may miss a sum of 1
 SMALLEST = 1e-100  # weights are squared
@@ -65,7 +65,7 @@ class ShiftedScores(DerivedScores):
     Attributes
     ----------
     shift
-        (K,) what to add to the logarithms; -inf for a class that becomes impossible.
+        (K,) what to add to the logarithms.
     """
 
     shift: NDArray[np.float64]
@@ -88,33 +88,38 @@ class ShiftedScores(DerivedScores):
             yield logs + self.shift.astype(logs.dtype)
 
 
-def at_priors(predictions: Predictions, priors: ClassPriors, *, shift: bool) -> Predictions:
-    """Return predictions as if their classes occurred with other priors.
+def at_priors(predictions: Predictions, settings: Settings) -> Predictions:
+    """Return predictions with rows weighted and posteriors moved to the class priors that settings name.
 
     A row of class k is weighted by prior_k / frequency_k, so that every mean over rows becomes what it would
-    be under those priors (Ferrer & Ramos 2024, appendix A).
-
-    Parameters
-    ----------
-    predictions
-        Any.
-    priors
-        The priors.
-    shift
-        Whether the posteriors are moved to these priors as well, from the frequencies of the classes:
-        q_k prior_k / frequency_k, divided by its sum.
+    be under those priors (Ferrer & Ramos 2024, appendix A); posteriors are moved as by `prior_shift`.
 
     Raises
     ------
     InputError
         If a class that is to occur has no rows.
     UsageError
-        If the priors do not fit the classes.
+        If the priors do not fit the classes, or posteriors are to be moved to or from a prior of 0.
     """
-    with naming("--priors"):
-        wanted = priors.of(predictions.classes)
+    if settings.priors is None and settings.shift_to_priors is None:
+        return predictions
     counts = np.bincount(predictions.labels, predictions.weights, predictions.n_classes)
     frequency = counts / counts.sum()
+    moved = predictions if settings.priors is None else _weighted(predictions, settings.priors, frequency)
+    if settings.shift_to_priors is None:
+        return moved
+    classes, trained = predictions.classes, settings.trained_at
+    with naming("--trained-at"):
+        old = frequency if trained is None else trained.of(classes)
+    with naming("--shift-to-priors"):
+        new = settings.shift_to_priors.of(classes)
+        moved = replace(moved, scores=ShiftedScores(predictions.scores, prior_shift(classes, old, new)))
+    return _noted(moved, f"the posteriors are moved from the class priors {_some(old)} to {_some(new)}")
+
+
+def _weighted(predictions: Predictions, priors: ClassPriors, frequency: NDArray[np.float64]) -> Predictions:
+    with naming("--priors"):
+        wanted = priors.of(predictions.classes)
     absent = np.flatnonzero((frequency == 0) & (wanted > 0))
     if len(absent):
         name = predictions.classes[absent[0]]
@@ -125,14 +130,39 @@ def at_priors(predictions: Predictions, priors: ClassPriors, *, shift: bool) -> 
     ratio = np.divide(wanted, frequency, out=np.zeros_like(wanted), where=frequency > 0)
     own = ratio[predictions.labels]
     weights = own if predictions.weights is None else own * predictions.weights
-    note = f"rows are weighted to the class priors {_some(wanted)}"
-    moved = replace(predictions, weights=weights, priors=wanted)
-    if shift:
-        with np.errstate(divide="ignore"):
-            moved = replace(moved, scores=ShiftedScores(predictions.scores, np.log(ratio)))
-        note += ", and the posteriors moved to them"
-    provenance = moved.provenance
-    return replace(moved, provenance=replace(provenance, notes=(*provenance.notes, note)))
+    weighted = replace(predictions, weights=weights, priors=wanted)
+    return _noted(weighted, f"rows are weighted to the class priors {_some(wanted)}")
+
+
+def prior_shift(classes: Sequence[str], old: Floats, new: Floats) -> NDArray[np.float64]:
+    """Return the (K,) logarithms of new over old class priors (Saerens et al. 2002, equation 4).
+
+    Posteriors times these factors, divided by their sum, are those of a system trained at the new priors.
+
+    Parameters
+    ----------
+    classes
+        Their names.
+    old, new
+        (K,) class priors.
+
+    Raises
+    ------
+    UsageError
+        If one is 0.
+    """
+    for priors, said in (
+        (new, "is 0, which would leave some rows without any class"),
+        (old, "was 0, so there is none to move from"),
+    ):
+        if not priors.all():
+            raise UsageError(f"the prior of class {classes[int(priors.argmin())]!r} {said}")
+    return np.log(new) - np.log(old)
+
+
+def _noted(predictions: Predictions, note: str) -> Predictions:
+    origin = predictions.provenance
+    return replace(predictions, provenance=replace(origin, notes=(*origin.notes, note)))
 
 
 def _some(priors: NDArray[np.float64], limit: int = 5) -> str:

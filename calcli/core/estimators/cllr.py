@@ -29,9 +29,12 @@ class Cllr:
     ----------
     prior_odds
         Of the second class.
+    of_labels
+        Those of the labels, which the prior odds depend on; None where those of the training are known.
     """
 
     prior_odds: float
+    of_labels: float | None
 
     @property
     def statistics(self) -> dict[str, RowStatistic]:
@@ -64,10 +67,11 @@ class Cllr:
     def value(self, means: Means) -> Doubles:
         """Return the mean over the classes of the mean costs of their rows.
 
-        Without some rows the prior odds are others too, which these rows are all that is known of.
+        Without some rows the prior odds are others too, if these rows are all that is known of them.
         """
         odds = ratio(means.priors[..., 1], means.priors[..., 0])
-        away = np.log(odds / self.prior_odds, out=np.full(np.shape(odds), np.nan), where=odds > 0)
+        usual = odds if self.of_labels is None else self.of_labels
+        away = np.log(odds / usual, out=np.full(np.shape(odds), np.nan), where=odds > 0)
         first, second, *slopes = (
             ratio(means[name], means.priors[..., n % 2]) for n, name in enumerate(self.statistics)
         )
@@ -84,7 +88,8 @@ def find_cllr(name: str, predictions: Predictions, settings: Settings) -> Cllr:
     """
     if predictions.n_classes != 2:
         raise UsageError(f"{name} is for two classes, these are {predictions.n_classes}; see --against-rest")
-    if settings.priors is not None and not settings.shift_to_priors:
+    shift = settings.shift_to_priors
+    if settings.priors is not None and shift is None:
         raise UsageError(
             f"{name} does not depend on class frequencies; leave out --priors, or move the probabilities "
             "there with --shift-to-priors"
@@ -92,7 +97,11 @@ def find_cllr(name: str, predictions: Predictions, settings: Settings) -> Cllr:
     first, second = np.bincount(predictions.labels, predictions.weights, 2).tolist()
     if not first or not second:
         raise UsageError(f"{name} needs rows of both classes")
-    return Cllr(second / first)
+    own = second / first
+    if shift is None:
+        return Cllr(own, own)
+    (first, second), known = shift.of(predictions.classes).tolist(), settings.trained_at is not None
+    return Cllr(second / first, None if known else own)
 
 
 def min_cllr(log_odds: Floats, labels: Array, weights: Floats | None) -> float:

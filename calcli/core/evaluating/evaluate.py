@@ -137,8 +137,7 @@ def measure(
     if isinstance(predictions, Remains):
         return StoredMeasurements(predictions, predictions.state, settings, looks.lenses)
     calls = _calls(predictions, settings)
-    if settings.priors is not None:
-        predictions = at_priors(predictions, settings.priors, shift=settings.shift_to_priors)
+    predictions = at_priors(predictions, settings)
 
     made = Pass(predictions, settings, companions, units_for, looks)
     made.keep_rows({"hit": ROW_STATISTICS["hit"]})

@@ -248,6 +248,7 @@ def require_mergeable(settings: Settings) -> None:
     """Raise a UsageError if settings ask for what cannot be put together of parts."""
     for given, option, reason in (
         (settings.priors, "--priors", "the weights that lead to them depend on all rows"),
+        (settings.shift_to_priors, "--shift-to-priors", "move the probabilities with calcli apply first"),
         (settings.cluster, "--cluster", "clusters may go on in other parts"),
         (settings.costs, "--costs", "their decisions are not among the sums"),
         (settings.decision_column, "--decision-column", "their costs are not among the sums"),

@@ -58,6 +58,9 @@ def _priors(value: Any) -> str:
     return ",".join(repr(float(one)) for one in value)
 
 
+PRIORS = replace(TEXT, expected="text, or a number for each class", taken=_priors)
+
+
 @documented()
 @dataclass(frozen=True, repr=False)
 class Settings:
@@ -145,13 +148,24 @@ class Settings:
     folds: int = setting(5, whole(2), "Folds of the cross-validation of a calibration loss.", "N")
     priors: ClassPriors | None = setting(
         None,
-        replace(TEXT, expected="text, or a number for each class", taken=_priors),
+        PRIORS,
         "Weight rows to these class priors: uniform, 0.9,0.1 or a file.",
         "PRIORS",
         in_policies=True,
     )
-    shift_to_priors: bool = setting(
-        False, FLAG, "Move the probabilities to --priors as well.", in_policies=True
+    shift_to_priors: ClassPriors | None = setting(
+        None,
+        PRIORS,
+        "Move the probabilities to these class priors, as a rule those of --priors.",
+        "PRIORS",
+        in_policies=True,
+    )
+    trained_at: ClassPriors | None = setting(
+        None,
+        PRIORS,
+        "The class priors in training, that --shift-to-priors moves from, if not those of the rows.",
+        "PRIORS",
+        in_policies=True,
     )
     test: bool = setting(False, FLAG, "Test every calibration error, also class-wise and of classes.")
     resample_predictions: bool = setting(False, FLAG, "Tests draw rows anew, not their outcomes alone; slow.")

@@ -9,7 +9,7 @@ import pytest
 from scipy import stats
 from sklearn import metrics as sk
 
-from calcli.core.data.priors import Priors, at_priors
+from calcli.core.data.priors import Priors, at_priors, prior_shift
 from calcli.core.data.simulation import gaussian_classes
 from calcli.core.estimators.costs import CostWord
 from calcli.core.evaluating.evaluate import evaluate
@@ -49,7 +49,7 @@ def test_uniform_priors_balance_the_accuracy(predict):
 def test_the_priors_that_the_rows_have_change_nothing(predict):
     predictions, made = sample(predict)
     same = Priors(tuple(np.bincount(made.labels) / 600))
-    for shift in (False, True):
+    for shift in (None, same):
         assert values(predictions, priors=same, shift_to_priors=shift) == pytest.approx(values(predictions))
 
 
@@ -73,7 +73,8 @@ def test_shifted_posteriors_are_those_of_the_other_priors(kind, predict):
     rng = np.random.default_rng(1)
     made = gaussian_classes("cal", 400, rng, prior=0.5)
     scores = {"probs": made.posteriors, "log-probs": made.scores, "logits": made.scores + 3.0}[kind]
-    moved = at_priors(predict(scores, made.labels, kind), Priors((0.9, 0.1)), shift=True)
+    asked = Settings(priors=Priors((0.9, 0.1)), shift_to_priors=Priors((0.9, 0.1)))
+    moved = at_priors(predict(scores, made.labels, kind), asked)
     odds = made.scores[:, 0] - made.scores[:, 1] + np.log(9)
     expected = np.where(made.labels == 0, np.logaddexp(0, -odds), np.logaddexp(0, odds))
     weights = np.where(made.labels == 0, 0.9, 0.1) / 0.5
@@ -86,7 +87,9 @@ def test_shifting_mends_a_calibrated_system(predict):
     predictions = predict(made.scores, made.labels, made.kind)
     asked = {"priors": Priors((0.95, 0.05)), "metrics": ("relative_calibration_loss",)}
     assert values(predictions, **asked)["relative_calibration_loss"] > 0.3
-    assert abs(values(predictions, **asked, shift_to_priors=True)["relative_calibration_loss"]) < 0.01
+    assert (
+        abs(values(predictions, **asked, shift_to_priors=asked["priors"])["relative_calibration_loss"]) < 0.01
+    )
 
 
 def test_intervals_know_that_the_priors_are_fixed(predict):
@@ -124,8 +127,17 @@ def test_a_class_that_may_not_occur_takes_no_part(predict):
     found = values(predictions, priors=Priors((0.5, 0.5, 0.0)))["log_loss"]
     losses = -made.scores[np.arange(600), made.labels]
     assert found == pytest.approx(np.mean([losses[made.labels == k].mean() for k in (0, 1)]))
-    moved = values(predictions, priors=Priors((0.5, 0.5, 0.0)), shift_to_priors=True)["log_loss"]
-    assert moved < found
+
+
+def test_a_shift_from_known_priors_leaves_the_rows_as_they_are(predict):
+    """Posteriors of a training with prior 1/2, at the prior of the rows: Bayes' rule by hand."""
+    made = gaussian_classes("cal", 5_000, np.random.default_rng(3), prior=0.9)
+    new, old = np.bincount(made.labels) / 5_000, np.array([0.5, 0.5])
+    products = np.exp(made.scores) * old / new
+    trained = predict(products / products.sum(1, keepdims=True), made.labels)
+    shift = {"shift_to_priors": Priors(tuple(new)), "trained_at": Priors()}
+    plain = predict(made.scores, made.labels, made.kind)
+    assert values(trained, **shift) == pytest.approx(values(plain), rel=1e-9)
 
 
 @pytest.mark.parametrize(
@@ -152,6 +164,20 @@ def test_weights_cannot_make_rows_of_a_class_without_any(predict):
 
 def test_the_report_says_so(predict):
     predictions, _ = sample(predict)
-    moved = at_priors(predictions, Priors((0.2, 0.3, 0.5)), shift=True)
-    assert "weighted to the class priors 0.2, 0.3, 0.5" in moved.provenance.notes[-1]
-    assert "moved to them" in moved.provenance.notes[-1]
+    asked = Settings(priors=Priors((0.2, 0.3, 0.5)), shift_to_priors=Priors(), trained_at=Priors())
+    weighted, moved = at_priors(predictions, asked).provenance.notes[-2:]
+    assert "weighted to the class priors 0.2, 0.3, 0.5" in weighted
+    assert moved.endswith("class priors 0.3333, 0.3333, 0.3333 to 0.3333, 0.3333, 0.3333")
+
+
+def test_the_logarithms_of_a_shift():
+    even = np.full(3, 1 / 3)
+    np.testing.assert_allclose(
+        prior_shift("abc", np.array([0.5, 0.25, 0.25]), even), np.log([2 / 3, 4 / 3, 4 / 3])
+    )
+    for old, new, message in (
+        (even, [0.5, 0.5, 0], "'c' is 0"),
+        (np.array([0, 0.5, 0.5]), even, "'a' was 0"),
+    ):
+        with pytest.raises(UsageError, match=message):
+            prior_shift("abc", old, np.asarray(new))

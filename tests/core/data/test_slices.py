@@ -88,7 +88,8 @@ def test_slices_of_shifted_posteriors_are_shifted_from_what_was_read(predict):
     probs, labels = rng.dirichlet(np.ones(3), 120), np.arange(120) % 3
     place = np.repeat(["a", "b"], 60)
     rows = replace(predict(probs, labels), columns={"place": place})
-    asked = Settings(("log_loss",), intervals=False, priors=Priors((0.2, 0.3, 0.5)), shift_to_priors=True)
+    priors = Priors((0.2, 0.3, 0.5))
+    asked = Settings(("log_loss",), intervals=False, priors=priors, shift_to_priors=priors)
     found = evaluate_slices(rows, "place", evaluate(rows, asked).summary)
     for (part, evaluation), half in zip(found, (slice(60), slice(60, 120)), strict=True):
         alone = evaluate(predict(probs[half], labels[half]), asked).estimates["log_loss"].value

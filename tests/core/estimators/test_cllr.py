@@ -53,7 +53,10 @@ def test_the_least_is_that_of_the_isotonic_fit(binary):
 
 
 def test_other_priors_change_nothing_once_the_posteriors_are_moved(binary):
-    predictions, moved = binary(SECOND, LABELS), {"priors": Priors((0.9, 0.1)), "shift_to_priors": True}
+    predictions, moved = (
+        binary(SECOND, LABELS),
+        {"priors": Priors((0.9, 0.1)), "shift_to_priors": Priors((0.9, 0.1))},
+    )
     for name in ("cllr", "min_cllr"):
         there = cllr(predictions, name, **moved)
         assert there.value == pytest.approx(cllr(predictions, name).value, rel=1e-9)
