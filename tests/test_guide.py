@@ -148,12 +148,12 @@ def tables() -> dict[str, str]:
     """Return the tables that documents hold, made from the registries."""
     metrics = {
         f"metrics: {tier}": markdown(
-            "| metric | what it says | range |",
-            *((f"`{m.name}`", m.meaning, m.range) for m in METRICS.values() if m.tier == tier),
+            "| metric | what it says |",
+            *((f"`{m.name}`", m.meaning) for m in METRICS.values() if m.tier == tier),
         )
         for tier in get_args(Tier)
     }
-    methods = [(f"`{m.name}`", m.learns, m.parameters, m.keeps) for m in METHODS.values()]
+    methods = [(f"`{m.name}`", m.learns, m.parameters) for m in METHODS.values()]
     figures = [(f"`{kind.name}`", kind.meaning) for kind in FIGURES.values()]
     settings = [
         (f"`{one.keyword}`", option_of(one), f"`{one.key}`" * one.in_policies, default_of(one), one.help)
@@ -166,7 +166,7 @@ def tables() -> dict[str, str]:
     pages = [(f"[{page}](calcli/guide/{page}.md)", summary(page)) for page in PAGES]
     return {
         **metrics,
-        "methods": markdown("| method | what it learns | parameters | keeps |", *methods),
+        "methods": markdown("| method | what it learns | parameters |", *methods),
         "figures": markdown("| figure | what it shows |", *figures),
         "settings": markdown("| keyword | option | key of a policy | default | what it says |", *settings),
         "reading": markdown("| keyword | option | default | what it says |", *reading),
