@@ -40,8 +40,7 @@ PROVEN = ("better", "worse", "different")
 VERDICTS = {
     "equivalent": "equivalent: the whole interval lies within the margin.",
     "different": "different: proven to differ, in a metric of which neither high nor low values are better.",
-    "untested": "untested: the change is undefined, few rows carry it, or swaps cannot be had, as of some "
-    "states, or are slow.",
+    "untested": "untested: the change is undefined, few rows carry it, or there is no test that is quick.",
 }
 
 

@@ -10,7 +10,6 @@ from typing import Any
 import numpy as np
 
 from calcli.core.comparing.recomputed import in_memory, recomputed_differences
-from calcli.core.comparing.settled import is_repeatable
 from calcli.core.data.predictions import Predictions
 from calcli.core.data.slices import counted
 from calcli.core.data.streams import Stream, generator
@@ -178,8 +177,6 @@ class Contest:
     def _recomputed(
         self, baseline: int, candidate: int, call: MetricExpression, draws: int
     ) -> Swapped | None:
-        if not is_repeatable(call):
-            return None
         systems = self._held[baseline], self._held[candidate]
         units = self._systems[baseline].units, self._systems[candidate].units
         rng = generator(self.settings.seed, Stream.SWAPS)

@@ -10,22 +10,16 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 import numpy as np
-from numpy.typing import NDArray
 
 from calcli.core.calibrators.crossvalidation import rows_of
-from calcli.core.comparing.settled import settled
 from calcli.core.data.arrays import Positions
-from calcli.core.data.folds import stratified_folds
 from calcli.core.data.predictions import ArrayScores, Predictions
 from calcli.core.data.slices import gathered
-from calcli.core.data.streams import Stream, generator
 from calcli.core.data.units import Units
 from calcli.core.estimators.permutation import FEWEST_DRAWS, VISITS, Swapped, swapped_rows
 from calcli.core.evaluating.evaluate import evaluate
 from calcli.core.language.expressions import MetricExpression
 from calcli.core.language.settings import Settings
-
-FOLD = "fold"  # the column
 
 
 def in_memory(systems: Sequence[Predictions]) -> list[Predictions]:
@@ -71,9 +65,6 @@ def recomputed_differences(
     """
     pooled = _joined(systems)
     table, weights = np.concatenate([gathered(system.scores) for system in systems]), pooled.weights
-    call = settled(call, replace(pooled, scores=ArrayScores(table, pooled.kind)), settings)
-    # a case stays in its fold, whichever system it is of
-    pooled = replace(pooled, columns={FOLD: _folds(systems, units, settings)})
     plain = replace(
         settings,
         metrics=(call.asked,),
@@ -82,7 +73,6 @@ def recomputed_differences(
         test=False,
         cluster=None,
         priors=None,
-        fold_column=FOLD,
     )
 
     def value(rows: Positions) -> float:
@@ -92,7 +82,6 @@ def recomputed_differences(
             scores=ArrayScores(table[rows], pooled.kind),
             labels=pooled.labels[rows],
             weights=own,
-            columns={FOLD: pooled.columns[FOLD][rows]},
         )
         return evaluate(part, plain).estimates[str(call)].value
 
@@ -108,17 +97,3 @@ def _joined(systems: Sequence[Predictions]) -> Predictions:
         weights = np.concatenate(own)
     labels = np.concatenate([system.labels for system in systems])
     return replace(systems[0], labels=labels, weights=weights, columns={})
-
-
-def _folds(systems: Sequence[Predictions], units: Sequence[Units], settings: Settings) -> NDArray[np.intp]:
-    """Return the fold of each row of all systems, that of the same case in all of them, dealt once."""
-    dealt = [
-        stratified_folds(
-            system.labels,
-            settings.folds,
-            generator(settings.seed, Stream.FOLDS),
-            own if settings.cluster else None,
-        )
-        for system, own in zip(systems, units, strict=True)
-    ]
-    return np.concatenate(dealt)

@@ -28,12 +28,11 @@ FEWEST = 50  # with one of 10%
 SPREADS = 40_000_000  # for the standard deviation of a metric, however few the scores
 
 
-def affordable_draws(draws: int, effort: float, scores: int, tests: int = 1, fits: bool = False) -> int:
+def affordable_draws(draws: int, effort: float, scores: int, tests: int = 1) -> int:
     """Return how many permutations are made of those wanted.
 
     Where few are affordable there are as many as the strictest of the tests needs, which `draws` were meant
-    for; none, where these would take too long as well. There are no more of fits either: where classes can be
-    told apart, as on few rows, an iterative fit may take ten times what it takes on others.
+    for; none, where these would take too long as well.
 
     Parameters
     ----------
@@ -45,14 +44,12 @@ def affordable_draws(draws: int, effort: float, scores: int, tests: int = 1, fit
         Those of both systems.
     tests
         How many pairs of systems, on how many slices, are tested on the same metric.
-    fits
-        Whether a calibrator is fitted again for each.
     """
     enough = max(ENOUGH, EACH_SCORE * scores)
     least = max(1, draws // (2 * SHARPNESS))
     affordable = int(enough / (tests * effort))
     if affordable >= least:
-        return least if fits else min(draws, affordable)
+        return min(draws, affordable)
     return least if least * effort * min(tests, COUNTED) <= BEARABLE else 0
 
 

@@ -12,13 +12,9 @@ from sklearn import metrics
 from calcli.core.comparing.comparison import Plan, compare, usually_compared
 from calcli.core.comparing.pairing import pair
 from calcli.core.data.predictions import ArrayScores, Predictions
-from calcli.core.estimators.errors import KernelError
-from calcli.core.estimators.kernels import LaplacianKernel, skce
-from calcli.core.estimators.kernelswaps import swap_shares
 from calcli.core.language.answers import WRONG_RIGHT
 from calcli.core.language.errors import InputError
 from calcli.core.language.settings import PairSettings, Settings
-from calcli.core.problems.vectors import VectorProblem
 
 
 def answers(confidence, right):
@@ -88,29 +84,9 @@ def test_areas_are_compared_with_their_own_outcomes(two):
     assert (found.interval.high - found.interval.low) / 2 == pytest.approx(half, rel=0.12)
 
 
-def test_swapped_kernel_errors_take_their_outcomes_with_them():
-    rng = np.random.default_rng(2)
-    problems = [VectorProblem(rng.dirichlet([1, 1], 60), rng.integers(0, 2, 60), None) for _ in range(2)]
-    kernel = LaplacianKernel("tv", 0.3)
-    shares = swap_shares(*problems, KernelError("unbiased", "tv"), kernel)
-    first, second = (skce(one.probs, one.labels, kernel) for one in problems)
-    assert shares.sum() == pytest.approx(second - first)
-    swapped = rng.random(60) < 0.5
-    mixed = [
-        VectorProblem(
-            np.where(swapped[:, None], other.probs, own.probs),
-            np.where(swapped, other.labels, own.labels),
-            None,
-        )
-        for own, other in (problems, problems[::-1])
-    ]
-    first, second = (skce(one.probs, one.labels, kernel) for one in mixed)
-    assert (shares * np.where(swapped, -1, 1)).sum() == pytest.approx(second - first)
-
-
 def test_errors_alike_are_not_told_apart(two):
     """A system against itself with its rows in another order of being right is no evidence."""
     usual = usually_compared(two[0])
     assert "cw_ece" not in usual
-    found = differences((two[0], two[0]), "ece", "ks", "skce", "corp_miscalibration")
+    found = differences((two[0], two[0]), "ece", "ks", "corp_miscalibration")
     assert all(one.value == 0 and one.verdict == "no evidence" for one in found.values())

@@ -253,7 +253,7 @@ def test_rules_that_cannot_be_are_refused():
 @pytest.mark.parametrize(
     "metric",
     [
-        "skce:lens=class-0", "expected_miscalibration:min_rows=50", "ece:region=0.7..1", "smooth_ece", "ace",
+        "expected_miscalibration:min_rows=50", "ece:region=0.7..1", "smooth_ece", "ace",
         "calibration_loss", "corp_miscalibration", "binned_calibration_loss",
     ],
 )  # fmt: skip
@@ -268,6 +268,14 @@ def test_every_metric_can_be_held_against_a_baseline(right_in, metric):
     assert [found.outcomes[0].result, exit_status([found])] == ["failed", 1]
     found = judged(old, rule(metric, NoWorse(Margin())), baseline=paired(new, old))
     assert found.outcomes[0].result == "passed"
+
+
+def test_what_has_no_test_of_differences_is_not_judged(right_in):
+    found = judged(
+        right_in(0.6), rule("skce", NoWorse(Margin())), baseline=paired(right_in(0.8), right_in(0.6))
+    )
+    assert found.outcomes[0].result == "not judged"
+    assert "there is no test of their difference" in found.outcomes[0].reason
 
 
 def test_rows_of_one_cluster_are_one_observation(right_in):

@@ -152,11 +152,11 @@ class Match:
         """Whether both have rows, of which metrics can be computed again."""
         return self.baseline.predictions.has_rows and self.candidate.predictions.has_rows
 
-    def affordable(self, effort: float, fits: bool = False) -> int:
+    def affordable(self, effort: float) -> int:
         """Return how many permutations are made, if computing the metric of one system costs so much."""
         sizes = [math.prod(one.predictions.scores.shape) for one in (self.baseline, self.candidate)]
         draws = self.settings.draws
-        return affordable_draws(draws, 2 * effort + sum(sizes), sum(sizes), self.tests, fits)
+        return affordable_draws(draws, 2 * effort + sum(sizes), sum(sizes), self.tests)
 
     @property
     def rng(self) -> np.random.Generator:
@@ -247,11 +247,10 @@ class Family(ABC):
         return Permuted(difference.value, baseline, swapped, True, reason)
 
     def swapped(self, call: MetricExpression, match: Match) -> Swapped | None:
-        """Return differences with predictions swapped; None where they cannot be."""
-        if not (match.same_classes and match.has_rows):
+        """Return differences with predictions swapped; None where they cannot be, or fits were repeated."""
+        if call.fitted is not None or not (match.same_classes and match.has_rows):
             return None
-        effort = self.effort(call, match.baseline.predictions, match.settings)
-        draws = match.affordable(effort, fits=call.fitted is not None)
+        draws = match.affordable(self.effort(call, match.baseline.predictions, match.settings))
         return match.recompute(call, draws) if draws else None
 
     def effort(self, call: MetricExpression, predictions: Predictions, settings: Settings) -> float:

@@ -24,7 +24,6 @@ from calcli.core.estimators.errors import (
     null_distributions,
 )
 from calcli.core.estimators.gridded import GridError, error_on_grid
-from calcli.core.estimators.kernelswaps import swapped_kernel_error
 from calcli.core.estimators.miscalibration import (
     BinnedError,
     KolmogorovSmirnov,
@@ -106,10 +105,7 @@ class ErrorFamily(Family):
             if call.trains_bins:
                 continue
             estimator = find_estimator(call, system.settings.edges)
-            if isinstance(estimator, KernelError):
-                if system.paired:
-                    kept[str(call)] = measured.vector_problem(call.lens)
-            elif not (call.is_class_wise or call.is_marginal) and measured.is_scalar(call.lens):
+            if not (call.is_class_wise or call.is_marginal) and measured.is_scalar(call.lens):
                 coarse = measured.by_deal(call.lens)
                 if coarse is not None:
                     kept[str(call)] = coarse
@@ -137,14 +133,10 @@ class ErrorFamily(Family):
                 return found
         if isinstance(first, np.ndarray) and isinstance(second, np.ndarray) and not call.is_class_wise:
             return _swapped_deals(call, estimator, first, second, match)
-        if not match.same_classes:
-            return None
-        if not match.has_rows:
+        if not (match.same_classes and match.has_rows):
             return None
         if isinstance(estimator, KernelError):
-            if not match.paired or call.region != "all":
-                return None  # every permutation would have to look at all pairs of rows
-            return swapped_kernel_error(first, second, estimator, match.baseline.units, draws, match.rng)
+            return None  # every permutation would have to look at all pairs of rows
         if call.is_class_wise and from_sums(estimator):
             over = call.over_classes
             return swapped_sums(
