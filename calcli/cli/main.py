@@ -35,7 +35,7 @@ USAGE_ERROR = typer.BadParameter.__mro__[2]  # of all faults that the parser of 
 
 COMMANDS = (  # each a function of that name, in a module of that name
     "evaluate", "fit", "apply", "plot", "compare", "check", "inspect", "merge", "simulate", "study",
-    "benchmark", "explain", "guide",
+    "benchmark", "explain", "guide", "schema",
 )  # fmt: skip
 NAMES = {
     "evaluate": f"Metrics: {', '.join(METRICS)}.\n\n",

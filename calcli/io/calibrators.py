@@ -14,13 +14,13 @@ import zipfile
 import zlib
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Any, get_args
+from typing import Annotated, Any, Literal, TypedDict, get_args
 
 import numpy as np
 
 from calcli.core.calibrators.base import Calibrator, Parameter
 from calcli.core.calibrators.methods import calibrator_class
-from calcli.core.calibrators.record import CalibratorRecord
+from calcli.core.calibrators.record import CalibratorRecord, FitOrigin, FitRows
 from calcli.core.data.arrays import Array
 from calcli.core.data.predictions import Kind, called
 from calcli.core.language.errors import CalcliError, InputError, UsageError
@@ -33,7 +33,7 @@ from calcli.io.atomic import atomic_path
 from calcli.io.heads import held_array
 from calcli.io.remote import AnyPath, path_of
 
-SCHEMA = "calcli.calibrator/1"
+SCHEMA: Literal["calcli.calibrator/1"] = "calcli.calibrator/1"
 HEADER = "calibrator"  # the array of an .npz file that holds the JSON
 READABLE = 256
 ENDINGS = ("", ".json", ".npz")  # devices and pipes have none
@@ -47,6 +47,39 @@ DAMAGE: tuple[type[Exception], ...] = (
     AttributeError,
     binascii.Error,
 )
+
+
+class MethodObject(TypedDict):
+    """A method and its settings, by name; of a wrapper the calibrator within is one of them."""
+
+    method: str
+    settings: dict[str, Any]
+
+
+class ArrayObject(TypedDict):
+    """Many numbers: their little-endian bytes."""
+
+    dtype: str
+    shape: list[int]
+    crc32: int
+    base64: str
+
+
+class CalibratorHead(MethodObject):
+    """What a file says of a calibrator beside its parameters."""
+
+    schema: Literal["calcli.calibrator/1"]
+    calcli: str
+    input: Literal["raw", "log-probs"]
+    classes: list[str]
+    priors: list[float]
+    fitted_on: Annotated[Any, FitOrigin, FitRows]
+
+
+class CalibratorFile(CalibratorHead):
+    """A calibrator in JSON."""
+
+    parameters: dict[str, Annotated[Any, ArrayObject, float, list[Any]]]
 
 
 def refuse_ending(path: str | Path) -> None:
@@ -112,7 +145,7 @@ def load_calibrator(path: str | Path) -> CalibratorRecord:
         raise InputError(f"{file} is not a valid calibrator: {error}") from error
 
 
-def _document(record: CalibratorRecord) -> dict[str, Any]:
+def _document(record: CalibratorRecord) -> CalibratorHead:
     return {
         "schema": SCHEMA,
         "calcli": __version__,
@@ -124,7 +157,7 @@ def _document(record: CalibratorRecord) -> dict[str, Any]:
     }
 
 
-def _method(calibrator: Calibrator) -> dict[str, Any]:
+def _method(calibrator: Calibrator) -> MethodObject:
     settings = calibrator.get_params()
     del settings["scores_are"]  # that of the fit is told by what it was fitted on
     if "calibrator" in settings:

@@ -13,6 +13,7 @@ from calcli.core.language.numbers import counted, number, relative
 from calcli.core.language.settings import Settings
 from calcli.core.recalibrating.benchmark import UNCALIBRATED, Trial, by_model, cost, like_best, mean_ranks
 from calcli.report.asprinted import printed_tables
+from calcli.report.objects import BenchmarkObject
 from calcli.report.reading import reading_sentences, reading_table, warnings_table
 from calcli.report.shown import Column, Headline, Mark, Shown, TextTable
 from calcli.report.wording import NONE, superlative
@@ -98,7 +99,7 @@ class BenchmarkReport(Shown):
         sentence = f"The {what}: {best.method}, {number(best.values[metric])}.{like}"
         return Headline(read, sentence, systems=())
 
-    def content(self) -> dict[str, Any]:
+    def content(self) -> BenchmarkObject:
         """Return trials, the methods like the best of each model, and mean ranks."""
         trials, settings = self.trials, self.settings
         return {

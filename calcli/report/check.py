@@ -8,7 +8,7 @@ from collections import Counter
 from collections.abc import Callable, Container, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from decimal import ROUND_CEILING, ROUND_FLOOR, Decimal
-from typing import Any, Literal
+from typing import Any, Literal, cast
 
 from calcli.core.comparing.policy import Bound, Checked, Outcome, Policy, exit_status
 from calcli.core.comparing.redraws import KEPT, REDRAWS, Room
@@ -20,6 +20,7 @@ from calcli.report.annotations import annotations_text
 from calcli.report.atglance import MANY, TITLE, hidden_note
 from calcli.report.estimates import ends, if_calibrated, value
 from calcli.report.junit import junit_text
+from calcli.report.objects import CheckObject, OutcomeObject
 from calcli.report.reading import reading_sentences, reading_table
 from calcli.report.shown import Column, Headline, Number, Shown, TextTable, table_of
 from calcli.report.summary import short_names
@@ -96,7 +97,7 @@ class ShownCheck(Shown):
         numbers += [Number("files at fault", str(faults))] if faults else []
         return Headline(read, verdict[self.exit_status], "bad" if self.exit_status else "good", numbers)
 
-    def content(self) -> dict[str, Any]:
+    def content(self) -> CheckObject:
         """Return what became of each rule, and the exit status."""
         return {
             "policy": self.path,
@@ -216,11 +217,11 @@ def verdict_sentence(one: Checked) -> str:
     return f"{counted(len(one.outcomes), 'rule')}: {', '.join(parts)}."
 
 
-def _outcome(outcome: Outcome) -> dict[str, Any]:
+def _outcome(outcome: Outcome) -> OutcomeObject:
     rule = outcome.rule
     condition = asdict(rule.condition)
     numbers = {key: getattr(outcome, key) for key in ("value", "limit", "left", "baseline", "p_value")}
-    return {
+    written = {
         "title": rule.title,
         "metric": rule.call.asked,
         "slice": rule.part or None,
@@ -233,6 +234,7 @@ def _outcome(outcome: Outcome) -> dict[str, Any]:
         **({"sampled_rows": outcome.rows} if outcome.rows else {}),
         "signature": outcome.signature,
     }
+    return cast(OutcomeObject, written)
 
 
 FIRST_METRICS = ("log_loss", "brier", "accuracy", "auroc", "ece")

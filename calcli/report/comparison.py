@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import asdict, dataclass
-from typing import Any
+from typing import Any, cast
 
 from calcli.core.comparing.comparison import Comparison, Difference
 from calcli.core.comparing.selection import why_none_is_best
@@ -17,6 +17,7 @@ from calcli.core.language.settings import Settings
 from calcli.report.atglance import MANY
 from calcli.report.evaluation import input_object
 from calcli.report.findings import Warning, backwards_table, of_order
+from calcli.report.objects import ComparisonObject, DifferenceObject, PartComparisonObject, SystemObject
 from calcli.report.reading import reading_table
 from calcli.report.shown import Column, Headline, Number, Shown, TextTable, table_of
 from calcli.report.summary import short_names
@@ -116,13 +117,13 @@ class ShownComparison(Shown):
         ]
         return Headline(read, first + sentence, "bad" if bad else "good" if good else "plain", numbers[:3])
 
-    def content(self) -> dict[str, Any]:
+    def content(self) -> ComparisonObject:
         """Return settings, systems, and comparisons in full."""
         whole = self.comparisons[0]
         return {
             "settings": asdict(self.settings),
             "paired": self.paired,
-            **({"unpaired_because": self.unlike} if self.unlike else {}),
+            "unpaired_because": self.unlike or None,
             "systems": systems_object(whole.summaries, self.unmatched),
             "comparisons": [_comparison(comparison) for comparison in self.comparisons],
             "selection": selection_sentence(whole, self._names()),
@@ -344,7 +345,7 @@ def _verdict(found: Difference) -> str:
     return NO_EVIDENCE if found.verdict == "no evidence" else found.verdict
 
 
-def systems_object(summaries: Sequence[Summary], unmatched: Sequence[int]) -> list[dict[str, Any]]:
+def systems_object(summaries: Sequence[Summary], unmatched: Sequence[int]) -> list[SystemObject]:
     """Return systems as JSON values, with how many of their rows had no counterpart."""
     return [
         {
@@ -356,7 +357,7 @@ def systems_object(summaries: Sequence[Summary], unmatched: Sequence[int]) -> li
     ]
 
 
-def _comparison(comparison: Comparison) -> dict[str, Any]:
+def _comparison(comparison: Comparison) -> PartComparisonObject:
     return {
         "slice": str(comparison.part) if comparison.part else None,
         "rows": comparison.summaries[0].input.rows,
@@ -378,9 +379,9 @@ def _comparison(comparison: Comparison) -> dict[str, Any]:
     }
 
 
-def difference_object(found: Difference) -> dict[str, Any]:
+def difference_object(found: Difference) -> DifferenceObject:
     """Return a difference as JSON values."""
-    return {
+    written = {
         "baseline": found.baseline,
         "candidate": found.candidate,
         "difference": found.value,
@@ -394,3 +395,4 @@ def difference_object(found: Difference) -> dict[str, Any]:
         **({"sampled_rows": list(found.rows)} if found.rows else {}),
         "signature": found.signature,
     }
+    return cast(DifferenceObject, written)

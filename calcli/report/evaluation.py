@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any, Literal, cast
 
 from calcli.core.curves.reliability import Reliability
 from calcli.core.estimators.consistency import Null
@@ -29,6 +29,7 @@ from calcli.report.estimates import (
 from calcli.report.findings import BACKWARDS, backwards_table
 from calcli.report.hashing import sha256
 from calcli.report.markdown import markdown_text
+from calcli.report.objects import CLASS, INPUT, EstimateObject, EvaluationObject, ResultObject
 from calcli.report.overview import further, overview
 from calcli.report.posteriors import flat_given, under_given
 from calcli.report.reading import read_table, reading_sentences
@@ -165,14 +166,14 @@ class EvaluationReport(Shown):
             return Headline(read, numbers=numbers[:MOST_SYSTEMS], systems=names)
         return _headline(wholes[0])
 
-    def content(self) -> dict[str, Any]:
+    def content(self) -> EvaluationObject:
         """Return settings and results, with the definition of every number."""
         return {
             "settings": asdict(self.settings) | {"clip": self._clip()},
             "unread": [asdict(one) for one in self.unread],
             "failures": {path: list(sentences) for path, sentences in self.failures.items()},
             "results": [
-                {**_result(result), **_worst(whole, parts if result is whole else ())}
+                _result(result, parts if result is whole else ())
                 for whole, parts in with_slices(self.results)
                 for result in (whole, *parts)
             ],
@@ -261,7 +262,8 @@ def _beside(estimate: Estimate) -> str:
     return "no interval" if estimate.no_interval else ""
 
 
-def _result(result: Result) -> dict[str, Any]:
+def _result(result: Result, parts: Sequence[Result]) -> ResultObject:
+    worst = worst_slices(result, parts)
     return {
         "input": input_object(result.input),
         "slice": result.slice and asdict(result.slice) | {"compared": is_compared(result)},
@@ -273,23 +275,18 @@ def _result(result: Result) -> dict[str, Any]:
         "per_class": [_class(row) for row in result.per_class],
         "reliability": [asdict(row) for row in result.reliability],
         "warnings": [asdict(warning) for warning in result.warnings],
+        "worst_slices": {column: part.slice.value for column, part in worst.items() if part.slice},
+        "slices_ranked_by": ranked_by(parts[0]) if parts else None,
     }
-
-
-def _worst(whole: Result, parts: Sequence[Result]) -> dict[str, Any]:
-    worst = {column: part.slice.value for column, part in worst_slices(whole, parts).items() if part.slice}
-    return {"worst_slices": worst, "slices_ranked_by": ranked_by(parts[0]) if parts else None}
 
 
 def input_object(summary: Input) -> dict[str, Any]:
     """Return what was read as JSON values, with the hash of its files."""
-    found = asdict(summary) | {"sha256": sha256(summary.files)}
-    for name in ("considered", "chosen", "other_way", "sampled_from"):  # by the reader, for sentences
-        del found[name]
-    return found
+    found = {name: value for name, value in asdict(summary).items() if name not in INPUT.without}
+    return found | {"sha256": sha256(summary.files)}
 
 
-def _estimate(estimate: Estimate) -> dict[str, Any]:
+def _estimate(estimate: Estimate) -> EstimateObject:
     found: dict[str, Any] = {"value": estimate.value}
     if estimate.interval is not None:
         found |= asdict(estimate.interval)
@@ -307,12 +304,11 @@ def _estimate(estimate: Estimate) -> dict[str, Any]:
     if estimate.if_given is not None:
         given = estimate.if_given
         found["if_given"] = {"mean": given.mean, "sd": given.sd, "p_value": given.p_value}
-    return found | _null(estimate.if_calibrated) | {"signature": estimate.signature}
+    return cast(EstimateObject, found | _null(estimate.if_calibrated) | {"signature": estimate.signature})
 
 
 def _class(row: ClassRow) -> dict[str, Any]:
-    found = asdict(row)
-    del found["if_calibrated"]
+    found = {name: value for name, value in asdict(row).items() if name not in CLASS.without}
     return found | _null(row.if_calibrated)
 
 

@@ -18,6 +18,7 @@ from calcli.core.recalibrating.candidates import POOL
 from calcli.core.recalibrating.choosing import Candidate, Sureness
 from calcli.core.recalibrating.fitting import Fit
 from calcli.report.findings import BACKWARDS, Warning, backwards, backwards_table
+from calcli.report.objects import CandidateObject, FitObject
 from calcli.report.reading import layout
 from calcli.report.recalibration import ONE_LABEL
 from calcli.report.shown import Column, Headline, Number, Shown, TextTable
@@ -91,7 +92,7 @@ class FitReport(Shown):
         said = " ".join([*first, f"Fitted: {fit.call}; {falls}."])
         return Headline(size, said, "bad" if first else "plain", numbers)
 
-    def content(self) -> dict[str, Any]:
+    def content(self) -> FitObject:
         """Return settings, input, what was learned, and its effect; long arrays by their range."""
         fit, rows = self.fit, self.fit.predictions
         return {
@@ -388,7 +389,7 @@ def _few_rows(fit: Fit) -> Iterator[Warning]:
         )
 
 
-def _candidate(one: Candidate, fit: Fit) -> dict[str, Any]:
+def _candidate(one: Candidate, fit: Fit) -> CandidateObject:
     return {
         "method": None if one.call is None else str(one.call),
         "values": one.values,

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
 
 from calcli.core.data.predictions import Predictions
 from calcli.core.language.numbers import some
+from calcli.report.objects import InspectedObject, InspectionObject
 from calcli.report.reading import layout
 from calcli.report.shown import Column, Shown, TextTable
 
@@ -33,7 +33,7 @@ class InspectionReport(Shown):
         """Return for each file what it is read as, and what else was considered."""
         return [table for one in self.files for table in _tables(one)]
 
-    def content(self) -> dict[str, Any]:
+    def content(self) -> InspectionObject:
         """Return the same for each file, all names in full."""
         return {"files": [_content(one) for one in self.files]}
 
@@ -58,7 +58,7 @@ def _tables(one: Predictions) -> list[TextTable]:
     return tables
 
 
-def _content(one: Predictions) -> dict[str, Any]:
+def _content(one: Predictions) -> InspectedObject:
     origin, scores = one.provenance, one.scores
     return {
         "path": origin.path,

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
 
 from calcli.core.language.numbers import counted
 from calcli.core.state.runs import run_of, starts
 from calcli.core.state.state import State
+from calcli.report.objects import MergeObject
 from calcli.report.shown import Column, Shown, TextTable, table_of
 
 
@@ -49,7 +49,7 @@ class MergeReport(Shown):
         notes = [f"{rows} of {sets} in {self.path}. Rows {how}"]
         return [table_of("What was merged", found, cells, notes)]
 
-    def content(self) -> dict[str, Any]:
+    def content(self) -> MergeObject:
         """Return the same as nested values."""
         parts = [vars(part) for part in self.state.parts]
         key = self.state.head.key or None

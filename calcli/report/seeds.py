@@ -5,7 +5,6 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Sequence
 from dataclasses import asdict, dataclass
-from typing import Any
 
 from calcli.core.comparing.seeds import OverSeeds
 from calcli.core.evaluating.results import Summary
@@ -13,6 +12,7 @@ from calcli.core.language.numbers import apart, counted, number
 from calcli.core.language.settings import Settings
 from calcli.report.comparison import ShownComparison, systems_object
 from calcli.report.findings import backwards_table, of_order
+from calcli.report.objects import SeedsObject
 from calcli.report.shown import Column, Shown, TextTable, table_of
 from calcli.report.summary import short_names
 from calcli.report.wording import NONE
@@ -37,7 +37,7 @@ class SeedsReport(Shown):
     settings: Settings
 
     title = ShownComparison.title
-    schema = ShownComparison.schema
+    schema = "calcli.seeds/1"
 
     def tables(self) -> list[TextTable]:
         """Return a row for each metric."""
@@ -53,7 +53,7 @@ class SeedsReport(Shown):
         first = backwards_table([*zip(names, map(of_order, self.summaries), strict=True)])
         return [*first, table_of(f"{counted(len(names), 'seed')} of one model", found, cells, (note,))]
 
-    def content(self) -> dict[str, Any]:
+    def content(self) -> SeedsObject:
         """Return settings, systems, and metrics over the seeds."""
         return {
             "settings": asdict(self.settings),

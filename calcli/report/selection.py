@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
 
 from calcli.core.comparing.selection import Choice, relative_change
 from calcli.core.language.expressions import MetricExpression
 from calcli.core.language.numbers import number, relative
+from calcli.report.objects import SelectionObject
 from calcli.report.shown import Column, Shown, TextTable
 
 ARROWS = {"lower": " ↓", "higher": " ↑", "zero": " → 0", "one": " → 1", "none": ""}
@@ -81,7 +81,7 @@ class SelectionReport(Shown):
         both = zip(self.sets, (choice.chosen, choice.reported), strict=True)
         return [(name, [found[str(call)].value for call in self.metrics]) for name, found in both]
 
-    def content(self) -> dict[str, Any]:
+    def content(self) -> SelectionObject:
         """Return the choices with their values on both sets."""
         first = self.choices[0].reported
         return {

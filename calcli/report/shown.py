@@ -150,7 +150,7 @@ class Shown(ABC):
         """Return its tables."""
 
     @abstractmethod
-    def content(self) -> dict[str, Any]:
+    def content(self) -> Mapping[str, Any]:
         """Return everything the tables say as nested values; tuples, inf and nan may be among them."""
 
     def records(self) -> Iterable[Mapping[str, Any]]:
@@ -173,7 +173,7 @@ class Shown(ABC):
         Dictionaries, lists, strings, numbers, None; inf and nan, which JSON does not have, are strings.
         """
         head = {"schema": self.schema, "calcli": __version__} if self.schema else {}
-        found: dict[str, Any] = json_value(head | self.content())
+        found: dict[str, Any] = json_value({**head, **self.content()})
         return found
 
     def __str__(self) -> str:

@@ -11,6 +11,7 @@ import numpy as np
 from calcli.core.language.numbers import number, plus_minus
 from calcli.core.language.settings import Settings
 from calcli.core.recalibrating.sizes import SizeTrial
+from calcli.report.objects import SizesObject
 from calcli.report.reading import reading_sentences, reading_table, warnings_table
 from calcli.report.shown import Column, Shown, TextTable
 
@@ -77,7 +78,7 @@ class SizesReport(Shown):
         ]
         return [*reading_table(self.read), *tables, *warnings_table(self.warnings)]
 
-    def content(self) -> dict[str, Any]:
+    def content(self) -> SizesObject:
         """Return the values of every subset."""
         return {
             "input": [{"path": path, "reading": list(reading)} for path, reading in self.read],

@@ -8,6 +8,7 @@ from typing import Any, ClassVar
 
 from calcli.core.evaluating.study import Deviation
 from calcli.core.language.numbers import apart, number
+from calcli.report.objects import StudyObject
 from calcli.report.shown import Column, Shown, TextTable
 
 TRUTHS = {
@@ -65,7 +66,7 @@ class StudyReport(Shown):
             notes.append(f"The data sets were made by {self.workers} processes (--workers).")
         return [TextTable(f"Estimate minus truth: {self.system}", columns, tuple(rows), tuple(notes))]
 
-    def content(self) -> dict[str, Any]:
+    def content(self) -> StudyObject:
         """Return all numbers."""
         return {"system": self.system, "series": self.series, "results": [asdict(one) for one in self.found]}
 

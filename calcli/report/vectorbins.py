@@ -6,12 +6,13 @@ from collections.abc import Iterator, Sequence
 from typing import Any
 
 from calcli.core.evaluating.results import VectorBins
+from calcli.report.objects import BinsObject
 from calcli.report.summary import Result
 
 COLUMNS = ("rows", "share", "mean", "frequency")
 
 
-def bins_object(bins: VectorBins) -> dict[str, Any]:
+def bins_object(bins: VectorBins) -> BinsObject:
     """Return bins as JSON values: the outcomes, and of each bin numbers in their order."""
     columns = zip(*(getattr(bins, name).tolist() for name in COLUMNS), strict=True)
     return {"outcomes": bins.outcomes, "bins": [dict(zip(COLUMNS, row, strict=True)) for row in columns]}

@@ -5,10 +5,9 @@ from __future__ import annotations
 import os
 from collections import Counter
 from collections.abc import Iterable, Sequence
-from typing import Any
 
 from calcli.core.calibrators.base import Calibrator
-from calcli.core.calibrators.record import CalibratorRecord
+from calcli.core.calibrators.record import CalibratorRecord, FitRows
 from calcli.core.language.declaring import PATH, Setting, names
 from calcli.core.language.errors import UsageError
 from calcli.core.language.spelling import of_python
@@ -118,7 +117,7 @@ def _checked_classes(calibrator: Calibrator, classes: str | Iterable[object] | N
     return found
 
 
-def _rows_of(calibrator: Calibrator) -> dict[str, Any]:
+def _rows_of(calibrator: Calibrator) -> FitRows:
     """Return what the file is to tell of the rows of the fit."""
     percent, turned = calibrator.scores_are == "percent", calibrator.turned_
     return {

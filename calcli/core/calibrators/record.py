@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, NotRequired, TypedDict
 
 import numpy as np
 from numpy.typing import NDArray
@@ -15,6 +15,37 @@ from calcli.core.data.arrays import Floats
 from calcli.core.data.predictions import Kind
 from calcli.core.language.answers import WRONG_RIGHT
 from calcli.core.language.errors import InputError
+
+
+class FitRows(TypedDict):
+    """What must be known of the rows of a fit."""
+
+    kind: str
+    percent: bool
+    columns: list[str]
+    turned: bool
+    reordered: NotRequired[bool]
+
+
+class FitOrigin(FitRows):
+    """What `calcli fit` tells of a fit."""
+
+    path: str
+    scores: str | None
+    sha256: str | None
+    rows: int
+    weight: float
+    per_character: bool
+    dtype: str
+    folds: int
+    fold_column: str | None
+    seed: int
+    before: dict[str, float]
+    after: dict[str, float]
+    cross_validated: dict[str, float] | None
+    changed_rows: int
+    new_ties: int
+    notes: list[str]
 
 
 @dataclass(frozen=True)

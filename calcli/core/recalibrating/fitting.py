@@ -24,7 +24,7 @@ from calcli.core.calibrators.crossvalidation import (
     with_left_out,
 )
 from calcli.core.calibrators.methods import make
-from calcli.core.calibrators.record import CalibratorRecord
+from calcli.core.calibrators.record import CalibratorRecord, FitOrigin
 from calcli.core.calibrators.wrappers import top1_changes
 from calcli.core.data.arrays import Doubles, Floats, Positions
 from calcli.core.data.blocks import BLOCK_BYTES
@@ -235,33 +235,30 @@ def record_of(fit: Fit, sha256: str | None) -> CalibratorRecord:
         Hash of the files of the rows; None for rows that came from memory or a pipe.
     """
     rows = fit.predictions
-    losses = {"before": fit.before, "after": fit.after, "cross_validated": fit.cross_validated}
-    return CalibratorRecord(
-        fit.calibrator,
-        rows.classes,
-        takes_raw(fit.call, fit.settings.raw),
-        tuple(fit.priors.tolist()),
-        {
-            "path": rows.provenance.path,
-            "scores": rows.provenance.chosen,
-            "columns": list(rows.provenance.taken),
-            "sha256": sha256,
-            "rows": rows.n_rows,
-            "weight": fit.weight,
-            "kind": rows.kind,
-            "percent": rows.provenance.percent,
-            "turned": rows.provenance.turned,
-            "per_character": rows.provenance.per_character,
-            "dtype": str(rows.scores.dtype),
-            "folds": fit.settings.folds,
-            "fold_column": fit.settings.fold_column,
-            "seed": fit.settings.seed,
-            **losses,
-            "changed_rows": fit.changed_rows,
-            "new_ties": fit.new_ties,
-            "notes": list(fit.calibrator.notes),
-        },
-    )
+    origin: FitOrigin = {
+        "path": rows.provenance.path,
+        "scores": rows.provenance.chosen,
+        "columns": list(rows.provenance.taken),
+        "sha256": sha256,
+        "rows": rows.n_rows,
+        "weight": fit.weight,
+        "kind": rows.kind,
+        "percent": rows.provenance.percent,
+        "turned": rows.provenance.turned,
+        "per_character": rows.provenance.per_character,
+        "dtype": str(rows.scores.dtype),
+        "folds": fit.settings.folds,
+        "fold_column": fit.settings.fold_column,
+        "seed": fit.settings.seed,
+        "before": fit.before,
+        "after": fit.after,
+        "cross_validated": fit.cross_validated,
+        "changed_rows": fit.changed_rows,
+        "new_ties": fit.new_ties,
+        "notes": list(fit.calibrator.notes),
+    }
+    raw, priors = takes_raw(fit.call, fit.settings.raw), tuple(fit.priors.tolist())
+    return CalibratorRecord(fit.calibrator, rows.classes, raw, priors, origin)
 
 
 def cross_validated(fit: Fit) -> Floats:

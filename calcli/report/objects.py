@@ -1,0 +1,455 @@
+"""The JSON of every report: what is written, and what `calcli schema` makes schemas of."""
+
+from __future__ import annotations
+
+from typing import Annotated, Any, Literal, NotRequired, TypedDict
+
+from calcli.core.calibrators.crossvalidation import PairedDifference
+from calcli.core.comparing.comparison import Verdict as Evidence
+from calcli.core.comparing.policy import Bound, NoWorse, Severity
+from calcli.core.comparing.seeds import OverSeeds
+from calcli.core.data.predictions import Kind
+from calcli.core.data.slices import Slice
+from calcli.core.estimators.gridded import GridError
+from calcli.core.estimators.interval import Interval
+from calcli.core.evaluating.results import ClassRow, Decision, InfiniteLogLoss, Input, ReliabilityBin
+from calcli.core.evaluating.study import Deviation
+from calcli.core.language.schemas import Fields
+from calcli.core.language.settings import FitSettings, Settings
+from calcli.core.recalibrating.benchmark import Trial
+from calcli.core.recalibrating.choosing import Sureness
+from calcli.core.state.runs import Part
+from calcli.report.atglance import Unread
+from calcli.report.findings import Verdict, Warning
+
+
+class NullObject(TypedDict):
+    """What an error would be if the probabilities were calibrated."""
+
+    mean: float
+    sd: float
+
+
+class TestObject(TypedDict, total=False):
+    """Whether an error is larger than chance makes it."""
+
+    if_calibrated: NullObject
+    p_value: float
+
+
+class GivenObject(NullObject):
+    """What an error would be if the labels came from given posteriors."""
+
+    p_value: float
+
+
+class CorrectedObject(TypedDict):
+    """The same corrected for how many were tested; of classes, only where there are rows enough."""
+
+    corrected_p: NotRequired[float]
+
+
+class IntervalObject(TypedDict, total=False):
+    """An interval, where there is one."""
+
+    low: float
+    high: float
+    level: float
+
+
+class BinObject(TypedDict):
+    """A bin of vectors."""
+
+    rows: int
+    share: float
+    mean: list[float]
+    frequency: list[float]
+
+
+class BinsObject(TypedDict):
+    """The bins of vectors behind an error."""
+
+    outcomes: tuple[str, ...]
+    bins: list[Annotated[Any, BinObject]]
+
+
+class EstimateObject(TestObject, CorrectedObject, IntervalObject):
+    """The value of a metric; what it does not have is left out."""
+
+    value: float
+    no_interval: NotRequired[str]
+    retrained: NotRequired[Annotated[Any, Interval]]
+    recalibrator: NotRequired[str]
+    sd: NotRequired[float]
+    sampled_rows: NotRequired[int]
+    grid_error: NotRequired[Annotated[Any, GridError]]
+    parts: NotRequired[dict[str, float]]
+    bins: NotRequired[BinsObject]
+    if_given: NotRequired[GivenObject]
+    signature: str
+
+
+class SliceObject(TypedDict):
+    """What is beside the column and the value of a slice."""
+
+    compared: bool
+
+
+class HashObject(TypedDict):
+    """What is beside how a file was read."""
+
+    sha256: str | None
+
+
+INPUT = Fields(Input, ("considered", "chosen", "other_way", "sampled_from"), (HashObject,))  # for sentences
+CLASS = Fields(ClassRow, ("if_calibrated",), (TestObject, CorrectedObject))
+ESTIMATE = Fields(EstimateObject, (), (TestObject, IntervalObject))
+
+
+class ResultObject(TypedDict):
+    """What was found out about the rows of one data set, or of a slice of it."""
+
+    input: Annotated[Any, INPUT]
+    slice: Annotated[Any, Fields(Slice, (), (SliceObject,)), None]
+    metrics: dict[str, Annotated[EstimateObject, ESTIMATE]]
+    verdict: Annotated[Any, Verdict, None]
+    infinite_log_loss: Annotated[Any, InfiniteLogLoss, None]
+    recalibration: list[str]
+    decisions: dict[str, list[Annotated[Any, Decision]]]
+    per_class: list[Annotated[Any, CLASS]]
+    reliability: list[Annotated[Any, ReliabilityBin]]
+    warnings: list[Annotated[Any, Warning]]
+    worst_slices: dict[str, str]
+    slices_ranked_by: str | None
+
+
+class ClipObject(TypedDict):
+    """The clip that was used; null if it was not the same for all."""
+
+    clip: float | None
+
+
+class EvaluationObject(TypedDict):
+    """A report of `calcli evaluate`."""
+
+    settings: Annotated[Any, Fields(Settings, (), (ClipObject,))]
+    unread: list[Annotated[Any, Unread]]
+    failures: dict[str, list[str]]
+    results: list[ResultObject]
+
+
+class SystemObject(TypedDict):
+    """One of the systems that are compared."""
+
+    input: Annotated[Any, INPUT]
+    unmatched_rows: int
+    metrics: dict[str, float]
+
+
+class DifferenceObject(IntervalObject):
+    """How a metric differs between a baseline and a candidate."""
+
+    baseline: float
+    candidate: float
+    difference: float
+    relative_change: float
+    no_interval: NotRequired[str]
+    p_value: float
+    corrected_p: float
+    margin: float
+    verdict: Evidence
+    sampled_rows: NotRequired[list[int]]
+    signature: str
+
+
+DIFFERENCE = Fields(DifferenceObject, (), (IntervalObject,))
+
+
+class RankObject(TypedDict):
+    """A place in a ranking."""
+
+    system: int
+    to_best: Annotated[Any, DIFFERENCE, None]
+    among_best: bool
+
+
+class PartComparisonObject(TypedDict):
+    """The systems on all rows, or on a slice."""
+
+    slice: str | None
+    rows: int
+    differences: list[dict[str, Annotated[DifferenceObject, DIFFERENCE]]]
+    ranked_by: str
+    ranking: list[RankObject]
+    accuracy_cost: Annotated[Any, DIFFERENCE, None]
+    most_accurate: int | None
+
+
+class SystemWarningObject(TypedDict):
+    """A warning about one of several systems."""
+
+    system: str
+    code: str
+    message: str
+
+
+class ComparisonObject(TypedDict):
+    """A report of `calcli compare`."""
+
+    settings: Annotated[Any, Settings]
+    paired: bool
+    unpaired_because: str | None
+    systems: list[SystemObject]
+    comparisons: list[PartComparisonObject]
+    selection: str
+    warnings: list[Annotated[Any, SystemWarningObject]]
+
+
+class SeedsObject(TypedDict):
+    """A report of `calcli compare --over-seeds`."""
+
+    settings: Annotated[Any, Settings]
+    systems: list[SystemObject]
+    over_seeds: dict[str, Annotated[Any, Fields(OverSeeds, ("call",))]]
+
+
+class SetsObject(TypedDict):
+    """The names of two sets."""
+
+    chosen_on: str
+    reported_on: str
+
+
+class ChoiceObject(TypedDict):
+    """The epoch that a criterion chooses."""
+
+    criterion: str
+    number: int
+    chosen_on: dict[str, float]
+    reported_on: dict[str, float]
+    relative_change: dict[str, float]
+
+
+class SelectionObject(TypedDict):
+    """A report of `calcli compare --select`."""
+
+    sets: SetsObject
+    files: int
+    warnings: list[str]
+    choices: list[ChoiceObject]
+
+
+class ConditionObject(TypedDict):
+    """The kind of a condition."""
+
+    kind: Literal["bound", "no_worse"]
+
+
+class OutcomeObject(TypedDict):
+    """What became of a rule."""
+
+    title: str
+    metric: str
+    slice: str | None
+    severity: Severity
+    min_rows: int | None
+    condition: Annotated[Any, Fields(Bound, (), (ConditionObject,)), Fields(NoWorse, (), (ConditionObject,))]
+    value: float | None
+    limit: float | None
+    left: float | None
+    baseline: float | None
+    p_value: float | None
+    result: Literal["passed", "warning", "failed", "not judged"]
+    reason: str
+    sampled_rows: NotRequired[int]
+    signature: str
+
+
+class ReadObject(TypedDict):
+    """How a file was read, in sentences."""
+
+    reading: list[str]
+
+
+class CheckedObject(TypedDict):
+    """What became of the rules on one file."""
+
+    path: str
+    rows: int
+    input: ReadObject
+    fault: str | None
+    notes: list[str]
+    warnings: list[str]
+    rules: list[OutcomeObject]
+
+
+class CheckObject(TypedDict):
+    """A report of `calcli check`."""
+
+    policy: str
+    settings: Annotated[Any, Settings]
+    exit_status: int
+    results: list[CheckedObject]
+
+
+class FileObject(TypedDict):
+    """A file and how it was read."""
+
+    path: str
+    reading: list[str]
+
+
+class BenchmarkSettingsObject(TypedDict):
+    """What a benchmark was asked for."""
+
+    metrics: tuple[str, ...]
+    bins: int
+    level: float
+    seed: int
+    cluster: str | None
+    fold_column: str | None
+
+
+class TrialObject(TypedDict):
+    """What is beside a trial."""
+
+    fault: str | None
+    relative_change: dict[str, float]
+
+
+class BenchmarkObject(TypedDict):
+    """A report of `calcli benchmark`."""
+
+    input: list[FileObject]
+    settings: Annotated[Any, BenchmarkSettingsObject]
+    trials: list[Annotated[Any, Fields(Trial, ("influences",), (TrialObject,))]]
+    like_best: dict[str, dict[str, list[str]]]
+    mean_ranks: dict[str, dict[str, float]]
+    warnings: list[str]
+
+
+class SizesSettingsObject(TypedDict):
+    """What a benchmark of sizes was asked for."""
+
+    metrics: tuple[str, ...]
+    seed: int
+
+
+class SizeTrialObject(TypedDict):
+    """A method fitted to subsets of a size."""
+
+    rows: int
+    method: str
+    values: dict[str, list[float]]
+    faults: list[str]
+
+
+class SizesObject(TypedDict):
+    """A report of `calcli benchmark --sizes`."""
+
+    input: list[FileObject]
+    model: str
+    repeats: int
+    settings: SizesSettingsObject
+    trials: list[SizeTrialObject]
+    warnings: list[str]
+
+
+class StudyObject(TypedDict):
+    """A report of `calcli study`."""
+
+    system: str
+    series: int
+    results: list[Annotated[Any, Deviation]]
+
+
+class FitInputObject(TypedDict):
+    """What a fit was made from."""
+
+    path: str
+    rows: int
+    sampled_from: int
+    classes: int
+    kind: Kind
+    kind_reason: str
+    labels: str
+    read_as: str
+    taken: tuple[str, ...]
+    reading: tuple[str, ...]
+
+
+class RangeObject(TypedDict):
+    """An array of many numbers."""
+
+    shape: list[int]
+    least: float
+    most: float
+
+
+class CandidateObject(TypedDict):
+    """A method that was tried."""
+
+    method: str | None
+    values: dict[str, float]
+    difference_to_best: Annotated[Any, PairedDifference, None]
+    chosen: bool
+    failed: str | None
+
+
+class FitObject(TypedDict):
+    """A report of `calcli fit`."""
+
+    settings: Annotated[Any, FitSettings]
+    input: FitInputObject
+    method: str
+    learned: dict[str, Annotated[Any, RangeObject, float, list[Any]]]
+    before: dict[str, float]
+    after: dict[str, float]
+    cross_validated: dict[str, float] | None
+    gain: Annotated[Any, PairedDifference, None]
+    changed_rows: int
+    new_ties: int
+    candidates: list[CandidateObject]
+    sureness: Annotated[Any, Sureness, None]
+    notes: list[str]
+    warnings: list[Annotated[Any, Warning]]
+
+
+class MergeObject(TypedDict):
+    """A report of `calcli merge`."""
+
+    path: str
+    rows: int
+    key: str | None
+    parts: list[Annotated[Any, Part]]
+
+
+class ConsideredObject(TypedDict):
+    """What could have been the scores, and why it is not."""
+
+    scores: str
+    reason: str
+
+
+class InspectedObject(TypedDict):
+    """How a file is read."""
+
+    path: str
+    read_as: str
+    taken: tuple[str, ...]
+    rows: int
+    classes: tuple[str, ...]
+    labels: str
+    kind: Kind
+    kind_reason: str
+    dtype: str
+    columns: tuple[str, ...]
+    doubts: tuple[str, ...]
+    notes: tuple[str, ...]
+    considered: list[ConsideredObject]
+
+
+class InspectionObject(TypedDict):
+    """A report of `calcli inspect`."""
+
+    files: list[InspectedObject]

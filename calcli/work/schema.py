@@ -1,0 +1,49 @@
+"""The JSON Schema of everything that is written as JSON, made from its types."""
+
+from __future__ import annotations
+
+from importlib import import_module
+from typing import Any, get_type_hints, is_typeddict
+
+from calcli.core.language.errors import UsageError
+from calcli.core.language.expressions import nearest_name
+from calcli.core.language.schemas import Schemas
+
+DOCUMENTS = {  # by name: what writes it, a class with `content`, or the type that is written
+    "report": "report.evaluation:EvaluationReport",
+    "comparison": "report.comparison:ShownComparison",
+    "seeds": "report.seeds:SeedsReport",
+    "selection": "report.selection:SelectionReport",
+    "check": "report.check:ShownCheck",
+    "fit": "report.fit:FitReport",
+    "benchmark": "report.benchmark:BenchmarkReport",
+    "benchmark-sizes": "report.sizes:SizesReport",
+    "study": "report.study:StudyReport",
+    "inspection": "report.inspection:InspectionReport",
+    "merge": "report.merge:MergeReport",
+    "calibrator": "io.calibrators:CalibratorFile",
+}
+
+
+def schema_of(name: str) -> dict[str, Any]:
+    """Return the JSON Schema of a document.
+
+    Raises
+    ------
+    UsageError
+        If nothing of that name is written.
+    """
+    if name not in DOCUMENTS:
+        nearest = nearest_name(name, DOCUMENTS)
+        raise UsageError(f"nothing called {name!r} is written as JSON{nearest}; calcli schema lists what is")
+    from calcli.core.data.priors import Priors
+    from calcli.core.estimators.costs import CostTable, CostWord
+    from calcli.core.language.settings import ClassPriors, Costs
+
+    module, _, attribute = DOCUMENTS[name].partition(":")
+    written = getattr(import_module(f"calcli.{module}"), attribute)
+    schemas = Schemas({ClassPriors: Priors, Costs: CostWord | CostTable})
+    if is_typeddict(written):
+        return schemas.document(f"calcli {name}", {}, written)
+    head = {"schema": {"const": written.schema}, "calcli": {"type": "string"}}
+    return schemas.document(f"calcli {name}", head, get_type_hints(written.content)["return"])
