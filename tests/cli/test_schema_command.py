@@ -23,7 +23,7 @@ EPOCHS = SAMPLES / "epochs" / "epoch"
 CALLS = {
     "report": [
         f"evaluate {CANCER} --per-class --costs abstain:0.1 --priors 0.3,0.7 --edges mine=0,.5,1 "
-        "--metrics normalized_bayes_risk:costs=abstain,ece:binning=mine,log_loss,brier --sd --draws 19",
+        "--metrics normalized_bayes_risk:costs=abstain,ece:binning=mine,log_loss,brier --draws 19",
         f"evaluate {RELEASES} --by ink --metrics log_loss,ece,expected_miscalibration:binning=recursive "
         "--draws 19 --fail-if log_loss>0.1",
     ],
