@@ -16,6 +16,7 @@ from calcli.cli.showing import Paging
 from calcli.core.language.errors import UsageError
 from calcli.core.language.settings import StateSettings
 
+FIRST_POLICY = "calcli.toml"
 Format = Literal["table", "json", "markdown", "junit", "github"]
 
 
@@ -26,8 +27,15 @@ def check(
     reading: ReadingSystems,
     paging: Paging,
     policy: Annotated[
-        str, typer.Option("--policy", "-p", metavar="FILE", help="The rules, in TOML; - for standard input.")
-    ] = "calcli.toml",
+        str | None,
+        typer.Option(
+            "--policy",
+            "-p",
+            metavar="FILE",
+            help="The rules, in TOML; - for standard input. By default calcli.toml, or [tool.calcli] in "
+            "pyproject.toml.",
+        ),
+    ] = None,
     baseline: Annotated[
         str | None,
         typer.Option(metavar="FILE", help="What may not get worse: predictions, or a JSON report of them."),
@@ -70,7 +78,7 @@ def check(
         for option, given in {**of_results, "--sort": sort, "--format": format != "table"}.items():
             if given:
                 raise UsageError(f"--init writes a policy and judges nothing; leave out {option}")
-        _write_first_policy(files, policy, reading, baseline, pairing, quiet=paging.quiet)
+        _write_first_policy(files, policy or FIRST_POLICY, reading, baseline, pairing, quiet=paging.quiet)
         return
     targets = [_target(text) for text in write or ()]
     targets += [("html", paging.html)] if paging.html is not None else []

@@ -17,6 +17,8 @@ from calcli.io.options import ReadOptions
 from calcli.io.settings import settings_of
 from calcli.io.smallfiles import opened, parsed_toml
 
+FILE, PROJECT = "calcli.toml", "pyproject.toml"  # the first one counts where both are there
+FIRST = "write a first policy with calcli check --init FILE"
 COUNT = whole()
 OF_ALL = {one.key: name for name, one in declared(Settings).items() if one.in_policies}
 GENERAL = (*OF_ALL, "min_rows", "reading", "rules")
@@ -28,17 +30,33 @@ OF_RULE = (
 CONDITIONS = ("max", "min", "max_increase", "max_decrease")
 
 
+def policy_path(given: str | None) -> str:
+    """Return where the policy is: what was given, else calcli.toml here, else pyproject.toml."""
+    if given is not None:
+        return given
+    return PROJECT if Path(PROJECT).is_file() and not Path(FILE).exists() else FILE
+
+
 def read_policy(path: str | Path) -> Policy:
     """Read a policy from a TOML file, or from standard input if the path is `-`.
+
+    Of a file called pyproject.toml, it is the table [tool.calcli].
 
     Raises
     ------
     InputError
         If there is no such file, it is not TOML, or a rule is wrong; all wrong rules are named.
     """
-    with opened(path, "; write a first policy with calcli check --init FILE") as (file, name):
+    with opened(path, f"; {FIRST}") as (file, name):
         try:
-            return parse_policy(parsed_toml(file), name)
+            table = parsed_toml(file)
+            if Path(name).name != PROJECT:
+                return parse_policy(table, name)
+            tools = table.get("tool")
+            own = tools.get("calcli") if isinstance(tools, dict) else None
+            if not isinstance(own, dict):
+                raise InputError(f"{name} has no table [tool.calcli] with a policy; {FIRST}")
+            return parse_policy(own, f"{name}: [tool.calcli]")
         except RecursionError as error:
             raise InputError(
                 f"{name} is nested too deeply; expected rules, as calcli check --init writes"

@@ -23,7 +23,7 @@ from calcli.core.language.spelling import of_python
 from calcli.io.atomic import atomic_path, together
 from calcli.io.namedsystems import files_of_systems
 from calcli.io.options import ReadOptions
-from calcli.io.policy import parse_policy, read_policy
+from calcli.io.policy import parse_policy, policy_path, read_policy
 from calcli.io.read import read
 from calcli.io.reports import is_report, read_report
 from calcli.report.check import FIRST_METRICS, RULES_AGAINST, first_policy
@@ -39,7 +39,7 @@ RULES = mapping('a path, or what is in such a file: {"rules": [{"metric": "log_l
 @documented(PairSettings)
 def check(
     data: Any,
-    policy: str | os.PathLike[str] | Mapping[str, Any],
+    policy: str | os.PathLike[str] | Mapping[str, Any] | None = None,
     baseline: Any = None,
     **pairing: Any,
 ) -> CheckReport:
@@ -49,9 +49,9 @@ def check(
     ----------
     data : path, table or Predictions
         What `read` takes, or returned.
-    policy : path or mapping
+    policy : path or mapping, optional
         A TOML file, or what is in one: `{"rules": [{"metric": "log_loss", "max": 0.5}]}`; as `reading` it may
-        hold options of `read`.
+        hold options of `read`. By default calcli.toml, or the table [tool.calcli] of pyproject.toml.
     baseline : path, table or Predictions, optional
         What may not get worse: predictions, or the path of a JSON report of them.
     {PairSettings}
@@ -69,7 +69,9 @@ def check(
         If these are not predictions, or an option does not fit.
     """
     how = PairSettings(**checked(PairSettings, pairing, "keyword"))
-    if not is_path(policy):
+    if policy is None:
+        policy = policy_path(None)
+    elif not is_path(policy):
         policy = RULES.checked("policy", policy)
     rules = parse_policy(policy, "policy") if isinstance(policy, Mapping) else read_policy(os.fspath(policy))
     predictions = labelled(data, "data", rules.reading)
@@ -86,7 +88,7 @@ def check(
 
 def check_files(
     files: Sequence[str],
-    policy: str,
+    policy: str | None,
     options: ReadOptions,
     baseline: str | None = None,
     pairing: PairSettings = IN_ORDER,
@@ -101,7 +103,7 @@ def check_files(
     Parameters
     ----------
     files, policy
-        Predictions, and the file of the rules.
+        Predictions, and the file of the rules; None for that of this folder.
     options
         How to read predictions, before what the policy says of it.
     baseline
@@ -115,6 +117,7 @@ def check_files(
     engine
         Makes states of the parts of files elsewhere, which are judged; None to read here.
     """
+    policy = policy_path(policy)
     rules = read_policy(policy)
     options = ReadOptions(**(dict(rules.reading) | options.given))
     known = dict.fromkeys(rule.call.asked for rule in rules.rules if not rule.part)

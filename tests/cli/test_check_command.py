@@ -55,6 +55,46 @@ def test_the_last_release_passes_and_the_degraded_one_fails(run, policy, old, ne
     assert "2 rules: 1 failed, 1 passed." in out
 
 
+PROJECT = """
+[tool.calcli.reading]
+scores = "p_new"
+label_column = "truth"
+[[tool.calcli.rules]]
+metric = "brier"
+max = 0.1
+"""
+
+
+@pytest.fixture
+def project(tmp_path, monkeypatch):
+    """Return a folder with a policy for a file that needs to be told what is in it."""
+    monkeypatch.chdir(tmp_path)
+    rows = "".join(f"{n % 2},{n // 2 % 2},{0.1 + 0.8 * (n % 2)},0.5\n" for n in range(100))
+    (tmp_path / "preds.csv").write_text(f"truth,other,p_new,p_old\n{rows}")
+    (tmp_path / "pyproject.toml").write_text(PROJECT)
+    return tmp_path
+
+
+def test_a_policy_in_pyproject_needs_no_option(run, project):
+    done = run("check", "preds.csv")
+    assert (done.status, done.err) == (0, "")
+    assert "brier at most 0.1 0.0200 0.1000" in words(done)
+    assert calcli.check("preds.csv").exit_status == 0
+
+
+def test_a_policy_of_its_own_comes_before_pyproject(run, project):
+    (project / "calcli.toml").write_text(PROJECT.replace("tool.calcli.", "").replace("0.1", "0.01"))
+    assert "brier at most 0.01" in words(run("check", "preds.csv"))
+    assert calcli.check("preds.csv").exit_status == 1
+
+
+def test_a_pyproject_without_a_policy_is_told(run, project):
+    (project / "pyproject.toml").write_text("[tool.calcli-other]\n")
+    done = run("check", "preds.csv")
+    assert done.status == 2
+    assert "pyproject.toml has no table [tool.calcli] with a policy; write a first policy with" in done.err
+
+
 @pytest.mark.parametrize(
     "file",
     [

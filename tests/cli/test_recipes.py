@@ -170,6 +170,20 @@ def test_the_action_says_why_nothing_was_judged(folder):
     assert "absent.toml: no such file" in (place / "summary.md").read_text()
 
 
+@pytest.mark.parametrize("where", ["action", "hook"])
+def test_a_policy_in_pyproject_is_used_by_the_action_and_the_hook(folder, where):
+    place, status = folder
+    rules = block("toml").replace("[[rules]]", "[[tool.calcli.rules]]")
+    (place / "pyproject.toml").write_text(f'[project]\nname = "model"\n[tool.calcli]\n{rules}')
+    (place / "calcli.toml").unlink()
+    if where == "action":
+        done = check_by_action(place, BASELINE="main.parquet")
+        assert done.stdout.startswith("::error file=pyproject.toml" if status else "::notice")
+    else:
+        done = run(place, "calcli", "check", "--baseline", "main.parquet", "preds.parquet")
+    assert done.returncode == status
+
+
 def test_the_hook(folder):
     place, status = folder
     hook = dict(
