@@ -31,6 +31,7 @@ from calcli.figures.style import (
     log_odds_axes,
     panels,
     styled,
+    thin_key,
     unit_square,
 )
 from calcli.figures.wording import words
@@ -117,8 +118,8 @@ def calibration_map(results: Mapping[str, CalibrationMap], classes: Sequence[str
         axes.set_xlabel(f"{words(result.lens, classes).score}, before\nn = {result.all_rows:,}")
         if is_leftmost(axes):
             axes.set_ylabel("After calibration; observed")
-    handles, labels = stacks[0][0].get_legend_handles_labels()
-    figure.legend(handles, labels, loc="outside upper center", ncols=2)
+    handles = [*stacks[0][0].get_legend_handles_labels()[0], *thin_key(one.thin for one in results.values())]
+    figure.legend(handles=handles, loc="outside upper center", ncols=2)
     return figure
 
 

@@ -22,7 +22,7 @@ from calcli.figures.inline import (
 )
 from calcli.figures.naming import titles
 from calcli.figures.reliability import key, reliability_bars
-from calcli.figures.style import BAR, OVER, UNDER, Look, boxes, new_figure, styled
+from calcli.figures.style import BAR, OVER, UNDER, Look, boxes, new_figure, styled, thin_key
 from calcli.figures.wording import words
 
 SMALL_MULTIPLES = 30  # classes up to which each has its own diagram
@@ -108,7 +108,8 @@ def _small_multiples(results: Mapping[str, ClassReliability], order: NDArray[np.
         )
         part.supxlabel("Predicted probability of the class", fontsize=7.5)
         part.supylabel("Observed frequency of the class", fontsize=7.5)
-    figure.legend(handles=key(words("class-wise")), loc="outside upper center", ncols=3)
+    shown = [*key(words("class-wise")), *thin_key(one.thin for one in results.values())]
+    figure.legend(handles=shown, loc="outside upper center", ncols=3 if len(shown) == 3 else 2)
     return figure
 
 

@@ -30,6 +30,7 @@ from calcli.figures.style import (
     is_leftmost,
     panels,
     styled,
+    thin_key,
 )
 from calcli.figures.wording import Words, words
 
@@ -103,7 +104,9 @@ def deviation(results: Mapping[str, Reliability], classes: Sequence[str] = ()) -
             below.set_ylabel("Share")
     truth = [TRUE_KEY] if any(result.truth for result in results.values()) else []
     figure.legend(
-        handles=[*_key(text), *truth], loc="outside upper center", ncols=2 if len(stacks) < 3 else 5
+        handles=[*_key(text), *thin_key(one.thin for one in results.values()), *truth],
+        loc="outside upper center",
+        ncols=2 if len(stacks) < 3 else 5,
     )
     return figure
 

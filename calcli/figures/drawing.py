@@ -16,7 +16,7 @@ from matplotlib.figure import Figure
 from calcli.core.calibrators.record import CalibratorRecord
 from calcli.core.curves.needs import problem_of, usual_lens
 from calcli.core.data.arrays import Tables
-from calcli.core.data.predictions import require_classes
+from calcli.core.data.predictions import event_name, require_classes
 from calcli.core.evaluating.results import Evaluation
 from calcli.core.language.answers import LENS, no_lens, reason
 from calcli.core.language.brief import brief
@@ -295,14 +295,20 @@ def zoomed(figure: Figure, view: View, height: tuple[float, float] | None = None
 
 
 def classes_of(evaluations: Evaluations) -> Sequence[str]:
-    """Return the class names of the first system."""
-    return next(iter(evaluations.values())).predictions.classes
+    """Return the class names of the first system, as they are said."""
+    return _said(next(iter(evaluations.values())))
 
 
 def shared_classes(evaluations: Evaluations) -> Sequence[str]:
-    """Return the class names that all systems have; none if they differ."""
-    every = {tuple(evaluation.predictions.classes) for evaluation in evaluations.values()}
+    """Return the class names that all systems have, as they are said; none if they differ."""
+    every = {_said(evaluation) for evaluation in evaluations.values()}
     return every.pop() if len(every) == 1 else ()
+
+
+def _said(evaluation: Evaluation) -> tuple[str, ...]:
+    predictions = evaluation.predictions
+    *others, last = predictions.classes
+    return (*others, event_name(last, predictions.provenance.labels) if len(others) == 1 else last)
 
 
 def require_same_classes(evaluations: Evaluations) -> None:

@@ -18,6 +18,7 @@ from calcli.core.curves.needs import shown_metrics
 from calcli.core.curves.series import Course, Courses, courses, p_of
 from calcli.core.curves.smoothing import smoother
 from calcli.core.data.arrays import Doubles
+from calcli.core.language.errors import UsageError
 from calcli.core.language.expressions import parse_metrics
 from calcli.figures.drawing import Evaluations, Made, View
 from calcli.figures.inline import tell_curves
@@ -39,7 +40,18 @@ STAR: Look = {"marker": "*", "markersize": 9, "markeredgecolor": "white", "marke
 
 
 def make(evaluations: Evaluations, view: View) -> Made:
-    """Return the figure, and the course of each metric."""
+    """Return the figure, and the course of each metric.
+
+    Raises
+    ------
+    UsageError
+        If there is one file alone.
+    """
+    if len(evaluations) < 2:
+        raise UsageError(
+            "the figure epochs shows how metrics change from file to file: give two files or more; "
+            "calcli evaluate has the metrics of one"
+        )
     systems = {
         evaluation.predictions.provenance.in_series: {
             name: evaluation.estimates[name] for name in shown_metrics("epochs", evaluation, view.metrics)

@@ -42,6 +42,7 @@ from calcli.figures.style import (
     log_odds_axes,
     panels,
     styled,
+    thin_key,
     unit_square,
 )
 from calcli.figures.wording import Words, words
@@ -152,7 +153,6 @@ def reliability(results: Mapping[str, Reliability], classes: Sequence[str] = ())
             bins = result.bins.count, result.mean_score, result.frequency, result.thin
             reliability_bars(diagram, result.edges, *bins, region_ends(result.binned.call.region))
         true_line(diagram, result)
-        _corner(diagram, result)
         _distribution(below, result, text, tallest, ends if result.in_log_odds else (0, 1))
         diagram.set_title(names[name], loc="left")
         diagram.tick_params(labelbottom=False)
@@ -160,12 +160,14 @@ def reliability(results: Mapping[str, Reliability], classes: Sequence[str] = ())
         if is_leftmost(diagram):
             diagram.set_ylabel(text.frequency)
             below.set_ylabel("Share of rows")
+    _tell_errors([diagram for diagram, _ in stacks], list(results.values()))
     truth = [TRUE_KEY] if any(result.truth for result in results.values()) else []
-    shown = _key_of_points(text) if result.in_log_odds else key(text)
+    own = _key_of_points(text) if result.in_log_odds else key(text)
+    shown = [*own, *thin_key(one.thin for one in results.values()), *truth]
     tight: Look = {}
     if result.in_log_odds:
         tight = {"handlelength": 0.8, "columnspacing": 0.8, "handletextpad": 0.7}
-    figure.legend(handles=[*shown, *truth], loc="outside upper center", ncols=3 - len(truth), **tight)
+    figure.legend(handles=shown, loc="outside upper center", ncols=3 if len(shown) == 3 else 2, **tight)
     return figure
 
 
@@ -252,20 +254,28 @@ def reliability_bars(
     tell(axes, (left[b], right[b]), (0, np.maximum(score, frequency)[b]), texts)
 
 
-def _corner(axes: Axes, result: Reliability) -> None:
+def _tell_errors(panels: Sequence[Axes], results: Sequence[Reliability]) -> None:
+    """Write the errors into the panels side by side, all in the same corner and lines."""
+    box = {"facecolor": "white", "alpha": 0.85, "edgecolor": "none", "pad": 1.5}
+    place, separator = (0.975, 0.03), ", "
+    look: Look = {"ha": "right", "va": "bottom"}
+    if results[0].in_log_odds:  # where there are points only of scores that are far too low
+        place, separator, look = (0.03, 0.975), "\n", {"ha": "left", "va": "top", "zorder": 1.5}
+    else:
+        for between, width, bottom in ((", ", 0.71, 0.8), ("\n", 0.5, 0.7)):
+            if all(_has_room(result, width, bottom) for result in results):
+                place, separator, look = (0.03, 0.975), between, {"ha": "left", "va": "top"}
+                break
+    for axes, result in zip(panels, results, strict=True):
+        text = _described(result, separator)
+        axes.text(*place, text, transform=axes.transAxes, fontsize=6.5, linespacing=1.35, bbox=box, **look)
+
+
+def _has_room(result: Reliability, width: float, bottom: float) -> bool:
+    """Tell whether the upper left corner is empty, as wide and down to there."""
     low, high = region_ends(result.binned.call.region)
     tops = np.fmax(result.frequency, result.mean_score)
-    box = {"facecolor": "white", "alpha": 0.85, "edgecolor": "none", "pad": 1.5}
-    look: Look = {"transform": axes.transAxes, "fontsize": 6.5, "linespacing": 1.35, "bbox": box}
-    if result.in_log_odds:  # where there are points only of scores that are far too low
-        axes.text(0.03, 0.975, _described(result, "\n"), ha="left", va="top", zorder=1.5, **look)
-        return
-    for separator, width, bottom in ((", ", 0.71, 0.8), ("\n", 0.5, 0.7)):
-        text = _described(result, separator)
-        if not np.any(tops[result.edges[:-1] < low + width * (high - low)] > bottom):
-            axes.text(0.03, 0.975, text, ha="left", va="top", **look)
-            return
-    axes.text(0.975, 0.03, _described(result, ", "), ha="right", va="bottom", **look)
+    return not np.any(tops[result.edges[:-1] < low + width * (high - low)] > bottom)
 
 
 def _described(result: Reliability, separator: str, between: str = "\n") -> str:

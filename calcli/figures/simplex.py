@@ -14,6 +14,7 @@ from matplotlib.colors import LinearSegmentedColormap, Normalize, PowerNorm
 from matplotlib.figure import Figure
 
 from calcli.core.curves.needs import outcomes_lens
+from calcli.core.curves.reliability import FEW_ROWS
 from calcli.core.curves.simplex import TRIANGLES, Simplex, outcomes, simplexes
 from calcli.core.data.arrays import Doubles
 from calcli.core.evaluating.results import Evaluation
@@ -23,10 +24,11 @@ from calcli.core.problems.problem import Recursive
 from calcli.figures.drawing import Evaluations, Made, View, told_chance
 from calcli.figures.inline import tell
 from calcli.figures.naming import short, titles
-from calcli.figures.style import FAINT, GRID, INK, MUTED, new_figure, percent_tick, styled
+from calcli.figures.style import GRID, INK, MUTED, new_figure, percent_tick, styled
 
 CORNERS = np.array([[0, 0], [1, 0], [0.5, math.sqrt(3) / 2]])
-MASS = LinearSegmentedColormap.from_list("mass", ["#9fc3dd", "#0072b2", "#08263d"])  # darkens: prints in gray
+MASS = LinearSegmentedColormap.from_list("mass", ["#6aa5cc", "#0072b2", "#08263d"])  # darkens: prints in gray
+PALE = 0.5  # opacity of arrows within chance
 PANEL_WIDTH = 3.1
 # the tetrahedron of four outcomes, corner by corner, and how it is turned in its two panels
 TETRAHEDRON = np.array(
@@ -54,7 +56,8 @@ def caption(results: Mapping[str, Simplex]) -> str:
     return (
         f"Each corner is an outcome: {', '.join(first.names)}. An arrow leads from the mean prediction of a "
         f"bin, its dot, to the observed frequencies, its head; the darker, the more rows. {first.binned}. "
-        "Faint: within chance if calibrated, corrected for all outcomes of all bins (5%)."
+        "Faint: within chance if calibrated, corrected for all outcomes of all bins (5%). Bins of fewer than "
+        f"{FEW_ROWS} rows that are within chance are a dot alone."
     )
 
 
@@ -71,7 +74,8 @@ def simplex(results: Mapping[str, Simplex]) -> Figure:
     """Draw simplexes side by side; of four outcomes the tetrahedron from two sides, then its faces.
 
     A dot is the mean prediction of a bin and the head of its arrow the observed frequencies; the darker, the
-    more rows. What chance would explain is faint (Vaicenavicius et al. 2019, fig. 1).
+    more rows. What chance would explain is faint, and of fewer than ten rows a dot alone (Vaicenavicius et
+    al. 2019, fig. 1).
 
     Parameters
     ----------
@@ -151,8 +155,8 @@ def _say(axes: Axes, place: tuple[float, float], result: Simplex) -> None:
     """Write below a simplex what is in it."""
     lines = (
         f"n = {result.count.sum():,}, {result.binned}",
-        "dot: predicted, head: observed",
-        "faint: within chance",
+        "dot: predicted, head: observed; faint: within chance",
+        f"dot alone: fewer than {FEW_ROWS} rows",
     )
     said = axes.text(*place, "\n".join(lines), ha="center", va="top", fontsize=6, color=MUTED)
     said.set_in_layout(False)  # the limits of the axes leave room for it
@@ -161,7 +165,10 @@ def _say(axes: Axes, place: tuple[float, float], result: Simplex) -> None:
 def _arrows(axes: Axes, result: Simplex, corners: Doubles, scale: Normalize) -> None:
     start, end = result.mean @ corners, result.frequency @ corners
     heavy_last = np.argsort(result.share)
-    for alpha, bins in ((FAINT, ~result.beyond), (1.0, result.beyond)):
+    thin = (result.count < FEW_ROWS) & ~result.beyond
+    x, y = start[thin].T
+    axes.scatter(x, y, s=8, color=MUTED, alpha=PALE, linewidth=0)
+    for alpha, bins in ((PALE, ~result.beyond & ~thin), (1.0, result.beyond)):
         b = heavy_last[bins[heavy_last]]
         _draw(axes, start[b], end[b], MASS(scale(result.share[b])), alpha)
     b = heavy_last[result.count[heavy_last] > 0]  # the heaviest in front
@@ -187,5 +194,5 @@ def _draw(axes: Axes, start: Doubles, end: Doubles, color: Doubles, alpha: float
     axes.scatter(start[:, 0], start[:, 1], s=7, color=color, alpha=alpha, linewidth=0, zorder=3)
     axes.quiver(
         *start.T, *(end - start).T, color=color, alpha=alpha, angles="xy", scale_units="xy", scale=1,
-        width=0.006, headwidth=4, headlength=5, headaxislength=4.5, minlength=0, zorder=2,
+        width=0.007, headwidth=4, headlength=5, headaxislength=4.5, minlength=0, zorder=2,
     )  # fmt: skip

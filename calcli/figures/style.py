@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from functools import wraps
 from typing import Any, ParamSpec
 
@@ -12,8 +12,11 @@ import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.collections import PolyCollection
 from matplotlib.figure import Figure
+from matplotlib.patches import Patch
 from matplotlib.ticker import FixedLocator, FuncFormatter, MaxNLocator, NullLocator
+from numpy.typing import NDArray
 
+from calcli.core.curves.reliability import FEW_ROWS
 from calcli.core.data.arrays import Doubles, Floats
 
 COLUMN = 3.3  # inches: one column of a two-column paper
@@ -158,6 +161,12 @@ def boxes(axes: Axes, x: tuple[Floats, Floats], y: tuple[Floats, Floats], **look
     drawn = PolyCollection(list(vertices), rasterized=len(vertices) > MANY, **look)
     axes.add_collection(drawn, autolim=False)
     return drawn
+
+
+def thin_key(thin: Iterable[NDArray[np.bool_]]) -> list[Patch]:
+    """Return the key of faint bins, if any of several systems has one."""
+    label = f"faint: fewer than {FEW_ROWS} rows"
+    return [Patch(facecolor=BAR, alpha=FAINT, label=label)] if any(one.any() for one in thin) else []
 
 
 def distribution(

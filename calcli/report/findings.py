@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Literal
 
 import numpy as np
 
-from calcli.core.data.predictions import Provenance
+from calcli.core.data.predictions import Provenance, event_name
 from calcli.core.estimators.interval import Interval, level_percent
 from calcli.core.evaluating.results import Estimate, Summary
 from calcli.core.language.answers import WRONG_RIGHT
@@ -22,7 +21,6 @@ OF_SOME = "An option holds for all files: where the others are right, save these
 MOST_SAID = 4  # data sets of which that is said one by one
 CLIP = "1e-6"  # a probability that is small and costs no more than 14 nats
 CONFIDENCE = "top-1"  # the lens that shows it
-EVENT = re.compile(r'"(?:is|has|was|did)_(.+)"$', re.IGNORECASE)  # a column of labels, as is_fraud
 ROWS_A_BIN = 10  # fewer than that on average, and errors are mostly noise
 
 
@@ -109,10 +107,8 @@ def _of_class(summary: Summary, gap: Estimate) -> Verdict:
 
 
 def _event(summary: Summary) -> str:
-    """Return what the second of two classes is called in a sentence: fraud, if is_fraud is 1."""
-    name = summary.per_class[1].name
-    if name.casefold() in ("1", "true") and (column := EVENT.search(summary.input.labels)):
-        return column[1].replace("_", " ")
+    """Return what the second of two classes is called in a sentence."""
+    name = event_name(summary.per_class[1].name, summary.input.labels)
     return f"class {name}" if name.isdigit() else name
 
 

@@ -63,6 +63,11 @@ def everything(evaluation: Evaluation) -> View:
     return View(by=("part",), calibrators={"cal.json": record})
 
 
+def systems(figure: str, evaluation: Evaluation, name: str = "a") -> dict[str, Evaluation]:
+    """Return an evaluation by a name, and for a course from file to file by two."""
+    return dict.fromkeys([name, f"{name}_2"] if figure == "epochs" else [name], evaluation)
+
+
 CASES = {
     "two classes": lambda: make(800, 2, 2.0, "two.csv"),
     "three classes": lambda: make(800, 3, 0.5, "three.csv"),

@@ -28,6 +28,7 @@ from calcli.core.language.expressions import parse_metric
 from calcli.core.language.settings import Settings
 from calcli.core.state.thinned import thinned_rows
 from calcli.figures import View, calibration_map, draw, epochs, forest, score_bars
+from calcli.figures.drawing import classes_of
 from calcli.figures.risk import CONSTANT
 from calcli.figures.scores import HATCHES
 from calcli.figures.simplex import CORNERS
@@ -334,6 +335,13 @@ def test_the_wide_end_of_an_interval_does_not_flatten_rejection_curves():
     assert [text.get_text() for text in axes.texts] == ["cut at the top"]
 
 
+def test_the_positive_class_is_called_by_the_event(two):
+    rows = replace(two.predictions, classes=("0", "1"))
+    for labels, name in (('column "is_fraud"', "fraud"), ('column "label"', "1")):
+        named = replace(rows, provenance=replace(rows.provenance, labels=labels))
+        assert list(classes_of({"a": replace(two, predictions=named)})) == ["0", name]
+
+
 def test_arrows_lead_from_prediction_to_observation(three):
     drawing = draw("simplex", {"a": three})
     table, axes = drawing.tables["a"], drawing.figure.axes[0]
@@ -342,7 +350,9 @@ def test_arrows_lead_from_prediction_to_observation(three):
     change = np.stack([table[f"frequency_{name}"] for name in names], axis=1) @ CORNERS - mean
     arrows = axes.findobj(Quiver)
     drawn = np.concatenate([np.column_stack([q.X, q.Y, q.U, q.V]) for q in arrows])
-    expected = np.column_stack([mean, change])
+    told = (table["rows"] >= 10) | table["beyond_chance"]  # of fewer rows the dot alone
+    assert 0 < told.sum() < len(told)
+    expected = np.column_stack([mean, change])[told]
     np.testing.assert_allclose(drawn[np.lexsort(drawn.T)], expected[np.lexsort(expected.T)])
     dots = np.concatenate([drawn.get_offsets() for drawn in axes.findobj(PathCollection)])
     np.testing.assert_allclose(np.sort(dots[:, 0]), np.sort(mean[:, 0]))
@@ -358,7 +368,8 @@ def test_four_classes_are_a_tetrahedron_and_its_faces(evaluations):
         edges = [line.get_linestyle() for line in axes.get_lines()]
         assert (len(edges), edges.count("--")) in ((6, 0), (6, 1), (6, 3))
         arrows = sum(len(quiver.X) for quiver in axes.findobj(Quiver))
-        assert arrows == len(drawing.tables["a"]["rows"])
+        table = drawing.tables["a"]
+        assert arrows == np.count_nonzero((table["rows"] >= 10) | table["beyond_chance"])
 
 
 def test_bars_and_intervals_of_scores(two, three):

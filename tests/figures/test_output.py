@@ -20,7 +20,7 @@ from calcli import figures
 from calcli.core.language.errors import InputError, UsageError
 from calcli.core.language.figures import FIGURES, standard_names
 from calcli.figures import View, draw, save, standard_set
-from tests.figures.conftest import everything, make
+from tests.figures.conftest import everything, make, systems
 
 FOLDER = Path(figures.__file__).parent
 SMALLEST = 5.0  # points: class names of a heat map
@@ -56,7 +56,9 @@ def test_every_figure_fits_the_page_whatever_the_data(name, evaluation):
         with pytest.raises(UsageError, match="classes"):
             draw(name, {"a": evaluation})
         return
-    drawing = draw(name, {evaluation.predictions.provenance.path: evaluation}, everything(evaluation))
+    drawing = draw(
+        name, systems(name, evaluation, evaluation.predictions.provenance.path), everything(evaluation)
+    )
     assert_page_is_readable(drawing.figure)
 
 
@@ -65,8 +67,8 @@ def test_three_systems_fit_side_by_side(name, evaluations):
     case = next(
         case for case in ("ten classes", "three classes", "two classes") if fits(name, evaluations[case])
     )
-    systems = {f"system_{i}_with_a_long_name.parquet": evaluations[case] for i in range(3)}
-    assert_page_is_readable(draw(name, systems, everything(evaluations[case])).figure)
+    three = {f"system_{i}_with_a_long_name.parquet": evaluations[case] for i in range(3)}
+    assert_page_is_readable(draw(name, three, everything(evaluations[case])).figure)
 
 
 @pytest.mark.parametrize("name", ["reliability", "deviation", "smooth", "ks"])
@@ -81,7 +83,7 @@ def test_seven_systems_fit_in_two_lines(name, two):
 @pytest.mark.parametrize("format", MAGIC)
 def test_same_bytes_every_time(name, format, two, three):
     evaluation = three if name == "simplex" else two
-    drawings = [draw(name, {"a": evaluation}, everything(evaluation)) for _ in range(2)]
+    drawings = [draw(name, systems(name, evaluation), everything(evaluation)) for _ in range(2)]
     first, second = (written(drawing.figure, format) for drawing in drawings)
     assert first == second
     assert first.startswith(MAGIC[format])
@@ -92,7 +94,7 @@ def test_same_bytes_every_time(name, format, two, three):
 @pytest.mark.parametrize("name", FIGURES)
 def test_tables_have_columns_of_one_length(name, two, three):
     evaluation = three if name == "simplex" else two
-    tables = draw(name, {"a": evaluation}, everything(evaluation)).tables
+    tables = draw(name, systems(name, evaluation), everything(evaluation)).tables
     assert tables
     for columns in tables.values():
         assert len({len(column) for column in columns.values()}) == 1
@@ -101,7 +103,7 @@ def test_tables_have_columns_of_one_length(name, two, three):
 @pytest.mark.parametrize("name", sorted(set(FIGURES) - {"simplex"}))
 def test_many_rows_make_no_large_file(name):
     evaluation = make(150_000, 2, 1.3, "many.npy")
-    figure = draw(name, {"many": evaluation}, everything(evaluation)).figure
+    figure = draw(name, systems(name, evaluation), everything(evaluation)).figure
     assert max(len(written(figure, format)) for format in MAGIC) < 400_000
 
 
@@ -213,6 +215,8 @@ def test_systems_in_a_figure_of_classes_have_the_same_ones(two, three):
 def test_figures_that_do_not_fit_say_what_does(three, evaluations):
     with pytest.raises(UsageError, match=r"the figure risk needs 2 classes, but .* has 3"):
         draw("risk", {"a": three})
+    with pytest.raises(UsageError, match="give two files or more"):
+        draw("epochs", {"a": three})
     with pytest.raises(UsageError, match="did you mean 'simplex'"):
         draw("simplx", {"a": three})
     with pytest.raises(UsageError, match=r"3 or 4 classes, but ten\.npy has 10"):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os.path
+import re
 import shlex
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
@@ -22,6 +23,15 @@ Called = Kind | Literal["percent"]
 def called(kind: Kind, percent: bool) -> Called:
     """Return what `--kind` calls scores that are of a kind once percentages are divided by 100."""
     return "percent" if percent else kind
+
+
+EVENT = re.compile(r'"(?:is|has|was|did)_(.+)"$', re.IGNORECASE)  # a column of labels, as is_fraud
+
+
+def event_name(name: str, labels: str) -> str:
+    """Return what a class is called in words: fraud, if it is 1 in a column is_fraud that has the labels."""
+    column = EVENT.search(labels) if name.casefold() in ("1", "true") else None
+    return column[1].replace("_", " ") if column else name
 
 
 class Scores(Protocol):
