@@ -207,21 +207,18 @@ def test_what_cannot_be_saved(tmp_path):
     assert not list(tmp_path.iterdir())
 
 
-def test_groups_and_edges_as_on_the_command_line_or_as_mappings():
+def test_groups_as_on_the_command_line_or_as_mappings():
     rng = np.random.default_rng(0)
     probs, labels = rng.dirichlet(np.ones(3), 200), rng.integers(0, 3, 200)
-    metrics = ["expected_miscalibration:lens=pair:min_rows=50", "ece:binning=mine"]
-    as_text = calcli.evaluate(
-        probs, labels, metrics=metrics, groups="pair=0+1,2", edges=["mine=0,0.5,1"], intervals=False
-    )
+    metrics = ["expected_miscalibration:lens=pair:min_rows=50", "ece:binning=0/0.5/1"]
+    as_text = calcli.evaluate(probs, labels, metrics=metrics, groups="pair=0+1,2", intervals=False)
     as_mapping = calcli.evaluate(
-        probs, labels, metrics=metrics, groups={"pair": {"0": "a", "1": "a", "2": "b"}},
-        edges={"mine": np.array([0, 0.5, 1])}, intervals=False,
+        probs, labels, metrics=metrics, groups={"pair": {"0": "a", "1": "a", "2": "b"}}, intervals=False,
     )  # fmt: skip
     found = [{name: e.value for name, e in one.results[0].metrics.items()} for one in (as_text, as_mapping)]
     assert found[0] == found[1]
-    with pytest.raises(UsageError, match="expected numbers that ascend from 0 to 1"):
-        calcli.evaluate(probs, labels, metrics=metrics[1], edges={"mine": [0.5, 0.2]})
+    with pytest.raises(UsageError, match="edges that ascend from 0 to 1"):
+        calcli.evaluate(probs, labels, metrics="ece:binning=0.5/0.2")
 
 
 def test_one_column_to_slice_by_needs_no_list():

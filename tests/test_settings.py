@@ -80,8 +80,6 @@ def test_one_sentence_refuses_a_value_wherever_it_is_written(capsys, name, value
         ("groups", 3, "groups is 3; expected a list of text"),
         ("groups", "top-1=a,b", "^groups top-1=a,b: top-1 has a meaning"),
         ("groups", "kind=a+a", "^groups kind=a\\+a: class 'a' is there twice"),
-        ("edges", {"mine": 3}, "^edges mine=3: expected numbers that ascend"),
-        ("edges", {"mine": [0, 2]}, "^edges mine=0,2: expected numbers that ascend"),
         ("shift_to_priors", True, "^shift_to_priors is True; expected text, or a number for each class"),
         ("trained_at", (0.5, 0.5), "^trained_at says what shift_to_priors moves from; give that as well"),
         ("bin", 3, "unknown argument bin; expected some of metrics, bins"),
@@ -133,10 +131,6 @@ KINDS = {"cat": "pet", "dog": "pet", "cow": "farm"}
         ("threshold_weights", {"mine": None}, "^threshold_weights mine is None; expected pairs of"),
         ("threshold_weights", {"mine": "table"}, "^threshold_weights mine=table: expected a CSV file"),
         ("threshold_weights", {"mine": {}}, "^threshold_weights mine weighs nothing"),
-        ("edges", {"equal-mass": [0, 1]}, "equal-mass has a meaning of its own; choose another name"),
-        ("edges", {None: [0, 1]}, "^edges None: expected a name and what it stands for"),
-        ("edges", {"mine": None}, "^edges mine=None: expected numbers that ascend"),
-        ("edges", {"mine": [0, None, 1]}, "^edges mine=0,None,1: expected numbers that ascend"),
         ("costs", [CostWord("abstain", "abstain", 0.1)] * 2, "2 of the costs are called 'abstain-0.1'"),
     ],
 )
@@ -146,12 +140,9 @@ def test_objects_are_checked_as_text_is(setting, given, message):
 
 
 def test_objects_may_hold_text_and_numbers():
-    found = settings_of(
-        {"groups": {"kind": "cat+dog,cow", "digit": {0: 1, 1: 2}}, "edges": {"mine": "0,.5,1"}}
-    )
+    found = settings_of({"groups": {"kind": "cat+dog,cow", "digit": {0: 1, 1: 2}}})
     assert found.groups["kind"] == {"cat": "cat+dog", "dog": "cat+dog", "cow": "cow"}
     assert found.groups["digit"] == {"0": "1", "1": "2"}
-    assert found.edges == {"mine": (0, 0.5, 1)}
 
 
 def test_nothing_given_is_the_default():
@@ -174,7 +165,6 @@ def test_text_stands_for_lists_and_objects():
             "costs": "abstain:0.1,balanced",
             "priors": "0.2,0.8",
             "groups": "kind=cat+dog,cow",
-            "edges": {"mine": np.array([0, 0.5, 1])},
             "threshold_weights": {"mine": np.array([[0, 1], [1, 2]])},
         }
     )
@@ -182,7 +172,6 @@ def test_text_stands_for_lists_and_objects():
     assert found.costs == (CostWord("abstain", "abstain", 0.1), CostWord("balanced", "balanced"))
     assert found.priors == Priors((0.2, 0.8))
     assert found.groups == {"kind": {"cat": "cat+dog", "dog": "cat+dog", "cow": "cow"}}
-    assert found.edges == {"mine": (0, 0.5, 1)}
     assert found.threshold_weights == {"mine": ((0, 1), (1, 2))}
     again = {"costs": list(found.costs), "priors": found.priors, "groups": found.groups}
     assert settings_of(asdict(found) | again) == found

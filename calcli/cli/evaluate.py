@@ -97,7 +97,7 @@ def evaluate(
     options = reading.read_options()
     companions = recalibrating.companions(options)
     kept = bool(saving.save_state or showing.output or showing.html)  # what is written may make use of any
-    names = {*settings.groups, *settings.edges, *settings.threshold_weights} if kept else ()
+    names = {*settings.groups, *settings.threshold_weights} if kept else ()
     idle = idle_options(settings, companions, rules, names=names) + idle_of_state(known, saving.save_state)
     for sentence in () if showing.quiet else idle:
         remark(sentence)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Annotated, Any, Literal
 
 import typer
@@ -38,18 +38,8 @@ class Looking(Chosen):
 
     figure: Any = option("figures", PlotSettings, completion=among(FIGURES))
     lens: Any = option("lens", PlotSettings, completion=among(LENSES))
-    region: Any = option("region", PlotSettings)
-    binning: Any = option("binning", PlotSettings)
     by: Any = option("by", PlotSettings)
     calibrator: Any = option("calibrators", PlotSettings)
-    panel: Any = option("panels", PlotSettings)
-    smooth: Any = option("smooth", PlotSettings)
-    p_values: Any = option("p_values", PlotSettings)
-    seeds: Any = option("seeds", PlotSettings)
-    select: Any = option("select", PlotSettings)
-    select_on: Any = option("select_on", PlotSettings)
-    knots: Any = option("knots", PlotSettings)
-    compare_bins: Any = option("compare_bins", PlotSettings)
 
     def settings(self) -> PlotSettings:
         """Return them as settings."""
@@ -85,7 +75,7 @@ def plot(
 
     \b
     calcli plot preds.parquet -o figures
-    calcli plot preds.parquet --figure reliability --lens class-wise -o figures
+    calcli plot preds.parquet --figure reliability:binning=equal-mass -o figures
     calcli plot epochs/*.parquet --figure epochs --metrics log_loss,ece -o figures
     calcli plot preds.parquet --figure slices --by country -o figures
     calcli plot val.parquet --calibrator cal.json -o figures
@@ -99,9 +89,8 @@ def plot(
     companions = recalibrating.companions(options)
     drawing = looking.settings()
     grouped = settings.groups if not drawing.figures or "simplex" in drawing.figures else {drawing.lens}
-    drawn = [name for name in drawing.figures if name in FIGURES]  # of others a fault is told
-    asked = replace(settings, metrics=sum(drawing.panels, settings.metrics))
-    idle = idle_options(asked, companions, (), drawn, grouped) + idle_looks(drawing, settings, companions)
+    idle = idle_options(settings, companions, (), [*drawing.figures], grouped)
+    idle += idle_looks(drawing, settings, companions)
     for sentence in () if quiet else idle:
         remark(sentence)
     with progress(shown=not quiet) as watcher:

@@ -194,7 +194,7 @@ def _require_fitting(kind: FigureKind, evaluations: Evaluations, view: View) -> 
     if kind.of_two:
         _refuse_more_classes(kind, evaluations)
     if view.region != "all" and not kind.one_score:
-        raise UsageError(f"the figure {kind.name} shows all rows; leave out --region {view.region}")
+        raise UsageError(f"the figure {kind.name} shows all rows; leave out region={view.region}")
     if kind.chance == "only" and not _independent(evaluations):
         raise UsageError(f"the figure {kind.name} shows what chance allows: it takes {INDEPENDENT}")
 

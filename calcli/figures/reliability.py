@@ -112,9 +112,9 @@ def reliabilities(
     def compute(evaluation: Evaluation, problem: Problem) -> Reliability:
         settings = evaluation.settings
         # without a threshold about as many recursive bins as there are of others
-        least = settings.min_rows or max(2 * FEW_ROWS, 2 * problem.n_rows // settings.bins)
+        least = view.min_rows or max(2 * FEW_ROWS, 2 * problem.n_rows // settings.bins)
         call = parse_metric(f"ece:binning={binning}", {**settings.defaults, "min_rows": least})
-        estimator = cast(BinnedError, find_estimator(call, settings.edges))
+        estimator = cast(BinnedError, find_estimator(call))
         return reliability_of(
             problem, view.lens, estimator, evaluation.estimates, view.draws, settings.seed, view.region,
             resampled=settings.resample_predictions,

@@ -65,7 +65,7 @@ def _simplexes(evaluation: Evaluation, view: View) -> dict[str, Simplex]:
     settings = evaluation.settings
     binning: int | Recursive | None = TRIANGLES if settings.bins == Settings.bins else settings.bins
     if view.binning == "recursive":
-        binning = None if settings.min_rows is None else Recursive(settings.min_rows)
+        binning = None if view.min_rows is None else Recursive(view.min_rows)
     return simplexes(outcomes(evaluation, outcomes_lens(view.lens, settings)), binning)
 
 

@@ -1,4 +1,4 @@
-"""What metric expressions use by name: groups of classes, bin edges and weights, from options and files."""
+"""What metric expressions use by name: groups of classes and weights, from options and files."""
 
 from __future__ import annotations
 
@@ -6,7 +6,6 @@ import math
 import os
 import re
 from collections.abc import Iterable, Iterator, Mapping
-from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
@@ -18,7 +17,6 @@ from calcli.io.smallfiles import ENDINGS, by_class, is_small_file, lines_of
 NAME = re.compile(r"[^\W\d][\w.-]*")
 LENS = re.compile(r"canonical|marginal|class-wise|worst-class|(top|within-top|class|predicted|largest)-\d+")
 WEIGHTS = re.compile(UNIFORM)
-BINNING = re.compile(r"equal-width|equal-mass|recursive")
 CSV_WEIGHTS = "two columns, thresholds that ascend within 0 and 1 and their weights of at least 0"
 CSV_GROUPS = "a line for each class: its name and its group"
 
@@ -57,33 +55,6 @@ def read_class_groups(
             found[name] = _groups_of(by_class(path, CSV_GROUPS, head="group"), str(path))
         else:
             found[name] = _parse_groups(called, name, value)
-    return found
-
-
-def parse_edges(
-    given: tuple[str, ...] | Mapping[Any, Any], called: str = "--edges"
-) -> dict[str, tuple[float, ...]]:
-    """Return bin edges by name, from `NAME=0,0.5,0.9,1` or by name; the setting is `called` so in messages.
-
-    Raises
-    ------
-    UsageError
-        If a name cannot be used, or the edges do not ascend from 0 to 1.
-    """
-    found: dict[str, tuple[float, ...]] = {}
-    for name, value in _by_name(called, given, "mine=0,0.5,0.9,1", BINNING):
-        try:
-            edges = tuple(map(float, value.split(",") if isinstance(value, str) else value))
-        except (TypeError, ValueError, OverflowError):
-            edges = ()
-        ascending = all(low < high for low, high in pairwise(edges))
-        if len(edges) < 2 or not ascending or (edges[0], edges[-1]) != (0, 1):
-            listing = not isinstance(value, str) and isinstance(value, Iterable)
-            said = ",".join(map(str, value)) if listing else value
-            raise UsageError(
-                f"{called} {name}={said}: expected numbers that ascend from 0 to 1, as in {name}=0,0.5,0.9,1"
-            )
-        found[name] = edges
     return found
 
 

@@ -73,8 +73,6 @@ def _stored(results: list[dict[str, Any]], settings: dict[str, Any], path: str) 
     defaults = {name: settings[name] for name in ("bins", "training")}
     if len(settings["costs"]) == 1:
         defaults["costs"] = settings["costs"][0]["name"]
-    if settings.get("min_rows") is not None:
-        defaults["min_rows"] = settings["min_rows"]
     metrics = {
         _slice(result["slice"]): {
             str(parse_metric(name, defaults)): _value(found) for name, found in result["metrics"].items()

@@ -12,10 +12,10 @@ from calcli.core.language.declaring import Spelling, checked, declared
 from calcli.core.language.errors import UsageError, naming
 from calcli.core.language.settings import Settings
 from calcli.io.costs import read_costs, read_priors
-from calcli.io.groups import parse_edges, read_class_groups, read_weights
+from calcli.io.groups import read_class_groups, read_weights
 
 PRIORS = ("priors", "shift_to_priors", "trained_at")
-BY_NAME = ("groups", "edges", "threshold_weights")  # may be mappings
+BY_NAME = ("groups", "threshold_weights")  # may be mappings
 
 
 def settings_of(
@@ -26,7 +26,7 @@ def settings_of(
     Parameters
     ----------
     given
-        Costs, priors, groups, edges and weights may be text, or what text stands for.
+        Costs, priors, groups and weights may be text, or what text stands for.
     spelling
         Where the values were written, for messages.
     defaults
@@ -54,8 +54,6 @@ def settings_of(
                 found[name] = read_priors(found[name])
     if "groups" in found:
         found["groups"] = read_class_groups(found["groups"], called["groups"])
-    if "edges" in found:
-        found["edges"] = parse_edges(found["edges"], called["edges"])
     if "threshold_weights" in found:
         found["threshold_weights"] = read_weights(found["threshold_weights"], called["threshold_weights"])
     settings = replace(defaults or Settings(), **found, **ready)

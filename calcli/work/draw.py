@@ -77,8 +77,7 @@ def plot(
         files = [PATH.checked("calibrator", file) for file in files]
         looks["calibrators"] = {Path(file).name: load_calibrator(file) for file in files}
     view = viewed(view or View(), **looks)
-    looking = {name: getattr(view, name) for name in declared(ViewSettings)}
-    drawing = PlotSettings(**looking, figures=(figure,))
+    drawing = PlotSettings({kind.name: {}}, view.lens, view.by)
 
     def idle(asked: Settings, companions: Companions) -> list[str]:
         told = idle_options(asked, companions, (), (figure,), {view.lens, *asked.groups})

@@ -235,6 +235,6 @@ def _reliability(evaluation: Evaluation) -> Reliability:
     settings = evaluation.settings
     lens = usual_lens([evaluation.predictions])
     call = parse_metric(f"ece:lens={lens}", settings.defaults)
-    estimator = cast(BinnedError, find_estimator(call, settings.edges))
+    estimator = cast(BinnedError, find_estimator(call))
     problem = problem_of(evaluation, lens)
     return reliability(problem, lens, estimator, evaluation.estimates, settings.draws, settings.seed)

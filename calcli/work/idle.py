@@ -6,8 +6,7 @@ What asks for something that cannot be had, beside the rest or of the data, is r
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping, Sequence
-from dataclasses import fields, replace
-from typing import Any
+from dataclasses import fields
 
 from calcli.core.calibrators.crossvalidation import are_apart
 from calcli.core.calibrators.methods import make
@@ -17,16 +16,15 @@ from calcli.core.evaluating.recalibrated import Companions
 from calcli.core.evaluating.truth import makes_use
 from calcli.core.language.declaring import declared
 from calcli.core.language.expressions import MethodExpression, MetricExpression, parse_metrics
-from calcli.core.language.figures import FIGURES, USUAL, standard_names
+from calcli.core.language.figures import FIGURES, USUAL
 from calcli.core.language.methods import CHOICE
 from calcli.core.language.metrics import GIVEN
 from calcli.core.language.settings import NUMBERED, FitSettings, Settings, StateSettings
 from calcli.core.language.viewing import PlotSettings
 
 OF_RECALIBRATIONS = ("folds", "fold_column", "retrain")
-OF_EPOCHS = ("panels", "smooth", "p_values", "seeds", "select", "select_on")
 UNUSED = "--posteriors change nothing: no {} asked for makes use of them, as ece and a reliability diagram do"
-NAMED = {"groups": "lens", "edges": "binning", "threshold_weights": "weights"}  # arguments that take a name
+NAMED = {"groups": "lens", "threshold_weights": "weights"}  # arguments that take a name
 
 
 def idle_options(
@@ -56,10 +54,6 @@ def idle_options(
         metrics = own_metrics([FIGURES[figure] for figure in figures], settings)
     calls = [*parse_metrics(metrics, settings.defaults), *(rule.call for rule in rules)]
     idle = _unnamed(settings, calls, names)
-    if settings.min_rows is not None and figures is None and not _recursive(calls):
-        idle.append(
-            f"--min-rows {settings.min_rows} changes nothing: no metric asked for has binning=recursive"
-        )
     if not settings.metrics and figures is None:
         return idle
     wholes = [_whole(call) for call in calls]
@@ -103,47 +97,15 @@ def idle_of_state(known: StateSettings, state: str | None) -> list[str]:
     return [f"{option} changes nothing without --save-state"]
 
 
-def used_looks(drawing: PlotSettings) -> PlotSettings:
-    """Return what is asked of figures without that which no figure asked for makes use of."""
-    usual: dict[str, Any] = {name: getattr(PlotSettings(), name) for name in _unlooked(drawing)}
-    return replace(drawing, **usual)
-
-
-def _unlooked(drawing: PlotSettings) -> dict[str, str]:
-    """Return the settings of single figures that were given, by name, and these figures, if none is drawn."""
-    usual, drawn = PlotSettings(), {*(drawing.figures or (*standard_names(2), *standard_names(3)))}
-    own = {name: ["epochs"] for name in OF_EPOCHS} | {"knots": ["ks"]}
-    if drawing.figures:  # beside the standard set it is refused
-        own["compare_bins"] = [kind.name for kind in FIGURES.values() if kind.bins == "scores"]
-    return {
-        name: " or ".join(names)
-        for name, names in own.items()
-        if getattr(drawing, name) != getattr(usual, name) and drawn.isdisjoint(names)
-    }
-
-
 def idle_looks(drawing: PlotSettings, settings: Settings, companions: Companions | None = None) -> list[str]:
     """Return a sentence for what is asked of figures that none of them makes use of."""
-    kinds = [FIGURES[name] for name in drawing.figures if name in FIGURES]  # of others a fault is told
-    idle = [
-        f"{declared(PlotSettings)[name].option} changes nothing: it goes with --figure {names}"
-        for name, names in _unlooked(drawing).items()
-    ]
+    kinds, idle = [FIGURES[name] for name in drawing.figures], list[str]()
     of_bins = not drawing.figures or any(kind.bins == "scores" for kind in kinds)
     shown_bins = of_bins and drawing.lens != "class-wise"
-    if settings.resample_predictions and not (shown_bins or drawing.p_values):
-        idle.append(
-            "--resample-predictions changes nothing: it goes with --figure reliability or deviation, or with "
-            "--p-values"
-        )
     if companions is not None and companions.posteriors is not None and not shown_bins:
         calls = parse_metrics(settings.metrics, settings.defaults)
         if not any(call.arguments.get("recalibrator") == GIVEN for call in calls):
             idle.append(UNUSED.format("figure"))
-    shown = [*sum(drawing.panels, settings.metrics), *([drawing.select] if drawing.select else [])]
-    recursive = drawing.binning == "recursive" or _recursive(parse_metrics(shown, settings.defaults))
-    if settings.min_rows is not None and not recursive and bool(kinds) == bool(drawing.figures):
-        idle.append(f"--min-rows {settings.min_rows} changes nothing without --binning recursive")
     if not kinds:
         return idle
     if drawing.lens != USUAL and not any(kind.one_score or kind.bins == "vectors" for kind in kinds):
@@ -151,10 +113,6 @@ def idle_looks(drawing: PlotSettings, settings: Settings, companions: Companions
     if settings.metrics and not drawing.by and not any(kind.metrics for kind in kinds):
         idle.append("--metrics changes nothing: no figure asked for shows metrics")
     return idle
-
-
-def _recursive(calls: Sequence[MetricExpression]) -> bool:
-    return any(call.arguments.get("binning") == "recursive" for call in calls)
 
 
 def _whole(call: MetricExpression) -> MetricExpression:

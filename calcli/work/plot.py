@@ -16,11 +16,11 @@ from calcli.core.evaluating.evaluate import evaluate
 from calcli.core.evaluating.recalibrated import Companions
 from calcli.core.evaluating.results import Evaluation, Input
 from calcli.core.evaluating.truth import require_own_priors
-from calcli.core.language.declaring import declared
 from calcli.core.language.entries import FigureKind
 from calcli.core.language.errors import NeedsRows, UsageError
 from calcli.core.language.expressions import checked_region, parse_metrics
 from calcli.core.language.figures import (
+    AUTO,
     FIGURES,
     find_figures,
     refuse_binning,
@@ -28,10 +28,9 @@ from calcli.core.language.figures import (
     standard_names,
 )
 from calcli.core.language.metrics import GIVEN
-from calcli.core.language.numbers import counted
 from calcli.core.language.progress import Watch, Watcher, unwatched
 from calcli.core.language.settings import Settings
-from calcli.core.language.viewing import PlotSettings, ViewSettings
+from calcli.core.language.viewing import PlotSettings
 from calcli.figures import Drawing, View, draw
 from calcli.io.atomic import filled_folder, refuse_folders, refuse_nowhere, together
 from calcli.io.calibrators import load_calibrator
@@ -40,9 +39,7 @@ from calcli.report.figures import Figures
 from calcli.report.shown import csv_text
 from calcli.report.summary import short_names
 from calcli.work.cluster import Engine, predictions_in
-from calcli.work.idle import used_looks
 from calcli.work.page import picture, write_page
-from calcli.work.selection import chosen_on
 
 USUAL_FIGURES = PlotSettings()
 TOLD = 8  # files of which it is said how they were read; of more, of the first
@@ -98,14 +95,10 @@ def plot_files(
     UsageError
         If a figure is unknown, or does not fit the files or the settings.
     """
-    drawing = used_looks(drawing)
     calibrators = {name: load_calibrator(file) for name, file in _named(drawing.calibrators).items()}
     settings = _asked_for(settings, drawing)
     view = View(
-        **{name: getattr(drawing, name) for name in declared(ViewSettings)},
-        draws=settings.draws,
-        metrics=settings.metrics,
-        calibrators=calibrators,
+        drawing.lens, by=drawing.by, draws=settings.draws, metrics=settings.metrics, calibrators=calibrators
     )
     kinds = _kinds(drawing)
     _refuse_unshown(kinds, files, drawing)
@@ -113,9 +106,6 @@ def plot_files(
         raise UsageError("figures need somewhere to go: give -o DIR, or --html FILE without --data")
     refuse_folders(html)
     refuse_nowhere(html, made=output)
-    if drawing.select and drawing.select_on:
-        chosen = chosen_on(drawing.select_on, drawing.select, options, settings, watcher)
-        view = replace(view, selected=(f"best {drawing.select} on {drawing.select_on}", chosen))
     standard = not drawing.figures
     with filled_folder(output) if output else nullcontext() as folder:
         evaluations = {}
@@ -124,14 +114,14 @@ def plot_files(
             watch = watcher(name, predictions.n_rows)
             evaluations[name] = _evaluation(predictions, settings, companions, kinds, view, watch, standard)
         inputs = [one.summary.input for one in evaluations.values()]
-        evaluations = _of_bins(evaluations, drawing.compare_bins) if drawing.compare_bins else evaluations
         names = [kind.name for kind in kinds]
         if standard:
             names = [*_fitting(_standard(evaluations.values(), view), len(evaluations), remark), *names]
         if companions is not None and companions.posteriors is not None:
             _require_own_priors(names, view, evaluations.values())
         written, pictures = [], []
-        for name, drawn in _drawn(names, evaluations, view, None if drawing.figures else remark):
+        looks = {name: replace(view, **drawing.figures.get(name, {})) for name in names}
+        for name, drawn in _drawn(looks, evaluations, None if drawing.figures else remark):
             if html:
                 pictures.append(picture(name, drawn))
             if folder:
@@ -143,13 +133,14 @@ def plot_files(
 
 
 def _asked_for(settings: Settings, drawing: PlotSettings) -> Settings:
-    """Return the settings with what figures are to show; what does not go together is refused."""
-    if drawing.region != "all":
-        checked_region("--region", drawing.region)
-    settings = _with_panels(settings, drawing)
-    if bool(drawing.select) != bool(drawing.select_on):
-        raise UsageError("--select METRIC chooses on the files of --select-on DIR|GLOB; give both")
-    return _tested(settings) if drawing.p_values else settings
+    """Return the settings with what figures are to show; what makes no sense is refused."""
+    epochs = drawing.figures.get("epochs", {})
+    smoother(epochs.get("smooth", "none"))
+    for name, looks in drawing.figures.items():
+        if "region" in looks:
+            checked_region(name, looks["region"])
+        refuse_binning([FIGURES[name]], looks.get("binning", AUTO))
+    return _tested(settings) if epochs.get("p_values") else settings
 
 
 def _kinds(drawing: PlotSettings) -> list[FigureKind]:
@@ -188,13 +179,12 @@ def _evaluation(
 
 
 def _drawn(
-    names: Sequence[str],
+    views: Mapping[str, View],
     evaluations: Mapping[str, Evaluation],
-    view: View,
     remark: Callable[[str], None] | None,
 ) -> Iterator[tuple[str, Drawing]]:
     """Yield figures by name; if there is someone to tell, those that a state cannot show are left out."""
-    for name in names:
+    for name, view in views.items():
         try:
             yield name, draw(name, evaluations, view)
         except NeedsRows:
@@ -205,39 +195,13 @@ def _drawn(
 
 def _refuse_unshown(kinds: Sequence[FigureKind], files: Sequence[str], drawing: PlotSettings) -> None:
     """Raise a UsageError for files and systems that figures cannot show, and for missing files."""
-    names, bins = [kind.name for kind in kinds], drawing.compare_bins
-    if bins and not (names and all(kind.bins == "scores" for kind in kinds)):
-        fitting = [kind.name for kind in FIGURES.values() if kind.bins == "scores"]
-        raise UsageError(f"--compare-bins goes with --figure {','.join(fitting)}, alone")
     empty = [kind.name for kind in kinds if kind.without_data]
     if empty and (files or len(empty) < len(kinds)):
         raise UsageError(f"the figure {empty[0]} shows no data; draw it by itself, without files")
     if not (empty or files):
         raise UsageError("there are no predictions to draw; name a file, a folder, or - for standard input")
     usual = [] if drawing.figures else [FIGURES["reliability"]]
-    refuse_more_systems([*usual, *kinds], len(files) * max(1, len(bins)))
-    refuse_binning(kinds if drawing.figures else usual, drawing.binning)
-
-
-def _of_bins(evaluations: Mapping[str, Evaluation], bins: Sequence[int]) -> dict[str, Evaluation]:
-    """Return every evaluation with each of several numbers of bins."""
-    found = {}
-    for name, one in evaluations.items():
-        for number in bins:
-            summary = replace(one.summary, settings=replace(one.settings, bins=number))
-            own = counted(number, "bin")
-            found[own if len(evaluations) == 1 else f"{name}, {own}"] = replace(one, summary=summary)
-    return found
-
-
-def _with_panels(settings: Settings, drawing: PlotSettings) -> Settings:
-    """Return the settings with the metrics of panels; what is said of panels and lines is checked."""
-    smoother(drawing.smooth)
-    if not drawing.panels:
-        return settings
-    if settings.metrics:
-        raise UsageError("--panel names the metrics; leave out --metrics")
-    return replace(settings, metrics=tuple(dict.fromkeys(name for panel in drawing.panels for name in panel)))
+    refuse_more_systems([*usual, *kinds], len(files))
 
 
 def _tested(settings: Settings) -> Settings:

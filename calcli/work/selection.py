@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import os.path
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 
 from calcli.core.comparing.leftover import require_same_clip
 from calcli.core.comparing.selection import Choice, best_of, paired_by_number
-from calcli.core.data.numbering import by_folder, numbers_in_names
+from calcli.core.data.numbering import by_folder
 from calcli.core.evaluating.evaluate import evaluate
 from calcli.core.evaluating.results import Estimate
 from calcli.core.language.errors import UsageError
@@ -73,52 +72,6 @@ def select_files(
     folders = (*by_folder([pairs[0][1], pairs[0][2]]), others)  # of one folder only, the pattern tells them
     same = any(same_files([file], [other]) for _, file, other in pairs)
     return SelectionReport(choices, (folders[0], folders[1]), shown, len(pairs), same)
-
-
-def chosen_on(
-    place: str, criterion: str, options: ReadOptions, settings: Settings, watcher: Watcher = unwatched
-) -> dict[str, int]:
-    """Return the number of the best file of each run.
-
-    Parameters
-    ----------
-    place
-        A folder with files, or a pattern of their names; of several runs each has a folder of its own.
-    criterion
-        The metric whose best value is chosen.
-    options, settings
-        How to read and to evaluate them.
-    watcher
-        Starts a progress bar.
-
-    Returns
-    -------
-    By the first folder in which the runs differ; by "" if all files are in one.
-
-    Raises
-    ------
-    InputError
-        If a file cannot be read.
-    UsageError
-        If there are no files, a name has no number, or the metric has no better and worse.
-    """
-    (call,) = parse_metrics([criterion], settings.defaults)
-    settings = replace(settings, metrics=(call.asked,), intervals=False, draws=0, test=False)
-    settings = replace(settings, resample_predictions=False, sd=False)
-    files = files_of(place, "--select-on")
-    chosen: dict[str, int] = {}
-    folders = by_folder(files)
-    for folder, rows in folders.items():
-        own = [files[n] for n in rows]
-        numbers = numbers_in_names(own)
-        if numbers is None:
-            raise UsageError(f"--select-on: {own[0]} and the others do not all have a number in their names")
-        values = [_estimated(file, options, settings, watcher)[str(call)].value for file in own]
-        run = folder.partition(os.sep)[0] if len(folders) > 1 else ""
-        if run in chosen:
-            raise UsageError(f"--select-on {place}: {run} has several folders; expected one of each run")
-        chosen[run] = numbers[best_of(values, call)]
-    return chosen
 
 
 def _estimated(

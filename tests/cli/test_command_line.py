@@ -325,7 +325,7 @@ def test_a_working_folder_that_is_gone(preds, tmp_path, monkeypatch, run):
         "evaluate preds.csv --ignore-label DIGITS",
         "evaluate column.npz --ignore-label DIGITS",
         "evaluate preds.csv --metrics ece:lens=class-DIGITS",
-        "plot preds.csv -o out --smooth savgol:DIGITS",
+        "plot preds.csv -o out --figure epochs:smooth=savgol/DIGITS",
         "fit preds.csv -m histogram:lens=top-DIGITS -o cal.json",
     ],
 )

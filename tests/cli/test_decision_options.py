@@ -327,7 +327,6 @@ def test_decisions_need_a_table(run, sample, tmp_path):
         (("--folds", "2"), ("--metrics", "ece:training=cross-validation")),
         (("--retrain", "9"), ("--metrics", "unexplained")),
         (("--class-groups", "odd=0+2,1+3"), ("--metrics", "ece:lens=odd")),
-        (("--edges", "mine=0,0.5,1"), ("--metrics", "ece:binning=mine")),
         (("--costs", "abstain:0.1"), ("--metrics", "expected_score:score=bayes_risk")),
     ],
 )
@@ -337,7 +336,7 @@ def test_each_option_that_no_metric_uses_is_told(run, tmp_path, option, with_it)
         done = run("evaluate", tmp_path / "x.csv", *FAST, *metrics, *option)
         assert (f"{option[0]}" in done.err and "change" in done.err) == told, done.err
     others = ("compare", tmp_path / "x.csv", tmp_path / "x.csv", "--metrics", "log_loss", "--no-intervals")
-    if option[0] in ("--class-groups", "--edges", "--costs"):
+    if option[0] in ("--class-groups", "--costs"):
         assert option[0] in run(*others, *option).err
 
 

@@ -115,16 +115,15 @@ def test_what_expressions_name(run, tmp_path):
     file.write_text("label,prob_cat,prob_cow,prob_dog\n" + "cat,0.5,0.3,0.2\ncow,0.5,0.3,0.2\n" * 5)
     (tmp_path / "kind.csv").write_text("cat,pet\ndog,pet\ncow,farm\n")
     of = "expected_miscalibration:lens="
-    names = [f"{of}kind", f"{of}alike", "mce:lens=class-0:binning=mine"]
+    names = [f"{of}kind", f"{of}alike", "mce:lens=class-0:binning=0/0.5/1"]
     done = run(
         "evaluate", file, "-f", "json", "--class-groups", f"kind={tmp_path / 'kind.csv'}",
-        "--class-groups", "alike=cat+cow+dog", "--edges", "mine=0,0.5,1", "--metrics", ",".join(names),
+        "--class-groups", "alike=cat+cow+dog", "--metrics", ",".join(names),
     )  # fmt: skip
     # pets are promised 0.7 and are half of the rows; one group of all is always right
     assert [metrics(done)[name]["value"] for name in names] == pytest.approx([0.2, 0, 0], abs=1e-12)
     settings = json.loads(done.out)["settings"]
     assert settings["groups"]["kind"] == {"cat": "pet", "dog": "pet", "cow": "farm"}
-    assert settings["edges"] == {"mine": [0, 0.5, 1]}
     wrong = run("evaluate", file, "--class-groups", "kind=cat,cow")
     assert (wrong.status, wrong.out) == (2, "")
     assert "'dog' is in no group" in wrong.err
@@ -395,10 +394,3 @@ def test_warnings_beside_csv_name_their_slice(run, sample):
     said = [line for line in done.err.splitlines() if "fewer than 10 a bin" in line]
     assert said
     assert all(", ink=" in line for line in said)
-
-
-def test_rows_of_bins_that_are_not_recursive_are_told(run, sample):
-    asked = ("evaluate", sample / "release_1.parquet", "--min-rows", "50", "--metrics")
-    told = "--min-rows 50 changes nothing: no metric asked for has binning=recursive"
-    assert told in run(*asked, "ece").err
-    assert told not in run(*asked, "ece:binning=recursive").err

@@ -106,7 +106,6 @@ def test_names_are_completed():
         ("CL", "Binned calibration loss (binned_calibration_loss)"),
         ("RL", "Binned refinement loss (binned_refinement_loss)"),
         ("distance", "The argument distance"),
-        ("knots", "The option --knots"),
         ("--ignore-label", "The option --ignore-label"),
     ],
 )

@@ -87,8 +87,9 @@ def test_the_data_are_the_bins_of_scikit_learn(run, two_classes, tmp_path):
 
 def test_a_region_leaves_out_the_other_rows(run, two_classes, tmp_path):
     file, probs, labels, _ = two_classes
-    options = ["--lens", "class-1", "--binning", "equal-mass", "--bins", "4", "--region", "0.5..0.9"]
-    assert run("plot", file, "--figure", "reliability", *options, "--data", "-o", tmp_path).status == 0
+    figure = "reliability:binning=equal-mass:region=0.5..0.9"
+    options = ["--figure", figure, "--lens", "class-1", "--bins", "4", "--data"]
+    assert run("plot", file, *options, "-o", tmp_path).status == 0
     rows = table(tmp_path / "reliability.csv", "two.csv, 0.5..0.9")
     inside = (probs >= 0.5) & (probs < 0.9)
     assert sum(int(row["rows"]) for row in rows) == inside.sum()
@@ -99,10 +100,10 @@ def test_a_region_leaves_out_the_other_rows(run, two_classes, tmp_path):
     np.testing.assert_allclose([float(row["share"]) for row in shares], expected)
 
 
-def test_named_edges_are_bins(run, two_classes, tmp_path):
+def test_edges_are_bins(run, two_classes, tmp_path):
     file, probs, _, _ = two_classes
-    options = ["--lens", "class-1", "--edges", "mine=0,0.3,1", "--binning", "mine", "--data"]
-    assert run("plot", file, "--figure", "reliability", *options, "-o", tmp_path).status == 0
+    options = ["--figure", "reliability:binning=0/0.3/1", "--lens", "class-1", "--data"]
+    assert run("plot", file, *options, "-o", tmp_path).status == 0
     rows = [int(row["rows"]) for row in table(tmp_path / "reliability.csv", "two.csv")]
     assert rows == [np.count_nonzero(probs < 0.3), np.count_nonzero(probs >= 0.3)]
 
@@ -166,12 +167,11 @@ def test_epochs_over_a_series(run, sample, tmp_path):
 
 
 @pytest.mark.filterwarnings("error")
-@pytest.mark.parametrize("metrics", ["--panel", "--metrics"])
-def test_long_names_of_metrics_leave_room_for_their_lines(run, sample, tmp_path, metrics):
+def test_long_names_of_metrics_leave_room_for_their_lines(run, sample, tmp_path):
     files = sorted((sample / "epochs").iterdir())[:3]
     long = "unexplained:training=test:score=error_rate:recalibrator=vector-histogram"
     named = f"{long},mean_confidence,expected_miscalibration:binning=equal-width:lens=canonical:bins=2"
-    done = run("plot", *files, "--figure", "epochs", metrics, named, "-o", tmp_path)
+    done = run("plot", *files, "--figure", "epochs", "--metrics", named, "-o", tmp_path)
     assert (done.status, (tmp_path / "epochs.png").exists()) == (0, True)
 
 
@@ -182,15 +182,15 @@ def test_each_folder_is_a_series_of_epochs(run, sample, tmp_path):
             copy = tmp_path / folder / f"e_{number}.parquet"
             shutil.copy(sample / "epochs" / f"epoch_{number:02}.parquet", copy)
     files = sorted(tmp_path.glob("*/*"))  # e_1, e_10, e_2
-    options = ["--figure", "epochs", "--panel", "log_loss,error_rate", "--data", "-o", tmp_path / "out"]
-    assert run("plot", *files, *options, "--smooth", "savgol:11").status == 0
+    options = ["--metrics", "log_loss,error_rate", "--data", "-o", tmp_path / "out"]
+    assert run("plot", *files, *options, "--figure", "epochs:smooth=savgol/11").status == 0
     rows = table(tmp_path / "out" / "epochs.csv")
     assert [row["number"] for row in rows if row["name"] == "log_loss, train"] == ["1", "2", "10"]
     assert len(rows) == 12
     assert all(row["value"] == row["smoothed"] for row in rows)  # fewer than 11 files
     again = tmp_path / "again"
-    said = run("plot", *files, "--figure", "epochs", "--smooth", "savgol:10", "-o", again).err
-    assert "--smooth savgol:10: expected none, moving:N or savgol:N" in said
+    said = run("plot", *files, "--figure", "epochs:smooth=savgol/10", "-o", again).err
+    assert "smooth=savgol/10: expected none, moving/N or savgol/N" in said
     copy = shutil.copy(files[0], tmp_path / "test" / "e_01.parquet")
     assert "have the same number 1" in run("plot", *files, copy, "--figure", "epochs", "-o", again).err
     assert not again.exists()
@@ -208,8 +208,8 @@ def test_groups_of_classes_make_a_simplex(run, sample, tmp_path):
     groups = ["--class-groups", "shape=0+6+8+9,1+4+7,2+3+5"]
     file = sample / "digits_network_test.npy"
     for binning in ("equal-width", "recursive"):
-        options = [*groups, "--binning", binning, "--data", "-o", tmp_path]
-        assert run("plot", file, "--figure", "simplex", *options).status == 0
+        options = [*groups, "--data", "-o", tmp_path]
+        assert run("plot", file, "--figure", f"simplex:binning={binning}", *options).status == 0
         rows = table(tmp_path / "simplex.csv")
         assert sum(int(row["rows"]) for row in rows) == 997
         mean = [sum(float(row[f"mean_{name}"]) for name in ("0+6+8+9", "1+4+7", "2+3+5")) for row in rows]
@@ -256,7 +256,7 @@ def test_a_region_where_no_row_has_weight_is_refused(run, tmp_path, options):
     rows = ["0,.9,.1,0", "1,.8,.2,0", "0,.4,.6,1", "1,.3,.7,1"]
     path = tmp_path / "rows.csv"
     path.write_text("\n".join(["label,prob_0,prob_1,w", *rows]))
-    region = ["--region", "0..0.25", "--weights", "w", "--figure", "reliability", *options]
+    region = ["--weights", "w", "--figure", "reliability:region=0..0.25", *options]
     result = run("plot", path, "-o", tmp_path / "new", *region)
     assert (result.status, result.out) == (2, "")
     assert "no row has a score from 0 to 0.25" in result.err
@@ -282,20 +282,26 @@ def test_every_figure_is_in_the_help(run):
             ["--figure", "simplex"],
             "a simplex needs 3 or 4 classes, but {preds} has 2; draw --figure reliability",
         ),
-        (["--region", "0.9..1"], "--region with {preds}: no row has a score from 0.9 to 1"),
+        (["--figure", "ks:region=0.9..1"], "region with {preds}: no row has a score from 0.9 to 1"),
         (
-            ["--figure", "rejection", "--region", "0..1"],
-            "the figure rejection shows all rows; leave out --region 0..1",
+            ["--figure", "rejection:region=0..1"],
+            "figure 'rejection' has no argument 'region=0..1'; it takes: none",
         ),
-        (["--figure", "ks", "--binning", "equal-mass"], "the figure ks has no equal-mass bins; --binning"),
+        (["--figure", "ks:binning=recursive"], "no argument 'binning=recursive'; it takes: region, knots"),
+        (["--figure", "ks:knots=3"], "ks: knots is 3; expected a whole number from 4 to 1000"),
+        (["--figure", "epochs:seeds=x"], "epochs: seeds is 'x'; expected true or false"),
+        (["--figure", "ks,ks:knots=5"], "the figure ks is asked for twice"),
         (
-            ["--figure", "ks", "--binning", "recursive"],
-            "recursive goes with --figure reliability,deviation,simplex",
+            ["--figure", "simplex:binning=equal-mass"],
+            "the figure simplex has no equal-mass bins; those that do: reliability, deviation",
         ),
-        (["--region", "high"], "--region: region must be two numbers in [0, 1], as in 0.8..1, not 'high'"),
         (
-            ["--binning", "equal-with"],
-            "binning must be one of equal-width, equal-mass, recursive, not 'equal-with'",
+            ["--figure", "corp:region=high"],
+            "corp: region must be two numbers in [0, 1], as in 0.8..1, not 'high'",
+        ),
+        (
+            ["--figure", "reliability:binning=equal-with"],
+            "edges that ascend from 0 to 1 such as 0/0.5/0.9/1, not 'equal-with', did you mean 'equal-width'",
         ),
         (["--figure", "slices"], "the figure slices needs a column to slice by: --by COLUMN"),
         (["--by", "place"], "{preds}: no column 'place'"),
@@ -410,55 +416,6 @@ def test_the_figure_divergence_is_for_two_classes(run, two_classes, sample, tmp_
     assert (done.status, "needs 2 classes" in done.err) == (2, True)
 
 
-def test_a_panel_for_each_number_of_bins(run, preds, tmp_path):
-    """Each panel holds what the figure with so many bins shows."""
-    asked = ("--figure", "reliability", "--data", "--draws", 0)
-    several = run("plot", preds, *asked, "--compare-bins", "4,9", "-o", tmp_path / "all")
-    assert several.status == 0
-    rows = table(tmp_path / "all" / "reliability.csv")
-    for bins in (4, 9):
-        run("plot", preds, *asked, "--bins", bins, "-o", tmp_path / str(bins))
-        alone = table(tmp_path / str(bins) / "reliability.csv")
-        values = [list(row.values())[1:] for row in alone]
-        assert [list(row.values())[1:] for row in rows if row["name"].startswith(f"{bins} bins")] == values
-
-
-@pytest.mark.parametrize(
-    ("arguments", "message"),
-    [
-        (("--figure", "ks,reliability", "--compare-bins", "3"), "goes with --figure reliability,deviation"),
-        (("--compare-bins", "3"), "--compare-bins goes with --figure reliability,deviation"),
-        (("--figure", "reliability", "--compare-bins", "3,x"), "expected whole numbers"),
-        (("--figure", "refinement"), "shows no data; draw it by itself, without files"),
-    ],
-)
-def test_options_that_a_figure_would_not_show(run, preds, tmp_path, arguments, message):
-    done = run("plot", preds, *arguments, "-o", tmp_path / "figures")
-    assert (done.status, done.out, (tmp_path / "figures").exists()) == (2, "", False)
-    assert message in done.err
-
-
-@pytest.mark.parametrize(
-    ("figure", "arguments", "goes_with"),
-    [
-        ("reliability", ("--knots", "5"), "ks"),
-        ("ks", ("--compare-bins", "3"), "reliability or deviation"),
-        ("ks", ("--panel", "log_loss"), "epochs"),
-        ("ks", ("--smooth", "moving:3"), "epochs"),
-        ("ks", ("--p-values",), "epochs"),
-        ("ks", ("--seeds",), "epochs"),
-        ("ks", ("--select", "log_loss", "--select-on", "nowhere"), "epochs"),
-    ],
-)
-def test_options_of_figures_that_are_not_drawn_are_told(run, preds, tmp_path, figure, arguments, goes_with):
-    asked = ("plot", preds, "--figure", figure, "--data", "--draws", 0)
-    plain, done = run(*asked, "-o", tmp_path / "a"), run(*asked, *arguments, "-o", tmp_path / "b")
-    assert (done.status, done.out.replace("/b/", "/a/")) == (0, plain.out)
-    assert f"{arguments[0]} changes nothing: it goes with --figure {goes_with}" in done.err
-    for file in (tmp_path / "a").glob("*.csv"):
-        assert (tmp_path / "b" / file.name).read_text() == file.read_text()
-
-
 def test_a_figure_without_data_needs_no_files(run, tmp_path):
     assert run("plot", "--figure", "refinement", "--data", "-o", tmp_path).status == 0
     (row,) = [row for row in table(tmp_path / "refinement.csv") if row["calibrated"] == "0.1"]
@@ -519,33 +476,20 @@ def test_options_that_no_figure_makes_use_of_are_told(run, two_classes, tmp_path
     def told(*options):
         return run("plot", two_classes[0], "-o", tmp_path, *options).err
 
-    metrics, least = "--metrics changes nothing", "--min-rows 5 changes nothing without --binning recursive"
+    metrics = "--metrics changes nothing"
     given = ("--metrics", "log_loss", "--figure", "ks")
     assert metrics in told(*given)
     assert metrics not in told(*given, "--figure", "scores")
-    given = ("--min-rows", "5", "--figure", "reliability")
-    assert least in told(*given)
-    assert least not in told(*given, "--binning", "recursive")
-    assert least in told("--min-rows", "5")
-    assert least not in told("--min-rows", "5", "--binning", "recursive")
-    given = ("--min-rows", "5", "--figure", "scores", "--metrics")
-    assert least in told(*given, "ece")
-    assert least not in told(*given, "ece:binning=recursive")
 
 
-def test_a_simplex_without_recursive_bins_makes_no_use_of_their_size(run, sample, tmp_path):
-    def drawn(*options):
-        asked = ("plot", sample / "digits_network_test.npy", "--figure", "simplex", "--lens", "largest-2")
-        done = run(*asked, "--data", "-o", tmp_path, *options)
-        assert done.status == 0
-        told = "--min-rows 400 changes nothing without --binning recursive" in done.err
-        return (tmp_path / "simplex.csv").read_bytes(), told
+def test_recursive_bins_of_a_simplex(run, sample, tmp_path):
+    def drawn(figure):
+        asked = ("plot", sample / "digits_network_test.npy", "--figure", figure, "--lens", "largest-2")
+        assert run(*asked, "--data", "-o", tmp_path).status == 0
+        return (tmp_path / "simplex.csv").read_bytes()
 
-    plain, _ = drawn()
-    assert drawn("--min-rows", "400") == (plain, True)
-    recursive, _ = drawn("--binning", "recursive")
-    assert drawn("--binning", "recursive", "--min-rows", "400")[0] != recursive
-    assert not drawn("--binning", "recursive", "--min-rows", "400")[1]
+    recursive = drawn("simplex:binning=recursive")
+    assert drawn("simplex") != recursive != drawn("simplex:binning=recursive:min_rows=400")
 
 
 @pytest.mark.parametrize("classes", [3, 40])

@@ -76,7 +76,6 @@ def test_other_settings_are_refused_by_name(checked, options, policy, words):
         (["--costs", "abstain:0.1", "--metrics", "bayes_risk"], f'costs = ["abstain:0.1"]\n{RISK}'),
         (["--costs", "abstain:0.1", "--metrics", "bayes_risk,log_loss"], f'costs = ["abstain:0.4"]\n{LOSS}'),
         (["--cluster", "ink"], '[[rules]]\nmetric = "log_loss"\nmax = 9\n'),
-        (["--edges", "mine=0,0.5,1"], f'edges = ["mine=0,0.9,1"]\n{LOSS}'),
     ],
 )
 def test_the_same_settings_or_those_that_no_rule_depends_on_pass(checked, options, policy):

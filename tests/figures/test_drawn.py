@@ -402,7 +402,7 @@ def test_epochs_ring_the_best_file(two):
     call = two.estimates["log_loss"].call
     value, line = np.array([3.0, 1.0, 2.0]), np.array([2.0, 1.5, 1.4])
     course = Course(call, "", np.array([1, 5, 9]), value, line, 1)
-    figure = epochs(Courses({"log_loss": [course]}, numbered=True), smoothing="moving:3")
+    figure = epochs(Courses({"log_loss": [course]}, numbered=True), smoothing="moving/3")
     axes = figure.axes[0]
     smoothed, ring = axes.lines
     (raw,) = axes.collections

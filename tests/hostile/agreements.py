@@ -70,7 +70,7 @@ def _told_by_sample(columns: Columns) -> Mapping[str, Metric]:
 FLAGS = ("--test", "--no-intervals")
 SETTINGS = (
     *FLAGS, "--bins", "--costs", "--level", "--draws", "--seed", "--folds", "--clip",
-    "--weights", "--cluster", "--min-rows", "--priors", "--by", "--decision-column",
+    "--weights", "--cluster", "--priors", "--by", "--decision-column",
 )  # fmt: skip
 
 
@@ -126,7 +126,7 @@ def _state(draw: Draw, columns: Columns) -> Made:
 
 def _of_metrics(asked: list[str]) -> list[str]:
     """Return the metrics asked for, and what they assume where they do not say; the rest is in a state."""
-    own = [k for k, text in enumerate(asked) if text.partition("=")[0] in ("--bins", "--min-rows")]
+    own = [k for k, text in enumerate(asked) if text.partition("=")[0] == "--bins"]
     assumed = [text for k in own for text in asked[k : k + 1 + ("=" not in asked[k])]]
     return asked[:2] + assumed + asked[-3:]
 

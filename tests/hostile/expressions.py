@@ -26,10 +26,17 @@ SANE = {
 FREE = {
     "lens": LENSES,
     "region": ("1..0.8", "0..0", "-1..2", "nan..1", "0.5..", "..", "a..b", "1e400..1", "0/1..1/1"),
-    "binning": ("mine", "", "equal"),
+    "binning": ("0/0.5/1", "0/1/0.5", "", "equal"),
     "costs": ("costs", "imbalanced:cat:10"),
     "weights": ("mine", ""),
     "calibrator": ("reduced/calibrator=isotonic", "auto", ""),
+}
+LOOKS = {
+    "min_rows": ("5",),
+    "knots": ("6",),
+    "smooth": ("moving/3",),
+    "p_values": ("true",),
+    "seeds": ("true",),
 }
 COUNTS = ("1", "2", "3", "7", "15", "0", "-1", "1.5", "99999999999999999999", "1e3", "x", "")
 
@@ -77,7 +84,13 @@ def method(draw: Draw) -> str:
 
 
 def figure(draw: Draw) -> str:
-    return expression(draw, FIGURES)
+    """Return a figure, perhaps with one of the arguments that it may have."""
+    kind = draw.choice(list(FIGURES.values()))
+    if not kind.looks or draw.chance(0.5):
+        return kind.name
+    key = draw.choice(kind.looks)
+    sane = LOOKS.get(key) or SANE[key]
+    return f"{kind.name}:{key}={draw.choice((*sane, *sane, *FREE.get(key, COUNTS)))}"
 
 
 def metrics(draw: Draw) -> str:

@@ -138,15 +138,6 @@ def _groups(draw: Draw, place: Place) -> str:
     return named + draw.choice((parts, parts, side_file(draw, "groups", list(place.classes)), draw.name()))
 
 
-def _edges(draw: Draw, place: Place) -> str:
-    return "mine=" + draw.choice(("0,0.5,0.9,1", "0,1", "0,0.5,0.5,1", "0,nan,1", "1,0", draw.number()))
-
-
-def _smooth(draw: Draw, place: Place) -> str:
-    name = draw.choice(("savgol", "moving", "none", "median", draw.name()))
-    return f"{name}:{draw.choice(('3', '11', '4', '0', '-1', draw.number()))}"
-
-
 def _fails(draw: Draw, place: Place) -> str:
     return f"{expressions.metric(draw)}{draw.choice('<>=!')}{draw.number()}"
 
@@ -162,10 +153,6 @@ def _glob(draw: Draw, place: Place) -> str:
     return draw.choice((place.file(draw), "*", "**/*", "[", "*.none", "deep/*", ""))
 
 
-def _region(draw: Draw, place: Place) -> str:
-    return draw.choice((expressions.SANE if draw.chance(0.7) else expressions.FREE)["region"])
-
-
 def _system(draw: Draw, place: Place) -> str:
     return f"{draw.choice(('a', 'b', draw.name()))}={draw.choice((place.column(draw), 'prob_*', 'a,b'))}"
 
@@ -175,13 +162,10 @@ BY_NAME: dict[str, Drawn] = {
     "--metrics": lambda draw, place: expressions.metrics(draw),
     "--sort": lambda draw, place: expressions.metric(draw),
     "--select": lambda draw, place: expressions.metric(draw),
-    "--panel": lambda draw, place: expressions.metrics(draw),
     "--methods": lambda draw, place: expressions.methods(draw),
     "--candidates": lambda draw, place: expressions.methods(draw),
     "--figure": lambda draw, place: expressions.figure(draw),
     "--lens": lambda draw, place: draw.choice(expressions.LENSES),
-    "--binning": lambda draw, place: draw.choice(expressions.SANE["binning"]),
-    "--compare-bins": lambda draw, place: draw.choice(("5,15", "1", "0", "3,x", "5,5")),
     "--class-axis": lambda draw, place: draw.choice(("0", "1", "-1", "2", "-33", "99")),
     "--scores": lambda draw, place: draw.choice(("prob_*", "*", "scores", "[", f"{place.column(draw)},x")),
     "--labels": lambda draw, place: draw.choice(
@@ -197,8 +181,8 @@ BY_METAVAR: dict[str, Drawn] = {
     **dict.fromkeys(("COLUMN", "NAME"), lambda draw, place: place.column(draw)),
     **dict.fromkeys(("CLASS", "LABEL"), lambda draw, place: place.some_class(draw)),
     **dict.fromkeys(("FILE", "CAL TEST"), lambda draw, place: place.file(draw)),
-    "PRIORS": _priors, "COSTS": _costs, "NAME=GROUPS": _groups, "NAME=EDGES": _edges, "NAME=COLUMNS": _system,
-    "FILTER": _smooth, "LIMIT": _fails, "FORMAT=FILE": _written, "LOW..HIGH": _region,
+    "PRIORS": _priors, "COSTS": _costs, "NAME=GROUPS": _groups, "NAME=COLUMNS": _system,
+    "LIMIT": _fails, "FORMAT=FILE": _written,
     "METHOD": lambda draw, place: expressions.method(draw),
     "METRIC=X": lambda draw, place: f"{expressions.metric(draw)}={draw.number()}",
     "NAME=GLOB": lambda draw, place: f"{place.some_class(draw)}={_glob(draw, place)}",

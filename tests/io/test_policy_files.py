@@ -169,7 +169,6 @@ def test_what_metrics_may_name_has_the_words_of_the_options():
     found = policy(
         """
         class_groups = ["kind=cat+dog,cow"]
-        edges = ["mine=0,0.5,1"]
         priors = "0.2,0.3,0.5"
         shift_to_priors = [0.3, 0.3, 0.4]
         trained_at = "uniform"
@@ -177,12 +176,11 @@ def test_what_metrics_may_name_has_the_words_of_the_options():
         cluster = "video"
 
         [[rules]]
-        metric = "ece:binning=mine"
+        metric = "ece:binning=0/0.5/1"
         max = 0.5
         """
     ).settings
     assert found.groups == {"kind": {"cat": "cat+dog", "dog": "cat+dog", "cow": "cow"}}
-    assert found.edges == {"mine": (0, 0.5, 1)}
     assert (found.priors.values, found.shift_to_priors.values) == ((0.2, 0.3, 0.5), (0.3, 0.3, 0.4))
     assert found.trained_at.values == ()
     assert (found.clip, found.cluster) == (1e-6, "video")
@@ -192,8 +190,6 @@ def test_what_metrics_may_name_has_the_words_of_the_options():
     ("line", "message"),
     [
         ('class_groups = "kind=a+b"', r"class_groups is 'kind=a\+b'; expected a list of text"),
-        ("edges = [1]", r"edges is \[1\]; expected a list of text"),
-        ('edges = ["mine=1,0"]', "expected numbers that ascend from 0 to 1"),
         ("priors = 0.5", "priors is 0.5; expected text, or a number for each class"),
         ("shift_to_priors = true", "expected text, or a number for each class"),
         ('trained_at = "uniform"', "give that as well"),

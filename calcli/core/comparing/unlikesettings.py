@@ -17,7 +17,7 @@ from calcli.core.language.expressions import MetricExpression
 from calcli.core.language.jsonvalues import json_value
 from calcli.core.language.settings import Settings
 
-NAMED = ("costs", "edges", "groups", "threshold_weights")  # of which metrics name those that they use
+NAMED = ("costs", "groups", "threshold_weights")  # of which metrics name those that they use
 SEPARATORS = re.compile(r"[:=,;+()\[\]]")  # of a metric expression
 
 

@@ -51,7 +51,7 @@ def problem_of(evaluation: Evaluation, lens: str, region: str = "all") -> Proble
     problem = evaluation.problems[lens]
     if not problem.total_weight:
         raise UsageError(f"--lens {lens}: no row of {path} is seen through it")
-    return problem.in_region(region, f"--region with {path}")
+    return problem.in_region(region, f"region with {path}")
 
 
 def vectors_of(evaluation: Evaluation, lens: str) -> VectorProblem:

@@ -242,7 +242,7 @@ def courses(
     if not found:
         raise UsageError("the files share no metric that says which is better; name some with --metrics")
     if p_values and not any(course.best is None for several in found.values() for course in several):
-        raise UsageError("--p-values are those of calibration errors, from --draws; name some with --metrics")
+        raise UsageError("p_values are those of calibration errors, from --draws; name some with --metrics")
     return Courses(found, numbered)
 
 
@@ -262,7 +262,7 @@ def _chosen(chosen: Mapping[str, int], folder: str, number: NDArray[np.intp]) ->
     run = "" if "" in chosen else folder.partition(os.sep)[0]
     if run not in chosen:
         known = ", ".join(chosen)
-        raise UsageError(f"--select-on has no files in {run}, for {folder}; there are files in {known}")
+        raise UsageError(f"selected has no files in {run}, for {folder}; there are files in {known}")
     if chosen[run] not in number:
-        raise UsageError(f"--select-on chose number {chosen[run]}, which no file in {folder} has in its name")
+        raise UsageError(f"selected chose number {chosen[run]}, which no file in {folder} has in its name")
     return int(np.flatnonzero(number == chosen[run])[0])

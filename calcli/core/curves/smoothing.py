@@ -15,7 +15,7 @@ NARROWEST = {"moving": 3, "savgol": 5}
 
 
 def smoother(text: str) -> tuple[Callable[[Doubles], Doubles], int]:
-    """Return the function that `none`, `moving:3` or `savgol:11` stands for, and its window.
+    """Return the function that `none`, `moving/3` or `savgol/11` stands for, and its window.
 
     Raises
     ------
@@ -24,12 +24,11 @@ def smoother(text: str) -> tuple[Callable[[Doubles], Doubles], int]:
     """
     if text == "none":
         return lambda value: value, 1
-    name, _, window = text.partition(":")
+    name, _, window = text.partition("/")
     least, width = NARROWEST.get(name, 0), number_in(window)
     if not least or width < least or width % 2 == 0:
         raise UsageError(
-            f"--smooth {text}: expected none, moving:N or savgol:N, N odd and at least 3 or 5, as in "
-            "savgol:11"
+            f"smooth={text}: expected none, moving/N or savgol/N, N odd and at least 3 or 5, as in savgol/11"
         )
     smooth = moving if name == "moving" else savgol
     return lambda value: smooth(value, width) if len(value) >= width else value, width

@@ -46,7 +46,7 @@ def true_curve(evaluation: Evaluation, lens: str, region: str) -> Truth | None:
     if evaluation.posteriors is None:
         return None
     known = known_problem(evaluation.predictions, evaluation.posteriors, lens, evaluation.settings)
-    known = known.within(region, "--region")
+    known = known.within(region, "region")
     order = np.argsort(known.scores[:, 0], kind="stable")
     score, expected = known.scores[order, 0], known.expected[order, 0]
     weight = np.ones(len(order)) if known.weights is None else known.weights[order]

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import partial
+from itertools import pairwise
 from typing import Any, ClassVar, Literal, cast, get_args
 
 import numpy as np
@@ -149,8 +150,6 @@ OneDimensional = OfBins | KolmogorovSmirnov | Smoothed
 OfVectors = VectorMiscalibration | KernelError
 
 
-Edges = Mapping[str, tuple[float, ...]]
-
 ESTIMATORS: dict[str, Callable[..., OneDimensional | OfVectors]] = {  # those of all others are BinnedError
     "ks": KolmogorovSmirnov,
     "smooth_ece": partial(Smoothed, smooth_ece, smooth_ece_null),
@@ -167,15 +166,13 @@ ESTIMATORS: dict[str, Callable[..., OneDimensional | OfVectors]] = {  # those of
 RECURSIVE = "recursive"
 
 
-def find_estimator(call: MetricExpression, edges: Edges | None = None) -> OneDimensional | OfVectors:
+def find_estimator(call: MetricExpression) -> OneDimensional | OfVectors:
     """Return the estimator that a metric expression asks for.
 
     Parameters
     ----------
     call
         A metric of the family "error".
-    edges
-        Explicit bin edges by the name that `binning` may give.
 
     Raises
     ------
@@ -188,7 +185,7 @@ def find_estimator(call: MetricExpression, edges: Edges | None = None) -> OneDim
     make = ESTIMATORS.get(call.entry.name, BinnedError)
     if "binning" in arguments:
         least = Recursive(arguments.pop("min_rows"))
-        arguments["binning"] = _binning(call, arguments["binning"], edges or {}, least)
+        arguments["binning"] = _binning(call, arguments["binning"], least)
     if make in (VectorMiscalibration, KernelError) and (call.is_class_wise or call.is_marginal):
         raise UsageError(
             f"{call}: the lens {call.lens} is a problem for each class, not one of vectors; expected one "
@@ -201,17 +198,24 @@ def find_estimator(call: MetricExpression, edges: Edges | None = None) -> OneDim
     return make(**arguments)
 
 
-def _binning(call: MetricExpression, named: str, edges: Edges, recursive: Recursive) -> Binning:
-    """Return the binning of that name: the name itself, or its explicit edges."""
-    if named in edges:
-        return edges[named]
-    if named == RECURSIVE:
+def _binning(call: MetricExpression, said: str, recursive: Recursive) -> Binning:
+    """Return the binning that an argument says: a name, or edges."""
+    if said == RECURSIVE:
         return recursive
-    known = [*get_args(NamedBinning), *edges, RECURSIVE]
-    if named not in known:
-        nearest = nearest_name(named, known)
-        raise UsageError(f"{call}: binning must be one of {', '.join(known)}, not {named!r}{nearest}")
-    return cast(NamedBinning, named)
+    if said in get_args(NamedBinning):
+        return cast(NamedBinning, said)
+    known = [*get_args(NamedBinning), RECURSIVE]
+    try:
+        edges = tuple(map(float, said.split("/")))
+    except ValueError:
+        edges = ()
+    if len(edges) < 2 or edges[0] != 0 or edges[-1] != 1 or not all(a < b for a, b in pairwise(edges)):
+        nearest = nearest_name(said, known)
+        raise UsageError(
+            f"{call}: binning must be one of {', '.join(known)}, or edges that ascend from 0 to 1 such as "
+            f"0/0.5/0.9/1, not {said!r}{nearest}"
+        )
+    return edges
 
 
 def null_distributions(

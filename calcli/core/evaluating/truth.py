@@ -93,7 +93,7 @@ def is_known(call: MetricExpression, settings: Settings) -> bool:
     """Tell whether a metric has a true value: it is an error of bins, or ks."""
     if not call.entry.family.beside_null or call.arguments.get("weights", "equal") != "equal":
         return False
-    estimator = find_estimator(call, settings.edges)
+    estimator = find_estimator(call)
     return isinstance(estimator, BinnedError | KolmogorovSmirnov | VectorMiscalibration)
 
 
@@ -135,7 +135,7 @@ def true_error(
     posteriors
         (N, K) true probabilities of the labels.
     settings
-        Groups of classes and named edges.
+        Groups of classes.
 
     Returns
     -------
@@ -148,7 +148,7 @@ def true_error(
         If the error has no such value.
     """
     require_truth(call, settings)
-    estimator = find_estimator(call, settings.edges)
+    estimator = find_estimator(call)
     own = _shows_all(call.lens, predictions.n_classes, settings)
     own = own or isinstance(estimator, KolmogorovSmirnov)  # it adds up all scores
 

@@ -54,7 +54,7 @@ LENS_OF_VECTORS = (
     "which probabilities: canonical (all classes), largest-2 (the two largest and the rest), --class-groups, "
     "or a single one such as top-1 or class-1"
 )
-BINNING = "how scores are binned: equal-width, equal-mass, recursive, or a name from --edges"
+BINNING = "how scores are binned: equal-width, equal-mass, recursive, or edges such as 0/0.5/0.9/1"
 SCALAR = {"lens": Argument("top-1", says=LENS), "region": REGION}
 BINNED = {**SCALAR, "binning": Argument("equal-width", says=BINNING), **BINS, **MIN_ROWS}
 VECTORIAL = {"lens": Argument("canonical", says=LENS_OF_VECTORS), "region": VECTOR_REGION}

@@ -336,6 +336,8 @@ class FigureKind(Entry):
         besides; "" for no draws.
     rows, numbers
         How many evenly spaced rows it looks at, or more that have so many probabilities; 0 for other looks.
+    own
+        Settings of `ViewSettings` that are of this figure alone.
     """
 
     kind: ClassVar[str] = "figure"
@@ -354,6 +356,13 @@ class FigureKind(Entry):
     chance: Literal["", "draws", "only"] = ""
     rows: int = 0
     numbers: int = 0
+    own: tuple[str, ...] = ()
+
+    @property
+    def looks(self) -> tuple[str, ...]:
+        """What an expression may say of how it is looked at."""
+        regions, bins = ("region",) * self.one_score, ("binning", "min_rows") * (self.bins is not None)
+        return (*bins, *regions, *self.own)
 
     def rows_of(self, n_classes: int) -> int:
         """Return how many evenly spaced rows of that many classes it looks at."""

@@ -54,6 +54,7 @@ FIGURES: dict[str, FigureKind] = {
             title="Cumulative calibration",
             meaning="cumulative score and outcome, without bins: how far apart, and where",
             source="Gupta et al. 2021, fig. 1 and 2",
+            own=("knots",),
             one_score=True,
             standard=(2, inf),
             footed=True,
@@ -136,6 +137,7 @@ FIGURES: dict[str, FigureKind] = {
             title="Metrics over a series",
             meaning="metrics over a series of files, and where each is best",
             source="van de Waterlaat 2021, fig. 5.1",
+            own=("smooth", "p_values", "seeds"),
             metrics=("log_loss", "brier", "error_rate", "ece_l2", "binned_calibration_loss"),
             most_systems=None,
         ),
@@ -230,8 +232,7 @@ def refuse_binning(kinds: Iterable[FigureKind], binning: str) -> None:
     for kind in kinds:
         if binning not in (AUTO, "equal-width") and kind.bins not in bins:
             raise UsageError(
-                f"the figure {kind.name} has no {binning} bins; --binning {binning} goes with "
-                f"--figure {','.join(fitting)}"
+                f"the figure {kind.name} has no {binning} bins; those that do: {', '.join(fitting)}"
             )
 
 

@@ -8,7 +8,7 @@ from os import PathLike
 from typing import Any, Literal, Protocol
 
 from calcli.core.language.brief import brief
-from calcli.core.language.calibrationerrors import BINS, MIN_ROWS
+from calcli.core.language.calibrationerrors import BINS
 from calcli.core.language.declaring import (
     FLAG,
     TEXT,
@@ -78,12 +78,6 @@ class Settings:
         "LIST",
     )
     bins: int = setting(15, whole(1, int(BINS["bins"].most)), "Bins of the calibration errors.", "N")
-    min_rows: int | None = setting(
-        None,
-        whole(1, int(MIN_ROWS["min_rows"].most)),
-        "Rows from which a recursive bin is split; 1000 in metrics, in figures by the number of rows.",
-        "N",
-    )
     level: float = setting(
         0.95,
         numbers("a number between 0 and 1, such as 0.95", lambda value: 0 < value < 1),
@@ -178,14 +172,6 @@ class Settings:
         key="class_groups",
         in_policies=True,
     )
-    edges: Mapping[str, tuple[float, ...]] = setting(
-        dict,
-        texts("mine=0,0.5,0.9,1"),
-        "Such as mine=0,0.5,0.9,1, for binning=NAME.",
-        "NAME=EDGES",
-        in_policies=True,
-    )
-
     threshold_weights: Mapping[str, tuple[tuple[float, float], ...]] = setting(
         dict,
         texts("mine=weights.csv"),
@@ -210,8 +196,6 @@ class Settings:
     def defaults(self) -> dict[str, str | int]:
         """What metrics assume where their expression does not say; of costs, the only ones."""
         asked: dict[str, str | int] = {"costs": self.costs[0].name} if len(self.costs) == 1 else {}
-        if self.min_rows is not None:
-            asked["min_rows"] = self.min_rows
         return {"bins": self.bins, "training": self.training, **asked}
 
 

@@ -91,7 +91,7 @@ def test_courses_find_the_best_file_of_each_metric():
         series.append(evaluate(predictions, Settings(metrics, draws=0, intervals=False)).estimates)
     systems = {f"run/e_{number}.npy": found for number, found in zip([1, 10, 2, 20, 3], series, strict=True)}
     order = [0, 2, 4, 1, 3]  # by number, not by name
-    found = courses(systems, "moving:3").named()
+    found = courses(systems, "moving/3").named()
     assert list(found) == ["log_loss", "accuracy", "mean_gap"]  # no confidence is better than another
     loss = found["log_loss"]
     assert loss.number.tolist() == [1, 2, 3, 10, 20]

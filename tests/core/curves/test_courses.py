@@ -65,5 +65,5 @@ def test_what_cannot_be_marked_or_tested_is_refused():
     with pytest.raises(UsageError, match="chose number 7"):
         courses(systems(["a"]), chosen={"": 7})
     untested = {path: {"log_loss": one["log_loss"]} for path, one in systems(["a"]).items()}
-    with pytest.raises(UsageError, match="--p-values are those of calibration errors"):
+    with pytest.raises(UsageError, match="p_values are those of calibration errors"):
         courses(untested, p_values=True)

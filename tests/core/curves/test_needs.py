@@ -48,7 +48,7 @@ def test_regions_of_any_lens(lens, score):
     np.testing.assert_allclose(problem_of(evaluation, lens).score, values)
     inside = problem_of(evaluation, lens, "0.25..0.4").score
     np.testing.assert_allclose(inside, values[(values >= 0.25) & (values < 0.4)])
-    with pytest.raises(UsageError, match="--region with arrays: no row has a score"):
+    with pytest.raises(UsageError, match="region with arrays: no row has a score"):
         problem_of(evaluation, lens, "0.9999..1")
 
 

@@ -23,11 +23,10 @@ from calcli.core.language.settings import Settings
 from calcli.core.problems.problem import ordered_problem
 
 METRICS = [
-    "ece", "ece:bins=4:norm=2", "mce", "ks", "ece:binning=equal-mass", "ece:binning=mine",
+    "ece", "ece:bins=4:norm=2", "mce", "ks", "ece:binning=equal-mass", "ece:binning=0/0.25/0.5/1",
     "ece:region=0.3..0.8", "ks:region=0.5..1", "mce:region=0.3..0.8:binning=equal-mass:bins=4",
     "smooth_ece", "kde_ece:region=0.3..0.8", "ece_l2:debiased=true", "over_confidence", "ace:region=0.5..1",
 ]  # fmt: skip
-EDGES = {"mine": (0.0, 0.25, 0.5, 1.0)}
 
 
 def two_sides(rows: int, seed: int, weighted: bool = False) -> tuple[Side, Side]:
@@ -41,7 +40,7 @@ def two_sides(rows: int, seed: int, weighted: bool = False) -> tuple[Side, Side]
 
 def looped(sides, call, kept) -> float:
     """Swap row by row where `kept` is false, and return candidate minus baseline."""
-    estimator = find_estimator(call, EDGES)
+    estimator = find_estimator(call)
 
     def value(first, second):
         score = np.where(kept, first.score, second.score)
@@ -59,7 +58,7 @@ def test_swaps_agree_with_a_loop(metric, weighted):
     call = parse_metric(metric)
     swaps = np.random.default_rng(2).integers(0, 2, size=(12, 80))
     within = [side.within(call.region) for side in sides]
-    found = permuted_differences(*within, find_estimator(call, EDGES), 12, np.random.default_rng(2))
+    found = permuted_differences(*within, find_estimator(call), 12, np.random.default_rng(2))
     assert found.draws == pytest.approx([looped(sides, call, kept > 0) for kept in swaps], abs=1e-12)
     assert found.observed == pytest.approx(looped(sides, call, np.ones(80, bool)), abs=1e-12)
 

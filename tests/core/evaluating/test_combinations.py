@@ -19,7 +19,8 @@ from calcli.core.language.errors import UsageError
 from calcli.core.language.metrics import METRICS
 from calcli.core.language.settings import Settings
 
-EDGES = {"mine": (0.0, 0.3, 0.55, 1.0)}
+EDGES = (0.0, 0.3, 0.55, 1.0)
+MINE = "0/0.3/0.55/1"
 GROUPS = {
     "two": {"0": "low", "1": "low", "2": "high", "3": "high"},
     "pairs": {"0": "low", "1": "low", "2": "high", "3": "top"},
@@ -33,7 +34,7 @@ NAMES = [name for name, metric in METRICS.items() if metric.family.name in ("err
 
 def found(predictions, metric, **others):
     others = {"draws": 0, "groups": GROUPS, **others}
-    asked = Settings(metrics=(metric,), intervals=False, edges=EDGES, **others)
+    asked = Settings(metrics=(metric,), intervals=False, **others)
     (estimate,) = evaluate(predictions, asked).estimates.values()
     return estimate
 
@@ -91,7 +92,7 @@ def parted(vectors, binning):
         edges = [ordered[part[-1]] for part in np.array_split(np.arange(len(score)), 7) if len(part)]
         index = np.searchsorted(edges, score)
     else:
-        edges = np.linspace(0, 1, 8) if binning == "equal-width" else np.array(EDGES["mine"])
+        edges = np.linspace(0, 1, 8) if binning == "equal-width" else np.array(EDGES)
         index = np.digitize(score, edges[1:-1])
     return [np.flatnonzero(index == bin_) for bin_ in np.unique(index)]
 
@@ -135,7 +136,7 @@ def test_lens_binning_norm_and_distance_against_a_twin(predict, four, lens, regi
         score = vectors[:, 0] if lens in SCALAR else vectors.max(1)
         inside = (score >= 0.3) & (score < 0.7)
         vectors, outcomes = vectors[inside], outcomes[inside]
-    binnings = ("recursive", "equal-width", "equal-mass", "mine")[: 4 if vectors.shape[1] == 2 else 2]
+    binnings = ("recursive", "equal-width", "equal-mass", MINE)[: 4 if vectors.shape[1] == 2 else 2]
     names, expected = [], []
     choices = itertools.product(binnings, DISTANCES, NORMS)
     for binning, distance, norm in choices:
@@ -147,7 +148,7 @@ def test_lens_binning_norm_and_distance_against_a_twin(predict, four, lens, regi
         if lens in SCALAR and distance == "tv":
             names.append(f"ece{arguments}:min_rows=40:norm={norm}")
             expected.append(value)
-    asked = Settings(tuple(names), intervals=False, draws=0, groups=GROUPS, edges=EDGES)
+    asked = Settings(tuple(names), intervals=False, draws=0, groups=GROUPS)
     estimates = evaluate(predict(*four), asked).estimates.values()
     assert [estimate.value for estimate in estimates] == pytest.approx(expected, abs=1e-12)
 
@@ -191,10 +192,10 @@ def test_corp_through_a_lens_takes_apart_the_problem_of_the_lens(predict, four, 
             "vectors of several outcomes take binning=recursive or equal-width",
         ),
         (
-            "worst_miscalibration:binning=mine",
+            f"worst_miscalibration:binning={MINE}",
             "vectors of several outcomes take binning=recursive or equal-width",
         ),
-        ("worst_miscalibration:binning=yours", "must be one of equal-width, equal-mass, mine, recursive"),
+        ("worst_miscalibration:binning=yours", "must be one of equal-width, equal-mass, recursive"),
         ("ece:region=class-0@0..1", "region must be two numbers in"),
         (
             "skce:region=class-4@0..1",
@@ -282,7 +283,7 @@ def expressions(draw):
     values = {
         "lens": st.sampled_from([*SCALAR, *VECTOR, "class-wise", "worst-class", "marginal", "class-0"]),
         "region": st.sampled_from(["0..0.5", "0.5..1", "0.999..1"]),
-        "binning": st.sampled_from(["equal-width", "equal-mass", "recursive", "mine"]),
+        "binning": st.sampled_from(["equal-width", "equal-mass", "recursive", MINE]),
         "bins": st.sampled_from([1, 2, 15]),
         "min_rows": st.sampled_from([1, 2, 15]),
     }
@@ -311,7 +312,7 @@ def small(draw):
 def test_few_rows_of_any_kind_give_a_value_a_test_and_a_signature_or_a_sentence(predict, metric, data, sd):
     scores, labels, weights = data
     asked = Settings(
-        (metric,), draws=9, intervals=False, test=True, sd=sd, edges=EDGES,
+        (metric,), draws=9, intervals=False, test=True, sd=sd,
         groups={
             "two": {str(k): "low" if k == 0 else "high" for k in range(scores.shape[1])},
             "pairs": {str(k): str(min(k, 2)) for k in range(scores.shape[1])},

@@ -13,7 +13,7 @@ from calcli.core.language.errors import UsageError
 from calcli.core.language.expressions import parse_metric
 from calcli.core.language.settings import Settings
 
-EDGES = {"mine": (0.0, 0.2, 0.6, 1.0)}
+MINE = "0/0.2/0.6/1"
 
 
 @pytest.fixture
@@ -30,12 +30,12 @@ def drawn(predict):
 
 
 def value(predictions, metric, calibration=None, **settings):
-    asked = Settings((metric,), intervals=False, draws=9, edges=EDGES, **settings)
+    asked = Settings((metric,), intervals=False, draws=9, **settings)
     (found,) = evaluate(predictions, asked, companions=Companions(calibration)).estimates.values()
     return found
 
 
-@pytest.mark.parametrize("binning", ["equal-width", "equal-mass", "recursive:min_rows=40", "mine"])
+@pytest.mark.parametrize("binning", ["equal-width", "equal-mass", "recursive:min_rows=40", MINE])
 @pytest.mark.parametrize("lens", ["class-1", "top-1", "predicted-1"])
 @pytest.mark.parametrize("weights", [False, True])
 def test_trained_on_the_same_rows_it_is_the_plain_error(drawn, binning, lens, weights):

@@ -62,7 +62,7 @@ class ErrorFamily(Family):
 
     def needs(self, call: MetricExpression, made: Pass) -> None:
         """Keep scores and outcomes of the lens; of class-wise errors sums, or all probabilities."""
-        estimator = find_estimator(call, made.settings.edges)
+        estimator = find_estimator(call)
         if call.is_marginal:
             if call.region == "all" and from_sums(estimator):
                 made.keep_bins(estimator.bins)
@@ -104,7 +104,7 @@ class ErrorFamily(Family):
         for call in calls:
             if call.trains_bins:
                 continue
-            estimator = find_estimator(call, system.settings.edges)
+            estimator = find_estimator(call)
             if not (call.is_class_wise or call.is_marginal) and measured.is_scalar(call.lens):
                 coarse = measured.by_deal(call.lens)
                 if coarse is not None:
@@ -123,7 +123,7 @@ class ErrorFamily(Family):
         """Swap predictions, by the quickest way there is; not where bins would have to be trained anew."""
         if call.trains_bins:
             return None
-        estimator, draws = find_estimator(call, match.settings.edges), match.settings.draws
+        estimator, draws = find_estimator(call), match.settings.draws
         first, second = match.both(call)
         if isinstance(first, Side) and isinstance(second, Side):
             sides = first.within(call.region), second.within(call.region)
@@ -151,7 +151,7 @@ class ErrorFamily(Family):
 
     def effort(self, call: MetricExpression, predictions: Predictions, settings: Settings) -> float:
         """Return what computing an error again costs, where it is on a grid of every class."""
-        estimator = find_estimator(call, settings.edges)
+        estimator = find_estimator(call)
         own = estimator.effort if isinstance(estimator, Smoothed) else 0
         every = predictions.n_classes if call.is_class_wise else 1
         return super().effort(call, predictions, settings) + own * every
@@ -197,7 +197,7 @@ def calibration_errors(
     found: dict[str, TestedError] = {}
     scalar: dict[tuple[str, str], list[tuple[MetricExpression, OneDimensional]]] = {}
     for call in calls:
-        estimator = find_estimator(call, settings.edges)
+        estimator = find_estimator(call)
         own = _of_its_own(measured, call, estimator, settings)
         if own is not None:
             found[str(call)] = own
@@ -243,7 +243,7 @@ def _grid_error(measured: Measurements, call: MetricExpression, settings: Settin
     cells = measured.grid(call.lens)
     if cells is None or call.region != "all" or call.trains_bins:
         return None
-    return error_on_grid(cells, find_estimator(call, settings.edges), measured.problem(call.lens))
+    return error_on_grid(cells, find_estimator(call), measured.problem(call.lens))
 
 
 def _parts(estimator: OneDimensional, problem: Problem) -> dict[str, float]:
