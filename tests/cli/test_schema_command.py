@@ -22,8 +22,8 @@ RELEASES = f"{SAMPLES}/release_1.parquet {SAMPLES}/release_2.parquet"
 EPOCHS = SAMPLES / "epochs" / "epoch"
 CALLS = {
     "report": [
-        f"evaluate {CANCER} --per-class --costs abstain:0.1 --priors 0.3,0.7 --edges mine=0,.5,1 "
-        "--metrics normalized_bayes_risk:costs=abstain,ece:binning=mine,log_loss,brier --draws 19",
+        f"evaluate {CANCER} --per-class --costs abstain:0.1 --priors 0.3,0.7 "
+        "--metrics normalized_bayes_risk:costs=abstain,ece:binning=0/.5/1,log_loss,brier --draws 19",
         f"evaluate {RELEASES} --by ink --metrics log_loss,ece,expected_miscalibration:binning=recursive "
         "--draws 19 --fail-if log_loss>0.1",
     ],
@@ -49,7 +49,7 @@ CALLS["calibrator"] = CALLS["fit"][::2]
 BY_NAME = {  # whose keys are names, not words of the format
     "metrics", "decisions", "by_class", "failures", "worst_slices", "parts", "differences", "over_seeds",
     "values", "like_best", "mean_ranks", "learned", "before", "after", "cross_validated", "relative_change",
-    "others", "groups", "edges", "parameters", "chosen_on", "reported_on",
+    "others", "groups", "parameters", "chosen_on", "reported_on",
 }  # fmt: skip
 NESTED = {("like_best", "*"), ("mean_ranks", "*"), ("settings", "groups", "*")}
 WORDS = {("parts",)}  # of a merge: a list of data sets
