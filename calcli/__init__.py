@@ -64,7 +64,7 @@ _HOMES |= {
 }
 for _method in METHODS.values():
     _module, _class = _method.where.split(":")
-    _HOMES[_class] = f"calcli.core.calibrators.{_module}"
+    _HOMES[_class] = f"calcli.core.calibrators{_module}"
 
 __all__ = ["__version__", "figures", *_HOMES]
 

@@ -30,4 +30,4 @@ def make(call: MethodExpression) -> Calibrator:
 def calibrator_class(method: Method) -> Any:
     """Return the class of a method."""
     module, name = method.where.split(":")
-    return getattr(importlib.import_module(f"calcli.core.calibrators.{module}"), name)
+    return getattr(importlib.import_module(module, "calcli.core.calibrators"), name)

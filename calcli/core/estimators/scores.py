@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from functools import partial
+from importlib import import_module
+from operator import itemgetter
 
 import numpy as np
 
@@ -66,6 +68,13 @@ class Score:
     parts: Mapping[str, float] = field(default_factory=dict)
 
 
+def _of_plugin(call: MetricExpression) -> Score:
+    """Return the mean of a function of another package."""
+    module, _, function = call.entry.where.partition(":")
+    of_block = partial(getattr(import_module(module), function), **call.arguments)
+    return Score({str(call): of_block}, itemgetter(str(call)))
+
+
 def find_score(call: MetricExpression, predictions: Predictions, settings: Settings) -> Score:
     """Return the score that a metric expression asks for.
 
@@ -87,6 +96,8 @@ def find_score(call: MetricExpression, predictions: Predictions, settings: Setti
         If the costs do not fit the classes.
     """
     name = call.entry.name
+    if call.entry.where:
+        return _of_plugin(call)
     if "costs" in call.arguments:
         matrix = _costs(call, predictions, settings)
         normalized = name.startswith(NORMALIZED)

@@ -214,6 +214,9 @@ class Metric(Entry):
         The meaning where there are answers that are right or wrong; "" if it is the same.
     tier
         Where lists of metrics have it: first, then, or last, with what mainly the works use.
+    where
+        Of a plugin, the mean of a function of rows, its module and function, as `module:function`: it takes a
+        block of rows, and the arguments by name, and returns what each row counts.
     """
 
     kind: ClassVar[str] = "metric"
@@ -230,6 +233,7 @@ class Metric(Entry):
     proper: bool = False
     of_answers: str = ""
     tier: Tier = "more"
+    where: str = ""
 
     @property
     def better(self) -> str:
@@ -257,7 +261,7 @@ class Method(Entry):
     Attributes
     ----------
     where
-        Module in `calcli.core.calibrators` and class, as `module:Class`.
+        Module and class, as `module:Class`, relative to `calcli.core.calibrators` if it begins with a dot.
     family
         "softmax": a softmax of transformed log-probabilities; "one score": a map of one probability at a
         time; "vectors": of whole vectors in bins; "pool": a mean of others; "wrapper": around any other
@@ -300,7 +304,7 @@ class Method(Entry):
 def _method_called(name: str) -> Method:
     from calcli.core.language.methods import CHOICE, METHODS  # here, as they are made of these entries
 
-    return METHODS.get(name, CHOICE)
+    return CHOICE if name == CHOICE.name else METHODS[name]
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -236,11 +236,12 @@ def _parse(
     word, *given = text.strip().split(":")
     text = ":".join([word if word in known else meant(word, known.values()), *given])
     name, *pairs = text.split(":")
-    if name not in known:
+    try:
+        entry = known[name]
+    except KeyError:
         kind = next(iter(known.values())).kind
         other = f" ({other_thing(name)})" if other_thing(name) else nearest_name(name, known)
-        raise UsageError(f"unknown {kind} {name!r}{other}; `calcli explain` lists them all")
-    entry = known[name]
+        raise UsageError(f"unknown {kind} {name!r}{other}; `calcli explain` lists them all") from None
     arguments = entry.defaults
     free = [key for key, argument in entry.arguments.items() if not argument.own]
     arguments |= {key: defaults[key] for key in free if key in defaults}

@@ -8,6 +8,7 @@ are around any of them, come last.
 from __future__ import annotations
 
 from calcli.core.language.entries import Argument, Method
+from calcli.core.language.plugins import Registry
 
 ORDER = "the order of the classes"
 NOTHING = "nothing"
@@ -60,7 +61,7 @@ def _softmax() -> list[Method]:
     return [
         Method(
             name="temperature", title="Temperature scaling",
-            where="temperature:Temperature", family="softmax", effort=1, quick=True,
+            where=".temperature:Temperature", family="softmax", effort=1, quick=True,
             learns="softmax(log q / T), T > 0",
             parameters="1", keeps=ORDER, source=guo,
             arguments=SCORE_OR_ERROR,
@@ -69,21 +70,21 @@ def _softmax() -> list[Method]:
         ),
         Method(
             name="temperature-mix", title="Temperature scaling with a share for every class",
-            where="temperature:TemperatureMix", family="softmax", effort=1, quick=True,
+            where=".temperature:TemperatureMix", family="softmax", effort=1, quick=True,
             learns="n / (n + 1) softmax(log q / T) + 1 / (n + 1) / K",
             parameters="1", keeps=ORDER, source="Berta et al. 2025",
             count=lambda k, s: 1,
         ),
         Method(
             name="bent-temperature", title="Bent temperature scaling",
-            where="structured:BentTemperature", family="softmax", effort=6, quick=True,
+            where=".structured:BentTemperature", family="softmax", effort=6, quick=True,
             learns="softmax(a ln p + c ln(1 / (1 - p)) + e ln(p + 0.01)), p by temperature scaling",
             parameters="4", keeps=f"{ORDER} {RISING}", source="calcli",
             count=lambda k, s: 4,
         ),
         Method(
             name="ensemble-temperature", title="Ensemble temperature scaling (Mix-n-Match)",
-            where="temperature:EnsembleTemperature", family="softmax",
+            where=".temperature:EnsembleTemperature", family="softmax",
             learns="w1 softmax(log q / T) + w2 q + w3 / K",
             parameters="3", keeps=ORDER, source="Zhang et al. 2020",
             arguments={"joint": Argument(False, says="whether T and the weights are fitted together")},
@@ -91,7 +92,7 @@ def _softmax() -> list[Method]:
         ),
         Method(
             name="bias", title="Bias only",
-            where="softmax:BiasOnly", family="softmax",
+            where=".softmax:BiasOnly", family="softmax",
             learns="softmax(log q + beta)",
             parameters="K - 1", keeps=ROWS, source="Saerens et al. 2002, fitted by log-loss",
             arguments=SCORE,
@@ -99,7 +100,7 @@ def _softmax() -> list[Method]:
         ),
         Method(
             name="dp", title="DP affine", letters="direction-preserving",
-            where="softmax:DPAffine", family="softmax", quick=True,
+            where=".softmax:DPAffine", family="softmax", quick=True,
             learns="softmax(alpha log q + beta)",
             parameters="K", keeps=RISING_ROWS, source="Ferrer & Ramos 2024",
             arguments=SCORE_OR_ERROR,
@@ -108,7 +109,7 @@ def _softmax() -> list[Method]:
         ),
         Method(
             name="bent-dp", title="Bent DP affine", letters="direction-preserving",
-            where="structured:BentDP", family="softmax", effort=7, quick=True,
+            where=".structured:BentDP", family="softmax", effort=7, quick=True,
             learns="softmax(a ln p + c ln(1 / (1 - p)) + e ln(p + 0.01) + b), p by a DP affine map",
             parameters="K + 3", keeps=RISING_ROWS, source="calcli",
             needs_classes=OF_SCORES,
@@ -116,7 +117,7 @@ def _softmax() -> list[Method]:
         ),
         Method(
             name="vector", title="Vector scaling",
-            where="softmax:VectorScaling", family="softmax", effort=10,
+            where=".softmax:VectorScaling", family="softmax", effort=10,
             learns="softmax(w * log q + b)",
             parameters="2K - 1", keeps=RISING_ROWS, source=guo,
             arguments={**INPUT, **SCORE},
@@ -170,14 +171,14 @@ def _matrices() -> list[Method]:
     return [
         Method(
             name="svs", title="Structured vector scaling",
-            where="structured:SVS", family="softmax", effort=5,
+            where=".structured:SVS", family="softmax", effort=5,
             learns="softmax(x + v * x + b), x = ln q by temperature-mix, v and b penalized",
             parameters="2K, penalized", keeps=RISING_ROWS, source="Berta et al. 2025",
             needs_classes=OF_SCORES,
         ),
         Method(
             name="sms", title="Structured matrix scaling",
-            where="structured:SMS", family="softmax", effort=9,
+            where=".structured:SMS", family="softmax", effort=9,
             learns="softmax(x + V x + b), x = ln q by temperature-mix, V and b penalized",
             parameters="K(K + 1), penalized", keeps=RISING_ROWS, source="Berta et al. 2025",
             needs_classes=OF_SCORES,
@@ -186,7 +187,7 @@ def _matrices() -> list[Method]:
         ),
         Method(
             name="structured", title="Structured scaling",
-            where="structured:StructuredScaling", family="softmax", effort=22,
+            where=".structured:StructuredScaling", family="softmax", effort=22,
             learns="softmax(M x + sum_j (c_j + u_j) f_j + b): slopes for all, small ones for each class",
             parameters="K(K + 3), penalized", keeps=RISING_ROWS, source="calcli, after Berta et al. 2025",
             needs_classes=OF_SCORES,
@@ -196,7 +197,7 @@ def _matrices() -> list[Method]:
         Method(
             name="matrix-odir", title="Matrix scaling with ODIR",
             letters="off-diagonal and intercept regularization",
-            where="odir:MatrixODIR", family="softmax", effort=10,
+            where=".odir:MatrixODIR", family="softmax", effort=10,
             learns="softmax(W log q + b), off-diagonal entries and intercepts penalized",
             parameters="K(K + 1), penalized", keeps=RISING_ROWS, source=kull,
             arguments=odir,
@@ -205,7 +206,7 @@ def _matrices() -> list[Method]:
         ),
         Method(
             name="dirichlet", title="Dirichlet calibration",
-            where="odir:Dirichlet", family="softmax", effort=20,
+            where=".odir:Dirichlet", family="softmax", effort=20,
             learns="as matrix-odir, the penalties chosen by cross-validation",
             parameters="K(K + 1), penalized", keeps=RISING_ROWS, source=kull,
             arguments={**INPUT, **penalties, "folds": Argument(3, least=2, says=FOLDS), **SEED},
@@ -214,7 +215,7 @@ def _matrices() -> list[Method]:
         ),
         Method(
             name="matrix", title="Matrix scaling",
-            where="softmax:MatrixScaling", family="softmax", effort=40,
+            where=".softmax:MatrixScaling", family="softmax", effort=40,
             learns="softmax(W log q + b)",
             parameters="K(K + 1)", keeps=RISING_ROWS, source=guo,
             arguments={**INPUT, **SCORE},
@@ -228,7 +229,7 @@ def _one_score() -> list[Method]:
     return [
         Method(
             name="platt", title="Platt scaling",
-            where="logistic:Platt", family="one score", effort=14,
+            where=".logistic:Platt", family="one score", effort=14,
             learns="sigmoid(slope * log-odds + intercept)",
             parameters="2 a class", keeps=RISING_ROWS, source="Platt 1999",
             arguments={
@@ -245,7 +246,7 @@ def _one_score() -> list[Method]:
         ),
         Method(
             name="quadratic", title="Quadratic scaling",
-            where="quadratic:Quadratic", family="one score", effort=40, quick=True,
+            where=".quadratic:Quadratic", family="one score", effort=40, quick=True,
             learns="sigmoid(w2 * log-odds^2 + w1 * log-odds + c)",
             parameters="3 a class", keeps=RISING_ROWS, source="Berta et al. 2025",
             arguments={**LENS, **SCORE},
@@ -253,7 +254,7 @@ def _one_score() -> list[Method]:
         ),
         Method(
             name="beta", title="Beta calibration",
-            where="logistic:Beta", family="one score", effort=40, quick=True,
+            where=".logistic:Beta", family="one score", effort=40, quick=True,
             learns="sigmoid(a ln s - b ln(1 - s) + c), a and b not negative",
             parameters="3 a class", keeps=ROWS, source="Kull et al. 2017",
             arguments={
@@ -268,7 +269,7 @@ def _one_score() -> list[Method]:
         ),
         Method(
             name="spline", title="Spline calibration",
-            where="spline:Spline", family="one score", effort=4,
+            where=".spline:Spline", family="one score", effort=4,
             learns="s plus the slope of a cubic spline through the cumulative outcome - s",
             parameters="6 knots", keeps=f"{PREDICTED} of three or more", source="Gupta et al. 2021",
             arguments={
@@ -294,7 +295,7 @@ def _one_score() -> list[Method]:
         ),
         Method(
             name="scaling-binning", title="Scaling-binning",
-            where="histogram:ScalingBinning", family="one score", effort=22,
+            where=".histogram:ScalingBinning", family="one score", effort=22,
             learns="Platt scaling, then the mean of each equal-mass bin",
             parameters="2 a class, 15 values", keeps=f"{RISING_ROWS}, up to ties", source="Kumar et al. 2019",
             arguments={**LENS, **BINS},
@@ -302,7 +303,7 @@ def _one_score() -> list[Method]:
         ),
         Method(
             name="histogram", title="Histogram binning",
-            where="histogram:Histogram", family="one score",
+            where=".histogram:Histogram", family="one score",
             learns="the frequency of the class in each bin of its score",
             parameters="15 bins a class", keeps=NOTHING, source="Zadrozny & Elkan 2001",
             arguments={
@@ -317,21 +318,21 @@ def _one_score() -> list[Method]:
         ),
         Method(
             name="bbq", title="Bayesian binning into quantiles",
-            where="bbq:BBQ", family="one score", effort=150,
+            where=".bbq:BBQ", family="one score", effort=150,
             learns="the mean of histograms of many numbers of bins, weighted by their evidence",
             parameters="decided by the data", keeps=NOTHING, source="Naeini et al. 2015",
             arguments=LENS,
         ),
         Method(
             name="centered-isotonic", title="Centered isotonic regression",
-            where="isotonic:CenteredIsotonic", family="one score", effort=4,
+            where=".isotonic:CenteredIsotonic", family="one score", effort=4,
             learns="straight lines between the blocks of isotonic regression, each at its mean score",
             parameters="decided by the data", keeps=ROWS_OR_TIES, source="Oron & Flournoy 2017",
             arguments={**LENS, **SMOOTHING},
         ),
         Method(
             name="venn-abers", title="Inductive Venn-Abers",
-            where="vennabers:VennAbers", family="one score", effort=40,
+            where=".vennabers:VennAbers", family="one score", effort=40,
             learns="p1 / (1 - p0 + p1), isotonic fits with the row itself as a miss and as a hit",
             parameters="decided by the data", keeps=ROWS_OR_TIES, source="Vovk et al. 2015",
             arguments=LENS,
@@ -340,7 +341,7 @@ def _one_score() -> list[Method]:
         ),
         Method(
             name="isotonic", title="Isotonic regression",
-            where="isotonic:Isotonic", family="one score",
+            where=".isotonic:Isotonic", family="one score",
             learns="the nearest non-decreasing function of the score",
             parameters="decided by the data", keeps=ROWS_OR_TIES, source="Zadrozny & Elkan 2002",
             arguments={
@@ -358,7 +359,7 @@ def _vectors() -> list[Method]:
     return [
         Method(
             name="vector-histogram", title="Histogram regression on vectors",
-            where="vectorhistogram:VectorHistogram", family="vectors",
+            where=".vectorhistogram:VectorHistogram", family="vectors",
             learns="the frequencies of the classes in each bin of whole vectors, split where they vary most",
             parameters="decided by the data", keeps=NOTHING, source="Vaicenavicius et al. 2019, section 4.1",
             arguments={
@@ -380,7 +381,7 @@ def _wrappers() -> list[Method]:
     return [
         Method(
             name="pool", title="Linear pool",
-            where="pool:Pool", family="pool",
+            where=".pool:Pool", family="pool",
             learns="w1 p1 + w2 p2 + ..., the weights by cross-validated score",
             parameters="those of its members, and their weights", keeps=NOTHING,
             source="Stone 1961, Wolpert 1992",
@@ -400,7 +401,7 @@ def _wrappers() -> list[Method]:
         ),
         Method(
             name="reduced", title="A calibrator of the confidence",
-            where="reduced:Reduced", family="wrapper", effort=1,
+            where=".reduced:Reduced", family="wrapper", effort=1,
             learns="a calibrator of two classes, the predicted class is wrong or right",
             parameters="as many as of two classes", keeps=f"{PREDICTED}, unless keep_top=false",
             source="Panchenko et al. 2022",
@@ -410,7 +411,7 @@ def _wrappers() -> list[Method]:
         ),
         Method(
             name="per-predicted-class", title="One calibrator for each predicted class",
-            where="wrappers:PerPredictedClass", family="wrapper", effort=4,
+            where=".wrappers:PerPredictedClass", family="wrapper", effort=4,
             learns="a calibrator on the rows of each predicted class",
             parameters="as many for each predicted class", keeps=NOTHING, source="Panchenko et al. 2022",
             arguments={
@@ -422,7 +423,7 @@ def _wrappers() -> list[Method]:
         ),
         Method(
             name="preserve-top1", title="The predicted class preserved",
-            where="wrappers:PreserveTop1", family="wrapper", effort=1,
+            where=".wrappers:PreserveTop1", family="wrapper", effort=1,
             learns="the nearest distribution that keeps the predicted class",
             parameters="none of its own", keeps=PREDICTED,
             arguments=WRAPPED,
@@ -444,9 +445,8 @@ SETS: dict[str, tuple[str, ...]] = {
         "matrix:input=raw",
     ),
 }
-METHODS: dict[str, Method] = {
-    method.name: method for method in [*_softmax(), *_one_score(), *_matrices(), *_vectors(), *_wrappers()]
-}
+KNOWN = [*_softmax(), *_one_score(), *_matrices(), *_vectors(), *_wrappers()]
+METHODS = Registry("calcli.calibrators", Method, {method.name: method for method in KNOWN})
 CHOICE = Method(
     name="auto", title="The choice among methods", where="", family="pool",
     learns="the simplest candidate within one standard error of the best by cross-validated score, or the "

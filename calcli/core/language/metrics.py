@@ -11,6 +11,7 @@ from calcli.core.language.calibrationerrors import BINS, CALIBRATION_ERRORS, LEN
 from calcli.core.language.entries import Argument, Metric
 from calcli.core.language.families import DECOMPOSITION, RANKING, RECALIBRATION, SCORE
 from calcli.core.language.methods import METHODS
+from calcli.core.language.plugins import Registry
 
 ScoreName = Literal["log_loss", "brier"]  # what has parts, and what chooses a calibrator
 
@@ -406,6 +407,5 @@ def _decompositions() -> list[Metric]:
     ]  # fmt: skip
 
 
-METRICS: dict[str, Metric] = {
-    metric.name: metric for metric in [*SCORES, *_recalibrations(), *_decompositions(), *CALIBRATION_ERRORS]
-}
+KNOWN = [*SCORES, *_recalibrations(), *_decompositions(), *CALIBRATION_ERRORS]
+METRICS = Registry("calcli.metrics", Metric, {metric.name: metric for metric in KNOWN})

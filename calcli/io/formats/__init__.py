@@ -6,11 +6,13 @@ A module has `open_file(path, name)`, which returns a `Table` or `Arrays`, and `
 from __future__ import annotations
 
 from codecs import BOM_UTF8
+from contextlib import suppress
 from dataclasses import dataclass
 from importlib import import_module
 from typing import Any
 
 from calcli.core.language.errors import InputError
+from calcli.core.language.plugins import Registry
 from calcli.io.archives import GZIP
 from calcli.io.messages import listed
 from calcli.io.remote import AnyPath
@@ -23,7 +25,7 @@ class Format:
     Attributes
     ----------
     name
-        What it is called, and its module.
+        What it is called; its module, unless `where` says another, that of a plugin.
     endings
         Of file names.
     magic
@@ -34,6 +36,8 @@ class Format:
         Whether it can come through standard input.
     of_arrays
         Whether it holds arrays, else columns.
+    where
+        The module of a plugin, whose only ending is its name.
     """
 
     name: str
@@ -42,11 +46,12 @@ class Format:
     text: bool = False
     piped: bool = False
     of_arrays: bool = False
+    where: str = ""
 
     @property
     def module(self) -> Any:
         """What reads and writes it."""
-        return import_module(f"calcli.io.formats.{self.name}")
+        return import_module(self.where or f"calcli.io.formats.{self.name}")
 
 
 FORMATS = (
@@ -74,15 +79,22 @@ CONVERSIONS = {  # formats that run code when read, or need another library, and
     (".xlsx", ".xls"): "import pandas as pd; pd.read_excel('{path}').to_csv('{stem}.csv', index=False)",
     (".rds", ".rdata"): "import pyreadr; next(iter(pyreadr.read_r('{path}').values())).to_csv('{stem}.csv')",
 }
-BY_NAME = {form.name: form for form in FORMATS}
+BY_NAME = Registry("calcli.formats", Format, {form.name: form for form in FORMATS})
 BY_ENDING = {ending: form for form in FORMATS for ending in form.endings}
 
 
 def format_of(path: AnyPath) -> Format | None:
     """Return the format that the name of a file stands for, or None."""
     packed = path.suffix.lower() == ".gz"
-    found = BY_ENDING.get((path.with_suffix("") if packed else path).suffix.lower())
+    ending = (path.with_suffix("") if packed else path).suffix.lower()
+    found = BY_ENDING.get(ending) or _of_plugin(ending)
     return None if packed and found is not None and not found.text else found
+
+
+def _of_plugin(ending: str) -> Format | None:
+    with suppress(KeyError):
+        return BY_NAME[ending.removeprefix(".")] if ending else None
+    return None
 
 
 def named_format(path: AnyPath) -> Format:
@@ -123,7 +135,8 @@ def known_format(path: AnyPath) -> Format:
         raise InputError(f"{path}: no such file")
     if not path.is_file():
         raise InputError(f"{path} is not a file; pipe it in with - as the file name")
-    _refuse_foreign(path)
+    if format_of(path) is None:
+        _refuse_foreign(path)
     found = named_format(path)
     if path.stat().st_size == 0:
         raise InputError(f"{path} is empty (0 bytes)")
