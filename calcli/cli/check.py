@@ -88,11 +88,11 @@ def check(
             policy,
             reading.read_options(),
             baseline,
-            pairing.settings(),
+            pairing.settings(reading),
             strict=strict,
             details=details,
             sort=sort,
-            engine=distributing.found(watcher, StateSettings(pairing.key)),
+            engine=distributing.found(watcher, StateSettings(reading.key)),
         )
     write_check(report, targets)
     if format in ("junit", "github") and not paging.quiet:
@@ -121,7 +121,7 @@ def _write_first_policy(
         raise UsageError(f"--init takes the values of one file; {len(files)} were given")
     if path != "-" and Path(path).is_file():
         raise UsageError(f"{path} exists; give another name with --policy, or - for standard output")
-    text, said = policy_for(files[0], reading.read_options(), baseline, pairing.settings())
+    text, said = policy_for(files[0], reading.read_options(), baseline, pairing.settings(reading))
     if path == "-":
         emit(text)
     else:

@@ -70,12 +70,12 @@ def compare(
     settings = settings_of(computing, clustering)
     for sentence in () if paging.quiet else idle_options(settings):
         remark(sentence)
-    if pairing.paired is False and pairing.key is not None:
-        raise UsageError(f"--key {pairing.key} pairs rows and --unpaired does not; leave one out")
+    if pairing.paired is False and reading.key is not None:
+        raise UsageError(f"--key {reading.key} pairs rows and --unpaired does not; leave one out")
     if report_on is not None:
         if select is None:
             raise UsageError("--report-on reports what --select METRIC chose; give both")
-        if pairing.key is not None or pairing.paired is False or by is not None or seeds or margin:
+        if reading.key is not None or pairing.paired is False or by is not None or seeds or margin:
             raise UsageError(
                 "--report-on compares no rows; leave out --key, --unpaired, --by, --seeds, --margin"
             )
@@ -93,12 +93,12 @@ def compare(
             reading.files(files),
             reading.read_options(),
             settings,
-            pairing.settings(),
+            pairing.settings(reading),
             margins=margin or (),
             select=select,
             seeds=seeds,
             by=by,
-            engine=distributing.found(watcher, StateSettings(pairing.key)),
+            engine=distributing.found(watcher, StateSettings(reading.key)),
             watcher=watcher,
         )
     paging.page(found)

@@ -56,7 +56,6 @@ class Saving(Chosen):
         str | None,
         typer.Option(metavar="FILE.calcli", help="Also keep what later reports need, in place of the rows."),
     ] = None
-    key: Any = option("key", StateSettings)
     run: Any = option("run", StateSettings)
     first_row: Any = option("first_row", StateSettings)
 
@@ -92,13 +91,14 @@ def evaluate(
     from calcli.work.idle import idle_of_state, idle_options
 
     settings = settings_of(computing, reporting, recalibrating)
-    known = StateSettings(**checked(StateSettings, saving.given(), "option"))
+    known = StateSettings(**checked(StateSettings, saving.given() | {"key": reading.key}, "option"))
     rules = read_failures(reporting.fail_if or (), settings)
     options = reading.read_options()
     companions = recalibrating.companions(options)
     kept = bool(saving.save_state or showing.output or showing.html)  # what is written may make use of any
     names = {*settings.groups, *settings.threshold_weights} if kept else ()
-    idle = idle_options(settings, companions, rules, names=names) + idle_of_state(known, saving.save_state)
+    idle = idle_options(settings, companions, rules, names=names)
+    idle += idle_of_state(known, saving.save_state, options)
     for sentence in () if showing.quiet else idle:
         remark(sentence)
     wanted = Wanted(

@@ -117,6 +117,8 @@ class Reading(ReadingScores):
     """How files of predictions are to be understood."""
 
     labels: Any = option("labels", ReadOptions)
+    key: Any = option("key", ReadOptions)
+    allow_unmatched: Any = option("allow_unmatched", ReadOptions)
     label_column: Any = option("label_column", ReadOptions)
     correct: Any = option("correct", ReadOptions)
     weights: Any = option("weights", ReadOptions)
@@ -247,14 +249,12 @@ class Pairing(Chosen):
 
     heading = "Pairing rows"
 
-    key: Any = option("key", PairSettings)
-    allow_unmatched: Any = option("allow_unmatched", PairSettings)
     paired: Any = option("paired", PairSettings, spelled="--paired/--unpaired")
     allow_other_classes: Any = option("allow_other_classes", PairSettings)
 
-    def settings(self) -> PairSettings:
-        """Return them as settings."""
-        return PairSettings(**self.given())
+    def settings(self, reading: Reading) -> PairSettings:
+        """Return them as settings, with how rows are known."""
+        return PairSettings(reading.key, reading.allow_unmatched, **self.given())
 
 
 def settings_of(*bundles: Chosen) -> Settings:

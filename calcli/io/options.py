@@ -38,7 +38,16 @@ class ReadOptions:
     {ReadOptions}
     """
 
-    labels: str | None = setting(None, TEXT, "File of labels for .npy scores; in .npz, the array.", "FILE")
+    labels: str | None = setting(
+        None, TEXT, "File of labels: an array, or a table with --key; in .npz, the array.", "FILE"
+    )
+    key: str | None = setting(
+        None,
+        TEXT,
+        "Know rows by this column, not by their order, in all files and --labels.",
+        "COLUMN",
+    )
+    allow_unmatched: bool = setting(False, FLAG, "Leave out rows that not all files have.")
     label_column: str | None = setting(None, TEXT, "Column of the labels.", "NAME")
     scores: str | None = setting(None, TEXT, "Score columns, 'p_*' or a,b,c; in .npz, the array.", "PATTERN")
     kind: Kind | Literal["auto", "percent"] = setting("auto", choice(KINDS), "What the scores are.")
@@ -78,6 +87,11 @@ class ReadOptions:
         return tuple(
             one for one in (*(stored or ()), *(self.classes or ()), self.positive) if one is not None
         )
+
+    @property
+    def labels_by_key(self) -> bool:
+        """Whether labels are in a table of their own, whose rows are found by the key."""
+        return self.key is not None and self.labels is not None and not self.labels.endswith(".npy")
 
     @property
     def given(self) -> dict[str, Any]:

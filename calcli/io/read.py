@@ -52,6 +52,7 @@ __all__ = ["ReadOptions", "read", "read_concat"]
 
 SNIFFED = 1 << 16
 BLOCK = 1 << 12  # rows
+OF_STATES = ("key", "allow_unmatched")  # which pair states, too
 
 
 def read(path: str | Path, options: ReadOptions | None = None) -> Predictions:
@@ -124,7 +125,7 @@ def read_places(
 
 def _refuse_options(state: str, options: ReadOptions | None) -> None:
     for name, said in declared(ReadOptions).items():
-        if getattr(options or ReadOptions(), name) != said.default:
+        if name not in OF_STATES and getattr(options or ReadOptions(), name) != said.default:
             raise UsageError(
                 f"{state} is a state, made of rows that were read already; leave out {said.option}"
             )

@@ -21,6 +21,7 @@ from calcli.core.language.methods import CHOICE
 from calcli.core.language.metrics import GIVEN
 from calcli.core.language.settings import NUMBERED, FitSettings, Settings, StateSettings
 from calcli.core.language.viewing import PlotSettings
+from calcli.io.options import ReadOptions
 
 OF_RECALIBRATIONS = ("folds", "fold_column", "retrain")
 UNUSED = "--posteriors change nothing: no {} asked for makes use of them, as ece and a reliability diagram do"
@@ -89,12 +90,19 @@ def idle_of_fit(
     return idle
 
 
-def idle_of_state(known: StateSettings, state: str | None) -> list[str]:
+def idle_of_state(known: StateSettings, state: str | None, options: ReadOptions) -> list[str]:
     """Return a sentence for what is said of the rows of a state that is not saved."""
-    if state is not None or known == NUMBERED:
+    if state is not None or known == NUMBERED or options.labels_by_key:
         return []
     option = f"--run {known.run}" if known.key is None else f"--key {known.key}"
-    return [f"{option} changes nothing without --save-state"]
+    by_key = "" if known.key is None else ", or a table of --labels"
+    return [f"{option} changes nothing without --save-state{by_key}"]
+
+
+def idle_of_labels(options: ReadOptions) -> list[str]:
+    """Return a sentence for a key by which no labels are found, of commands that pair no rows."""
+    idle = options.key is not None and not options.labels_by_key
+    return [f"--key {options.key} changes nothing without a table of --labels"] if idle else []
 
 
 def idle_looks(drawing: PlotSettings, settings: Settings, companions: Companions | None = None) -> list[str]:

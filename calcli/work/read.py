@@ -16,7 +16,7 @@ from calcli.io.read import read as read_file
 READ = frozenset(declared(ReadOptions))
 COLUMNS = texts("group")
 OF_ARRAYS = ("kind", "classes", "positive", "renormalize", "ignore_label", "drop_missing")
-OF_TABLES = ("label_column", "scores", "against_rest", "limit", *OF_ARRAYS)
+OF_TABLES = ("label_column", "key", "allow_unmatched", "scores", "against_rest", "limit", *OF_ARRAYS)
 
 
 @of_python

@@ -28,7 +28,7 @@ class State(Remains):
     @of_python
     @documented(Settings)
     @documented(StateSettings)
-    @documented(ReadOptions, *OF_TABLES)
+    @documented(ReadOptions, *(name for name in OF_TABLES if name != "key"))
     def of(
         cls,
         data: Any = None,
@@ -56,8 +56,9 @@ class State(Remains):
         UsageError
             If a setting is unknown, or asks for what a state cannot hold.
         """
-        given = {name: settings.pop(name) for name in declared(StateSettings) if name in settings}
+        given = {name: settings[name] for name in declared(StateSettings) if name in settings}
         known = StateSettings(**checked(StateSettings, given, "keyword"))
+        settings = {name: value for name, value in settings.items() if name == "key" or name not in given}
         columns = columns_of(by)
         predictions, settings = split_reading(data, labels, settings)
         if not predictions.has_rows:

@@ -308,3 +308,30 @@ def test_no_system_is_chosen_by_what_is_infinite_for_all(run, like):
     said = run("compare", *like(labels, (0, 2)), "--select", "log_loss").out
     assert "Ship s1.csv" in said
     assert "Cannot be told" not in said
+
+
+def test_labels_of_another_table_are_found_by_the_key_that_pairs_rows(run, tmp_path):
+    rows = [(n, int(n * 7 % 10 < n % 20 // 2), (n % 20 + 0.5) / 20) for n in range(200)]
+    old, new, truth, both = (tmp_path / f"{name}.csv" for name in ("old", "new", "truth", "both"))
+    old.write_text("id,prob\n" + "".join(f"{n},{p}\n" for n, _, p in rows))
+    new.write_text("id,prob\n" + "".join(f"{n},{(p + 0.5) / 2}\n" for n, _, p in reversed(rows)))
+    truth.write_text("id,bought\n" + "".join(f"{n},{y}\n" for n, y, _ in rows[7:] + rows[:7]))
+    both.write_text("id,label,prob\n" + "".join(f"{n},{y},{p}\n" for n, y, p in rows))
+    by_key = "--labels", truth, "--key", "id"
+    value = json.loads(run("evaluate", both, "-f", "json").out)["results"][0]["metrics"]["log_loss"]
+    assert (
+        json.loads(run("evaluate", old, *by_key, "-f", "json").out)["results"][0]["metrics"]["log_loss"]
+        == value
+    )
+    assert run("compare", old, new, *by_key).status == 0
+    assert run("compare", old, new, "--labels", truth).status == 2
+    fitted = run("fit", old, *by_key, "-m", "temperature", "--cross-validated", tmp_path / "cv.csv")
+    assert fitted.status == 0, fitted.err
+    assert (tmp_path / "cv.csv").read_text().startswith("id,prob\n0,")
+    assert run("plot", old, *by_key, "-o", tmp_path / "figures", "--figure", "reliability").status == 0
+    assert run("check", "--init", old, *by_key, "--policy", tmp_path / "p.toml").status == 0
+    assert run("check", old, "--policy", tmp_path / "p.toml").status == 0
+    assert (
+        "changes nothing without a table of --labels"
+        in run("fit", both, "--key", "id", "-m", "temperature").err
+    )

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
@@ -18,7 +17,7 @@ from calcli.core.language.errors import InputError, UsageError
 from calcli.io.columnscores import TableScores, stored_scores
 from calcli.io.columnvalues import column_values, labels_in, told_apart, worded, worded_pair
 from calcli.io.damage import refuse_repeated_fields
-from calcli.io.formats.npy import require_array
+from calcli.io.formats import known_format
 from calcli.io.kept import missing_in, without_missing, without_outcomes, without_unread
 from calcli.io.labelcolumns import label_column
 from calcli.io.labels import Labels
@@ -30,6 +29,7 @@ from calcli.io.layouts.unpacking import Unpacked
 from calcli.io.options import ReadOptions
 from calcli.io.ranked import RankedScores, names_known, ranked_scores
 from calcli.io.reading.decide import Reading, decide
+from calcli.io.reading.joining import with_labels
 from calcli.io.remote import path_of
 from calcli.io.seen import packed_columns, unpacked
 from calcli.io.source import LazyColumns, Source, StoredScores
@@ -135,8 +135,11 @@ def _find(table: Table, options: ReadOptions, *, labelled: bool, classes: Sequen
             f"--class-axis {options.class_axis}: {table.place.name} is a table, with a column for each "
             "class; leave it out"
         )
-    if labelled and options.labels is not None and os.path.exists(options.labels):
-        require_array(path_of(options.labels))
+    beside = None if options.labels is None or not labelled else path_of(options.labels)
+    if beside is not None and beside.exists() and known_format(beside).name != "npy":
+        both, read_so, note = with_labels(table, beside, options)
+        source = _find(both, read_so, labelled=True, classes=classes)
+        return replace(source, files=(*source.files, str(beside)), notes=(note, *source.notes))
     packed = packed_columns(table, options)
     seen = unpacked(table, packed)
     refuse_duplicates(seen.schema.names, file)

@@ -110,7 +110,7 @@ class Table(Contents):
     def beside(self, values: Mapping[str, str]) -> Table:
         """Return the table with columns that have one value, where it has none of their names."""
         new = {name: value for name, value in values.items() if name not in self.schema.names}
-        return _with_constants(self, new) if new else self
+        return beside(self, new) if new else self
 
 
 def in_memory(name: str, table: Any) -> Table:
@@ -165,23 +165,38 @@ def _row_from(place: Place, start: int, row: int) -> str:
     return place.row(start + row)
 
 
-def _with_constants(table: Table, values: Mapping[str, str]) -> Table:
-    fields = [*table.schema, *(pa.field(name, pa.string()) for name in values)]
+def beside(table: Table, values: Mapping[str, Any]) -> Table:
+    """Return a table with further columns: text that is the same in all rows, or a pyarrow.ChunkedArray."""
+    fields = [
+        *table.schema,
+        *(pa.field(name, pa.string() if isinstance(it, str) else it.type) for name, it in values.items()),
+    ]
     schema = pa.schema(fields, names_alone(table.schema.metadata))
-    text = None if table.text is None else _with_constants(table.text, values)
+    same = {name: it for name, it in values.items() if isinstance(it, str)}
+    text = None if table.text is None else beside(table.text, same)
     return replace(table, schema=schema, read=partial(_beside, table, values), text=text)
 
 
 def _beside(
-    table: Table, values: Mapping[str, str], columns: Sequence[str], at_once: int | None
+    table: Table, values: Mapping[str, Any], columns: Sequence[str], at_once: int | None
 ) -> Iterator[Any]:
-    stored = [name for name in columns if name not in values]
+    stored, at = [name for name in columns if name not in values], 0
     for batch in table.read(stored or table.schema.names[:1], at_once):
         found = [
-            pa.repeat(values[name], batch.num_rows) if name in values else batch.column(name)
+            _rows_from(values[name], at, batch.num_rows) if name in values else batch.column(name)
             for name in columns
         ]
+        at += batch.num_rows
         yield pa.RecordBatch.from_arrays(found, names=list(columns))
+
+
+def _rows_from(values: Any, start: int, rows: int) -> Any:
+    return pa.repeat(values, rows) if isinstance(values, str) else one_chunk(values.slice(start, rows))
+
+
+def one_chunk(values: Any) -> Any:
+    """Return a pyarrow.ChunkedArray as a pyarrow.Array."""
+    return pa.concat_arrays(values.chunks) if values.num_chunks else pa.array([], values.type)
 
 
 def kept(table: Table, mask: NDArray[np.bool_]) -> Table:

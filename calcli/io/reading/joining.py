@@ -1,0 +1,104 @@
+"""Labels in a second table, whose rows are those of the scores that have the same key."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import replace
+
+import numpy as np
+import pyarrow as pa
+from numpy.typing import NDArray
+
+from calcli.core.data.arrays import Array
+from calcli.core.data.slices import slice_names
+from calcli.core.language.errors import InputError, UsageError
+from calcli.io.columnvalues import told_apart
+from calcli.io.formats import known_format
+from calcli.io.layouts.answers import require_column
+from calcli.io.messages import listed
+from calcli.io.options import ReadOptions
+from calcli.io.reading.words import named
+from calcli.io.remote import AnyPath
+from calcli.io.tables.columns import holds_of
+from calcli.io.tables.table import Table, beside, kept
+
+INDEX = re.compile(r"__index_level_\d+__|Unnamed: 0|")  # that pandas writes unasked
+
+
+def with_labels(table: Table, path: AnyPath, options: ReadOptions) -> tuple[Table, ReadOptions, str]:
+    """Return scores beside the labels of another table, how these are read, and which rows they are.
+
+    Raises
+    ------
+    InputError
+        If rows have no counterpart, or several, and are not to be left out.
+    UsageError
+        If a column is not there, or no key is given.
+    """
+    form, key = known_format(path), options.key
+    if form.of_arrays:
+        raise InputError(f"{path} holds several arrays; expected a table, or an array of labels (.npy)")
+    other = form.module.open_file(path, str(path))
+    name = table.place.name
+    if key is None:
+        both = listed([one for one in table.columns if one in other.columns])
+        raise UsageError(
+            f"--labels {path}: say by which column its rows are those of {name}, with --key COLUMN "
+            f"(columns of both: {both})"
+        )
+    for columns, owner in ((table.columns, name), (other.columns, str(path))):
+        require_column(key, columns, owner, "--key")
+    label = _label(other, str(path), key, options)
+    own, known = (slice_names(told_apart(one, key)) for one in (table, other))
+    partner = _partners(own, known)
+    there = partner >= 0
+    note = f"labels are those of the rows of {path} with the same {key}"
+    if not there.any():
+        raise InputError(f"{name} and {path} share no value of {key} that is there once in each")
+    if not there.all():
+        first, left = int(np.argmin(there)), f"{np.count_nonzero(~there):,} of {len(own):,} rows"
+        if not options.allow_unmatched:
+            how = "is there more than once" if own[first] in known else f"is not in {path}"
+            how = f"{key} {own[first]} {how}" if own[first] else f"{key} is missing"
+            raise InputError(
+                f"{name}: {left} have no label of their own in {path}; the first is row {first}: {how}; "
+                "leave them out with --allow-unmatched"
+            )
+        table, note = kept(table, there), f"{note}; {left} without one were left out, as asked"
+    if unused := len(known) - np.count_nonzero(there):
+        note = f"{note}; {unused:,} rows of {path} were not needed"
+    called = label if label not in table.columns else f"{label} in {path}"
+    rows = pa.array(partner[there])
+    text = table.text
+    if text is not None and other.text is not None:
+        text = beside(text, {called: other.text.column(label).take(rows)})
+    joined = replace(beside(table, {called: other.column(label).take(rows)}), text=text)
+    alone = [one for one in table.columns if one != key]
+    if len(alone) == 1 and not options.confidence and holds_of(table.schema.field(alone[0]).type) != "text":
+        options = replace(options, scores=options.scores or alone[0])  # whatever it is called
+    return joined, replace(options, labels=None, label_column=called), note
+
+
+def _label(other: Table, name: str, key: str, options: ReadOptions) -> str:
+    """Return the column of labels: that which is named, the only one, or the only one that is called so."""
+    columns = [one for one in other.columns if one != key and not INDEX.fullmatch(one)]
+    if options.label_column is not None:
+        require_column(options.label_column, columns, name, "--label-column")
+        return options.label_column
+    called = [one for one in columns if named("label", one) or named("truth", one)]
+    found = columns if len(columns) == 1 else called
+    if len(found) != 1:
+        raise InputError(
+            f"{name} has the columns {listed(columns)} beside {key}; say which has the labels with "
+            "--label-column"
+        )
+    return found[0]
+
+
+def _partners(own: Array, known: Array) -> NDArray[np.intp]:
+    """Return (N,) the place among other keys of the one that each key has there; -1 if it is not alone."""
+    values, where, counts = np.unique(known, return_index=True, return_counts=True)
+    _, codes, times = np.unique(own, return_inverse=True, return_counts=True)
+    at = np.minimum(np.searchsorted(values, own), len(values) - 1)
+    alone = (values[at] == own) & (counts[at] == 1) & (times[codes] == 1) & (own != "")
+    return np.where(alone, where[at], -1)
