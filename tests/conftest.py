@@ -39,6 +39,12 @@ def golden() -> dict:
 
 
 @pytest.fixture(scope="session")
+def decide() -> dict:
+    """Return reference values of Kuiper's error, selective and decision metrics, of up to 60,000 rows."""
+    return _reference_json("decide.json")
+
+
+@pytest.fixture(scope="session")
 def toys() -> dict:
     """Return cases small enough to check by hand."""
     return _reference_json("toys.json")

@@ -91,6 +91,12 @@ def ends(one: Estimate) -> str:
     return span(one.interval.low, one.interval.high, digits=one.digits) if one.interval else NONE
 
 
+def bounds(found: Collection[Estimate]) -> dict[Column, Callable[[Estimate], str]]:
+    """Return the column of the intervals of calibration errors, if there are any."""
+    shown = any(one.interval is not None for one in found)
+    return {Column(interval_head(found)): ends} if shown else {}
+
+
 def if_calibrated(one: Estimate) -> str:
     """Return the value under perfect calibration with its standard deviation."""
     null = one.if_calibrated
@@ -114,7 +120,8 @@ def cell(estimate: Estimate) -> str:
     """Return a value with half the width of its interval, its standard deviation and its p-value."""
     interval, null = estimate.interval, estimate.if_calibrated
     parts = [value(estimate)]
-    if interval is not None and not math.isinf(estimate.value):
+    bound = estimate.call.entry.family.beside_null  # to one side, as no error is below 0
+    if interval is not None and not (bound or math.isinf(estimate.value)):
         parts.append(f"±{number((interval.high - interval.low) / 2, digits=estimate.digits)}")
     if estimate.sd is not None:
         parts.append(f"sd {number(estimate.sd, digits=estimate.digits)}")

@@ -18,6 +18,7 @@ from calcli.report.atglance import MANY, Unread, glance_table
 from calcli.report.decisions import decision_records, decision_table
 from calcli.report.diagram import diagram_table
 from calcli.report.estimates import (
+    bounds,
     ends,
     estimates_table,
     if_calibrated,
@@ -376,9 +377,11 @@ def _errors(result: Result) -> TextTable:
     cells = {
         Column("if calibrated"): if_calibrated,
         Column("p"): tested_p,
+        **bounds(found.values()),
         MEANING: lambda e: meaning(e, result.input),
     }
-    return estimates_table(DIAGNOSIS, found, cells, error_notes(found.values(), ERRORS))
+    notes = [*error_notes(found.values(), ERRORS), *without_interval(found.values())]
+    return estimates_table(DIAGNOSIS, found, cells, notes)
 
 
 def _classics(result: Result) -> TextTable:

@@ -230,6 +230,7 @@ def _of_metric(metric: Metric) -> dict[str, str]:
         "range": f"{metric.range} ({metric.unit}); better: {metric.better or 'neither'}",
         "source": metric.source,
         "misses": metric.misses,
+        "bounds": metric.bounds,
         "comes with": metric.family.comes_with,
         "arguments": _defaults(metric),
     }

@@ -7,16 +7,16 @@ from math import isfinite
 
 from calcli.core.evaluating.results import Estimate
 from calcli.core.language.numbers import counted, number, percent, some
-from calcli.report.estimates import ends, if_calibrated, of_section, tested_p
+from calcli.report.estimates import bounds, ends, if_calibrated, of_section, tested_p
 from calcli.report.posteriors import under_given
 from calcli.report.shown import Column, TextTable, table_of
 from calcli.report.summary import Result
 from calcli.report.wording import NONE, interval_head
 
 SCORES = ("log_loss", "brier", "accuracy", "auroc")
-ERRORS = ("ece", "ks", "cw_ece")
+ERRORS = ("ece", "ks", "kuiper")
 SCORES_OF_TWO = ("log_loss", "brier", "auroc", "average_precision")
-ERRORS_OF_TWO = ("ece:lens=class-1", "ks:lens=class-1")
+ERRORS_OF_TWO = ("ece:lens=class-1", "ks:lens=class-1", "kuiper:lens=class-1")
 TWICE = "; brier is twice scikit-learn's"
 
 
@@ -82,5 +82,6 @@ def _errors(found: Mapping[str, Estimate]) -> TextTable:
         Column("value"): lambda one: number(one.value),
         Column("if calibrated"): if_calibrated,
         Column("p"): tested_p,
+        **bounds(found.values()),
     }
     return table_of("", found.items(), cells, head="Calibration errors")

@@ -30,12 +30,12 @@ NORMALIZED_ANSWERS = "normalized_*: 1 is as good as always stating the accuracy,
 CONSTANT = "constant: the value of the best system that gives every row the same answer."
 P = "p is the chance that calibrated probabilities show an error as large."
 ALIKE = "no row brings a difference"
-BIASED = "Errors carry no interval: they are biased upward near zero."
+BIASED = "Errors other than kuiper carry no interval: they are biased upward near zero."
 ERRORS = (
     f"{BIASED} Compare each with the same error if the "
     f"probabilities were calibrated (mean ± sd over outcomes drawn from them); {P}"
 )
-TESTED = f"{P} Errors are biased upward near zero and carry no interval."
+TESTED = f"{P} Errors are biased upward near zero, and all but kuiper carry no interval."
 SD = "sd: standard deviation over resampled rows; of an error it leaves out the bias, and makes no interval."
 SD_UNDEFINED = "An sd is undefined where resampled values are infinite, or undefined themselves."
 SAMPLED = "sampled rows"

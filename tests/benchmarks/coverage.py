@@ -69,7 +69,7 @@ class Results(Kept):
         """Return the true values, computed once."""
         found: dict[str, float] = self.found["truths"].setdefault(cell.of_truth, {})
         if lacking := set(cell.metrics) - found.keys():
-            found |= {name: value for name, value in cell.truth().items() if name in lacking}
+            found |= cell.truth(lacking)
         return found
 
     def run(self, cell: Cell, sets: int) -> None:

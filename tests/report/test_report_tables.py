@@ -56,7 +56,7 @@ def test_cells_are_the_numbers(sure):
     assert (value, constant, better) == ("0.5000", "0.5000", "higher")
     assert cells(tables["Quality for decisions"])["brier"][2] == "0.5000"
     assert interval == f"{accuracy.interval.low:.4f} to {accuracy.interval.high:.4f}"
-    value, expected, p, _ = cells(tables["Calibration errors, for diagnosis"])["ece"]
+    value, expected, p, *_ = cells(tables["Calibration errors, for diagnosis"])["ece"]
     null = sure.metrics["ece"].if_calibrated
     assert (value, expected, p) == ("0.4000", f"{null.mean:.4f} ± {null.sd:.4f}", "0.001")
 

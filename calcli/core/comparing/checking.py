@@ -210,7 +210,7 @@ class _Judge:
         if condition.allows(value):
             return replace(found, reason=f"{what} is {shown}, {number(left)} within the limit")
         beyond = f"{what} is {shown}, {number(-left)} beyond the limit of {condition.limit:g}"
-        if not rule.call.entry.family.beside_null or not condition.most:
+        if condition.end != "value" or not rule.call.entry.family.beside_null or not condition.most:
             return replace(found, status="broken", reason=beyond)
         return self._beside_null(found, estimate, beyond)
 
@@ -320,7 +320,7 @@ def _too_few(rule: Rule, estimate: Estimate, rows: int) -> str:
         return few if rows < rule.min_rows else ""
     if not rule.part:
         return ""
-    if estimate.no_interval:
+    if estimate.no_interval and not rule.call.entry.family.beside_null:
         return f"the slice is too small to judge {rule.call.asked}: {estimate.no_interval}"
     if estimate.interval is None and rows < FEWEST_ROWS:
         return f"{rows:,} rows are fewer than the {FEWEST_ROWS} that a rule on a slice needs"

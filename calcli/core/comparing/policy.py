@@ -111,10 +111,11 @@ class Rule:
     def __post_init__(self) -> None:
         family = self.call.entry.family
         if isinstance(self.condition, Bound):
-            if family.beside_null and self.condition.end != "value":
+            if self.condition.end != "value" and not self.call.entry.bounded:
                 raise UsageError(
-                    f"{self.call} is a calibration error and has no interval; leave out bound: its value is "
-                    "compared with the limit and with what calibrated probabilities would show"
+                    f"{self.call} is a calibration error without an interval; leave out bound: its value is "
+                    "compared with the limit and with what calibrated probabilities would show. kuiper has "
+                    "an interval"
                 )
             return
         if self.call.entry.direction not in ("lower", "higher"):

@@ -17,8 +17,9 @@ from calcli.core.data.binning import Bins, equal_width_edges
 from calcli.core.data.streams import Stream, generator
 from calcli.core.estimators.chance import beyond_chance
 from calcli.core.estimators.consistency import Null, compare, outcome_sums
+from calcli.core.estimators.cumulative import KolmogorovSmirnov
 from calcli.core.estimators.errors import null_distributions
-from calcli.core.estimators.miscalibration import BinnedError, KolmogorovSmirnov, binned_error
+from calcli.core.estimators.miscalibration import BinnedError, binned_error
 from calcli.core.evaluating.results import Estimate
 from calcli.core.language.expressions import MetricExpression, parse_metric, region_ends
 from calcli.core.problems.problem import Binning, Problem, Recursive

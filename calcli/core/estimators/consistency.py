@@ -23,7 +23,6 @@ from calcli.core.problems.problem import Problem, segment_sums
 DRAWN_ROWS = 20_000  # up to which every row is drawn by itself
 CELLS = 500  # runs of nearly equal scores that are drawn together above that
 OUTCOMES = 500_000  # drawn at once
-ENOUGH_VARIANCE = 10.0  # sum of s (1 - s) from which the Brownian limit of KS is used
 
 
 @dataclass(frozen=True)
@@ -191,42 +190,3 @@ def _binomial_sums(
     # cell by cell, as a distribution is set up once for all of its draws
     totals = rng.binomial(number[:, None], mean[:, None], size=(len(number), draws))
     return segment_sums(totals.T if each is None else totals.T * each, places)
-
-
-def ks_null(problem: Problem, value: float, draws: int, rng: np.random.Generator) -> Null:
-    """Return the null distribution of the KS calibration error.
-
-    Where the sum of s (1 - s) is large enough, the cumulative gap behaves as Brownian motion (Arrieta-Ibarra
-    et al. 2022) and the distribution is known; below, outcomes are drawn.
-    """
-    spread = problem.score * (1 - problem.score)
-    rows = spread if problem.counts is None else spread * problem.counts
-    if problem.rows is None and float(rows.sum(dtype=np.float64)) >= ENOUGH_VARIANCE:
-        if problem.weights is not None:
-            spread = spread * problem.squared_weights
-        variance = float(spread.sum(dtype=np.float64))
-        scale = math.sqrt(variance) / problem.total_weight
-        mean, sd = math.sqrt(math.pi / 2), math.sqrt(2 * CATALAN - math.pi / 2)
-        return Null(mean * scale, sd * scale, brownian_supremum_tail(value / scale))
-    cuts = np.append(0, problem.run_ends)
-    (drawn,) = outcome_sums(problem, [cuts], draws, rng)
-    path = np.cumsum(drawn - problem.binned(cuts).score, axis=1)
-    return compare(value, np.abs(path).max(1) / problem.total_weight)
-
-
-CATALAN = 0.915965594177219  # E sup|B|^2 on [0, 1] is twice Catalan's constant
-
-
-def brownian_supremum_tail(x: float) -> float:
-    """Return P(sup over [0, 1] of |B(t)| >= x) for Brownian motion B (Feller 1971, X.5)."""
-    if x <= 0:
-        return 1.0
-    if x < 1:  # the two series converge fast on opposite sides
-        odd = [2 * k + 1 for k in range(20)]
-        terms = [math.exp(-((j * math.pi / x) ** 2) / 8) / j for j in odd]
-        return 1 - 4 / math.pi * (sum(terms[::2]) - sum(terms[1::2]))
-    return 4 * sum((-1) ** k * _normal_tail((2 * k + 1) * x) for k in range(20))
-
-
-def _normal_tail(x: float) -> float:
-    return 0.5 * math.erfc(x / math.sqrt(2))

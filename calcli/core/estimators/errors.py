@@ -13,7 +13,8 @@ import numpy as np
 from calcli.core.data.binning import Bins
 from calcli.core.data.streams import Stream, generator
 from calcli.core.estimators.confidence import ConfidenceShare
-from calcli.core.estimators.consistency import Null, binned_nulls, ks_null
+from calcli.core.estimators.consistency import Null, binned_nulls
+from calcli.core.estimators.cumulative import CumulativeError, KolmogorovSmirnov, Kuiper
 from calcli.core.estimators.effort import CLASS, GRID
 from calcli.core.estimators.kernels import (
     KernelDistance,
@@ -23,11 +24,7 @@ from calcli.core.estimators.kernels import (
     skce_blocks_test,
     skce_test,
 )
-from calcli.core.estimators.miscalibration import (
-    BinnedError,
-    KolmogorovSmirnov,
-    Norm,
-)
+from calcli.core.estimators.miscalibration import BinnedError, Norm
 from calcli.core.estimators.mmce import mmce, mmce_null
 from calcli.core.estimators.partitions import (
     Distance,
@@ -146,12 +143,13 @@ class KernelError:
 
 
 OfBins = BinnedError | ConfidenceShare
-OneDimensional = OfBins | KolmogorovSmirnov | Smoothed
+OneDimensional = OfBins | CumulativeError | Smoothed
 OfVectors = VectorMiscalibration | KernelError
 
 
 ESTIMATORS: dict[str, Callable[..., OneDimensional | OfVectors]] = {  # those of all others are BinnedError
     "ks": KolmogorovSmirnov,
+    "kuiper": Kuiper,
     "smooth_ece": partial(Smoothed, smooth_ece, smooth_ece_null),
     "kde_ece": lambda norm: Smoothed(partial(kde_ece, norm=norm), partial(kde_ece_null, norm=norm)),
     "mmce": partial(Smoothed, mmce, mmce_null, CLASS),
@@ -226,16 +224,15 @@ def null_distributions(
     rng: np.random.Generator,
 ) -> list[Null]:
     """Return the null distribution of every estimator of a problem, the same as if it were the only one."""
-    pairs, here = list(zip(estimators, values, strict=True)), rng.bit_generator.state
+    here = rng.bit_generator.state
+    pairs = zip(estimators, values, strict=True)
     binned = [(estimator, value) for estimator, value in pairs if isinstance(estimator, OfBins)]
     together = iter(binned_nulls(problem, [e for e, _ in binned], [v for _, v in binned], draws, rng))
     nulls = []
-    for estimator, value in pairs:
+    for estimator in estimators:
         rng.bit_generator.state = here
         if isinstance(estimator, OfBins):
             nulls.append(next(together))
-        elif isinstance(estimator, KolmogorovSmirnov):
-            nulls.append(ks_null(problem, value, draws, rng))
         else:
             nulls.append(estimator.null(problem, draws, rng))
     return nulls

@@ -13,8 +13,9 @@ import numpy as np
 
 from calcli.core.data.arrays import Array, Doubles
 from calcli.core.data.binning import equal_width_edges
+from calcli.core.estimators.cumulative import CumulativeError
 from calcli.core.estimators.errors import OfVectors, OneDimensional
-from calcli.core.estimators.miscalibration import BinnedError, KolmogorovSmirnov
+from calcli.core.estimators.miscalibration import BinnedError
 from calcli.core.problems.problem import Problem
 from calcli.core.state.gridcells import CellTable
 
@@ -45,8 +46,8 @@ def error_on_grid(
     cells: CellTable, estimator: OneDimensional | OfVectors, problem: Problem
 ) -> GridError | None:
     """Return the error of a calibration error; None where no bound is known."""
-    if isinstance(estimator, KolmogorovSmirnov):
-        return _of_largest_gap(cells, estimator.value(problem))
+    if isinstance(estimator, CumulativeError):
+        return _of_gaps(cells, estimator, estimator.value(problem))
     if not isinstance(estimator, BinnedError) or estimator.debiased or estimator.weights != "equal":
         return None
     if estimator.binning == "equal-mass":
@@ -131,18 +132,21 @@ def _variance(cells: CellTable) -> Doubles:
     return total * share * (1 - share)
 
 
-def _of_largest_gap(cells: CellTable, value: float) -> GridError:
-    """Return the error of the largest cumulative gap: inside a cell it may be larger than at all ends."""
+def _of_gaps(cells: CellTable, estimator: CumulativeError, value: float) -> GridError:
+    """Return the error of a cumulative error: inside a cell the gap may be larger than at all ends."""
     weight = cells.weight.sum()
-    gap = (cells.score.sum(0) - cells.weight[1]).cumsum()
+    gap = (cells.weight[1] - cells.score.sum(0)).cumsum()
     before = np.append(0, gap[:-1])
     inner = ~_points(cells)
-    rise, fall = _swings(cells)
-    largest = np.maximum(np.abs(before + rise), np.abs(before - fall))[inner] / weight
-    near = np.sqrt(_variance(cells)[inner]) / 2  # of a bridge halfway through the cell
-    middle = np.abs(before + gap)[inner] / 2
-    typical = np.max(middle + near, initial=0.0) / weight - value
-    return GridError.of(np.max(largest, initial=0.0) - value, typical)
+    fall, rise = _swings(cells)
+    near = np.sqrt(_variance(cells)) / 2  # of a bridge halfway through the cell
+    middle = (before + gap) / 2
+
+    def reaching(low: Doubles, high: Doubles) -> float:
+        both = np.concatenate([gap, low[inner], high[inner]])
+        return float(estimator.of_gaps(both)) / weight - value
+
+    return GridError.of(reaching(before - fall, before + rise), reaching(middle - near, middle + near))
 
 
 def _of_cut_cells(cells: CellTable, cut: Array, *, met: bool) -> GridError:

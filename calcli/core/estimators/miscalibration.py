@@ -1,4 +1,4 @@
-"""Calibration errors of one-dimensional problems: binned (ECE and kin) and cumulative (KS)."""
+"""Calibration errors of one-dimensional problems over bins: ECE and kin."""
 
 from __future__ import annotations
 
@@ -93,19 +93,3 @@ class BinnedError:
         """Return the debiased square, which may be negative where the value is zero."""
         shares = concentration(problem, problem.cuts(self.binning, self.bins))
         return float(debiased_square(problem.bins(self.binning, self.bins), shares))
-
-
-@dataclass(frozen=True)
-class KolmogorovSmirnov:
-    """Largest gap between cumulative outcome and cumulative score (Gupta et al. 2021, eq. 11-12).
-
-    Equal scores count once, behind the last of them, so that the order of tied rows does not matter.
-    """
-
-    def value(self, problem: Problem) -> float:
-        """Return the error, in [0, 1]."""
-        return abs(self.signed(problem))
-
-    def signed(self, problem: Problem) -> float:
-        """Return the gap of largest size: above 0 where scores promise more than outcomes keep."""
-        return -problem.widest_gap

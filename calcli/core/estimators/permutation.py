@@ -10,6 +10,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -25,13 +26,10 @@ from calcli.core.data.binning import (
     equal_width_index,
 )
 from calcli.core.data.units import Units, deal
+from calcli.core.estimators.cumulative import CumulativeError
 from calcli.core.estimators.errors import OfVectors, OneDimensional
 from calcli.core.estimators.influences import Influences
-from calcli.core.estimators.miscalibration import (
-    BinnedError,
-    KolmogorovSmirnov,
-    binned_error,
-)
+from calcli.core.estimators.miscalibration import BinnedError, binned_error
 from calcli.core.language.expressions import region_ends
 from calcli.core.problems.problem import Recursive, ordered_problem
 
@@ -117,9 +115,9 @@ def permuted_differences(
 
     Returns
     -------
-    The differences. Those of the KS error and of equal-mass bins follow steps of the score where it has very
-    many values. Estimators that are not made of sums over cells of the score are computed anew each time;
-    None for those of vectors.
+    The differences. Those of cumulative errors and of equal-mass bins follow steps of the score where it has
+    very many values. Estimators that are not made of sums over cells of the score are computed anew each
+    time; None for those of vectors.
     """
     cells = _Cells.of(estimator, baseline, candidate)
     if cells is None:
@@ -264,8 +262,8 @@ class _Cells:
     def of(cls, estimator: OneDimensional | OfVectors, baseline: Side, candidate: Side) -> _Cells | None:
         """Return the cells; None where the estimator is not a function of such sums."""
         scores = (baseline.score, candidate.score)
-        if isinstance(estimator, KolmogorovSmirnov):
-            return cls._steps(scores, CELLS, _largest_cumulative_gap)
+        if isinstance(estimator, CumulativeError):
+            return cls._steps(scores, CELLS, partial(_of_gaps, estimator))
         if not isinstance(estimator, BinnedError) or estimator.debiased:
             return None
         norm, bins, binning = estimator.norm, estimator.bins, estimator.binning
@@ -299,10 +297,10 @@ class _Cells:
 def of_cells(estimator: OneDimensional | OfVectors, edges: Doubles) -> Statistic | None:
     """Return an estimator as a function of sums over cells between these edges; None where it is none.
 
-    Bins are made of whole cells; of the KS error, steps within a cell count as one.
+    Bins are made of whole cells; of cumulative errors, steps within a cell count as one.
     """
-    if isinstance(estimator, KolmogorovSmirnov):
-        return _largest_cumulative_gap
+    if isinstance(estimator, CumulativeError):
+        return partial(_of_gaps, estimator)
     if not isinstance(estimator, BinnedError) or estimator.debiased or estimator.binning != "equal-width":
         return None
     starts = np.searchsorted(edges, equal_width_edges(estimator.bins)[:-1])
@@ -317,9 +315,9 @@ def of_cells(estimator: OneDimensional | OfVectors, edges: Doubles) -> Statistic
     return error
 
 
-def _largest_cumulative_gap(bins: Bins) -> Doubles:
-    gap = np.cumsum(bins.outcome - bins.score, axis=-1)
-    return np.abs(gap).max(-1) / bins.weight.sum(-1)
+def _of_gaps(estimator: CumulativeError, bins: Bins) -> Doubles:
+    gaps = np.cumsum(bins.outcome - bins.score, axis=-1)
+    return np.asarray(estimator.of_gaps(gaps) / bins.weight.sum(-1))
 
 
 def _of_equal_mass(cells: Bins, bins: int, unit: float | None) -> Bins:

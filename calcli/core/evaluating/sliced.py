@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 
@@ -109,11 +110,14 @@ def slice_p_values(pairs: Iterable[tuple[Estimate, Estimate, float]]) -> list[fl
 
     Returns
     -------
-    In [0, 1]; nan for those without intervals, which cannot be judged and do not count.
+    In [0, 1]; nan for those without intervals, which cannot be judged and do not count. The interval of a
+    calibration error is wider than its spread, and does not count either.
     """
     found = np.array(
         [
-            slice_p_value(part.value, part.interval, whole.value, whole.interval, share)
+            math.nan
+            if whole.call.entry.family.beside_null
+            else slice_p_value(part.value, part.interval, whole.value, whole.interval, share)
             for part, whole, share in pairs
         ]
     )

@@ -10,13 +10,9 @@ from calcli.core.data.arrays import Array, Doubles, Floats, Positions
 from calcli.core.data.binning import Bins
 from calcli.core.data.blocks import Block, sweep
 from calcli.core.data.predictions import Predictions
+from calcli.core.estimators.cumulative import CumulativeError
 from calcli.core.estimators.errors import VectorMiscalibration, find_estimator
-from calcli.core.estimators.miscalibration import (
-    BinnedError,
-    KolmogorovSmirnov,
-    binned_error,
-    class_wise_error,
-)
+from calcli.core.estimators.miscalibration import BinnedError, binned_error, class_wise_error
 from calcli.core.estimators.partitions import miscalibration
 from calcli.core.language.errors import UsageError
 from calcli.core.language.expressions import MetricExpression, region_ends
@@ -90,18 +86,19 @@ class Known:
 
 
 def is_known(call: MetricExpression, settings: Settings) -> bool:
-    """Tell whether a metric has a true value: it is an error of bins, or ks."""
+    """Tell whether a metric has a true value: it is an error of bins, ks or kuiper."""
     if not call.entry.family.beside_null or call.arguments.get("weights", "equal") != "equal":
         return False
     estimator = find_estimator(call)
-    return isinstance(estimator, BinnedError | KolmogorovSmirnov | VectorMiscalibration)
+    return isinstance(estimator, BinnedError | CumulativeError | VectorMiscalibration)
 
 
 def require_truth(call: MetricExpression, settings: Settings) -> None:
     """Raise a UsageError if a metric has no true value."""
     if not is_known(call, settings):
         raise UsageError(
-            f"{call}: no true value of it is known; expected ece and its kin, ks or expected_miscalibration"
+            f"{call}: no true value of it is known; expected ece and its kin, ks, kuiper or "
+            "expected_miscalibration"
         )
 
 
@@ -129,7 +126,7 @@ def true_error(
     Parameters
     ----------
     call
-        An error of bins, or ks.
+        An error of bins, ks or kuiper.
     predictions
         Scores; their labels are not used.
     posteriors
@@ -150,7 +147,7 @@ def true_error(
     require_truth(call, settings)
     estimator = find_estimator(call)
     own = _shows_all(call.lens, predictions.n_classes, settings)
-    own = own or isinstance(estimator, KolmogorovSmirnov)  # it adds up all scores
+    own = own or isinstance(estimator, CumulativeError)  # it adds up all scores
 
     def true(known: Known) -> float:
         inside = known.within(call.region, str(call))
@@ -181,7 +178,8 @@ def _true(estimator: object, bins: Bins) -> float:
     first = Bins(bins.count, bins.weight, bins.score[0], bins.outcome[0])
     if isinstance(estimator, BinnedError):
         return float(binned_error(first, estimator.norm))
-    return float(np.abs(np.cumsum(first.outcome - first.score)).max() / first.weight.sum())
+    assert isinstance(estimator, CumulativeError)
+    return float(estimator.of_gaps(np.cumsum(first.outcome - first.score)) / first.weight.sum())
 
 
 def _in_cells(bins: Bins) -> Bins:

@@ -62,8 +62,8 @@ def default_metrics(
         skipped.append("auroc orders every class in memory and is left out; ask with --metrics auroc")
     names += ["mean_confidence", "mean_gap"]
     if classes == 2 and not predictions.of_answers:
-        names += ["ece:lens=class-1", "ks:lens=class-1"]
-    names += ["ece", "ece_l2", "mce", "ece:binning=equal-mass", "ks"]
+        names += ["ece:lens=class-1", "ks:lens=class-1", "kuiper:lens=class-1"]
+    names += ["ece", "ece_l2", "mce", "ece:binning=equal-mass", "ks", "kuiper"]
     if sampled or rows * classes <= RECALIBRATION_LIMIT:
         names += ["relative_calibration_loss", "relative_calibration_loss:score=brier"]
         if classes == 2:

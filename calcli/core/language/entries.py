@@ -217,6 +217,8 @@ class Metric(Entry):
     where
         Of a plugin, the mean of a function of rows, its module and function, as `module:function`: it takes a
         block of rows, and the arguments by name, and returns what each row counts.
+    bounds
+        Of a calibration error that has an interval: what it bounds, and what proving it small takes.
     """
 
     kind: ClassVar[str] = "metric"
@@ -234,6 +236,12 @@ class Metric(Entry):
     of_answers: str = ""
     tier: Tier = "more"
     where: str = ""
+    bounds: str = ""
+
+    @property
+    def bounded(self) -> bool:
+        """Whether it may have an interval."""
+        return bool(self.bounds) or not self.family.beside_null
 
     @property
     def better(self) -> str:

@@ -74,7 +74,8 @@ DECOMPOSITION = MetricFamily(
 )
 ERROR = MetricFamily(
     name="error",
-    comes_with="its value if calibrated and a p-value, no interval (biased upward near zero)" + SWAPPED,
+    comes_with="its value if calibrated and a p-value; an interval of kuiper, none of the others (biased "
+    "upward near zero)" + SWAPPED,
     section="errors",
     beside_null=True,
     proves=False,

@@ -194,18 +194,17 @@ class Problem:
         return gap if self.is_run_end.all() else gap[self.is_run_end]
 
     @cached_property
-    def widest_gap(self) -> float:
-        """The cumulative gap of largest size."""
-        widest = before = 0.0
+    def gap_extremes(self) -> tuple[float, float]:
+        """The least and the largest cumulative gap, 0 before the first row among them."""
+        low = high = before = 0.0
         for rows in batches(len(self.score), 1, GAPS):
             gap = self._gaps(rows)
             gap[0] += before
             np.cumsum(gap, out=gap)
             before = gap[-1]
             gap *= self.is_run_end[rows]
-            found = gap[np.abs(gap).argmax()]
-            widest = found if abs(found) > abs(widest) else widest
-        return float(widest / self.total_weight)
+            low, high = min(low, gap.min()), max(high, gap.max())
+        return float(low / self.total_weight), float(high / self.total_weight)
 
     def _gaps(self, rows: slice) -> NDArray[np.float64]:
         gap = np.subtract(self.outcome[rows], self.score[rows], dtype=np.float64)

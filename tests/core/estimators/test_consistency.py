@@ -9,9 +9,10 @@ import pytest
 from scipy import stats
 
 from calcli.core.estimators import consistency
-from calcli.core.estimators.consistency import brownian_supremum_tail, outcome_sums
+from calcli.core.estimators.consistency import outcome_sums
+from calcli.core.estimators.cumulative import KolmogorovSmirnov
 from calcli.core.estimators.errors import null_distributions
-from calcli.core.estimators.miscalibration import BinnedError, KolmogorovSmirnov
+from calcli.core.estimators.miscalibration import BinnedError
 from calcli.core.problems.problem import ordered_problem
 
 ESTIMATORS = [
@@ -114,21 +115,6 @@ def test_one_draw_has_no_spread():
     null = consistency.compare(0.1, np.array([0.2]))
     assert (null.mean, null.p_value) == (0.2, 1.0)
     assert np.isnan(null.sd)
-
-
-def test_brownian_supremum():
-    # two classical expansions of the same distribution must agree where both converge
-    x = np.linspace(0.6, 2.5, 20)
-    k = np.arange(50)[:, None]
-    theta = 4 / np.pi * ((-1.0) ** k / (2 * k + 1) * np.exp(-(((2 * k + 1) * np.pi / x) ** 2) / 8)).sum(0)
-    assert [brownian_supremum_tail(value) for value in x] == pytest.approx(1 - theta, abs=1e-12)
-    assert brownian_supremum_tail(2.2414) == pytest.approx(0.05, abs=1e-4)  # Feller's table: twice 1.25%
-    grid = np.linspace(0, 8, 20_001)
-    tail = np.array([brownian_supremum_tail(value) for value in grid])
-    mean = np.trapezoid(tail, grid)
-    second = np.trapezoid(2 * grid * tail, grid)
-    assert mean == pytest.approx(np.sqrt(np.pi / 2), abs=1e-6)
-    assert second == pytest.approx(2 * consistency.CATALAN, abs=1e-5)
 
 
 def test_very_many_bins_are_not_held_for_all_draws_at_once(monkeypatch):

@@ -7,8 +7,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from calcli.core.estimators.cumulative import KolmogorovSmirnov, Kuiper
 from calcli.core.estimators.gridded import area_on_grid, average_precision_on_grid, error_on_grid
-from calcli.core.estimators.miscalibration import BinnedError, KolmogorovSmirnov
+from calcli.core.estimators.miscalibration import BinnedError
 from calcli.core.estimators.ranking import AREA, PRECISION
 from calcli.core.problems.problem import ordered_problem
 from calcli.core.state.cells import ScoreCells
@@ -16,6 +17,7 @@ from calcli.core.state.grid import grid_edges
 
 ESTIMATORS = {
     "ks": KolmogorovSmirnov(),
+    "kuiper": Kuiper(),
     "equal-mass": BinnedError("equal-mass", 15),
     "bins between edges": BinnedError("equal-width", 7),
     "edges between edges": BinnedError((0.0, 0.12345, 0.5001, 1.0)),

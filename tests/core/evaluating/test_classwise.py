@@ -6,7 +6,8 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from calcli.core.estimators.miscalibration import BinnedError, KolmogorovSmirnov
+from calcli.core.estimators.cumulative import KolmogorovSmirnov
+from calcli.core.estimators.miscalibration import BinnedError
 from calcli.core.evaluating.classwise import class_wise_null, class_wise_value, simulated_class_errors
 from calcli.core.evaluating.evaluate import evaluate, measure
 from calcli.core.language.settings import Settings

@@ -5,7 +5,7 @@ from hypothesis import strategies as st
 
 from calcli.core.data.blocks import CLASS_MAJOR_LIMIT, sweep
 from calcli.core.data.predictions import ArrayScores, Predictions
-from calcli.core.estimators.miscalibration import KolmogorovSmirnov
+from calcli.core.estimators.cumulative import KolmogorovSmirnov
 from calcli.core.language.errors import UsageError
 from calcli.core.problems.lenses import find_lens
 from calcli.core.problems.problem import ordered_problem

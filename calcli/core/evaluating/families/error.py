@@ -14,6 +14,7 @@ from calcli.core.data.binning import Bins
 from calcli.core.data.predictions import Predictions
 from calcli.core.data.streams import Stream, generator
 from calcli.core.estimators.consistency import Null
+from calcli.core.estimators.cumulative import KolmogorovSmirnov, Kuiper
 from calcli.core.estimators.errors import (
     KernelError,
     OfVectors,
@@ -24,11 +25,8 @@ from calcli.core.estimators.errors import (
     null_distributions,
 )
 from calcli.core.estimators.gridded import GridError, error_on_grid
-from calcli.core.estimators.miscalibration import (
-    BinnedError,
-    KolmogorovSmirnov,
-    class_wise_error,
-)
+from calcli.core.estimators.interval import Interval
+from calcli.core.estimators.miscalibration import BinnedError, class_wise_error
 from calcli.core.estimators.permutation import (
     Side,
     Swapped,
@@ -90,8 +88,9 @@ class ErrorFamily(Family):
                 parts = {**parts, "true": true}
             grid = _grid_error(measured, call, settings)
             line = signature(call, measured, settings, f"draws:{settings.draws}", *scheme, grid=grid)
+            interval, reason = _interval(measured, call, settings)
             estimates[str(call)] = Estimate(
-                call, value, line, if_calibrated=null, parts=parts, bins=bins, grid=grid
+                call, value, line, interval, reason, null, parts=parts, bins=bins, grid=grid
             )
         return Findings(estimates)
 
@@ -244,6 +243,21 @@ def _grid_error(measured: Measurements, call: MetricExpression, settings: Settin
     if cells is None or call.region != "all" or call.trains_bins:
         return None
     return error_on_grid(cells, find_estimator(call), measured.problem(call.lens))
+
+
+def _interval(
+    measured: Measurements, call: MetricExpression, settings: Settings
+) -> tuple[Interval | None, str]:
+    """Return the interval of an error that has one, or why there is none."""
+    estimator = find_estimator(call)
+    if not isinstance(estimator, Kuiper) or not settings.intervals:
+        return None, ""
+    if call.is_class_wise or call.is_marginal:
+        return None, f"the lens {call.lens} has a score for each class"
+    if not settings.draws_outcomes:
+        return None, "rows depend on each other, or are weighted by their labels"
+    problem = _problem(measured, call)
+    return estimator.judged(problem, settings.level) if problem.total_weight else (None, "")
 
 
 def _parts(estimator: OneDimensional, problem: Problem) -> dict[str, float]:

@@ -1,0 +1,157 @@
+"""Calibration errors of the cumulative gap between scores and outcomes, without bins: KS and Kuiper.
+
+Where the sum of s (1 - s) is large enough, the gap of calibrated scores behaves as Brownian motion
+(Arrieta-Ibarra et al. 2022), so that the distributions of its extremes are known; below, outcomes are drawn.
+"""
+
+from __future__ import annotations
+
+import math
+from abc import ABC, abstractmethod
+from dataclasses import dataclass
+from statistics import NormalDist
+from typing import Any, ClassVar
+
+import numpy as np
+
+from calcli.core.data.arrays import Floats
+from calcli.core.estimators.consistency import Null, compare, outcome_sums
+from calcli.core.estimators.influences import Spread
+from calcli.core.estimators.interval import Interval
+from calcli.core.problems.problem import Problem
+
+ENOUGH_VARIANCE = 10.0  # sum of s (1 - s) from which the Brownian limit is used
+CATALAN = 0.915965594177219  # E sup|B|^2 on [0, 1] is twice Catalan's constant
+LEAST_RANGE = 0.25  # below which Brownian motion has its range with a probability of less than 1e-30
+
+
+@dataclass(frozen=True)
+class CumulativeError(ABC):
+    """A function of the extremes of the cumulative gap.
+
+    Equal scores count once, behind the last of them, so that the order of tied rows does not matter; the gap
+    is 0 before the first.
+    """
+
+    mean: ClassVar[float]  # of the same function of Brownian motion on [0, 1]
+    sd: ClassVar[float]
+
+    @abstractmethod
+    def extent(self, low: Any, high: Any) -> Any:
+        """Return the error, given (...) extremes of the gap, which hold 0 between them."""
+
+    @abstractmethod
+    def tail(self, x: float) -> float:
+        """Return the probability that Brownian motion on [0, 1] shows at least x."""
+
+    def value(self, problem: Problem) -> float:
+        """Return the error, in [0, 1]."""
+        return float(self.extent(*problem.gap_extremes))
+
+    def of_gaps(self, gaps: Floats) -> Any:
+        """Return the error of (..., m) cumulative gaps."""
+        return self.extent(np.minimum(gaps.min(-1), 0), np.maximum(gaps.max(-1), 0))
+
+    def null(self, problem: Problem, draws: int, rng: np.random.Generator) -> Null:
+        """Return the distribution of the error under perfect calibration."""
+        value, spread = self.value(problem), problem.score * (1 - problem.score)
+        rows = spread if problem.counts is None else spread * problem.counts
+        if problem.rows is None and float(rows.sum(dtype=np.float64)) >= ENOUGH_VARIANCE:
+            if problem.weights is not None:
+                spread = spread * problem.squared_weights
+            scale = math.sqrt(float(spread.sum(dtype=np.float64))) / problem.total_weight
+            return Null(self.mean * scale, self.sd * scale, self.tail(value / scale))
+        cuts = np.append(0, problem.run_ends)
+        (drawn,) = outcome_sums(problem, [cuts], draws, rng)
+        path = np.cumsum(drawn - problem.binned(cuts).score, axis=1)
+        return compare(value, self.of_gaps(path) / problem.total_weight)
+
+
+@dataclass(frozen=True)
+class KolmogorovSmirnov(CumulativeError):
+    """Largest gap between cumulative outcome and cumulative score (Gupta et al. 2021, eq. 11-12)."""
+
+    mean: ClassVar[float] = math.sqrt(math.pi / 2)
+    sd: ClassVar[float] = math.sqrt(2 * CATALAN - math.pi / 2)
+
+    def extent(self, low: Any, high: Any) -> Any:
+        """Return the distance of the gap from 0 where it is largest."""
+        return np.maximum(-low, high)
+
+    def tail(self, x: float) -> float:
+        """Return the probability that Brownian motion goes as far from 0 as x."""
+        return brownian_supremum_tail(x)
+
+    def signed(self, problem: Problem) -> float:
+        """Return the gap of largest size: above 0 where scores promise more than outcomes keep."""
+        low, high = problem.gap_extremes
+        return -high if high > -low else -low
+
+
+@dataclass(frozen=True)
+class Kuiper(CumulativeError):
+    """Range of the cumulative gap: the largest over any interval of scores (Arrieta-Ibarra et al. 2022)."""
+
+    mean: ClassVar[float] = math.sqrt(8 / math.pi)
+    sd: ClassVar[float] = math.sqrt(4 * math.log(2) - 8 / math.pi)
+
+    def extent(self, low: Any, high: Any) -> Any:
+        """Return the distance between the extremes."""
+        return high - low
+
+    def tail(self, x: float) -> float:
+        """Return the probability that Brownian motion has a range of at least x."""
+        return brownian_range_tail(x)
+
+    def judged(self, problem: Problem, level: float) -> tuple[Interval | None, str]:
+        """Return the interval of independent rows, or why there is none.
+
+        Outcomes are their probabilities and noise. By the triangle inequality the error of the one differs
+        from that of the other by at most the range of the noise's cumulative sum. Brownian motion of the
+        variance sum (y - s)^2 / n^2, in which the error is another part, has a larger one as a rule.
+        """
+        own, score = problem.squared_weights, problem.score.astype(np.float64, copy=False)
+        seen = np.square(problem.outcome - score)
+        expected, skewed = score * (1 - score), score**3 + (1 - score) ** 3
+        each = np.square(problem.mean_row_weights)
+        total = problem.total_weight
+        squares, fourths = float(own @ seen), float((own * each) @ np.square(seen))
+        second, fourth = float(own @ expected), float((own * each) @ (expected * skewed))
+        pooled = (squares + second) / 2 / total**2, (fourths + fourth) / 2 / total**4
+        value = self.value(problem)
+        spread = Spread(value, problem.n_rows, squares / total**2, 0.0, fourths / total**4, pooled=pooled)
+        if not spread.enough:
+            return None, spread.too_few()
+        reach = range_quantile(level) * math.sqrt(squares) / total
+        return Interval(max(0.0, value - reach), value + reach, level), ""
+
+
+def brownian_supremum_tail(x: float) -> float:
+    """Return P(sup over [0, 1] of |B(t)| >= x) for Brownian motion B (Feller 1971, X.5)."""
+    if x <= 0:
+        return 1.0
+    if x < 1:  # the two series converge fast on opposite sides
+        odd = [2 * k + 1 for k in range(20)]
+        terms = [math.exp(-((j * math.pi / x) ** 2) / 8) / j for j in odd]
+        return 1 - 4 / math.pi * (sum(terms[::2]) - sum(terms[1::2]))
+    return 4 * sum((-1) ** k * _normal_tail((2 * k + 1) * x) for k in range(20))
+
+
+def brownian_range_tail(x: float) -> float:
+    """Return P(max - min over [0, 1] of B(t) >= x) for Brownian motion B (Feller 1951)."""
+    if x <= LEAST_RANGE:
+        return 1.0
+    terms = math.ceil(40 / x) + 1
+    return min(1.0, 8 * math.fsum((-1) ** (k - 1) * k * _normal_tail(k * x) for k in range(1, terms + 1)))
+
+
+def range_quantile(level: float) -> float:
+    """Return what the range of Brownian motion on [0, 1] exceeds with a probability of at most 1 - level.
+
+    By the first term of the alternating series: at 95% it is too large by 1 in 75,000.
+    """
+    return NormalDist().inv_cdf((7 + level) / 8)
+
+
+def _normal_tail(x: float) -> float:
+    return 0.5 * math.erfc(x / math.sqrt(2))

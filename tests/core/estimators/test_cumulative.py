@@ -1,0 +1,164 @@
+"""Cumulative errors: their distributions if calibrated, Kuiper by hand, and what its interval promises."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import replace
+from fractions import Fraction
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from calcli.core.comparing.checking import check
+from calcli.core.comparing.policy import Bound, Policy, Rule
+from calcli.core.data.priors import Priors
+from calcli.core.estimators.cumulative import (
+    CATALAN,
+    Kuiper,
+    brownian_range_tail,
+    brownian_supremum_tail,
+    range_quantile,
+)
+from calcli.core.evaluating.evaluate import evaluate
+from calcli.core.language.errors import UsageError
+from calcli.core.language.expressions import parse_metric
+from calcli.core.language.settings import Settings
+from calcli.core.problems.problem import ordered_problem
+
+
+def test_brownian_supremum():
+    # two classical expansions of the same distribution must agree where both converge
+    x = np.linspace(0.6, 2.5, 20)
+    k = np.arange(50)[:, None]
+    theta = 4 / np.pi * ((-1.0) ** k / (2 * k + 1) * np.exp(-(((2 * k + 1) * np.pi / x) ** 2) / 8)).sum(0)
+    assert [brownian_supremum_tail(value) for value in x] == pytest.approx(1 - theta, abs=1e-12)
+    assert brownian_supremum_tail(2.2414) == pytest.approx(0.05, abs=1e-4)  # Feller's table: twice 1.25%
+    grid = np.linspace(0, 8, 20_001)
+    tail = np.array([brownian_supremum_tail(value) for value in grid])
+    mean = np.trapezoid(tail, grid)
+    second = np.trapezoid(2 * grid * tail, grid)
+    assert mean == pytest.approx(np.sqrt(np.pi / 2), abs=1e-6)
+    assert second == pytest.approx(2 * CATALAN, abs=1e-5)
+
+
+def test_brownian_range():
+    # by the other expansion: the probability of staying between two walls, over where they are
+    x = np.linspace(0.5, 4, 30)
+    k = np.arange(1, 60)[:, None]
+    odd = (2 * k - 1) * np.pi
+    below = 8 * ((1 / x**2 + 1 / odd**2) * np.exp(-((odd / x) ** 2) / 2)).sum(0)
+    assert [brownian_range_tail(value) for value in x] == pytest.approx(1 - below, abs=1e-12)
+    grid = np.linspace(0, 12, 30_001)
+    tail = np.array([brownian_range_tail(value) for value in grid])
+    assert np.trapezoid(tail, grid) == pytest.approx(Kuiper.mean, abs=1e-6)
+    assert np.trapezoid(2 * grid * tail, grid) == pytest.approx(Kuiper.sd**2 + Kuiper.mean**2, abs=1e-5)
+
+
+@pytest.mark.parametrize("level", [0.5, 0.8, 0.95, 0.999])
+def test_the_range_exceeds_its_quantile_no_more_often_than_said(level):
+    assert brownian_range_tail(range_quantile(level)) <= 1 - level + 1e-15
+    assert brownian_range_tail(range_quantile(level) - 0.03) > 1 - level
+
+
+def by_hand(score, outcome, weights):
+    """Return the largest miscalibration over any interval of scores, interval by interval."""
+    rows = list(zip(score, outcome, weights, strict=True))
+    values, largest = sorted(set(score)), Fraction(0)
+    for first in values:
+        for last in values:
+            own = sum((w * (y - s) for s, y, w in rows if first <= s <= last), Fraction(0))
+            largest = max(largest, abs(own))
+    return largest / sum(weights)
+
+
+TENTHS = st.integers(0, 10).map(lambda tenth: Fraction(tenth, 10))
+
+
+@given(st.lists(st.tuples(TENTHS, st.booleans(), st.integers(1, 3)), min_size=1, max_size=12))
+def test_kuiper_is_the_largest_gap_over_any_interval_and_weights_are_rows(rows):
+    score, outcome, weights = map(list, zip(*rows, strict=True))
+    expected = float(by_hand(score, outcome, weights))
+    arrays = np.array(score, float), np.array(outcome), np.array(weights, float)
+    weighted = ordered_problem(*arrays)
+    often = np.array(weights)
+    repeated = ordered_problem(np.repeat(arrays[0], often), np.repeat(arrays[1], often))
+    assert Kuiper().value(weighted) == pytest.approx(expected, abs=1e-12)
+    assert Kuiper().value(repeated) == pytest.approx(expected, abs=1e-12)
+
+
+def test_no_threshold_wins_more_than_kuiper():
+    rng = np.random.default_rng(3)
+    for _ in range(20):
+        score = np.round(rng.random(60), 1)
+        outcome = rng.random(60) < score ** rng.uniform(0.3, 3)
+        cuts = np.append(np.unique(score), 1.1)
+        largest = 0.0
+        for t in np.linspace(0.02, 0.98, 49):  # of costs c_FP = t, c_FN = 1 - t
+            cost = [np.mean(np.where(score >= u, t * ~outcome, (1 - t) * outcome)) for u in (t, *cuts)]
+            largest = max(largest, cost[0] - min(cost))
+        assert largest <= Kuiper().value(ordered_problem(score, outcome)) + 1e-12
+
+
+def test_reference_values(decide, dataset, predict):
+    for name, own in decide.items():
+        rows = predict(*(table[:60_000] for table in dataset(name)), kind="logits")
+        asked = tuple(metric for metric in own if metric in ("kuiper", "kuiper:lens=class-1"))
+        found = evaluate(rows, Settings(asked, rows="all", precision="double"), test_classes=False).estimates
+        values = {one.call.asked: one for one in found.values()}
+        for metric in asked:
+            assert values[metric].value == pytest.approx(own[metric], abs=1e-9)
+        kuiper = values["kuiper"]
+        # the reference has the quantile to six decimals
+        assert kuiper.interval.low == pytest.approx(own["kuiper_low"], abs=1e-8)
+        assert kuiper.interval.high == pytest.approx(own["kuiper_high"], abs=1e-8)
+        assert kuiper.if_calibrated.p_value == pytest.approx(own["kuiper_p_value"], rel=1e-9)
+        assert kuiper.if_calibrated.mean == pytest.approx(math.sqrt(8 / math.pi) * own["kuiper_sigma"])
+
+
+def test_few_rows_are_tested_by_draws(binary):
+    rng = np.random.default_rng(0)
+    rejected = 0
+    for seed in range(300):
+        score = rng.beta(0.5, 3, 25)
+        null = Kuiper().null(ordered_problem(score, rng.random(25) < score), 39, np.random.default_rng(seed))
+        assert null.draws == 39
+        rejected += null.p_value <= 0.1
+    assert 0.05 < rejected / 300 < 0.15
+
+
+def estimate(rows, **more):
+    settings = Settings(("kuiper",), draws=0, **more)
+    (found,) = evaluate(rows, settings, test_classes=False).estimates.values()
+    return found
+
+
+def test_there_is_no_interval_where_it_might_not_hold(binary):
+    rng = np.random.default_rng(1)
+    score = rng.random(400)
+    rows = binary(score, (rng.random(400) < score).astype(int))
+    assert estimate(rows).interval is not None
+    dependent = replace(rows, columns={"patient": np.arange(400) // 4})
+    assert "depend on each other" in estimate(dependent, cluster="patient").no_interval
+    assert "depend on each other" in estimate(rows, priors=Priors((0.5, 0.5))).no_interval
+    sure = binary(np.full(400, 0.999), np.ones(400, int))
+    assert estimate(sure).no_interval.startswith("effective sample size")
+
+
+def test_a_policy_proves_calibration(binary):
+    rng = np.random.default_rng(5)
+    score = rng.random(4_000)
+    rows = binary(score, (rng.random(4_000) < score).astype(int))
+    off = binary(score**2, (rng.random(4_000) < score).astype(int))
+    few = binary(score[:200], (rng.random(200) < score[:200]).astype(int))
+
+    def status(rows, end="upper"):
+        rule = Rule(parse_metric("kuiper:lens=class-1"), Bound(0.05, most=True, end=end))
+        (outcome,) = check(rows, Policy((rule,))).outcomes
+        return outcome.status
+
+    assert [status(one) for one in (rows, off, few)] == ["passed", "broken", "broken"]
+    assert [status(one, "lower") for one in (rows, off, few)] == ["passed", "broken", "passed"]
+    with pytest.raises(UsageError, match="kuiper has an interval"):
+        Rule(parse_metric("ece"), Bound(0.05, most=True, end="upper"))
