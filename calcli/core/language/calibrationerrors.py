@@ -74,8 +74,8 @@ OVER_SCORES = "mean distance, or root mean square"
 OF_CLASSES, OF_VECTORS = "needs the probability of every class", "needs vectors of probabilities"
 OVER_BINS = "how bins are combined: mean, root mean square, or largest"
 KUIPER_BOUNDS = (
-    "what any other threshold on the score wins over t = c_FP / (c_FP + c_FN), per unit of c_FP + c_FN: a "
-    "row of score s and outcome y that changes sides costs (t - y) = (t - s) + (s - y) more below t, the "
+    "what any other threshold on the score can win over t = c_FP / (c_FP + c_FN), per unit of c_FP + c_FN: "
+    "a row of score s and outcome y that changes sides costs (t - y) = (t - s) + (s - y) more below t, the "
     "opposite above; the first term never wins, the second adds up to at most kuiper. Its interval is "
     'kuiper ± 2.498 sqrt(sum (y - s)^2) / n at 95%, so that max = 0.05 with bound = "upper" in a policy '
     "proves calibration: calibrated uniform scores pass with 1,000 rows in 40% of sets, with 1,500 in 90%"
@@ -188,7 +188,7 @@ def _errors() -> list[Metric]:
         ),
         Metric(
             name="cw_ece", title="Class-wise ECE", letters=EXPECTED,
-            tier="to know", family=ERROR, direction="lower", range="0 to 1", unit="fraction",
+            family=ERROR, direction="lower", range="0 to 1", unit="fraction",
             meaning="ece of the probability of each class, averaged over classes",
             formula=f"mean over k of sum_b n_kb/N {gap}", source=f"Kull et al. 2019; {thesis}",
             misses="shrinks as 1/K when most probabilities are tiny; weights=inverse-frequency (Panchenko et "
