@@ -113,9 +113,9 @@ class Rule:
         if isinstance(self.condition, Bound):
             if self.condition.end != "value" and not self.call.entry.bounded:
                 raise UsageError(
-                    f"{self.call} is a calibration error without an interval; leave out bound: its value is "
-                    "compared with the limit and with what calibrated probabilities would show. kuiper has "
-                    "an interval"
+                    f"{self.call} is a calibration error and has no interval; leave out bound: its value is "
+                    "compared with the limit and with what calibrated probabilities would show. kuiper "
+                    "has an interval"
                 )
             return
         if self.call.entry.direction not in ("lower", "higher"):
