@@ -1,4 +1,4 @@
-"""Columns that are stored in another form than they are seen: packed ones, numbers with decimal commas."""
+"""Columns that are stored in another form than they are seen: packed ones, and lists of unequal length."""
 
 from __future__ import annotations
 
@@ -7,19 +7,28 @@ from dataclasses import replace
 from functools import partial
 from typing import Any
 
+import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
 
+from calcli.core.language.errors import InputError
+from calcli.core.language.questions import option_names
+from calcli.io.layouts import LISTS
 from calcli.io.layouts.unpacking import Unpacked, unpack_column
 from calcli.io.options import ReadOptions
-from calcli.io.tables.table import Table, derived
+from calcli.io.reading.words import says
+from calcli.io.tables.table import Derived, Row, Table, derived
 
 HEAD_ROWS = 256  # by which a packed column is known
+MOST_OPTIONS = 26  # of a question
+WIDE = 0.01  # how far from 1 the sum of probabilities may be, to be known as such
 
 
 def packed_columns(table: Table, options: ReadOptions) -> dict[str, Unpacked]:
     """Return what becomes of the packed columns of a table that a layout knows."""
     found = {
-        field.name: unpack_column(field, partial(_first, table, field), options) for field in table.schema
+        field.name: unpack_column(field, partial(_first, table, field), options) or _of_options(table, field)
+        for field in table.schema
     }
     return {name: one for name, one in found.items() if one is not None}
 
@@ -29,6 +38,51 @@ def unpacked(table: Table, known: Mapping[str, Unpacked]) -> Table:
     packed = {one.name: it for it in known.values() for one in it.made}
     made = {name: it.made for name, it in known.items()}
     return replace(derived(table, made), packed=packed) if known else table
+
+
+def _of_options(table: Table, field: Any) -> Unpacked | None:
+    """Return lists of a score for each option of a question, all as long as the longest; None of others.
+
+    What a question does not have is impossible: it has the probability 0, or a logit of -inf.
+    """
+    lists = pa.types.is_list(field.type) or pa.types.is_large_list(field.type)
+    if not (lists and pa.types.is_floating(field.type.value_type) and says("score", field.name)):
+        return None
+    first = _first(table, field).drop_null()
+    lengths = np.asarray(pc.list_value_length(first))
+    if len({*lengths.tolist()}) < 2 or lengths.min() < 2:
+        return None
+    longest = (pc.max(pc.list_value_length(batch.column(0))).as_py() for batch in table.batches([field.name]))
+    most = max(one or 0 for one in longest)
+    values = np.asarray(first.flatten(), np.float64)
+    fractions = bool(((values >= 0) & (values <= 1)).all())
+    sums = np.add.reduceat(values, np.cumsum(lengths) - lengths)
+    if most > MOST_OPTIONS or (fractions and (abs(sums - 1) > WIDE).any()):
+        return None
+    made = Derived(
+        field.name, pa.list_(pa.float64()), partial(_filled, most=most, fill=0.0 if fractions else -np.inf)
+    )
+    note = f"questions have {lengths.min()} to {most} options; those that one does not have are impossible"
+    return Unpacked((made,), layout=LISTS, note=note, classes=option_names(most))
+
+
+def _filled(lists: Any, row: Row, *, most: int, fill: float) -> Any:
+    found = [one if one is None else [*one, *[fill] * (most - len(one))] for one in lists.to_pylist()]
+    return pa.array(found, pa.list_(pa.float64()))
+
+
+def refuse_absent_options(table: Table, scores: str, label: str) -> None:
+    """Raise an InputError if a row has a label that is the place of an option which it does not have."""
+    if not pa.types.is_integer(table.schema.field(label).type):
+        return
+    at = 0
+    for batch in table.batches([scores, label]):
+        lengths, labels = pc.list_value_length(batch.column(0)), batch.column(1)
+        n = pc.index(pc.greater_equal(labels, lengths), True).as_py()
+        if n >= 0:
+            row = table.place.row(at + n)
+            raise InputError(f"{row} has the label {labels[n]}, but {lengths[n]} options, counted from 0")
+        at += batch.num_rows
 
 
 def _first(table: Table, field: Any) -> Any:

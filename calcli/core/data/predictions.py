@@ -25,7 +25,8 @@ def called(kind: Kind, percent: bool) -> Called:
     return "percent" if percent else kind
 
 
-EVENT = re.compile(r'"(?:is|has|was|did)_(.+)"$', re.IGNORECASE)  # a column of labels, as is_fraud
+ASKED = ("is", "has", "was", "did")  # before the name of an event, as in is_fraud
+EVENT = re.compile(rf'"(?:{"|".join(ASKED)})_(.+)"$', re.IGNORECASE)  # in what names a column of labels
 
 
 def event_name(name: str, labels: str) -> str:

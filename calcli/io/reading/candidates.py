@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 
 from calcli.core.data.arrays import Doubles
 from calcli.core.data.merged import rest_of
-from calcli.core.data.predictions import Called
+from calcli.core.data.predictions import ASKED, Called
 from calcli.io.layouts.names import differ_in_numbers, natural_order
 from calcli.io.options import ReadOptions
 from calcli.io.reading.head import Head, ScoreColumns, distinct_texts
@@ -143,7 +143,7 @@ class Candidate:
     @cached_property
     def named(self) -> bool:
         """Whether the label is named as one, or by the scores: as in churned, churn_prob."""
-        words = set(tokens(self.label)) - {"is", "has", "was", "flag", "label"}
+        words = {*tokens(self.label)}.difference(ASKED, ("flag", "label"))
         theirs = " ".join((self.source.stem, *self.source.classes[:1]))
         stems = {one for one in tokens(theirs) if not PATTERNS["score"].fullmatch(one) and not one.isdigit()}
         told = bool(words) and all(any(alike(one, other) for other in stems) for one in words)

@@ -107,16 +107,15 @@ def choose(
     struck = dict.fromkeys(
         (_described(one.candidate), one.reason)
         for one in judged
-        if one.reason and not _is_part(one.candidate, chosen)
+        if one.reason  # of parts of what is chosen nobody would ask
+        and not (
+            one.candidate.label == chosen.label
+            and {*one.candidate.source.columns} <= {*chosen.source.columns}
+        )
     )
     own = _described(chosen)
     told = [f"{own}: {said}" for said in notes]
     return Choice(chosen, tuple(told), tuple(one for one in struck if one[0] != own))
-
-
-def _is_part(c: Candidate, chosen: Candidate) -> bool:
-    """Tell whether a reading is of columns that are chosen, beside the same labels: nobody would ask."""
-    return c.label == chosen.label and set(c.source.columns) <= set(chosen.source.columns)
 
 
 def refuse_elsewhere(choice: Choice, head: Head, options: ReadOptions) -> None:
@@ -426,7 +425,15 @@ def _none(head: Head, every: Sequence[Candidate], judged: Sequence[_Judged], opt
             "names of the "
             "columns"
         )
-    order = sorted(judged, key=_likeness, reverse=True)
+    order = sorted(
+        judged,
+        key=lambda one: (
+            one.doubtful,
+            *_standing(one.candidate),
+            one.candidate.likelihood if one.candidate.label else 0.0,
+        ),
+        reverse=True,
+    )  # the likeliest first
     reasons = dict.fromkeys(f"{_described(one.candidate)}: {one.reason}" for one in order)
     told = "; ".join([*_no_numbers(head), *reasons][:MOST_REASONS])
     scored = next((one for one in head.sources if one.named), None)
@@ -451,12 +458,6 @@ def _none(head: Head, every: Sequence[Candidate], judged: Sequence[_Judged], opt
     offers = _offers(head, every, [one for one in order if one.doubtful] or order, options)
     offer = f"; if that is meant, say {' or '.join(offers)}" if offers else ""
     return f"{sentence}{f': {told}' if told else ''}{offer}"
-
-
-def _likeness(one: _Judged) -> tuple[bool | float, ...]:
-    """Return what tells how likely it is that a reading that was struck out is meant."""
-    c = one.candidate
-    return one.doubtful, *_standing(c), c.likelihood if c.label else 0.0
 
 
 def _no_numbers(head: Head) -> list[str]:

@@ -22,6 +22,7 @@ from calcli.io.kept import missing_in, without_missing, without_outcomes, withou
 from calcli.io.labelcolumns import label_column
 from calcli.io.labels import Labels
 from calcli.io.labelstreams import LabelColumn
+from calcli.io.layouts import LISTS
 from calcli.io.layouts.answers import refuse_missing, require_column, rights_of
 from calcli.io.layouts.classlabels import ScoreNames, with_names
 from calcli.io.layouts.order import against_custom
@@ -31,7 +32,7 @@ from calcli.io.ranked import RankedScores, names_known, ranked_scores
 from calcli.io.reading.decide import Reading, decide
 from calcli.io.reading.joining import with_labels
 from calcli.io.remote import path_of
-from calcli.io.seen import packed_columns, unpacked
+from calcli.io.seen import packed_columns, refuse_absent_options, unpacked
 from calcli.io.source import LazyColumns, Source, StoredScores
 from calcli.io.tables.table import Table, joined, refuse_duplicates, written
 from calcli.io.tables.table import kept as kept_rows
@@ -152,6 +153,9 @@ def _find(table: Table, options: ReadOptions, *, labelled: bool, classes: Sequen
     labels = tuple(one for one in (found.label, *found.right) if one is not None)
     parts = (*found.scores, *found.ranks, *labels)
     view = _view(table, packed, {*parts, options.weights})
+    of_options = packed.get(found.scores[0])
+    if of_options and found.label and of_options.layout is LISTS and of_options.classes:
+        refuse_absent_options(table, found.scores[0], found.label)
     if found.of_answers:
         outcome = found.right[0] if len(found.right) == 1 else None
         return _of_kept(

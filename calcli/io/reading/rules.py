@@ -14,6 +14,7 @@ from typing import NamedTuple
 
 import numpy as np
 
+from calcli.core.data.predictions import ASKED
 from calcli.io.layouts.answers import is_confidence
 from calcli.io.layouts.names import RANKED, differ_in_numbers
 from calcli.io.reading.candidates import SURELY, Candidate, cut, matches, ranks, says_right
@@ -723,8 +724,8 @@ def _stands_alone(c: Candidate) -> bool:
                 return False
         elif c.source.many or name not in c.decided:
             return False
-    asks = tokens(c.label)[0] in ("is", "has", "was", "did")  # is_fraud
-    return c.gain > MUCH or (asks and c.what == "class" and ranks(c.s, c.y == 1) > CLEARLY)
+    asked = not {*tokens(c.label)[:1]}.isdisjoint(ASKED)
+    return c.gain > MUCH or (asked and c.what == "class" and ranks(c.s, c.y == 1) > CLEARLY)
 
 
 def scores_are_named(c: Candidate) -> str | None:

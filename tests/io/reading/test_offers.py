@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+from contextlib import suppress
+
 import numpy as np
 import pandas as pd
 import pytest
 
+from calcli.core.language.errors import InputError
 from calcli.io.options import ReadOptions
 from calcli.io.read import read
 from tests.io.samples import refused
@@ -50,3 +53,13 @@ def test_what_was_passed_by_a_threshold_with_noise_is_not_what_is_right(tmp_path
     passed = score + rng.normal(0, 0.1, 300) > 0.5
     pd.DataFrame({"test_score": score, "passed": passed}).to_csv(tmp_path / "t.csv", index=False)
     refused(tmp_path / "t.csv", "it may be the score of a class, not the confidence that passed is about")
+
+
+@pytest.mark.parametrize("label", ["#", "_"])
+def test_a_label_whose_name_has_no_words_is_read_or_refused(label, tmp_path):
+    path = tmp_path / "made.csv"
+    rows = "".join(f"{int(n * 7 % 10 < n % 10)},{(n % 10 + 0.5) / 10},{n % 7}\n" for n in range(200))
+    path.write_text(f"{label},prob,other\n{rows}")
+    assert read(path, ReadOptions(label_column=label)).n_rows == 200
+    with suppress(InputError):
+        read(path)
