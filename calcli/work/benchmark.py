@@ -14,7 +14,7 @@ from calcli.core.data.slices import counted
 from calcli.core.language.answers import refuse_classes
 from calcli.core.language.errors import UsageError
 from calcli.core.language.expressions import parse_methods, parse_metrics
-from calcli.core.language.methods import SETS
+from calcli.core.language.methods import CHOICE, SETS
 from calcli.core.language.metrics import METRICS
 from calcli.core.language.progress import Watcher, unwatched
 from calcli.core.language.settings import BenchmarkSettings, Settings
@@ -76,7 +76,7 @@ def benchmark_files(
     """
     _refuse_unlike(trying, pairs, settings)
     names = [part for name in trying.methods or DEFAULT_METHODS for part in SETS.get(name, (name,))]
-    calls = parse_methods(names)
+    calls = parse_methods([name for name in names if name != CHOICE.name])
     reading: list[tuple[str, Sequence[str]]] = []
     files_read: dict[str, Sequence[str]] = {}
 
@@ -93,7 +93,7 @@ def benchmark_files(
     if of_answers:
         calls = calls if trying.methods else [call for call in calls if not call.entry.needs_classes]
         refuse_classes(calls)
-    methods = [str(call) for call in calls]
+    methods = [*map(str, calls), *([CHOICE.name] if CHOICE.name in names else [])]
     settings = replace(settings, metrics=_metrics(trying, settings, of_answers=of_answers), draws=0)
     tested = [second for _, second in pairs] if pairs else [test or str(cal)]
     others = [_column(text, tested) for text in trying.columns]

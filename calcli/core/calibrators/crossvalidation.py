@@ -14,10 +14,9 @@ from calcli.core.calibrators.base import Calibrator, Parameters
 from calcli.core.data.arrays import Array, Doubles, Floats, Positions
 from calcli.core.data.batches import batches
 from calcli.core.data.blocks import BLOCK_BYTES, working_dtype
-from calcli.core.data.folds import numbers_of, stratified_folds
+from calcli.core.data.folds import numbers_of
 from calcli.core.data.predictions import DerivedScores, Kind, Predictions, Scores
 from calcli.core.data.processes import Processes
-from calcli.core.data.streams import Stream, generator
 from calcli.core.language.errors import CalcliError, InputError, UsageError
 
 WHOLE = -1  # in place of the number of a fold: no rows are left out
@@ -217,43 +216,6 @@ def _log_scores(predictions: Predictions, exact: bool) -> Floats:
     return scores
 
 
-def held_out(
-    calibrator: Calibrator,
-    rows: LabeledScores,
-    folds: int,
-    seed: int,
-    watch: Callable[[], None] = lambda: None,
-) -> Floats:
-    """Return the (N, K) log-probabilities that each row gets from a fit to the other folds.
-
-    They have the precision of the rows.
-
-    Parameters
-    ----------
-    calibrator
-        Its settings are used; it is not fitted itself. Each fit starts from nothing, so that no fold has
-        seen its rows.
-    rows
-        All rows.
-    folds
-        Number of folds, stratified by the label.
-    seed
-        Seed of the folds.
-    watch
-        Called after each fit.
-
-    Raises
-    ------
-    InputError
-        If there are fewer rows than folds.
-    UsageError
-        If there is only one fold.
-    """
-    count = checked_folds(folds, len(rows.labels))
-    fold = stratified_folds(rows.labels, count, generator(seed, Stream.FITS))
-    return held_out_folds(calibrator, rows, fold, watch=watch)
-
-
 def checked_folds(folds: int, rows: int) -> int:
     """Return a number of folds.
 
@@ -281,17 +243,24 @@ def held_out_folds(
     fits: dict[int, Calibrator] | None = None,
     watch: Callable[[], None] = lambda: None,
 ) -> Floats:
-    """Return the (N, K) log-probabilities that each row gets from a fit to the other folds; see `held_out`.
+    """Return the (N, K) log-probabilities that each row gets from a fit to the other folds.
+
+    They have the precision of the rows.
 
     Parameters
     ----------
-    calibrator, rows, watch
-        As for `held_out`.
+    calibrator
+        Its settings are used; it is not fitted itself. Each fit starts from nothing, so that no fold has
+        seen its rows.
+    rows
+        All rows.
     fold
         (N,) the fold of each row.
     fits
         Fits to similar rows, by fold, from which to start; the new ones take their place, and those of other
         folds serve where a fold has none. Each fit starts from nothing if None.
+    watch
+        Called after each fit.
     """
     result = np.empty_like(rows.scores)
     for number in numbers_of(fold):

@@ -288,7 +288,7 @@ class BenchmarkSettings:
 
     folds: int = setting(0, whole(), "Without --test: folds of a cross-validation.", "N")
     methods: tuple[str, ...] = setting(
-        (), texts("dp", commas=True), "Methods, such as temperature,histogram:bins=20.", "LIST"
+        (), texts("dp", commas=True), "Methods, such as temperature,histogram:bins=20,auto.", "LIST"
     )
     as_printed: bool = setting(False, FLAG, "Tables as in van de Waterlaat 2021: error and accuracy.")
     columns: tuple[str, ...] = setting(

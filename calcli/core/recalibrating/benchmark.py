@@ -9,11 +9,17 @@ from dataclasses import dataclass, field, replace
 
 import numpy as np
 
-from calcli.core.calibrators.crossvalidation import LabeledScores, held_out, held_out_folds, rows_of
+from calcli.core.calibrators.base import Calibrator
+from calcli.core.calibrators.crossvalidation import (
+    LabeledScores,
+    applied,
+    checked_folds,
+    rows_of,
+)
 from calcli.core.calibrators.methods import make
 from calcli.core.comparing.contest import Contest
 from calcli.core.data.arrays import Array, Floats, Positions
-from calcli.core.data.folds import column_folds, stratified_folds
+from calcli.core.data.folds import column_folds, numbers_of, stratified_folds
 from calcli.core.data.predictions import ArrayScores, Predictions, require_classes
 from calcli.core.data.processes import Processes, processes_for
 from calcli.core.data.required import require_clusters
@@ -25,11 +31,12 @@ from calcli.core.estimators.influences import Influences
 from calcli.core.estimators.multiple import holm
 from calcli.core.language.answers import WRONG_RIGHT
 from calcli.core.language.errors import CalcliError, UsageError
-from calcli.core.language.expressions import parse_method
-from calcli.core.language.methods import METHODS
+from calcli.core.language.expressions import parse_method, parse_methods
+from calcli.core.language.methods import CHOICE, METHODS
 from calcli.core.language.metrics import METRICS
-from calcli.core.language.settings import Settings
-from calcli.core.recalibrating.fitting import takes_raw
+from calcli.core.language.settings import FitSettings, Settings
+from calcli.core.recalibrating.candidates import candidates_for
+from calcli.core.recalibrating.fitting import fit, takes_raw
 
 UNCALIBRATED = "uncalibrated"
 DEFAULT_METRICS = ("log_loss", "brier", "ece", "ks", "cw_ece", "accuracy")
@@ -171,7 +178,7 @@ def run(
     tasks
         The models.
     methods
-        Method expressions.
+        Method expressions, and `auto`.
     settings
         Metrics, bins, and intervals if methods are to be told apart.
     workers
@@ -238,21 +245,37 @@ def _recalibrated(task: Task, method: str, seed: int) -> tuple[Floats, tuple[flo
         return task.test.scores, (0.0, 0.0)
     if method in task.others:
         return task.others[method].scores, (0.0, 0.0)
-    call = parse_method(method)
-    if takes_raw(call) and not task.logits:
-        raise UsageError(f"{method} takes raw logits, which {task.model} does not have")
-    calibrator = make(call)
     start = time.process_time()
+    rows = task.calibration
     if task.folds:
-        if task.fold is not None:
-            log_probs = held_out_folds(calibrator, task.calibration, task.fold)
-        else:
-            log_probs = held_out(calibrator, task.calibration, task.folds, seed)
+        fold = task.fold
+        if fold is None:
+            count = checked_folds(task.folds, len(rows.labels))
+            fold = stratified_folds(rows.labels, count, generator(seed, Stream.FITS))
+        log_probs = np.empty_like(rows.scores)
+        for number in numbers_of(fold):
+            own = np.flatnonzero(fold == number)
+            fitted = _fitted(task, method, rows.take(fold != number), seed)
+            log_probs[own] = applied(fitted.apply, rows.scores.take(own, axis=0))
         return log_probs, (time.process_time() - start, 0.0)
-    fitted = task.calibration.fit(calibrator)
+    fitted = _fitted(task, method, rows, seed)
     middle = time.process_time()
     log_probs = fitted.apply(task.test.scores)
     return log_probs, (middle - start, time.process_time() - middle)
+
+
+def _fitted(task: Task, method: str, rows: LabeledScores, seed: int) -> Calibrator:
+    """Return the fit of a method, or of what `auto` chooses, to rows of a task."""
+    if method != CHOICE.name:
+        call = parse_method(method)
+        if takes_raw(call) and not task.logits:
+            raise UsageError(f"{method} takes raw logits, which {task.model} does not have")
+        return rows.fit(make(call))
+    calls = parse_methods(candidates_for(len(task.classes)))
+    scores = ArrayScores(rows.scores, "logits" if task.logits else "log-probs")
+    predictions = Predictions(scores, rows.labels, task.classes, rows.weights)
+    fitting = [call for call in calls if not (task.of_answers and call.entry.needs_classes)]
+    return fit(predictions, fitting, FitSettings(seed=seed, workers=1)).calibrator
 
 
 def cost(metric: str, value: float) -> float:

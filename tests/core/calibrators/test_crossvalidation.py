@@ -9,7 +9,8 @@ from scipy import stats
 from calcli.core.calibrators import crossvalidation
 from calcli.core.calibrators.crossvalidation import (
     LabeledScores,
-    held_out,
+    checked_folds,
+    held_out_folds,
     paired_difference,
     rows_of,
     simplest,
@@ -20,6 +21,11 @@ from calcli.core.calibrators.temperature import Temperature
 from calcli.core.data.folds import stratified_folds
 from calcli.core.estimators.rules import scoring_rule
 from calcli.core.language.errors import InputError
+
+
+def held_out(calibrator, rows, folds, seed):
+    count = checked_folds(folds, len(rows.labels))
+    return held_out_folds(calibrator, rows, stratified_folds(rows.labels, count, np.random.default_rng(seed)))
 
 
 @pytest.mark.parametrize(("short", "calibrator"), [("ts", Temperature()), ("dp", DPAffine())])

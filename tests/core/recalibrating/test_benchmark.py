@@ -14,10 +14,11 @@ from calcli.core.estimators.influences import Influences, contrast
 from calcli.core.estimators.multiple import holm
 from calcli.core.evaluating.evaluate import evaluate
 from calcli.core.language.errors import InputError
-from calcli.core.language.expressions import parse_method
+from calcli.core.language.expressions import parse_method, parse_methods
 from calcli.core.language.settings import FitSettings, Settings
 from calcli.core.recalibrating.benchmark import UNCALIBRATED, Trial, like_best, mean_ranks, run, task_of
-from calcli.core.recalibrating.fitting import with_folds
+from calcli.core.recalibrating.candidates import candidates_for
+from calcli.core.recalibrating.fitting import fit, with_folds
 
 SETTINGS = Settings(metrics=("log_loss", "ks"), intervals=False, draws=0)
 
@@ -53,6 +54,18 @@ def test_cross_validation_judges_every_row_of_the_one_file(halves):
     assert plain.values["log_loss"] == evaluate(halves[0], SETTINGS).estimates["log_loss"].value
     assert temperature.values["log_loss"] < plain.values["log_loss"]
     assert temperature.apply_seconds == 0
+
+
+def test_auto_is_the_fit_that_it_chooses(halves, predict):
+    cal, test = halves
+    (_, tried) = run([task_of("m", cal, test)], ["auto"], SETTINGS, 1)
+    assert not tried.fault
+    chosen = fit(cal, parse_methods(candidates_for(3)))
+    recalibrated = predict(chosen.calibrator.apply(test.scores.array), test.labels, "log-probs")
+    estimates = evaluate(recalibrated, SETTINGS).estimates
+    assert tried.values["log_loss"] == pytest.approx(estimates["log_loss"].value, abs=1e-12)
+    (plain, folded) = run([task_of("m", cal, None, folds=2)], ["auto"], SETTINGS, 1)
+    assert folded.values["log_loss"] < plain.values["log_loss"]
 
 
 def test_the_failure_of_one_method_is_a_result(halves, monkeypatch):
