@@ -64,6 +64,7 @@ IDEALS = {
 }  # fmt: skip
 MEANING = Column("what it says", "left", optional=True)
 LEADING = ("log_loss", "accuracy", "mean_gap")  # what a page shows first
+LEADING_OF_TWO = ("log_loss", "auroc", "ks:lens=class-1")  # as the verdict is of the second class
 MOST_SYSTEMS = 6  # there; tables have all
 ASKED = (
     "metrics", "costs", "decision_column", "retrain", "sd", "test", "resample_predictions",
@@ -233,7 +234,8 @@ def _headline(result: Result) -> Headline:
     word = result.verdict.word if result.verdict else "untested"
     bad = result.backwards_area is not None or word in ("over-confident", "under-confident")
     tone: Literal["good", "bad", "plain"] = "bad" if bad else "good" if word == "consistent" else "plain"
-    chosen = [name for name in LEADING if name in metrics] or list(metrics)
+    leading = LEADING_OF_TWO if result.of_two else LEADING
+    chosen = [name for name in leading if name in metrics] or list(metrics)
     numbers = [Number(name, value(metrics[name]), _beside(metrics[name])) for name in chosen[:3]]
     return Headline(size, " ".join(sentences), tone, numbers)
 

@@ -169,7 +169,8 @@ def _cells(table: TextTable, n: int, row: Sequence[str]) -> str:
         text = f"<{tag}>{_text(cell)}</{tag}>" if tag else _text(cell)
         kind = 'th scope="row"' if place == 0 else "td"
         side = column.align if len(cell) > WIDE or column.align == "right" else "left short"
-        cells.append(f'<{kind} class="{side}">{text}</{kind[:2]}>')
+        head = f' data-head="{_text(column.head)}"' if place and column.head else ""
+        cells.append(f'<{kind} class="{side}"{head}>{text}</{kind[:2]}>')
     return "".join(cells)
 
 
