@@ -22,6 +22,7 @@ PAGES = (  # in the order to read them
     "statistics",
     "recalibration",
     "promises",
+    "compatibility",
     "works",
     "development",
 )
