@@ -7,7 +7,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test fuzz differential faults oldest newest integration browser dist bench sample-data clean
+.PHONY: help demo test fuzz differential faults oldest newest integration browser dist docs bench sample-data clean
 
 help:  ## list these targets
 	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/\1	\2/p' Makefile | expand -t 14
@@ -57,6 +57,10 @@ dist: $(VENV)/dist  ## build sdist and wheel in dist/, and try them in an empty 
 	$(BIN)/twine check --strict dist/*
 	PYTHON=$(PYTHON) $(BIN)/pytest tests/release
 
+docs: $(VENV)/docs  ## the guide as a site, in site/, with its figures drawn anew
+	$(BIN)/python -m tests.site build/docs
+	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --strict --quiet
+
 bench: $(VENV)/bench  ## speed and memory beside other libraries; takes long
 	$(BIN)/python -m tests.benchmarks
 
@@ -64,7 +68,7 @@ sample-data: $(VENV)/dev  ## make sample_data/ again from the data sets inside s
 	$(BIN)/python sample_data/make.py
 
 clean:  ## remove what was made here
-	rm -rf $(VENV) .venv-oldest .venv-newest build dist output *.egg-info .mypy_cache .pytest_cache .ruff_cache .hypothesis
+	rm -rf $(VENV) .venv-oldest .venv-newest build dist site output *.egg-info .mypy_cache .pytest_cache .ruff_cache .hypothesis
 	find . -name __pycache__ -type d -prune -exec rm -rf {} +
 
 # The files below only mark when something was installed. The installation is editable, so that it
@@ -92,6 +96,10 @@ $(VENV)/browser: $(VENV)/dev
 
 $(VENV)/dist: $(VENV)/dev
 	$(BIN)/python -m pip install --quiet --group dist
+	@touch $@
+
+$(VENV)/docs: $(VENV)/installed
+	$(BIN)/python -m pip install --quiet --group docs
 	@touch $@
 
 $(VENV)/bench: $(VENV)/installed
