@@ -39,6 +39,7 @@ READABLE = 256
 ENDINGS = ("", ".json", ".npz")  # devices and pipes have none
 PROBES = 50
 ROUNDING = 1e-6  # by which the sum of the priors may miss 1
+AGAIN = {"calibrator": "fit", "threshold": "make"}  # how each is made again
 DAMAGE: tuple[type[Exception], ...] = (
     ValueError,
     ArithmeticError,
@@ -113,7 +114,7 @@ def calibrator_text(record: CalibratorRecord) -> str:
     """Return a calibrator as JSON text."""
     arrays = _arrays(record.calibrator.parameters)
     document = _document(record) | {"parameters": {name: _encoded(array) for name, array in arrays.items()}}
-    return _pretty(document) + "\n"
+    return pretty(document) + "\n"
 
 
 def load_calibrator(path: str | Path) -> CalibratorRecord:
@@ -131,8 +132,8 @@ def load_calibrator(path: str | Path) -> CalibratorRecord:
     if data.startswith(b"PK"):
         document, arrays = _read_npz(file)
     else:
-        document, arrays = _read_json(data, file), None
-    _check_version(document, file)
+        document, arrays = read_json(data, file), None
+    check_version(document, file)
     try:
         if arrays is None:
             parameters = {name: _decoded(value) for name, value in document["parameters"].items()}
@@ -140,7 +141,7 @@ def load_calibrator(path: str | Path) -> CalibratorRecord:
             parameters = {name: _parameter(array) for name, array in arrays.items()}
         return _record(document, parameters)
     except DAMAGE as error:
-        raise InputError(f"{file} is damaged ({_said(error)}); fit it again, or copy it again") from error
+        raise InputError(f"{file} is damaged ({said(error)}); fit it again, or copy it again") from error
     except CalcliError as error:
         raise InputError(f"{file} is not a valid calibrator: {error}") from error
 
@@ -293,7 +294,7 @@ def _numbers(value: Any) -> Any:
     return value
 
 
-def _pretty(document: Mapping[str, Any]) -> str:
+def pretty(document: Mapping[str, Any]) -> str:
     """Return JSON with a line for each entry, and for each entry of those that are objects."""
     lines = []
     for key, value in document.items():
@@ -309,13 +310,14 @@ def _compact(value: Any) -> str:
     return json.dumps(value, ensure_ascii=False, allow_nan=False)
 
 
-def _read_json(data: bytes, path: AnyPath) -> Any:
+def read_json(data: bytes, path: AnyPath, what: str = "calibrator") -> Any:
+    """Return what is in a JSON file, expected to be a calibrator or `what` else is made again."""
     try:
         return json.loads(data)
     except (ValueError, RecursionError) as error:
         raise InputError(
-            f"{path} is not a calibrator: it is not complete and valid JSON ({_said(error)}); "
-            "fit it again, or copy it again"
+            f"{path} is not a {what}: it is not complete and valid JSON ({said(error)}); "
+            f"{AGAIN[what]} it again, or copy it again"
         ) from error
 
 
@@ -331,23 +333,24 @@ def _read_npz(path: AnyPath) -> tuple[Any, dict[str, Array]]:
         raise
     except (*DAMAGE, *ARCHIVE_DAMAGE) as error:
         raise InputError(
-            f"{path} is not a calibrator, or it is damaged ({_said(error)}); fit it again, or copy it again"
+            f"{path} is not a calibrator, or it is damaged ({said(error)}); fit it again, or copy it again"
         ) from error
     return document, arrays
 
 
-def _check_version(document: Any, path: AnyPath) -> None:
+def check_version(document: Any, path: AnyPath, what: str = "calibrator", known: str = SCHEMA) -> None:
+    """Raise an InputError unless a document has the schema of a calibrator, or of `what` else."""
     schema = document.get("schema") if isinstance(document, dict) else None
-    name, version = SCHEMA.split("/")
+    name, version = known.split("/")
     if not isinstance(schema, str) or not schema.startswith(f"{name}/"):
-        raise InputError(f'{path} is not a calibrator: expected JSON with "schema": "{SCHEMA}"')
-    if schema != SCHEMA:
+        raise InputError(f'{path} is not a {what}: expected JSON with "schema": "{known}"')
+    if schema != known:
         raise InputError(
-            f"{path} has version {schema.removeprefix(f'{name}/')} of the calibrator format; this calcli, "
-            f"{__version__}, reads version {version}; fit it again, or use the calcli that wrote it"
+            f"{path} has version {schema.removeprefix(f'{name}/')} of the {what} format; this calcli, "
+            f"{__version__}, reads version {version}; {AGAIN[what]} it again, or use the calcli that wrote it"
         )
 
 
-def _said(error: Exception) -> str:
+def said(error: Exception) -> str:
     text = " ".join(str(error).split()).rstrip(".")
     return f"no entry {text}" if isinstance(error, KeyError) else text

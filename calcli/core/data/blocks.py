@@ -262,9 +262,9 @@ class Looking(Protocol):
         """Have a block keep what is to be taken from it."""
 
 
-def blocks(predictions: Predictions) -> Iterator[Block]:
+def blocks(predictions: Predictions, precision: Precision = "auto") -> Iterator[Block]:
     """Yield the predictions as softmax blocks; each is valid until the next one."""
-    return (make() for make in _in_order(predictions, "auto", lasting=False))
+    return (make() for make in _in_order(predictions, precision, lasting=False))
 
 
 def show_blocks(

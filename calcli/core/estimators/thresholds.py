@@ -1,0 +1,421 @@
+"""The smallest threshold on the confidence above which an error rate is promised.
+
+Sort the rows by confidence. A uniform binomial band accepts at the end m of a run of ties if the m most
+confident rows have so few errors that independent rows with an error rate of exactly the promised one would
+have as few anywhere with a probability of at most 1 - level (as Berk & Jones 1979, one-sided, by exact
+dynamic programming). Whatever the curve of the error rate, where the promise is false errors are at least
+as many as in such rows: coupled, they pass nowhere either. It needs independent rows, not their order.
+Above `BAND_ROWS` rows the band is that of a martingale, by Ville's inequality.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from functools import lru_cache
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from calcli.core.data.arrays import Array, Doubles, Positions
+from calcli.core.data.blocks import blocks
+from calcli.core.data.predictions import Predictions
+from calcli.core.data.required import require_clusters
+from calcli.core.data.slices import slice_names, slice_numbers
+from calcli.core.data.streams import Stream, generator
+from calcli.core.data.units import Units
+from calcli.core.estimators.confidence import wilson_interval
+from calcli.core.estimators.interval import Interval
+from calcli.core.estimators.quantiles import share_most
+from calcli.core.language.errors import InputError, UsageError
+
+BAND_ROWS = 50_000  # above which the exact band takes long, and the martingale is used
+HALVINGS = 20  # of the logarithm of the level of each size
+NEGLIGIBLE = 1e-25  # a probability that counts as dead: this errs on the safe side
+LONGEST = 10_000_000  # rows up to which is looked for how many it takes
+COARSE = 50  # parts of the rows it takes, within which they are told
+BOUNDED = 20  # sizes whose bounds are computed exactly, the lowest by Wilson's
+
+
+def band_sizes(rate: float, rows: int, level: float) -> Positions:
+    """Return (j,) for each number of errors, from 0, the fewest rows in which a band accepts so many.
+
+    Parameters
+    ----------
+    rate
+        The error rate that is promised, in (0, 1).
+    rows
+        Rows of the data set; sizes above are left out.
+    level
+        Probability of the promise, in (0, 1).
+    """
+    delta = 1 - level
+    if rows > BAND_ROWS:
+        return np.array([*_martingale_sizes(rate, rows, delta)], np.intp)
+    return _sizes(rate, rows, _level_of_each(rate, rows, delta))
+
+
+@lru_cache(256)
+def _level_of_each(rate: float, rows: int, delta: float) -> float:
+    """Return the largest level at which each size may be tested, so that all together keep delta."""
+    if rows * math.log1p(-rate) > math.log(delta):  # not even rows without an error are enough
+        return delta
+    low, high = math.log(delta / rows), math.log(delta)
+    for _ in range(HALVINGS):
+        middle = (low + high) / 2
+        crosses = _crossing(rate, _sizes(rate, rows, math.exp(middle))) > delta
+        low, high = (low, middle) if crosses else (middle, high)
+    return math.exp(low)
+
+
+def _sizes(rate: float, rows: int, level: float) -> Positions:
+    """Return (j,) the fewest rows m with P(Bin(m, rate) <= j) <= level, up to `rows`."""
+    found: list[int] = []
+    size = math.ceil(math.log(level) / math.log1p(-rate))
+    density = below = math.exp(size * math.log1p(-rate))
+    odds, errors = rate / (1 - rate), 0
+    while size <= rows:
+        found.append(size)
+        density *= (size - errors) / (errors + 1) * odds
+        errors += 1
+        below += density
+        while below > level and size <= rows:
+            below -= rate * density  # of one row more
+            density *= (1 - rate) * (size + 1) / (size + 1 - errors)
+            size += 1
+    return np.array(found, np.intp)
+
+
+def _crossing(rate: float, sizes: Positions) -> float:
+    """Return the probability that independent rows with that error rate are accepted at any size.
+
+    Errors can be few enough for the first time only at the sizes: between them none are accepted newly.
+    """
+    alive, dead, at = np.ones(1), 0.0, 0
+    kernels: dict[int, Doubles] = {}
+    for size in sizes.tolist():
+        if (gap := size - at) not in kernels:
+            kernels[gap] = _densities(rate, gap)
+        alive, at = np.convolve(alive, kernels[gap]), size
+        dead += alive[0]  # the number of errors that is accepted from here on
+        alive = alive[1:]
+        last = len(alive) - int(np.argmax(alive[::-1] > NEGLIGIBLE))
+        dead += alive[last:].sum()
+        alive = alive[:last]
+    return float(dead)
+
+
+def _densities(rate: float, rows: int) -> Doubles:
+    """Return (rows + 1,) the binomial probabilities of each number of errors."""
+    steps = np.log((rows - np.arange(rows)) / np.arange(1, rows + 1) * (rate / (1 - rate)))
+    return np.exp(np.concatenate([[0.0], np.cumsum(steps)]) + rows * math.log1p(-rate))
+
+
+def _martingale_sizes(rate: float, rows: int, delta: float) -> Iterator[int]:
+    """Yield the fewest rows in which the mixture of all lower rates is 1 / delta times as likely as `rate`.
+
+    Of m rows with k errors that is P(Bin(m + 1, rate) > k) / ((k + 1) P(Bin(m + 1, rate) = k + 1)).
+    """
+    odds, size, errors = rate / (1 - rate), 1, 0  # one row more than is looked at
+    density, below = 1 - rate, 1 - rate
+    while size <= rows + 1:
+        while (1 - below) * delta < density * (size - errors) * odds and size <= rows + 1:
+            below -= rate * density
+            density *= (1 - rate) * (size + 1) / (size + 1 - errors)
+            size += 1
+        if size <= rows + 1:
+            yield size - 1
+        density *= (size - errors) / (errors + 1) * odds
+        errors += 1
+        below += density
+
+
+@dataclass(frozen=True)
+class Found:
+    """What is promised of some rows, or why nothing is.
+
+    Attributes
+    ----------
+    value
+        Of the slice, as text; None for all rows.
+    threshold
+        On the confidence, in full precision; None where nothing can be promised.
+    level
+        Probability of the promise.
+    rows
+        Independent rows it was looked for in.
+    accepted_rows, errors
+        At or above the threshold; 0 where there is none.
+    least_error
+        The least error rate that could be promised of these rows, whatever was asked for.
+    least_rows
+        Rows without an error that any promise takes.
+    rows_needed
+        About how many rows like these it would take; None if none were found.
+    """
+
+    value: str | None
+    threshold: float | None
+    level: float
+    rows: int
+    accepted_rows: int
+    errors: int
+    least_error: float
+    least_rows: int
+    rows_needed: int | None
+
+    @property
+    def accepted(self) -> Interval:
+        """The interval of the share of rows that is accepted, exact for a threshold fixed beforehand."""
+        return Interval.of_share(self.accepted_rows, self.rows, self.level)
+
+
+def find_threshold(
+    scores: Doubles, wrong: Array, max_error: float, level: float, value: str | None = None
+) -> Found:
+    """Return the smallest threshold above which the error rate is at most `max_error`.
+
+    With a probability of at least `level` over data sets of independent rows that is true.
+
+    Parameters
+    ----------
+    scores
+        (n,) confidences; rows with a score of at least the threshold are accepted.
+    wrong
+        (n,) booleans.
+    max_error, level
+        In (0, 1), chosen beforehand.
+    value
+        Of the slice, if these rows are one.
+    """
+    rows = len(scores)
+    order = np.argsort(-scores, kind="stable")
+    ends = np.append(np.flatnonzero(np.diff(scores[order])), rows - 1)  # of runs of ties
+    errors, sizes = np.cumsum(wrong[order], dtype=np.intp)[ends], ends + 1
+    needed = band_sizes(max_error, rows, level)
+    passes = _accepted(sizes, errors, needed)
+    delta = 1 - level
+    bare = math.ceil(math.log(delta) / math.log1p(-max_error))
+    least = _least_error(sizes, errors, delta / rows)
+    if not passes.any():
+        more = _rows_needed(sizes / rows, errors / rows, rows, max_error, level)
+        return Found(value, None, level, rows, 0, 0, least, bare, more)
+    last = int(np.flatnonzero(passes)[-1])
+    at = float(scores[order[ends[last]]])
+    return Found(value, at, level, rows, int(sizes[last]), int(errors[last]), least, bare, None)
+
+
+def _accepted(sizes: Array, errors: Array, needed: Positions) -> NDArray[np.bool_]:
+    """Return (m,) whether so many errors are accepted in so many rows."""
+    known = np.append(needed, np.iinfo(np.intp).max)
+    return np.asarray(sizes >= known[np.minimum(errors, len(needed))])
+
+
+def _least_error(sizes: Positions, errors: Positions, tail: float) -> float:
+    """Return the least of the bounds of error rates (Clopper & Pearson 1934) of some sizes.
+
+    With the tail divided by their number it holds for every threshold, and every rate chosen later.
+    """
+    high = wilson_interval(errors / sizes, sizes, 1 - 2 * tail)[1]
+    best = np.argsort(high, kind="stable")[:BOUNDED]
+    return min(share_most(int(errors[one]), int(sizes[one]), tail) for one in best)
+
+
+def _rows_needed(shares: Doubles, errors: Doubles, rows: int, max_error: float, level: float) -> int | None:
+    """Return about how many rows with the rates of these would be accepted somewhere; None if none."""
+    if not (errors < max_error * shares).any():
+        return None
+
+    def enough(number: int) -> bool:
+        sizes, counts = np.floor(shares * number), np.ceil(errors * number - 1e-9)
+        return bool(_accepted(sizes, counts.astype(np.intp), band_sizes(max_error, number, level)).any())
+
+    low, high = rows, 2 * rows
+    while not enough(high):
+        low, high = high, 2 * high
+        if high > LONGEST:
+            return None
+    while high - low > max(1, low // COARSE):
+        middle = (low + high) // 2
+        low, high = (low, middle) if enough(middle) else (middle, high)
+    return high
+
+
+def one_of_each(units: Array, rng: np.random.Generator) -> Positions:
+    """Return one row of each cluster, drawn at random: (u,) positions in (n,) names of clusters."""
+    order = rng.permutation(len(units))
+    return np.sort(order[np.unique(units[order], return_index=True)[1]])
+
+
+@dataclass(frozen=True)
+class Threshold:
+    """A threshold on the confidence, or one for each slice, and what is promised of the rows above it.
+
+    Attributes
+    ----------
+    kind, classes
+        Of the scores it is for.
+    target
+        The predicted class whose precision is promised, for rows with that prediction; None for all rows.
+    max_error, level
+        The error rate that is promised, and how surely: for all slices together.
+    by, cluster
+        Columns of the slices, and of rows that depend on each other; None for none.
+    seed
+        By which one row of each cluster was drawn.
+    found
+        For all rows, or each slice.
+    made_of
+        Where the rows came from: JSON values.
+    """
+
+    kind: str
+    classes: tuple[str, ...]
+    target: str | None
+    max_error: float
+    level: float
+    by: str | None
+    cluster: str | None
+    seed: int
+    found: tuple[Found, ...]
+    made_of: Mapping[str, Any]
+
+    @property
+    def promises(self) -> bool:
+        """Whether anything is promised of any row."""
+        return any(one.threshold is not None for one in self.found)
+
+    def answers(self, predictions: Predictions, slices: Array | None = None) -> NDArray[np.bool_]:
+        """Return (N,) whether rows are at or above their threshold; see `require_same` for what fits.
+
+        Parameters
+        ----------
+        predictions
+            Any rows, whose labels do not count.
+        slices
+            (N,) values of the column of the slices, as text; None to take it from the predictions.
+
+        Raises
+        ------
+        InputError
+            If a slice is unknown.
+        """
+        scores, _, looked_at = confidences(predictions, self.target)
+        if self.by is None:
+            least: Any = self.found[0].threshold
+            return looked_at & (scores >= (np.inf if least is None else least))
+        slices = slice_names(predictions.column(self.by)) if slices is None else slices
+        known = {one.value: np.inf if one.threshold is None else one.threshold for one in self.found}
+        names, codes = np.unique(slices, return_inverse=True)
+        if unknown := [name for name in names.tolist() if name not in known]:
+            raise InputError(
+                f"{predictions.provenance.path}: no threshold was made for {self.by} = {unknown[0]!r}; those "
+                f"that it was made for are {', '.join(map(repr, known))}"
+            )
+        return looked_at & (scores >= np.array([known[name] for name in names.tolist()])[codes])
+
+    def require_same(self, kind: str, classes: tuple[str, ...], path: str) -> None:
+        """Raise an InputError if scores are of another kind, or classes, than those it was made of."""
+        if set(classes) != set(self.classes):
+            raise InputError(
+                f"{path} has scores of the classes {_few(classes)}, but the threshold was made of "
+                f"{_few(self.classes)}; expected the same names"
+            )
+        if kind != self.kind:
+            raise InputError(
+                f"{path} has {kind}, but the threshold was made of {self.kind}; make one of such scores"
+            )
+
+
+def make_threshold(
+    predictions: Predictions,
+    max_error: float,
+    level: float = 0.95,
+    *,
+    by: str | None = None,
+    target: str | None = None,
+    cluster: str | None = None,
+    seed: int = 0,
+    made_of: Mapping[str, Any] | None = None,
+) -> Threshold:
+    """Return the smallest threshold on the confidence above which an error rate is promised.
+
+    Parameters
+    ----------
+    predictions
+        Rows that no calibrator was fitted to.
+    max_error
+        The greatest error rate, in (0, 1); for a target one minus its precision.
+    level
+        Probability that all promises are true, in (0, 1); slices share it.
+    by
+        A column each of whose values gets a threshold of its own.
+    target
+        A class: the rows that are predicted as it are looked at.
+    cluster
+        A column: of rows that share a value one is drawn.
+    seed
+        Of these draws.
+    made_of
+        What is to be known of the rows.
+
+    Raises
+    ------
+    InputError
+        If there is no such column, or no row is predicted as the target.
+    UsageError
+        If rows have weights, or the target is no class.
+    """
+    path = predictions.provenance.path
+    if not predictions.has_rows:
+        raise UsageError(f"{path} is a state, which keeps sums and no rows; give the predictions")
+    if predictions.weights is not None:
+        raise UsageError(
+            f"{path} has row weights, and the promise is about rows that count alike; leave out the weights"
+        )
+    if target is not None and (predictions.of_answers or target not in predictions.classes):
+        names = "answers, right or wrong" if predictions.of_answers else _few(predictions.classes)
+        raise UsageError(f"--target precision:{target}: {path} has no such class; it has {names}")
+    scores, hit, looked_at = confidences(predictions, target)
+    slices: list[str | None] = [None]
+    numbers = np.zeros(len(scores), np.intp)
+    if by is not None:
+        parts, numbers = slice_numbers(predictions, by)
+        slices = [part.value for part in parts]
+    rows = np.flatnonzero(looked_at)
+    if cluster is not None:
+        require_clusters(predictions, cluster)
+        units = Units.of(len(rows), predictions.column(cluster)[rows]).of_row
+        rows = rows[one_of_each(units, generator(seed, Stream.SUBSETS))]
+    found = []
+    for number, value in enumerate(slices):
+        own = rows[numbers[rows] == number]
+        if not len(own):
+            of = f" with {by} = {value!r}" if by else ""
+            raise InputError(f"{path}: no row{of} is predicted as {target}; expected some")
+        share = 1 - (1 - level) / len(slices)
+        found.append(find_threshold(scores[own], ~hit[own], max_error, share, value))
+    return Threshold(
+        predictions.kind, predictions.classes, target, max_error, level, by, cluster, seed,
+        tuple(found), {"path": path, "rows": predictions.n_rows, **(made_of or {})},
+    )  # fmt: skip
+
+
+def confidences(
+    predictions: Predictions, target: str | None
+) -> tuple[Doubles, NDArray[np.bool_], NDArray[np.bool_]]:
+    """Return (N,) confidences, whether they are right, and whether rows are predicted as the target."""
+    rows, start = predictions.n_rows, 0
+    scores, hit, looked_at = np.empty(rows), np.empty(rows, np.bool_), np.ones(rows, np.bool_)
+    for block in blocks(predictions, "double"):
+        own = slice(start, start := start + len(block.labels))
+        scores[own], hit[own] = block.confidence, block.hit
+        if target is not None:
+            looked_at[own] = block.largest(1)[0][:, 0] == predictions.classes.index(target)
+    return scores, hit, looked_at
+
+
+def _few(names: Sequence[str], most: int = 5) -> str:
+    return ", ".join(names[:most]) + (f" and {len(names) - most} more" if len(names) > most else "")
