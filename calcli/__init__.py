@@ -52,8 +52,11 @@ if TYPE_CHECKING:
     from calcli.work.saving import save as save
     from calcli.work.simulate import simulate as simulate
     from calcli.work.state import State as State
+    from calcli.work.threshold import ThresholdReport as ThresholdReport
+    from calcli.work.threshold import threshold as threshold
 
 _HOMES = {name: f"calcli.work.{name}" for name in ("check", "compare", "evaluate", "read", "simulate")}
+_HOMES |= {"threshold": "calcli.work.threshold", "ThresholdReport": "calcli.work.threshold"}
 _HOMES |= {"Fitted": "calcli.work.learn", "fit": "calcli.work.learn", "plot": "calcli.work.draw"}
 _HOMES |= {"CheckReport": "calcli.work.kept", "ComparisonReport": "calcli.work.kept"}
 _HOMES |= {

@@ -47,7 +47,7 @@ def apply(
         list[str],
         typer.Argument(
             metavar="[CALIBRATOR] FILE",
-            help="What calcli fit -o wrote, and scores: a file, a folder of parts, or - for standard input.",
+            help="What calcli fit or threshold wrote, and scores: a file, a folder, or - for standard input.",
         ),
     ],
     output: Annotated[
@@ -106,5 +106,7 @@ def apply(
             remark(note)
         changed = written.changed_rows
         of_classes = "" if changed is None else f"; the predicted class changed in {changed:,}"
-        done = "recalibrated" if calibrator else "moved to other class priors"
+        done = "moved to other class priors" if not calibrator else "recalibrated"
+        if written.answered is not None:
+            done, of_classes = f"kept; {written.answered:,} are answered", ""
         remark(f"{counted(written.rows, 'row')} {done}{of_classes}")

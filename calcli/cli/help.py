@@ -15,6 +15,7 @@ OWN = {  # what a command is for
     "evaluate": ("bins", "costs", "priors", "fail_if", "diagram"),
     "fit": ("method", "candidates", "lens", "score", "preserve_top1", "cross_validated"),
     "apply": ("as_", "shift_to_priors", "trained_at", "decide", "classes", "renormalize", "quiet"),
+    "threshold": ("max_error", "level", "target", "cluster"),
     "plot": ("figure", "lens", "bins", "calibrator", "data"),
     "compare": ("margin", "key", "select", "report_on"),
     "check": ("policy", "baseline", "init", "write"),

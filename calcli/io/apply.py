@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, nullcontext
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from itertools import chain
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -16,11 +16,13 @@ from numpy.typing import NDArray
 
 from calcli.core.calibrators.base import refuse_overflow
 from calcli.core.calibrators.record import CalibratorRecord, recalibrate, scores_as, unfitted
-from calcli.core.data.arrays import Doubles, Floats
+from calcli.core.data.arrays import Array, Doubles, Floats
 from calcli.core.data.merged import merged, own_class, rest_of
-from calcli.core.data.predictions import Kind
+from calcli.core.data.predictions import ArrayScores, Kind, Predictions, Provenance
 from calcli.core.data.priors import Priors, prior_shift
+from calcli.core.data.slices import slice_names
 from calcli.core.estimators.costs import CostMatrix, Definition
+from calcli.core.estimators.thresholds import Threshold
 from calcli.core.language.errors import InputError, UsageError, naming
 from calcli.core.language.progress import Watcher, unwatched
 from calcli.io.atomic import filled_folder
@@ -48,7 +50,7 @@ from calcli.io.remote import path_of
 from calcli.io.source import Contents, Source
 from calcli.io.writing import ARRAYS, PREFIXES, Frame, inserted, open_writer, output_format
 
-DECISION = "decision"
+DECISION, ANSWER = "decision", "answer"
 DOUBLE = np.dtype("f8")
 TRUTH = (("False", "True"), ("false", "true"), ("FALSE", "TRUE"))  # the last are those of R
 Codes = NDArray[np.intp]
@@ -72,6 +74,8 @@ class Wanted:
         Of the decisions that are written beside them, or None.
     log_probs
         (N, K) what the scores of all rows become; None for what the calibrator makes of them.
+    threshold
+        Whether rows are at or above it is written beside their scores, which stay; None for no threshold.
     """
 
     kind: Kind = "probs"
@@ -79,6 +83,7 @@ class Wanted:
     trained_at: Priors | None = None
     costs: Definition | None = None
     log_probs: Floats | None = None
+    threshold: Threshold | None = None
 
     def shift(self, record: CalibratorRecord) -> Floats | None:
         """Return the (K,) logarithms of factors of the probabilities that a calibrator gives, or None.
@@ -134,6 +139,8 @@ class Written:
         How many.
     changed_rows
         Rows whose predicted class changed; None of answers, which have none.
+    answered
+        Rows at or above a threshold; None without one.
     notes
         Sentences for the user.
     """
@@ -141,6 +148,7 @@ class Written:
     rows: int
     changed_rows: int | None
     notes: tuple[str, ...]
+    answered: int | None = None
 
 
 def recalibrate_file(
@@ -179,25 +187,35 @@ def recalibrate_file(
     if options.labels is not None and not path.endswith(".npy"):
         raise UsageError(f"--labels {options.labels}: {path} has its labels inside; leave it out")
     with _opened(path, target) as (contents, stored, form):
-        if record is None:
+        if record is None and (known := wanted.threshold):
+            record = replace(
+                unfitted(known.classes), fitted_on=known.made_of, made="the threshold was made of"
+            )
+        elif record is None:
             record = unfitted(known_classes(contents, path, options))
         passage = _prepared(record, contents, stored, form, options, wanted)
         beside = _labels_beside(passage, stored, form, target)
         watch = watcher("rows", passage.source.scores.shape[0] or None)
         labels = class_labels(passage.frame.whole)
         watched = [PredictedColumn(one, labels.get(one, ())) for one in passage.predicted]
-        parts = _recalibrated(record, passage, wanted.log_probs, watched)
+        parts = _recalibrated(record, passage, wanted, watched)
         first = next(parts, None)  # before anything is written: a fault leaves standard output empty
         if first is None:
             raise InputError(f"{passage.source.place.name} has no rows; expected at least one")
-        rows = changed = 0
+        rows = changed = answered = 0
         with open_writer(target, form, passage.frame) as writer:
             for part in chain([first], parts):
                 writer.write(part.beside, part.scores)
                 rows, changed = rows + len(part.scores), changed + part.changed_rows
+                answered += part.answered
                 watch(rows)
         fits = tuple(note for column in watched for note in column.notes)
-        return Written(rows, None if record.of_answers else changed, (*passage.notes, *beside, *fits))
+        return Written(
+            rows,
+            None if record.of_answers else changed,
+            (*passage.notes, *beside, *fits),
+            answered if wanted.threshold is not None else None,
+        )
 
 
 def recalibrate_folder(
@@ -238,6 +256,7 @@ def recalibrate_folder(
         sum(part.rows for part in parts),
         None if record is not None and record.of_answers else sum(part.changed_rows or 0 for part in parts),
         tuple(note for part in parts for note in part.notes),
+        None if parts[0].answered is None else sum(part.answered or 0 for part in parts),
     )
 
 
@@ -267,6 +286,10 @@ class _Passage:
         The class that all others are put together against; None for none.
     predicted
         Names of columns that may hold predicted classes.
+    slices
+        (N,) names of the slices that rows are in, of a threshold for each of them.
+    as_stored
+        Whether scores are written as they are.
     """
 
     source: Source
@@ -280,6 +303,8 @@ class _Passage:
     costs: CostMatrix | None
     own: int | None = None
     predicted: Sequence[str] = ()
+    slices: Array | None = None
+    as_stored: bool = False
 
 
 @contextmanager
@@ -304,7 +329,7 @@ def _classes_of(
     own = own_class(classes, options.against_rest, name)
     if set(record.classes) != {options.against_rest, rest_of(options.against_rest)}:
         merged_into = rest_of(options.against_rest), options.against_rest
-        raise InputError(other_classes(name, merged_into, record.classes))
+        raise InputError(other_classes(name, merged_into, record))
     notes = (f"labels are kept as they are; read the result with --against-rest {options.against_rest}",)
     return classes, own, notes
 
@@ -318,7 +343,8 @@ def _prepared(
     wanted: Wanted,
 ) -> _Passage:
     labels = (*label_names(contents.columns), options.label_column)
-    source = find_again(record, contents, options).written(labels, as_text=form.name == stored)
+    found, threshold = find_again(record, contents, options), wanted.threshold
+    source = found.written(labels, as_text=form.name == stored)
     name, width = source.place.name, source.scores.shape[1]
     classes, own, notes = _classes_of(record, source, options)
     refuse_sorted(source, options)
@@ -326,6 +352,8 @@ def _prepared(
     notes = (*notes, *told)
     record.refuse_kind(judged.kind, name)
     kind = wanted.kind
+    if threshold is not None:
+        threshold.require_same(kind := judged.kind, record.classes, name)
     others, before = source.others([*source.columns])
     alike = form.of_arrays == BY_NAME[stored].of_arrays
     no_lists = form.name == "csv" and len(source.stored) < width
@@ -360,7 +388,7 @@ def _prepared(
         notes = (*notes, f"{name}: {judged.called} in {listed(source.stored)} became {listed(names)}")
     schema = source.whole(others.names) if by_name else inserted(others, before, names)
     frame = Frame(
-        schema if wanted.costs is None else _with_decision(schema, form, name),
+        _with_columns(schema, wanted, form, name),
         names,
         source.stored[0] if same else ARRAYS[kind],
         () if record.of_answers else counted,
@@ -376,15 +404,38 @@ def _prepared(
     if record.of_answers:
         watched = []
     shift, costs = wanted.shift(record), wanted.decisions(record)
-    return _Passage(source, scores, frame, kind, listing, times, notes, shift, costs, own, watched)
+    slices = _slices(found, None if threshold is None else threshold.by, name)
+    as_stored = threshold is not None and by_name
+    return _Passage(
+        source, scores, frame, kind, listing, times, notes, shift, costs, own, watched, slices, as_stored
+    )
 
 
-def _with_decision(schema: Any, form: Format, name: str) -> Any:
-    if form.of_arrays:
-        raise UsageError(f"--decide writes a column of names; expected a table after -o, not {form.name}")
-    if DECISION in schema.names:
-        raise InputError(f"{name} has a column {DECISION!r} already; rename it, or leave out --decide")
-    return schema.append(pa.field(DECISION, pa.string()))
+def _with_columns(schema: Any, wanted: Wanted, form: Format, name: str) -> Any:
+    """Return the schema with columns of what is decided."""
+    for column, of_type, asked in (
+        (DECISION, pa.string(), wanted.costs),
+        (ANSWER, pa.bool_(), wanted.threshold),
+    ):
+        if asked is None:
+            continue
+        if form.of_arrays:
+            raise UsageError(
+                f"a column {column} is to be written; expected a table after -o, not {form.name}"
+            )
+        if column in schema.names:
+            raise InputError(f"{name} has a column {column!r} already; rename or remove it")
+        schema = schema.append(pa.field(column, of_type))
+    return schema
+
+
+def _slices(source: Source, by: str | None, name: str) -> Array | None:
+    """Return (N,) names of the slices of a column that a threshold was made by."""
+    if by is None:
+        return None
+    if by not in source.columns:
+        raise InputError(f"{name}: no column {by!r}, by whose values the threshold was made")
+    return slice_names(source.columns[by])
 
 
 def _labels_beside(passage: _Passage, stored: str, form: Format, target: str) -> tuple[str, ...]:
@@ -400,12 +451,13 @@ class _Part(NamedTuple):
     beside: Any
     scores: Doubles
     changed_rows: int
+    answered: int = 0
 
 
 def _recalibrated(
     record: CalibratorRecord,
     passage: _Passage,
-    given: Floats | None,
+    wanted: Wanted,
     watched: Sequence[PredictedColumn],
 ) -> Iterator[_Part]:
     """Yield the parts of the result, in the order of the rows."""
@@ -419,24 +471,26 @@ def _recalibrated(
     columns = [record.classes.index(one) for one in passage.classes]
     rows = 0
     step = max(1, PART_BYTES // (8 * len(order)))
-    kept = [one for one in passage.frame.others.names if passage.costs is None or one != DECISION]
+    made = [DECISION] * (passage.costs is not None) + [ANSWER] * (wanted.threshold is not None)
+    kept = [one for one in passage.frame.others.names if one not in made]
     for stored, beside in passage.source.passing(kept, step):
         block = checked.checked(stored, rows)
         if passage.own is not None:
             block = merged(block, passage.own, checked.kind)
         scores = block if ordered else block[:, order]
-        if given is None:
+        if (given := wanted.log_probs) is None:
             log_probs = recalibrate(record, scores, checked.kind, passage.shift)
         else:
             log_probs = given[rows : rows + len(scores)].astype(np.float64, copy=False)
         refuse_overflow(log_probs, record.calibrator.name, name, rows)
-        written = scores_as(passage.kind, log_probs)
-        if len(columns) == 1:
-            written = _alone(passage.kind, written, columns[0])
-        elif columns != sorted(columns):
-            written = written[:, columns]
-        if passage.times != 1:
-            written = written * passage.times
+        kept_scores = wanted.threshold is not None
+        written = scores.astype(np.float64) if kept_scores else scores_as(passage.kind, log_probs)
+        written = stored if passage.as_stored else _in_columns(written, columns, passage)
+        answered = 0
+        if wanted.threshold is not None:
+            answers = _answers(wanted.threshold, scores, rows, passage)
+            answered = int(np.count_nonzero(answers))
+            beside = beside.append_column(ANSWER, pa.array(answers))
         if (costs := passage.costs) is not None:
             decisions = np.array(costs.decisions)[costs.best(np.exp(log_probs.T))]
             beside = beside.append_column(DECISION, pa.array(decisions, pa.string()))
@@ -445,7 +499,26 @@ def _recalibrated(
         for column in watched:
             column.count(beside.column(column.name), record.classes, passage.frame.classes, codes)
         changed = int(np.count_nonzero(codes[0] != codes[1]))
-        yield _Part(beside, written, changed)
+        yield _Part(beside, written, changed, answered)
+
+
+def _answers(threshold: Threshold, scores: Floats, first: int, passage: _Passage) -> NDArray[np.bool_]:
+    """Return (n,) whether some rows, of which the first has that number, are at or above a threshold."""
+    own = None if passage.slices is None else passage.slices[first : first + len(scores)]
+    unlabelled, name = np.zeros(len(scores), np.intp), passage.source.place.name
+    rows = ArrayScores(scores, passage.kind)
+    return threshold.answers(
+        Predictions(rows, unlabelled, threshold.classes, provenance=Provenance(name, "")), own
+    )
+
+
+def _in_columns(scores: Doubles, columns: Sequence[int], passage: _Passage) -> Doubles:
+    """Return scores in the order of the columns that are written."""
+    if len(columns) == 1:
+        scores = _alone(passage.kind, scores, columns[0])
+    elif [*columns] != sorted(columns):
+        scores = scores[:, columns]
+    return scores if passage.times == 1 else scores * passage.times
 
 
 def _alone(kind: Kind, scores: Doubles, place: int) -> Doubles:

@@ -352,5 +352,6 @@ def check_version(document: Any, path: AnyPath, what: str = "calibrator", known:
 
 
 def said(error: Exception) -> str:
+    """Return what an error says, to stand in a sentence."""
     text = " ".join(str(error).split()).rstrip(".")
     return f"no entry {text}" if isinstance(error, KeyError) else text

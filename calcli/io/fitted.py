@@ -183,7 +183,7 @@ def judged_as_fitted(
     name = source.place.name
     if not again:
         raise InputError(
-            f"{name} has scores that look like {looks}, but the calibrator was fitted on {known}; say which "
+            f"{name} has scores that look like {looks}, but {record.made} {known}; say which "
             f"they are, with --kind {looks} or --kind {known}"
         )
     note = f"{name} has scores that look like {looks}; they were taken for {known}, as in the fit (--kind)"
@@ -214,15 +214,15 @@ def classes_of(
             "" if stored else "; of an array of more than two axes, --class-axis says which has the classes"
         )
         raise InputError(
-            f"{name} has scores of {max(width, 2)} classes, but the calibrator was fitted on {len(known)}: "
+            f"{name} has scores of {max(width, 2)} classes, but {record.made} {len(known)}: "
             f"{listed(known)}{axes}"
         )
     if options.positive is not None and len(known) > 2:
         raise UsageError(f"--positive is for two classes, but {name} has {width}; leave it out")
     if width == 1:
-        second = options.positive or _second(stored, options.classes, known, name)
+        second = options.positive or _second(stored, options.classes, record, name)
         if second not in known:
-            raise InputError(other_classes(name, (second,), known))
+            raise InputError(other_classes(name, (second,), record))
         return (known[1 - known.index(second)], second), ()
     classes = stored or options.classes
     if classes is None:
@@ -231,7 +231,7 @@ def classes_of(
         note = f"{name} has no class names: its scores were taken in the order of the fit, {listed(order)}"
         return order, () if numbered else (note,)
     if sorted(classes) != sorted(known):
-        raise InputError(other_classes(name, classes, known))
+        raise InputError(other_classes(name, classes, record))
     return classes, ()
 
 
@@ -261,12 +261,13 @@ def written_order(
 
 
 def _second(
-    stored: tuple[str, ...] | None, said: tuple[str, ...] | None, known: tuple[str, ...], name: str
+    stored: tuple[str, ...] | None, said: tuple[str, ...] | None, record: CalibratorRecord, name: str
 ) -> str:
     """Return the class of the one score in a row: that of its name, or where this is 1, the second one said.
 
     Of two that are said, 0 is the first by its number, but the last is that of the score elsewhere.
     """
+    known = record.classes
     own = (stored or said or known)[-1]
     if own in known or own not in ("0", "1"):
         return own
@@ -274,15 +275,15 @@ def _second(
         return said[-1]
     options = " or ".join(f"--positive {shlex.quote(one)}" for one in known)
     raise InputError(
-        f"{name} has one score in each row, that of class {own}, but the calibrator was fitted on "
+        f"{name} has one score in each row, that of class {own}, but {record.made} "
         f"{listed(known)}; say which of them that is, with {options}"
     )
 
 
-def other_classes(name: str, classes: tuple[str, ...], known: tuple[str, ...]) -> str:
+def other_classes(name: str, classes: tuple[str, ...], record: CalibratorRecord) -> str:
     """Say that a file has other classes than those of the fit."""
     return (
-        f"{name} has scores of the classes {listed(classes)}, but the calibrator was fitted on "
-        f"{listed(known)}; expected the same names in any order; --classes names scores that are only "
-        "numbered, in fit as in apply"
+        f"{name} has scores of the classes {listed(classes)}, but {record.made} "
+        f"{listed(record.classes)}; expected the same names in any order; --classes names scores that are "
+        "only numbered, there as in apply"
     )

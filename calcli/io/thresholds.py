@@ -2,18 +2,14 @@
 
 from __future__ import annotations
 
-import json
 import math
-import zlib
 from collections.abc import Mapping
-from dataclasses import asdict
 from pathlib import Path
 from typing import Any, get_args
 
 from calcli.core.data.predictions import Kind
-from calcli.core.estimators.thresholds import Found, Threshold
+from calcli.core.estimators.thresholds import Found, Threshold, checksum
 from calcli.core.language.errors import InputError, UsageError
-from calcli.core.language.jsonvalues import json_value
 from calcli.core.language.version import __version__
 from calcli.io.atomic import atomic_path
 from calcli.io.calibrators import DAMAGE, check_version, pretty, read_json, said
@@ -22,6 +18,12 @@ from calcli.io.remote import AnyPath, path_of
 SCHEMA = "calcli.threshold/1"
 WHAT = "threshold"
 ENDINGS = ("", ".json")  # devices and pipes have none
+
+
+def refuse_ending(path: str | Path) -> None:
+    """Raise a UsageError for the name of a file with another ending than a threshold has."""
+    if (ending := Path(path).suffix.lower()) not in ENDINGS:
+        raise UsageError(f"{path}: a threshold is written as JSON, not {ending}; end the name so")
 
 
 def save_threshold(threshold: Threshold, path: str | Path) -> None:
@@ -34,15 +36,14 @@ def save_threshold(threshold: Threshold, path: str | Path) -> None:
     UsageError
         If its name ends otherwise.
     """
-    if (ending := Path(path).suffix.lower()) not in ENDINGS:
-        raise UsageError(f"{path}: a threshold is written as JSON, not {ending}; end the name so")
+    refuse_ending(path)
     with atomic_path(path) as temporary:
         temporary.write_text(threshold_text(threshold), encoding="utf-8")
 
 
 def threshold_text(threshold: Threshold) -> str:
     """Return a threshold as JSON text."""
-    return pretty(_document(threshold)) + "\n"
+    return pretty({"schema": SCHEMA, "calcli": __version__, **threshold.content()}) + "\n"
 
 
 def is_threshold(path: AnyPath) -> bool:
@@ -67,37 +68,12 @@ def load_threshold(path: str | Path) -> Threshold:
     document = read_json(file.read_bytes(), file, WHAT)
     check_version(document, file, WHAT, SCHEMA)
     try:
-        if document["crc32"] != _checksum(document):
+        held = {name: one for name, one in document.items() if name not in ("schema", "calcli", "crc32")}
+        if document["crc32"] != checksum(held):
             raise ValueError("it does not have its checksum")
         return _threshold(document)
     except DAMAGE as error:
         raise InputError(f"{file} is damaged ({said(error)}); make it again, or copy it again") from error
-
-
-def _document(threshold: Threshold) -> dict[str, Any]:
-    known = asdict(threshold)
-    accepted = [one.accepted if one.threshold is not None else None for one in threshold.found]
-    found = [
-        own | {"accepted_share": None if ends is None else _share(own, ends.low, ends.high)}
-        for own, ends in zip(known.pop("found"), accepted, strict=True)
-    ]
-    document = {"schema": SCHEMA, "calcli": __version__, "of": "confidence", **known, "thresholds": found}
-    document = json_value(document)
-    return document | {"crc32": _checksum(document)}
-
-
-def _share(found: Mapping[str, Any], low: float, high: float) -> dict[str, float]:
-    return {
-        "value": found["accepted_rows"] / found["rows"],
-        "low": low,
-        "high": high,
-        "level": found["level"],
-    }
-
-
-def _checksum(document: Mapping[str, Any]) -> int:
-    held = {name: value for name, value in document.items() if name not in ("crc32", "calcli")}
-    return zlib.crc32(json.dumps(held, sort_keys=True).encode())
 
 
 def _threshold(document: Mapping[str, Any]) -> Threshold:

@@ -10,6 +10,7 @@ from calcli.io.calibrators import load_calibrator
 from calcli.io.costs import read_costs, read_priors
 from calcli.io.options import ReadOptions
 from calcli.io.remote import path_of
+from calcli.io.thresholds import is_threshold, load_threshold
 
 
 def apply_file(
@@ -29,7 +30,7 @@ def apply_file(
     Parameters
     ----------
     calibrator
-        A file that `fit` wrote; None to move the scores to other class priors alone.
+        A file that `fit` or `threshold` wrote; None to move the scores to other class priors alone.
     file, output
         Scores, and where to write; `-` is standard input or output.
     options
@@ -57,7 +58,11 @@ def apply_file(
             f"what is to be done with {file}? give a calibrator before it; or the class priors in training "
             "and in use, with --trained-at and --shift-to-priors"
         )
-    record = None if calibrator is None else load_calibrator(calibrator)
+    threshold = None
+    if calibrator is not None and is_threshold(path_of(calibrator)):
+        threshold = load_threshold(calibrator)
+        _refuse_changes(kind, priors, trained_at, decide, options)
+    record = None if calibrator is None or threshold else load_calibrator(calibrator)
     with naming("--shift-to-priors"):
         new = None if priors is None else read_priors(priors)
     with naming("--trained-at"):
@@ -65,4 +70,22 @@ def apply_file(
     with naming("--decide"):
         costs = None if decide is None else read_costs((decide,))[0]
     recalibrated = recalibrate_folder if path_of(file).is_dir() else recalibrate_file
-    return recalibrated(record, file, output, options, Wanted(kind, new, old, costs), watcher)
+    return recalibrated(
+        record, file, output, options, Wanted(kind, new, old, costs, None, threshold), watcher
+    )
+
+
+def _refuse_changes(
+    kind: Kind, priors: str | None, trained_at: str | None, decide: str | None, options: ReadOptions
+) -> None:
+    """Raise a UsageError for options that would change scores, which a threshold leaves as they are."""
+    given = {
+        "--as": kind != "probs",
+        "--shift-to-priors": priors,
+        "--trained-at": trained_at,
+        "--decide": decide,
+        "--against-rest": options.against_rest,
+    }
+    for option, value in given.items():
+        if value:
+            raise UsageError(f"a threshold leaves scores as they are; leave out {option}")

@@ -21,6 +21,7 @@ DOCUMENTS = {  # by name: what writes it, a class with `content`, or the type th
     "study": "report.study:StudyReport",
     "inspection": "report.inspection:InspectionReport",
     "merge": "report.merge:MergeReport",
+    "threshold": "report.threshold:ShownThreshold",
     "calibrator": "io.calibrators:CalibratorFile",
 }
 

@@ -64,6 +64,8 @@ class CalibratorRecord:
         (K,) class frequencies of the rows it was fitted on; empty if not known.
     fitted_on
         Where these came from and what the fit did: JSON values for the reader; `apply` uses the columns.
+    made
+        What it was made of, up to the classes or scores, for sentences on others.
     """
 
     calibrator: Calibrator
@@ -71,6 +73,7 @@ class CalibratorRecord:
     raw: bool
     priors: tuple[float, ...]
     fitted_on: Mapping[str, Any]
+    made: str = "the calibrator was fitted on"
 
     @property
     def of_answers(self) -> bool:

@@ -10,15 +10,18 @@ Above `BAND_ROWS` rows the band is that of a martingale, by Ville's inequality.
 
 from __future__ import annotations
 
+import json
 import math
+import zlib
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
-from typing import Any
+from typing import Any, Literal, TypedDict, cast
 
 import numpy as np
 from numpy.typing import NDArray
 
+from calcli.core.calibrators.record import FitRows
 from calcli.core.data.arrays import Array, Doubles, Positions
 from calcli.core.data.blocks import blocks
 from calcli.core.data.predictions import Predictions
@@ -57,7 +60,7 @@ def band_sizes(rate: float, rows: int, level: float) -> Positions:
     return _sizes(rate, rows, _level_of_each(rate, rows, delta))
 
 
-@lru_cache(256)
+@lru_cache(64)
 def _level_of_each(rate: float, rows: int, delta: float) -> float:
     """Return the largest level at which each size may be tested, so that all together keep delta."""
     if rows * math.log1p(-rate) > math.log(delta):  # not even rows without an error are enough
@@ -190,27 +193,30 @@ def find_threshold(
     value
         Of the slice, if these rows are one.
     """
-    rows = len(scores)
-    order = np.argsort(-scores, kind="stable")
-    ends = np.append(np.flatnonzero(np.diff(scores[order])), rows - 1)  # of runs of ties
-    errors, sizes = np.cumsum(wrong[order], dtype=np.intp)[ends], ends + 1
-    needed = band_sizes(max_error, rows, level)
-    passes = _accepted(sizes, errors, needed)
-    delta = 1 - level
+    rows, delta = len(scores), 1 - level
+    sizes, errors = ends_of_ties(scores, wrong)
+    last = last_accepted(sizes, errors, band_sizes(max_error, rows, level))
     bare = math.ceil(math.log(delta) / math.log1p(-max_error))
     least = _least_error(sizes, errors, delta / rows)
-    if not passes.any():
+    if last is None:
         more = _rows_needed(sizes / rows, errors / rows, rows, max_error, level)
         return Found(value, None, level, rows, 0, 0, least, bare, more)
-    last = int(np.flatnonzero(passes)[-1])
-    at = float(scores[order[ends[last]]])
+    at = float(np.partition(scores, rows - sizes[last])[rows - sizes[last]])
     return Found(value, at, level, rows, int(sizes[last]), int(errors[last]), least, bare, None)
 
 
-def _accepted(sizes: Array, errors: Array, needed: Positions) -> NDArray[np.bool_]:
-    """Return (m,) whether so many errors are accepted in so many rows."""
+def ends_of_ties(scores: Doubles, wrong: Array) -> tuple[Positions, Positions]:
+    """Return (m,) numbers of rows, and of errors among them, down to the end of each run of equal scores."""
+    order = np.argsort(-scores, kind="stable")
+    ends = np.append(np.flatnonzero(np.diff(scores[order])), len(scores) - 1)
+    return ends + 1, np.cumsum(wrong[order], dtype=np.intp)[ends]
+
+
+def last_accepted(sizes: Array, errors: Positions, needed: Positions) -> int | None:
+    """Return the last of (m,) places where so few errors are accepted, by `band_sizes`; None for nowhere."""
     known = np.append(needed, np.iinfo(np.intp).max)
-    return np.asarray(sizes >= known[np.minimum(errors, len(needed))])
+    places = np.flatnonzero(sizes >= known[np.minimum(errors, len(needed))])
+    return int(places[-1]) if len(places) else None
 
 
 def _least_error(sizes: Positions, errors: Positions, tail: float) -> float:
@@ -228,18 +234,24 @@ def _rows_needed(shares: Doubles, errors: Doubles, rows: int, max_error: float, 
     if not (errors < max_error * shares).any():
         return None
 
-    def enough(number: int) -> bool:
+    def enough(number: int, most: int) -> bool:
+        """Tell of a number of rows, with the level of each size that `most` rows have."""
         sizes, counts = np.floor(shares * number), np.ceil(errors * number - 1e-9)
-        return bool(_accepted(sizes, counts.astype(np.intp), band_sizes(max_error, number, level)).any())
+        if most > BAND_ROWS:
+            needed = band_sizes(max_error, most, level)
+        else:
+            needed = _sizes(max_error, number, _level_of_each(max_error, most, 1 - level))
+        return last_accepted(sizes, counts.astype(np.intp), needed) is not None
 
     low, high = rows, 2 * rows
-    while not enough(high):
+    while not enough(high, high):
         low, high = high, 2 * high
         if high > LONGEST:
             return None
+    most = high
     while high - low > max(1, low // COARSE):
         middle = (low + high) // 2
-        low, high = (low, middle) if enough(middle) else (middle, high)
+        low, high = (low, middle) if enough(middle, most) else (middle, high)
     return high
 
 
@@ -247,6 +259,57 @@ def one_of_each(units: Array, rng: np.random.Generator) -> Positions:
     """Return one row of each cluster, drawn at random: (u,) positions in (n,) names of clusters."""
     order = rng.permutation(len(units))
     return np.sort(order[np.unique(units[order], return_index=True)[1]])
+
+
+class ShareObject(TypedDict):
+    """The share of rows that is accepted, with an interval."""
+
+    value: float
+    low: float
+    high: float
+    level: float
+
+
+class FoundObject(TypedDict):
+    """What is promised of all rows, or those of a slice, or why nothing is."""
+
+    value: str | None
+    threshold: float | None
+    level: float
+    rows: int
+    accepted_rows: int
+    errors: int
+    accepted_share: ShareObject | None
+    least_error: float
+    least_rows: int
+    rows_needed: int | None
+
+
+class ThresholdRows(FitRows):
+    """What is known of the rows that a threshold was made of."""
+
+    path: str
+    scores: str | None
+    sha256: str | None
+    rows: int
+    per_character: bool
+
+
+class ThresholdObject(TypedDict):
+    """A threshold, as its file has it."""
+
+    of: Literal["confidence"]
+    kind: str
+    classes: tuple[str, ...]
+    target: str | None
+    max_error: float
+    level: float
+    by: str | None
+    cluster: str | None
+    seed: int
+    thresholds: list[FoundObject]
+    made_of: ThresholdRows
+    crc32: int
 
 
 @dataclass(frozen=True)
@@ -280,7 +343,19 @@ class Threshold:
     cluster: str | None
     seed: int
     found: tuple[Found, ...]
-    made_of: Mapping[str, Any]
+    made_of: ThresholdRows
+
+    def content(self) -> ThresholdObject:
+        """Return it as JSON values, with their checksum."""
+        found: list[FoundObject] = []
+        for one in self.found:
+            ends, share = one.accepted, one.accepted_rows / one.rows
+            accepted: ShareObject = {"value": share, "low": ends.low, "high": ends.high, "level": one.level}
+            own = {**vars(one), "accepted_share": accepted if one.accepted_rows else None}
+            found.append(cast(FoundObject, own))
+        known = {name: value for name, value in vars(self).items() if name != "found"}
+        document = {"of": "confidence", **known, "classes": list(self.classes), "thresholds": found}
+        return cast(ThresholdObject, document | {"crc32": checksum(document)})
 
     @property
     def promises(self) -> bool:
@@ -338,7 +413,7 @@ def make_threshold(
     target: str | None = None,
     cluster: str | None = None,
     seed: int = 0,
-    made_of: Mapping[str, Any] | None = None,
+    sha256: str | None = None,
 ) -> Threshold:
     """Return the smallest threshold on the confidence above which an error rate is promised.
 
@@ -358,8 +433,8 @@ def make_threshold(
         A column: of rows that share a value one is drawn.
     seed
         Of these draws.
-    made_of
-        What is to be known of the rows.
+    sha256
+        Hash of the files of the rows.
 
     Raises
     ------
@@ -399,8 +474,28 @@ def make_threshold(
         found.append(find_threshold(scores[own], ~hit[own], max_error, share, value))
     return Threshold(
         predictions.kind, predictions.classes, target, max_error, level, by, cluster, seed,
-        tuple(found), {"path": path, "rows": predictions.n_rows, **(made_of or {})},
+        tuple(found), _origin(predictions, sha256),
     )  # fmt: skip
+
+
+def _origin(predictions: Predictions, sha256: str | None) -> ThresholdRows:
+    origin = predictions.provenance
+    return {
+        "path": origin.path,
+        "scores": origin.chosen,
+        "columns": list(origin.taken),
+        "sha256": sha256,
+        "rows": predictions.n_rows,
+        "kind": predictions.kind,
+        "percent": origin.percent,
+        "turned": origin.turned,
+        "per_character": origin.per_character,
+    }
+
+
+def checksum(document: Mapping[str, Any]) -> int:
+    """Return the checksum of what a threshold file holds."""
+    return zlib.crc32(json.dumps(document, sort_keys=True).encode())
 
 
 def confidences(

@@ -58,6 +58,13 @@ def _priors(value: Any) -> str:
     return ",".join(repr(float(one)) for one in value)
 
 
+def _target(value: Any) -> str:
+    measure, colon, name = str(TEXT.taken(value)).partition(":")
+    if measure != "precision" or not colon or not name:
+        raise ValueError
+    return name
+
+
 PRIORS = replace(TEXT, expected="text, or a number for each class", taken=_priors)
 
 
@@ -274,6 +281,43 @@ class StateSettings:
 
 
 NUMBERED = StateSettings()
+
+
+@documented()
+@dataclass(frozen=True)
+class ThresholdSettings:
+    """What a threshold promises, and of which rows.
+
+    Attributes
+    ----------
+    {ThresholdSettings}
+    """
+
+    max_error: float | None = setting(
+        None,
+        numbers("a number between 0 and 1, such as 0.05", lambda value: 0 < value < 1),
+        "The greatest error rate above the threshold.",
+        "R",
+    )
+    level: float = setting(
+        0.95,
+        numbers("a number between 0 and 1, such as 0.95", lambda value: 0 < value < 1),
+        "Probability that the promise is true.",
+        "P",
+    )
+    by: str | None = setting(
+        None, TEXT, "A threshold for every value of this column; they share --level.", "COLUMN"
+    )
+    target: str | None = setting(
+        None,
+        replace(TEXT, expected="precision and a class, such as precision:spam", taken=_target),
+        "Only rows that are predicted as this class; others are not answered.",
+        "precision:NAME",
+    )
+    cluster: str | None = setting(
+        None, TEXT, "Rows that share a value depend on each other: one of them is drawn.", "COLUMN"
+    )
+    seed: int = setting(0, whole(), "Seed of these draws.", "N")
 
 
 @documented()

@@ -11,12 +11,12 @@ from typing import Any, TypeVar
 
 from calcli.core.language.declaring import declared
 from calcli.core.language.errors import CalcliError
-from calcli.core.language.settings import FitSettings, PairSettings, Settings
+from calcli.core.language.settings import FitSettings, PairSettings, Settings, ThresholdSettings
 from calcli.core.language.viewing import ViewSettings
 
 F = TypeVar("F", bound=Callable[..., Any])
 
-_OWNERS = (ViewSettings, FitSettings, PairSettings, Settings)
+_OWNERS = (ViewSettings, FitSettings, PairSettings, ThresholdSettings, Settings)
 _SETTINGS = {s.option: s for owner in _OWNERS for s in declared(owner).values()}
 KEYWORDS = {option: setting.keyword for option, setting in _SETTINGS.items()} | {"--margin": "margins"}
 FLAGS = {option for option, setting in _SETTINGS.items() if setting.values.type is bool} | {

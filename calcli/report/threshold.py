@@ -1,0 +1,108 @@
+"""A threshold on the confidence: what is promised above it, in words and tables."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any
+
+from calcli.core.estimators.interval import level_percent
+from calcli.core.estimators.thresholds import Found, Threshold, ThresholdObject
+from calcli.core.language.numbers import counted, percent, span
+from calcli.report.shown import Column, Headline, Shown, TextTable, table_of
+from calcli.report.wording import NONE
+
+ALL = "all rows"
+
+
+@dataclass(frozen=True, repr=False, eq=False)
+class ShownThreshold(Shown):
+    """A threshold, or why there is none.
+
+    Attributes
+    ----------
+    threshold
+        What was found.
+    """
+
+    threshold: Threshold
+
+    title = "Threshold on the confidence"
+    schema = "calcli.threshold/1"
+
+    @property
+    def exit_status(self) -> int:
+        """That of `calcli threshold`: 1 if nothing can be promised."""
+        return 0 if self.threshold.promises else 1
+
+    def tables(self) -> list[TextTable]:
+        """Return a row for all rows, or each slice."""
+        cells = {
+            Column("threshold"): lambda one: NONE if one.threshold is None else repr(one.threshold),
+            Column("accepted"): lambda one: percent(one.accepted_rows / one.rows),
+            Column("interval"): lambda one: (
+                span(one.accepted.low, one.accepted.high, percent) if one.accepted_rows else NONE
+            ),
+            Column("errors"): lambda one: f"{one.errors:,} of {one.accepted_rows:,}",
+            Column("rows"): lambda one: f"{one.rows:,}",
+        }
+        by, found = self.threshold.by, self.threshold.found
+        rows = [(ALL if one.value is None else f"{by}={one.value}", one) for one in found]
+        return [table_of(self.title, rows, cells, self._notes())]
+
+    def headline(self) -> Headline:
+        """Return what is promised."""
+        made_of, said = self.threshold.made_of, next(self._notes())
+        return Headline(made_of["path"], said, "good" if self.threshold.promises else "bad")
+
+    def content(self) -> ThresholdObject:
+        """Return the same as nested values: those of the file."""
+        return self.threshold.content()
+
+    def records(self) -> Iterator[dict[str, Any]]:
+        """Yield a record for all rows, or each slice."""
+        for one in self.threshold.found:
+            yield vars(one)
+
+    def _notes(self) -> Iterator[str]:
+        asked = self.threshold
+        rows = "rows" if asked.target is None else f"rows predicted as {asked.target}"
+        if asked.promises:
+            above = "its threshold" if asked.by else "the threshold"
+            each = " in every slice" if asked.by else ""
+            yield (
+                f"With a probability of {level_percent(asked.level)}, at most "
+                f"{level_percent(asked.max_error)} of the {rows} with a confidence of at least {above} are "
+                f"wrong{each}."
+            )
+        if asked.by:
+            level = level_percent(asked.found[0].level)
+            yield f"{counted(len(asked.found), 'slice')} share the level: each has {level}."
+        for one in asked.found:
+            if one.threshold is None:
+                yield self._refused(one)
+        if asked.cluster:
+            rows_drawn = sum(one.rows for one in asked.found)
+            yield (
+                f"One row of each {asked.cluster} was drawn (seed {asked.seed}), {rows_drawn:,} in all: the "
+                "promise is about a random row of a random one."
+            )
+        if asked.promises:
+            yield "It holds for independent rows like these, if no calibrator was fitted to them."
+
+    def _refused(self, one: Found) -> str:
+        of = f" of {self.threshold.by}={one.value}" if self.threshold.by else ""
+        more = "with the rates of these rows no number of rows would be enough"
+        if one.rows_needed is not None:
+            more = f"with the rates of these rows about {_rounded(one.rows_needed):,} rows would be enough"
+        return (
+            f"Nothing can be promised{of} at {level_percent(self.threshold.max_error)}. The least error that "
+            f"can be is {percent(one.least_error)}; {counted(one.least_rows, 'row')} without an error are "
+            f"the bare minimum, and {more}."
+        )
+
+
+def _rounded(rows: int) -> int:
+    """Return a number of rows with its first two digits."""
+    unit = 10 ** max(0, len(str(rows)) - 2)
+    return -(-rows // unit) * unit

@@ -1,0 +1,102 @@
+"""Thresholds on the confidence: made, written, and applied."""
+
+from __future__ import annotations
+
+import os
+from typing import Any
+
+from calcli.core.data.predictions import Predictions
+from calcli.core.estimators.thresholds import make_threshold
+from calcli.core.language.declaring import PATH, checked, declared, documented
+from calcli.core.language.errors import UsageError
+from calcli.core.language.settings import ThresholdSettings
+from calcli.core.language.spelling import of_python
+from calcli.io.options import ReadOptions
+from calcli.io.read import read_concat
+from calcli.io.thresholds import refuse_ending, save_threshold
+from calcli.report.hashing import sha256
+from calcli.report.threshold import ShownThreshold
+from calcli.work.read import OF_TABLES, split_reading
+
+ASKED = frozenset(declared(ThresholdSettings))
+
+
+class ThresholdReport(ShownThreshold):
+    """A threshold; printed, it shows the table of the command line."""
+
+    @of_python
+    def save(self, path: str | os.PathLike[str]) -> None:
+        """Write the threshold's file, which `calcli apply` and `calcli check` take.
+
+        Raises
+        ------
+        InputError
+            If it cannot be written.
+        UsageError
+            If nothing is promised, or the name does not end in .json.
+        """
+        if not self.threshold.promises:
+            raise UsageError("nothing can be promised, so there is no threshold to be saved")
+        save_threshold(self.threshold, PATH.checked("path", path))
+
+
+@of_python
+@documented(ThresholdSettings)
+@documented(ReadOptions, *OF_TABLES)
+def threshold(data: Any = None, labels: Any = None, **settings: Any) -> ThresholdReport:
+    """Find the smallest threshold on the confidence above which an error rate is promised.
+
+    With a probability of at least `level` over data sets of independent rows, the error rate among rows with
+    a confidence of at least the threshold is at most `max_error`.
+
+    Parameters
+    ----------
+    data, labels
+        Predictions, as `evaluate` takes them: rows that no calibrator was fitted to.
+    {ReadOptions}
+    {ThresholdSettings}
+
+    Returns
+    -------
+    ThresholdReport
+        What was found, with `save`.
+
+    Raises
+    ------
+    InputError
+        If these cannot be predictions.
+    UsageError
+        If `max_error` is missing, or rows have weights.
+    """
+    asked = {name: settings.pop(name) for name in [*settings] if name in ASKED}
+    predictions, others = split_reading(data, labels, settings)
+    return _made(predictions, ThresholdSettings(**checked(ThresholdSettings, asked | others, "keyword")))
+
+
+def threshold_file(
+    files: list[str], options: ReadOptions, settings: ThresholdSettings, output: str | None
+) -> ThresholdReport:
+    """Make a threshold of files that are one data set, and write it if anything is promised.
+
+    Raises
+    ------
+    InputError
+        If files cannot be read, or it cannot be written.
+    UsageError
+        If an option does not fit.
+    """
+    if output is not None:
+        refuse_ending(output)
+    report = _made(read_concat(files, options), settings)
+    if output is not None and report.threshold.promises:
+        save_threshold(report.threshold, output)
+    return report
+
+
+def _made(predictions: Predictions, settings: ThresholdSettings) -> ThresholdReport:
+    asked = dict(vars(settings))
+    max_error = asked.pop("max_error")
+    if max_error is None:
+        raise UsageError("--max-error is missing: the greatest error rate above the threshold, such as 0.05")
+    hashed = sha256(predictions.provenance.files)
+    return ThresholdReport(make_threshold(predictions, max_error, **asked, sha256=hashed))

@@ -1,0 +1,159 @@
+"""Thresholds with a promise: the band beside its definition, and what it accepts."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+from scipy.special import betaln
+from scipy.stats import beta, binom
+
+from calcli.core.estimators import thresholds
+from calcli.core.estimators.thresholds import band_sizes, find_threshold, make_threshold, one_of_each
+from calcli.core.language.errors import InputError, UsageError
+
+
+def fixed_rows():
+    """Return the confidences and errors of a fixed check."""
+    rng = np.random.default_rng(7)
+    z = rng.normal(0, 1.5, 2000)
+    p = np.round(1 / (1 + np.exp(-z)), 6)
+    y = rng.random(2000) < 1 / (1 + np.exp(-0.8 * z))
+    return np.maximum(p, 1 - p), (p >= 0.5) != y
+
+
+def test_the_fixed_check():
+    """Against numbers of another program."""
+    found = find_threshold(*fixed_rows(), 0.1, 0.95)
+    assert (found.threshold, found.accepted_rows, found.errors) == (0.929631, 169, 7)
+    none = find_threshold(*fixed_rows(), 0.05, 0.95)
+    assert (none.threshold, none.accepted_rows, none.least_rows) == (None, 0, 59)
+    assert none.least_error == pytest.approx(0.119, abs=5e-4)
+    assert none.rows_needed == pytest.approx(4756, rel=0.05)  # to a fiftieth, and of rounded rates
+
+
+def critical(level, rows, rate):
+    """Return c[m] for m = 1..rows: the most errors with P(Bin(m, rate) <= k) <= level, else -1."""
+    counts = np.arange(rows + 1)
+    return [int(np.sum(binom.cdf(counts[: m + 1], m, rate) <= level)) - 1 for m in range(1, rows + 1)]
+
+
+def crossing(level, rows, rate):
+    """Return the probability that independent rows pass anywhere, one row after the other."""
+    alive, dead = np.array([1.0] + [0.0] * rows), 0.0
+    for most in critical(level, rows, rate):
+        alive = (1 - rate) * alive + rate * np.append(0, alive[:-1])
+        dead += alive[: most + 1].sum()
+        alive[: most + 1] = 0
+    return dead
+
+
+@pytest.mark.parametrize(("rate", "rows", "level"), [(0.1, 300, 0.95), (0.3, 60, 0.8), (0.02, 250, 0.9)])
+def test_the_band_is_that_of_its_definition(rate, rows, level):
+    """The sizes are critical at one level of each, and a greater one would not keep all of them."""
+    own = thresholds._level_of_each(rate, rows, 1 - level)
+    sizes = band_sizes(rate, rows, level)
+    found = np.searchsorted(sizes, np.arange(1, rows + 1), side="right") - 1
+    assert found.tolist() == critical(own, rows, rate)
+    assert thresholds._crossing(rate, sizes) == pytest.approx(crossing(own, rows, rate), abs=1e-12)
+    assert crossing(own, rows, rate) <= 1 - level < crossing(own * 1.2, rows, rate)
+
+
+def test_above_many_rows_it_is_a_martingale(monkeypatch):
+    """The mixture of rates below r over r itself, by its definition, for few rows."""
+    monkeypatch.setattr(thresholds, "BAND_ROWS", 100)
+    found = band_sizes(0.1, 301, 0.95)
+
+    def mixture(m, k, r=0.1):
+        log_ratio = betaln(k + 1, m - k + 1) - (k + 1) * np.log(r) - (m - k) * np.log1p(-r)
+        return beta.cdf(r, k + 1, m - k + 1) * np.exp(log_ratio)
+
+    assert len(found) > 10
+    for k, size in enumerate(found):
+        assert mixture(size, k) >= 20 > mixture(size - 1, k)
+
+
+def by_definition(scores, wrong, rate, level):
+    """Return the threshold, row after row, with the critical counts of scipy."""
+    rows = len(scores)
+    c = critical(thresholds._level_of_each(rate, rows, 1 - level), rows, rate)
+    order, least = np.argsort(-scores), None
+    for m in range(1, rows + 1):
+        tied = m < rows and scores[order[m]] == scores[order[m - 1]]
+        if not tied and wrong[order[:m]].sum() <= c[m - 1]:
+            least = scores[order[m - 1]]
+    return least
+
+
+@pytest.mark.parametrize("seed", range(3))
+@pytest.mark.parametrize("digits", [1, 2, 9])
+def test_ties_are_accepted_together(seed, digits):
+    rng = np.random.default_rng(seed)
+    scores = np.round(rng.uniform(0.5, 1, 150), digits)
+    wrong = rng.random(150) < (1 - scores) / 2
+    assert find_threshold(scores, wrong, 0.2, 0.9).threshold == by_definition(scores, wrong, 0.2, 0.9)
+
+
+def test_extremes():
+    right, ones = np.zeros(100, bool), np.full(100, 0.7)
+    assert find_threshold(np.linspace(0.5, 1, 100), right, 0.05, 0.95).threshold == 0.5
+    assert find_threshold(ones, right, 0.05, 0.95).threshold == 0.7
+    wrong = find_threshold(ones, ~right, 0.05, 0.95)
+    assert (wrong.threshold, wrong.rows_needed, wrong.least_error) == (None, None, 1.0)
+    one = find_threshold(ones[:1], right[:1], 0.05, 0.95)
+    assert (one.threshold, one.rows_needed) == (None, pytest.approx(59, abs=2))
+    assert one.least_error == pytest.approx(0.95)  # Clopper and Pearson's bound of 0 of 1
+
+
+@pytest.fixture
+def rows(predict):
+    """Return predictions of the fixed check, with a column of slices and one of clusters."""
+    confidence, wrong = fixed_rows()
+    columns = {"place": np.arange(2000) % 2, "patient": np.arange(2000) // 4}
+    predictions = predict(np.column_stack([1 - confidence, confidence]), np.where(wrong, 0, 1))
+    return replace(predictions, columns=columns)
+
+
+def test_answers_are_the_rows_that_were_accepted(rows):
+    made = make_threshold(rows, 0.1)
+    assert made.answers(rows).sum() == made.found[0].accepted_rows == 169
+    assert made.found[0].accepted.contains(0.0845)
+
+
+def test_slices_share_the_level(rows):
+    made = make_threshold(rows, 0.2, by="place")
+    confidence, wrong = fixed_rows()
+    for number, found in enumerate(made.found):
+        assert found == find_threshold(confidence[number::2], wrong[number::2], 0.2, 0.975, str(number))
+    with pytest.raises(InputError, match="no threshold was made for place = '7'; those that it was"):
+        made.answers(replace(rows, columns={"place": np.full(2000, 7)}))
+
+
+def test_one_row_of_each_cluster_is_drawn(rows):
+    made = make_threshold(rows, 0.2, cluster="patient", seed=3)
+    assert made.found[0].rows == 500
+    assert made.found == make_threshold(rows, 0.2, cluster="patient", seed=3).found
+    units = np.repeat([0, 1, 2], [1, 10, 100])
+    drawn = np.array([one_of_each(units, np.random.default_rng(seed)) for seed in range(300)])
+    assert (units[drawn] == [0, 1, 2]).all()
+    assert drawn[:, 1].mean() == pytest.approx(5.5, abs=4 * 2.9 / 300**0.5)
+
+
+def test_a_target_is_about_the_rows_predicted_so(rows):
+    with pytest.raises(InputError, match="no row is predicted as 0"):
+        make_threshold(rows, 0.1, target="0")
+    assert make_threshold(rows, 0.1, target="1").found == make_threshold(rows, 0.1).found
+
+
+@pytest.mark.parametrize(
+    ("change", "asked", "message"),
+    [
+        ({"weights": np.ones(2000)}, {}, "has row weights"),
+        ({}, {"target": "dog"}, "has no such class; it has 0, 1"),
+        ({}, {"by": "town"}, "no column 'town'"),
+    ],
+)
+def test_what_cannot_be_promised_about_is_refused(rows, change, asked, message):
+    with pytest.raises((UsageError, InputError), match=message):
+        make_threshold(replace(rows, **change), 0.1, **asked)
