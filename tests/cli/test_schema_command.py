@@ -43,6 +43,10 @@ CALLS = {
     "benchmark-sizes": [f"benchmark --cal {IRIS} --test {IRIS} --methods dp --sizes 20,40 --repeats 2"],
     "study": ["study mixture --metrics ks --rows 100 --series 3"],
     "inspection": [f"inspect {CANCER} {DIGITS}"],
+    "threshold": [
+        f"threshold {CANCER} --max-error 0.2",
+        f"threshold {RELEASES} --max-error 0.01 --by ink",
+    ],
     "merge": ["merge one.calcli -o both.calcli"],
 }
 CALLS["calibrator"] = CALLS["fit"][::2]
