@@ -11,7 +11,7 @@ from scipy import stats
 
 from calcli.core.estimators.interval import Interval
 from calcli.report.recalibration import RETRAINED
-from tests.benchmarks import retraining
+from tests.benchmarks import promises, retraining
 from tests.benchmarks.cells import ERRORS, KINDS, LEVEL, SURE, Cell, Found, drawn, every_cell
 from tests.benchmarks.coverage import (
     FIXED,
@@ -61,6 +61,18 @@ def test_the_report_and_the_guide_say_how_often_retrained_intervals_hold():
     text = PAGE.read_text(encoding="utf-8")
     assert retraining.refreshed(text, study) == text
     assert f"{min(study.held()):.0%} to {max(study.held()):.0%} held, at a level of {LEVEL:.0%}" in RETRAINED
+
+
+def test_the_guide_says_how_often_a_threshold_keeps_its_promise():
+    """At most as often as promised it is false, beyond chance over all cells; one cell is done again."""
+    study, text = promises.Results(), promises.PAGE.read_text(encoding="utf-8")
+    assert promises.refreshed(text, study) == text
+    cells = study.found["cells"].values()
+    p_values = [stats.binom.sf(one["broken"] - 1, one["sets"], 1 - promises.LEVEL) for one in cells]
+    assert len(p_values) == len(promises.CURVES) * len(promises.SIZES) * len(promises.RATES)
+    assert min(p_values) > 0.01 / len(p_values)
+    again = promises.simulated("few values", 300, 0.1)
+    assert {**again, "curve": "few values", "rows": 300, "rate": 0.1} in cells
 
 
 def test_no_interval_misses_and_no_test_rejects_more_often_than_is_promised():
