@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import importlib
 import json
+import pkgutil
 import shlex
 from collections.abc import Iterator
 from copy import deepcopy
@@ -12,6 +14,8 @@ from typing import Any
 import pytest
 from jsonschema import Draft202012Validator
 
+import calcli.report
+from calcli.report.shown import Shown
 from calcli.work.schema import DOCUMENTS, schema_of
 from tests.cli.conftest import ROOT
 
@@ -165,7 +169,13 @@ def test_outputs_are_valid_and_no_key_may_be_missing_or_misspelt(name, written):
 
 
 def test_everything_that_is_written_is_tried():
-    assert set(CALLS) == set(DOCUMENTS)
+    for module in pkgutil.iter_modules(calcli.report.__path__):
+        importlib.import_module(f"calcli.report.{module.name}")
+    reports = [Shown]
+    for kind in reports:
+        reports += kind.__subclasses__()
+    written = {kind.schema.removeprefix("calcli.").removesuffix("/1") for kind in reports if kind.schema}
+    assert set(CALLS) == set(DOCUMENTS) == written | {"calibrator"}
 
 
 @pytest.mark.parametrize("name", [name for name in DOCUMENTS if name != "calibrator"])
