@@ -32,6 +32,12 @@ def test_calibrators_are_applied(run, name, tmp_path):
     assert calcli.evaluate(tmp_path / "out.csv")["log_loss"].value < 2 * REPORT["log_loss"]["value"]
 
 
+def test_a_threshold_marks_rows(run, tmp_path):
+    done = run("apply", KEPT / "threshold.json", PREDS, "-o", tmp_path / "out.csv", "--quiet")
+    assert done.status == 0, done.err
+    assert "answer" in (tmp_path / "out.csv").read_text().partition("\n")[0]
+
+
 def test_a_state_is_evaluated_and_merged(run, tmp_path):
     done = run("evaluate", KEPT / "state.calcli", "--format", "json")
     found = json.loads(done.out)["results"][0]["metrics"]
@@ -53,4 +59,4 @@ def test_a_report_is_a_baseline(run, tmp_path):
 def test_every_kind_of_file_is_kept():
     with zipfile.ZipFile(KEPT / "state.calcli") as state:
         assert json.loads(state.read("state.json"))["schema"] == "calcli.state/2"
-    assert {"report", "check", "calibrator"} <= set(DOCUMENTS_KEPT)
+    assert {"report", "check", "calibrator", "threshold"} <= set(DOCUMENTS_KEPT)
