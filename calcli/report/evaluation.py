@@ -33,7 +33,7 @@ from calcli.report.markdown import markdown_text
 from calcli.report.objects import CLASS, INPUT, EstimateObject, EvaluationObject, ResultObject
 from calcli.report.overview import further, overview
 from calcli.report.posteriors import flat_given, under_given
-from calcli.report.reading import read_table, reading_sentences
+from calcli.report.reading import considered_objects, considered_table, read_table, reading_sentences
 from calcli.report.recalibration import loss_table, parts_of_scores, parts_table
 from calcli.report.shown import Column, Headline, Number, Shown, TextTable, csv_text, render, table_of
 from calcli.report.sidebyside import comparison_tables
@@ -65,6 +65,7 @@ IDEALS = {
 MEANING = Column("what it says", "left", optional=True)
 LEADING = ("log_loss", "accuracy", "mean_gap")  # what a page shows first
 LEADING_OF_TWO = ("log_loss", "auroc", "ks:lens=class-1")  # as the verdict is of the second class
+MOST_CONSIDERED = 6  # other readings, in tables
 MOST_SYSTEMS = 6  # there; tables have all
 ASKED = (
     "metrics", "costs", "decision_column", "retrain", "sd", "test", "resample_predictions",
@@ -286,7 +287,7 @@ def _result(result: Result, parts: Sequence[Result]) -> ResultObject:
 def input_object(summary: Input) -> dict[str, Any]:
     """Return what was read as JSON values, with the hash of its files."""
     found = {name: value for name, value in asdict(summary).items() if name not in INPUT.without}
-    return found | {"sha256": sha256(summary.files)}
+    return found | {"considered": considered_objects(summary), "sha256": sha256(summary.files)}
 
 
 def _estimate(estimate: Estimate) -> EstimateObject:
@@ -338,7 +339,8 @@ def _one_by_one(result: Result) -> list[TextTable]:
     ]
     lost = [loss_table(metrics, result.recalibration), parts_table(parts_of_scores(metrics))]
     given = under_given(metrics)
-    return [read_table(result), _scores(result), *decisions, *lost, _errors(result), given, _classics(result)]
+    read = [read_table(result), *considered_table(result.input, MOST_CONSIDERED)]
+    return [*read, _scores(result), *decisions, *lost, _errors(result), given, _classics(result)]
 
 
 def _threshold(costs: str, metrics: Mapping[str, Estimate]) -> float | None:

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from calcli.core.data.predictions import Predictions
 from calcli.core.language.numbers import some
 from calcli.report.objects import InspectedObject, InspectionObject
-from calcli.report.reading import layout
+from calcli.report.reading import considered_objects, considered_table, layout
 from calcli.report.shown import Column, Shown, TextTable
 
 NAMED = Column("", "left")
@@ -52,10 +52,7 @@ def _tables(one: Predictions) -> list[TextTable]:
         *(("note", note) for note in origin.notes),
     ]
     tables = [TextTable(origin.path, (NAMED, NAMED), tuple(rows))]
-    if origin.considered:
-        heads = (NAMED, Column("why they are not the scores", "left"))
-        tables.append(TextTable("Also considered", heads, origin.considered))
-    return tables
+    return [*tables, *considered_table(origin)]
 
 
 def _content(one: Predictions) -> InspectedObject:
@@ -73,5 +70,5 @@ def _content(one: Predictions) -> InspectedObject:
         "columns": tuple(one.columns),
         "doubts": origin.doubts,
         "notes": origin.notes,
-        "considered": [{"scores": what, "reason": why} for what, why in origin.considered],
+        "considered": considered_objects(origin),
     }

@@ -95,13 +95,21 @@ class SliceObject(TypedDict):
     compared: bool
 
 
-class HashObject(TypedDict):
+class ConsideredObject(TypedDict):
+    """What could have been the scores, and why it is not."""
+
+    scores: str
+    reason: str
+
+
+class OriginObject(TypedDict):
     """What is beside how a file was read."""
 
+    considered: list[ConsideredObject]
     sha256: str | None
 
 
-INPUT = Fields(Input, ("considered", "chosen", "other_way", "sampled_from"), (HashObject,))  # for sentences
+INPUT = Fields(Input, ("considered", "chosen", "other_way", "sampled_from"), (OriginObject,))  # for sentences
 CLASS = Fields(ClassRow, ("if_calibrated",), (TestObject, CorrectedObject))
 ESTIMATE = Fields(EstimateObject, (), (TestObject, IntervalObject))
 
@@ -422,13 +430,6 @@ class MergeObject(TypedDict):
     rows: int
     key: str | None
     parts: list[Annotated[Any, Part]]
-
-
-class ConsideredObject(TypedDict):
-    """What could have been the scores, and why it is not."""
-
-    scores: str
-    reason: str
 
 
 class InspectedObject(TypedDict):

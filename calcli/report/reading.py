@@ -4,7 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 
+from calcli.core.data.predictions import Provenance
 from calcli.core.language.numbers import counted, percent, some
+from calcli.report.objects import ConsideredObject
 from calcli.report.shown import Column, TextTable
 from calcli.report.summary import Result
 
@@ -35,6 +37,20 @@ def reading_table(read: Iterable[tuple[str, Sequence[str]]]) -> list[TextTable]:
     """Return these sentences as a table, if there are any."""
     notes = tuple(reading_sentences(read))
     return [TextTable(READ, notes=notes)] if notes else []
+
+
+def considered_table(origin: Provenance, most: int | None = None) -> list[TextTable]:
+    """Return what else might have been the scores, and why it is not; of many perhaps the first ones."""
+    shown = origin.considered[:most]
+    hidden = len(origin.considered) - len(shown)
+    notes = (f"{counted(hidden, 'more reading')}: calcli inspect",) if hidden else ()
+    heads = (Column("", "left"), Column("why they are not the scores", "left"))
+    return [TextTable("Also considered", heads, shown, notes=notes)] if shown else []
+
+
+def considered_objects(origin: Provenance) -> list[ConsideredObject]:
+    """Return what `considered_table` shows, as JSON values."""
+    return [{"scores": what, "reason": why} for what, why in origin.considered]
 
 
 def layout(read_as: str, taken: Sequence[str]) -> str:

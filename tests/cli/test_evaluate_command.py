@@ -394,3 +394,16 @@ def test_warnings_beside_csv_name_their_slice(run, sample):
     said = [line for line in done.err.splitlines() if "fewer than 10 a bin" in line]
     assert said
     assert all(", ink=" in line for line in said)
+
+
+def test_details_and_json_say_what_else_was_considered(run, tmp_path):
+    """The largest of the probabilities beside them is the score of no class."""
+    path = tmp_path / "largest.csv"
+    rows = [(n % 3 % 2, (n * 7 % 20 + 0.5) / 20) for n in range(200)]
+    lines = (f"{y},{1 - p},{p},{max(p, 1 - p)}\n" for y, p in rows)
+    path.write_text("label,probability(0),probability(1),probability\n" + "".join(lines))
+    reason = "it is the largest of probability(0), probability(1) in every row"
+    found = json.loads(run("evaluate", path, "-f", "json").out)["results"][0]["input"]["considered"]
+    assert {"scores": "probability as probs of 1, labels in label", "reason": reason} in found
+    assert "Also considered" in run("evaluate", path, "--details").out
+    assert "Also considered" not in run("evaluate", path).out
