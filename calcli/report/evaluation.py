@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, field
+from functools import partial
 from pathlib import Path
 from typing import Any, Literal, cast
 
@@ -41,6 +42,7 @@ from calcli.report.slices import is_compared, ranked_by, slice_tables, with_slic
 from calcli.report.summary import Result, short_names
 from calcli.report.vectorbins import bins_object, bins_records
 from calcli.report.wording import (
+    CHANCE,
     CLASSICAL,
     CLASSICAL_ANSWERS,
     CONFIDENCE,
@@ -50,6 +52,7 @@ from calcli.report.wording import (
     ERRORS,
     NORMALIZED,
     NORMALIZED_ANSWERS,
+    ORACLE,
     QUALITY,
     P,
     error_notes,
@@ -77,6 +80,7 @@ RECORD = (
     "if_calibrated_mean", "if_calibrated_sd", "p_value", "corrected_p",
     "true", "if_given_mean", "if_given_sd", "if_given_p_value", "signature",
 )  # fmt: skip
+BESIDE = {"constant": CONSTANT, "oracle": ORACLE, "chance": CHANCE}  # parts with a column
 CLASS_FIGURES = ("rows", "frequency", "mean_prob", "recall", "ece")
 
 
@@ -357,16 +361,20 @@ def _scores(result: Result) -> TextTable:
     if any(name.startswith("normalized_") for name in found):
         notes.append(NORMALIZED_ANSWERS if result.input.of_answers else NORMALIZED)
     notes += without_interval(found.values())
-    if any("constant" in estimate.parts for estimate in found.values()):
-        notes.append(CONSTANT)
+    beside = [name for name in BESIDE if any(name in estimate.parts for estimate in found.values())]
+    notes += [BESIDE[name] for name in beside]
     notes += _prior_odds(found, result)
     cells = {
         Column(interval_head(found.values())): ends,
-        Column("constant"): lambda e: number(e.parts["constant"]) if "constant" in e.parts else "",
+        **{Column(name): partial(_part, name) for name in beside},
         Column("better", "left"): lambda e: e.call.entry.better,
         MEANING: lambda e: meaning(e, result.input),
     }
     return estimates_table(QUALITY, found, cells, notes)
+
+
+def _part(name: str, estimate: Estimate) -> str:
+    return number(estimate.parts[name]) if name in estimate.parts else ""
 
 
 def _prior_odds(found: Mapping[str, Estimate], result: Result) -> list[str]:

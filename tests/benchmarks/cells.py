@@ -58,6 +58,7 @@ SCORES = (
 OF_TWO = (
     "average_precision", "beta_score:b=2", "normalized_beta_score:b=2", "cllr", "calibration_in_the_large",
     "calibration_intercept", "calibration_slope", "kuiper", "kuiper:lens=class-1",
+    "aurc", "augrc", "selective_accuracy", "precision", "recall", "f1", "net_benefit:threshold=0.2", "rps",
 )  # fmt: skip
 OF_MANY = ("top5_accuracy",)
 DEFAULT = (

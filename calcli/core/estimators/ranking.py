@@ -19,6 +19,7 @@ from calcli.core.estimators.interval import Interval
 from calcli.core.problems.problem import Problem
 from calcli.core.state.gridcells import CellTable
 
+AT_THE_END = "it is as small, or as large, as it can be"
 SURE = 2.5758  # standard deviations that one normal number in 200 is below
 
 
@@ -37,6 +38,7 @@ class Ranking(ABC):
     """A measure of how rows are ranked, by the placement of each among the others."""
 
     rows_each = 1  # of the rarer outcome, that are needed for each that is to carry it
+    moves = True  # whether what each row brings to it tells how it spreads
 
     @abstractmethod
     def place(
@@ -47,6 +49,10 @@ class Ranking(ABC):
     @abstractmethod
     def on_grid(self, cells: CellTable) -> GridError:
         """Return how far the value from cells may be from that of the rows."""
+
+    def parts(self, problem: Problem) -> dict[str, float]:
+        """Return what it is to be read with, by name."""
+        return {}
 
     def interval_of_few(self, spread: Spread, level: float, unit: str) -> tuple[Interval | None, str]:
         """Return the interval where too few rows carry the measure, or why there is none."""
@@ -82,6 +88,8 @@ class Ranking(ABC):
         if not spread.enough:
             return self.interval_of_few(spread, level, unit)
         value = spread.value
+        if value in (0, 1):
+            return None, AT_THE_END
         ends = spread.scaled(math.log(value / (1 - value)), 1 / (value * (1 - value))).interval(level)
         return Interval(_of_log_odds(ends.low), _of_log_odds(ends.high), level), ""
 
@@ -93,11 +101,10 @@ class RocArea(Ranking):
         self, outcome: NDArray[np.bool_], weights: Floats | None, ends: NDArray[np.intp]
     ) -> Placed | None:
         """Place runs by the share of the other outcome that is ranked rightly (DeLong et al. 1988)."""
-        found = _masses(outcome, weights, ends)
-        if found is None:
-            return None
-        positive, negative = found
+        positive, negative = run_masses(outcome, weights, ends)
         positives, negatives = positive.sum(), negative.sum()
+        if not (positives and negatives):
+            return None
         # share of the other outcome that is ranked rightly, equal scores half
         of_positive = (np.cumsum(negative) - negative / 2) / negatives
         of_negative = 1 - (np.cumsum(positive) - positive / 2) / positives
@@ -133,11 +140,10 @@ class AveragePrecision(Ranking):
         self, outcome: NDArray[np.bool_], weights: Floats | None, ends: NDArray[np.intp]
     ) -> Placed | None:
         """Place runs by the precision at their score, and by what they change of that at others."""
-        found = _masses(outcome, weights, ends)
-        if found is None:
-            return None
-        positive, negative = found
+        positive, negative = run_masses(outcome, weights, ends)
         positives, total = positive.sum(), positive.sum() + negative.sum()
+        if positives in (0, total):
+            return None
         hits, above = (np.cumsum(one[::-1])[::-1] for one in (positive, positive + negative))
         there = above > 0  # rows of weight 0 may be the first
         precision = np.divide(hits, above, out=np.zeros_like(hits), where=there)
@@ -154,7 +160,6 @@ class AveragePrecision(Ranking):
 
 
 AREA, PRECISION = RocArea(), AveragePrecision()
-RANKINGS: dict[str, Ranking] = {"auroc": AREA, "average_precision": PRECISION}
 
 
 def of_equal_weight(weight: Any, squares: Any) -> Any:
@@ -206,26 +211,29 @@ def ranking_influences(
     weights
         (n,) row weights, or None.
     """
-    areas = []
-    influence = np.zeros(len(labels))
-    for k in numbers_of(labels):
-        score = probs[k]
-        order = np.argsort(score)
-        outcome = (labels == k)[order]
-        ends = np.flatnonzero(is_run_end(score[order])) + 1
-        placed = ranking.place(outcome, None if weights is None else weights[order], ends)
-        if placed is None:
-            continue
-        areas.append(placed.value)
-        sizes = np.diff(ends, prepend=0)
-        of_positive, of_negative = np.repeat(placed.of_positive, sizes), np.repeat(placed.of_negative, sizes)
-        influence[order] += np.where(outcome, of_positive, of_negative)
-    if not areas:
+    every = (row_influences(ranking, probs[k], labels == k, weights) for k in numbers_of(labels))
+    defined = [(value, influence) for value, influence in every if not math.isnan(value)]
+    if not defined:
         return math.nan, np.full(len(labels), math.nan)
-    if weights is not None:
-        influence *= weights
-    total = len(labels) if weights is None else weights.sum()
-    return float(np.mean(areas)), influence / (len(areas) * total)
+    values, influences = zip(*defined, strict=True)
+    return float(np.mean(values)), sum(influences) / len(influences)
+
+
+def row_influences(
+    ranking: Ranking, score: Floats, outcome: Array, weights: Floats | None = None
+) -> tuple[float, NDArray[np.float64]]:
+    """Return the measure of one (n,) score and outcome, and what each row adds to it; nan if undefined."""
+    order = np.argsort(score)
+    ends = np.flatnonzero(is_run_end(score[order])) + 1
+    placed = ranking.place(outcome[order], None if weights is None else weights[order], ends)
+    if placed is None:
+        return math.nan, np.full(len(score), math.nan)
+    sizes, influence = np.diff(ends, prepend=0), np.empty(len(score))
+    of_positive, of_negative = np.repeat(placed.of_positive, sizes), np.repeat(placed.of_negative, sizes)
+    influence[order] = np.where(outcome[order], of_positive, of_negative)
+    if weights is None:
+        return placed.value, influence / len(score)
+    return placed.value, influence * weights / weights.sum()
 
 
 def dealt_influences(
@@ -262,18 +270,16 @@ def dealt_influences(
     return dealt / total, within / total**2
 
 
-def _masses(
+def run_masses(
     outcome: NDArray[np.bool_], weights: Floats | None, ends: NDArray[np.intp]
-) -> tuple[Doubles, Doubles] | None:
-    """Return the weight of positives and of negatives of each run; None if one of them has none."""
+) -> tuple[Doubles, Doubles]:
+    """Return the weight of positives and of negatives of each run."""
     if weights is None:
         positive_end = np.cumsum(outcome, dtype=np.float64)[ends - 1]
         negative_end = ends - positive_end
     else:
         positive_end = np.cumsum(weights * outcome, dtype=np.float64)[ends - 1]
         negative_end = np.cumsum(weights * ~outcome, dtype=np.float64)[ends - 1]
-    if positive_end[-1] == 0 or negative_end[-1] == 0:
-        return None
     return np.diff(positive_end, prepend=0), np.diff(negative_end, prepend=0)
 
 

@@ -19,6 +19,7 @@ from calcli.core.estimators.cllr import find_cllr
 from calcli.core.estimators.costs import CostMatrix, decided, find_costs, matrix_of
 from calcli.core.estimators.expected import integral_of_risks, is_integral
 from calcli.core.estimators.scoring import Means, OfMeans
+from calcli.core.estimators.thresholded import thresholded
 from calcli.core.language.errors import UsageError
 from calcli.core.language.expressions import MetricExpression
 from calcli.core.language.metrics import PROPER
@@ -56,6 +57,8 @@ class Score:
         The score over the risk of a constant decision, by its number, if it is one over that of the best.
     parts
         Numbers to read it with, by name.
+    among
+        The share of the rows of which it is a share, where these are not all.
     """
 
     statistics: Mapping[str, RowStatistic]
@@ -66,6 +69,7 @@ class Score:
     is_of_misses: bool = False
     over: Callable[[int], OfMeans] | None = None
     parts: Mapping[str, float] = field(default_factory=dict)
+    among: OfMeans | None = None
 
 
 def _of_plugin(call: MetricExpression) -> Score:
@@ -108,6 +112,9 @@ def find_score(call: MetricExpression, predictions: Predictions, settings: Setti
         of_risk = partial(_over_risk, matrix) if normalized else None
         of_means = partial(value, costs=matrix)
         return Score(matrix.statistics, of_means, constant, matrix, is_share, over=of_risk, parts=parts)
+    if "threshold" in call.arguments:
+        at = thresholded(call, predictions)
+        return Score(at.statistics, at.value, at.constant, among=at.among)
     if name == "cllr":
         found = find_cllr(name, predictions, settings)
         return Score(found.statistics, found.value, parts={"prior_odds": found.prior_odds})

@@ -57,6 +57,13 @@ RANKING = MetricFamily(
     class_by_class=True,
     undefined="all rows have the same label",
 )
+SELECTIVE = MetricFamily(
+    name="selective",
+    comes_with="what an oracle and a random order would have, and an interval from its influences; none for "
+    "coverage; in comparisons a paired interval, for coverage a permutation p-value",
+    section="scores",
+    undefined="there are no rows",
+)
 RECALIBRATION = MetricFamily(
     name="recalibration",
     comes_with="an interval for given posteriors and for recalibrations fitted to other data; for "

@@ -5,11 +5,12 @@ This module loads without numpy, so that help and completion are quick.
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Literal, get_args
 
 from calcli.core.language.calibrationerrors import BINS, CALIBRATION_ERRORS, LENS, TRAINING, VECTOR_REGION
 from calcli.core.language.entries import Argument, Metric
-from calcli.core.language.families import DECOMPOSITION, RANKING, RECALIBRATION, SCORE
+from calcli.core.language.families import DECOMPOSITION, RANKING, RECALIBRATION, SCORE, SELECTIVE
 from calcli.core.language.methods import METHODS
 from calcli.core.language.plugins import Registry
 
@@ -43,6 +44,12 @@ WEIGHTS = {
     "weights": Argument(
         UNIFORM, says="the weight W(t) of each threshold t, by a name from --threshold-weights"
     )
+}
+CONFIDENCE = {"lens": Argument("top-1", says="the probability that orders rows, and the event that is right")}
+ALMOST = 1 - 1e-9  # the largest share with odds
+THRESHOLD = {
+    "threshold": Argument(0.5, least=0, most=1, says="the probability from which the class is predicted"),
+    "lens": Argument("auto", says="the class, such as class-2 (counted from 0); of two the second"),
 }
 CORP = "consistent, optimally binned, reproducible, pool adjacent violators"
 
@@ -227,6 +234,91 @@ def _scores() -> list[Metric]:
             source="as in scikit-learn, without interpolation; Boyd et al. 2013 (interval)",
             misses="increasing maps of the scores do not change it; random scores give the class frequency",
             of_answers="area under the precision-recall curve of the right answers",
+        ),
+        Metric(
+            name="aurc", title="AURC", letters="area under the risk-coverage curve",
+            family=SELECTIVE, direction="lower", range="0 to 1", unit="fraction",
+            meaning="error rate of the most confident rows, averaged over how many of them are answered",
+            formula="mean over k of errors among the k most confident rows / k", source="Geifman et al. 2019",
+            misses="mostly the error rate itself, and the first rows count most; augrc weights errors alike",
+            arguments=CONFIDENCE,
+        ),
+        Metric(
+            name="augrc", title="AUGRC", letters="area under the generalized risk-coverage curve",
+            family=SELECTIVE, direction="lower", range="0 to 1", unit="fraction",
+            meaning="wrong answers given, as a share of all rows, averaged over how many rows are answered",
+            formula="mean over k of errors among the k most confident rows / n", source="Traub et al. 2024",
+            misses="increasing maps of the confidence do not change it; log_loss sees calibration",
+            arguments=CONFIDENCE,
+        ),
+        Metric(
+            name="selective_accuracy", title="Selective accuracy",
+            family=SELECTIVE, direction="higher", range="0 to 1", unit="fraction",
+            meaning="accuracy of the most confident rows, at a given share of rows that is answered",
+            formula="1 - errors among the k most confident rows / k, k = ceil(coverage n)",
+            source="El-Yaniv & Wiener 2010",
+            misses="any other coverage; aurc averages over all",
+            arguments={
+                **CONFIDENCE,
+                "coverage": Argument(
+                    0.8, least=0, most=1, above=True, says="the share of rows that is answered"
+                ),
+            },
+        ),
+        Metric(
+            name="coverage", title="Coverage",
+            family=SELECTIVE, direction="higher", range="0 to 1", unit="fraction",
+            meaning="largest share of rows, the most confident ones, with at most a given error rate",
+            formula="max k/n with errors among the k most confident rows / k <= max_error",
+            source="El-Yaniv & Wiener 2010",
+            misses="it is chosen on these rows, so new ones have more errors",
+            arguments={
+                **CONFIDENCE,
+                "max_error": Argument(0.05, least=0, most=ALMOST, says="the largest error rate among them"),
+            },
+        ),
+        Metric(
+            name="precision", title="Precision",
+            family=SCORE, direction="higher", range="0 to 1", unit="fraction",
+            meaning="share of the class among the rows with a probability of it of at least a threshold",
+            formula="TP / (TP + FP)",
+            misses="the rows of the class that are not found; recall sees them",
+            arguments=THRESHOLD,
+            of_answers="share of right answers among those with at least so much confidence",
+        ),
+        Metric(
+            name="recall", title="Recall",
+            family=SCORE, direction="higher", range="0 to 1", unit="fraction",
+            meaning="share of the rows of the class with a probability of it of at least a threshold",
+            formula="TP / (TP + FN)",
+            misses="false alarms; precision sees them",
+            arguments=THRESHOLD,
+            of_answers="share of the right answers that have at least so much confidence",
+        ),
+        Metric(
+            name="f1", title="F1 score",
+            family=SCORE, direction="higher", range="0 to 1", unit="fraction",
+            meaning="harmonic mean of precision and recall at a threshold",
+            formula="2 TP / (2 TP + FP + FN)",
+            misses="what errors cost; bayes_risk and net_benefit weigh them",
+            arguments=THRESHOLD,
+        ),
+        Metric(
+            name="net_benefit", title="Net benefit",
+            family=SCORE, direction="higher", range="-inf to 1", unit="fraction",
+            meaning="true positives per row at a threshold, minus false ones at its odds; 0 predicts none",
+            formula="TP/n - FP/n t/(1 - t)", source="Vickers & Elkin 2006",
+            misses="other thresholds",
+            arguments={"threshold": replace(THRESHOLD["threshold"], most=ALMOST), "lens": THRESHOLD["lens"]},
+        ),
+        Metric(
+            name="rps", title="RPS", letters="ranked probability score",
+            family=SCORE, direction="lower", range="0 to 1", unit="ratio",
+            meaning="squared error of the cumulative probabilities of classes in the order of the file",
+            formula="mean of sum_(k<K) (F_k - [label <= k])^2 / (K - 1)", source="Epstein 1969",
+            misses="means nothing for classes without an order; brier is for these",
+            statistics=("rps",), proper=True,
+            needs_classes="needs classes in an order",
         ),
         Metric(
             name="mean_confidence", title="Mean confidence",

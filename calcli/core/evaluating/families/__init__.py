@@ -13,6 +13,7 @@ from calcli.core.language.families import MetricFamily
 FAMILIES: dict[MetricFamily, Family] = {
     families.SCORE: score.FAMILY,
     families.RANKING: ranking.FAMILY,
+    families.SELECTIVE: ranking.FAMILY,
     families.ERROR: error.FAMILY,
     families.CLASSICAL: classical.FAMILY,
     families.DECOMPOSITION: decomposition.FAMILY,

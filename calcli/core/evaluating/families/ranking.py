@@ -3,38 +3,62 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
 
-from calcli.core.data.arrays import Doubles
+from calcli.core.data.arrays import Array, Doubles
 from calcli.core.estimators.influences import FEWEST, Influences, Spread
 from calcli.core.estimators.ranking import (
-    RANKINGS,
+    AveragePrecision,
+    Ranking,
+    RocArea,
     dealt_influences,
     is_backwards,
     of_equal_weight,
     ranking_influences,
+    row_influences,
 )
+from calcli.core.estimators.selective import Augrc, Aurc, Coverage, SelectiveAccuracy
 from calcli.core.evaluating.families.base import Entrant, Family, Findings
 from calcli.core.evaluating.measurements import Measurements, Pass
 from calcli.core.evaluating.results import Estimate
 from calcli.core.evaluating.signatures import signature
+from calcli.core.evaluating.usual import area_of
+from calcli.core.language.errors import UsageError
 from calcli.core.language.expressions import MetricExpression
 from calcli.core.language.settings import Settings
+from calcli.core.problems.lenses import Lens
 from calcli.core.state.remains import Remains
 from calcli.core.state.swaps import swap_edges
 
-AREA = "auroc"
+MEASURES: dict[str, Callable[..., Ranking]] = {
+    "auroc": RocArea,
+    "average_precision": AveragePrecision,
+    "aurc": Aurc,
+    "augrc": Augrc,
+    "selective_accuracy": SelectiveAccuracy,
+    "coverage": Coverage,
+}
 
 
 class RankingFamily(Family):
-    """Areas under curves of the order of rows: of the second of two classes, or the mean over more."""
+    """Functions of the order of rows by the score of a lens.
+
+    Without a lens they are those of the second of two classes, or the mean over more.
+    """
 
     def needs(self, call: MetricExpression, made: Pass) -> None:
-        """Keep the probabilities, to put each class in order."""
-        if made.predictions.n_classes == 2:
+        """Keep scores and outcomes of the lens, or the probabilities, to put each class in order."""
+        if call.lens:
+            made.keep_lens(call.lens)
+            lens = made.lenses[call.lens]
+            if not isinstance(lens, Lens) or lens.given:
+                raise UsageError(
+                    f"{call} needs one score in every row; expected a lens such as top-1 or class-1"
+                )
+        elif made.predictions.n_classes == 2:
             made.keep_lens("class-0")
             made.keep_lens("class-1")
         else:
@@ -43,33 +67,38 @@ class RankingFamily(Family):
     def estimates(
         self, calls: Sequence[MetricExpression], measured: Measurements, settings: Settings
     ) -> Findings:
-        """Return the areas; rows of one cluster count as one observation in their standard errors."""
+        """Return the measures; rows of one cluster count as one observation in their standard errors."""
         estimates = {}
         for call in calls:
-            ranking, spread = RANKINGS[call.entry.name], _spread(measured, call.entry.name)
+            ranking, lens, spread = _ranking(call), _lens(call, measured), _spread(measured, call)
             interval, reason = None, ""
             if settings.intervals and not math.isnan(spread.value):
                 unit = "row" if settings.cluster is None else "cluster"
                 interval, reason = ranking.interval(spread, settings.level, unit)
-            cells = measured.grid("class-1") if measured.predictions.n_classes == 2 else None
+            cells = measured.grid(lens) if lens else None
             grid = None if cells is None else ranking.on_grid(cells)
+            parts = ranking.parts(measured.problem(lens)) if lens else {}
             line = signature(call, measured, settings, "interval:delong", grid=grid)
-            estimates[str(call)] = Estimate(call, spread.value, line, interval, reason, grid=grid)
+            estimates[str(call)] = Estimate(
+                call, spread.value, line, interval, reason, parts=parts, grid=grid
+            )
         return Findings(estimates)
 
     def influences(self, calls: Sequence[MetricExpression], system: Entrant) -> Mapping[str, Influences]:
-        """Return the influences of the units on the area (DeLong et al. 1988)."""
+        """Return the influences of the units on the measures (DeLong et al. 1988)."""
         measured, rows = system.measured, system.measured.predictions
         if isinstance(rows, Remains) and rows.state.body.is_dealt_slice:
             return {}
-        coarse = measured.by_deal("class-1") if measured.predictions.n_classes == 2 else None
         every = {}
         for call in calls:
-            ranking = RANKINGS[call.entry.name]
-            if coarse is None:
-                found = _influences(measured, call.entry.name)
+            ranking, lens = _ranking(call), _lens(call, measured)
+            if not ranking.moves:
+                continue
+            coarse = measured.by_deal(lens) if lens else None
+            if lens is None or coarse is None:
+                found = _influences(measured, call)
             else:
-                problem = measured.problem("class-1")
+                problem = measured.problem(lens)
                 of_units, lost = dealt_influences(ranking, problem, swap_edges(), coarse)
                 spread = ranking.spread(problem)
                 found = Influences(spread.value, of_units, len(of_units), lost=lost, fewest=spread.fewest)
@@ -78,10 +107,21 @@ class RankingFamily(Family):
         return every
 
 
-def _spread(measured: Measurements, name: str) -> Spread:
-    if measured.units.single and measured.predictions.n_classes == 2:
-        return RANKINGS[name].spread(measured.problem("class-1"))
-    return _influences(measured, name).spread
+def _ranking(call: MetricExpression) -> Ranking:
+    arguments = {key: value for key, value in call.arguments.items() if key != "lens"}
+    return MEASURES[call.entry.name](**arguments)
+
+
+def _lens(call: MetricExpression, measured: Measurements) -> str | None:
+    """Return the lens of one score; None where every class has one."""
+    return call.lens or ("class-1" if measured.predictions.n_classes == 2 else None)
+
+
+def _spread(measured: Measurements, call: MetricExpression) -> Spread:
+    lens = _lens(call, measured)
+    if measured.units.single and lens:
+        return _ranking(call).spread(measured.problem(lens))
+    return _influences(measured, call).spread
 
 
 def backwards_area(measured: Measurements) -> float | None:
@@ -92,7 +132,7 @@ def backwards_area(measured: Measurements) -> float | None:
     NeedsRows
         If what was measured does not tell it.
     """
-    area = _spread(measured, AREA)
+    area = _spread(measured, area_of(measured.settings))
     if math.isnan(area.value) or area.fewest < FEWEST:
         return None
     return area.value if is_backwards(area.value, _sizes(measured)) else None
@@ -138,22 +178,35 @@ def _masses(measured: Measurements) -> tuple[Any, Any]:
     return own, rest
 
 
-def _influences(measured: Measurements, name: str) -> Influences:
+def _influences(measured: Measurements, call: MetricExpression) -> Influences:
     """Return a measure with the influences of the units on it."""
-    ranking = RANKINGS[name]
+    ranking = _ranking(call)
 
     def found() -> Influences:
-        units, weights = measured.units, measured.predictions.weights
-        if measured.predictions.n_classes == 2:
-            probs = np.stack([measured.look(lens).score for lens in ("class-0", "class-1")])
+        units, weights, labels = measured.units, measured.predictions.weights, measured.predictions.labels
+        if call.lens:
+            score, outcome, *_ = measured.look(call.lens)
+            value, influences = row_influences(ranking, score, outcome.astype(bool), weights)
+            fewest = _rarer(measured, outcome.astype(bool))
         else:
-            probs = measured.class_probs
-        value, influences = ranking_influences(ranking, probs, measured.predictions.labels, weights)
-        weight = units.weights(weights)
-        number = int(np.count_nonzero(weight))
-        return Influences(value, units.sums(influences), number, fewest=_fewest(measured) / ranking.rows_each)
+            if measured.predictions.n_classes == 2:
+                probs = np.stack([measured.look(lens).score for lens in ("class-0", "class-1")])
+            else:
+                probs = measured.class_probs
+            value, influences = ranking_influences(ranking, probs, labels, weights)
+            fewest = _fewest(measured)
+        number = int(np.count_nonzero(units.weights(weights)))
+        return Influences(value, units.sums(influences), number, fewest=fewest / ranking.rows_each)
 
-    return measured.once(f"influences of {name}", found)
+    return measured.once(f"influences of {call}", found)
+
+
+def _rarer(measured: Measurements, outcome: Array) -> float:
+    """Return how many units of equal weight have the rarer of two outcomes of rows."""
+    rows, units = measured.predictions, measured.units
+    weights = np.ones(rows.n_rows) if rows.weights is None else rows.weights
+    sums = (units.sums(1.0 * own, weights) for own in (outcome, ~outcome))
+    return min(float(of_equal_weight(one.sum(), np.square(one).sum())) for one in sums)
 
 
 FAMILY = RankingFamily()

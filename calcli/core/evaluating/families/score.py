@@ -49,8 +49,8 @@ class ScoreFamily(Family):
         for call, score in zip(calls, scores.values(), strict=True):
             value = float(score.value(means))
             how, interval, reason = "jackknife", None, ""
-            if settings.intervals and _is_exact(score, measured):
-                rows = measured.predictions.n_rows
+            if settings.intervals and _is_exact(score, measured) and not math.isnan(value):
+                rows = round(measured.predictions.n_rows * float(score.among(means) if score.among else 1))
                 how, interval = "exact", Interval.of_share(round(value * rows), rows, settings.level)
             elif settings.intervals:
                 found = influences.get(str(call))
@@ -73,7 +73,9 @@ class ScoreFamily(Family):
         """Keep the hits of shares that may have exact intervals, where rows are known."""
         measured = system.measured
         scores = {str(call): _score(call, measured) for call in calls}
-        exact = {name: score for name, score in scores.items() if _is_exact(score, measured)}
+        exact = {
+            name: score for name, score in scores.items() if score.is_share and _is_exact(score, measured)
+        }
         known = measured.rows.columns
         return {
             name: _hits(one, measured) for name, one in exact.items() if known.keys() >= one.statistics.keys()
@@ -143,7 +145,8 @@ def _widened(interval: Interval, score: Score, measured: Measurements) -> Interv
 
 def _is_exact(score: Score, measured: Measurements) -> bool:
     """Tell whether a score is a share of independent rows that all count alike."""
-    return score.is_share and measured.predictions.weights is None and measured.units.codes is None
+    alike = measured.predictions.weights is None and measured.units.codes is None
+    return alike and (score.is_share or score.among is not None)
 
 
 def _hits(score: Score, measured: Measurements) -> NDArray[np.bool_]:
