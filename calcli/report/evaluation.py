@@ -364,7 +364,7 @@ def _scores(result: Result) -> TextTable:
     beside = [name for name in BESIDE if any(name in estimate.parts for estimate in found.values())]
     notes += [BESIDE[name] for name in beside]
     notes += _prior_odds(found, result)
-    cells = {
+    cells: dict[Column, Callable[[Estimate], str]] = {
         Column(interval_head(found.values())): ends,
         **{Column(name): partial(_part, name) for name in beside},
         Column("better", "left"): lambda e: e.call.entry.better,
