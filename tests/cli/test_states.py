@@ -150,7 +150,6 @@ def test_figures_and_checks_take_states(run, state, sample, tmp_path):
         (["evaluate", "{state}", "--labels", "y.npy"], "--labels"),
         (["evaluate", "{state}", "--save-state", "copy.calcli"], "--save-state"),
         (["evaluate", "{state}", "--cluster", "user"], "--cluster"),
-        (["fit", "{state}", "-m", "temperature", "-o", "cal.json"], "a state keeps sums"),
         (["apply", "cal.json", "{state}", "-o", "out.csv"], ""),
     ],
 )
