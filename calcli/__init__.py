@@ -46,6 +46,7 @@ if TYPE_CHECKING:
     from calcli.work.kept import ComparisonReport as ComparisonReport
     from calcli.work.learn import Fitted as Fitted
     from calcli.work.learn import fit as fit
+    from calcli.work.plan import plan as plan
     from calcli.work.read import read as read
     from calcli.work.report import Report as Report
     from calcli.work.saving import load as load
@@ -55,7 +56,9 @@ if TYPE_CHECKING:
     from calcli.work.threshold import ThresholdReport as ThresholdReport
     from calcli.work.threshold import threshold as threshold
 
-_HOMES = {name: f"calcli.work.{name}" for name in ("check", "compare", "evaluate", "read", "simulate")}
+_HOMES = {
+    name: f"calcli.work.{name}" for name in ("check", "compare", "evaluate", "plan", "read", "simulate")
+}
 _HOMES |= {"threshold": "calcli.work.threshold", "ThresholdReport": "calcli.work.threshold"}
 _HOMES |= {"Fitted": "calcli.work.learn", "fit": "calcli.work.learn", "plot": "calcli.work.draw"}
 _HOMES |= {"CheckReport": "calcli.work.kept", "ComparisonReport": "calcli.work.kept"}

@@ -158,7 +158,7 @@ def test_wrong_calls_are_told(call, message):
 def test_there_is_nothing_else():
     calibrators = [method.where.split(":")[1] for method in METHODS.values()]
     functions = ["Report", "__version__", "evaluate", "figures", "load", "read", "save", "simulate"]
-    functions += ["CheckReport", "ComparisonReport", "Fitted", "State", "check", "compare", "fit", "plot"]
+    functions += ["CheckReport", "ComparisonReport", "Fitted", "State", "check", "compare", "fit", "plan", "plot"]
     assert dir(calcli) == sorted([*functions, *calibrators])
     with pytest.raises(AttributeError, match="fit_all"):
         calcli.fit_all  # noqa: B018
@@ -248,7 +248,7 @@ def test_figures_need_no_import_of_their_own():
     subprocess.run([sys.executable, "-c", script], check=True, capture_output=True)
 
 
-@pytest.mark.parametrize("name", ["check", "compare", "evaluate", "load", "read", "save", "simulate"])
+@pytest.mark.parametrize("name", ["check", "compare", "evaluate", "load", "plan", "read", "save", "simulate"])
 def test_functions_document_what_they_take_return_and_raise(name):
     function = getattr(calcli, name)
     sections = re.split(r"\n(\w+)\n-{4,}\n", inspect.getdoc(function))
@@ -362,7 +362,7 @@ def test_comparisons_and_checks_are_frames_and_files(tmp_path):
     checked = calcli.check(CANCER, {"rules": [{"metric": "accuracy", "min": 0.99}]})
     frame = compared.to_frame()
     assert frame["metric"].tolist()[0] == "accuracy"
-    assert frame.loc[0, "verdict"] == "no evidence"
+    assert frame.loc[0, "verdict"] == "undecided"
     assert checked.to_frame()[["metric", "result"]].to_numpy().tolist() == [["accuracy", "failed"]]
     for result in (compared, checked):
         result.save(tmp_path / "page.html")

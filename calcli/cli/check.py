@@ -18,6 +18,7 @@ from calcli.core.language.settings import StateSettings
 
 FIRST_POLICY = "calcli.toml"
 Format = Literal["table", "json", "markdown", "junit", "github"]
+Undecided = Literal["fail", "pass", "warn"]
 
 
 @bundled
@@ -42,6 +43,10 @@ def check(
     ] = None,
     pairing: Pairing,
     distributing: Distributing,
+    undecided: Annotated[
+        Undecided | None,
+        typer.Option("--undecided", help="What rules that the data do not decide do, whatever they say."),
+    ] = None,
     strict: Annotated[
         bool, typer.Option("--strict", help="Exit with 2 if no rule compares with the baseline given.")
     ] = False,
@@ -75,6 +80,7 @@ def check(
 
     if init:
         of_results = {"--write": write, "--html": paging.html, "--strict": strict, "--details": details}
+        of_results["--undecided"] = undecided
         for option, given in {**of_results, "--sort": sort, "--format": format != "table"}.items():
             if given:
                 raise UsageError(f"--init writes a policy and judges nothing; leave out {option}")
@@ -89,6 +95,7 @@ def check(
             reading.read_options(),
             baseline,
             pairing.settings(reading),
+            undecided=undecided,
             strict=strict,
             details=details,
             sort=sort,

@@ -19,6 +19,7 @@ OWN = {  # what a command is for
     "plot": ("figure", "lens", "bins", "calibrator", "data"),
     "compare": ("margin", "key", "select", "report_on"),
     "check": ("policy", "baseline", "init", "write"),
+    "plan": ("margin", "metric", "half_width", "key", "paired", "cluster", "level"),
     "benchmark": ("cal", "test", "pair", "folds", "methods"),
     "study": (
         "rows", "series", "seed", "classes", "prior", "variance", "scale", "wrong_prior", "intercept",

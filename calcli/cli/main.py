@@ -34,8 +34,8 @@ EXIT_STATUSES = "Exit status: 0 fine, 1 a check failed, 2 the input or the call 
 USAGE_ERROR = typer.BadParameter.__mro__[2]  # of all faults that the parser of the command line finds
 
 COMMANDS = (  # each a function of that name, in a module of that name
-    "evaluate", "fit", "apply", "threshold", "plot", "compare", "check", "inspect", "merge", "simulate",
-    "study", "benchmark", "explain", "guide", "schema",
+    "evaluate", "fit", "apply", "threshold", "plot", "compare", "check", "plan", "inspect", "merge",
+    "simulate", "study", "benchmark", "explain", "guide", "schema",
 )  # fmt: skip
 NAMES = {
     "evaluate": f"Metrics: {', '.join(METRICS)}.\n\n",

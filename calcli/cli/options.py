@@ -186,6 +186,13 @@ class Clustering(Chosen):
 
 
 @dataclass(frozen=True)
+class Planning(Clustering):
+    """What a plan is for."""
+
+    level: Any = option("level")
+
+
+@dataclass(frozen=True)
 class Recalibrating(Chosen):
     """How to find out what a recalibration would win back."""
 

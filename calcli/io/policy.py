@@ -2,16 +2,15 @@
 
 from __future__ import annotations
 
-import math
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from calcli.core.comparing.policy import DEFAULTS, Bound, End, NoWorse, Policy, Proof, Rule, Severity
+from calcli.core.comparing.policy import DEFAULTS, Bound, End, NoWorse, Policy, Rule, Severity, Undecided
 from calcli.core.estimators.evidence import Margin
 from calcli.core.language.declaring import NUMBER, TEXT, checked, choice, declared, mapping, whole
 from calcli.core.language.errors import CalcliError, InputError, UsageError
-from calcli.core.language.expressions import nearest_name, parse_metric
+from calcli.core.language.expressions import MetricExpression, nearest_name, parse_metric
 from calcli.core.language.settings import Settings
 from calcli.io.options import ReadOptions
 from calcli.io.settings import settings_of
@@ -24,9 +23,12 @@ OF_ALL = {one.key: name for name, one in declared(Settings).items() if one.in_po
 GENERAL = (*OF_ALL, "min_rows", "reading", "rules")
 READING = mapping('a table such as [reading] with label_column = "truth"')
 OF_RULE = (
-    "metric", "max", "min", "bound", "max_increase", "max_decrease", "prove", "slice", "severity", "min_rows",
-    "name",
+    "metric", "max", "min", "bound", "max_increase", "max_decrease", "undecided", "slice", "severity",
+    "min_rows", "name",
 )  # fmt: skip
+FORMER = {
+    "prove": 'prove = "not worse" is now undecided = "fail"; prove = "worse" needs no key: leave it out',
+}
 CONDITIONS = ("max", "min", "max_increase", "max_decrease")
 
 
@@ -100,7 +102,9 @@ def parse_policy(table: Mapping[str, Any], path: str) -> Policy:
     return Policy(tuple(rules), settings, reading)
 
 
-def _rules(entry: Mapping[str, Any], min_rows: int | None, defaults: Mapping[str, str | int]) -> list[Rule]:
+def _rules(
+    entry: Mapping[str, Any], min_rows: int | None, defaults: Mapping[str, str | int]
+) -> Sequence[Rule]:
     """Return one rule for each condition of an entry."""
     _refuse_unknown(entry, OF_RULE)
     if "metric" not in entry:
@@ -112,6 +116,13 @@ def _rules(entry: Mapping[str, Any], min_rows: int | None, defaults: Mapping[str
         "min_rows": _min_rows(entry, min_rows),
         "name": TEXT.checked("name", entry.get("name", "")),
     }
+    rules = [Rule(call, condition, **common) for condition in _conditions(entry, call)]
+    means: Undecided | None = _choice(entry, "undecided", Undecided) if "undecided" in entry else None
+    return Policy(tuple(rules)).where_undecided(means).rules
+
+
+def _conditions(entry: Mapping[str, Any], call: MetricExpression) -> list[Bound | NoWorse]:
+    """Return what an entry asks of a metric."""
     conditions: list[Bound | NoWorse] = []
     if "bound" in entry and not {"max", "min"} & entry.keys():
         raise UsageError("bound says what max or min is compared with; there is neither")
@@ -125,15 +136,10 @@ def _rules(entry: Mapping[str, Any], min_rows: int | None, defaults: Mapping[str
             mend = f"use {worse}" if worse else "give it max and min"
             raise UsageError(f"{key} of {call}: {call.entry.direction} is better; {mend}")
     if worse is not None and worse in entry:
-        proof: Proof = _choice(entry, "prove", Proof)
-        conditions.append(NoWorse(_margin(worse, entry[worse]), proof))
-    elif "prove" in entry:
-        raise UsageError(
-            f"prove compares with a baseline; say how much worse is allowed with {worse} = 0.01 or 0"
-        )
+        conditions.append(NoWorse(_margin(worse, entry[worse])))
     if not conditions:
         raise UsageError(f"it asks for nothing; expected one of {', '.join(CONDITIONS)}")
-    return [Rule(call, condition, **common) for condition in conditions]
+    return conditions
 
 
 def _min_rows(table: Mapping[str, Any], usual: int | None) -> int | None:
@@ -142,18 +148,14 @@ def _min_rows(table: Mapping[str, Any], usual: int | None) -> int | None:
 
 def _margin(key: str, value: Any) -> Margin:
     """Return the margin that a number, or text such as `5%`, stands for."""
-    relative = isinstance(value, str) and value.strip().endswith("%")
     try:
-        size = float(value.strip()[:-1]) / 100 if relative else float(value)
-        if isinstance(value, (bool, str)) and not relative:
+        if isinstance(value, bool) or (isinstance(value, str) and not value.strip().endswith("%")):
             raise ValueError
-    except (TypeError, ValueError, OverflowError):
-        size = math.nan
-    if not 0 <= size < math.inf:
+        return Margin.read(str(value))
+    except ValueError as error:
         raise UsageError(
             f'{key} is {value!r}; expected a number of at least 0, such as 0.01, or a share, "5%"'
-        )
-    return Margin(relative=size) if relative else Margin(absolute=size)
+        ) from error
 
 
 def _slice(text: str) -> str:
@@ -170,5 +172,7 @@ def _choice(table: Mapping[str, Any], key: str, of: Any) -> Any:
 
 def _refuse_unknown(table: Mapping[str, Any], known: tuple[str, ...]) -> None:
     for key in table:
+        if key in FORMER:
+            raise UsageError(FORMER[key])
         if key not in known:
             raise UsageError(f"unknown key {key!r}{nearest_name(key, known)}; known are {', '.join(known)}")

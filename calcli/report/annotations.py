@@ -10,7 +10,8 @@ from calcli.core.language.plain import plain
 
 
 def annotations_text(checked: Sequence[Checked], policy: str, *, strict: bool = False) -> str:
-    """Return an annotation for every warning, every rule that did not pass, and each file where all did.
+    """Return an annotation for every warning, every rule that did not pass or is undecided, and each file
+    where all passed.
 
     Parameters
     ----------
@@ -33,8 +34,8 @@ def annotations_text(checked: Sequence[Checked], policy: str, *, strict: bool = 
         for warning in one.warnings:
             add("error" if strict else "warning", f"{one.path}: {warning}", "calcli check")
         for outcome in one.outcomes:
-            if outcome.result != "passed":
-                kind = "warning" if outcome.result == "warning" else "error"
+            if outcome.result != "passed" or outcome.status == "undecided":
+                kind = {"passed": "notice", "warning": "warning"}.get(outcome.result, "error")
                 add(kind, f"{one.path}: {outcome.status}: {outcome.reason}", outcome.rule.title)
         if one.outcomes and one.count("passed") == len(one.outcomes):
             rules = counted(len(one.outcomes), "rule")

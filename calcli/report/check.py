@@ -18,6 +18,7 @@ from calcli.core.language.numbers import apart, counted, number, percent
 from calcli.core.language.plain import plain
 from calcli.report.annotations import annotations_text
 from calcli.report.atglance import MANY, TITLE, hidden_note
+from calcli.report.comparison import power_object
 from calcli.report.estimates import ends, if_calibrated, value
 from calcli.report.junit import junit_text
 from calcli.report.objects import CheckObject, OutcomeObject
@@ -27,12 +28,6 @@ from calcli.report.summary import short_names
 from calcli.report.wording import NONE
 
 RESULTS = {"passed": "passed", "warning": "WARNING", "failed": "FAILED", "not judged": "NOT JUDGED"}
-CELLS: dict[Column, Callable[[Outcome], str]] = {
-    Column("value"): lambda one: _number(one.value, one.limit),
-    Column("limit"): lambda one: _number(one.limit, one.value),
-    Column("left"): lambda one: NONE if math.isnan(one.left) else number(one.left, sign=True),
-    Column("result", "left"): lambda one: RESULTS[one.result],
-}
 
 
 @dataclass(frozen=True, repr=False, eq=False)
@@ -90,9 +85,11 @@ class ShownCheck(Shown):
         found = Counter(outcome.result for outcome in rules)
         faults = sum(bool(one.fault) for one in self.files)
         numbers = [Number(RESULTS[result].lower(), str(n)) for result, n in found.items()]
-        are = "is" if found["failed"] == 1 else "are"
-        broken = f"{found['failed']:,} of {counted(len(rules), 'rule')} {are} broken."
-        verdict = ("All rules hold.", broken, "A file or a rule could not be judged.")
+        failed = f"{found['failed']:,} of {counted(len(rules), 'rule')} failed"
+        undecided = sum(outcome.status == "undecided" for outcome in rules)
+        open = f"; {undecided:,} undecided." if undecided else "."
+        held = f"No rule failed{open}" if undecided else "All rules hold."
+        verdict = (held, f"{failed}{open}", "A file or a rule could not be judged.")
         read = f"{counted(len(self.files), 'file')}, judged by {self.path}"
         numbers += [Number("files at fault", str(faults))] if faults else []
         return Headline(read, verdict[self.exit_status], "bad" if self.exit_status else "good", numbers)
@@ -181,13 +178,27 @@ def _results(one: Checked) -> str:
     return f"{one.path}: {', '.join(f'{outcome.rule.title}: {outcome.result}' for outcome in one.outcomes)}"
 
 
-def _table(one: Checked) -> TextTable:
-    outcomes = ((outcome.rule.title, outcome) for outcome in one.outcomes)
-    return table_of(one.path, outcomes, CELLS, (*_notes(one), verdict_sentence(one)), head="rule")
+def _result(one: Outcome) -> str:
+    if one.status != "undecided":
+        return RESULTS[one.result]
+    return "undecided" if one.result == "passed" else f"{RESULTS[one.result]}, undecided"
 
 
 def _number(value: float, *beside: float) -> str:
     return NONE if math.isnan(value) else number(value, *beside)
+
+
+CELLS: dict[Column, Callable[[Outcome], str]] = {
+    Column("value"): lambda one: _number(one.value, one.limit),
+    Column("limit"): lambda one: _number(one.limit, one.value),
+    Column("left"): lambda one: NONE if math.isnan(one.left) else number(one.left, sign=True),
+    Column("result", "left"): _result,
+}
+
+
+def _table(one: Checked) -> TextTable:
+    outcomes = ((outcome.rule.title, outcome) for outcome in one.outcomes)
+    return table_of(one.path, outcomes, CELLS, (*_notes(one), verdict_sentence(one)), head="rule")
 
 
 def _notes(one: Checked) -> Iterator[str]:
@@ -198,7 +209,8 @@ def _notes(one: Checked) -> Iterator[str]:
         yield f"{', '.join(sampled)}: from {rows} rows, chosen at random."
     titles: dict[str, list[str]] = {}  # what keeps several rules from being judged is said once
     for outcome in one.outcomes:
-        if outcome.result != "passed" or outcome.left < 0:  # passed beyond the limit, by chance
+        # also of one that passed beyond the limit, by chance
+        if outcome.result != "passed" or outcome.status == "undecided" or outcome.left < 0:
             titles.setdefault(outcome.reason, []).append(outcome.rule.title)
     yield from (f"{'; '.join(rules)}: {reason}." for reason, rules in titles.items())
 
@@ -214,7 +226,9 @@ def verdict_sentence(one: Checked) -> str:
         (one.count("passed"), "passed"),
     ]
     parts = [f"{count} {what}" for count, what in counts if count]
-    return f"{counted(len(one.outcomes), 'rule')}: {', '.join(parts)}."
+    undecided = sum(outcome.status == "undecided" for outcome in one.outcomes)
+    known = f"; {undecided} undecided" if undecided else ""
+    return f"{counted(len(one.outcomes), 'rule')}: {', '.join(parts)}{known}."
 
 
 def _outcome(outcome: Outcome) -> OutcomeObject:
@@ -230,6 +244,8 @@ def _outcome(outcome: Outcome) -> OutcomeObject:
         "condition": {"kind": "bound" if isinstance(rule.condition, Bound) else "no_worse", **condition},
         **{key: None if math.isnan(value) else value for key, value in numbers.items()},
         "result": outcome.result,
+        "undecided": outcome.status == "undecided",
+        **power_object(outcome.power, outcome.margin),
         "reason": outcome.reason,
         **({"sampled_rows": outcome.rows} if outcome.rows else {}),
         "signature": outcome.signature,
@@ -252,8 +268,8 @@ min_rows = {min_rows}  # with fewer rows nothing is judged
 """
 BASELINE = """\
 # Against a baseline: calcli check NEW --baseline OLD; rows are paired by their order, or with --key COLUMN.
-# A rule breaks when the data prove the new file worse by more than the margin; with prove = "not worse" it
-# breaks unless they prove that it is not.
+# A rule breaks when the data prove the new file worse by more than the margin. Where they prove neither that
+# nor the contrary it is undecided, and passes; with undecided = "fail" or "warn" it does not.
 """
 RULES_AGAINST = (
     ("log_loss", "max_increase", '"2%"'),

@@ -10,6 +10,7 @@ from typing import Any, cast
 from calcli.core.comparing.comparison import Comparison, Difference
 from calcli.core.comparing.selection import why_none_is_best
 from calcli.core.data.slices import ENOUGH_ROWS
+from calcli.core.estimators.evidence import POWER, Power
 from calcli.core.estimators.interval import level_percent
 from calcli.core.evaluating.results import Summary
 from calcli.core.language.numbers import apart, counted, number, p_value, percent, relative, span
@@ -17,17 +18,23 @@ from calcli.core.language.settings import Settings
 from calcli.report.atglance import MANY
 from calcli.report.evaluation import input_object
 from calcli.report.findings import Warning, backwards_table, of_order
-from calcli.report.objects import ComparisonObject, DifferenceObject, PartComparisonObject, SystemObject
+from calcli.report.objects import (
+    ComparisonObject,
+    DifferenceObject,
+    PartComparisonObject,
+    PowerObject,
+    SystemObject,
+)
 from calcli.report.reading import reading_table
 from calcli.report.shown import Column, Headline, Number, Shown, TextTable, table_of
 from calcli.report.summary import short_names
 from calcli.report.wording import NONE, assumed_bins, interval_head, superlative, without_interval
 
 NO_EVIDENCE = "~"
-PAIRED = "Intervals: of the differences, row by row. ~: no evidence of a difference."
+PAIRED = "Intervals: of the differences, row by row."
 UNPAIRED = (
     "Unpaired: the files hold different cases, whose differences count as noise. A comparison on the same "
-    "cases finds much smaller differences. ~: no evidence of a difference."
+    "cases finds much smaller differences."
 )
 ERRORS = "Calibration errors carry no interval; their p comes from {} at random."
 WITHOUT_INTERVAL = "Other metrics without interval: their p comes from {} as well."
@@ -39,8 +46,10 @@ NEAREST = (
 )
 PROVEN = ("better", "worse", "different")
 VERDICTS = {
+    "no evidence": "~: no evidence of a difference.",
     "equivalent": "equivalent: the whole interval lies within the margin.",
     "different": "different: proven to differ, in a metric of which neither high nor low values are better.",
+    "undecided": "undecided: the interval straddles the margin, or 0 where there is none.",
     "untested": "untested: the change is undefined, few rows carry it, or there is no test that is quick.",
 }
 
@@ -107,7 +116,9 @@ class ShownComparison(Shown):
         found = whole.differences[0]
         proven = {word: [name for name, one in found.items() if one.verdict == word] for word in PROVEN}
         said = "; ".join(f"{word} by {', '.join(metrics)}" for word, metrics in proven.items() if metrics)
-        sentence = f"Proven: {said}." if said else "No evidence of a difference."
+        sentence = f"Proven: {said}." if said else "Nothing is proven."
+        if open := [name for name, one in found.items() if one.verdict == "undecided"]:
+            sentence += f" Undecided: {', '.join(open)}."
         bad = bool(first) or any(one.verdict == "worse" for one in found.values())
         good = any(one.verdict == "better" for one in found.values())
         numbers = [
@@ -197,7 +208,7 @@ def _grid(comparisons: Sequence[Comparison], names: Sequence[str], title: str) -
 
 def _differs(comparison: Comparison) -> bool:
     """Tell whether a difference is beyond chance, by the corrected verdicts."""
-    return any(one.verdict != "no evidence" for found in comparison.differences for one in found.values())
+    return any(one.verdict in PROVEN for found in comparison.differences for one in found.values())
 
 
 def _ranking(whole: Comparison, names: Sequence[str], selecting: bool) -> TextTable:
@@ -220,7 +231,9 @@ def _ranking(whole: Comparison, names: Sequence[str], selecting: bool) -> TextTa
         cells += ["", "", ""] if found is None else [signed(found), ends(found), shown_p(found.corrected_p)]
         rows.append((*cells, *([number(estimates["accuracy"].value, *accuracies)] if accurate else [])))
     notes = [selection_sentence(whole, names)] if selecting else []
-    notes.append("p is corrected for the number of systems (Holm); ~: cannot be told from the best.")
+    notes.append(
+        "p is corrected for the number of systems (Holm); ~ or undecided: cannot be told from the best."
+    )
     return TextTable(f"Ranked by {metric}", tuple(columns), tuple(rows), tuple(notes))
 
 
@@ -279,6 +292,7 @@ def _notes(
     notes += _of_samples(every, comparisons)
     verdicts = {one.verdict for one in every}
     notes += [note for verdict, note in VERDICTS.items() if verdict in verdicts]
+    notes += _undecided(comparisons[0])
     if idle := dict.fromkeys(one.call.asked for one in every if one.margin and one.interval is None):
         without = ", ".join(idle)
         notes.append(f"The margin of {without} is not used: there is no interval to compare it with.")
@@ -289,6 +303,22 @@ def _notes(
         if infinite := summary.infinite_log_loss:
             notes.append(f"{name}: {counted(infinite.rows, 'row')} of infinite log-loss.")
     return notes
+
+
+def _undecided(whole: Comparison) -> list[str]:
+    """Say of two systems which differences are detectable, and how many rows the margins need."""
+    found = whole.differences[0] if len(whole.differences) == 1 else {}
+    open = [(name, one, one.power) for name, one in found.items() if one.verdict == "undecided" and one.power]
+    detectable = [f"{name} {number(power.detectable)}" for name, _, power in open]
+    needed = [
+        f"{name} {power.equivalent(one.margin):,} (margin {one.margin:g})"
+        for name, one, power in open
+        if one.margin
+    ]
+    notes = [f"Detectable on these rows (power {POWER:.0%}): {', '.join(detectable)}."] if detectable else []
+    return notes + (
+        [f"Rows needed to prove an equal system equivalent: {', '.join(needed)}."] if needed else []
+    )
 
 
 def _with_ends(whole: Comparison) -> list[Difference]:
@@ -379,6 +409,16 @@ def _comparison(comparison: Comparison) -> PartComparisonObject:
     }
 
 
+def power_object(power: Power | None, margin: float) -> PowerObject:
+    """Return as JSON values what difference so many rows detect, and how many the margin needs."""
+    if power is None:
+        return {}
+    found: PowerObject = {"detectable_difference": power.detectable}
+    if margin:
+        found["rows_needed"] = {"not_worse": power.not_worse(margin), "equivalent": power.equivalent(margin)}
+    return found
+
+
 def difference_object(found: Difference) -> DifferenceObject:
     """Return a difference as JSON values."""
     written = {
@@ -392,6 +432,7 @@ def difference_object(found: Difference) -> DifferenceObject:
         "corrected_p": found.corrected_p,
         "margin": found.margin,
         "verdict": found.verdict,
+        **power_object(found.power, found.margin),
         **({"sampled_rows": list(found.rows)} if found.rows else {}),
         "signature": found.signature,
     }

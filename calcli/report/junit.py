@@ -15,8 +15,9 @@ NOT_XML = re.compile("[^\t\n\r\u0020-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
 def junit_text(checked: Sequence[Checked], *, strict: bool = False) -> str:
     """Return a suite for each file and a case for each rule.
 
-    A broken rule is a failure, one that could not be judged an error; a warning is a passed case that says so
-    in its output. What a file has a warning of is a case as well; an error if `strict`.
+    A broken rule is a failure, one that could not be judged an error; a warning, or
+    one that is undecided and passes, is a passed case that says so in its output. What a file has a warning
+    of is a case as well; an error if `strict`.
     """
     suites = [_suite(one, strict) for one in checked]
     totals = {key: str(sum(int(suite.get(key, 0)) for suite in suites)) for key in COUNTS}
@@ -57,8 +58,10 @@ def _case(path: str, outcome: Outcome) -> ET.Element:
         kind = "failure" if outcome.result == "failed" else "error"
         ET.SubElement(case, kind, {"message": _clean(outcome.reason), "type": outcome.status})
     else:
-        warning = "warning: " if outcome.result == "warning" else ""
-        ET.SubElement(case, "system-out").text = _clean(f"{warning}{outcome.reason}")
+        words = ["warning: "] * (outcome.result == "warning") + ["undecided: "] * (
+            outcome.status == "undecided"
+        )
+        ET.SubElement(case, "system-out").text = _clean(f"{''.join(words)}{outcome.reason}")
     return case
 
 

@@ -6,7 +6,7 @@ from typing import Annotated, Any, Literal, NotRequired, TypedDict
 
 from calcli.core.calibrators.crossvalidation import PairedDifference
 from calcli.core.comparing.comparison import Verdict as Evidence
-from calcli.core.comparing.policy import Bound, NoWorse, Severity
+from calcli.core.comparing.policy import Bound, NoWorse, Result, Severity
 from calcli.core.comparing.seeds import OverSeeds
 from calcli.core.data.predictions import Kind
 from calcli.core.data.slices import Slice
@@ -154,7 +154,21 @@ class SystemObject(TypedDict):
     metrics: dict[str, float]
 
 
-class DifferenceObject(IntervalObject):
+class RowsObject(TypedDict):
+    """The rows by which an equal system is proven not to be worse by the margin, or to be within it."""
+
+    not_worse: int
+    equivalent: int
+
+
+class PowerObject(TypedDict, total=False):
+    """What difference the rows detect with a power of 80%, and how many the margin needs."""
+
+    detectable_difference: float
+    rows_needed: RowsObject
+
+
+class DifferenceObject(IntervalObject, PowerObject):
     """How a metric differs between a baseline and a candidate."""
 
     baseline: float
@@ -253,7 +267,7 @@ class ConditionObject(TypedDict):
     kind: Literal["bound", "no_worse"]
 
 
-class OutcomeObject(TypedDict):
+class OutcomeObject(PowerObject):
     """What became of a rule."""
 
     title: str
@@ -267,7 +281,8 @@ class OutcomeObject(TypedDict):
     left: float | None
     baseline: float | None
     p_value: float | None
-    result: Literal["passed", "warning", "failed", "not judged"]
+    result: Result
+    undecided: bool
     reason: str
     sampled_rows: NotRequired[int]
     signature: str
@@ -298,6 +313,29 @@ class CheckObject(TypedDict):
     settings: Annotated[Any, Settings]
     exit_status: int
     results: list[CheckedObject]
+
+
+class NeedObject(TypedDict):
+    """How many rows a metric needs: for the interval of one file, or the difference of two."""
+
+    metric: str
+    value: float
+    rows: int
+    level: float
+    half_width: NotRequired[float]
+    rows_needed: NotRequired[int]
+    margin: NotRequired[float]
+    detectable_difference: NotRequired[float]
+    rows_not_worse: NotRequired[int]
+    rows_equivalent: NotRequired[int]
+
+
+class PlanObject(TypedDict):
+    """A report of `calcli plan`."""
+
+    files: list[str]
+    paired: bool
+    needs: list[NeedObject]
 
 
 class FileObject(TypedDict):

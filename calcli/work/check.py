@@ -11,12 +11,12 @@ from typing import Any
 from calcli.core.comparing.baseline import Against, StoredReport
 from calcli.core.comparing.checking import check as check_predictions
 from calcli.core.comparing.leftover import require_same_clip
-from calcli.core.comparing.policy import Checked, Policy
+from calcli.core.comparing.policy import Checked, Policy, Undecided
 from calcli.core.comparing.redraws import KEPT, REDRAWS, room
 from calcli.core.data.predictions import Predictions
 from calcli.core.evaluating.evaluate import evaluate
-from calcli.core.language.declaring import checked, documented, is_path, mapping
-from calcli.core.language.errors import CalcliError, InputError, UsageError
+from calcli.core.language.declaring import checked, choice, documented, is_path, mapping
+from calcli.core.language.errors import CalcliError, InputError, UsageError, naming
 from calcli.core.language.numbers import number, percent
 from calcli.core.language.settings import IN_ORDER, PairSettings
 from calcli.core.language.spelling import of_python
@@ -32,6 +32,7 @@ from calcli.work.cluster import Engine, predictions_in
 from calcli.work.kept import CheckReport
 from calcli.work.read import labelled
 
+MEANS = choice(Undecided)
 RULES = mapping('a path, or what is in such a file: {"rules": [{"metric": "log_loss", "max": 0.5}]}')
 
 
@@ -41,6 +42,7 @@ def check(
     data: Any,
     policy: str | os.PathLike[str] | Mapping[str, Any] | None = None,
     baseline: Any = None,
+    undecided: Undecided | None = None,
     **pairing: Any,
 ) -> CheckReport:
     """Judge predictions by the rules of a policy.
@@ -54,6 +56,8 @@ def check(
         hold options of `read`. By default calcli.toml, or the table [tool.calcli] of pyproject.toml.
     baseline : path, table or Predictions, optional
         What may not get worse: predictions, or the path of a JSON report of them.
+    undecided : {"fail", "pass", "warn"}, optional
+        What becomes of rules that the data do not decide, in place of what each says.
     {PairSettings}
 
     Returns
@@ -75,6 +79,7 @@ def check(
         policy = RULES.checked("policy", policy)
     rules = parse_policy(policy, "policy") if isinstance(policy, Mapping) else read_policy(os.fspath(policy))
     predictions = labelled(data, "data", rules.reading)
+    rules = rules.where_undecided(undecided and MEANS.checked("undecided", undecided))
     against = None
     if baseline is not None:
         reference: Predictions | StoredReport
@@ -93,6 +98,7 @@ def check_files(
     baseline: str | None = None,
     pairing: PairSettings = IN_ORDER,
     *,
+    undecided: Undecided | None = None,
     strict: bool = False,
     details: bool = False,
     sort: str | None = None,
@@ -110,6 +116,8 @@ def check_files(
         A file of predictions, or a JSON report of them.
     pairing
         How rows are paired with those of the baseline.
+    undecided
+        What becomes of rules that the data do not decide; None for what each says.
     strict
         Whether a baseline that no rule uses is an error.
     details, sort
@@ -120,6 +128,8 @@ def check_files(
     policy = policy_path(policy)
     rules = read_policy(policy)
     options = ReadOptions(**(dict(rules.reading) | options.given))
+    with naming("--undecided"):
+        rules = rules.where_undecided(undecided)
     known = dict.fromkeys(rule.call.asked for rule in rules.rules if not rule.part)
     if sort is not None and sort not in known:
         raise UsageError(f"--sort {sort}: no rule is about it; expected one of {', '.join(known)}")

@@ -15,6 +15,7 @@ DOCUMENTS = {  # by name: what writes it, a class with `content`, or the type th
     "seeds": "report.seeds:SeedsReport",
     "selection": "report.selection:SelectionReport",
     "check": "report.check:ShownCheck",
+    "plan": "report.plan:PlanReport",
     "fit": "report.fit:FitReport",
     "benchmark": "report.benchmark:BenchmarkReport",
     "benchmark-sizes": "report.sizes:SizesReport",

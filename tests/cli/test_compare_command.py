@@ -26,7 +26,7 @@ def test_a_release_is_told_from_the_last(run, releases):
     assert (done.status, done.err) == (0, "")
     lines = {line.split()[0]: line for line in done.out.splitlines() if line}
     verdicts = {name: lines[name].split()[1] for name in ("log_loss", "ece", "accuracy")}
-    assert verdicts == {"log_loss": "worse", "ece": "worse", "accuracy": "~"}
+    assert verdicts == {"log_loss": "worse", "ece": "worse", "accuracy": "undecided"}
 
 
 def test_verdicts_stay_beside_names_of_any_width(run, releases):

@@ -37,6 +37,10 @@ CALLS = {
         f"compare {EPOCHS}_01.parquet {EPOCHS}_02.parquet --select log_loss,accuracy "
         f"--report-on '{EPOCHS}_0[12].parquet'"
     ],
+    "plan": [
+        f"plan {RELEASES} --margin log_loss=1%",
+        f"plan {CANCER} --half-width 0.01",
+    ],
     "check": [f"check {RELEASES} --policy policy.toml --baseline {SAMPLES}/release_1.parquet"],
     "fit": [
         f"fit {IRIS} -m temperature -o cal.json",
@@ -63,6 +67,8 @@ NESTED = {("like_best", "*"), ("mean_ranks", "*"), ("settings", "groups", "*")}
 WORDS = {("parts",)}  # of a merge: a list of data sets
 MAY_BE_LEFT_OUT = {
     "corrected_p",
+    "detectable_difference",
+    "rows_needed",
     "no_interval",
     "recalibrator",
     "sd",

@@ -31,7 +31,7 @@ TURNED = {  # what a number becomes when the systems change places, and whether 
     "high": ("low", True),
     "p_value": ("p_value", False),
 }
-ALIKE = ("no evidence", "equivalent", "untested")  # verdicts on a file beside itself
+ALIKE = ("no evidence", "undecided", "equivalent", "untested")  # verdicts on a file beside itself
 
 
 @dataclass(frozen=True)

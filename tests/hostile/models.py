@@ -10,7 +10,7 @@ from typing import Any, get_args
 
 import numpy as np
 
-from calcli.core.comparing.policy import End, Proof, Severity
+from calcli.core.comparing.policy import End, Severity, Undecided
 from tests.hostile import expressions
 from tests.hostile.damage import damaged
 from tests.hostile.drawing import Draw
@@ -136,7 +136,7 @@ RULE: dict[str, Callable[[Draw], Any]] = {
     "max_increase": lambda draw: draw.choice((0, 0.01, "5%", "-5%", "%", draw.floating())),
     "max_decrease": lambda draw: draw.choice((0, 0.01, "5%", draw.name())),
     "bound": lambda draw: draw.choice(get_args(End)),
-    "prove": lambda draw: draw.choice(get_args(Proof)),
+    "undecided": lambda draw: draw.choice(get_args(Undecided)),
     "slice": lambda draw: draw.choice(("country=DE", "country=XX", "=", "country", "label=0", draw.name())),
     "severity": lambda draw: draw.choice(get_args(Severity)),
     "min_rows": lambda draw: draw.choice((0, 10, 10**9, -1, 1.5)),

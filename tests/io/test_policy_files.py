@@ -34,7 +34,7 @@ def test_everything_a_policy_can_say():
         min = 0.1
         bound = "upper"
         max_increase = "5%"
-        prove = "not worse"
+        undecided = "warn"
 
         [[rules]]
         metric = "ece:bins=20"
@@ -52,9 +52,9 @@ def test_everything_a_policy_can_say():
     settings = found.settings
     assert (settings.level, settings.draws, settings.seed) == (0.9, 99, 7)
     assert [one.condition for one in found.rules] == [
-        Bound(0.5, True, "upper"),
+        Bound(0.5, True, "upper", "warn"),
         Bound(0.1, False, "upper"),
-        NoWorse(Margin(relative=0.05), "not worse"),
+        NoWorse(Margin(relative=0.05), "warn"),
         Bound(1.0, True),
         NoWorse(Margin()),
     ]
@@ -65,7 +65,7 @@ def test_everything_a_policy_can_say():
     assert [one.title for one in found.rules[:3]] == [
         "log_loss (upper end) at most 0.5",
         "log_loss (upper end) at least 0.1",
-        "log_loss proven within 5% of baseline",
+        "log_loss at most 5% worse than baseline",
     ]
     assert found.rules[4].title == "accuracy no worse than baseline"
 
@@ -93,7 +93,11 @@ def test_everything_a_policy_can_say():
         ('metric = "log_loss"\nmaximum = 1', "unknown key 'maximum', did you mean 'max'"),
         ('metric = "log_loss"\nmax = 1\nbound = "uper"', "bound is 'uper'.*did you mean 'upper'"),
         ('metric = "log_loss"\nmax_increase = 1\nbound = "upper"', "there is neither"),
-        ('metric = "log_loss"\nmax = 1\nprove = "worse"', "prove compares with a baseline"),
+        ('metric = "log_loss"\nmax_increase = 1\nprove = "not worse"', 'is now undecided = "fail"'),
+        ('metric = "log_loss"\nmax = 1\nundecided = "pass"', "for rules that an interval decides"),
+        ('metric = "log_loss"\nmin = 1\nbound = "upper"\nundecided = "pass"', "that an interval decides"),
+        ('metric = "ece"\nmax_increase = 1\nundecided = "fail"', "whose differences have one"),
+        ('metric = "log_loss"\nmax_increase = 1\nundecided = "maybe"', 'one of "fail", "pass", "warn"'),
         (
             'metric = "log_loss"\nmax = 1\nseverity = "fatal"',
             "severity is 'fatal'; expected one of \"error\"",
@@ -206,7 +210,7 @@ def test_mistakes_in_what_metrics_may_name_are_told(line, message):
 KEYS = st.sampled_from([*GENERAL, *OF_RULE, "maxx", ""])
 TEXTS = st.sampled_from(
     ["log_loss", "ece:bins=20", "mean_gap", "eec", "ece:lens=class-99", "5%", "-1%", "nan%", "country=DE",
-     "=", "upper", "not worse", "warning", "uniform", "0.5,x", "none.csv", "abstain:0.1", "a=b+c", "mine=0,1"]
+     "=", "upper", "fail", "warning", "uniform", "0.5,x", "none.csv", "abstain:0.1", "a=b+c", "mine=0,1"]
 )  # fmt: skip
 NUMBERS = st.integers(-2, 3) | st.floats() | st.sampled_from([10**400, -(10**400)])
 JUNK = TEXTS | NUMBERS | st.booleans() | st.none() | st.dates() | st.lists(TEXTS | NUMBERS, max_size=2)

@@ -72,6 +72,26 @@ def mixed() -> list[Checked]:
     ]
 
 
+def test_undecided_is_said_in_every_form():
+    means = {
+        "fail": ("failure", "error"),
+        "warn": ("system-out", "warning"),
+        "pass": ("system-out", "notice"),
+    }
+    for said, (child, kind) in means.items():
+        rule = Rule(parse_metric("brier"), Bound(1, True, "upper", said))
+        one = some(Outcome(rule, "undecided", "because"))
+        (case,) = ET.fromstring(junit_text([one]))[0]
+        assert "undecided" in (case[0].text or case[0].get("type"))
+        assert case[0].tag == child
+        assert annotations_text([one], "p.toml").startswith(f"::{kind} ")
+        assert "undecided: because" in annotations_text([one], "p.toml")
+        shown = ShownCheck([one], Policy((rule,)), "p.toml")
+        assert "undecided" in str(shown)
+        assert "1 undecided." in shown.headline().verdict
+        assert shown.exit_status == (said == "fail")
+
+
 def test_junit_keeps_to_its_schema_and_counts(mixed):
     root = ET.fromstring(junit_text(mixed))
     assert_valid(root)

@@ -3,9 +3,14 @@
 from __future__ import annotations
 
 import json
+import math
 from pathlib import Path
 
+import numpy as np
+import pandas as pd
 import pytest
+from scipy.special import log_softmax
+from scipy.stats import norm
 
 import calcli
 from calcli.cli.main import status_of
@@ -31,6 +36,84 @@ def _in_the_repository(monkeypatch):
 @pytest.fixture
 def releases():
     return calcli.read(OLD), calcli.read(NEW)
+
+
+def test_the_detectable_difference_is_that_of_the_losses_of_the_rows():
+    losses = []
+    for path in (OLD, NEW):
+        frame = pd.read_parquet(path)
+        logits = frame[[name for name in frame if name.startswith("logit_")]].to_numpy()
+        losses.append(-log_softmax(logits.astype(float), axis=1)[np.arange(len(frame)), frame["label"]])
+    z = norm.ppf([0.975, 0.8, 0.9])
+    paired, unpaired = (
+        calcli.compare(OLD, NEW, metrics="log_loss", margins={"log_loss": "1%"}, paired=how).to_dict()
+        for how in (True, False)
+    )
+    found, apart = (one["comparisons"][0]["differences"][0]["log_loss"] for one in (paired, unpaired))
+    sd, margin = np.std(losses[1] - losses[0], ddof=1), 0.01 * losses[0].mean()
+    assert found["detectable_difference"] == pytest.approx((z[0] + z[1]) * sd / 997**0.5, rel=1e-9)
+    assert found["detectable_difference"] == pytest.approx(0.095, abs=5e-4)
+    assert apart["detectable_difference"] == pytest.approx(0.196, abs=5e-4)
+    needed = [((z[0] + power) * sd / margin) ** 2 for power in z[1:]]
+    assert found["margin"] == pytest.approx(margin, rel=1e-12)
+    assert [*found["rows_needed"].values()] == [math.ceil(rows) for rows in needed]
+
+
+def test_a_plan_says_what_the_comparison_says(capsys):
+    two = calcli.plan(OLD, NEW, margins={"log_loss": "1%", "accuracy": 0.01}).to_dict()
+    command = ["plan", OLD, NEW, "--margin", "log_loss=1%", "--margin", "accuracy=0.01", "-f", "json"]
+    assert status_of(command) == 0
+    assert json.loads(capsys.readouterr().out) == two
+    found = calcli.compare(OLD, NEW, margins={"log_loss": "1%", "accuracy": 0.01}, draws=0).to_dict()
+    for need in two["needs"]:
+        one = found["comparisons"][0]["differences"][0][need["metric"]]
+        assert (need["margin"], need["detectable_difference"]) == (
+            one["margin"],
+            one["detectable_difference"],
+        )
+        assert need["rows_not_worse"] == one["rows_needed"]["not_worse"]
+        assert need["rows_equivalent"] == one["rows_needed"]["equivalent"]
+    frame = pd.read_parquet(OLD)
+    logits = frame[[name for name in frame if name.startswith("logit_")]].to_numpy().astype(float)
+    losses = -log_softmax(logits, axis=1)[np.arange(len(frame)), frame["label"]]
+    (need,) = calcli.plan(OLD, half_width=0.01).to_dict()["needs"]
+    rows = (norm.ppf(0.975) * losses.std(ddof=1) / 0.01) ** 2
+    assert need["rows_needed"] == math.ceil(rows)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        ([OLD, NEW], "with a margin, or one file with a half-width"),
+        ([OLD, "--margin", "log_loss=1%"], "with a margin, or one file with a half-width"),
+        ([OLD, "--half-width", "0"], "half-width is '0'; expected a number or a percentage above 0"),
+        ([OLD, NEW, "--margin", "ece=0.01"], "these rows do not tell how much ece varies"),
+        ([OLD, "--metric", "ece", "--half-width", "1%"], "these rows do not tell how much ece varies"),
+    ],
+)
+def test_plans_that_cannot_be_are_refused(capsys, arguments, message):
+    assert status_of(["plan", *arguments]) == 2
+    assert message in capsys.readouterr().err
+
+
+def test_what_the_data_do_not_decide_does_what_is_said(capsys, tmp_path):
+    (tmp_path / "p.toml").write_text(TOML.replace("max = 0.4", "max = 0.5\nbound = 'upper'"))
+    command = ["check", NEW, "--baseline", OLD, "--policy", str(tmp_path / "p.toml"), "-f", "json", "-q"]
+    expected = {
+        (): ["failed", "passed"], ("fail",): ["failed", "failed"], ("warn",): ["warning"] * 2,
+        ("pass",): ["passed"] * 2,
+    }  # fmt: skip
+    for means, results in expected.items():
+        status = status_of([*command, *(("--undecided", *means) if means else ())])
+        rules = json.loads(capsys.readouterr().out)["results"][0]["rules"]
+        assert [one["result"] for one in rules] == results
+        assert all(one["undecided"] for one in rules)
+        assert status == ("failed" in results)
+    assert rules[1]["detectable_difference"] == pytest.approx(0.0146, abs=5e-5)
+    found = calcli.check(NEW, {"rules": [{"metric": "log_loss", "max": 0.4}]})
+    assert not found.to_dict()["results"][0]["rules"][0]["undecided"]
+    with pytest.raises(UsageError, match="undecided is for rules that an interval decides"):
+        calcli.check(NEW, {"rules": [{"metric": "log_loss", "max": 0.4}]}, undecided="pass")
 
 
 def test_compare_is_the_command(capsys, releases):

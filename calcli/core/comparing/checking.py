@@ -13,11 +13,20 @@ from calcli.core.comparing.baseline import Baseline, StoredReport, StoredValue
 from calcli.core.comparing.contest import Contest
 from calcli.core.comparing.everyslice import expanded, of_groups
 from calcli.core.comparing.leftover import part_left, require_same_slice
-from calcli.core.comparing.policy import Bound, Checked, NoWorse, Outcome, Policy, Rule
+from calcli.core.comparing.policy import Bound, Checked, NoWorse, Outcome, Policy, Rule, Status
 from calcli.core.data.predictions import Predictions
 from calcli.core.data.required import require_clusters
 from calcli.core.data.slices import counted, select, slice_rows
-from calcli.core.estimators.evidence import NORMAL, Evidence, Normal, Permuted, Untested
+from calcli.core.estimators.evidence import (
+    NO_MARGIN,
+    NORMAL,
+    Evidence,
+    Margin,
+    Normal,
+    Permuted,
+    Power,
+    Untested,
+)
 from calcli.core.estimators.interval import Interval
 from calcli.core.estimators.multiple import SHARPNESS, holm
 from calcli.core.evaluating.evaluate import evaluate
@@ -38,8 +47,8 @@ FEWEST_ROWS = 50  # of a slice, for a rule on a metric without intervals
 def check(predictions: Predictions, policy: Policy, baseline: Baseline | None = None) -> Checked:
     """Judge every rule of a policy.
 
-    Rules against a baseline with ``prove = "worse"`` are tested together with Holm's correction. A rule on a
-    calibration error breaks only if the error is also larger than calibrated probabilities would show.
+    Rules against a baseline are tested together with Holm's correction. A rule on a calibration error breaks
+    only if the error is also larger than calibrated probabilities would show.
 
     Parameters
     ----------
@@ -62,7 +71,9 @@ def check(predictions: Predictions, policy: Policy, baseline: Baseline | None = 
     for part in dict.fromkeys(rule.part for rule in asked):
         rules = {n: rule for n, rule in enumerate(asked) if rule.part == part}
         for n, found in _judged(predictions, part, rules, settings, baseline, tests).items():
-            (outcomes if found.status != "passed" or not _is_test(found.rule) else tested)[n] = found
+            (tested if _is_test(found.rule) and found.status in ("passed", "undecided") else outcomes)[n] = (
+                found
+            )
     outcomes |= _corrected(tested, _one_sided(settings.level))
     path = predictions.provenance.path
     ordered, skipped = of_groups(
@@ -141,7 +152,7 @@ def _one_sided(level: float) -> float:
 
 
 def _is_test(rule: Rule) -> bool:
-    return isinstance(rule.condition, NoWorse) and rule.condition.prove == "worse"
+    return isinstance(rule.condition, NoWorse)
 
 
 class _Judge:
@@ -157,7 +168,7 @@ class _Judge:
         tests: int,
     ) -> None:
         self._slice, self._baseline = part, baseline
-        self._alpha, self._tests = _one_sided(settings.level), tests
+        self._level, self._alpha, self._tests = settings.level, _one_sided(settings.level), tests
         self._untested = " for rows weighted to other priors" if settings.priors else ""
         if settings.cluster:
             self._untested = f" for rows that depend on each other by {settings.cluster}"
@@ -176,7 +187,7 @@ class _Judge:
         self._alone, self._compared = alone, alone if compared is None else compared
 
     def outcome(self, rule: Rule) -> Outcome:
-        """Judge one rule; one that tests for "worse" passes with its p-value, to be corrected."""
+        """Judge one rule; one against a baseline has the p-value of being worse, to be corrected."""
         found = self._alone if isinstance(rule.condition, Bound) else self._compared
         estimate = found.estimates[str(rule.call)]
         outcome = self._outcome(rule, estimate, found.predictions.n_rows)
@@ -195,24 +206,27 @@ class _Judge:
             return Outcome(rule, "not judged", str(fault), estimate.value, signature=estimate.signature)
 
     def _bound(self, rule: Rule, condition: Bound, estimate: Estimate) -> Outcome:
-        value = estimate.value
+        value = best = estimate.value
         if condition.end != "value":
             if estimate.interval is None:
                 why = f": {estimate.no_interval}" if estimate.no_interval else ""
                 reason = f"{rule.call.asked} has no interval on these rows{why}"
                 return Outcome(rule, "not judged", reason, value)
-            value = estimate.interval.high if condition.end == "upper" else estimate.interval.low
+            low, high = estimate.interval.low, estimate.interval.high
+            value, best = (high if condition.end == "upper" else low), (low if condition.most else high)
         left = condition.limit - value if condition.most else value - condition.limit
-        found = Outcome(rule, "passed", "", value, condition.limit, left, signature=estimate.signature)
+        status = condition.judge(value, best)
+        found = Outcome(rule, status, "", value, condition.limit, left, signature=estimate.signature)
         name = rule.call.asked
         what = name if condition.end == "value" else f"the {condition.end} end of {name}"
         shown = number(value, condition.limit)
-        if condition.allows(value):
+        if status == "passed":
             return replace(found, reason=f"{what} is {shown}, {number(left)} within the limit")
         beyond = f"{what} is {shown}, {number(-left)} beyond the limit of {condition.limit:g}"
-        if condition.end != "value" or not rule.call.entry.family.beside_null or not condition.most:
-            return replace(found, status="broken", reason=beyond)
-        return self._beside_null(found, estimate, beyond)
+        if condition.end == "value" and condition.most and rule.call.entry.family.beside_null:
+            return self._beside_null(found, estimate, beyond)
+        within = f"; the other end, {number(best, condition.limit)}, is within it"
+        return replace(found, reason=beyond + within * (status == "undecided"))
 
     def _beside_null(self, found: Outcome, estimate: Estimate, beyond: str) -> Outcome:
         """Break a rule on a calibration error only if calibrated probabilities would not show as much."""
@@ -221,7 +235,8 @@ class _Judge:
             return replace(found, status="not judged", reason=f"{beyond}, but {self._no_null()}")
         shown = f"calibrated probabilities would show {plus_minus(null.mean, null.sd)} (p {null.p_value:.3g})"
         if null.p_value > self._alpha:
-            return replace(found, reason=f"{beyond}, which is chance: {shown}", p_value=null.p_value)
+            reason = f"{beyond}, which is chance: {shown}"
+            return replace(found, status="passed", reason=reason, p_value=null.p_value)
         return replace(found, status="broken", reason=f"{beyond}; {shown}", p_value=null.p_value)
 
     def _no_null(self) -> str:
@@ -237,7 +252,7 @@ class _Judge:
         change = f"{rule.call.asked} is {now}, {apart} the baseline's {before}"
         found = Outcome(
             rule,
-            "passed",
+            "undecided",
             change,
             value,
             limit,
@@ -250,10 +265,7 @@ class _Judge:
         if math.isinf(value) or math.isinf(reference):
             worse = sign * (value - reference) > 0
             return replace(found, status="broken" if worse else "passed", p_value=0.0 if worse else 1.0)
-        if condition.prove == "not worse":
-            p = evidence.p_not_worse(sign, condition.margin)
-        else:
-            p = evidence.p_worse(sign, condition.margin)
+        p = evidence.p_worse(sign, condition.margin)
         if math.isnan(p):
             why = f": {evidence.no_interval}" if evidence.no_interval else ""
             reason = f"{change}; there is no test of their difference{why}"
@@ -264,10 +276,6 @@ class _Judge:
                 found, status="not judged", reason=f"{change}; {few}, and more would take too long"
             )
         found = replace(found, p_value=p)
-        if condition.prove == "not worse":
-            proven = p <= self._alpha
-            reason = f"{change}; {'' if proven else 'not '}proven to be within {condition.margin} (p {p:.3g})"
-            return replace(found, status="passed" if proven else "broken", reason=reason)
         if rule.call.entry.family.beside_null:
             null = estimate.if_calibrated
             # both must hold for the rule to break: the larger p-value decides
@@ -275,7 +283,15 @@ class _Judge:
                 return replace(found, p_value=max(p, null.p_value))
             if p <= self._alpha:
                 return replace(found, status="not judged", reason=f"{change}; {self._no_null()}")
-        return found
+        if not rule.call.entry.family.proves:
+            return found
+        rows = estimate.rows or self._compared.predictions.n_rows
+        found = replace(found, power=Power.of(evidence, rows, self._level))
+        good = evidence.p_not_worse(sign, condition.margin)
+        if good > self._alpha or math.isnan(good):
+            return found
+        reason = f"{change}; proven {_within(condition.margin)} (p {good:.3g})"
+        return replace(found, status="passed", reason=reason, p_value=good)
 
     def _against(self, call: MetricExpression) -> tuple[float, float, Evidence]:
         """Return the values of baseline and candidate, and the evidence on their difference.
@@ -373,15 +389,34 @@ def _rows_of(predictions: Predictions, part: str) -> NDArray[np.bool_]:
 
 
 def _corrected(tested: Mapping[int, Outcome], alpha: float) -> dict[int, Outcome]:
-    """Break the rules that Holm's correction leaves proven, and say so."""
-    adjusted = holm([found.p_value for found in tested.values()])
-    outcomes = {}
-    for (n, found), p in zip(tested.items(), adjusted.tolist(), strict=True):
-        condition = found.rule.condition
-        margin = condition.margin if isinstance(condition, NoWorse) else None
-        beyond = f"worse by more than {margin}" if margin and margin.of(found.baseline) else "worse"
-        many = f", corrected for {len(tested)} rules" if len(tested) > 1 else ""
-        broken = p <= alpha
-        reason = f"{found.reason}; {'' if broken else 'not '}proven {beyond} (p {p:.3g}{many})"
-        outcomes[n] = replace(found, status="broken" if broken else "passed", reason=reason, p_value=p)
+    """Break the rules that Holm's correction leaves proven; of the others say what would decide them."""
+    unproven = {n: found for n, found in tested.items() if found.status == "undecided"}
+    others = [1.0] * (len(tested) - len(unproven))  # proven to be good enough
+    adjusted = holm([*(found.p_value for found in unproven.values()), *others]).tolist()
+    many = f", corrected for {len(tested)} rules" if len(tested) > 1 else ""
+    outcomes = dict(tested)
+    for (n, found), p in zip(unproven.items(), adjusted, strict=False):
+        margin = found.rule.condition.margin if isinstance(found.rule.condition, NoWorse) else NO_MARGIN
+        worse = (
+            f"proven worse{f' by more than {margin}' if margin.of(found.baseline) else ''} (p {p:.3g}{many})"
+        )
+        status: Status = "undecided" if found.rule.call.entry.family.proves else "passed"
+        reason = f"{found.reason}; not {worse}"
+        if p <= alpha:
+            status, reason = "broken", f"{found.reason}; {worse}"
+        elif status == "undecided":
+            reason += f", nor {_within(margin)}{_decided_by(found.power, margin.of(found.baseline))}"
+        outcomes[n] = replace(found, status=status, reason=reason, p_value=p)
     return outcomes
+
+
+def _within(margin: Margin) -> str:
+    return "better" if margin == NO_MARGIN else f"to be within {margin}"
+
+
+def _decided_by(power: Power | None, margin: float) -> str:
+    """Say which difference so many rows tell, and how many rows a margin needs."""
+    if power is None:
+        return ""
+    rows = f", and the margin needs {power.not_worse(margin):,} rows" if margin else ""
+    return f": a difference of {number(power.detectable)} is detectable{rows}"

@@ -15,7 +15,7 @@ from calcli.core.comparing.selection import relative_change
 from calcli.core.data.predictions import Predictions
 from calcli.core.data.required import require_clusters, require_folds
 from calcli.core.data.slices import Slice, counted, select, slice_rows
-from calcli.core.estimators.evidence import Evidence, Untested
+from calcli.core.estimators.evidence import NO_MARGIN, Evidence, Margin, Power, Untested
 from calcli.core.estimators.influences import BIASED
 from calcli.core.estimators.interval import Interval
 from calcli.core.estimators.multiple import SHARPNESS, holm
@@ -28,7 +28,7 @@ from calcli.core.language.settings import Costs, Settings
 from calcli.core.language.version import __version__
 from calcli.core.state.remains import Remains
 
-Verdict = Literal["better", "worse", "different", "no evidence", "equivalent", "untested"]
+Verdict = Literal["better", "worse", "different", "equivalent", "undecided", "no evidence", "untested"]
 
 
 @dataclass(frozen=True, repr=False)
@@ -57,6 +57,8 @@ class Difference:
         Everything the difference depends on, in one line.
     rows
         How many rows of each system the values come from, where these are samples.
+    power
+        What differences so many rows tell; None without an interval.
     """
 
     call: MetricExpression
@@ -70,6 +72,7 @@ class Difference:
     signature: str
     no_interval: str = ""
     rows: tuple[int, ...] = ()
+    power: Power | None = None
 
     def __repr__(self) -> str:
         return f"<{self.call}: {self.baseline:.4g} to {self.candidate:.4g}, {self.verdict}>"
@@ -155,7 +158,7 @@ class Plan:
     """
 
     paired: bool = True
-    margins: Mapping[str, float] | None = None
+    margins: Mapping[str, Margin] | None = None
     ranked_by: str = "log_loss"
     by: str | None = None
 
@@ -213,24 +216,25 @@ def _sharpened(settings: Settings, tests: int) -> Settings:
     )
 
 
-def parse_margins(texts: Sequence[str]) -> dict[str, float]:
-    """Return margins by metric expression, from texts such as `log_loss=0.01`.
+def parse_margins(texts: Sequence[str]) -> dict[str, Margin]:
+    """Return margins by metric expression, from texts such as `log_loss=0.01` or `log_loss=1%`.
 
     Raises
     ------
     UsageError
-        If a metric is unknown, or a margin is not a number above 0.
+        If a metric is unknown, or a margin is neither a number nor a percentage above 0.
     """
     margins = {}
     for text in texts:
         metric, equals, value = text.rpartition("=")
         try:
-            margin = float(value)
+            margin = Margin.read(value)
         except ValueError:
-            margin = math.nan
-        if not equals or not 0 < margin < math.inf:
+            margin = Margin()
+        if not equals or margin == Margin():
             raise UsageError(
-                f"{text!r} is not a margin; expected a metric and a number above 0, as in 'log_loss=0.01'"
+                f"{text!r} is not a margin; expected a metric and a number or a percentage above 0, as in "
+                "'log_loss=0.01' or 'log_loss=1%'"
             )
         parse_metric(metric)  # refuses what is unknown
         margins[metric] = margin
@@ -267,8 +271,9 @@ def difference(
     settings: Settings,
     margin: float = 0,
     rows: tuple[int, ...] = (),
+    number: int = 0,
 ) -> Difference:
-    """Return a difference with its interval, p-value and verdict."""
+    """Return a difference with its interval, p-value and verdict, and what so many rows tell."""
     if math.isnan(candidate - baseline):  # both infinite, or undefined
         evidence = Untested()
     interval, p_value, reason = evidence.interval(settings.level), evidence.p_value(), evidence.no_interval
@@ -277,8 +282,20 @@ def difference(
     of = f"|rows:{'+'.join(map(str, dict.fromkeys(rows)))}" if rows else ""
     clip = f"|clip:{settings.clip:g}" if settings.clip and call.is_clipped else ""
     signature = f"{call}|difference{of}{clip}|{evidence.method}|seed:{settings.seed}|version:{__version__}"
+    power = Power.of(evidence, number, settings.level) if interval else None
     found = Difference(
-        call, baseline, candidate, interval, p_value, p_value, margin, "untested", signature, reason, rows
+        call,
+        baseline,
+        candidate,
+        interval,
+        p_value,
+        p_value,
+        margin,
+        "untested",
+        signature,
+        reason,
+        rows,
+        power,
     )
     return replace(found, verdict=_verdict(found, settings.level))
 
@@ -289,12 +306,12 @@ def _verdict(found: Difference, level: float) -> Verdict:
     if math.isinf(found.value) and entry.target is None:  # one infinite loss proves an infinite mean
         return _told(entry, worse)
     ends, margin = found.interval, found.margin
-    if ends is not None and margin and -margin < ends.low and ends.high < margin:
+    if ends is not None and -margin <= ends.low and ends.high <= margin:
         return "equivalent"
     if math.isnan(found.corrected_p):
         return "untested"
     if found.corrected_p > 1 - level + 1e-12:
-        return "no evidence"
+        return "no evidence" if ends is None else "undecided"
     return _told(entry, worse)
 
 
@@ -325,13 +342,13 @@ def _parts(
 
 
 def _compared(
-    contest: Contest, part: Slice | None, ranked_by: MetricExpression, margins: Mapping[str, float]
+    contest: Contest, part: Slice | None, ranked_by: MetricExpression, margins: Mapping[str, Margin]
 ) -> Comparison:
     level = contest.settings.level
     candidates = range(1, len(contest.evaluations))
     differences = tuple(
         {
-            call.asked: _between(contest, call, 0, candidate, margins.get(str(call), 0.0))
+            call.asked: _between(contest, call, 0, candidate, margins.get(str(call), NO_MARGIN))
             for call in contest.calls
         }
         for candidate in candidates
@@ -348,13 +365,14 @@ def _compared(
 
 
 def _between(
-    contest: Contest, call: MetricExpression, first: int, second: int, margin: float = 0.0
+    contest: Contest, call: MetricExpression, first: int, second: int, margin: Margin = NO_MARGIN
 ) -> Difference:
     values = contest.values(call)
     evidence = contest.evidence(call, first, second)
     sizes = contest.sampled_rows(call)
     rows = (sizes[first], sizes[second]) if sizes else ()
-    return difference(call, values[first], values[second], evidence, contest.settings, margin, rows)
+    size, number = margin.of(values[first]), (rows or contest.rows)[second]
+    return difference(call, values[first], values[second], evidence, contest.settings, size, rows, number)
 
 
 def rank(contest: Contest, call: MetricExpression, level: float) -> list[Ranked]:

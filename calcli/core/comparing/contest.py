@@ -99,6 +99,11 @@ class Contest:
         """Return the value of a metric for each system."""
         return [system.values[str(call)] for system in self._systems]
 
+    @property
+    def rows(self) -> tuple[int, ...]:
+        """How many rows each system has."""
+        return tuple(evaluation.predictions.n_rows for evaluation in self.evaluations)
+
     def influences(self, system: int) -> Mapping[str, Influences]:
         """Return what each unit brings to the scores of a system, by metric expression."""
         return self._systems[system].influences

@@ -8,7 +8,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any, Literal
 
-from calcli.core.estimators.evidence import Margin
+from calcli.core.estimators.evidence import NO_MARGIN, Margin, Power
 from calcli.core.evaluating.results import Estimate
 from calcli.core.language.errors import InputError, UsageError
 from calcli.core.language.expressions import MetricExpression, parse_metric
@@ -17,8 +17,14 @@ from calcli.core.language.settings import Settings
 
 Severity = Literal["error", "warning"]
 End = Literal["value", "lower", "upper"]
-Proof = Literal["worse", "not worse"]
-Status = Literal["passed", "broken", "not judged"]
+Undecided = Literal["fail", "pass", "warn"]
+Status = Literal["passed", "broken", "undecided", "not judged"]
+Result = Literal["passed", "warning", "failed", "not judged"]
+
+MEANS: dict[Status | Undecided, Result] = {
+    "broken": "failed", "fail": "failed", "warn": "warning", "pass": "passed", "passed": "passed",
+    "not judged": "not judged",
+}  # fmt: skip
 
 DEFAULTS = Settings(draws=1999)
 
@@ -35,15 +41,24 @@ class Bound:
         Whether it is the greatest.
     end
         What is compared with it.
+    undecided
+        What an interval on both sides of the limit means, where its far end is to be within.
     """
 
     limit: float
     most: bool
     end: End = "value"
+    undecided: Undecided = "fail"
 
     def allows(self, value: float) -> bool:
         """Tell whether a value is within the limit."""
         return value <= self.limit if self.most else value >= self.limit
+
+    def judge(self, asked: float, best: float) -> Status:
+        """Return what becomes of the rule, of the value or end asked for and the end that is the best."""
+        if self.allows(asked):
+            return "passed"
+        return "undecided" if self.allows(best) else "broken"
 
     def __str__(self) -> str:
         what = "" if self.end == "value" else f" ({self.end} end)"
@@ -58,20 +73,19 @@ class NoWorse:
     ----------
     margin
         How much worse is allowed.
-    prove
-        What the data must prove: "worse" breaks the rule if the candidate is proven worse, "not worse"
-        breaks it unless the candidate is proven good enough.
+    undecided
+        What it means if the candidate is proven neither worse by more than the margin nor within it.
     """
 
     margin: Margin
-    prove: Proof = "worse"
+    undecided: Undecided = "pass"
 
     def __str__(self) -> str:
-        if self.prove == "not worse":
+        if self.undecided == "fail":
             return f" proven within {self.margin} of baseline"
         return (
             " no worse than baseline"
-            if self.margin == Margin()
+            if self.margin == NO_MARGIN
             else f" at most {self.margin} worse than baseline"
         )
 
@@ -120,14 +134,28 @@ class Rule:
             return
         if self.call.entry.direction not in ("lower", "higher"):
             raise UsageError(f"neither high nor low values of {self.call} are better; give it max and min")
-        if self.condition.prove == "not worse":
+        if self.condition.undecided != "pass":
+            what = f'undecided = "{self.condition.undecided}"'
             if not family.proves:
                 raise UsageError(
                     f"a difference of {self.call} has no interval, so nothing can prove it small; leave "
-                    'out prove = "not worse", or take a score such as log_loss'
+                    f"out {what}, or take a score such as log_loss"
                 )
-            if self.condition.margin == Margin():
-                raise UsageError(f'{self.call}: prove = "not worse" needs a margin above 0')
+            if self.condition.margin == NO_MARGIN:
+                raise UsageError(f"{self.call}: {what} needs a margin above 0")
+
+    @property
+    def may_be_undecided(self) -> bool:
+        """Whether an interval decides: one whose far end is to be within a limit, or that of a difference."""
+        if isinstance(self.condition, Bound):
+            return self.condition.end == ("upper" if self.condition.most else "lower")
+        return self.call.entry.family.proves
+
+    def where_undecided(self, means: Undecided) -> Rule:
+        """Return the rule with another meaning of undecided, if it may be that."""
+        if not self.may_be_undecided:
+            return self
+        return replace(self, condition=replace(self.condition, undecided=means))
 
     @property
     def every(self) -> str:
@@ -142,6 +170,10 @@ class Rule:
         return self.name or f"{self.call.asked}{self.condition}{part}"
 
 
+NEVER_UNDECIDED = (
+    'undecided is for rules that an interval decides: max with bound = "upper", min with bound = "lower", '
+    "and max_increase or max_decrease of metrics whose differences have one"
+)
 EVERY = "*"  # in place of the value of a slice
 EXAMPLE = "'log_loss>0.5'"
 FORM = re.compile(r"\s*(?P<metric>[^<>]+?)\s*(?P<sign>[<>]=?)\s*(?P<bound>[^<>=\s]+)\s*")
@@ -223,6 +255,20 @@ class Policy:
     settings: Settings = DEFAULTS
     reading: Mapping[str, Any] = field(default_factory=dict)
 
+    def where_undecided(self, means: Undecided | None) -> Policy:
+        """Return the policy with another meaning of undecided for every rule; as it is if there is none.
+
+        Raises
+        ------
+        UsageError
+            If no rule may be undecided, or one has no margin to be proven by.
+        """
+        if means is None:
+            return self
+        if not any(rule.may_be_undecided for rule in self.rules):
+            raise UsageError(NEVER_UNDECIDED)
+        return replace(self, rules=tuple(rule.where_undecided(means) for rule in self.rules))
+
     @property
     def compares(self) -> bool:
         """Whether any rule is about a baseline."""
@@ -248,7 +294,7 @@ class Outcome:
     rule
         Which.
     status
-        "not judged" is not a pass.
+        "not judged" is not a pass; what "undecided" is, the rule says.
     reason
         A sentence with the numbers.
     value, limit
@@ -265,6 +311,8 @@ class Outcome:
         Whether it was not judged because too few rows are in its slice.
     rows
         How many rows the value comes from, if these are a sample.
+    power
+        What differences the rows tell, of a rule against a baseline; None without an interval.
     """
 
     rule: Rule
@@ -278,18 +326,23 @@ class Outcome:
     signature: str = ""
     few: bool = False
     rows: int | None = None
+    power: Power | None = None
 
     def __repr__(self) -> str:
         return f"<Outcome {self.result}: {self.reason}>"
 
     @property
-    def result(self) -> Literal["passed", "warning", "failed", "not judged"]:
+    def margin(self) -> float:
+        """How much worse than the baseline it may be; 0 for other rules."""
+        return (
+            self.rule.condition.margin.of(self.baseline) if isinstance(self.rule.condition, NoWorse) else 0.0
+        )
+
+    @property
+    def result(self) -> Result:
         """What it means for the check; of what could not be judged, only too few rows may be a warning."""
-        if self.status == "broken" or self.few:
-            if self.few and self.rule.severity == "error":
-                return "not judged"
-            return "warning" if self.rule.severity == "warning" else "failed"
-        return self.status
+        found = MEANS[self.rule.condition.undecided if self.status == "undecided" else self.status]
+        return "warning" if self.rule.severity == "warning" and (self.few or found == "failed") else found
 
 
 @dataclass(frozen=True)

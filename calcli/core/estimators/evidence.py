@@ -18,6 +18,7 @@ from calcli.core.estimators.permutation import Swapped
 from calcli.core.estimators.quantiles import coin_upper, root, share_least, share_most
 
 NORMAL = NormalDist()
+POWER = 0.8  # of what is called detectable
 
 
 @dataclass(frozen=True)
@@ -39,9 +40,80 @@ class Margin:
         """Return the margin in the metric's unit."""
         return self.absolute + self.relative * abs(baseline) if self.relative else self.absolute
 
+    @classmethod
+    def read(cls, text: str) -> Margin:
+        """Return what a number stands for, or a percentage such as `5%`.
+
+        Raises
+        ------
+        ValueError
+            If it is neither, or below 0.
+        """
+        share = text.strip().endswith("%")
+        size = float(text.strip().removesuffix("%")) / (100 if share else 1)
+        if not 0 <= size < math.inf:
+            raise ValueError(text)
+        return cls(relative=size) if share else cls(size)
+
     def __str__(self) -> str:
         parts = [f"{self.absolute:g}"] if self.absolute or not self.relative else []
         return " + ".join(parts + ([f"{100 * self.relative:g}%"] if self.relative else []))
+
+
+NO_MARGIN = Margin()
+
+
+@dataclass(frozen=True)
+class Power:
+    """What so many rows tell: four times in five, at the level of the interval.
+
+    Attributes
+    ----------
+    standard_error
+        Of a difference, or of a value.
+    rows
+        How many it comes from, of the candidate.
+    level
+        Of the interval.
+    """
+
+    standard_error: float
+    rows: int
+    level: float
+
+    @classmethod
+    def of(cls, evidence: Evidence, rows: int, level: float) -> Power | None:
+        """Return that of a difference; None where nothing is known of its spread."""
+        return cls(evidence.standard_error, rows, level) if evidence.standard_error > 0 else None
+
+    @property
+    def detectable(self) -> float:
+        """The true difference that is proven to be one with a probability of `POWER`."""
+        return self._within(POWER) * self.standard_error
+
+    @property
+    def half_width(self) -> float:
+        """Half the width of the interval."""
+        return self._within(0.5) * self.standard_error
+
+    def not_worse(self, margin: float) -> int:
+        """Return the rows by which a true difference of 0 is proven not to be worse by a margin."""
+        return self._rows(self._within(POWER), margin)
+
+    def equivalent(self, margin: float) -> int:
+        """Return the rows by which a true difference of 0 is proven to be within a margin on both sides."""
+        return self._rows(self._within((1 + POWER) / 2), margin)
+
+    def known_within(self, half_width: float) -> int:
+        """Return the rows by which an interval has half a width."""
+        return self._rows(self._within(0.5), half_width)
+
+    def _within(self, power: float) -> float:
+        """Return how many standard errors off a limit a value is proven with some power."""
+        return NORMAL.inv_cdf((1 + self.level) / 2) + NORMAL.inv_cdf(power)
+
+    def _rows(self, errors: float, width: float) -> int:
+        return math.ceil(self.rows * (errors * self.standard_error / width) ** 2)
 
 
 class Evidence(Protocol):
@@ -57,6 +129,10 @@ class Evidence(Protocol):
     @property
     def no_interval(self) -> str:
         """Why there is no interval; "" where there is one, or where there never is."""
+
+    @property
+    def standard_error(self) -> float:
+        """Of the difference; nan without an interval."""
 
     def interval(self, level: float) -> Interval | None:
         """Return the interval of the difference; None where none is sound."""
@@ -85,6 +161,11 @@ class Studentized:
     def method(self) -> str:
         """Where the influences come from."""
         return f"{'paired' if self.paired else 'unpaired'}-{self.how}"
+
+    @property
+    def standard_error(self) -> float:
+        """Of the difference."""
+        return self.difference.spread.standard_error
 
     def interval(self, level: float) -> Interval | None:
         """Return the interval of the difference."""
@@ -151,6 +232,16 @@ class ExactShares:
         """What is exact."""
         return f"{'paired' if self.paired else 'unpaired'}-exact"
 
+    @property
+    def standard_error(self) -> float:
+        """Of the difference, by the variance of what each row brings."""
+        n, m = self.of_gained, self.of_lost
+        if self.paired:
+            squares, mean = self.gained + self.lost, (self.gained - self.lost) / n
+            return math.sqrt((squares / n - mean**2) / (n - 1)) if n > 1 else math.nan
+        shares = (self.gained / n, n), (self.lost / m, m)
+        return math.sqrt(sum(p * (1 - p) / (k - 1) for p, k in shares)) if min(n, m) > 1 else math.nan
+
     def interval(self, level: float) -> Interval | None:
         """Return the interval of the difference."""
         tail = (1 - level) / 2
@@ -202,10 +293,15 @@ class Normal:
     method: str
     no_interval: str = ""
 
+    @property
+    def standard_error(self) -> float:
+        """Of the difference."""
+        return self._error(Margin(), 1)
+
     def interval(self, level: float) -> Interval | None:
         """Return the normal interval of the difference."""
         difference = self.candidate - self.baseline
-        half = NORMAL.inv_cdf((1 + level) / 2) * self._error(Margin(), 1)
+        half = NORMAL.inv_cdf((1 + level) / 2) * self.standard_error
         return None if math.isnan(difference) else Interval(difference - half, difference + half, level)
 
     def p_value(self) -> float:
@@ -262,6 +358,7 @@ class Permuted:
     swapped: Swapped
     paired: bool
     no_interval: str = ""
+    standard_error = math.nan
 
     @property
     def method(self) -> str:
@@ -325,6 +422,11 @@ class Nearness:
         """Why there is no interval."""
         return self.difference.no_interval
 
+    @property
+    def standard_error(self) -> float:
+        """Of the difference."""
+        return self.difference.standard_error
+
     def interval(self, level: float) -> Interval | None:
         """Return the interval of the difference."""
         return self.difference.interval(level)
@@ -356,6 +458,7 @@ class Untested:
 
     method: str = "untested"
     no_interval: str = ""
+    standard_error = math.nan
 
     def interval(self, level: float) -> Interval | None:
         """Return None."""

@@ -12,7 +12,7 @@ from scipy.stats import sem
 from calcli.core.comparing.comparison import Plan, compare, difference, parse_margins, rank
 from calcli.core.comparing.contest import Contest
 from calcli.core.comparing.seeds import over_seeds
-from calcli.core.estimators.evidence import Normal, Studentized
+from calcli.core.estimators.evidence import Margin, Normal, Studentized
 from calcli.core.estimators.multiple import holm
 from calcli.core.evaluating.evaluate import evaluate
 from calcli.core.language.errors import UsageError
@@ -82,17 +82,20 @@ def test_a_difference_of_areas_needs_five_rows_of_each_class_for_an_interval(bin
         assert one.interval.low < one.value < one.interval.high
 
 
-def test_equal_files_show_no_evidence(systems):
+def test_equal_files_show_no_difference(systems):
     settings = Settings(draws=99)
     (found,) = compare([systems[0], systems[0]], settings, Plan())
     for one in found.differences[0].values():
         assert one.value == 0
         assert one.p_value == 1
-        assert one.verdict == "no evidence"
+    verdicts = {name: one.verdict for name, one in found.differences[0].items()}
+    assert verdicts["log_loss"] == "equivalent"  # to the last bit, without any margin
+    assert verdicts["accuracy"] == "undecided"  # other rows might still differ, as its exact interval says
+    assert verdicts["ece"] == "no evidence"
 
 
 def test_verdicts_follow_the_data(systems):
-    plan = Plan(margins={"log_loss": 0.1, "accuracy": 0.1})
+    plan = Plan(margins={"log_loss": Margin(0.1), "accuracy": Margin(0.1)})
     (found,) = compare(systems, SETTINGS, plan)
     near, far = found.differences
     assert near["log_loss"].verdict == "equivalent"
@@ -188,6 +191,7 @@ def test_rows_that_are_repeated_as_a_cluster_prove_no_more(predict, systems, met
         return
     assert (again.value, again.p_value) == pytest.approx((first.value, first.p_value), abs=1e-9)
     if first.interval is not None:
+        assert again.power.detectable == pytest.approx(first.power.detectable, abs=1e-9)
         assert [again.interval.low, again.interval.high] == pytest.approx(
             [first.interval.low, first.interval.high], abs=1e-9
         )
@@ -245,8 +249,20 @@ def test_a_ranking_needs_a_direction(systems):
 
 
 def test_margins_are_metrics_with_positive_numbers():
-    assert parse_margins(["log_loss=0.01", "ece:bins=20=0.1"]) == {"log_loss": 0.01, "ece:bins=20": 0.1}
-    for text in ("log_loss", "log_loss=x", "log_loss=0", "log_loss=-1", "log_loss=nan", "log_loss=inf"):
+    found = parse_margins(["log_loss=0.01", "ece:bins=20=0.1", "brier=5%"])
+    assert found == {"log_loss": Margin(0.01), "ece:bins=20": Margin(0.1), "brier": Margin(relative=0.05)}
+    for text in (
+        "log_loss",
+        "log_loss=x",
+        "log_loss=0%",
+        "log_loss=%",
+        "log_loss=-1%",
+        "log_loss=nan%",
+        "log_loss=0",
+        "log_loss=-1",
+        "log_loss=nan",
+        "log_loss=inf",
+    ):
         with pytest.raises(UsageError, match="is not a margin"):
             parse_margins([text])
     with pytest.raises(UsageError, match="did you mean 'log_loss'"):

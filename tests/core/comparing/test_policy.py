@@ -69,7 +69,7 @@ def test_limits_on_an_end_of_the_interval(right_in):
     rules = [rule("accuracy", Bound(0.8, False, end)) for end in ("lower", "value", "upper")]
     found = judged(system, *rules, **policy).outcomes
     assert [one.value for one in found] == pytest.approx([interval.low, 0.8, interval.high])
-    assert [one.status for one in found] == ["broken", "passed", "passed"]
+    assert [one.status for one in found] == ["undecided", "passed", "passed"]
 
 
 def test_an_error_that_calibrated_probabilities_would_show_breaks_no_rule(right_in):
@@ -102,12 +102,13 @@ def test_worse_within_the_margin_is_not_proven_beyond_it(right_in):
         new,
         rule("accuracy", NoWorse(Margin(0.09))),
         rule("accuracy", NoWorse(Margin())),
-        rule("accuracy", NoWorse(Margin(0.2), "not worse")),
-        rule("accuracy", NoWorse(Margin(0.105), "not worse")),
+        rule("accuracy", NoWorse(Margin(0.2), "fail")),
+        rule("accuracy", NoWorse(Margin(0.105), "fail")),
         baseline=paired(old, new),
     )
     # 20 rows of 200 changed, all for the worse: that is proven, and so is that it is no more than 20 points
-    assert [one.status for one in found.outcomes] == ["passed", "broken", "passed", "broken"]
+    assert [one.status for one in found.outcomes] == ["undecided", "broken", "passed", "undecided"]
+    assert [one.result for one in found.outcomes] == ["passed", "failed", "passed", "failed"]
 
 
 def test_holm_corrects_over_the_rules(right_in):
@@ -188,7 +189,7 @@ def test_a_report_is_compared_unpaired(right_in):
     stored = StoredReport("old.json", old.classes, {"": {"accuracy": StoredValue(0.8, estimate.interval)}})
     worse = rule("accuracy", NoWorse(Margin()))
     found = judged(new, worse, baseline=Baseline(stored, new, paired=False))
-    assert found.outcomes[0].status == "passed"  # what pairs prove, a report does not
+    assert found.outcomes[0].status == "undecided"  # what pairs prove, a report does not
     assert "holds no rows to pair" in found.notes[0]
     much = judged(right_in(0.5), worse, baseline=Baseline(stored, right_in(0.5), paired=False))
     assert much.outcomes[0].status == "broken"
@@ -204,7 +205,7 @@ def test_few_rows_prove_nothing_against_a_report(right_in, predict):
     values = {name: StoredValue(one.value, one.interval) for name, one in known.items()}
     stored = StoredReport("old.json", old.classes, {"": values})
     no_worse = [rule(name, NoWorse(Margin())) for name in metrics]
-    good_enough = [rule(name, NoWorse(Margin(0.02), "not worse")) for name in metrics]
+    good_enough = [rule(name, NoWorse(Margin(0.02), "fail")) for name in metrics]
     wrong_once, right_thrice = predict([[0.4, 0.6]], [0]), predict([[0.9, 0.1]] * 3, [0] * 3)
     for few, rules in ((wrong_once, no_worse), (right_thrice, good_enough)):
         found = judged(few, *rules, baseline=Baseline(stored, few, paired=False))
@@ -241,9 +242,9 @@ def test_rules_on_a_baseline_count_the_rows_that_are_compared(right_in):
 def test_rules_that_cannot_be_are_refused():
     for metric, condition, message in (
         ("ece", Bound(0.1, True, "upper"), "has no interval"),
-        ("ece", NoWorse(Margin(0.1), "not worse"), "has no interval"),
-        ("corp_miscalibration", NoWorse(Margin(0.1), "not worse"), "has no interval"),
-        ("log_loss", NoWorse(Margin(), "not worse"), "needs a margin"),
+        ("ece", NoWorse(Margin(0.1), "fail"), "has no interval"),
+        ("corp_miscalibration", NoWorse(Margin(0.1), "warn"), "has no interval"),
+        ("log_loss", NoWorse(Margin(), "fail"), "needs a margin"),
         ("mean_gap", NoWorse(Margin()), "give it max and min"),
     ):
         with pytest.raises(UsageError, match=message):

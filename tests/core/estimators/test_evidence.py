@@ -14,6 +14,7 @@ from calcli.core.estimators.evidence import (
     Nearness,
     Normal,
     Permuted,
+    Power,
     Studentized,
     Untested,
     sum_of_errors,
@@ -185,3 +186,37 @@ def test_without_a_test_nothing_is_said():
 def test_margins_read_well():
     assert [str(Margin()), str(Margin(0.01)), str(Margin(relative=0.05))] == ["0", "0.01", "5%"]
     assert Margin(0.01, 0.1).of(-2) == pytest.approx(0.21)
+
+
+def test_what_rows_detect_and_margins_need_is_by_the_normal_formulas(pair):
+    baseline, candidate = pair
+    for paired, error in (
+        (True, stats.sem(candidate - baseline)),
+        (False, math.hypot(stats.sem(candidate), stats.sem(baseline))),
+    ):
+        power = Power.of(Studentized(of_mean(baseline), of_mean(candidate), paired), 200, 0.95)
+        assert power.standard_error == pytest.approx(error, rel=0.003)  # unpaired: n - 1 of both together
+        z = stats.norm.ppf([0.975, 0.8, 0.9])
+        assert power.detectable == pytest.approx((z[0] + z[1]) * power.standard_error, rel=1e-9)
+        sd = power.standard_error * math.sqrt(200)
+        assert power.not_worse(0.01) == math.ceil(((z[0] + z[1]) * sd / 0.01) ** 2)
+        assert power.equivalent(0.01) == math.ceil(((z[0] + z[2]) * sd / 0.01) ** 2)
+        assert power.known_within(0.01) == math.ceil((z[0] * sd / 0.01) ** 2)
+
+
+def test_shares_are_spread_as_their_rows_are():
+    old, new = np.repeat([1, 1, 0, 0], [80, 3, 1, 16]), np.repeat([1, 0, 1, 0], [80, 3, 1, 16])
+    paired, unpaired = ExactShares(1, 100, 3, 100, 0.83, True), ExactShares(81, 100, 83, 100, 0.83, False)
+    assert paired.standard_error == pytest.approx(stats.sem(new - old), rel=1e-12)
+    assert unpaired.standard_error == pytest.approx(math.hypot(stats.sem(new), stats.sem(old)), rel=1e-12)
+    assert Power.of(ExactShares(0, 100, 0, 100, 0.9, True), 100, 0.95) is None
+    assert Power.of(Untested(), 100, 0.95) is None
+
+
+def test_a_detectable_difference_is_found_four_times_in_five():
+    """Normal differences of sd 1 on 100 rows, shifted by what is detectable: rejected in 80%, +- 3 errors."""
+    rng = np.random.default_rng(1)
+    shift = Power(0.1, 100, 0.95).detectable
+    rows = rng.normal(shift, 1, (4000, 100))
+    found = (stats.ttest_1samp(rows, 0, axis=1).pvalue < 0.05).mean()
+    assert found == pytest.approx(0.8, abs=3 * math.sqrt(0.16 / 4000) + 0.005)  # t of 99 degrees, not z

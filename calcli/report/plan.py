@@ -1,0 +1,121 @@
+"""How many rows a decision needs, as shown."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from calcli.core.estimators.evidence import POWER, Power
+from calcli.core.estimators.interval import level_percent
+from calcli.core.language.numbers import counted, number
+from calcli.report.objects import NeedObject, PlanObject
+from calcli.report.shown import Column, Shown, TextTable
+
+
+@dataclass(frozen=True)
+class Need:
+    """A metric and what is to be known of it.
+
+    Attributes
+    ----------
+    metric
+        Its expression.
+    value
+        Of the only file, or of the old one.
+    width
+        The half-width that is wanted, or the margin of the difference.
+    power
+        What today's rows tell.
+    """
+
+    metric: str
+    value: float
+    width: float
+    power: Power
+
+
+@dataclass(frozen=True, repr=False, eq=False)
+class PlanReport(Shown):
+    """How many rows are needed before more are labelled; printed, it shows the table of the command line.
+
+    Attributes
+    ----------
+    needs
+        One a metric.
+    names
+        Of the files.
+    paired
+        Whether row i is the same case in both; of one file False.
+    """
+
+    needs: Sequence[Need]
+    names: Sequence[str]
+    paired: bool
+
+    title = "Rows needed"
+    schema = "calcli.plan/1"
+
+    def tables(self) -> list[TextTable]:
+        """Return the rows that each metric needs."""
+        first = self.needs[0].power
+        rows, level = counted(first.rows, "row"), level_percent(first.level)
+        cells: list[tuple[str, ...]]
+        if len(self.names) == 1:
+            heads = ["value", f"+- now ({level})", "+- wanted", "rows needed"]
+            cells = [
+                (n.metric, number(n.value), number(n.power.half_width), number(n.width), f"{_known(n):,}")
+                for n in self.needs
+            ]
+            notes = [f"As spread as the {rows} of {self.names[0]}, by the normal distribution."]
+        else:
+            heads = ["old value", "detectable now", "margin", "rows: not worse", "rows: equivalent"]
+            cells = [
+                (
+                    n.metric,
+                    *map(number, (n.value, n.power.detectable, n.width)),
+                    *(f"{of(n.width):,}" for of in (n.power.not_worse, n.power.equivalent)),
+                )
+                for n in self.needs
+            ]
+            how = "paired" if self.paired else "unpaired: as many times more of both files"
+            notes = [
+                f"From {rows}, {how}. So many rows prove in {POWER:.0%} of cases, at {level}, "
+                "that a new system which is as good is not worse by the margin, or equivalent within it."
+            ]
+        columns = (Column("", "left"), *map(Column, heads))
+        return [TextTable(self.title, columns, tuple(cells), tuple(notes))]
+
+    def content(self) -> PlanObject:
+        """Return the same as JSON values."""
+        return {
+            "files": list(self.names),
+            "paired": self.paired,
+            "needs": [self._need(n) for n in self.needs],
+        }
+
+    def records(self) -> Iterator[dict[str, Any]]:
+        """Yield a record for every metric."""
+        yield from ({**self._need(need)} for need in self.needs)
+
+    def _need(self, need: Need) -> NeedObject:
+        power = need.power
+        found: NeedObject = {
+            "metric": need.metric,
+            "value": need.value,
+            "rows": power.rows,
+            "level": power.level,
+        }
+        if len(self.names) == 1:
+            return {**found, "half_width": need.width, "rows_needed": _known(need)}
+        return {
+            **found,
+            "margin": need.width,
+            "detectable_difference": power.detectable,
+            "rows_not_worse": power.not_worse(need.width),
+            "rows_equivalent": power.equivalent(need.width),
+        }
+
+
+def _known(need: Need) -> int:
+    return need.power.known_within(need.width)

@@ -1,0 +1,138 @@
+"""Planning: how many rows does a decision need?"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from typing import Any
+
+from calcli.core.comparing.comparison import parse_margins
+from calcli.core.comparing.contest import Contest
+from calcli.core.data.predictions import Predictions
+from calcli.core.data.required import require_clusters
+from calcli.core.estimators.evidence import Margin, Power
+from calcli.core.language.declaring import documented
+from calcli.core.language.errors import InputError, UsageError, naming
+from calcli.core.language.settings import PairSettings, Settings
+from calcli.core.language.spelling import of_python
+from calcli.io.options import ReadOptions
+from calcli.io.read import read
+from calcli.io.settings import settings_of
+from calcli.report.plan import Need, PlanReport
+from calcli.work.compare import compare, compare_files
+from calcli.work.kept import ComparisonReport
+from calcli.work.read import labelled
+
+EITHER = "plan takes an old and a new file with a margin, or one file with a half-width"
+
+
+@of_python
+@documented(Settings)
+@documented(PairSettings)
+def plan(
+    data: Any,
+    new: Any = None,
+    *,
+    margins: Mapping[str, float | str] | None = None,
+    metric: str = "log_loss",
+    half_width: float | str | None = None,
+    **settings: Any,
+) -> PlanReport:
+    """Say how many rows a comparison needs, or an interval, before more are labelled.
+
+    Parameters
+    ----------
+    data : path, table or Predictions
+        What `read` takes, or returned: the old system if there is a new one.
+    new : path, table or Predictions, optional
+        The new one.
+    {PairSettings}
+    margins : mapping of str to float or str, optional
+        Differences that do not matter, by metric expression: above 0, or a percentage of the old value, "1%".
+    metric : str
+        Of the interval, where there is no new system.
+    half_width : float or str, optional
+        Of its interval, likewise.
+    {Settings}
+
+    Returns
+    -------
+    PlanReport
+        How many rows each metric needs.
+
+    Raises
+    ------
+    InputError
+        If the rows do not tell how much a metric varies.
+    UsageError
+        If an option is unknown or does not fit.
+    """
+    if new is None:
+        if margins or half_width is None:
+            raise UsageError(EITHER)
+        return _of_one(labelled(data, "data"), settings_of(settings), metric, str(half_width))
+    if not margins or half_width is not None:
+        raise UsageError(EITHER)
+    asked = {"metrics": ",".join(margins), "draws": 0, **settings}
+    return _of_two(compare(data, new, margins=margins, **asked))  # type: ignore[arg-type]
+
+
+def plan_files(
+    files: Sequence[str],
+    options: ReadOptions,
+    settings: Settings,
+    pairing: PairSettings,
+    *,
+    margins: Sequence[str] = (),
+    metric: str = "log_loss",
+    half_width: str | None = None,
+) -> PlanReport:
+    """Plan with files; otherwise as `plan`."""
+    if len(files) != (1 if half_width else 2) or bool(margins) == bool(half_width):
+        raise UsageError(f"{EITHER}: calcli plan OLD NEW --margin log_loss=1%, or FILE --half-width 0.01")
+    if half_width:
+        return _of_one(read(files[0], options), settings, metric, half_width)
+    with naming("--margin"):
+        names = tuple(parse_margins(margins))
+    asked = replace(settings, metrics=names, draws=0)
+    found = compare_files(files, options, asked, pairing, margins=margins)
+    assert isinstance(found, ComparisonReport)
+    return _of_two(found)
+
+
+def _of_two(found: ComparisonReport) -> PlanReport:
+    (whole, *_) = found.comparisons
+    needs = [
+        Need(name, one.baseline, one.margin, _known(one.power, name, one.no_interval))
+        for name, one in whole.differences[0].items()
+        if one.margin
+    ]
+    return PlanReport(needs, [one.input.path for one in whole.summaries], found.paired)
+
+
+def _of_one(predictions: Predictions, settings: Settings, metric: str, half_width: str) -> PlanReport:
+    try:
+        wanted = Margin.read(half_width)
+    except ValueError:
+        wanted = Margin()
+    if wanted == Margin():
+        raise UsageError(
+            f"half-width is {half_width!r}; expected a number or a percentage above 0, as in 0.01"
+        )
+    require_clusters(predictions, settings.cluster)
+    contest = Contest([predictions], replace(settings, metrics=(metric,), draws=0))
+    (call,) = contest.calls
+    (value,), variance = contest.values(call), contest.variance(call, 0)
+    power = Power(math.sqrt(variance), contest.rows[0], settings.level) if variance > 0 else None
+    need = Need(call.asked, value, wanted.of(value), _known(power, call.asked))
+    return PlanReport([need], [predictions.provenance.path], paired=False)
+
+
+def _known(power: Power | None, metric: str, why: str = "") -> Power:
+    if power is None:
+        raise InputError(
+            f"these rows do not tell how much {metric} varies{f': {why}' if why else ''}; take more of them, "
+            "or a score such as log_loss"
+        )
+    return power
