@@ -47,7 +47,7 @@ def plan(
         reading.files(files),
         reading.read_options(),
         settings_of(planning),
-        pairing.settings(),
+        pairing.settings(reading),
         margins=margin or (),
         metric=metric,
         half_width=half_width,
