@@ -316,18 +316,28 @@ class CheckObject(TypedDict):
 
 
 class NeedObject(TypedDict):
-    """How many rows a metric needs: for the interval of one file, or the difference of two."""
+    """A metric that is planned for."""
 
     metric: str
     value: float
     rows: int
     level: float
-    half_width: NotRequired[float]
-    rows_needed: NotRequired[int]
-    margin: NotRequired[float]
-    detectable_difference: NotRequired[float]
-    rows_not_worse: NotRequired[int]
-    rows_equivalent: NotRequired[int]
+
+
+class WidthNeedObject(NeedObject):
+    """How many rows its interval needs."""
+
+    half_width: float
+    rows_for_width: int
+
+
+class MarginNeedObject(NeedObject):
+    """How many rows a difference needs."""
+
+    margin: float
+    detectable: float
+    rows_not_worse: int
+    rows_equivalent: int
 
 
 class PlanObject(TypedDict):
@@ -335,7 +345,7 @@ class PlanObject(TypedDict):
 
     files: list[str]
     paired: bool
-    needs: list[NeedObject]
+    needs: list[WidthNeedObject | MarginNeedObject]
 
 
 class FileObject(TypedDict):

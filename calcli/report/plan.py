@@ -9,7 +9,7 @@ from typing import Any
 from calcli.core.estimators.evidence import POWER, Power
 from calcli.core.estimators.interval import level_percent
 from calcli.core.language.numbers import counted, number
-from calcli.report.objects import NeedObject, PlanObject
+from calcli.report.objects import MarginNeedObject, NeedObject, PlanObject, WidthNeedObject
 from calcli.report.shown import Column, Shown, TextTable
 
 
@@ -98,7 +98,7 @@ class PlanReport(Shown):
         """Yield a record for every metric."""
         yield from ({**self._need(need)} for need in self.needs)
 
-    def _need(self, need: Need) -> NeedObject:
+    def _need(self, need: Need) -> WidthNeedObject | MarginNeedObject:
         power = need.power
         found: NeedObject = {
             "metric": need.metric,
@@ -107,11 +107,11 @@ class PlanReport(Shown):
             "level": power.level,
         }
         if len(self.names) == 1:
-            return {**found, "half_width": need.width, "rows_needed": _known(need)}
+            return {**found, "half_width": need.width, "rows_for_width": _known(need)}
         return {
             **found,
             "margin": need.width,
-            "detectable_difference": power.detectable,
+            "detectable": power.detectable,
             "rows_not_worse": power.not_worse(need.width),
             "rows_equivalent": power.equivalent(need.width),
         }

@@ -125,14 +125,16 @@ def _of_one(predictions: Predictions, settings: Settings, metric: str, half_widt
     (call,) = contest.calls
     (value,), variance = contest.values(call), contest.variance(call, 0)
     power = Power(math.sqrt(variance), contest.rows[0], settings.level) if variance > 0 else None
-    need = Need(call.asked, value, wanted.of(value), _known(power, call.asked))
+    influences = contest.influences(0).get(str(call))
+    few = influences.spread.too_few() if influences else ""
+    need = Need(call.asked, value, wanted.of(value), _known(power, call.asked, few))
     return PlanReport([need], [predictions.provenance.path], paired=False)
 
 
-def _known(power: Power | None, metric: str, why: str = "") -> Power:
+def _known(power: Power | None, metric: str, why: str) -> Power:
     if power is None:
         raise InputError(
-            f"these rows do not tell how much {metric} varies{f': {why}' if why else ''}; take more of them, "
-            "or a score such as log_loss"
+            f"these rows do not tell how much {metric} varies: {why or 'it has no interval'}; take more of "
+            "them, or another metric"
         )
     return power

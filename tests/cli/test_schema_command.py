@@ -39,7 +39,7 @@ CALLS = {
     ],
     "plan": [
         f"plan {RELEASES} --margin log_loss=1%",
-        f"plan {CANCER} --half-width 0.01",
+        f"plan {SAMPLES}/release_1.parquet --half-width 0.01",
     ],
     "check": [f"check {RELEASES} --policy policy.toml --baseline {SAMPLES}/release_1.parquet"],
     "fit": [

@@ -67,10 +67,7 @@ def test_a_plan_says_what_the_comparison_says(capsys):
     found = calcli.compare(OLD, NEW, margins={"log_loss": "1%", "accuracy": 0.01}, draws=0).to_dict()
     for need in two["needs"]:
         one = found["comparisons"][0]["differences"][0][need["metric"]]
-        assert (need["margin"], need["detectable_difference"]) == (
-            one["margin"],
-            one["detectable_difference"],
-        )
+        assert (need["margin"], need["detectable"]) == (one["margin"], one["detectable_difference"])
         assert need["rows_not_worse"] == one["rows_needed"]["not_worse"]
         assert need["rows_equivalent"] == one["rows_needed"]["equivalent"]
     frame = pd.read_parquet(OLD)
@@ -78,7 +75,7 @@ def test_a_plan_says_what_the_comparison_says(capsys):
     losses = -log_softmax(logits, axis=1)[np.arange(len(frame)), frame["label"]]
     (need,) = calcli.plan(OLD, half_width=0.01).to_dict()["needs"]
     rows = (norm.ppf(0.975) * losses.std(ddof=1) / 0.01) ** 2
-    assert need["rows_needed"] == math.ceil(rows)
+    assert need["rows_for_width"] == math.ceil(rows)
 
 
 @pytest.mark.parametrize(
