@@ -158,17 +158,8 @@ def test_wrong_calls_are_told(call, message):
 def test_there_is_nothing_else():
     calibrators = [method.where.split(":")[1] for method in METHODS.values()]
     functions = ["Report", "__version__", "evaluate", "figures", "load", "read", "save", "simulate"]
-    functions += [
-        "CheckReport",
-        "ComparisonReport",
-        "Fitted",
-        "State",
-        "check",
-        "compare",
-        "fit",
-        "plan",
-        "plot",
-    ]
+    functions += ["CheckReport", "ComparisonReport", "Fitted", "State", "ThresholdReport", "threshold"]
+    functions += ["check", "compare", "fit", "plan", "plot"]
     assert dir(calcli) == sorted([*functions, *calibrators])
     with pytest.raises(AttributeError, match="fit_all"):
         calcli.fit_all  # noqa: B018
