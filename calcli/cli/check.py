@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Annotated, Literal, get_args
+from typing import TYPE_CHECKING, Annotated, Literal, get_args
 
 import typer
 
@@ -17,6 +17,9 @@ from calcli.core.language.errors import UsageError
 from calcli.core.language.settings import StateSettings
 
 FIRST_POLICY = "calcli.toml"
+if TYPE_CHECKING:
+    from calcli.work.kept import CheckReport
+
 Format = Literal["table", "json", "markdown", "junit", "github"]
 Undecided = Literal["fail", "pass", "warn"]
 
@@ -43,6 +46,12 @@ def check(
     ] = None,
     pairing: Pairing,
     distributing: Distributing,
+    threshold: Annotated[
+        str | None,
+        typer.Option(
+            metavar="FILE", help="What calcli threshold wrote: is its promise true? In place of a policy."
+        ),
+    ] = None,
     undecided: Annotated[
         Undecided | None,
         typer.Option("--undecided", help="What rules that the data do not decide do, whatever they say."),
@@ -74,13 +83,14 @@ def check(
     calcli check preds.parquet
     calcli check new.parquet --baseline old.parquet --write junit=check.xml
     calcli check preds.parquet --policy strict.toml --format github
+    calcli check labelled.parquet --threshold threshold.json
     """  # noqa: D301 (the escape keeps the lines below it apart)
     from calcli.report.progress import progress
     from calcli.work.check import check_files, write_check
 
     if init:
         of_results = {"--write": write, "--html": paging.html, "--strict": strict, "--details": details}
-        of_results["--undecided"] = undecided
+        of_results |= {"--undecided": undecided, "--threshold": threshold}
         for option, given in {**of_results, "--sort": sort, "--format": format != "table"}.items():
             if given:
                 raise UsageError(f"--init writes a policy and judges nothing; leave out {option}")
@@ -88,19 +98,23 @@ def check(
         return
     targets = [_target(text) for text in write or ()]
     targets += [("html", paging.html)] if paging.html is not None else []
-    with progress(shown=not paging.quiet) as watcher:
-        report = check_files(
-            files,
-            policy,
-            reading.read_options(),
-            baseline,
-            pairing.settings(reading),
-            undecided=undecided,
-            strict=strict,
-            details=details,
-            sort=sort,
-            engine=distributing.found(watcher, StateSettings(reading.key)),
-        )
+    if threshold is not None:
+        others = {"--policy": policy, "--baseline": baseline, "--sort": sort, "--strict": strict}
+        report = _of_threshold(threshold, files, reading, undecided, others, details=details)
+    else:
+        with progress(shown=not paging.quiet) as watcher:
+            report = check_files(
+                files,
+                policy,
+                reading.read_options(),
+                baseline,
+                pairing.settings(reading),
+                undecided=undecided,
+                strict=strict,
+                details=details,
+                sort=sort,
+                engine=distributing.found(watcher, StateSettings(reading.key)),
+            )
     write_check(report, targets)
     if format in ("junit", "github") and not paging.quiet:
         for sentence in report.reading():
@@ -110,6 +124,24 @@ def check(
     paging.show(report, format)
     if report.exit_status:
         raise typer.Exit(report.exit_status)
+
+
+def _of_threshold(
+    threshold: str,
+    files: Sequence[str],
+    reading: ReadingSystems,
+    undecided: Undecided | None,
+    others: Mapping[str, object],
+    *,
+    details: bool,
+) -> CheckReport:
+    """Judge whether a promise is true; options of policies are refused."""
+    from calcli.work.check import check_threshold
+
+    for option, given in others.items():
+        if given:
+            raise UsageError(f"--threshold judges a promise by itself; leave out {option}")
+    return check_threshold(files, threshold, reading.read_options(), undecided, details=details)
 
 
 def _write_first_policy(

@@ -18,7 +18,7 @@ OWN = {  # what a command is for
     "threshold": ("max_error", "level", "target", "cluster"),
     "plot": ("figure", "lens", "bins", "calibrator", "data"),
     "compare": ("margin", "key", "select", "report_on"),
-    "check": ("policy", "baseline", "init", "write"),
+    "check": ("policy", "baseline", "threshold", "init", "write"),
     "plan": ("margin", "metric", "half_width", "key", "paired", "cluster", "level"),
     "benchmark": ("cal", "test", "pair", "folds", "methods"),
     "study": (

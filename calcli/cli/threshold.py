@@ -55,6 +55,7 @@ def threshold(
     \b
     calcli threshold val.parquet --max-error 0.05 -o threshold.json
     calcli apply threshold.json new.parquet -o answered.parquet
+    calcli check labelled.parquet --threshold threshold.json
     calcli threshold val.parquet --max-error 0.1 --target precision:spam
     """  # noqa: D301 (the escape keeps the lines below it apart)
     from calcli.work.threshold import threshold_file

@@ -12,10 +12,11 @@ from calcli.core.comparing.baseline import Against, StoredReport
 from calcli.core.comparing.checking import check as check_predictions
 from calcli.core.comparing.leftover import require_same_clip
 from calcli.core.comparing.policy import Checked, Policy, Undecided
+from calcli.core.comparing.promised import check_promise, promise_of
 from calcli.core.comparing.redraws import KEPT, REDRAWS, room
 from calcli.core.data.predictions import Predictions
 from calcli.core.evaluating.evaluate import evaluate
-from calcli.core.language.declaring import checked, choice, documented, is_path, mapping
+from calcli.core.language.declaring import PATH, checked, choice, documented, is_path, mapping
 from calcli.core.language.errors import CalcliError, InputError, UsageError, naming
 from calcli.core.language.numbers import number, percent
 from calcli.core.language.settings import IN_ORDER, PairSettings
@@ -26,6 +27,7 @@ from calcli.io.options import ReadOptions
 from calcli.io.policy import parse_policy, policy_path, read_policy
 from calcli.io.read import read
 from calcli.io.reports import is_report, read_report
+from calcli.io.thresholds import load_threshold
 from calcli.report.check import FIRST_METRICS, RULES_AGAINST, first_policy
 from calcli.report.shown import Format, render
 from calcli.work.cluster import Engine, predictions_in
@@ -33,6 +35,7 @@ from calcli.work.kept import CheckReport
 from calcli.work.read import labelled
 
 MEANS = choice(Undecided)
+ALONE = "--threshold judges a promise by itself; leave out --policy and --baseline"
 RULES = mapping('a path, or what is in such a file: {"rules": [{"metric": "log_loss", "max": 0.5}]}')
 
 
@@ -43,6 +46,7 @@ def check(
     policy: str | os.PathLike[str] | Mapping[str, Any] | None = None,
     baseline: Any = None,
     undecided: Undecided | None = None,
+    threshold: str | os.PathLike[str] | None = None,
     **pairing: Any,
 ) -> CheckReport:
     """Judge predictions by the rules of a policy.
@@ -58,6 +62,8 @@ def check(
         What may not get worse: predictions, or the path of a JSON report of them.
     undecided : {"fail", "pass", "warn"}, optional
         What becomes of rules that the data do not decide, in place of what each says.
+    threshold : path, optional
+        What `threshold` saved: whether its promise is true, in place of a policy.
     {PairSettings}
 
     Returns
@@ -73,6 +79,12 @@ def check(
         If these are not predictions, or an option does not fit.
     """
     how = PairSettings(**checked(PairSettings, pairing, "keyword"))
+    if threshold is not None:
+        if policy is not None or baseline is not None:
+            raise UsageError(ALONE)
+        known = load_threshold(PATH.checked("threshold", threshold))
+        promise = promise_of(known, undecided and MEANS.checked("undecided", undecided))
+        return CheckReport([check_promise(known, promise, labelled(data, "data"))], promise, "python")
     if policy is None:
         policy = policy_path(None)
     elif not is_path(policy):
@@ -150,6 +162,30 @@ def check_files(
     )
 
 
+def check_threshold(
+    files: Sequence[str],
+    threshold: str,
+    options: ReadOptions,
+    undecided: Undecided | None = None,
+    *,
+    details: bool = False,
+) -> CheckReport:
+    """Judge whether the promise of a threshold is true of files; parameters as for `check_files`.
+
+    Raises
+    ------
+    InputError
+        If the file of the threshold is missing or damaged.
+    """
+    known = load_threshold(threshold)
+    promise = promise_of(known, undecided)
+    judged = [
+        _judged(file, lambda path: check_promise(known, promise, read(path, options)))
+        for file in files_of_systems(files, options)
+    ]
+    return CheckReport(judged, promise, threshold, details=details)
+
+
 def _against(
     baseline: str, options: ReadOptions, pairing: PairSettings, found_in: Callable[[str], Predictions]
 ) -> Against:
@@ -161,8 +197,13 @@ def _against(
 def _checked_file(
     path: str, found_in: Callable[[str], Predictions], rules: Policy, against: Against | None
 ) -> Checked:
+    return _judged(path, lambda file: _checked(found_in(file), rules, against))
+
+
+def _judged(path: str, judge: Callable[[str], Checked]) -> Checked:
+    """Return what became of a file, or its fault."""
     try:
-        return _checked(found_in(path), rules, against)
+        return judge(path)
     except CalcliError as fault:
         return Checked(path, 0, (), str(fault))
     except OSError as fault:

@@ -7,6 +7,7 @@ import json
 import numpy as np
 import pandas as pd
 import pytest
+from scipy.stats import binomtest
 
 import calcli
 from calcli.core.language.errors import UsageError
@@ -158,3 +159,61 @@ def test_answers_have_thresholds_on_their_confidence(run, tmp_path):
     assert found["accepted_rows"] == (sure >= found["threshold"]).sum()
     assert run("apply", path, tmp_path / "val.csv", "-o", tmp_path / "out.csv").status == 0
     assert pd.read_csv(tmp_path / "out.csv")["answer"].sum() == found["accepted_rows"]
+
+
+@pytest.mark.parametrize(
+    ("wrong", "rows", "options", "status", "result", "undecided"),
+    [
+        (5, 200, (), 0, "passed", False),
+        (40, 200, (), 1, "failed", False),
+        (40, 200, ("--undecided", "pass"), 1, "failed", False),
+        (15, 200, (), 1, "failed", True),
+        (15, 200, ("--undecided", "warn"), 0, "warning", True),
+        (0, 20, ("--undecided", "pass"), 0, "passed", True),
+    ],
+)
+def test_a_promise_holds_is_broken_or_undecided(
+    run, made, tmp_path, wrong, rows, options, status, result, undecided
+):
+    """By the interval of Clopper and Pearson, here of scipy; the row of .5 is not answered."""
+    side, path = np.arange(rows) % 2, tmp_path / "new.csv"
+    labels, prob = np.where(np.arange(rows) < wrong, 1 - side, side), np.where(side, 0.97, 0.03)
+    pd.DataFrame({"label": [*labels, 0], "prob": [*prob, 0.5]}).to_csv(path, index=False)
+    done = run("check", path, "--threshold", made, "-f", "json", *options)
+    (rule,) = json.loads(done.out)["results"][0]["rules"]
+    ends = binomtest(wrong, rows).proportion_ci(0.95)
+    assert undecided == (ends.low <= 0.1 < ends.high)
+    assert (done.status, rule["result"], rule["undecided"]) == (status, result, undecided)
+    assert rule["value"] == pytest.approx(wrong / rows)
+
+
+def test_every_slice_is_checked_by_itself(run, val, tmp_path):
+    path = tmp_path / "t.json"
+    assert run("threshold", val, "--max-error", "0.2", "--by", "town", "-o", path).status == 0
+    report = calcli.check(val, threshold=path)
+    assert [one.rule.part for one in report.checked.outcomes] == ["town=A", "town=B"]
+    assert report.exit_status == 0
+    written = tmp_path / "check.xml"
+    assert run("check", val, "--threshold", path, "--write", f"junit={written}").status == 0
+    assert 'tests="2"' in written.read_text()
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        (["--policy", "x.toml"], "leave out --policy"),
+        (["--baseline", "x.csv"], "leave out --baseline"),
+        (["--init"], "leave out --threshold"),
+    ],
+)
+def test_a_promise_is_checked_by_itself(run, val, made, options, message):
+    assert message in sentence(run("check", val, "--threshold", made, *options))
+
+
+def test_a_file_that_does_not_fit_could_not_be_judged(run, made, tmp_path):
+    (tmp_path / "new.csv").write_text("label,logit_0,logit_1\n0,2.5,0\n1,0,1.5\n")
+    done = run("check", tmp_path / "new.csv", "--threshold", made)
+    assert done.status == 2
+    assert "has logits, but the threshold was made of probs" in " ".join(done.out.split())
+    done = run("check", tmp_path / "new.csv", "--threshold", tmp_path / "new.csv")
+    assert "is not a threshold" in sentence(done)

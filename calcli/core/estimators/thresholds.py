@@ -444,12 +444,6 @@ def make_threshold(
         If rows have weights, or the target is no class.
     """
     path = predictions.provenance.path
-    if not predictions.has_rows:
-        raise UsageError(f"{path} is a state, which keeps sums and no rows; give the predictions")
-    if predictions.weights is not None:
-        raise UsageError(
-            f"{path} has row weights, and the promise is about rows that count alike; leave out the weights"
-        )
     if target is not None and (predictions.of_answers or target not in predictions.classes):
         names = "answers, right or wrong" if predictions.of_answers else _few(predictions.classes)
         raise UsageError(f"--target precision:{target}: {path} has no such class; it has {names}")
@@ -459,11 +453,7 @@ def make_threshold(
     if by is not None:
         parts, numbers = slice_numbers(predictions, by)
         slices = [part.value for part in parts]
-    rows = np.flatnonzero(looked_at)
-    if cluster is not None:
-        require_clusters(predictions, cluster)
-        units = Units.of(len(rows), predictions.column(cluster)[rows]).of_row
-        rows = rows[one_of_each(units, generator(seed, Stream.SUBSETS))]
+    rows = independent_rows(predictions, looked_at, cluster, seed)
     found = []
     for number, value in enumerate(slices):
         own = rows[numbers[rows] == number]
@@ -498,10 +488,35 @@ def checksum(document: Mapping[str, Any]) -> int:
     return zlib.crc32(json.dumps(document, sort_keys=True).encode())
 
 
+def independent_rows(
+    predictions: Predictions, looked_at: NDArray[np.bool_], cluster: str | None, seed: int
+) -> Positions:
+    """Return which of the rows that are looked at, (N,) booleans, a promise is about: of each cluster one."""
+    rows = np.flatnonzero(looked_at)
+    if cluster is None:
+        return rows
+    require_clusters(predictions, cluster)
+    units = Units.of(len(rows), predictions.column(cluster)[rows]).of_row
+    return rows[one_of_each(units, generator(seed, Stream.SUBSETS))]
+
+
 def confidences(
     predictions: Predictions, target: str | None
 ) -> tuple[Doubles, NDArray[np.bool_], NDArray[np.bool_]]:
-    """Return (N,) confidences, whether they are right, and whether rows are predicted as the target."""
+    """Return (N,) confidences, whether they are right, and whether rows are predicted as the target.
+
+    Raises
+    ------
+    UsageError
+        If rows have weights, or there are none.
+    """
+    path = predictions.provenance.path
+    if not predictions.has_rows:
+        raise UsageError(f"{path} is a state, which keeps sums and no rows; give the predictions")
+    if predictions.weights is not None:
+        raise UsageError(
+            f"{path} has row weights, and the promise is about rows that count alike; leave out the weights"
+        )
     rows, start = predictions.n_rows, 0
     scores, hit, looked_at = np.empty(rows), np.empty(rows, np.bool_), np.ones(rows, np.bool_)
     for block in blocks(predictions, "double"):
