@@ -11,6 +11,7 @@ import pickle
 import re
 import subprocess
 import sys
+from base64 import b64decode
 from dataclasses import replace
 from pathlib import Path
 
@@ -376,7 +377,9 @@ def test_notebooks_show_figures_and_tables():
     report = calcli.evaluate(CANCER, metrics="accuracy,ece", **FEW)
     assert report.plot()._repr_png_().startswith(b"\x89PNG")
     assert calcli.plot({"a": CANCER, "b": CANCER}, figure="ks", **FEW).tables
-    assert "<td" in report._repr_html_()
+    shown = report._repr_html_()
+    assert "<td" in shown
+    assert b64decode(shown.partition("base64,")[2].partition('"')[0]).startswith(b"\x89PNG")
 
 
 def test_a_fit_in_python_is_that_of_the_commands(tmp_path):

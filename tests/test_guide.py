@@ -7,7 +7,6 @@ with status 0, and a block with a file name beside its language becomes that fil
 
 from __future__ import annotations
 
-import json
 import os
 import re
 import shutil
@@ -21,7 +20,6 @@ from typing import get_args
 
 import pandas as pd
 import pytest
-from scipy.special import log_softmax
 from typer.main import get_command
 
 from calcli.cli.main import CHECK_FAILED, FINE, WRONG, app_of
@@ -249,40 +247,10 @@ def test_commands_in_the_tables_of_the_works_run(tmp_path):
     rows = re.findall(
         r"^\| .* \| `([^`]*)` \|$", DOCUMENTS["works"].read_text(encoding="utf-8"), re.MULTILINE
     )
-    assert len(rows) > 100
+    assert len(rows) > 40
     stage = set_stage(tmp_path)
     failed = {row: text for row in rows for status, text in [shell(row, stage)] if status != FINE}
     assert not failed
-
-
-def row_of(place):
-    """Return the command in the row of the works that begins so."""
-    (command,) = re.findall(rf"^\| {place}.* \| `([^`]*)` \|$", DOCUMENTS["works"].read_text(), re.MULTILINE)
-    return command
-
-
-def test_the_command_of_table_2_prints_it(tmp_path, dataset, table2):
-    stage = set_stage(tmp_path)
-    scores, labels = dataset("sst2_gpt2")
-    log_probs = log_softmax(scores.astype(float), axis=1)
-    columns = {"label": labels, "log_prob_0": log_probs[:, 0], "log_prob_1": log_probs[:, 1]}
-    pd.DataFrame(columns).to_csv(stage / "mcps.csv", index=False)
-    status, text = shell(f"{row_of('table 2: raw')} -f json > found.json", stage)
-    assert status == FINE, text
-    printed = {row["row"]: row["printed"] for row in table2 if row["dataset"] == "sst2_gpt2"}
-    results = json.loads((stage / "found.json").read_text())["results"]
-    for name, result in zip(("raw", "cal", "calp"), results, strict=True):
-        for (cell, text), found in zip(printed[name].items(), result["metrics"].values(), strict=True):
-            percent = 100 if cell in ("RCL", "ECEmc", "ECEbin") else 1
-            slack = 0.01 if name == "cal" or cell == "RCL" else 0.0005001  # by other folds, or as printed
-            assert found["value"] == pytest.approx(float(text) / percent, abs=slack), (name, cell)
-
-
-def test_the_command_of_example_4_3_2_prints_its_refinement_loss(tmp_path):
-    stage = set_stage(tmp_path)
-    shell(f"{row_of('example 4.3.2')} -f json > found.json", stage)
-    (found,) = json.loads((stage / "found.json").read_text())["results"][0]["metrics"].values()
-    assert found["value"] == pytest.approx(0.18)
 
 
 @pytest.mark.parametrize("name", DOCUMENTS)

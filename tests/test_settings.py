@@ -31,6 +31,9 @@ OF_PYTHON = (
     "sd",
     "folds",
     "fold_column",
+    "limit",
+    "retrain",
+    "threshold_weights",
 )  # or two in one
 WRONG = [
     ("bins", 0, "0; expected a whole number from 1 to 100000"),

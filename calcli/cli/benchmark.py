@@ -28,7 +28,6 @@ class Measuring(Chosen):
     bins: Any = option("bins")
     seed: Any = option("seed", help="Seed of the folds and of the tests.")
     costs: Any = option("costs")
-    threshold_weights: Any = option("threshold_weights")
     priors: Any = option("priors")
     shift_to_priors: Any = option("shift_to_priors")
     trained_at: Any = option("trained_at")
@@ -46,10 +45,6 @@ class Trying(Chosen):
         metavar=N_OR_COLUMN,
     )
     methods: Any = option("methods", BenchmarkSettings)
-    as_printed: Any = option("as_printed", BenchmarkSettings)
-    column: Any = option("columns", BenchmarkSettings)
-    sizes: Any = option("sizes", BenchmarkSettings)
-    repeats: Any = option("repeats", BenchmarkSettings)
     workers: Any = option("workers", BenchmarkSettings)
 
     def settings(self) -> tuple[BenchmarkSettings, str | None]:
@@ -86,7 +81,6 @@ def benchmark(
     \b
     calcli benchmark --cal val.parquet --test test.parquet
     calcli benchmark --cal preds.csv --folds 5 --methods temperature,dp,isotonic
-    calcli benchmark --cal val.parquet --test test.parquet --sizes 100,200,400 --repeats 20
     calcli benchmark --pair a_val.npy a_test.npy --pair b_val.npy b_test.npy -f markdown
     """  # noqa: D301 (the escape keeps the lines below it apart)
     from calcli.report.progress import progress
@@ -97,10 +91,7 @@ def benchmark(
     pairs = _paired(pair or (), seconds or ())
     tried, column = trying.settings()
     settings = replace(settings_of(measuring), fold_column=column)
-    idle = idle_options(settings)
-    if tried.repeats is not None and not tried.sizes:
-        idle.append(f"--repeats {tried.repeats} changes nothing without --sizes")
-    for sentence in () if paging.quiet else idle:
+    for sentence in () if paging.quiet else idle_options(settings):
         remark(sentence)
     with progress(shown=not paging.quiet) as watcher:
         found = benchmark_files(

@@ -46,9 +46,6 @@ def compare(
         str | None,
         typer.Option(metavar="DIR|GLOB", help="Report what --select chose on these files, paired by number."),
     ] = None,
-    seeds: Annotated[
-        bool, typer.Option("--seeds", help="The files are seeds of one model: mean and sd.")
-    ] = False,
     format: Annotated[Format, typer.Option("--format", "-f", help="Form of the results.")] = "table",
 ) -> None:
     """Say whether systems differ, beyond chance.
@@ -75,10 +72,8 @@ def compare(
     if report_on is not None:
         if select is None:
             raise UsageError("--report-on reports what --select METRIC chose; give both")
-        if reading.key is not None or pairing.paired is False or by is not None or seeds or margin:
-            raise UsageError(
-                "--report-on compares no rows; leave out --key, --unpaired, --by, --seeds, --margin"
-            )
+        if reading.key is not None or pairing.paired is False or by is not None or margin:
+            raise UsageError("--report-on compares no rows; leave out --key, --unpaired, --by, --margin")
         with progress(shown=not paging.quiet) as watcher:
             chosen = select_files(
                 files, report_on, items(select), reading.read_options(), settings, watcher=watcher
@@ -96,7 +91,6 @@ def compare(
             pairing.settings(reading),
             margins=margin or (),
             select=select,
-            seeds=seeds,
             by=by,
             engine=distributing.found(watcher, StateSettings(reading.key)),
             watcher=watcher,

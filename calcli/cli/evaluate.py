@@ -9,7 +9,15 @@ import typer
 
 from calcli.cli.bundles import bundled
 from calcli.cli.distributing import Distributing
-from calcli.cli.options import Chosen, Computing, ReadingSystems, Recalibrating, option, settings_of
+from calcli.cli.options import (
+    WHOLE,
+    Chosen,
+    ComputingMore,
+    ReadingSystems,
+    Recalibrating,
+    option,
+    settings_of,
+)
 from calcli.cli.output import remark
 from calcli.cli.showing import Showing
 from calcli.core.language.declaring import checked
@@ -56,8 +64,20 @@ class Saving(Chosen):
         str | None,
         typer.Option(metavar="FILE.calcli", help="Also keep what later reports need, in place of the rows."),
     ] = None
-    run: Any = option("run", StateSettings)
-    first_row: Any = option("first_row", StateSettings)
+    run: Any = option(
+        "run",
+        StateSettings,
+        "These rows are a part of a run, from this place in it; parts may be merged in any order.",
+        metavar="NAME[:ROW]",
+    )
+
+    def given(self) -> dict[str, Any]:
+        """Return the values of settings, by keyword; behind the name of a run is the place of a part."""
+        given = super().given()
+        name, colon, row = (self.run or "").rpartition(":")
+        if colon and WHOLE.fullmatch(row):
+            given |= {"run": name, "first_row": int(row)}
+        return given
 
 
 @bundled
@@ -67,7 +87,7 @@ def evaluate(
         typer.Argument(metavar="FILE", help="Predictions: files, folders of parts, or - for standard input."),
     ],
     reading: ReadingSystems,
-    computing: Computing,
+    computing: ComputingMore,
     recalibrating: Recalibrating,
     showing: Showing,
     distributing: Distributing,

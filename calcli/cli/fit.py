@@ -36,12 +36,6 @@ class Choosing:
             "any method: the confidence.",
         ),
     ] = None
-    preset: Annotated[
-        str | None,
-        typer.Option(
-            metavar="NAME", help="Settings of methods as a work has them; there is van-de-waterlaat-2021."
-        ),
-    ] = None
     input: Annotated[
         Literal["log-probs", "raw"],
         typer.Option(help="Fit on log-probabilities, or on raw logits, which apply then needs too."),
@@ -121,7 +115,6 @@ def fit(
             method,
             candidates=some_items("--candidates", choosing.candidates),
             lens=choosing.lens,
-            preset=choosing.preset,
             output=output,
             beside=(cross_validated, paging.html),
             engine=distributing.found(watcher),

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 
 WHOLE = re.compile("-?[0-9]{1,30}")
-FOLDS, N_OR_COLUMN = "Folds of the cross-validation: how many, or the column that has them", "N|COLUMN"
+N_OR_COLUMN = "N|COLUMN"
 
 
 def among(names: Iterable[str]) -> Callable[[str], list[str]]:
@@ -47,7 +47,9 @@ def option(
     """
     said = declared(owner)[name]
     shown = said.default if isinstance(said.default, bool | int | float | str) else None
-    shown, kind = (str(shown), str) if metavar else (shown, _type(said))
+    kind = _type(said)
+    if metavar:
+        shown, kind = (None, str | None) if shown is None else (str(shown), str)
     words = [help or said.help, *(["Repeatable."] if said.values.several == "repeated" else [])]
     text = " ".join(words) + ("" if shown is None or isinstance(shown, bool) else f"  [default: {shown}]")
     form = Option(
@@ -124,7 +126,6 @@ class Reading(ReadingScores):
     weights: Any = option("weights", ReadOptions)
     ignore_label: Any = option("ignore_label", ReadOptions)
     drop_missing: Any = option("drop_missing", ReadOptions)
-    limit: Any = option("limit", ReadOptions)
     concat: Any = option("concat", ReadOptions)
 
 
@@ -162,16 +163,21 @@ class Computing(Chosen):
     metrics: Any = option("metrics", completion=among(METRICS))
     bins: Any = option("bins")
     level: Any = option("level")
-    intervals: Any = option("intervals", spelled="--intervals/--no-intervals")
     draws: Any = option("draws")
     seed: Any = option("seed")
-    workers: Any = option("workers")
     class_groups: Any = option("groups")
-    threshold_weights: Any = option("threshold_weights")
     costs: Any = option("costs")
-    decision_column: Any = option("decision_column")
     clip: Any = option("clip")
     priors: Any = option("priors")
+
+
+@dataclass(frozen=True)
+class ComputingMore(Computing):
+    """What is to be computed of systems by themselves."""
+
+    intervals: Any = option("intervals", spelled="--intervals/--no-intervals")
+    workers: Any = option("workers")
+    decision_column: Any = option("decision_column")
     shift_to_priors: Any = option("shift_to_priors")
     trained_at: Any = option("trained_at")
 
@@ -205,9 +211,7 @@ class Recalibrating(Chosen):
             help="Train it on these predictions, not by cross-validation; frozen in intervals.",
         ),
     ] = None
-    retrain: Any = option("retrain")
     cluster: Any = option("cluster")
-    folds: Any = option("folds", help=f"{FOLDS}.", metavar=N_OR_COLUMN)
     posteriors: Annotated[
         str | None,
         Option(
@@ -245,7 +249,12 @@ class Fitting(Chosen):
     per_predicted_class: Any = option("per_predicted_class", FitSettings)
     min_rows: Any = option("min_rows", FitSettings)
     preserve_top1: Any = option("preserve_top1", FitSettings)
-    folds: Any = option("folds", FitSettings, f"{FOLDS}; 0 for none.", metavar=N_OR_COLUMN)
+    folds: Any = option(
+        "folds",
+        FitSettings,
+        "Folds of the cross-validation: how many, 0 for none, or the column that has them.",
+        metavar=N_OR_COLUMN,
+    )
     seed: Any = option("seed", FitSettings)
     workers: Any = option("workers", FitSettings)
 

@@ -70,7 +70,6 @@ def simulate(
     table-1    three classes: right for each class, but no vector is (ibid.)
     table-2    three classes: right for the most probable class only (ibid.)
     thesis-2.3 three classes: the same (van de Waterlaat 2021, table 2.3)
-    top-1      three classes: the same, with the predictions of table-1
 
     \b
     calcli simulate mcs --scale 2 --rows 100000 -o mcs.parquet

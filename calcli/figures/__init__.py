@@ -18,7 +18,6 @@ from calcli.figures.drawing import Drawing, View, draw, standard_drawings, stand
 from calcli.figures.epochs import epochs
 from calcli.figures.ks import ks_graphs
 from calcli.figures.output import save
-from calcli.figures.refinement import refinement_curves
 from calcli.figures.rejection import rejection_curves
 from calcli.figures.reliability import reliability
 from calcli.figures.risk import risk_curves
@@ -39,7 +38,6 @@ __all__ = [
     "epochs",
     "forest",
     "ks_graphs",
-    "refinement_curves",
     "rejection_curves",
     "reliability",
     "reliability_curve",

@@ -170,7 +170,7 @@ def draw(name: str, evaluations: Evaluations, view: View | None = None) -> Drawi
                 own[key] = table
     if kind.footed:
         footed(figure, _size(evaluations))
-    title = kind.title if kind.without_data else f"{kind.title} of {_named(evaluations)}"
+    title = f"{kind.title} of {_named(evaluations)}"
     return Drawing(figure, own | beside, kind.name, title, f"{title}. {drawn}")
 
 

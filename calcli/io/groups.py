@@ -5,11 +5,12 @@ from __future__ import annotations
 import math
 import os
 import re
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Container, Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
 from calcli.core.language.errors import InputError, UsageError
+from calcli.core.language.expressions import parse_metrics
 from calcli.core.language.metrics import UNIFORM
 from calcli.io.remote import AnyPath, path_of
 from calcli.io.smallfiles import ENDINGS, by_class, is_small_file, lines_of
@@ -81,6 +82,21 @@ def read_weights(
             raise UsageError(f"{called} {name}={value}: expected a CSV file, as in {name}=weights.csv")
         found[name] = _table_of_weights(path_of(value))
     return found
+
+
+def files_of_weights(metrics: Iterable[str], known: Container[str]) -> dict[str, Any]:
+    """Return the tables in CSV files that metrics name, as in `weighted_risk:weights=w.csv`, by that name.
+
+    Raises
+    ------
+    InputError
+        If a file holds something else.
+    """
+    calls = parse_metrics(metrics)
+    calls += [call.whole for call in calls if "score" in call.arguments]
+    named = dict.fromkeys(str(call.arguments.get("weights", "")) for call in calls)
+    files = [name for name in named if name.lower().endswith(".csv") and name not in known]
+    return {name: _table_of_weights(path_of(name)) for name in files}
 
 
 def weights_of(pairs: Any, owner: str) -> tuple[tuple[float, float], ...]:

@@ -12,7 +12,7 @@ from calcli.core.language.declaring import Spelling, checked, declared
 from calcli.core.language.errors import UsageError, naming
 from calcli.core.language.settings import Settings
 from calcli.io.costs import read_costs, read_priors
-from calcli.io.groups import read_class_groups, read_weights
+from calcli.io.groups import files_of_weights, read_class_groups, read_weights
 
 PRIORS = ("priors", "shift_to_priors", "trained_at")
 BY_NAME = ("groups", "threshold_weights")  # may be mappings
@@ -56,6 +56,9 @@ def settings_of(
         found["groups"] = read_class_groups(found["groups"], called["groups"])
     if "threshold_weights" in found:
         found["threshold_weights"] = read_weights(found["threshold_weights"], called["threshold_weights"])
+    files = files_of_weights(found.get("metrics", ()), found.get("threshold_weights", {}))
+    if files:
+        found["threshold_weights"] = {**found.get("threshold_weights", {}), **files}
     settings = replace(defaults or Settings(), **found, **ready)
     refuse_half_a_shift(settings, called)
     return settings

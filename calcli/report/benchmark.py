@@ -12,7 +12,6 @@ from calcli.core.language.metrics import METRICS
 from calcli.core.language.numbers import counted, number, relative
 from calcli.core.language.settings import Settings
 from calcli.core.recalibrating.benchmark import UNCALIBRATED, Trial, by_model, cost, like_best, mean_ranks
-from calcli.report.asprinted import printed_tables
 from calcli.report.objects import BenchmarkObject
 from calcli.report.reading import reading_sentences, reading_table, warnings_table
 from calcli.report.shown import Column, Headline, Mark, Shown, TextTable
@@ -40,10 +39,6 @@ class BenchmarkReport(Shown):
     ----------
     trials, settings
         What was tried, and how.
-    as_printed
-        Whether tables have the form of those of van de Waterlaat 2021.
-    columns
-        Names of those columns that are other models.
     read
         Names of the files, and what there is to say about how each was read.
     workers
@@ -54,8 +49,6 @@ class BenchmarkReport(Shown):
 
     trials: Sequence[Trial]
     settings: Settings
-    as_printed: bool = False
-    columns: Sequence[str] = ()
     read: Sequence[tuple[str, Sequence[str]]] = ()
     workers: int = 1
     warnings: Sequence[str] = ()
@@ -67,11 +60,8 @@ class BenchmarkReport(Shown):
         """Return the values, the best two marked, and what failed."""
         trials, settings = self.trials, self.settings
         several = len({trial.model for trial in trials}) > 1
-        if self.as_printed:
-            tables = printed_tables(trials, settings.metrics, self.columns)
-        else:
-            tables = _by_metric(trials, settings) if several else [_of_one(trials, settings)]
-            tables.append(self._changes(several))
+        tables = _by_metric(trials, settings) if several else [_of_one(trials, settings)]
+        tables.append(self._changes(several))
         failures = tuple(f"{sentence}." for sentence in self.failures())
         failed = [TextTable("Failed", notes=failures)] if failures else []
         return [*reading_table(self.read), *tables, *failed, *warnings_table(self.warnings)]

@@ -7,7 +7,6 @@ from typing import Annotated, Any, Literal, NotRequired, TypedDict
 from calcli.core.calibrators.crossvalidation import PairedDifference
 from calcli.core.comparing.comparison import Verdict as Evidence
 from calcli.core.comparing.policy import Bound, NoWorse, Result, Severity
-from calcli.core.comparing.seeds import OverSeeds
 from calcli.core.data.predictions import Kind
 from calcli.core.data.slices import Slice
 from calcli.core.estimators.gridded import GridError
@@ -227,14 +226,6 @@ class ComparisonObject(TypedDict):
     warnings: list[Annotated[Any, SystemWarningObject]]
 
 
-class SeedsObject(TypedDict):
-    """A report of `calcli compare --over-seeds`."""
-
-    settings: Annotated[Any, Settings]
-    systems: list[SystemObject]
-    over_seeds: dict[str, Annotated[Any, Fields(OverSeeds, ("call",))]]
-
-
 class SetsObject(TypedDict):
     """The names of two sets."""
 
@@ -381,33 +372,6 @@ class BenchmarkObject(TypedDict):
     trials: list[Annotated[Any, Fields(Trial, ("influences",), (TrialObject,))]]
     like_best: dict[str, dict[str, list[str]]]
     mean_ranks: dict[str, dict[str, float]]
-    warnings: list[str]
-
-
-class SizesSettingsObject(TypedDict):
-    """What a benchmark of sizes was asked for."""
-
-    metrics: tuple[str, ...]
-    seed: int
-
-
-class SizeTrialObject(TypedDict):
-    """A method fitted to subsets of a size."""
-
-    rows: int
-    method: str
-    values: dict[str, list[float]]
-    faults: list[str]
-
-
-class SizesObject(TypedDict):
-    """A report of `calcli benchmark --sizes`."""
-
-    input: list[FileObject]
-    model: str
-    repeats: int
-    settings: SizesSettingsObject
-    trials: list[SizeTrialObject]
     warnings: list[str]
 
 

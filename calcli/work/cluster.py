@@ -120,8 +120,6 @@ def parts_to_read(given: Sequence[str], options: ReadOptions) -> tuple[list[Piec
     """
     if "-" in given:
         raise UsageError("--engine reads files in other processes; expected files, not - (standard input)")
-    if options.limit is not None:
-        raise UsageError("--limit counts rows of all parts; leave out --engine, or --limit")
     files, options = of_system(given, options)
     return in_pieces(files, options), options
 

@@ -8,11 +8,9 @@ from typing import Any
 
 from calcli.core.comparing.comparison import Plan, compared_metrics, parse_margins
 from calcli.core.comparing.comparison import compare as compare_systems
-from calcli.core.comparing.leftover import as_states, require_same_clip, unlike_rows
+from calcli.core.comparing.leftover import as_states, unlike_rows
 from calcli.core.comparing.pairing import pair, require_same_classes
-from calcli.core.comparing.seeds import over_seeds
 from calcli.core.data.predictions import Predictions
-from calcli.core.evaluating.evaluate import evaluate
 from calcli.core.language.declaring import COLUMN, TEXT, checked, declared, documented, mapping
 from calcli.core.language.errors import InputError, UsageError, naming
 from calcli.core.language.progress import Watcher, unwatched
@@ -23,7 +21,6 @@ from calcli.io.read import read
 from calcli.io.settings import settings_of
 from calcli.io.states import is_state
 from calcli.report.comparison import no_best
-from calcli.report.seeds import SeedsReport
 from calcli.work.cluster import Engine, predictions_in
 from calcli.work.idle import idle_options
 from calcli.work.kept import ComparisonReport
@@ -96,11 +93,10 @@ def compare_files(
     *,
     margins: Sequence[str] = (),
     select: str | None = None,
-    seeds: bool = False,
     by: str | None = None,
     engine: Engine | None = None,
     watcher: Watcher = unwatched,
-) -> ComparisonReport | SeedsReport:
+) -> ComparisonReport:
     """Compare files; otherwise as `compare`.
 
     Parameters
@@ -113,8 +109,6 @@ def compare_files(
         Such as `log_loss=0.01`.
     select
         Metric by which one of the systems is to be chosen, if any.
-    seeds
-        Whether the files are seeds of one model: they are not compared, but their mean and spread found.
     engine
         Makes states of the parts of files elsewhere, which are compared; None to read here.
     watcher
@@ -122,9 +116,9 @@ def compare_files(
     """
     if len(files) < 2:
         raise UsageError("compare takes a baseline and at least one candidate; only one file was given")
-    if pairing.in_order and not seeds:
+    if pairing.in_order:
         options.require_all_rows()
-    if select and not (settings.metrics or seeds):
+    if select and not settings.metrics:
         settings = replace(settings, metrics=(select, "accuracy"))
     with naming("--margin"):
         wanted = parse_margins(margins)
@@ -136,13 +130,11 @@ def compare_files(
         metrics = compared_metrics(left or first, settings, plan)
         if first.n_classes > 2 and not (left or settings.metrics):  # states do not put every class in order
             metrics = tuple(name for name in metrics if name != "auroc")
-        return settings if seeds else replace(settings, metrics=metrics)
+        return replace(settings, metrics=metrics)
 
     systems = [predictions_in([file], options, engine, asked) for file in files]
     if not pairing.allow_other_classes:
         require_same_classes(systems)
-    if seeds:
-        return _over_seeds(systems, settings)
     return _compared(systems, settings, plan, pairing, selecting=select is not None, watcher=watcher)
 
 
@@ -172,13 +164,3 @@ def _compared(
     if selecting and (reason := no_best(found[0])):
         raise InputError(f"none of the systems can be chosen: {reason}; choose by another metric")
     return ComparisonReport(found, settings, plan.paired, unmatched, selecting, unlike)
-
-
-def _over_seeds(systems: Sequence[Predictions], settings: Settings) -> SeedsReport:
-    require_same_clip(systems, settings)
-    settings = replace(settings, intervals=False, draws=0)
-    first = evaluate(systems[0], settings).summary
-    metrics = tuple(estimate.call.asked for estimate in first.estimates.values())
-    same = replace(settings, metrics=metrics)  # of all seeds, or there is no mean
-    summaries = [first, *(evaluate(system, same).summary for system in systems[1:])]
-    return SeedsReport(summaries, over_seeds(summaries), settings)

@@ -11,8 +11,8 @@ from calcli.core.calibrators.record import CalibratorRecord
 from calcli.core.data.predictions import Predictions
 from calcli.core.language.declaring import Spelling, checked
 from calcli.core.language.errors import UsageError
-from calcli.core.language.expressions import MethodExpression, nearest_name, parse_methods
-from calcli.core.language.methods import CHOICE, METHODS, SETS
+from calcli.core.language.expressions import MethodExpression, parse_methods
+from calcli.core.language.methods import CHOICE, METHODS
 from calcli.core.language.progress import Watcher, unwatched
 from calcli.core.language.settings import FitSettings
 from calcli.core.recalibrating.candidates import POOL, candidates_for
@@ -49,7 +49,6 @@ def fit_file(
     *,
     candidates: Sequence[str] | None = None,
     lens: str | None = None,
-    preset: str | None = None,
     output: str | None = None,
     beside: Sequence[str | None] = (),
     engine: Engine | None = None,
@@ -69,8 +68,6 @@ def fit_file(
         Methods for `auto` to choose from; None for the usual ones.
     lens
         What methods of one score act on, or `reduced`.
-    preset
-        The work whose settings of the methods are taken; one of `SETS`.
     output
         Where the calibrator is to go; another ending than that of its file is refused before anything is
         done.
@@ -96,8 +93,6 @@ def fit_file(
         calibrators.refuse_ending(output)
     for refuse in (refuse_folders, refuse_nowhere):
         refuse(output, *beside)
-    if preset is not None:
-        method, candidates = _as_in(preset, method, candidates)
     given = {"candidates": candidates, "lens": lens, "watcher": watcher, "remark": remark, **settings}
     return FitReport(
         fit_to(lambda: predictions_in([file], options, engine, lambda _: ASKED), method, "option", **given)
@@ -132,26 +127,6 @@ def fit_to(
         calls = [call for call in calls if method != AUTO or not call.entry.needs_classes]
     chosen = with_folds(chosen, rows)
     return fit_predictions(rows, calls, chosen, watcher("fits", fits(calls, chosen, rows)))
-
-
-def _as_in(preset: str, method: str, candidates: Sequence[str] | None) -> tuple[str, Sequence[str] | None]:
-    """Return a method, or the candidates of auto, with the settings that a work gives them.
-
-    Raises
-    ------
-    UsageError
-        If there is no such set, or it does not have the method.
-    """
-    if preset not in SETS:
-        raise UsageError(f"--preset {preset}: expected one of {', '.join(SETS)}{nearest_name(preset, SETS)}")
-    known = {text.partition(":")[0]: text for text in SETS[preset]}
-    names = [method] if method != AUTO else list(candidates or known)
-    if missing := [name for name in names if name not in known]:
-        raise UsageError(
-            f"--preset {preset} has no {missing[0]}; it has {', '.join(known)}, each without settings"
-        )
-    found = [known[name] for name in names]
-    return (found[0], candidates) if method != AUTO else (method, found)
 
 
 def _calls(
@@ -221,10 +196,10 @@ def _write_cross_validated(fit: Fit, file: str, target: str, options: ReadOption
     """
     from calcli.io.apply import Wanted, recalibrate_file  # which loads what tables need
 
-    part = options.limit is not None or options.against_rest is not None
+    part = options.against_rest is not None
     if file == "-" or path_of(file).is_dir() or part or options.drop_missing or options.ignore_label:
         raise UsageError(
-            "--cross-validated writes one whole file anew; fit to a file, without --limit, --against-rest, "
+            "--cross-validated writes one whole file anew; fit to a file, without --against-rest, "
             "--drop-missing and --ignore-label"
         )
     if not fit.settings.folds:

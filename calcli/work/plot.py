@@ -195,10 +195,7 @@ def _drawn(
 
 def _refuse_unshown(kinds: Sequence[FigureKind], files: Sequence[str], drawing: PlotSettings) -> None:
     """Raise a UsageError for files and systems that figures cannot show, and for missing files."""
-    empty = [kind.name for kind in kinds if kind.without_data]
-    if empty and (files or len(empty) < len(kinds)):
-        raise UsageError(f"the figure {empty[0]} shows no data; draw it by itself, without files")
-    if not (empty or files):
+    if not files:
         raise UsageError("there are no predictions to draw; name a file, a folder, or - for standard input")
     usual = [] if drawing.figures else [FIGURES["reliability"]]
     refuse_more_systems([*usual, *kinds], len(files))

@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 import os
+from base64 import b64encode
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
+from html import escape
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from calcli.core.evaluating.results import Estimate, Evaluation
 from calcli.core.language.declaring import PATH, TEXT
-from calcli.core.language.errors import UsageError
+from calcli.core.language.errors import CalcliError, UsageError
 from calcli.core.language.expressions import parse_metric
 from calcli.core.language.numbers import counted, number
 from calcli.report.evaluation import EvaluationReport
@@ -115,6 +117,17 @@ class Report(EvaluationReport):
         if Path(target).suffix.lower() == ".html":
             pictures.draw(self.evaluation)
         save_report(replace(self, details=True), target, pictures.found)
+
+    def _repr_html_(self) -> str:
+        """Return the verdict, the tables and the reliability diagram, which a notebook shows."""
+        try:
+            drawing = self.plot()
+        except CalcliError:  # of a state that does not keep it
+            return super()._repr_html_()
+        image = b64encode(drawing._repr_png_()).decode()
+        style = "max-width: 100%; height: auto"
+        picture = f'<img style="{style}" alt="{escape(drawing.caption)}" src="data:image/png;base64,{image}">'
+        return super()._repr_html_() + picture
 
     def __repr__(self) -> str:
         read = self.results[0].input

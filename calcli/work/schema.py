@@ -12,13 +12,11 @@ from calcli.core.language.schemas import Schemas
 DOCUMENTS = {  # by name: what writes it, a class with `content`, or the type that is written
     "report": "report.evaluation:EvaluationReport",
     "comparison": "report.comparison:ShownComparison",
-    "seeds": "report.seeds:SeedsReport",
     "selection": "report.selection:SelectionReport",
     "check": "report.check:ShownCheck",
     "plan": "report.plan:PlanReport",
     "fit": "report.fit:FitReport",
     "benchmark": "report.benchmark:BenchmarkReport",
-    "benchmark-sizes": "report.sizes:SizesReport",
     "study": "report.study:StudyReport",
     "inspection": "report.inspection:InspectionReport",
     "merge": "report.merge:MergeReport",

@@ -154,7 +154,7 @@ def test_it_is_the_first_warning_and_the_headline(run, tmp_path, command):
 def test_a_comparison_says_which_file(run, tmp_path):
     wrong, (labels, right) = file_of(tmp_path, "prob.csv"), two_classes()
     pd.DataFrame({"label": labels, "prob": right}).to_csv(tmp_path / "right.csv", index=False)
-    for command in (["compare"], ["compare", "--seeds"], ["evaluate"]):
+    for command in (["compare"], ["evaluate"]):
         said = first_said(run(*command, tmp_path / "right.csv", wrong))
         assert said.startswith("prob.csv: The scores rank the wrong way round")
         assert "where the others are right, save these scores anew" in said

@@ -141,7 +141,6 @@ def test_what_is_cross_validated_can_be_written(run, bayes, tmp_path):
 def test_cross_validated_rows_are_those_of_one_file_with_folds(run, bayes, tmp_path):
     for options, said in (
         (("--folds", 0), "--folds of 2 or more"),
-        (("--limit", 50), "without --limit"),
         (("--ignore-label", "void"), "--ignore-label"),
     ):
         done = run("fit", bayes[1], "-m", "dp", "--cross-validated", tmp_path / "x.csv", *options)
@@ -212,127 +211,13 @@ def two_models(sample, tmp_path):
     return pairs
 
 
-def test_tables_as_printed(run, two_models, tmp_path):
-    options = ["--methods", "van-de-waterlaat-2021", "--as-printed", "-q", "--workers", "1"]
-    options += ["--column", f"CSS={tmp_path / 'css' / '*.npy'}"]
-    report = json.loads(run("benchmark", *two_models, *options, "-f", "json").out)
-    trials = {(one["model"], one["method"]): one for one in report["trials"]}
-    page = run("benchmark", *two_models, *options, "-f", "markdown").out
-    assert "## ece\\_l2\n" in page or "## ece_l2\n" in page
-    assert "cw_ece_l2, times 100" in page.replace("\\", "")
-    lines = [line for line in page.splitlines() if line.startswith("| ")]
-    heads = [cell.strip() for cell in lines[0].strip("|").split("|")]
-    assert heads[:4] == ["classifier", "data set", "uncalibrated", "temperature (keeps accuracy)"]
-    assert heads[4:] == [*PRESET, "CSS"]
-    cells = [cell.strip() for cell in lines[2].strip("|").split("|")]
-    model = next(iter(trials))[0]
-    plain = trials[model, "uncalibrated"]["values"]
-    assert cells[2] == f"{plain['ece_l2']:.3f} ({100 * plain['accuracy']:.1f})"
-    names = ["uncalibrated", "temperature", *PRESET, "CSS"]
-    own = [trials[model, name]["values"] for name in names]
-    for cell, values in zip(cells[3:], own[1:], strict=True):
-        change = 100 * (values["accuracy"] - plain["accuracy"])
-        assert f"{values['ece_l2']:.3f} ({change:+.2f})".replace("-0.00", "+0.00") in cell
-    best = min(range(len(own)), key=lambda n: own[n]["ece_l2"])
-    assert [n for n, cell in enumerate(cells[2:]) if "**" in cell] == [best]
-    top = max(values["accuracy"] for values in own)
-    assert [n for n, cell in enumerate(cells[2:]) if "<u>" in cell] == [
-        n for n, values in enumerate(own) if values["accuracy"] == top
-    ]
-    assert "may be chance" in page
-    assert trials[model, "temperature"]["values"]["accuracy"] == plain["accuracy"]
-    relative = trials[model, "temperature"]["relative_change"]["ece_l2"]
-    assert relative == pytest.approx(own[1]["ece_l2"] / plain["ece_l2"] - 1)
-
-
-PRESET = [
-    "platt:target_smoothing=false:input=raw", "isotonic:smoothing=0:interpolation=steps",
-    "histogram:binning=equal-width:smoothing=0", "beta:constrained=false", "vector:input=raw",
-    "matrix:input=raw",
-]  # fmt: skip
-
-
-def test_columns_that_do_not_fit(run, two_models, tmp_path):
-    done = run("benchmark", *two_models, "--column", "CSS=css/*.npy")
-    assert "give both" in done.err
-    done = run("benchmark", *two_models, "--as-printed", "--column", "CSS")
-    assert "expected NAME=GLOB" in done.err
-    tmp_path.joinpath("css", "woof_net.npy").unlink()
-    done = run("benchmark", *two_models, "--as-printed", "--column", f"CSS={tmp_path / 'css'}")
-    assert (done.status, done.out) == (2, "")
-    assert "expected one file called woof_net.npy, not 0" in done.err
-
-
-def test_a_column_is_of_the_rows_that_are_judged(run, two_models, tmp_path):
-    cal, test = two_models[1:3]
-    files = ("benchmark", "--cal", cal, "--test", test)
-    asked = (*files, "--methods", "temperature", "--as-printed", "--column")
-    done = run(*asked, f"CSS={cal}")
-    assert (done.status, done.out) == (2, "")
-    assert "the labels of" in done.err
-    assert "expected another model's predictions for the same test rows" in done.err
-    for end in (".npy", "_labels.npy"):
-        np.save(tmp_path / f"other{end}", np.load(f"{test}".replace(".npy", end)))
-    trials = json.loads(run(*asked, f"CSS={tmp_path / 'other.npy'}", "-f", "json").out)["trials"]
-    assert trials[2]["method"] == "CSS"
-    assert trials[2]["values"] == trials[0]["values"]
-
-
-@pytest.mark.parametrize("more", [(), ("--sizes", "50", "--repeats", "2")])
-def test_a_method_that_was_asked_for_and_fails_is_told_and_has_a_status(run, sample, more):
+def test_a_method_that_was_asked_for_and_fails_is_told_and_has_a_status(run, sample):
     files = [f"--{part}={sample / f'digits_forest_{name}.parquet'}" for part, name in PARTS]
-    done = run("benchmark", *files, "--methods", "platt:input=raw,bias", *more)
+    done = run("benchmark", *files, "--methods", "platt:input=raw,bias")
     assert done.status == 2
     assert "platt:input=raw" in done.err
     assert "takes raw logits" in done.err
     assert "bias" in done.out
-
-
-def test_random_subsets_of_the_calibration_rows(run, forest):
-    """All rows give what the plain benchmark gives; of few, each subset its own value."""
-    files = ("benchmark", "--cal", forest[0], "--test", forest[1], *QUICK)
-    whole = json.loads(run(*files, "-f", "json").out)["trials"]
-    rows = len(pd.read_parquet(forest[0]))
-    sizes = (*files, "--sizes", f"30,{rows}", "--repeats", "3")
-    found = json.loads(run(*sizes, "-f", "json").out)
-    assert found["repeats"] == 3
-    by_place = {(one["rows"], one["method"]): one["values"]["log_loss"] for one in found["trials"]}
-    assert list(by_place) == [(n, one["method"]) for n in (30, rows) for one in whole]
-    for one in whole:
-        assert by_place[rows, one["method"]] == pytest.approx([one["values"]["log_loss"]] * 3)
-    assert by_place[30, "uncalibrated"] == by_place[rows, "uncalibrated"]
-    assert len(set(by_place[30, "dp"])) == 3
-    lines = list(csv.DictReader(io.StringIO(run(*sizes, "-f", "csv").out)))
-    assert [float(one["log_loss"]) for one in lines if (one["rows"], one["method"]) == ("30", "dp")] == (
-        by_place[30, "dp"]
-    )
-    mean, sd = np.mean(by_place[30, "dp"]), np.std(by_place[30, "dp"], ddof=1)
-    assert f"{mean:.4f} ± {sd:.4f}" in run(*sizes).out
-
-
-@pytest.mark.parametrize(
-    ("arguments", "message"),
-    [
-        (("--sizes", "30,x"), "--sizes is 30,x; expected whole numbers"),
-        (("--sizes", "99999"), "--sizes 99999: expected sizes from 1 to"),
-        (("--sizes", "30", "--as-printed"), "leave out --folds"),
-    ],
-)
-def test_sizes_that_make_no_sense(run, forest, arguments, message):
-    done = run("benchmark", "--cal", forest[0], "--test", forest[1], *QUICK, *arguments)
-    assert (done.status, done.out) == (2, "")
-    assert message in done.err
-
-
-def test_repeats_without_sizes_are_told(run, forest):
-    call = ("benchmark", "--cal", forest[0], "--test", forest[1], *QUICK, "-f", "json")
-    plain, done = run(*call), run(*call, "--repeats", 3)
-    found, expected = (
-        [(trial["method"], trial["values"]) for trial in json.loads(one.out)["trials"]]
-        for one in (done, plain)
-    )
-    assert (done.status, found) == (0, expected)
-    assert "--repeats 3 changes nothing without --sizes" in done.err
 
 
 def test_workers_give_the_same(run, bayes):

@@ -85,30 +85,6 @@ def test_the_epoch_to_ship_is_named_with_what_it_costs(run, sample):
     assert "accuracy of 87.5% is 2.3 points below that of epoch_10.parquet" in out
 
 
-def test_seeds_in_states_that_were_made_for_other_metrics(run, sample, tmp_path):
-    """Those of the first are told of all, or it is said that another does not have them."""
-    rows = sample / "iris_logistic_test.csv"
-    for name, metrics in (("a", "log_loss,ece"), ("b", "brier"), ("c", "expected_miscalibration")):
-        run("evaluate", rows, "--metrics", metrics, "--save-state", tmp_path / f"{name}.calcli")
-    a, b, c = (tmp_path / f"{name}.calcli" for name in "abc")
-    told = json.loads(run("compare", a, b, "--seeds", "--format", "json").out)["over_seeds"]
-    assert list(told) == ["log_loss", "ece"]
-    alone = json.loads(run("compare", b, a, "--seeds", "--format", "json").out)["over_seeds"]
-    assert list(alone) == ["brier"]
-    for first, second in ((c, a), (a, c)):
-        done = run("compare", first, second, "--seeds")
-        assert done.status in (0, 2)
-        assert "bug in calcli" not in done.err
-
-
-def test_several_seeds_have_mean_and_sd(run, sample):
-    epochs = sorted((sample / "epochs").glob("*.parquet"))[-3:]
-    report = json.loads(run("compare", *epochs, "--seeds", "--format", "json", "--metrics", "accuracy").out)
-    values = [system["metrics"]["accuracy"] for system in report["systems"]]
-    found = report["over_seeds"]["accuracy"]
-    assert (found["mean"], found["sd"]) == pytest.approx((np.mean(values), np.std(values, ddof=1)))
-
-
 def test_an_unpaired_comparison_says_it_is_weaker(run, sample):
     files = sample / "digits_forest_test.parquet", sample / "digits_forest_calibration.parquet"
     done = run("compare", *files, "--metrics", "accuracy")
@@ -211,8 +187,6 @@ def test_arguments_that_are_named_outweigh_those_assumed(run, releases):
     assert [one["margin"] for one in differences.values()] == [0, 0.5]
     assert found["comparisons"][0]["ranked_by"] == "ece:bins=15"
     assert "the lowest ece:bins=15, 0.0151" in found["selection"]
-    seeds = json.loads(run("compare", *releases, *bins, "--seeds", "--metrics", "ece,ece:bins=15").out)
-    assert list(seeds["over_seeds"]) == ["ece", "ece:bins=15"]
 
 
 @pytest.fixture
@@ -254,8 +228,8 @@ def test_choices_that_cannot_be_reported(run, two_sets):
     assert "no counterpart with the number 1" in said.err
     said = run("compare", *files, "--select", "log_loss", "--report-on", other / "x*")
     assert "no such files" in said.err
-    said = run("compare", *files, "--select", "log_loss", "--report-on", other, "--seeds")
-    assert "leave out --key, --unpaired, --by, --seeds" in said.err
+    said = run("compare", *files, "--select", "log_loss", "--report-on", other, "--unpaired")
+    assert "leave out --key, --unpaired, --by, --margin" in said.err
 
 
 def test_relative_changes(run, releases):

@@ -129,38 +129,14 @@ def test_training_on_the_test_data_is_called_optimistic(metrics):
     assert sentence.endswith("optimistic.")
 
 
-def test_on_request_a_loss_has_the_interval_of_resamples_to_which_it_is_trained_again(run, tmp_path):
-    """Appendix E of Ferrer & Ramos 2024."""
-    of_two_classes(tmp_path, 1.0)
-    histogram = "calibration_loss:recalibrator=histogram"
-
-    def found(*options):
-        asked = ("--metrics", f"{histogram},{histogram}:training=test", *options, "--draws", 0)
-        done = run("evaluate", tmp_path / "a.csv", *asked, "-f", "json")
-        return list(json.loads(done.out)["results"][0]["metrics"].values())
-
-    other, same = found()
-    assert not {"low", "retrained"} & (other | same).keys()
-    other_again, same_again = found("--retrain", 40)
-    assert other_again | {"retrained": None} == other | {"retrained": None}  # which no gate sees
-    ends = [[one["retrained"][end] for end in ("low", "high")] for one in (other_again, same_again)]
-    assert ends[0][0] < other["value"] < same["value"] < ends[1][1]
-    assert ends[0] != ends[1]
-    assert ends[0][1] < ends[1][1]
-    shown = run("evaluate", tmp_path / "a.csv", "--metrics", histogram, "--retrain", 9, "--draws", 0).out
-    assert "retrained" in shown.split()
-    assert "appendix E" in " ".join(shown.split())
-
-
-def test_clusters_and_folds_are_columns(run, tmp_path):
+def test_clusters_are_columns(run, tmp_path):
     file = tmp_path / "speakers.csv"
     lines = [
         f"{'ab'[i // 4 % 2]},{0.3 + 0.4 * (i % 2)},{0.7 - 0.4 * (i % 2)},s{i % 7},{i % 3}" for i in range(60)
     ]
     file.write_text("\n".join(["label,prob_a,prob_b,speaker,part", *lines]) + "\n")
-    for option in ("--cluster=speaker", "--folds=part"):
-        done = run("evaluate", file, "--metrics", "calibration_loss", option, *FAST)
-        assert done.status == 0, done.err
+    done = run("evaluate", file, "--metrics", "calibration_loss", "--cluster", "speaker", *FAST)
+    assert done.status == 0, done.err
     done = run("evaluate", file, "--cluster", "nobody", *FAST)
     assert done.status == 2
     assert f"{file}: no column 'nobody'; the columns are: speaker, part" in done.err
@@ -200,7 +176,6 @@ def test_given_posteriors(metrics, sample):
         (("--metrics", "calibration_loss:training=held-out"), "give it with --calibration-data FILE"),
         (("--metrics", "score_divergence:recalibrator=given"), "give it with --posteriors FILE"),
         (("--metrics", "beta_score"), "beta_score is for two classes"),
-        (("--threshold-weights", "mine=no.csv"), "no.csv"),
     ],
 )
 def test_what_is_wrong_is_said_in_a_sentence(options, message, run, sample):
@@ -210,16 +185,17 @@ def test_what_is_wrong_is_said_in_a_sentence(options, message, run, sample):
     assert done.err.count("\n") == 1
 
 
-def test_weights_of_thresholds_are_named_in_metrics(run, sample, tmp_path):
-    (tmp_path / "w.csv").write_text("threshold,weight\n0,2\n1,2\n")
-    asked = ("--metrics", "log_loss,weighted_risk:weights=mine", "--format", "json")
-    weights = ("--threshold-weights", f"mine={tmp_path / 'w.csv'}")
-    report = json.loads(run("evaluate", sample / "cancer_bayes_test.csv", *weights, *asked).out)
+def test_weights_of_thresholds_are_files_that_metrics_name(run, sample, tmp_path):
+    path = tmp_path / "w.csv"
+    path.write_text("threshold,weight\n0,2\n1,2\n")
+    name = f"weighted_risk:weights={path}"
+    file = sample / "cancer_bayes_test.csv"
+    report = json.loads(run("evaluate", file, "--metrics", f"log_loss,{name}", *FAST).out)
     found = report["results"][0]["metrics"]
-    assert report["settings"]["threshold_weights"] == {"mine": [[0, 2], [1, 2]]}
-    assert found["weighted_risk:weights=mine"]["value"] == pytest.approx(2 * found["log_loss"]["value"])
-    idle = run("evaluate", sample / "cancer_bayes_test.csv", *weights, "--metrics", "log_loss", *FAST)
-    assert "--threshold-weights mine changes nothing" in idle.err
+    assert report["settings"]["threshold_weights"] == {str(path): [[0, 2], [1, 2]]}
+    assert found[name]["value"] == pytest.approx(2 * found["log_loss"]["value"])
+    none = run("evaluate", file, "--metrics", "weighted_risk:weights=no.csv")
+    assert (none.status, "no.csv" in none.err) == (2, True)
 
 
 @pytest.mark.parametrize("costs", ["zero-one", "abstain:0.05", "imbalanced:malignant:10"])
@@ -324,8 +300,6 @@ def test_decisions_need_a_table(run, sample, tmp_path):
 @pytest.mark.parametrize(
     ("option", "with_it"),
     [
-        (("--folds", "2"), ("--metrics", "ece:training=cross-validation")),
-        (("--retrain", "9"), ("--metrics", "unexplained")),
         (("--class-groups", "odd=0+2,1+3"), ("--metrics", "ece:lens=odd")),
         (("--costs", "abstain:0.1"), ("--metrics", "expected_score:score=bayes_risk")),
     ],
@@ -335,7 +309,7 @@ def test_each_option_that_no_metric_uses_is_told(run, tmp_path, option, with_it)
     for metrics, told in ((("--metrics", "log_loss"), True), (with_it, False)):
         done = run("evaluate", tmp_path / "x.csv", *FAST, *metrics, *option)
         assert (f"{option[0]}" in done.err and "change" in done.err) == told, done.err
-    others = ("compare", tmp_path / "x.csv", tmp_path / "x.csv", "--metrics", "log_loss", "--no-intervals")
+    others = ("compare", tmp_path / "x.csv", tmp_path / "x.csv", "--metrics", "log_loss")
     if option[0] in ("--class-groups", "--costs"):
         assert option[0] in run(*others, *option).err
 
@@ -358,7 +332,7 @@ def test_options_that_no_metric_uses_are_told(run, sample):
     assert "--calibration-data trains nothing: no metric asked for recalibrates" in done.err
     assert "--costs change nothing: no metric asked for has costs" in done.err
     used = run(
-        "evaluate", test, "--metrics", "calibration_loss:score=bayes_risk", "--folds", 2,
+        "evaluate", test, "--metrics", "calibration_loss:score=bayes_risk",
         "--calibration-data", others, "--costs", "abstain:0.1",
     )  # fmt: skip
     assert (used.status, used.err) == (0, "")

@@ -12,6 +12,7 @@ import sys
 from pathlib import Path
 
 import numpy as np
+import pandas as pd
 import pytest
 
 
@@ -91,10 +92,10 @@ def test_the_same_figures_every_time(run, sample):
 
 def test_reading_options_reach_the_reader(run, tmp_path):
     file = tmp_path / "odd.csv"
-    file.write_text("truth,extra,p_b,p_a,w\n" + "a,1,0.25,0.75,1\nb,2,0.5,0.5,3\n" * 2 + "a,1,0.9,0.1,9\n")
+    file.write_text("truth,extra,p_b,p_a,w\n" + "a,1,0.25,0.75,1\nb,2,0.5,0.5,3\n" * 2)
     done = run(
         "evaluate", file, "-f", "json", "--label-column", "truth", "--scores", "p_*", "--classes", "a,b",
-        "--weights", "w", "--limit", "4", "--kind", "probs", "--metrics", "log_loss",
+        "--weights", "w", "--kind", "probs", "--metrics", "log_loss",
     )  # fmt: skip
     expected = -(2 * math.log(0.75) + 6 * math.log(0.5)) / 8
     assert metrics(done)["log_loss"]["value"] == pytest.approx(expected, abs=1e-12)
@@ -392,8 +393,10 @@ class TestManyFiles:
         assert "--sort ece" in done.err
 
 
-def test_warnings_beside_csv_name_their_slice(run, sample):
-    done = run("evaluate", sample / "release_1.parquet", "--by", "ink", "--limit", "200", "--format", "csv")
+def test_warnings_beside_csv_name_their_slice(run, sample, tmp_path):
+    rows = pd.read_parquet(sample / "release_1.parquet")[:200]
+    rows.to_parquet(tmp_path / "rows.parquet")
+    done = run("evaluate", tmp_path / "rows.parquet", "--by", "ink", "--format", "csv")
     said = [line for line in done.err.splitlines() if "fewer than 10 a bin" in line]
     assert said
     assert all(", ink=" in line for line in said)

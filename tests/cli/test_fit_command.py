@@ -14,8 +14,6 @@ import pytest
 from scipy.special import softmax
 from sklearn.metrics import log_loss
 
-from calcli.core.language.methods import SETS
-
 ROOT = Path(__file__).resolve().parents[2]
 
 
@@ -435,23 +433,6 @@ def test_a_calibrator_is_not_written_under_the_name_of_something_else(run, sampl
     done = run("fit", sample / "release_1.parquet", "-m", "dp", "-o", tmp_path / "x.csv")
     assert (done.status, done.out, list(tmp_path.iterdir())) == (2, "", [])
     assert "x.csv: a calibrator is written as JSON or .npz, not .csv" in done.err
-
-
-def test_the_settings_of_the_thesis(run, digits, tmp_path):
-    """Equal widths, no smoothing: the map of a class is the frequency of each bin of its probability."""
-    preset = ("--preset", "van-de-waterlaat-2021")
-    made = fitted(
-        run, digits("calibration"), "-m", "histogram", *preset, "--folds", 0, "-o", tmp_path / "h.json"
-    )
-    assert made["method"] == "histogram:binning=equal-width:smoothing=0"
-    every = fitted(run, digits("calibration"), "-m", "auto", *preset, "--folds", 2)
-    tried = {one["method"] for one in every["candidates"] if one["method"]}
-    assert tried == set(SETS["van-de-waterlaat-2021"])
-    for arguments, message in [
-        (("-m", "spline", *preset), "has no spline; it has temperature, platt"),
-        (("-m", "dp", "--preset", "waterlaat"), "expected one of van-de-waterlaat-2021"),
-    ]:
-        assert message in sentence(run("fit", digits("calibration"), *arguments))
 
 
 def test_one_class_against_the_rest(run, sample, tmp_path):

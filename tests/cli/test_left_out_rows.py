@@ -52,7 +52,6 @@ def test_infinite_rows_of_arrays_have_their_numbers(run, tmp_path, table):
     "options",
     [
         ("evaluate", "--cluster", "of", "--metrics", "log_loss"),
-        ("evaluate", "--folds", "of", "--metrics", "calibration_loss"),
         ("fit", "-m", "dp", "--folds", "of"),
     ],
 )

@@ -393,7 +393,7 @@ def test_what_was_there_stays_if_a_figure_fails(run, preds, tmp_path):
 def test_errors_beside_scores_with_the_recalibrator_asked_for(run, two_classes, tmp_path):
     """The right of fig. 2 and 5 of Ferrer & Ramos 2024: errors, calibration losses, their intervals."""
     name = "relative_calibration_loss:score=brier:recalibrator=temperature:training=test"
-    asked = ("--metrics", f"normalized_brier,{name},ece", "--retrain", 30)
+    asked = ("--metrics", f"normalized_brier,{name},ece")
     folder = tmp_path / "figures"
     assert run("plot", two_classes[0], "--figure", "scores", "--data", *asked, "-o", folder).status == 0
     drawn = {row["metric"].partition(":")[0]: row for row in table(folder / "scores.csv")}
@@ -402,9 +402,8 @@ def test_errors_beside_scores_with_the_recalibrator_asked_for(run, two_classes, 
     for key, one in json.loads(done.out)["results"][0]["metrics"].items():
         row = drawn[key.partition(":")[0]]
         assert float(row["value"]) == one["value"]
-        low = one.get("retrained", one).get("low", math.nan)
+        low = one.get("low", math.nan)
         assert float(row["low"] or "nan") == pytest.approx(low, nan_ok=True)
-    assert "retrained" in json.loads(done.out)["results"][0]["metrics"][name]
 
 
 def test_the_figure_divergence_is_for_two_classes(run, two_classes, sample, tmp_path):
@@ -416,10 +415,7 @@ def test_the_figure_divergence_is_for_two_classes(run, two_classes, sample, tmp_
     assert (done.status, "needs 2 classes" in done.err) == (2, True)
 
 
-def test_a_figure_without_data_needs_no_files(run, tmp_path):
-    assert run("plot", "--figure", "refinement", "--data", "-o", tmp_path).status == 0
-    (row,) = [row for row in table(tmp_path / "refinement.csv") if row["calibrated"] == "0.1"]
-    assert float(row["brier"]) == pytest.approx(0.18)
+def test_figures_need_files(run, tmp_path):
     assert "there are no predictions to draw" in run("plot", "-o", tmp_path / "none").err
 
 

@@ -45,7 +45,7 @@ def test_calibration_data_that_are_judged_are_told(run, rows, copied, halves):
     assert not any("judged" in text for text in warnings(run, rows))
 
 
-@pytest.mark.parametrize("more", [[], ["--sizes", "50", "--repeats", "2"]])
+@pytest.mark.parametrize("more", [[]])
 def test_a_benchmark_on_its_own_rows_is_told(run, rows, copied, halves, more):
     options = ("--methods", "temperature", "--metrics", "log_loss", *more)
     for other in (rows, copied):

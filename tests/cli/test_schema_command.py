@@ -32,7 +32,6 @@ CALLS = {
         "--draws 19 --fail-if log_loss>0.1",
     ],
     "comparison": [f"compare {RELEASES} --by ink --metrics log_loss,ece"],
-    "seeds": [f"compare {RELEASES} --seeds"],
     "selection": [
         f"compare {EPOCHS}_01.parquet {EPOCHS}_02.parquet --select log_loss,accuracy "
         f"--report-on '{EPOCHS}_0[12].parquet'"
@@ -48,7 +47,6 @@ CALLS = {
         f"fit {DIGITS} -m isotonic --folds 2 -o cal.json",
     ],
     "benchmark": [f"benchmark --cal {IRIS} --test {CANCER.with_name('iris_logistic_test.csv')} --methods dp"],
-    "benchmark-sizes": [f"benchmark --cal {IRIS} --test {IRIS} --methods dp --sizes 20,40 --repeats 2"],
     "study": ["study mixture --metrics ks --rows 100 --series 3"],
     "inspection": [f"inspect {CANCER} {DIGITS}"],
     "threshold": [
@@ -59,7 +57,7 @@ CALLS = {
 }
 CALLS["calibrator"] = CALLS["fit"][::2]
 BY_NAME = {  # whose keys are names, not words of the format
-    "metrics", "decisions", "by_class", "failures", "worst_slices", "parts", "differences", "over_seeds",
+    "metrics", "decisions", "by_class", "failures", "worst_slices", "parts", "differences",
     "values", "like_best", "mean_ranks", "learned", "before", "after", "cross_validated", "relative_change",
     "others", "groups", "parameters", "chosen_on", "reported_on",
 }  # fmt: skip

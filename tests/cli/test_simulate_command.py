@@ -76,7 +76,6 @@ def test_a_pipe(run, value, monkeypatch):
 @pytest.mark.parametrize(
     ("system", "off"),
     [
-        ("top-1", 0.2 * 2 / 3),  # two of three predictions of each class are off by 0.2
         ("table-2", 0.4 / 3),  # the classes are off by 0.1, 0.1 and 0.2
         ("thesis-2.3", (0.35 / 2 + 0.05 * 3 / 4 + 0.3 / 4 + 0.25 * 3 / 4 + 0.3 / 4) / 3),
     ],
@@ -116,7 +115,7 @@ def test_seeds_decide(run):
         (["table-1", "--prior", "0.3"], "--prior is not for table-1, which has no parameters"),
         (["cal", "--prior", "1"], "--prior is 1; expected a number between 0 and 1"),
         (["mcs", "--scale", "0"], "--scale is 0; expected a number above 0"),
-        (["cal", "--exact"], "--exact is for table-1, table-2, thesis-2.3, top-1, not for cal"),
+        (["cal", "--exact"], "--exact is for table-1, table-2, thesis-2.3, not for cal"),
         (["table-2", "--exact", "--rows", "3"], "--exact has 20 rows; leave out --rows"),
         (["cal", "-o", "x.txt"], 'x.txt: the ending ".txt" is not known'),
         (["cal", "--posteriors", "-"], "--posteriors and --output are both -; expected two places"),

@@ -191,8 +191,10 @@ def test_a_gate_keeps_a_state_of_the_last_release(run, sample, tmp_path):
 
 
 def test_states_of_other_rows_are_compared_unpaired_or_refused(run, sample, state, tmp_path):
-    other = tmp_path / "fewer.calcli"
-    assert run("evaluate", sample / NETWORK, "--limit", "500", "--save-state", other, "-q").status == 0
+    fewer, other = tmp_path / "fewer.npz", tmp_path / "fewer.calcli"
+    scores, labels = sample / NETWORK, f"{sample / NETWORK}".replace(".npy", "_labels.npy")
+    np.savez(fewer, logits=np.load(scores)[:500], labels=np.load(labels)[:500])
+    assert run("evaluate", fewer, "--save-state", other, "-q").status == 0
     asked = ("--metrics", "log_loss,accuracy")
     done = run("compare", state, other, *asked)
     assert done.status == 0
@@ -206,14 +208,7 @@ def test_parts_of_a_run_are_merged_in_any_order(run, sample, tmp_path, monkeypat
     monkeypatch.chdir(sample / "epochs")
     files = sorted(file.name for file in (sample / "epochs").iterdir())
     for number, file in enumerate(files[:2]):
-        how = (
-            "--run",
-            "july",
-            "--first-row",
-            str(650 * number),
-            "--save-state",
-            tmp_path / f"{number}.calcli",
-        )
+        how = ("--run", f"july:{650 * number}", "--save-state", tmp_path / f"{number}.calcli")
         assert run("evaluate", file, *how, "-q").status == 0
     done = run("merge", tmp_path / "1.calcli", tmp_path / "0.calcli", "-o", tmp_path / "july.calcli")
     assert done.status == 0
@@ -221,14 +216,14 @@ def test_parts_of_a_run_are_merged_in_any_order(run, sample, tmp_path, monkeypat
     assert (first[-1], second[-1]) == ("0", "650")
     assert "numbers of the run july" in done.out
     file, crossing = files[2], tmp_path / "2.calcli"
-    how = ("--run", "july", "--first-row", "649", "--save-state", crossing)
+    how = ("--run", "july:649", "--save-state", crossing)
     assert run("evaluate", file, *how, "-q").status == 0
     done = run("merge", tmp_path / "july.calcli", crossing, "-o", tmp_path / "x.calcli")
     assert (done.status, done.err.count("\n")) == (2, 1)
     assert "has rows 649 to 1,298 of the run july" in done.err
     assert not (tmp_path / "x.calcli").exists()
-    for wrong in (("--first-row", "5"), ("--run", "a", "--key", "label")):
-        assert run("evaluate", file, *wrong, "--save-state", crossing).status == 2
+    wrong = ("--run", "a", "--key", "label")
+    assert run("evaluate", file, *wrong, "--save-state", crossing).status == 2
     plain, done = run("evaluate", file, "--draws", 9), run("evaluate", file, "--draws", 9, "--run", "a")
     assert (done.status, done.out) == (0, plain.out)
     assert "--run a changes nothing without --save-state" in done.err
@@ -344,7 +339,7 @@ def test_states_of_other_weights_are_not_compared_as_pairs(run, weighted):
 @pytest.mark.parametrize("weights", [(), ("--weights", "w")])
 def test_parts_of_a_run_with_slices_are_merged_in_any_order(run, weighted, tmp_path, weights):
     more = ("--by", "g", *weights)
-    parts = [weighted(n, "--run", "july", "--first-row", 200 * n, *more) for n in range(2)]
+    parts = [weighted(n, "--run", f"july:{200 * n}", *more) for n in range(2)]
     files = tmp_path / "whole.calcli", tmp_path / "turned.calcli"
     for file, order in zip(files, (parts, parts[::-1]), strict=True):
         assert run("merge", *order, "-o", file).status == 0

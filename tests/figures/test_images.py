@@ -69,7 +69,7 @@ RELEASES = ("release_1.parquet", "release_2.parquet")
 EPOCHS = tuple(f"epochs/epoch_{number:02}.parquet" for number in range(1, 11))
 CASES = [
     *(Case(name, ("cancer_bayes_test.csv",)) for name in ("reliability", "deviation", "ks", "risk")),
-    *(Case(name, ("cancer_bayes_test.csv",)) for name in ("weighted-risk", "divergence", "refinement")),
+    *(Case(name, ("cancer_bayes_test.csv",)) for name in ("weighted-risk", "divergence")),
     *(Case(name, ("iris_logistic_test.csv",)) for name in ("class-wise", "simplex")),
     *(Case(name, ("digits_network_test.npy",)) for name in ("reliability", "class-wise", "calibration-map")),
     *(Case(name, ("digits_forest_test.parquet",)) for name in ("corp", "smooth", "temperature")),

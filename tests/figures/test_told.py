@@ -79,7 +79,7 @@ def test_cells_of_a_heat_map_tell_their_gaps():
     np.testing.assert_allclose(np.sort([one["frequency"] for one in shown]), expected, atol=1e-4)
 
 
-@pytest.mark.parametrize("figure", ["divergence", "refinement"])
+@pytest.mark.parametrize("figure", ["divergence"])
 def test_they_are_boxes_on_the_page(figure):
     data = {"a": calcli.evaluate(CANCER, **FEW).evaluation} if figure == "divergence" else {}
     drawing = calcli.figures.draw(figure, data)

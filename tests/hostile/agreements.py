@@ -69,7 +69,7 @@ def _told_by_sample(columns: Columns) -> Mapping[str, Metric]:
 
 FLAGS = ("--test", "--no-intervals")
 SETTINGS = (
-    *FLAGS, "--bins", "--costs", "--level", "--draws", "--seed", "--folds", "--clip",
+    *FLAGS, "--bins", "--costs", "--level", "--draws", "--seed", "--clip",
     "--weights", "--cluster", "--priors", "--by", "--decision-column",
 )  # fmt: skip
 
@@ -105,15 +105,6 @@ def _folder(draw: Draw, columns: Columns) -> Made:
     return two_calls(["evaluate", "parts", "--concat", *asked], ["evaluate", "a.parquet", *asked])
 
 
-def _limited(draw: Draw, columns: Columns) -> Made:
-    number = draw.randrange(1, len(columns[0][1]) + 1)
-    form = draw.choice(TABLES)
-    whole = put(draw, columns, form, "a")
-    put(draw, [(name, values[:number]) for name, values in columns], "parquet", "b")
-    asked = _asked(draw, columns)
-    return two_calls(["evaluate", whole, "--limit", str(number), *asked], ["evaluate", "b.parquet", *asked])
-
-
 def _state(draw: Draw, columns: Columns) -> Made:
     """Return a state beside its rows."""
     put(draw, columns, "parquet", "a")
@@ -145,7 +136,7 @@ def _merged(draw: Draw, columns: Columns) -> Made:
     names = []
     for place, part in _parts(draw, columns):
         put(draw, part, "parquet", f"p{place}")
-        numbered = by_key or ["--run", "r", "--first-row", str(place)]
+        numbered = by_key or ["--run", f"r:{place}"]
         names.append(f"p{place}.calcli")
         by_calcli(
             draw.folder, ["evaluate", f"p{place}.parquet", *asked, *numbered, "--save-state", names[-1]]
@@ -233,6 +224,6 @@ ORDERLESS = (
     "expected_cost",
 )  # fmt: skip
 WAYS: tuple[Callable[[Draw, Columns], Made], ...] = (
-    _forms, _beside_another, _folder, _limited, _state, _merged, _compared, _once_more,
+    _forms, _beside_another, _folder, _state, _merged, _compared, _once_more,
     _in_another_order, _sliced, _weighed,
 )  # fmt: skip

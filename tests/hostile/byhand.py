@@ -83,15 +83,10 @@ def _as_it_is(of: Data) -> Data:
     return of
 
 
-def _limited(draw: Draw, of: Data) -> Done:
-    number = draw.randrange(len(of.labels) // 2, len(of.labels) + 1)
-    return Done(["--limit", str(number)], _as_it_is, lambda rows: rows.part(slice(number)), [])
-
-
 def _ignored(draw: Draw, of: Data) -> Done:
     """Leave out rows without a class, which labels in numbers can have."""
     if not of.numbered:
-        return _limited(draw, of)
+        return Done([], _as_it_is, lambda rows: rows, [])
     out = draw.arrays.random(len(of.labels)) < 0.2
     return Done(
         ["--ignore-label", "-100"],
@@ -152,4 +147,4 @@ def _against_rest(draw: Draw, of: Data) -> Done:
     return Done(["--against-rest", of.names[place]], _as_it_is, two, [])
 
 
-WAYS = (_limited, _ignored, _dropped, _weightless, _at_priors, _against_rest)
+WAYS = (_ignored, _dropped, _weightless, _at_priors, _against_rest)

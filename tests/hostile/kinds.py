@@ -212,10 +212,6 @@ def _side_files(draw: Draw, store: Store) -> Made:
             "--class-groups", "kind=" + sidefiles.side_file(draw, "groups", names),
             "--metrics", "ece:lens=kind",
         ],
-        "weights": lambda: [
-            "--threshold-weights", "mine=" + sidefiles.side_file(draw, "weights", names),
-            "--metrics", "weighted_risk:weights=mine",
-        ],
     }  # fmt: skip
     return Made(place, given[draw.choice(list(given))](), draw.choice(("evaluate", "evaluate", "compare")))
 

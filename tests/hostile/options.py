@@ -25,9 +25,6 @@ OUTPUTS = {
 SLOW = (
     "--draws",
     "--series",
-    "--repeats",
-    "--retrain",
-    "--sizes",
     "--workers",
     "--rows",
     "--folds",
@@ -173,8 +170,6 @@ BY_NAME: dict[str, Drawn] = {
     ),
     "--classes": _listed,
     "--costs": _costs,
-    "--threshold-weights": lambda draw, place: "mine=" + side_file(draw, "weights", []),
-    "--preset": lambda draw, place: draw.choice(("van-de-waterlaat-2021", draw.name())),
 }
 BY_METAVAR: dict[str, Drawn] = {
     "N": _number, "P": _number, "X": _number, "NAMES": _listed, "DIR|GLOB": _glob,

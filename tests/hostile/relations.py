@@ -251,7 +251,7 @@ def _state(draw: Draw, of: Data, by: Way, whole: str, to: str, asked: list[str])
     run = [] if "--key" in asked else ["--run", "r"]
     for low, high in datasets.cuts(draw, len(of.labels)):
         part = datasets.write(draw, of.part(slice(low, high)), by, f"{to}_{low}")
-        place = [*run, "--first-row", str(low)] if run else []
+        place = [run[0], f"{run[1]}:{low}"] if run else []
         parts.append(f"{to}_{low}.calcli")
         by_calcli(draw.folder, ["evaluate", part, *asked, "-q", *place, "--save-state", parts[-1]])
     draw.shuffle(parts)

@@ -121,8 +121,8 @@ def parts_of_runs(draw: Draw, store: Store) -> Made:
         low = draw.randrange(count)
         name = files.write(draw, [(key, values[low:]) for key, values in own], "parquet", f"p{part}")
         numbered = draw.choice((
-            [], ["--run", "r", "--first-row", str(low)], ["--run", draw.choice(("r", "s", draw.name()))],
-            ["--run", "r", "--first-row", draw.choice(("0", "999999999999999", draw.number()[:300]))],
+            [], ["--run", f"r:{low}"], ["--run", draw.choice(("r", "s", draw.name()))],
+            ["--run", "r:" + draw.choice(("0", "999999999999999", draw.number()[:300]))],
             ["--key", "id"],
         ))  # fmt: skip
         asked = ["--metrics", expressions.metrics(draw) if draw.chance(0.4) else "log_loss,ece,auroc"]

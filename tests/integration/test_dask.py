@@ -229,7 +229,7 @@ def test_names_of_folders_are_columns_to_slice_by(run, parts, cluster, tmp_path)
         assert own["input"]["rows"] == other["input"]["rows"]
         for name, metric in other["metrics"].items():
             assert own["metrics"][name]["value"] == pytest.approx(metric["value"], abs=1e-6)
-    run_of = ("--run", "july", "--first-row", "7", "--save-state", str(tmp_path / "a.calcli"))
+    run_of = ("--run", "july:7", "--save-state", str(tmp_path / "a.calcli"))
     done = run("evaluate", str(tmp_path / "lake"), *run_of, "--engine", cluster[0])
     assert done.returncode == 0
     found = from_bytes((tmp_path / "a.calcli").read_bytes())

@@ -19,7 +19,7 @@ from calcli.core.language.expressions import nearest_name
 from calcli.core.language.systems import PARAMETERS
 
 Gaussian = Literal["cal", "mcs", "mcp", "mcps"]
-Population = Literal["table-1", "table-2", "thesis-2.3", "top-1"]
+Population = Literal["table-1", "table-2", "thesis-2.3"]
 
 # Three classes: each prediction, in tenths, with how many rows of a population have it and each class.
 # Tables 1 (also table 2.2 of van de Waterlaat 2021) and 2 of Vaicenavicius et al. 2019; table 2.3 of the
@@ -42,14 +42,6 @@ TABLES: dict[Population, dict[tuple[int, int, int], tuple[int, int, int]]] = {
         (6, 3, 1): (12, 14, 14),
         (1, 6, 3): (1, 18, 1),
         (1, 3, 6): (1, 1, 18),
-    },
-    "top-1": {
-        (1, 3, 6): (3, 1, 6),
-        (1, 6, 3): (3, 6, 1),
-        (3, 1, 6): (1, 3, 6),
-        (3, 6, 1): (1, 6, 3),
-        (6, 1, 3): (6, 3, 1),
-        (6, 3, 1): (6, 1, 3),
     },
 }
 

@@ -107,5 +107,5 @@ def find_weights(name: str, tables: Mapping[str, Weights]) -> WeightedRisk:
         return WeightedRisk(((0.0, 1.0), (1.0, 1.0)))
     known = ", ".join([UNIFORM, *tables])
     raise UsageError(
-        f"no weights are called {name!r}; name a table with --threshold-weights {name}=FILE; known: {known}"
+        f"no weights are called {name!r}; expected a CSV file of threshold,weight, or one of {known}"
     )

@@ -339,8 +339,6 @@ class FigureKind(Entry):
         The figure in its place through the lens class-wise.
     of_two
         Whether it is of two classes only.
-    without_data
-        Whether it shows no data: it takes no files.
     footed
         Whether a line below it says how many rows there are; else it says so itself.
     chance
@@ -363,7 +361,6 @@ class FigureKind(Entry):
     standard: tuple[float, float] | None = None
     of_classes: str = ""
     of_two: bool = False
-    without_data: bool = False
     footed: bool = False
     chance: Literal["", "draws", "only"] = ""
     rows: int = 0

@@ -162,13 +162,6 @@ FIGURES: dict[str, FigureKind] = {
             footed=True,
         ),
         FigureKind(
-            name="refinement",
-            title="Divergences and refinement losses",
-            meaning="of two classes, by how often the first occurs among equal predictions; takes no files",
-            source="van de Waterlaat 2021, fig. 4.2, 4.5 and 4.7",
-            without_data=True,
-        ),
-        FigureKind(
             name="temperature",
             title="Log-loss against temperature",
             meaning="log-loss against the temperature of the scores",

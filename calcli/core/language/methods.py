@@ -433,18 +433,6 @@ def _wrappers() -> list[Method]:
     ]  # fmt: skip
 
 
-# sets of methods by the works that compare them; 15 bins, no smoothing, steps, every class against the rest
-SETS: dict[str, tuple[str, ...]] = {
-    "van-de-waterlaat-2021": (
-        "temperature",
-        "platt:target_smoothing=false:input=raw",
-        "isotonic:smoothing=0:interpolation=steps",
-        "histogram:binning=equal-width:smoothing=0",
-        "beta:constrained=false",
-        "vector:input=raw",
-        "matrix:input=raw",
-    ),
-}
 KNOWN = [*_softmax(), *_one_score(), *_matrices(), *_vectors(), *_wrappers()]
 METHODS = Registry("calcli.calibrators", Method, {method.name: method for method in KNOWN})
 CHOICE = Method(

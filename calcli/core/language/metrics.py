@@ -42,7 +42,7 @@ DENSITY = dict.fromkeys(
 COSTS = {"costs": Argument("zero-one", says="the costs of decisions, by a name from --costs")}
 WEIGHTS = {
     "weights": Argument(
-        UNIFORM, says="the weight W(t) of each threshold t, by a name from --threshold-weights"
+        UNIFORM, says="the weight W(t) of each threshold t, from a CSV file of threshold,weight"
     )
 }
 CONFIDENCE = {"lens": Argument("top-1", says="the probability that orders rows, and the event that is right")}
@@ -189,7 +189,7 @@ def _scores() -> list[Metric]:
             formula="integral over t of bayes_risk[wrong on class 0: 1/(1-t), on class 1: 1/t] W(t)",
             source=ferrer + ", eq. 10-12",
             misses="t is a threshold of P(class 1), the paper's a_2 = 1 - a_1; W is as given, not scaled; "
-            "--threshold-weights names a table of it",
+            "weights=FILE.csv is a table of it",
             arguments=WEIGHTS,
         ),
         Metric(

@@ -18,7 +18,6 @@ from calcli.core.language.declaring import (
     setting,
     texts,
     whole,
-    whole_numbers,
 )
 from calcli.core.language.errors import UsageError
 from calcli.core.language.expressions import MethodExpression, parse_metrics
@@ -106,7 +105,7 @@ class Settings:
     workers: int | None = setting(
         None,
         whole(1, MOST_AT_ONCE),
-        "Threads for many rows, processes for --retrain; one per core where that is faster, the same bits.",
+        "Threads for many rows, processes for retrain; one per core where that is faster, the same bits.",
         "N",
     )
     costs: tuple[Costs, ...] = setting(
@@ -276,7 +275,7 @@ class StateSettings:
             )
         if self.first_row and self.run is None:
             raise UsageError(
-                f"--first-row {self.first_row} is the place of a part in a run; name the run with --run"
+                f"first row {self.first_row} is the place of a part in a run; name the run with --run"
             )
 
 
@@ -333,20 +332,6 @@ class BenchmarkSettings:
     folds: int = setting(0, whole(), "Without --test: folds of a cross-validation.", "N")
     methods: tuple[str, ...] = setting(
         (), texts("dp", commas=True), "Methods, such as temperature,histogram:bins=20,auto.", "LIST"
-    )
-    as_printed: bool = setting(False, FLAG, "Tables as in van de Waterlaat 2021: error and accuracy.")
-    columns: tuple[str, ...] = setting(
-        (),
-        texts("CSS=lowest_loss/*.npy"),
-        "There, a column of other models' test files.",
-        "NAME=GLOB",
-        key="column",
-    )
-    sizes: tuple[int, ...] = setting(
-        (), whole_numbers("50,100,200"), "Fit to random subsets of --cal, such as 50,100,200 rows.", "LIST"
-    )
-    repeats: int | None = setting(
-        None, whole(1, MOST_DRAWN), "--sizes: subsets of each size; 10 by default.", "N"
     )
     workers: int | None = setting(
         None,

@@ -7,9 +7,7 @@ from typing import Literal
 
 from calcli.core.language.declaring import FLAG, NUMBER, documented, numbers, setting, whole
 
-System = Literal[
-    "cal", "mcs", "mcp", "mcps", "mixture", "answers", "table-1", "table-2", "thesis-2.3", "top-1"
-]
+System = Literal["cal", "mcs", "mcp", "mcps", "mixture", "answers", "table-1", "table-2", "thesis-2.3"]
 GAUSSIAN = ("classes", "prior", "variance")
 PARAMETERS: dict[str, tuple[str, ...]] = {
     "cal": GAUSSIAN,

@@ -65,8 +65,6 @@ class Task:
         Of the rows that are judged, by name: those that settings name.
     logits
         Whether both are raw logits, which some methods need.
-    others
-        The test rows of other models, by the name of their column.
     """
 
     model: str
@@ -77,7 +75,6 @@ class Task:
     fold: Positions | None = None
     columns: Mapping[str, Array] = field(default_factory=dict)
     logits: bool = True
-    others: Mapping[str, LabeledScores] = field(default_factory=dict)
 
     @property
     def of_answers(self) -> bool:
@@ -217,7 +214,7 @@ def trial(task: Task, method: str, settings: Settings) -> Trial:
     try:
         log_probs, seconds = _recalibrated(task, method, settings.seed)
         predictions = Predictions(
-            ArrayScores(log_probs, "logits" if _is_as_read(task, method) else "log-probs"),
+            ArrayScores(log_probs, "logits" if method == UNCALIBRATED else "log-probs"),
             task.test.labels,
             task.classes,
             task.test.weights,
@@ -235,16 +232,10 @@ def trial(task: Task, method: str, settings: Settings) -> Trial:
     return Trial(task.model, method, values, *seconds, influences=influences)
 
 
-def _is_as_read(task: Task, method: str) -> bool:
-    return method == UNCALIBRATED or method in task.others
-
-
 def _recalibrated(task: Task, method: str, seed: int) -> tuple[Floats, tuple[float, float]]:
     """Return the test rows' log-probabilities, and the time of fitting and of applying."""
     if method == UNCALIBRATED:
         return task.test.scores, (0.0, 0.0)
-    if method in task.others:
-        return task.others[method].scores, (0.0, 0.0)
     start = time.process_time()
     rows = task.calibration
     if task.folds:

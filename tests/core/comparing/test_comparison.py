@@ -11,10 +11,8 @@ from scipy.stats import sem
 
 from calcli.core.comparing.comparison import Plan, compare, difference, parse_margins, rank
 from calcli.core.comparing.contest import Contest
-from calcli.core.comparing.seeds import over_seeds
 from calcli.core.estimators.evidence import Margin, Normal, Studentized
 from calcli.core.estimators.multiple import holm
-from calcli.core.evaluating.evaluate import evaluate
 from calcli.core.language.errors import UsageError
 from calcli.core.language.expressions import parse_metric
 from calcli.core.language.metrics import METRICS
@@ -217,14 +215,6 @@ def test_every_metric_is_tested(systems, binary):
     for paired in (True, False):
         (found,) = compare(pair, settings, Plan(paired))
         assert not [name for name, one in found.differences[0].items() if math.isnan(one.p_value)]
-
-
-def test_seeds_have_mean_and_sd(systems):
-    evaluations = [evaluate(system, replace(SETTINGS, intervals=False)) for system in systems]
-    (spread, _) = over_seeds(evaluations)
-    values = [evaluation.estimates["log_loss"].value for evaluation in evaluations]
-    assert (spread.mean, spread.sd) == pytest.approx((np.mean(values), np.std(values, ddof=1)))
-    assert (spread.least, spread.greatest) == (min(values), max(values))
 
 
 def test_a_metric_without_direction_differs_but_is_not_worse():

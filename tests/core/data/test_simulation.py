@@ -107,7 +107,7 @@ def test_the_constant_mixture_model_is_constant():
 @pytest.mark.parametrize("table", TABLES)
 def test_populations_have_the_exact_frequencies(table):
     population = three_class_population(table)
-    assert len(population.labels) == {"table-1": 60, "table-2": 20, "thesis-2.3": 80, "top-1": 60}[table]
+    assert len(population.labels) == {"table-1": 60, "table-2": 20, "thesis-2.3": 80}[table]
     for prediction, frequencies in TABLES[table].items():
         own = population.labels[(population.scores == np.array(prediction) / 10).all(1)]
         assert np.bincount(own, minlength=3).tolist() == list(frequencies)
@@ -154,14 +154,6 @@ def test_class_wise_table_is_right_for_each_class_and_the_top_one_but_no_vector(
     assert np.abs(population.posteriors - population.scores).sum(1) / 2 == pytest.approx(0.1)
 
 
-def test_top_1_table_is_right_for_the_top_class_only():
-    population = three_class_population("top-1")
-    top = population.labels == population.scores.argmax(1)
-    assert conditional_frequencies(population.scores.max(1), top) == pytest.approx({0.6: 0.6})
-    first = conditional_frequencies(population.scores[:, 0], population.labels == 0)
-    assert first == pytest.approx({0.1: 0.3, 0.3: 0.1, 0.6: 0.6})
-
-
 def test_drawn_tables_follow_their_posteriors():
     simulation = three_classes("table-1", 30_000, np.random.default_rng(7))
     own = simulation.posteriors[np.arange(30_000), simulation.labels]
@@ -175,7 +167,7 @@ def test_drawn_tables_follow_their_posteriors():
     [
         lambda rng: gaussian_classes("mcps", 40, rng, classes=3),
         lambda rng: gaussian_mixture(40, rng),
-        lambda rng: three_classes("top-1", 40, rng),
+        lambda rng: three_classes("table-2", 40, rng),
     ],
 )
 def test_seeds_decide(draw):

@@ -3,13 +3,11 @@
 from __future__ import annotations
 
 from functools import cache
-from pathlib import Path
 
 import numpy as np
 import pytest
 from sklearn.model_selection import StratifiedKFold
 
-from calcli import guide
 from calcli.core.calibrators.crossvalidation import rows_of
 from calcli.core.data.predictions import ArrayScores, Predictions
 from calcli.core.estimators.costs import CostWord
@@ -91,23 +89,3 @@ def test_every_row_of_table_2(table2, computed):
             if (*system, name) not in UNCONVERGED:
                 decimals = len(printed.partition(".")[2])
                 assert float(f"{found[name]:.{decimals}f}") == float(printed), (*system, name)
-
-
-def page_table(table2, computed):
-    """Return the rows that the paper prints, each number as it is here and, behind a bar, in the paper."""
-    lines = [f"| system | row | {' | '.join(PRINTED)} |", "|---|---|" + "---|" * len(PRINTED)]
-    for row, found in zip(table2, computed, strict=True):
-        if row["in_paper"]:
-            cells = [_cell(found[name], row["printed"][name]) if name in found else "" for name in PRINTED]
-            lines.append(f"| {row['system']} | {row['row']} | {' | '.join(cells)} |".replace("  ", " "))
-    return "\n".join(lines)
-
-
-def _cell(value, printed):
-    return f"{value:.{len(printed.partition('.')[2])}f} / {printed}"
-
-
-def test_the_guide_shows_the_table(table2, computed):
-    text = Path(guide.__file__).with_name("works.md").read_text(encoding="utf-8")
-    begin, end = "<!-- table 2 -->\n", "\n<!-- /table 2 -->"
-    assert text.partition(begin)[2].partition(end)[0] == page_table(table2, computed)
