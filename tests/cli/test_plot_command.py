@@ -305,10 +305,6 @@ def test_every_figure_is_in_the_help(run):
         ),
         (["--figure", "slices"], "the figure slices needs a column to slice by: --by COLUMN"),
         (["--by", "place"], "{preds}: no column 'place'"),
-        (
-            ["--by", "place", "--priors", "uniform", "--shift-to-priors", "uniform"],
-            "leave out --shift-to-priors",
-        ),
         (["--figure", "calibration-map"], "a calibration map needs a calibrator file"),
         (["--calibrator", "{preds}"], "{preds} is not a calibrator"),
         (["--figure", "deviation", "--draws", "0"], "a deviation diagram shows what chance allows"),
