@@ -199,7 +199,7 @@ def test_rows_that_are_repeated_as_a_cluster_prove_no_more(predict, systems, met
 def test_every_metric_is_tested(systems, binary):
     several = [name for name, metric in METRICS.items() if metric.family.name != "classical"]
     integrals = [name for name in METRICS if name.endswith(("beta_score", "weighted_risk"))]
-    of_two = (*integrals, "cllr", "min_cllr")
+    of_two = (*integrals, "cllr", "min_cllr", "precision", "recall", "f1", "net_benefit")
     several = [name for name in several if name not in of_two]
     settings = replace(SETTINGS, metrics=tuple(several), draws=9, decision_column="by")
     decided = [replace(one, columns={"by": np.resize(one.classes, one.n_rows)}) for one in systems[::2]]
