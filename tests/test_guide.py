@@ -53,7 +53,7 @@ STATUSES = {
     CHECK_FAILED: "a check failed: a rule of `calcli check` is broken, or a limit given with `--fail-if` "
     "holds",
     WRONG: "the input or the call is wrong, or a limit could not be judged; one sentence says what, and how "
-    "to mend it",
+    "to correct it",
 }
 
 

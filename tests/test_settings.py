@@ -195,7 +195,7 @@ def test_options_and_keywords_are_described_by_the_declaration(one):
 
 
 def test_descriptions_name_other_settings_as_keywords():
-    assert "in training, that shift_to_priors moves from" in inspect.getdoc(Settings)
+    assert "in training, from which shift_to_priors moves" in inspect.getdoc(Settings)
 
 
 def test_docstrings_keep_what_is_around_the_settings():

@@ -25,7 +25,7 @@ class Writing:
         str | None,
         typer.Option(
             metavar="PRIORS",
-            help="Move to other class priors: uniform, 0.2,0.8 or a file of them by class.",
+            help="Move to other class priors: uniform, 0.2,0.8 or a file.",
         ),
     ] = None
     trained_at: Any = option(
@@ -35,7 +35,7 @@ class Writing:
         str | None,
         typer.Option(
             metavar="COSTS",
-            help="Add the decisions of least expected cost, as in evaluate --costs: a word or a file.",
+            help="Add the decisions of least expected cost: a word or a file, as in evaluate --costs.",
         ),
     ] = None
 
@@ -56,7 +56,7 @@ def apply(
             "--output",
             "-o",
             metavar="FILE",
-            help="Where to write, in the format of its ending; - for standard output. Of parts, a folder.",
+            help="Output file, its format by the ending; - for standard output; a folder for parts.",
         ),
     ] = "-",
     writing: Writing,
@@ -68,8 +68,8 @@ def apply(
 ) -> None:
     """Recalibrate the scores of a file.
 
-    Writes the same file with new scores: names, order and types of its columns stay. No labels are needed,
-    and classes are matched by name. Rows pass through in parts: a file need not fit into memory.
+    Writes the same file with new scores: names, order and types of its columns are kept. No labels are
+    needed, and classes are matched by name. Files are read in parts and need not fit into memory.
 
     \b
     calcli apply cal.json test.parquet -o calibrated.parquet

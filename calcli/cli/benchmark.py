@@ -63,20 +63,21 @@ def benchmark(
     ] = None,
     pair: Annotated[
         list[str] | None,
-        typer.Option("--pair", metavar="CAL TEST", help="Both files of one of several models. Repeatable."),
+        typer.Option(
+            "--pair", metavar="CAL TEST", help="Both files of a model, for several models. Repeatable."
+        ),
     ] = None,
     seconds: Annotated[list[str] | None, typer.Argument(metavar="TEST", hidden=True)] = None,
     trying: Trying,
     measuring: Measuring,
-    format: Annotated[Format, typer.Option("--format", "-f", help="Form of the results.")] = "table",
+    format: Annotated[Format, typer.Option("--format", "-f", help="Format of the results.")] = "table",
     reading: Reading,
     paging: Paging,
 ) -> None:
     """Try every calibrator: fit to some rows, judge on others.
 
-    A row for each method, or with several models a table for each metric, with mean ranks. Methods that
-    cannot be told from the best have a ~. One that fails is a cell that says so; the status is then 2, if it
-    was asked for.
+    A row for each method, or with several models a table for each metric, with mean ranks. ~ marks methods
+    that are not significantly worse than the best. If a method that was named fails, the status is 2.
 
     \b
     calcli benchmark --cal val.parquet --test test.parquet

@@ -26,7 +26,7 @@ Undecided = Literal["fail", "pass", "warn"]
 
 @bundled
 def check(
-    files: Annotated[list[str], typer.Argument(metavar="FILE", help="Predictions to be judged.")],
+    files: Annotated[list[str], typer.Argument(metavar="FILE", help="Predictions to check.")],
     *,
     reading: ReadingSystems,
     paging: Paging,
@@ -42,7 +42,7 @@ def check(
     ] = None,
     baseline: Annotated[
         str | None,
-        typer.Option(metavar="FILE", help="What may not get worse: predictions, or a JSON report of them."),
+        typer.Option(metavar="FILE", help="The baseline: predictions, a state, or a JSON report."),
     ] = None,
     pairing: Pairing,
     distributing: Distributing,
@@ -57,24 +57,24 @@ def check(
         typer.Option("--undecided", help="What rules that the data do not decide do, whatever they say."),
     ] = None,
     strict: Annotated[
-        bool, typer.Option("--strict", help="Exit with 2 if no rule compares with the baseline given.")
+        bool, typer.Option("--strict", help="Exit with status 2 if no rule uses the baseline.")
     ] = False,
     init: Annotated[
-        bool, typer.Option("--init", help="Write a first policy, with limits that the file passes today.")
+        bool, typer.Option("--init", help="Write a first policy, which the file passes.")
     ] = False,
     details: Annotated[
-        bool, typer.Option("--details", help="Show all of many files, not only those that failed.")
+        bool, typer.Option("--details", help="Show all files, not only those that failed.")
     ] = False,
     sort: Annotated[
         str | None, typer.Option(metavar="METRIC", help="Order several files by a metric of the rules.")
     ] = None,
-    format: Annotated[Format, typer.Option("--format", "-f", help="Form of the results.")] = "table",
+    format: Annotated[Format, typer.Option("--format", "-f", help="Format of the results.")] = "table",
     write: Annotated[
         list[str] | None,
         typer.Option(metavar="FORMAT=FILE", help="Also write the results there. Repeatable."),
     ] = None,
 ) -> None:
-    """Judge predictions by the rules of a policy; for continuous integration.
+    """Check predictions against the rules of a policy, for continuous integration.
 
     Exit status 1 if a rule is broken, 2 if a file or a rule could not be judged, 0 otherwise.
 

@@ -31,27 +31,29 @@ def compare(
     pairing: Pairing,
     margin: Annotated[
         list[str] | None,
-        typer.Option(metavar="METRIC=X", help="A difference that does not matter. Repeatable."),
+        typer.Option(metavar="METRIC=X", help="A negligible difference, as in accuracy=0.01. Repeatable."),
     ] = None,
     by: Annotated[
-        str | None, typer.Option(metavar="COLUMN", help="Compare on every value of this column as well.")
+        str | None, typer.Option(metavar="COLUMN", help="Also compare on every value of this column.")
     ] = None,
     clustering: Clustering,
     distributing: Distributing,
     select: Annotated[
         str | None,
-        typer.Option(metavar="METRIC", help="Say which system to ship, by this metric."),
+        typer.Option(metavar="METRIC", help="Select the system to ship, by this metric."),
     ] = None,
     report_on: Annotated[
         str | None,
-        typer.Option(metavar="DIR|GLOB", help="Report what --select chose on these files, paired by number."),
+        typer.Option(
+            metavar="DIR|GLOB", help="Report what --select chose on these files, matched by number."
+        ),
     ] = None,
-    format: Annotated[Format, typer.Option("--format", "-f", help="Form of the results.")] = "table",
+    format: Annotated[Format, typer.Option("--format", "-f", help="Format of the results.")] = "table",
 ) -> None:
-    """Say whether systems differ, beyond chance.
+    """Compare systems: do they differ beyond chance?
 
     Rows are paired. Scores get differences with paired intervals, calibration errors a paired
-    permutation test. Several candidates are ranked, with the set that cannot be told from the best.
+    permutation test. Several candidates are ranked, with those not significantly worse than the best.
 
     \b
     calcli compare old.parquet new.parquet --margin accuracy=0.01

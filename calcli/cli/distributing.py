@@ -26,8 +26,8 @@ class Distributing:
         str | None,
         Option(
             metavar="dask|ADDRESS",
-            help="Make states of the parts of a folder in many processes, of this machine or of the Dask "
-            "scheduler at tcp://HOST:PORT, and compute from these.",
+            help="Compute from states of the parts of a folder, made in many processes: dask (this machine) "
+            "or a Dask scheduler at tcp://HOST:PORT.",
         ),
     ] = None
 

@@ -31,14 +31,12 @@ class Reporting(Chosen):
     heading = "Reporting"
 
     test: Any = option("test")
-    diagram: Annotated[bool, typer.Option("--diagram", help="Add a reliability diagram in characters.")] = (
-        False
-    )
+    diagram: Annotated[bool, typer.Option("--diagram", help="Add a reliability diagram as text.")] = False
     by: Annotated[
         list[str] | None,
         typer.Option(
             metavar="COLUMN",
-            help="Also report on each value of this column. Repeatable.",
+            help="Also report every value of this column. Repeatable.",
         ),
     ] = None
     sort: Annotated[
@@ -46,11 +44,13 @@ class Reporting(Chosen):
     ] = None
     details: Annotated[
         bool,
-        typer.Option("--details", help="Show every table, and all of many files and slices."),
+        typer.Option("--details", help="Show all tables, files and slices."),
     ] = False
     fail_if: Annotated[
         list[str] | None,
-        typer.Option(metavar="LIMIT", help="Exit with status 1 if 'log_loss>0.5', say, holds. Repeatable."),
+        typer.Option(
+            metavar="LIMIT", help="Exit with status 1 if this holds, as in 'log_loss>0.5'. Repeatable."
+        ),
     ] = None
 
 
@@ -62,7 +62,9 @@ class Saving(Chosen):
 
     save_state: Annotated[
         str | None,
-        typer.Option(metavar="FILE.calcli", help="Also keep what later reports need, in place of the rows."),
+        typer.Option(
+            metavar="FILE.calcli", help="Also save a state: what later reports need, without the rows."
+        ),
     ] = None
     run: Any = option(
         "run",

@@ -27,11 +27,11 @@ def explain(
         str | None,
         typer.Argument(
             metavar="[METRIC|METHOD|FIGURE|ARGUMENT|OPTION]",
-            help="What to explain; all in one line each if left out.",
+            help="What to explain; by default everything, a line each.",
             autocompletion=among(NAMES),
         ),
     ] = None,
-    format: Annotated[Format, typer.Option("--format", "-f", help="Form of the results.")] = "table",
+    format: Annotated[Format, typer.Option("--format", "-f", help="Format of the results.")] = "table",
 ) -> None:
     """Explain a metric, calibrator, figure, argument or option: formula, range, source, what it misses.
 

@@ -25,7 +25,7 @@ class Choosing:
         str | None,
         typer.Option(
             metavar="LIST",
-            help="Methods for auto to choose from, separated by commas; pool is that of the others.",
+            help="Methods that auto chooses from, separated by commas; pool: that of the others.",
         ),
     ] = None
     lens: Annotated[
@@ -72,16 +72,16 @@ def fit(
     ] = None,
     format: Annotated[
         Literal["table", "json", "markdown"],
-        typer.Option("--format", "-f", help="Form of the results on standard output."),
+        typer.Option("--format", "-f", help="Format of the results on standard output."),
     ] = "table",
-    details: Annotated[bool, typer.Option("--details", help="Also show what was read and learned.")] = False,
+    details: Annotated[bool, typer.Option("--details", help="Also show what was read and fitted.")] = False,
     choosing: Choosing,
     cross_validated: Annotated[
         str | None,
         typer.Option(
             "--cross-validated",
             metavar="FILE",
-            help="Also write the rows with the probabilities that they get from fits to the other folds.",
+            help="Also write the rows with their cross-validated probabilities.",
         ),
     ] = None,
     fitting: Fitting,
@@ -89,7 +89,7 @@ def fit(
     distributing: Distributing,
     paging: Paging,
 ) -> None:
-    """Learn a recalibration.
+    """Fit a recalibration.
 
     Shows what it does to log-loss, Brier score, calibration error and accuracy, on the rows of the fit and on
     unseen rows. auto takes the simplest method that is as good as the best, or a pool if that is better.

@@ -19,7 +19,7 @@ def guide(
         str | None,
         typer.Argument(
             metavar="[PAGE]",
-            help="What to read; all pages in one line each if left out.",
+            help="The page to show; by default a list of all pages.",
             autocompletion=among(PAGES),
         ),
     ] = None,

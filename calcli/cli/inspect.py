@@ -20,10 +20,10 @@ def inspect(
     reading: Reading,
     talking: Talking,
     format: Annotated[
-        Literal["table", "json", "markdown"], typer.Option("--format", "-f", help="Form of the results.")
+        Literal["table", "json", "markdown"], typer.Option("--format", "-f", help="Format of the results.")
     ] = "table",
 ) -> None:
-    """Say how files are read.
+    """Show how files are read.
 
     Shows the layout, which columns or arrays are taken for scores and labels, and why; what else was
     considered; and stops. All options that change it are those of evaluate.

@@ -151,12 +151,12 @@ def _sentence(fault: Exception) -> str:
         message = fault.format_message().replace("Value error, ", "")  # type: ignore[attr-defined]
         return f"{message} ({command} --help says more)"
     if isinstance(fault, FileNotFoundError) and not fault.filename:  # of os.getcwd
-        return "the working folder is no longer there; change to another one"
+        return "the working directory no longer exists; change to another one"
     if isinstance(fault, OSError):
         return f"{fault.filename or 'a file'}: {fault.strerror or fault}"
     if isinstance(fault, MemoryError):
-        return "not enough memory for this; take fewer rows"
+        return "not enough memory for this; use fewer rows"
     if isinstance(fault, SystemError) and "without" in str(fault):  # an exception being set
-        return "a library failed without saying why, as they do for want of memory; take fewer rows"
+        return "a library failed without a reason, probably for lack of memory; use fewer rows"
     fault_text = f"{type(fault).__name__}: {fault}"
     return f"this is a bug in calcli ({fault_text}); please report it, with what {DEBUG}=1 shows"

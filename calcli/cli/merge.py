@@ -16,15 +16,15 @@ Format = Literal["table", "json", "markdown"]
 def merge(
     files: Annotated[
         list[str],
-        typer.Argument(metavar="STATE...", help="States, as calcli evaluate --save-state writes them."),
+        typer.Argument(metavar="STATE...", help="States written by calcli evaluate --save-state."),
     ],
     output: Annotated[
         str, typer.Option("--output", "-o", metavar="FILE.calcli", help="The state of all their rows.")
     ],
     talking: Talking,
-    format: Annotated[Format, typer.Option("--format", "-f", help="Form of the results.")] = "table",
+    format: Annotated[Format, typer.Option("--format", "-f", help="Format of the results.")] = "table",
 ) -> None:
-    """Put the states of parts together.
+    """Merge the states of parts.
 
     A state is the result of one pass over predictions: sums, score cells and counts in a small file. That
     of the parts is that of the whole, so that days, shards and machines can be evaluated together without

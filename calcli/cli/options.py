@@ -202,13 +202,13 @@ class Planning(Clustering):
 class Recalibrating(Chosen):
     """How to find out what a recalibration would win back."""
 
-    heading = "What a recalibration would win back"
+    heading = "What recalibration would gain"
 
     calibration_data: Annotated[
         str | None,
         Option(
             metavar="FILE",
-            help="Train it on these predictions, not by cross-validation; frozen in intervals.",
+            help="Fit it to these predictions, not by cross-validation; fixed in intervals.",
         ),
     ] = None
     cluster: Any = option("cluster")
@@ -216,7 +216,7 @@ class Recalibrating(Chosen):
         str | None,
         Option(
             metavar="FILE",
-            help="True posteriors of the same rows: true errors, --test against them, recalibrator=given.",
+            help="True posteriors of the same rows, for true errors, tests and recalibrator=given.",
         ),
     ] = None
 

@@ -30,7 +30,7 @@ def plan(
         str | None, typer.Option(metavar="X", help="Of one file: half the width of its interval.")
     ] = None,
     format: Annotated[
-        Literal["table", "json", "markdown"], typer.Option("--format", "-f", help="Form of the results.")
+        Literal["table", "json", "markdown"], typer.Option("--format", "-f", help="Format of the results.")
     ] = "table",
 ) -> None:
     """Say how many rows a decision needs, before more are labelled.

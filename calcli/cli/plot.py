@@ -71,7 +71,7 @@ def plot(
 ) -> None:
     """Draw figures.
 
-    Those that fit the data, if none are named. Several files are drawn side by side on the same scales.
+    Without --figure those that fit the data. Several files are drawn side by side on the same scales.
 
     \b
     calcli plot preds.parquet -o figures

@@ -39,5 +39,5 @@ def _one(param: Any, value: Any, values: dict[str, Any], ctx: Any) -> Any:
     if param.metavar == LIST and param.nargs == 1:
         return ",".join(value)
     if len(set(value)) > 1 and not values.get("quiet") and not ctx.resilient_parsing:
-        remark(f"{param.opts[0]} is given {len(value)} times, and the last counts: {value[-1]}")
+        remark(f"{param.opts[0]} is given {len(value)} times; the last one is used: {value[-1]}")
     return value[-1]

@@ -12,7 +12,7 @@ from calcli.cli.output import colored, emit
 if TYPE_CHECKING:
     from calcli.report.shown import Format, Shown
 
-Quiet = Annotated[bool, Option("--quiet", "-q", help="No progress bar and no remarks.")]
+Quiet = Annotated[bool, Option("--quiet", "-q", help="No progress bar, no remarks.")]
 
 
 def _page(path: str | None) -> str | None:
@@ -23,7 +23,7 @@ def _page(path: str | None) -> str | None:
 
 Html = Annotated[
     str | None,
-    Option("--html", metavar="FILE", callback=_page, help="Also write all of it as one page of HTML."),
+    Option("--html", metavar="FILE", callback=_page, help="Also write everything as one HTML page."),
 ]
 
 
@@ -62,12 +62,15 @@ class Showing(Paging):
 
     format: Annotated[
         Literal["table", "json", "markdown", "csv"],
-        Option("--format", "-f", help="Form of the results on standard output."),
+        Option("--format", "-f", help="Format of the results on standard output."),
     ] = "table"
     output: Annotated[
         str | None,
         Option(
-            "--output", "-o", metavar="DIR", help="Also write figures there, and report.json, .md and .html."
+            "--output",
+            "-o",
+            metavar="DIR",
+            help="Also write a folder with figures, report.json, .md and .html.",
         ),
     ] = None
     per_class: Annotated[bool, Option("--per-class", help="Add a table of the classes.")] = False

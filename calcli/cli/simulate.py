@@ -58,7 +58,7 @@ def simulate(
     parameters: Parameters,
     quiet: Quiet = False,
 ) -> None:
-    """Simulate predictions of known truth.
+    """Simulate predictions with known truth.
 
     \b
     cal        calibrated; classes are Gaussians (Ferrer & Ramos 2024)

@@ -42,13 +42,13 @@ def study(
             metavar="N",
             min=1,
             max=MOST_AT_ONCE,
-            help="Processes at once; one per core where that is faster, and the same bits.",
+            help="Processes; one per core where that is faster; the result is the same.",
         ),
     ] = None,
     output: Annotated[
         Path | None, typer.Option("--output", "-o", metavar="FILE", help="Also draw it: .png, .svg or .pdf.")
     ] = None,
-    format: Annotated[Format, typer.Option("--format", "-f", help="Form of the results.")] = "table",
+    format: Annotated[Format, typer.Option("--format", "-f", help="Format of the results.")] = "table",
     quiet: Quiet = False,
 ) -> None:
     """Compare estimates of calibration errors with their true values, on simulated data.

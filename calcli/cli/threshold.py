@@ -44,7 +44,7 @@ def threshold(
     ] = None,
     reading: Reading,
     talking: Talking,
-    format: Annotated[Format, typer.Option("--format", "-f", help="Form of the results.")] = "table",
+    format: Annotated[Format, typer.Option("--format", "-f", help="Format of the results.")] = "table",
 ) -> None:
     """Find the smallest confidence from which on an error rate is promised.
 

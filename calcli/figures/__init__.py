@@ -7,7 +7,9 @@ from calcli.core.language.errors import InputError
 try:
     import matplotlib  # noqa: F401
 except UnicodeDecodeError as fault:  # in a file of the working folder or the user, which it reads first
-    raise InputError("matplotlibrc, of this folder or the user: expected UTF-8; mend or remove it") from fault
+    raise InputError(
+        "matplotlibrc, of this folder or the user: expected UTF-8; correct or remove it"
+    ) from fault
 
 from calcli.figures.calibration_map import calibration_map
 from calcli.figures.class_wise import class_wise

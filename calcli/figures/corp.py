@@ -127,7 +127,7 @@ def reliability_curve(results: Mapping[str, Curve], classes: Sequence[str] = ())
     handles = [
         Line2D([], [], label=f"{text.overall}, {made}", **CURVE),
         *[Patch(facecolor=BAR, label=f"{BAND:.0%} if calibrated")][: result.has_band],
-        Line2D([], [], label="too few rows to tell", **UNTOLD),
+        Line2D([], [], label="too few rows", **UNTOLD),
         Line2D([], [], label="some rows", marker="|", linestyle="", color=INK, markersize=5),
     ]
     figure.legend(handles=handles, loc="outside upper center", ncols=2)

@@ -49,9 +49,7 @@ def make(evaluations: Evaluations, view: View) -> Made:
         If the view has no draws.
     """
     if not view.draws:
-        raise UsageError(
-            "a deviation diagram shows what chance allows, from simulated data: give --draws 999"
-        )
+        raise UsageError("a deviation diagram needs simulated data: use --draws 999")
     results = reliabilities(evaluations, view)
     seed = next(iter(evaluations.values())).settings.seed
     figure = zoomed(deviation(results, classes_of(evaluations)), view)

@@ -178,8 +178,8 @@ def told_chance(figure: Figure, evaluations: Evaluations) -> str:
     """Say below a figure, and in what is returned, if chance is that of other rows than these."""
     if _independent(evaluations):
         return ""
-    footed(figure, "Chance: as if rows were independent, and not weighted by their labels")
-    return f" What chance allows is shown as of {INDEPENDENT}."
+    footed(figure, "Chance: as if rows were independent and not weighted by their labels")
+    return f" What chance explains is shown for {INDEPENDENT}."
 
 
 def _independent(evaluations: Evaluations) -> bool:
@@ -196,7 +196,7 @@ def _require_fitting(kind: FigureKind, evaluations: Evaluations, view: View) -> 
     if view.region != "all" and not kind.one_score:
         raise UsageError(f"the figure {kind.name} shows all rows; leave out region={view.region}")
     if kind.chance == "only" and not _independent(evaluations):
-        raise UsageError(f"the figure {kind.name} shows what chance allows: it takes {INDEPENDENT}")
+        raise UsageError(f"the figure {kind.name} shows what chance explains and needs {INDEPENDENT}")
 
 
 def _refuse_classes(kind: FigureKind, lens: str) -> None:

@@ -21,7 +21,7 @@ from calcli.figures.style import COLUMN, DASHES, MUTED, SERIES, Look, new_figure
 
 CAPTION = (
     "Error rate of the rows that are kept against the share of rows rejected, those of lowest confidence "
-    "first{band}. Thin: the error rate that the confidence promises. Rows of equal confidence are rejected "
+    "first{band}. Thin: the error rate expected from the confidence. Rows of equal confidence are rejected "
     f"together; the curve ends where fewer than {FEW_ROWS} rows would be kept."
 )
 FADED = 0.15  # opacity of intervals, which may lie on each other
@@ -69,11 +69,11 @@ def rejection_curves(results: Mapping[str, RejectionCurve]) -> Figure:
         (line,) = axes.plot(result.rejected, result.error_rate, **start, **look)
         (thin,) = axes.plot(result.rejected, result.promised, linewidth=0.6, **look)
         handles[names[name]], promises = line, (*promises, thin)
-    handles["thin: promised (1 − mean confidence)"] = promises
+    handles["thin: expected (1 − mean confidence)"] = promises
     if not all(np.isnan(result.low).all() for result in results.values()):
         handles["interval at each point"] = Patch(color=MUTED, alpha=2 * FADED, linewidth=0)
     if all(len(result.rejected) == 1 for result in results.values()):
-        said = "all rows have one confidence:\nnone is less sure than others"
+        said = "all rows have the same confidence"
         axes.text(0.5, 0.5, said, transform=axes.transAxes, ha="center", va="center", fontsize=6.5)
     shown = max(_highest(result) for result in results.values())
     if any((result.high > shown).any() for result in results.values()):
@@ -83,7 +83,7 @@ def rejection_curves(results: Mapping[str, RejectionCurve]) -> Figure:
     axes.set(
         xlim=(0, 1),
         ylim=(0, 1.05 * shown or None),
-        xlabel="Rows rejected, least sure first",
+        xlabel="Rows rejected, least confident first",
         ylabel="Error rate of the others",
     )
     curves = {

@@ -68,7 +68,7 @@ def caption(results: Mapping[str, Forest]) -> str:
     tested = any(result.tested for result in results.values())
     return (
         "A metric in each slice of the rows with its interval, the worst first; the number of rows is in "
-        "parentheses. Dashed: its value over all rows, in its interval. Diamonds: apart from all rows by "
+        "parentheses. Dashed: its value over all rows, in its interval. Diamonds: differs from all rows by "
         f"more than chance, corrected for the number of slices and metrics (5%). {ERRORS if tested else ''}"
         f"Slices of fewer than {ENOUGH_ROWS} rows are faint and not judged. "
         f"{_which(next(iter(results.values())))}. {'; '.join(found)}."
@@ -79,7 +79,7 @@ def _found(name: str, result: Forest) -> str:
     """Say how many of those judged are marked."""
     apart = [p <= SIGNIFICANT for p in result.p_apart.values() if not math.isnan(p)]
     tested = [result.is_miscalibrated(*place) for place in result.tested]
-    said = [f"{sum(apart)} of {len(apart)} apart"] if apart else []
+    said = [f"{sum(apart)} of {len(apart)} differ"] if apart else []
     said += [f"{sum(tested)} of {len(tested)} errors beyond chance"] if tested else []
     return f"{name}: {', '.join(said) or 'none judged'}"
 
@@ -156,7 +156,7 @@ def _called(names: Sequence[str]) -> tuple[str, Mapping[str, str]]:
 
 def _key(estimates: Sequence[Estimate]) -> list[Artist]:
     errors = {estimate.call.entry.family.beside_null for estimate in estimates}
-    marks = {False: "apart from all rows", True: "error beyond chance"}
+    marks = {False: "differs from all rows", True: "error beyond chance"}
     whole = [Line2D([], [], label="all rows", **WHOLE)] if False in errors else []
     chance = [Patch(label="if calibrated", **CHANCE)] if True in errors else []
     mark = Line2D(

@@ -71,7 +71,7 @@ def _best(result: TemperatureCurve) -> str:
     if result.is_best:
         found = f"best at {result.fitted:.4g}"
     elif np.ptp(result.log_loss) <= FLAT:
-        found = "the same at all"
+        found = "the same for all"
     else:
         falls = result.log_loss[0] > result.log_loss[-1]
         found = f"best above {last:.4g}" if falls else f"best below {first:.4g}"

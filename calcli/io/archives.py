@@ -104,4 +104,4 @@ def stored_content(archive: bytes | memoryview, entry: zipfile.ZipInfo) -> memor
         content = memoryview(archive)[start : start + entry.file_size]
         if len(content) == entry.file_size and zlib.crc32(content) == entry.CRC:
             return content
-    raise zipfile.BadZipFile(f"the sum of {entry.filename} is wrong")
+    raise zipfile.BadZipFile(f"the checksum of {entry.filename} is wrong")

@@ -71,7 +71,7 @@ def read_weights(
     UsageError
         If a name cannot be used, or a file is no CSV file.
     InputError
-        If a file holds something else than such a table.
+        If a file holds something other than such a table.
     """
     found: dict[str, tuple[tuple[float, float], ...]] = {}
     for name, value in _by_name(called, given, "mine=weights.csv", WEIGHTS):

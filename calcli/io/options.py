@@ -47,7 +47,7 @@ class ReadOptions:
         "Know rows by this column, not by their order, in all files and --labels.",
         "COLUMN",
     )
-    allow_unmatched: bool = setting(False, FLAG, "Leave out rows that not all files have.")
+    allow_unmatched: bool = setting(False, FLAG, "Leave out rows that are not in all files.")
     label_column: str | None = setting(None, TEXT, "Column of the labels.", "NAME")
     scores: str | None = setting(None, TEXT, "Score columns, 'p_*' or a,b,c; in .npz, the array.", "PATTERN")
     kind: Kind | Literal["auto", "percent"] = setting("auto", choice(KINDS), "What the scores are.")
@@ -56,7 +56,7 @@ class ReadOptions:
     )
     positive: str | None = setting(None, TEXT, "Of two classes, the one that a single score is for.", "NAME")
     against_rest: str | None = setting(
-        None, TEXT, "Take this class and all others together for two classes.", "CLASS"
+        None, TEXT, "Take this class against all others together, as two classes.", "CLASS"
     )
     confidence: str | None = setting(
         None, TEXT, "Column of the confidence in answers that are right or wrong.", "NAME"
@@ -67,7 +67,7 @@ class ReadOptions:
         False, FLAG, "Divide log-likelihoods of options by their characters, as acc_norm does."
     )
     limit: int | None = setting(None, whole(1), "Read only the first N rows.", "N")
-    class_axis: int | None = setting(None, whole(-32), "Axis of an array that has the classes.", "AXIS")
+    class_axis: int | None = setting(None, whole(-32), "Axis of the classes in an array.", "AXIS")
     ignore_label: tuple[str, ...] = setting(
         (), marks("-100"), "Leave out rows with this label, such as -100 or 255, and count them.", "LABEL"
     )
@@ -78,7 +78,7 @@ class ReadOptions:
         False, FLAG, "Leave out rows without a label, a score or a confidence, and count them."
     )
     concat: bool = setting(
-        False, FLAG, "Take the files of a folder for one data set, even if they have the same labels."
+        False, FLAG, "Read the files of a folder as one data set, even if they have the same labels."
     )
     renormalize: bool = setting(False, FLAG, "Divide rows of probabilities by their sum, however far from 1.")
 

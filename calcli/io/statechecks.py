@@ -33,7 +33,7 @@ def check_arrays(arrays: Mapping[str, Array]) -> None:
             continue
         ends = (array.min(), array.max()) if kind in kinds else (np.nan,)  # nan if there is one
         if np.isnan(ends[0]):
-            raise ValueError(f"{name} holds something else than {'counts' if kinds == 'iu' else 'numbers'}")
+            raise ValueError(f"{name} holds something other than {'counts' if kinds == 'iu' else 'numbers'}")
         if not ANY_SIGN.match(name) and ends[0] < 0:
             raise ValueError(f"{name} holds negative numbers")
         if not name.startswith(MAY_BE_INFINITE) and np.isinf(ends).any():

@@ -18,7 +18,7 @@ LEADING = ("log_loss", "accuracy")
 LEADING_OF_TWO = ("log_loss", "auroc")  # who answers the commoner class throughout is accurate, too
 MOST_METRICS = 2  # so that a line stays one
 TITLE = "At a glance"
-WON = "won back: the share of the log-loss that a recalibration wins on rows it was not fitted to, ± se."
+WON = "gain: the share of the log-loss that recalibration removes on unseen rows, ± se."
 FAILED, NOT_READ = "FAILED", "not read"
 
 
@@ -103,7 +103,7 @@ def glance_table(
     notes += [
         f"{name}: {one}." for name, result in zip(names, results, strict=True) for one in result.input.doubts
     ]
-    columns = (*heads, *map(Column, metrics), *([Column("won back")] * won))
+    columns = (*heads, *map(Column, metrics), *([Column("gain")] * won))
     return TextTable(TITLE, columns, tuple(rows), tuple(notes))
 
 

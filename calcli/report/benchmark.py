@@ -19,10 +19,10 @@ from calcli.report.wording import NONE, superlative
 
 FAILED = "failed"
 EMPHASIS = "The best is bold or has a *, the second best is underlined or has a +."
-ALIKE = "~: cannot be told from the best, on the same rows with Holm's correction; only scores are tested."
+ALIKE = "~: not significantly worse than the best (paired, Holm's correction); only scores are tested."
 CHANGE = "Change: accuracy minus that of the uncalibrated scores."
 RELATIVE = (
-    "Of the value of the uncalibrated scores; of metrics that are best at 0 from both sides it says nothing."
+    "Relative to the uncalibrated scores; not meaningful for metrics that are best at 0 from both sides."
 )
 TIMES = "Times are CPU seconds."
 RANKS = "Mean rank: over the models, 1 for the best; equal values share theirs."
@@ -85,7 +85,7 @@ class BenchmarkReport(Shown):
         best = min((t for t in self.trials if not t.fault), key=lambda trial: _cost(trial, metric))
         what = superlative(METRICS[metric.partition(":")[0]], metric)
         alike = [name for name in like_best(self.trials, metric, self.settings.level) if name != best.method]
-        like = f" Cannot be told from it: {', '.join(alike)}." if alike else ""
+        like = f" Not significantly worse: {', '.join(alike)}." if alike else ""
         sentence = f"The {what}: {best.method}, {number(best.values[metric])}.{like}"
         return Headline(read, sentence, systems=())
 

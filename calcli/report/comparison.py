@@ -33,13 +33,13 @@ from calcli.report.wording import NONE, assumed_bins, interval_head, superlative
 NO_EVIDENCE = "~"
 PAIRED = "Intervals: of the differences, row by row."
 UNPAIRED = (
-    "Unpaired: the files hold different cases, whose differences count as noise. A comparison on the same "
-    "cases finds much smaller differences."
+    "Unpaired: the files hold different cases. A comparison on the same cases detects much smaller "
+    "differences."
 )
-ERRORS = "Calibration errors carry no interval; their p comes from {} at random."
+ERRORS = "Calibration errors have no interval; their p comes from {} at random."
 WITHOUT_INTERVAL = "Other metrics without interval: their p comes from {} as well."
 SWAPPING = "swapping the predictions of the two systems"
-DEALING = "dealing the rows out to the two systems"
+DEALING = "dealing the rows to the two systems"
 NEAREST = (
     "{} {} best at {:g}, and nearer to it is better: p tests whether both are as near; the interval is that "
     "of the change."
@@ -48,9 +48,10 @@ PROVEN = ("better", "worse", "different")
 VERDICTS = {
     "no evidence": "~: no evidence of a difference.",
     "equivalent": "equivalent: the whole interval lies within the margin.",
-    "different": "different: proven to differ, in a metric of which neither high nor low values are better.",
+    "different": "different: a significant difference in a metric without a better direction.",
     "undecided": "undecided: the interval straddles the margin, or 0 where there is none.",
-    "untested": "untested: the change is undefined, few rows carry it, or there is no test that is quick.",
+    "untested": "untested: the change is undefined, its effective sample size is too small, or no test is "
+    "quick.",
 }
 
 
@@ -232,7 +233,8 @@ def _ranking(whole: Comparison, names: Sequence[str], selecting: bool) -> TextTa
         rows.append((*cells, *([number(estimates["accuracy"].value, *accuracies)] if accurate else [])))
     notes = [selection_sentence(whole, names)] if selecting else []
     notes.append(
-        "p is corrected for the number of systems (Holm); ~ or undecided: cannot be told from the best."
+        "p is corrected for the number of systems (Holm); ~ or undecided: not significantly worse than the "
+        "best."
     )
     return TextTable(f"Ranked by {metric}", tuple(columns), tuple(rows), tuple(notes))
 
@@ -253,7 +255,7 @@ def selection_sentence(whole: Comparison, names: Sequence[str]) -> str:
     parts = [f"Ship {names[best]}: the {what}, {number(value)}."]
     like = [names[ranked.system] for ranked in whole.ranking[1:] if ranked.among_best]
     if like:
-        parts.append(f"Cannot be told from it: {', '.join(like)}.")
+        parts.append(f"Not significantly worse: {', '.join(like)}.")
     cost = whole.accuracy_cost
     if cost is not None and whole.most_accurate != best:
         own = percent(cost.candidate, cost.baseline)
@@ -278,7 +280,7 @@ def _notes(
     if cluster := comparisons[0].summaries[0].settings.cluster:
         moved = "swapped" if paired else "dealt out"
         notes.append(
-            f"Rows of one {cluster} depend on each other: they count as one, and are {moved} together."
+            f"Rows of one {cluster} depend on each other: they count as one and are {moved} together."
         )
     notes += without_interval(_with_ends(comparisons[0]))
     for target in sorted({one.call.entry.target for one in every if one.call.entry.target is not None}):
@@ -295,7 +297,7 @@ def _notes(
     notes += _undecided(comparisons[0])
     if idle := dict.fromkeys(one.call.asked for one in every if one.margin and one.interval is None):
         without = ", ".join(idle)
-        notes.append(f"The margin of {without} is not used: there is no interval to compare it with.")
+        notes.append(f"The margin of {without} is not used, as there is no interval.")
     for name, count in zip(names, unmatched, strict=True):
         if count:
             notes.append(f"{name}: {counted(count, 'row')} without a counterpart left out.")

@@ -28,7 +28,7 @@ def decision_table(
     )
     notes = _left_out(len(taken) - len(rows))
     if named:
-        notes.append("of a class: the share of its rows for which the decision was taken.")
+        notes.append("of a class: the share of its rows with this decision.")
     if threshold is not None:
         second = decisions[1].name
         notes.append(f"{second} is decided where the probability of {classes[1]} is above {threshold:.4g}.")
@@ -64,7 +64,7 @@ def _abreast(costs: str, results: Sequence[Result], names: Sequence[str]) -> Tex
         (name, *(percent(own[decision]) if decision in own else NONE for decision in shown))
         for name, own in zip(names, shares, strict=True)
     )
-    notes = ("Share of the rows for which each decision was taken.", *_left_out(len(taken) - len(shown)))
+    notes = ("Share of the rows with each decision.", *_left_out(len(taken) - len(shown)))
     return TextTable(_title(costs), (Column("", "left"), *map(Column, shown)), rows, notes)
 
 

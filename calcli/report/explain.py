@@ -18,13 +18,13 @@ from calcli.report.shown import Column, Shown, TextTable
 METRICS_TITLES: Mapping[Tier, str] = {
     "to know": "Metrics: the ten to know",
     "more": "More metrics",
-    "works": "Metrics that mainly the works use",
+    "works": "Metrics mainly for the works",
 }
 METHODS_TITLE = "Calibrators"
 FIGURES_TITLE = "Figures"
 SAYS = Column("what it says", "left")
 LEARNS = Column("what it learns", "left")
-SHOWS = Column("what is to be seen", "left")
+SHOWS = Column("what it shows", "left")
 MORE = "calcli explain NAME says more, such as calcli explain ks."
 ARGUMENTS = "calcli explain ARGUMENT says what one of them means, such as calcli explain {}."
 HIDDEN = ("arguments", "count", "proper", "letters")  # of what JSON shows
@@ -238,7 +238,7 @@ def _of_metric(metric: Metric) -> dict[str, str]:
 
 def _of_answers(entry: Entry) -> str:
     """Say why an entry is not for answers, right or wrong; nothing if it is."""
-    return f"not there: it {entry.needs_classes}" if entry.needs_classes else ""
+    return f"not available: it {entry.needs_classes}" if entry.needs_classes else ""
 
 
 def _of_method(method: Method) -> dict[str, str]:

@@ -17,7 +17,7 @@ from calcli.report.estimates import ends, value
 from calcli.report.shown import TextTable
 
 BACKWARDS = "backwards"  # code of the warning that comes first
-OF_SOME = "An option holds for all files: where the others are right, save these scores anew."
+OF_SOME = "An option applies to all files; if the others are right, save this one anew."
 MOST_SAID = 4  # data sets of which that is said one by one
 CLIP = "1e-6"  # a probability that is small and costs no more than 14 nats
 CONFIDENCE = "top-1"  # the lens that shows it
@@ -135,24 +135,24 @@ def backwards(area: float | None, classes: Sequence[str], read: Provenance) -> l
     """
     if area is None:
         return []
-    said = f"The scores rank the wrong way round, beyond chance: AUROC {number(area)}."
+    said = f"The scores rank in the wrong direction, beyond chance: AUROC {number(area)}."
     if tuple(classes) == WRONG_RIGHT:
-        said += " The surer an answer is, the more often it is wrong."
+        said += " The more confident an answer, the more often it is wrong."
         mend = "Check whether the confidence is an uncertainty, and which answers are right"
     elif len(classes) > 2:
-        said += " On average a class gets less in its own rows than in others."
+        said += " On average a class has lower scores in its own rows than in others."
         order = f", which {read.other_way} says of columns" if read.other_way else ""
         mend = (
-            f"Check whether columns and labels count the classes alike{order}, and whether low scores are "
-            "good, as of distances, which have to be negated"
+            f"Check whether columns and labels have the same order of classes{order}, and whether low scores "
+            "are good, as with distances, which must be negated"
         )
     else:
         first, second = classes
-        said += f" The more probable {second} is said to be, the rarer it is."
-        mend = f"Check whether these are scores of {first}, or the labels are exchanged"
+        said += f" The higher the probability of {second}, the rarer it is."
+        mend = f"Check whether these are scores of {first}, or whether the labels are swapped"
         if read.other_way:
             mend = f"If these are scores of {first}, read them with {read.other_way}; else check the labels"
-    return [Warning(BACKWARDS, f"{said} {mend}. A recalibration would only hide it.")]
+    return [Warning(BACKWARDS, f"{said} {mend}. Recalibration would only hide this.")]
 
 
 def of_order(summary: Summary) -> list[Warning]:
@@ -198,7 +198,7 @@ def _useless(summary: Summary) -> Iterator[Warning]:
             level = level_percent(found.interval.level)
             worse.append(f"{name} {value(found)}, {level} interval {ends(found)}")
     if worse:
-        mend = "A recalibration may mend it; as they are, i" if summary.backwards_area is None else "I"
+        mend = "Recalibration may correct this; otherwise i" if summary.backwards_area is None else "I"
         yield Warning(
             "worse_than_constant",
             f"Worse than {_constant(summary)}: {'; '.join(worse)}. {mend}gnore these probabilities.",
@@ -208,7 +208,7 @@ def _useless(summary: Summary) -> Iterator[Warning]:
 def _constant(summary: Summary) -> str:
     if summary.input.of_answers:
         return "always stating the accuracy"
-    return "answering with the class frequencies, or always with the best of them"
+    return "always answering with the class frequencies, or with the most frequent class"
 
 
 def _infinite(summary: Summary) -> Iterator[Warning]:
@@ -239,12 +239,12 @@ def _classes(summary: Summary) -> Iterator[Warning]:
     if summary.input.of_answers:
         if summary.accuracy in (0, 1):
             same = "right" if summary.accuracy else "wrong"
-            yield Warning("one_outcome", f"Every answer is {same}: telling right from wrong is untested.")
+            yield Warning("one_outcome", f"Every answer is {same}, so discrimination is not tested.")
         return
     present = [row.name for row in summary.per_class if row.rows]
     absent = [row.name for row in summary.per_class if not row.rows]
     if len(present) == 1:
-        yield Warning("one_class", f"Every row has the label {present[0]}; other classes remain untested.")
+        yield Warning("one_class", f"Every row has the label {present[0]}; so other classes are not tested.")
     elif absent:
         yield Warning(
             "absent_classes",
@@ -258,14 +258,13 @@ def _untested(summary: Summary) -> Iterator[Warning]:
     if cluster is not None:
         yield Warning(
             "untested",
-            f"Rows of one {cluster} depend on each other: intervals take them together, and calibration is "
-            "not tested, because the tests assume independent outcomes.",
+            f"Rows of one {cluster} depend on each other: intervals are those of whole clusters, and "
+            "calibration is not tested, as its tests assume independent outcomes.",
         )
     elif not summary.settings.draws_outcomes:
         yield Warning(
             "untested",
-            "Rows are weighted to other class priors, by their labels: calibration is not tested, because "
-            "the tests draw other labels.",
+            "Rows are weighted by their labels to other class priors, so calibration is not tested.",
         )
 
 
@@ -290,9 +289,9 @@ def _why_undefined(found: Estimate) -> str:
     if undefined and before is None:
         return undefined
     if before == 0:
-        return "there is no share of a score that is 0"
+        return "a score of 0 has no shares"
     if found.call.entry.name.startswith("normalized_"):
-        return "the best constant answer, which it is divided by, loses nothing"
+        return "the best constant answer, by which it is divided, has a loss of 0"
     return "a score is infinite"
 
 
@@ -302,6 +301,6 @@ def _few_rows(summary: Summary) -> Iterator[Warning]:
     if errors and rows < ROWS_A_BIN * bins:
         yield Warning(
             "few_rows",
-            f"{counted(rows, 'row')} for {counted(bins, 'bin')}, fewer than {ROWS_A_BIN} a bin: calibration "
-            "errors are mostly noise. Compare them with their values if calibrated.",
+            f"{counted(rows, 'row')} for {counted(bins, 'bin')}, fewer than {ROWS_A_BIN} per bin: "
+            "calibration errors are mostly noise. Compare them with their values if calibrated.",
         )

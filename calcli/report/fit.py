@@ -30,11 +30,11 @@ ROUNDING = 1e-9  # accuracies nearer to each other differ by the order in which 
 LISTED = 12  # an array longer than this is shown by its range
 AS_IS = "none (as they are)"
 WRAPPED = {
-    "reduced": "on the confidence alone: of two classes, right and wrong",
+    "reduced": "on the confidence alone: two classes, right and wrong",
     "per-predicted-class": "one for each class predicted on {min_rows} rows or more",
     "preserve-top1": "the predicted class is preserved",
 }
-FLATTERED = "after: on the rows of the fit, which flatters it."
+FLATTERED = "after: on the rows of the fit, which is optimistic."
 
 
 @dataclass(frozen=True, eq=False)
@@ -135,16 +135,16 @@ def _size(rows: Predictions) -> str:
 
 
 def _summary(fit: Fit) -> TextTable:
-    """Return in a sentence what was chosen, and what it wins on rows that no fit has seen."""
+    """Return in a sentence what was chosen, and what it wins on unseen rows."""
     rows, score = fit.predictions, fit.settings.score if fit.candidates else next(iter(fit.before))
     tried = sum(one.call is not None for one in _shown(fit))
     chosen = f"{_short(fit.call)}, chosen among {tried} methods" if fit.candidates else _short(fit.call)
     before = fit.before[score]
     if fit.cross_validated is None:
         after = fit.after[score]
-        where = "on the rows of the fit, as it was not cross-validated"
+        where = "on the rows of the fit, not cross-validated"
     else:
-        after, where = fit.cross_validated[score], "on rows that no fit has seen"
+        after, where = fit.cross_validated[score], "on unseen rows"
     change = " -> ".join(numbers(before, after))
     if math.isfinite(before) and before:
         change += f", {relative((after - before) / before)}"
@@ -221,21 +221,19 @@ def _candidates(fit: Fit) -> TextTable:
             )
         )
     notes = [
-        "* chosen: the simplest, first in this list, of those within one standard error (se) of the best, "
-        "and of equally simple ones the best"
+        "* chosen: the simplest within one standard error (se) of the best, and the best of equally simple "
+        "ones"
         + (
-            "; then the pool, if it is better by more than one and more than 1%."
+            "; then the pool, if it gains more than one standard error and 1%."
             if any(map(_is_pool, fit.candidates))
             else "."
         ),
-        f"On rows that no fit has seen, {fit.settings.folds} folds{_repeated(fit.sureness)}.",
+        f"By cross-validation, {fit.settings.folds} folds{_repeated(fit.sureness)}.",
     ]
     if fit.workers > 1:
         notes.append(f"The methods were tried by {fit.workers} processes (--workers).")
     if any(one.call and one.call.entry.name == "structured" for one in shown):
-        notes.append(
-            "structured: base, penalties of the slopes of each class and, where there is one, of the matrix."
-        )
+        notes.append("structured: base, and penalties of the slopes of each class and of the matrix, if any.")
     if hidden := len(fit.candidates) - len(shown):
         notes.append(f"{hidden} more strengths of structured scaling, in --format json.")
     if fit.sureness is not None:
@@ -280,9 +278,11 @@ def _sure(sureness: Sureness, score: str) -> list[str]:
         for name, share in list(sureness.others.items())[:2]
     ]
     instead = f"; others choose {'; '.join(others)}" if others else ""
-    notes = [f"Of resamples of the rows {percent(sureness.share)} choose the same{instead}."]
+    notes = [f"{percent(sureness.share)} of resamples choose the same{instead}."]
     if sureness.optimism > 0:
-        notes.append(f"Chosen on these rows, its {score} is too low by about {sureness.optimism:.2g}.")
+        notes.append(
+            f"As it was chosen on these rows, its {score} is too low by about {sureness.optimism:.2g}."
+        )
     return notes
 
 
@@ -305,7 +305,7 @@ def _effect(fit: Fit) -> TextTable:
         notes = [f"{FLATTERED} Not cross-validated, as asked."]
     else:
         judged["cross-validated"] = fit.cross_validated
-        notes = [f"{FLATTERED} cross-validated: on rows that no fit has seen, {fit.settings.folds} folds."]
+        notes = [f"{FLATTERED} cross-validated: on unseen rows, {fit.settings.folds} folds."]
         if fit.workers > 1 and not fit.candidates:
             notes.append(f"The fits were done by {fit.workers} processes (--workers).")
     columns = (Column("", "left"), *map(Column, judged), Column("better", "left"))
@@ -350,7 +350,7 @@ def _losses(fit: Fit) -> Iterator[Warning]:
             f"{name} {' to '.join(numbers(fit.before[name], judged[name]))}" for name in worse
         )
         if fit.gain is not None and abs(fit.gain.mean) <= fit.gain.standard_error:
-            yield Warning("no_gain", f"The fit wins nothing beyond chance; {how} {changes}: do not use it.")
+            yield Warning("no_gain", f"The fit gains nothing beyond chance; {how} {changes}: do not use it.")
         else:
             yield Warning("worse", f"The fit makes things worse {how}: {changes}.")
     if judged["accuracy"] < fit.before["accuracy"] - ROUNDING:
@@ -384,8 +384,8 @@ def _few_rows(fit: Fit) -> Iterator[Warning]:
     if parameters and total < ROWS_A_PARAMETER * parameters:
         yield Warning(
             "few_rows_a_parameter",
-            f"{counted(total, 'row')} for {counted(parameters, 'parameter')}: expect noise; give more "
-            "rows, or take a simpler method.",
+            f"{counted(total, 'row')} for {counted(parameters, 'parameter')}: expect noise; use more rows or "
+            "a simpler method.",
         )
 
 

@@ -17,7 +17,7 @@ from calcli.report.summary import Result
 from calcli.report.wording import NONE
 
 TITLE = "Errors if --posteriors are true"
-CHANCE = "how often one is as large as the estimate. A large p lends the posteriors no proof."
+CHANCE = "how often one is at least as large as the estimate. A large p does not prove the posteriors."
 
 
 def under_given(metrics: Mapping[str, Estimate]) -> TextTable:

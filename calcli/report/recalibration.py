@@ -28,20 +28,19 @@ NOTHING = 0.0005  # share of a score below which there is nothing to win
 HARM = -0.05  # share below which a recalibration does harm
 ADVICE = (
     "Fit it to validation data, `calcli fit VALIDATION -m {method} -o calibrator.json`, not to the rows that "
-    "judge it; without such data, go by the cross-validated results of the fit."
+    "judge it; without such data use the cross-validated results of the fit."
 )
-BACKWARDS = "not miscalibration, as these scores rank the wrong way round"
-ONE_LABEL = "all rows have one label, and it learns to predict that"
+BACKWARDS = "not miscalibration, as these scores rank in the wrong direction"
+ONE_LABEL = "all rows have the same label, which it learns to predict"
 CHANCE = 2  # standard errors within which a gain may be chance
 TRAINING = {"cross-validation": "", "held-out": ", held-out", "test": ", same rows"}
-ERROR = "± se: the standard error over the rows, and over how they are dealt into folds."
+ERROR = "± se: the standard error, over rows and over folds."
 RETRAINED = (
-    "retrained: intervals of resamples to which the recalibration is trained again (Ferrer & Ramos 2024, "
-    "appendix E). Of 200 and 500 simulated rows 91% to 100% held, at a level of 95%, the value that the loss "
-    "has on average; they say nothing of how far that is from what is won of new rows, and no verdict rests "
-    "on them."
+    "retrained: intervals from resamples to which the recalibration is refitted (Ferrer & Ramos 2024, "
+    "appendix E). Of 200 and 500 simulated rows 91% to 100% held, at a level of 95%, the mean value of the "
+    "loss; they say nothing about the gain on new rows, and no verdict uses them."
 )
-FEW = f"{CARRIED}; recalibrator=dp takes it all the same."
+FEW = f"{CARRIED}; recalibrator=dp uses it anyway."
 
 
 @dataclass(frozen=True)
@@ -93,8 +92,8 @@ def recalibration_gains(
 def _of_infinite(estimate: Estimate) -> str:
     by, score, change = _terms(estimate)
     if isinf(estimate.parts["after"]):
-        return f"{_capitalized(by)} leaves the {score} infinite: no share is won; --clip makes it finite."
-    return f"{_capitalized(by)} makes the infinite {score} finite {change}, so there is no share to name."
+        return f"{_capitalized(by)} leaves the {score} infinite; --clip makes it finite."
+    return f"{_capitalized(by)} makes the infinite {score} finite {change}, so there is no share."
 
 
 def _gain(estimate: Estimate, classes: int, all_right: bool, taught: str) -> Gain:
@@ -107,25 +106,25 @@ def _gain(estimate: Estimate, classes: int, all_right: bool, taught: str) -> Gai
         )
     share = (before - after) / before if before > 0 else 0.0
     if training == "test":
-        bound = ", the most that any increasing map could" if method == PAV and classes == 2 else ""
-        wins = f"{by} wins {percent(share)} of the {score} {change}{bound}"
+        bound = ", the most that an increasing map can gain" if method == PAV and classes == 2 else ""
+        wins = f"{by} gains {percent(share)} of the {score} {change}{bound}"
         return Gain(f"On its own rows, {wins}: optimistic.", on_unseen=False)
     if HARM <= share < NOTHING:
-        nothing = f"{_capitalized(by)} wins nothing of the {score} {change}"
+        nothing = f"{_capitalized(by)} gains nothing of the {score} {change}"
         if after == before:
             return Gain(f"{nothing}.")
-        return Gain(f"{nothing}; a share slightly below zero is what calibrated probabilities get.")
+        return Gain(f"{nothing}; a share slightly below zero is normal for calibrated probabilities.")
     wins = f"{_with_error(share, estimate)} of the {score} {change}"
     if all_right or not abs(share) > CHANCE * estimate.parts["relative_standard_error"]:
-        undone = ": no row is predicted wrongly, and one could undo it" if all_right else ""
-        return Gain(f"{_capitalized(by)} wins {wins}, which may be chance{undone}.")
+        undone = ": no prediction is wrong, and a single error could undo it" if all_right else ""
+        return Gain(f"{_capitalized(by)} gains {wins}, which may be chance{undone}.")
     if share < HARM:
-        reason = "it has too few rows to learn from, or does not suit these scores"
+        reason = "too few rows, or the wrong kind of map for these scores"
         if method == GIVEN:
-            reason = "they are hardly those of these rows"
+            reason = "they hardly belong to these rows"
         return Gain(f"{_capitalized(by)} makes the {score} worse {change}: {reason}.")
     if taught:
-        return Gain(f"{_capitalized(by)} wins {wins}: {taught}.")
+        return Gain(f"{_capitalized(by)} gains {wins}: {taught}.")
     advice = "" if method in (PAV, GIVEN) else ADVICE.format(method=nested_method(method))
     return Gain(f"{wins} is miscalibration that {by} removes.", advice)
 
@@ -160,7 +159,7 @@ def loss_table(metrics: Mapping[str, Estimate], gains: Sequence[Gain]) -> TextTa
     """Return what recalibration wins, a row a score and way to recalibrate."""
     found = [estimate for estimate in metrics.values() if estimate.call.entry.name in LOSSES]
     columns = [Column("", "left"), Column("by", "left")]
-    columns += map(Column, ("before", "after", "won back", "share ± se"))
+    columns += map(Column, ("before", "after", "gain", "share ± se"))
     further: dict[Column, Callable[[Estimate], str]] = {}
     if any(estimate.rows for estimate in found):
         further[Column(SAMPLED)] = sampled

@@ -51,8 +51,8 @@ class SelectionReport(Shown):
             for name, values in self._values(choice)
         ]
         notes = (
-            f"Each criterion chose the best of {self.files} files on {self.sets[0]}, where its own "
-            f"values are too good; {self._of_the_other}.",
+            f"Each criterion chose the best of {self.files} files on {self.sets[0]}, where its own values "
+            f"are optimistic; {self._of_the_other}.",
         )
         tables = [TextTable("Selection", tuple(columns), tuple(rows), notes)]
         if len(self.choices) > 1:
@@ -63,7 +63,7 @@ class SelectionReport(Shown):
     def _of_the_other(self) -> str:
         """What the values on the other set are worth."""
         if self.same:
-            return f"files on {self.sets[1]} are the same ones, so that values there are too good as well"
+            return f"files on {self.sets[1]} are the same, so values there are optimistic as well"
         return f"those on {self.sets[1]} played no part in the choice"
 
     def _changes(self, columns: Sequence[Column]) -> TextTable:

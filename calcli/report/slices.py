@@ -20,7 +20,7 @@ from calcli.report.wording import CORRECTED, P, few_draws
 SHOWN = ("log_loss", "accuracy", "mean_gap", "ece")  # of the metrics of the default report
 USUALLY_RANKED_BY = "log_loss"
 FEW = " *"
-EXCESS = "The worst error is the one farthest above that of calibrated probabilities in as many rows."
+EXCESS = "The worst error is the one farthest above its value if calibrated."
 
 
 def with_slices(results: Iterable[Result]) -> list[tuple[Result, list[Result]]]:
@@ -157,7 +157,7 @@ def _notes(
     name = ranked_by(whole) or ""
     if shown and len(parts) > MANY:
         beyond = sum(p <= SIGNIFICANT for _, p in _judged(whole, parts))
-        notes.append(f"{beyond} of {len(parts)} slices are worse by {name} than chance would make them.")
+        notes.append(f"{beyond} of {len(parts)} slices are worse by {name} than chance explains.")
     seen = {id(part) for part in shown}
     if hidden := [part for part in parts if id(part) not in seen]:
         few = sum(not is_compared(part) for part in hidden)
@@ -165,7 +165,7 @@ def _notes(
         notes.append(f"{counted(len(hidden), 'slice')} not shown here{why}; --details shows all.")
     for worst, p in _worst(whole, parts).values():
         if p > SIGNIFICANT:
-            notes.append(f"No slice is worse by {name} than chance would make one of so many.")
+            notes.append(f"No slice is worse by {name} than chance explains.")
         if not p <= SIGNIFICANT:
             continue
         value, everywhere = numbers(worst.metrics[name].value, whole.metrics[name].value)

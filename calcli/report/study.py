@@ -58,8 +58,8 @@ class StudyReport(Shown):
             for one in self.found
         ]
         notes = [
-            f"{self.series:,} data sets of each size. Above 0 the estimate is too large; of many rows fixed "
-            "bins show at most the truth.",
+            f"{self.series:,} data sets of each size. Above 0 the estimate is too large; with many rows "
+            "fixed bins give at most the true value.",
             TRUTHS[self.found[0].truth_by],
         ]
         if self.workers > 1:

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 CONFIDENCE = "Confidence"
 QUALITY = "Quality for decisions"
-WON_BACK = "What a recalibration would win back"
+WON_BACK = "What recalibration would gain"
 PARTS = "Parts of scores"
 CLASSICAL = "Classical calibration of two classes"
 CLASSICAL_ANSWERS = "Classical calibration of the confidence"
@@ -27,24 +27,24 @@ DIAGNOSIS = "Calibration errors, for diagnosis"
 
 NORMALIZED = "normalized_*: 1 is as good as always answering with the class frequencies, 0 is perfect."
 NORMALIZED_ANSWERS = "normalized_*: 1 is as good as always stating the accuracy, 0 is perfect."
-CONSTANT = "constant: the value of the best system that gives every row the same answer."
+CONSTANT = "constant: the value of the best constant answer."
 ORACLE = "oracle: the value if all wrong rows had less confidence than any right one."
 CHANCE = "chance: the value if the confidence said nothing."
-P = "p is the chance that calibrated probabilities show an error as large."
-ALIKE = "no row brings a difference"
-BIASED = "Errors other than kuiper carry no interval: they are biased upward near zero."
+P = "p: probability of an error at least as large if the probabilities are calibrated."
+ALIKE = "no row differs"
+BIASED = "Errors other than kuiper have no interval, as they are biased upward near zero."
 ERRORS = (
-    f"{BIASED} Compare each with the same error if the "
-    f"probabilities were calibrated (mean ± sd over outcomes drawn from them); {P}"
+    f"{BIASED} Compare each with its value if calibrated (mean ± sd over outcomes drawn from the "
+    f"probabilities); {P}"
 )
-TESTED = f"{P} Errors are biased upward near zero, and all but kuiper carry no interval."
-SD = "sd: standard deviation over resampled rows; of an error it leaves out the bias, and makes no interval."
-SD_UNDEFINED = "An sd is undefined where resampled values are infinite, or undefined themselves."
+TESTED = f"{P} Errors are biased upward near zero, and all but kuiper have no interval."
+SD = "sd: standard deviation over resampled rows; for an error it leaves out the bias and is no interval."
+SD_UNDEFINED = "An sd is undefined where resampled values are infinite or undefined."
 SAMPLED = "sampled rows"
-OF_SAMPLE = "sampled rows: from how many rows, chosen at random, where not from all."
+OF_SAMPLE = "sampled rows: the size of the random sample, where not all rows are used."
 GRID = "grid error"
-OF_GRID = "grid error: how far a value may be from that of the rows, and typically is; scores lie on a grid."
-CORRECTED = "It is corrected for how many were tested (Holm)."
+OF_GRID = "grid error: the largest and the typical difference from the exact value, as scores lie on a grid."
+CORRECTED = "It is corrected for the number of tests (Holm)."
 NOT_TESTED = "Class-wise errors are not tested; --test does."
 NONE = "-"
 
@@ -111,7 +111,7 @@ def few_draws(nulls: Iterable[Null | None]) -> list[str]:
     for null in judged:
         if null.draws and null.is_least and (null.corrected_p or 0) > SIGNIFICANT:
             return [
-                f"{null.draws:,} draws cannot show a p below {len(judged) / (1 + null.draws):.2g} for "
+                f"{null.draws:,} draws cannot give a p below {len(judged) / (1 + null.draws):.2g} for "
                 f"{len(judged)} tests; --draws {enough_draws(len(judged))} would be enough."
             ]
     return []

@@ -55,8 +55,8 @@ def apply_file(
     """
     if calibrator is None and (priors is None or trained_at is None):
         raise UsageError(
-            f"what is to be done with {file}? give a calibrator before it; or the class priors in training "
-            "and in use, with --trained-at and --shift-to-priors"
+            f"{file} without a calibrator: name one before it, or give the class priors in training and in "
+            "use with --trained-at and --shift-to-priors"
         )
     threshold = None
     if calibrator is not None and is_threshold(path_of(calibrator)):

@@ -28,8 +28,8 @@ from calcli.report.summary import short_names
 from calcli.work.samefiles import same_files
 
 _SAME = (
-    "The methods are fitted to the rows of {test} that they are judged on: the values are too good, and the "
-    "best of them may be the one that fits these rows too closely"
+    "The methods are fitted to the rows of {test} that they are judged on: the values are optimistic, and "
+    "the best method may be the one that overfits most"
 )
 
 
@@ -115,11 +115,11 @@ def _tasks(
             for name, (first, second) in zip(names, pairs, strict=True)
         ]
     if cal is None:
-        raise UsageError("there is nothing to fit to; expected --cal FILE --test FILE, or --pair CAL TEST")
+        raise UsageError("there are no calibration data; expected --cal FILE --test FILE, or --pair CAL TEST")
     if (test is None) == (folds == 0 and settings.fold_column is None):
         raise UsageError("expected either --test FILE to judge on, or --folds N to cross-validate --cal")
     if folds == 1:
-        raise UsageError("--folds 1 leaves no rows to fit to; expected 2 or more")
+        raise UsageError("--folds 1 leaves no rows to fit to; use 2 or more")
     calibration = read(cal)
     judged = None if test is None else read(test)
     return [task_of(test or cal, calibration, judged, folds, settings)]

@@ -36,7 +36,7 @@ from calcli.work.read import labelled
 
 MEANS = choice(Undecided)
 ALONE = "--threshold judges a promise by itself; leave out --policy and --baseline"
-RULES = mapping('a path, or what is in such a file: {"rules": [{"metric": "log_loss", "max": 0.5}]}')
+RULES = mapping('a path, or the content of such a file: {"rules": [{"metric": "log_loss", "max": 0.5}]}')
 
 
 @of_python
@@ -144,7 +144,7 @@ def check_files(
         rules = rules.where_undecided(undecided)
     known = dict.fromkeys(rule.call.asked for rule in rules.rules if not rule.part)
     if sort is not None and sort not in known:
-        raise UsageError(f"--sort {sort}: no rule is about it; expected one of {', '.join(known)}")
+        raise UsageError(f"--sort {sort}: no rule uses it; expected one of {', '.join(known)}")
     if engine is not None:
         engine = replace(engine, by=rules.columns)
 
@@ -257,8 +257,8 @@ def policy_for(
     text = first_policy(evaluation, rooms, rules, options.given)
     if not tomllib.loads(text).get("rules"):
         raise InputError(
-            f"{file} gives no policy a rule: every score is infinite or undefined, or known so little that "
-            "nothing could break its limit; write one by hand, or take other predictions"
+            f"{file} gives no policy a rule: every score is infinite, undefined or too uncertain for a "
+            "limit; write a policy by hand, or use other predictions"
         )
     limits = ", ".join(
         f"{rule['metric']} {number(rooms[rule['metric']].slack)}"

@@ -161,8 +161,8 @@ def _known_in(part: Piece, rows: int, known: StateSettings) -> StateSettings:
         return StateSettings(run=known.run or WHOLE, first_row=known.first_row + part.rows[0])
     if known.run is not None:
         raise UsageError(
-            f"--run {known.run}: how many rows {part} has shows when it is read; with --engine dask expected "
-            f"up to {FEW_FILES} Parquet files, of which all rows are used"
+            f"--run {known.run}: the number of rows in {part} is not known before it is read; with --engine "
+            f"dask expected up to {FEW_FILES} Parquet files, of which all rows are used"
         )
     return known
 

@@ -53,7 +53,7 @@ def require_own_rows(evaluation: Evaluation, companions: Companions | None) -> N
         if evaluation.posteriors is None:
             path = evaluation.predictions.provenance.path
             raise UsageError(
-                f"--posteriors are of rows, and {path} is a state: it keeps sums; leave them out"
+                f"--posteriors belong to rows, and {path} is a state, which keeps sums; leave them out"
             )
 
 
@@ -67,6 +67,6 @@ def told_if_same(evaluation: Evaluation, companions: Companions | None) -> Evalu
     if calibration is not judged and not same_files(calibration.provenance.files, judged.provenance.files):
         return evaluation
     name = calibration.provenance.path
-    note = f"the calibration data, {name}, are the rows that are judged, so that what is won back is too good"
+    note = f"the calibration data, {name}, are the rows that are judged, so the gain is too optimistic"
     told = replace(summary, recalibration_notes=(*summary.recalibration_notes, note))
     return replace(evaluation, summary=told)

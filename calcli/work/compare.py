@@ -40,7 +40,7 @@ def compare(
     by: str | None = None,
     **settings: Any,
 ) -> ComparisonReport:
-    """Say whether systems differ, beyond chance.
+    """Compare systems: do they differ beyond chance?
 
     Parameters
     ----------
@@ -162,5 +162,5 @@ def _compared(
     watch = watcher("comparing", sum(system.n_rows for system in systems))
     found = tuple(compare_systems(systems, settings, plan, watch))
     if selecting and (reason := no_best(found[0])):
-        raise InputError(f"none of the systems can be chosen: {reason}; choose by another metric")
+        raise InputError(f"no system can be selected: {reason}; use another metric")
     return ComparisonReport(found, settings, plan.paired, unmatched, selecting, unlike)

@@ -77,13 +77,11 @@ def _faults_told(unmade: Sequence[tuple[object, Any]]) -> Iterator[None]:
         lost = [str(part) for part, one in unmade if one.status == "error"]  # all that the dead had in hand
         raise InputError(
             f"{' or '.join(lost) or 'the sum of parts'}: every process that worked on it died, "
-            f"{fault.allowed_failures + 1} in all; perhaps it is too large for their memory; cut it into "
-            "smaller parts, or give the workers more"
+            f"{fault.allowed_failures + 1} in all; perhaps for lack of memory; use smaller parts, or give "
+            "the workers more"
         ) from None
     except ModuleNotFoundError as fault:
-        raise InputError(
-            f"the workers have no package {fault.name}; it has to be installed where they run"
-        ) from None
+        raise InputError(f"the workers lack the package {fault.name}; install it where they run") from None
 
 
 @contextmanager

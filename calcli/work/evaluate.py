@@ -137,7 +137,7 @@ def _refuse_rows(predictions: Predictions, settings: Settings) -> None:
     if settings.test and not predictions.has_rows:
         path = predictions.provenance.path
         raise UsageError(
-            f"--test: tests of classes draw labels for rows, and {path} is a state: it keeps sums"
+            f"--test: tests of classes draw labels for rows, and {path} is a state, which keeps sums"
         )
 
 

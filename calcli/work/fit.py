@@ -236,7 +236,7 @@ def save_fit(fit: Fit, path: str) -> None:
     """
     for file in fit.predictions.provenance.files:
         if path == file or (Path(path).exists() and Path(file).exists() and Path(path).samefile(file)):
-            raise UsageError(f"-o {path} would replace the predictions; expected another file")
+            raise UsageError(f"-o {path} would overwrite the predictions; choose another file")
     calibrators.save_calibrator(record_of_fit(fit), path)
 
 

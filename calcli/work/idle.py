@@ -24,7 +24,7 @@ from calcli.core.language.viewing import PlotSettings
 from calcli.io.options import ReadOptions
 
 OF_RECALIBRATIONS = ("folds", "fold_column", "retrain")
-UNUSED = "--posteriors change nothing: no {} asked for makes use of them, as ece and a reliability diagram do"
+UNUSED = "--posteriors has no effect: no {} asked for uses them, as ece and a reliability diagram do"
 NAMED = {"groups": "lens", "threshold_weights": "weights"}  # arguments that take a name
 
 
@@ -59,9 +59,11 @@ def idle_options(
         return idle
     wholes = [_whole(call) for call in calls]
     if settings.costs and not any("costs" in call.arguments for call in wholes):
-        idle.append("--costs change nothing: no metric asked for has costs, as bayes_risk and expected_cost")
+        idle.append(
+            "--costs has no effect: no metric asked for uses costs, as bayes_risk and expected_cost do"
+        )
     if settings.decision_column is not None and not any("expected_cost" in call.entry.name for call in calls):
-        idle.append("--decision-column changes nothing: no metric asked for is expected_cost")
+        idle.append("--decision-column has no effect: expected_cost is not asked for")
     if companions is None:
         return idle
     if figures is None and companions.posteriors is not None:
@@ -75,18 +77,20 @@ def idle_of_fit(
     """Return a sentence for each option of a fit that makes no difference to it."""
     idle, auto = [], method == CHOICE.name
     if candidates and not auto:
-        idle.append(f"--candidates changes nothing: -m {method} chooses among none")
+        idle.append(f"--candidates has no effect: -m {method} does not choose")
     if not auto and chosen.score != FitSettings.score:
-        idle.append(f"--score {chosen.score} changes nothing: -m auto chooses by it, -m {method} does not")
+        idle.append(f"--score {chosen.score} has no effect: -m auto chooses by it, -m {method} does not")
     if chosen.quick and (not auto or candidates):
-        idle.append("--quick changes nothing: it is for the usual candidates of -m auto")
+        idle.append("--quick has no effect: it is for -m auto")
     if chosen.min_rows != FitSettings.min_rows and not chosen.per_predicted_class:
-        idle.append(f"--min-rows {chosen.min_rows} changes nothing without --per-predicted-class")
+        idle.append(f"--min-rows {chosen.min_rows} has no effect without --per-predicted-class")
     if len(calls) == 1 and chosen.workers not in (None, 1):
         if not chosen.folds:
-            idle.append(f"--workers {chosen.workers} changes nothing: --folds 0 leaves one fit")
+            idle.append(f"--workers {chosen.workers} has no effect: --folds 0 leaves one fit")
         elif not are_apart(make(chosen.wrapped(calls[0]))):
-            idle.append(f"--workers {chosen.workers} changes nothing: all fits of {calls[0]} start from one")
+            idle.append(
+                f"--workers {chosen.workers} has no effect: all fits of {calls[0]} start from the first one"
+            )
     return idle
 
 
@@ -96,13 +100,13 @@ def idle_of_state(known: StateSettings, state: str | None, options: ReadOptions)
         return []
     option = f"--run {known.run}" if known.key is None else f"--key {known.key}"
     by_key = "" if known.key is None else ", or a table of --labels"
-    return [f"{option} changes nothing without --save-state{by_key}"]
+    return [f"{option} has no effect without --save-state{by_key}"]
 
 
 def idle_of_labels(options: ReadOptions) -> list[str]:
     """Return a sentence for a key by which no labels are found, of commands that pair no rows."""
     idle = options.key is not None and not options.labels_by_key
-    return [f"--key {options.key} changes nothing without a table of --labels"] if idle else []
+    return [f"--key {options.key} has no effect without a table of --labels"] if idle else []
 
 
 def idle_looks(drawing: PlotSettings, settings: Settings, companions: Companions | None = None) -> list[str]:
@@ -117,9 +121,9 @@ def idle_looks(drawing: PlotSettings, settings: Settings, companions: Companions
     if not kinds:
         return idle
     if drawing.lens != USUAL and not any(kind.one_score or kind.bins == "vectors" for kind in kinds):
-        idle.append(f"--lens {drawing.lens} changes nothing: no figure asked for looks through it")
+        idle.append(f"--lens {drawing.lens} has no effect: no figure asked for uses it")
     if settings.metrics and not drawing.by and not any(kind.metrics for kind in kinds):
-        idle.append("--metrics changes nothing: no figure asked for shows metrics")
+        idle.append("--metrics has no effect: no figure asked for shows metrics")
     return idle
 
 
@@ -135,7 +139,7 @@ def _unnamed(settings: Settings, calls: Sequence[MetricExpression], names: Colle
         used = {one.arguments.get(argument) for call in calls for one in (call, _whole(call))}
         metric = "weighted_risk:weights" if field == "threshold_weights" else argument
         idle += [
-            f"{declared(Settings)[field].option} {name} changes nothing: no metric asked for has "
+            f"{declared(Settings)[field].option} {name} has no effect: no metric asked for has "
             f"{metric}={name}"
             for name in given
             if name not in used and name not in names
@@ -147,9 +151,9 @@ def _untrained(settings: Settings, companions: Companions, calls: Sequence[Metri
     """Return what is said of options of recalibrations, if there are none."""
     trained = [call.arguments["training"] for call in calls if "training" in call.arguments]
     if companions.calibration is not None and "held-out" not in trained:
-        return ["--calibration-data trains nothing: no metric asked for recalibrates"]
+        return ["--calibration-data has no effect: no metric asked for recalibrates"]
     if any("recalibrator" in call.arguments for call in calls) or "cross-validation" in trained:
         return []
     usual = {one.name: one.default for one in fields(Settings)}
     given = [declared(Settings)[name] for name in OF_RECALIBRATIONS if getattr(settings, name) != usual[name]]
-    return [f"{one.option} changes nothing: no metric asked for recalibrates" for one in given]
+    return [f"{one.option} has no effect: no metric asked for recalibrates" for one in given]

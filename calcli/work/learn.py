@@ -112,7 +112,7 @@ def fit(
     lens: str | None = None,
     **settings: Any,
 ) -> Fitted:
-    """Learn a recalibration.
+    """Fit a recalibration.
 
     Parameters
     ----------

@@ -40,7 +40,7 @@ def refuse_clashes(command: str, values: Mapping[str, Any]) -> None:
     for option, place in _outputs(command, values):
         where = os.path.realpath(place)
         if where in written:
-            raise UsageError(f"{written[where]} and {option} are both {place}; expected two places")
+            raise UsageError(f"{written[where]} and {option} are both {place}; choose two places")
         written[where] = option
     for name in values.keys() - OUTPUTS.keys() if written else ():
         given = [] if (command, name) in (TRUTH, IN_PLACE) else values[name]
@@ -50,7 +50,7 @@ def refuse_clashes(command: str, values: Mapping[str, Any]) -> None:
             is_read = os.path.isfile(text) or (name in INPUTS and not os.path.exists(text))
             if is_read and (where := os.path.realpath(text)) in written:
                 raise UsageError(
-                    f"{written[where]} would replace {text}, which is read; expected another place"
+                    f"{written[where]} would replace {text}, which is read; choose another place"
                 )
 
 

@@ -103,7 +103,7 @@ def plot_files(
     kinds = _kinds(drawing)
     _refuse_unshown(kinds, files, drawing)
     if output is None and (html is None or data):
-        raise UsageError("figures need somewhere to go: give -o DIR, or --html FILE without --data")
+        raise UsageError("say where to write the figures: -o DIR, or --html FILE without --data")
     refuse_folders(html)
     refuse_nowhere(html, made=output)
     standard = not drawing.figures
@@ -190,13 +190,13 @@ def _drawn(
         except NeedsRows:
             if remark is None:
                 raise
-            remark(f"the figure {name} needs rows, which a state does not keep; it is left out")
+            remark(f"the figure {name} needs rows, which a state does not keep, and is left out")
 
 
 def _refuse_unshown(kinds: Sequence[FigureKind], files: Sequence[str], drawing: PlotSettings) -> None:
     """Raise a UsageError for files and systems that figures cannot show, and for missing files."""
     if not files:
-        raise UsageError("there are no predictions to draw; name a file, a folder, or - for standard input")
+        raise UsageError("there is nothing to draw; name a file, a folder, or - for standard input")
     usual = [] if drawing.figures else [FIGURES["reliability"]]
     refuse_more_systems([*usual, *kinds], len(files))
 
@@ -225,7 +225,7 @@ def _fitting(names: Sequence[str], systems: int, remark: Callable[[str], None]) 
     most = {name: FIGURES[name].most_systems or systems for name in names}
     for name in names:
         if systems > most[name]:
-            remark(f"the figure {name} shows at most {most[name]} systems, not {systems}; it is left out")
+            remark(f"the figure {name} shows at most {most[name]} systems, not {systems}, and is left out")
     return [name for name in names if systems <= most[name]]
 
 
@@ -259,7 +259,8 @@ def _write(
     written = [f"{name}.{format}"]
     missing = drawing.save(folder / written[0])
     if missing:
-        remark(f"{written[0]}: a box stands for each character that the font lacks: {' '.join(missing)}")
+        lacking = " ".join(missing)
+        remark(f"{written[0]}: the font lacks these characters, which are drawn as boxes: {lacking}")
     if data:
         written += [f"{name}.csv", f"{name}.txt"]
         (folder / written[1]).write_text(csv_text(drawing.records()), encoding="utf-8")

@@ -54,7 +54,7 @@ def select_files(
     InputError
         If a file cannot be read.
     UsageError
-        If a file has no counterpart, or a criterion has no better and worse.
+        If a file has no counterpart, or a criterion has no better direction.
     """
     choosing = parse_metrics(criteria, settings.defaults)
     shown = parse_metrics(settings.metrics or REPORTED, settings.defaults)

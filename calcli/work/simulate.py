@@ -68,6 +68,6 @@ def simulate_file(
     from calcli.io.simulated import write_simulation
 
     if posteriors == output:
-        raise UsageError(f"--posteriors and --output are both {output}; expected two places")
+        raise UsageError(f"--posteriors and --output are both {output}; choose two places")
     simulation = _simulated(system, given, "option")
     return simulation, write_simulation(simulation, output, posteriors)

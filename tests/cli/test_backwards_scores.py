@@ -1,4 +1,4 @@
-"""Scores that rank the wrong way round are told before anything else, with what mends it."""
+"""Scores that rank in the wrong direction are told before anything else, with what mends it."""
 
 from __future__ import annotations
 
@@ -85,7 +85,7 @@ WITH_OPTION = {
 def test_the_option_that_is_named_mends_it(run, tmp_path, kind, command):
     file, more = file_of(tmp_path, kind), ["-m", "platt"] if command == "fit" else []
     said = first_said(run(command, file, *more))
-    assert "rank the wrong way round, beyond chance: AUROC 0.1" in said
+    assert "rank in the wrong direction, beyond chance: AUROC 0.1" in said
     (options,) = re.findall(r"read them with (.*?);", said)
     assert options == WITH_OPTION[kind]
     mended = run(command, file, *more, *shlex.split(options))
@@ -105,7 +105,7 @@ def test_labels_that_count_from_one_are_read_by_it_too(run, tmp_path):
 @pytest.mark.parametrize(("kind", "options"), [("behind.csv", []), ("own_name.csv", ["--positive", "yes"])])
 def test_where_no_option_can_mend_it_none_is_named(run, tmp_path, kind, options):
     said = first_said(run("evaluate", file_of(tmp_path, kind), *options))
-    assert "Check whether these are scores of no, or the labels are exchanged" in said
+    assert "Check whether these are scores of no, or whether the labels are swapped" in said
     assert "--" not in said
 
 
@@ -122,7 +122,9 @@ def test_more_classes(run, tmp_path, metrics):
     for name, scores in (("right", logits), ("negated", -logits), ("moved", logits[:, [1, 2, 0]])):
         np.savez(tmp_path / f"{name}.npz", logits=scores, labels=labels)
         said = first_said(run("evaluate", tmp_path / f"{name}.npz", *asked))
-        assert ("On average a class gets less in its own rows than in others" in said) == (name != "right")
+        assert ("On average a class has lower scores in its own rows than in others" in said) == (
+            name != "right"
+        )
         fitted = first_said(run("fit", tmp_path / f"{name}.npz", "-m", "dp"))
         assert fitted == said
     assert "--classes" in said
@@ -132,9 +134,9 @@ def test_more_classes(run, tmp_path, metrics):
 def test_no_advice_to_recalibrate_goes_with_it(run, tmp_path):
     out = " ".join(run("evaluate", file_of(tmp_path, "prob.csv")).out.split())
     assert "calcli fit" not in out
-    assert "A recalibration may mend it" not in out
+    assert "Recalibration may correct this" not in out
     assert "is miscalibration that" not in out
-    assert "not miscalibration, as these scores rank the wrong way round" in out
+    assert "not miscalibration, as these scores rank in the wrong direction" in out
 
 
 @pytest.mark.parametrize("command", ["evaluate", "fit"])
@@ -148,7 +150,7 @@ def test_it_is_the_first_warning_and_the_headline(run, tmp_path, command):
     assert run(command, file, *more, "--html", tmp_path / "page.html").status == 0
     html = (tmp_path / "page.html").read_text()
     head = re.search(r"<header>.*?</header>", html, re.DOTALL)[0]
-    assert "rank the wrong way round" in head
+    assert "rank in the wrong direction" in head
 
 
 def test_a_comparison_says_which_file(run, tmp_path):
@@ -156,8 +158,8 @@ def test_a_comparison_says_which_file(run, tmp_path):
     pd.DataFrame({"label": labels, "prob": right}).to_csv(tmp_path / "right.csv", index=False)
     for command in (["compare"], ["evaluate"]):
         said = first_said(run(*command, tmp_path / "right.csv", wrong))
-        assert said.startswith("prob.csv: The scores rank the wrong way round")
-        assert "where the others are right, save these scores anew" in said
+        assert said.startswith("prob.csv: The scores rank in the wrong direction")
+        assert "if the others are right, save this one anew" in said
     found = json.loads(run("compare", tmp_path / "right.csv", wrong, "--format", "json").out)
     assert [(one["system"], one["code"]) for one in found["warnings"]] == [("prob.csv", "backwards")]
     assert TITLE not in run("compare", tmp_path / "right.csv", tmp_path / "right.csv").out
@@ -214,4 +216,4 @@ def test_the_case_that_was_reported(run):
     if not file.exists():
         pytest.skip("not beside this checkout: reversed.csv")
     for command in (["evaluate", file], ["fit", file, "-m", "platt"], ["compare", file, file]):
-        assert "rank the wrong way round, beyond chance: AUROC 0.1989" in first_said(run(*command))
+        assert "rank in the wrong direction, beyond chance: AUROC 0.1989" in first_said(run(*command))

@@ -99,7 +99,7 @@ def test_a_failure_is_a_cell_that_says_why(run, bayes, monkeypatch):
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        ([], "there is nothing to fit to"),
+        ([], "there are no calibration data"),
         (["--cal", "a.csv"], "expected either --test FILE"),
         (["--cal", "a.csv", "--test", "b.csv", "--folds", "2"], "expected either --test FILE"),
         (["--cal", "a.csv", "--folds", "1"], "leaves no rows"),

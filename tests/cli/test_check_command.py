@@ -332,7 +332,7 @@ def test_rules_name_what_the_policy_defines(run, old, new, tmp_path):
     done = run("check", old, "--policy", policy, "--baseline", old)
     assert "3 rules: 3 passed." in done.out
     done = run("check", new, "--policy", policy, "--baseline", old)
-    assert "would show as much is not tested for rows weighted to other priors" in " ".join(done.out.split())
+    assert "this is not tested against chance for rows weighted to other priors" in " ".join(done.out.split())
     assert "3 rules: 1 could not be judged, 2 passed." in done.out
     found = json.loads(run("check", old, "--policy", policy, "--baseline", old, "--format", "json").out)
     assert found["policy"] == str(policy)
@@ -428,7 +428,7 @@ def alone(run, tmp_path, old):
 def test_a_baseline_that_no_rule_uses_is_told(run, alone, old, form):
     command = ("check", old, "--policy", alone, "--format", form)
     without, done = run(*command), run(*command, "--baseline", old)
-    said = "the baseline was not used: no rule of the policy compares with it"
+    said = "the baseline was not used, as no rule of the policy compares with it"
     assert without.status == 0
     assert all("read as" in line for line in without.err.splitlines())
     assert said not in words(without)
@@ -472,4 +472,4 @@ def test_files_are_sorted_by_a_metric_of_the_rules(run, policy, sample, tmp_path
     done = run("check", *epochs, *options, "--sort", "brier", "--write", f"junit={tmp_path / 'out.xml'}")
     assert (done.status, done.out) == (2, "")
     assert not (tmp_path / "out.xml").exists()
-    assert "--sort brier: no rule is about it; expected one of log_loss, accuracy" in done.err
+    assert "--sort brier: no rule uses it; expected one of log_loss, accuracy" in done.err

@@ -98,7 +98,7 @@ def test_a_fault_of_the_program_is_one_sentence_too(run, monkeypatch, preds):
     [
         (PermissionError(13, "Permission denied", "x.csv"), "x.csv: Permission denied"),
         (MemoryError(), "not enough memory"),
-        (SystemError("error return without exception set"), "a library failed without saying why"),
+        (SystemError("error return without exception set"), "a library failed without a reason"),
     ],
 )
 def test_faults_of_the_machine_are_told(run, monkeypatch, preds, fault, message):
@@ -312,7 +312,7 @@ def test_a_working_folder_that_is_gone(preds, tmp_path, monkeypatch, run):
     (tmp_path / "gone").rmdir()
     done = run("evaluate", preds, "-o", "out")
     assert done.status == 2
-    assert done.err == "calcli: the working folder is no longer there; change to another one\n"
+    assert done.err == "calcli: the working directory no longer exists; change to another one\n"
 
 
 @pytest.mark.parametrize("digits", ["9" * 6000, "²", "٣"])

@@ -125,7 +125,7 @@ def test_training_on_the_test_data_is_called_optimistic(metrics):
         "relative_calibration_loss:recalibrator=temperature:training=test",
     )
     (sentence, *_) = found["recalibration"]
-    assert sentence.startswith("On its own rows, temperature scaling wins")
+    assert sentence.startswith("On its own rows, temperature scaling gains")
     assert sentence.endswith("optimistic.")
 
 
@@ -269,7 +269,7 @@ def test_worse_decisions_cost_more_and_unknown_ones_are_refused(run, tmp_path):
     done = run("evaluate", file, *FAST, *asked, "by")
     assert done.status == 2
     assert "row 1 of column 'by' is 'wait'; the decisions of the costs zero-one are a, b" in done.err
-    assert "name their column with --decision-column" in run("evaluate", file, *asked[:2]).err
+    assert "name it with --decision-column" in run("evaluate", file, *asked[:2]).err
 
 
 def test_a_threshold_of_costs_is_where_the_decision_changes(run, tmp_path):
@@ -316,10 +316,10 @@ def test_each_option_that_no_metric_uses_is_told(run, tmp_path, option, with_it)
 
 def test_options_that_no_figure_uses_are_told(run, sample, tmp_path):
     draw = ("plot", sample / "iris_logistic_test.csv", "-o", tmp_path / "f", "--costs", "abstain:0.1")
-    assert "--costs change nothing" in run(*draw, "--figure", "reliability").err
-    assert "change" not in run(*draw, "--figure", "scores").err
+    assert "--costs has no effect" in run(*draw, "--figure", "reliability").err
+    assert "no effect" not in run(*draw, "--figure", "scores").err
     groups = ("--class-groups", "first=setosa,versicolor+virginica")
-    told = "--class-groups first changes nothing"
+    told = "--class-groups first has no effect"
     assert told in run(*draw[:4], "--figure", "ks", *groups).err
     assert told not in run(*draw[:4], "--figure", "ks", *groups, "--lens", "first").err
 
@@ -329,8 +329,8 @@ def test_options_that_no_metric_uses_are_told(run, sample):
     plain = ("evaluate", test, "--metrics", "accuracy")
     done = run(*plain, "--calibration-data", others, "--costs", "abstain:0.1")
     assert done.status == 0
-    assert "--calibration-data trains nothing: no metric asked for recalibrates" in done.err
-    assert "--costs change nothing: no metric asked for has costs" in done.err
+    assert "--calibration-data has no effect: no metric asked for recalibrates" in done.err
+    assert "--costs has no effect: no metric asked for uses costs" in done.err
     used = run(
         "evaluate", test, "--metrics", "calibration_loss:score=bayes_risk",
         "--calibration-data", others, "--costs", "abstain:0.1",
@@ -431,4 +431,4 @@ def test_under_other_priors_calibration_is_not_tested(run, sample):
     assert [one["code"] for one in found["warnings"]] == ["untested"]
     done = run(*asked, "--test")
     assert (done.status, done.out) == (2, "")
-    assert "--test draws the outcomes of all rows one by one, but with --priors rows are" in done.err
+    assert "--test draws independent outcomes, but with --priors rows are" in done.err

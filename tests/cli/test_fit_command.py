@@ -161,7 +161,7 @@ def test_any_method_on_the_confidence(run, digits, tmp_path):
     assert reduced == pytest.approx(top, abs=1e-9)
     saved = tmp_path / "reduced.json"
     done = run("fit", digits("calibration"), "-m", "dp", "--lens", "reduced", "-o", saved, "--details")
-    assert "on the confidence alone: of two classes, right and wrong" in done.out
+    assert "on the confidence alone: two classes, right and wrong" in done.out
     assert run("apply", saved, digits("test"), "-o", tmp_path / "out.npy").status == 0
 
 
@@ -242,8 +242,8 @@ def test_shift_to_priors(run, cal, digits, tmp_path):
         (["-m", "platt", "--lens", "sideways"], "platt cannot act on lens 'sideways'"),
         (["-m", "beta", "--input", "raw"], "beta acts on probabilities"),
         (["-m", "auto", "--folds", "0"], "--folds 2 or more"),
-        (["-m", "bias", "--folds", "1"], "--folds 1 leaves no rows to fit to; expected 2 or more"),
-        (["-m", "auto", "--folds", "1"], "--folds 1 leaves no rows to fit to; expected 2 or more"),
+        (["-m", "bias", "--folds", "1"], "--folds 1 leaves no rows to fit to; use 2 or more"),
+        (["-m", "auto", "--folds", "1"], "--folds 1 leaves no rows to fit to; use 2 or more"),
         (["-m", "bias", "--folds", "651"], "651 folds needs at least 651 rows"),
         (["-m", "bias", "-o", "/no/such/folder/cal.json"], "cannot be written"),
         (["-m", "auto", "--candidates", "bias,bais"], "unknown method 'bais', did you mean 'bias'"),
@@ -256,11 +256,11 @@ def test_wrong_calls_of_fit(run, digits, arguments, message):
 @pytest.mark.parametrize(
     ("arguments", "told"),
     [
-        (["--candidates", "bias"], "--candidates changes nothing: -m bias chooses among none"),
-        (["--score", "brier"], "--score brier changes nothing: -m auto chooses by it, -m bias does not"),
-        (["--quick"], "--quick changes nothing: it is for the usual candidates of -m auto"),
-        (["--workers", "2"], "--workers 2 changes nothing: --folds 0 leaves one fit"),
-        (["--min-rows", "5"], "--min-rows 5 changes nothing without --per-predicted-class"),
+        (["--candidates", "bias"], "--candidates has no effect: -m bias does not choose"),
+        (["--score", "brier"], "--score brier has no effect: -m auto chooses by it, -m bias does not"),
+        (["--quick"], "--quick has no effect: it is for -m auto"),
+        (["--workers", "2"], "--workers 2 has no effect: --folds 0 leaves one fit"),
+        (["--min-rows", "5"], "--min-rows 5 has no effect without --per-predicted-class"),
     ],
 )
 def test_options_that_make_no_difference_to_a_fit_are_told(run, digits, arguments, told):
@@ -366,7 +366,7 @@ def test_the_calibrator_does_not_replace_the_predictions(run, preds):
     copy = preds.with_suffix("")  # what has another ending than a calibrator is refused for that
     copy.hardlink_to(preds)
     done = run("fit", preds, "-m", "temperature", "--folds", 0, "-o", copy)
-    assert done == (2, "", f"calcli: -o {copy} would replace the predictions; expected another file\n")
+    assert done == (2, "", f"calcli: -o {copy} would overwrite the predictions; choose another file\n")
     assert preds.read_bytes() == before
 
 
@@ -501,8 +501,8 @@ def test_an_undersampled_training_is_put_right(run, tmp_path):
     ("options", "message"),
     [
         (["{cal}", "--trained-at", "uniform"], "records the priors of its fit; leave out --trained-at"),
-        (["--shift-to-priors", "uniform"], "give a calibrator before it; or the class priors"),
-        (["--trained-at", "uniform"], "give a calibrator before it; or the class priors"),
+        (["--shift-to-priors", "uniform"], "name one before it, or give the class priors"),
+        (["--trained-at", "uniform"], "name one before it, or give the class priors"),
         (["{cal}", "{cal}"], "expected a calibrator and a file of scores; 3 files were given"),
         (
             ["--trained-at", "uniform", "--shift-to-priors", ",".join("1" + "0" * 9)],

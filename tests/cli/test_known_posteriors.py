@@ -69,7 +69,7 @@ def test_true_curves_are_drawn(run, mixture, tmp_path):
 @pytest.mark.parametrize(
     ("command", "message"),
     [
-        (("evaluate", "--priors", "uniform"), "true of the rows as they are; leave out --priors"),
+        (("evaluate", "--priors", "uniform"), "belong to the unweighted rows; leave out --priors"),
         (("plot", "--figure", "deviation", "--priors", "uniform"), "leave out --priors"),
     ],
 )
@@ -98,7 +98,7 @@ def test_posteriors_that_nothing_uses_are_told(run, mixture, tmp_path, command, 
     here, there = (("-o", tmp_path / name, "--data") if command[0] == "plot" else () for name in "ab")
     plain, done = run(*asked, *here), run(*asked, *there, "--posteriors", truth)
     assert (done.status, plain.status) == (0, 0)
-    told = f"--posteriors change nothing: no {what} asked for makes use of them"
+    told = f"--posteriors has no effect: no {what} asked for uses them"
     assert (told in done.err, told in plain.err) == (True, False)
     assert done.out.replace("/b/", "/a/") == plain.out
     for file in (tmp_path / "a").glob("*.csv"):
@@ -111,7 +111,7 @@ def test_a_state_has_no_rows_for_posteriors(run, mixture, tmp_path):
     state = tmp_path / "wrong.calcli"
     assert run("evaluate", wrong, "--metrics", "ece", "--save-state", state).status == 0
     done = run("evaluate", state, "--metrics", "ece", "--posteriors", truth)
-    assert (done.status, "is a state: it keeps sums" in done.err) == (2, True)
+    assert (done.status, "is a state, which keeps sums" in done.err) == (2, True)
 
 
 @pytest.mark.parametrize("figure", ["reliability", "deviation", "ks", "corp", "smooth"])

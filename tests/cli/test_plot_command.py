@@ -307,7 +307,7 @@ def test_every_figure_is_in_the_help(run):
         (["--by", "place"], "{preds}: no column 'place'"),
         (["--figure", "calibration-map"], "a calibration map needs a calibrator file"),
         (["--calibrator", "{preds}"], "{preds} is not a calibrator"),
-        (["--figure", "deviation", "--draws", "0"], "a deviation diagram shows what chance allows"),
+        (["--figure", "deviation", "--draws", "0"], "a deviation diagram needs simulated data"),
         (["--figure", "scores", "--metrics", "brier,ece"], "calibration errors; brier is not among them"),
         (["{preds}"], "{preds} is given twice; expected different files"),
         (["--format", "gif"], "'gif' is not one of 'png', 'svg', 'pdf'"),
@@ -339,7 +339,7 @@ def test_two_groups_make_no_simplex(run, sample, tmp_path):
 def test_more_files_than_go_on_a_page(run, tmp_path):
     done = run("plot", *(f"epoch_{number}.csv" for number in range(13)), "-o", tmp_path)
     assert done.status == 2
-    assert "at most 12 systems, not 13; a series of files goes with --figure epochs" in done.err
+    assert "at most 12 systems, not 13; for a series of files use --figure epochs" in done.err
 
 
 def test_ten_files_in_three_lines(run, sample, tmp_path):
@@ -412,7 +412,7 @@ def test_the_figure_divergence_is_for_two_classes(run, two_classes, sample, tmp_
 
 
 def test_figures_need_files(run, tmp_path):
-    assert "there are no predictions to draw" in run("plot", "-o", tmp_path / "none").err
+    assert "there is nothing to draw" in run("plot", "-o", tmp_path / "none").err
 
 
 def test_figures_that_cannot_show_so_many_systems_are_left_out_unless_asked_for(run, two_classes, tmp_path):
@@ -421,7 +421,7 @@ def test_figures_that_cannot_show_so_many_systems_are_left_out_unless_asked_for(
         file.write_bytes(two_classes[0].read_bytes())
     done = run("plot", *files, "--draws", "9", "-o", tmp_path / "out")
     assert done.status == 0
-    assert "calcli: the figure risk shows at most 7 systems, not 8; it is left out" in done.err
+    assert "calcli: the figure risk shows at most 7 systems, not 8, and is left out" in done.err
     assert not (tmp_path / "out" / "risk.png").exists()
     assert (tmp_path / "out" / "ks.png").exists()
     assert run("plot", *files, "--figure", "risk", "-o", tmp_path / "other").status == 2
@@ -459,7 +459,7 @@ def test_sums_of_nothing_have_axes_without_a_warning(run, tmp_path, recwarn):
 
 def test_a_lens_that_no_figure_looks_through_is_told(run, two_classes, tmp_path):
     calls = ("plot", two_classes[0], "--lens", "top-1", "-o", tmp_path)
-    told = "--lens top-1 changes nothing: no figure asked for looks through it"
+    told = "--lens top-1 has no effect: no figure asked for uses it"
     assert told in run(*calls, "--figure", "risk").err
     assert told not in run(*calls, "--figure", "risk", "--figure", "ks").err
 
@@ -468,7 +468,7 @@ def test_options_that_no_figure_makes_use_of_are_told(run, two_classes, tmp_path
     def told(*options):
         return run("plot", two_classes[0], "-o", tmp_path, *options).err
 
-    metrics = "--metrics changes nothing"
+    metrics = "--metrics has no effect"
     given = ("--metrics", "log_loss", "--figure", "ks")
     assert metrics in told(*given)
     assert metrics not in told(*given, "--figure", "scores")
@@ -494,7 +494,7 @@ def test_figures_of_classes_say_whose_chance_they_show(run, classes, tmp_path):
         asked = ("plot", tmp_path / "t.csv", *options, "--data", "-o", tmp_path / str(told), "--figure")
         assert run(*asked, "simplex" if classes == 3 else "class-wise").status == 0
         (caption,) = (path.read_text() for path in (tmp_path / str(told)).glob("*.txt"))
-        assert ("What chance allows is shown as of independent rows" in caption) == told
+        assert ("What chance explains is shown for independent rows" in caption) == told
 
 
 @pytest.mark.parametrize("options", [("--cluster", "patient"), ("--priors", "uniform")])
@@ -514,4 +514,4 @@ def test_figures_show_no_chance_where_outcomes_cannot_be_drawn(run, tmp_path, op
     assert pd.read_csv(tmp_path / "named" / "reliability.csv")["beyond_chance"].isna().all()
     done = run(*asked, tmp_path / "none", "--figure", "deviation")
     assert (done.status, (tmp_path / "none").exists()) == (2, False)
-    assert "the figure deviation shows what chance allows: it takes independent rows" in done.err
+    assert "the figure deviation shows what chance explains and needs independent rows" in done.err

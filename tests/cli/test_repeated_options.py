@@ -23,7 +23,7 @@ def test_of_others_the_last_counts_and_that_is_told(run, sample):
     options = ["--metrics", "ece", "--bins", "10", "--bins", "20", "--draws", "0", "-f", "csv"]
     done = run("evaluate", sample / "cancer_bayes_test.csv", *options)
     assert "|bins:20|" in done.out
-    assert "calcli: --bins is given 2 times, and the last counts: 20\n" in done.err
+    assert "calcli: --bins is given 2 times; the last one is used: 20\n" in done.err
     assert "given" not in run("evaluate", sample / "cancer_bayes_test.csv", *options, "--quiet").err
     same = ["--metrics", "ece", "--bins", "20", "--bins", "20", "--draws", "0"]
     assert "given" not in run("evaluate", sample / "cancer_bayes_test.csv", *same).err

@@ -73,4 +73,4 @@ def test_a_choice_that_is_reported_on_its_own_files_is_told(run, sample, tmp_pat
     assert json.loads(chosen("test", "-f", "json"))["warnings"] == []
     assert "played no part" not in " ".join(chosen("val").split())
     (warning,) = json.loads(chosen("val", "-f", "json"))["warnings"]
-    assert "are the same ones, so that values there are too good as well" in warning
+    assert "are the same, so values there are optimistic as well" in warning

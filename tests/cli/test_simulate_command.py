@@ -118,7 +118,7 @@ def test_seeds_decide(run):
         (["cal", "--exact"], "--exact is for table-1, table-2, thesis-2.3, not for cal"),
         (["table-2", "--exact", "--rows", "3"], "--exact has 20 rows; leave out --rows"),
         (["cal", "-o", "x.txt"], 'x.txt: the ending ".txt" is not known'),
-        (["cal", "--posteriors", "-"], "--posteriors and --output are both -; expected two places"),
+        (["cal", "--posteriors", "-"], "--posteriors and --output are both -; choose two places"),
         (
             ["cal", "-o", "no/x.npy", "--posteriors", "no/x_labels.npy"],
             "no/x_labels.npy would hold both labels and probabilities; expected another name",

@@ -118,7 +118,7 @@ def test_figures_that_need_rows_are_left_out(run, sample, tmp_path):
     assert run("evaluate", sample / "iris_logistic_test.csv", "--save-state", state, "-q").status == 0
     done = run("plot", state, "-o", tmp_path / "figures")
     assert done.status == 0
-    assert "the figure simplex needs rows, which a state does not keep; it is left out" in done.err
+    assert "the figure simplex needs rows, which a state does not keep, and is left out" in done.err
     assert run("evaluate", state, "-o", tmp_path / "report", "-q").status == 0
     assert {"ks.png", "report.html"} <= {file.name for file in (tmp_path / "report").iterdir()}
     assert run("plot", state, "--figure", "simplex", "-o", tmp_path / "figures").status == 2
@@ -226,7 +226,7 @@ def test_parts_of_a_run_are_merged_in_any_order(run, sample, tmp_path, monkeypat
     assert run("evaluate", file, *wrong, "--save-state", crossing).status == 2
     plain, done = run("evaluate", file, "--draws", 9), run("evaluate", file, "--draws", 9, "--run", "a")
     assert (done.status, done.out) == (0, plain.out)
-    assert "--run a changes nothing without --save-state" in done.err
+    assert "--run a has no effect without --save-state" in done.err
 
 
 def test_ratios_of_slices_do_not_depend_on_the_order_in_which_weights_are_added(run, tmp_path):
@@ -375,5 +375,5 @@ def test_what_needs_rows_is_refused_for_what_it_is(run, sample, tmp_path):
     assert "is a state" in trained.err
     sliced = run("evaluate", state, *asked)
     assert sliced.status == 2
-    assert "does not tell auroc: a state keeps sums, not rows" in sliced.err
+    assert "cannot give auroc: this needs rows, and a state keeps sums, not rows" in sliced.err
     assert run("evaluate", state, "--metrics", "auroc").status == 0

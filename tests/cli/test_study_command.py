@@ -78,7 +78,7 @@ def test_wrong_calls(run):
     assert "--metrics is empty" in run("study", "mixture", "--metrics", "").err
     done = run("study", "mixture", "--metrics", "log_loss", "--rows", "10", "--series", "2", "--quiet")
     assert done.status == 2
-    assert "log_loss: no true value of it is known" in done.err
+    assert "log_loss: its true value is not computed" in done.err
 
 
 def test_a_figure_is_whole_or_the_old_one(run, tmp_path, monkeypatch):

@@ -544,8 +544,8 @@ def test_temperature_curve_says_which_rows_it_leaves_out():
     flat = TemperatureCurve(np.array([0.5, 1, 2]), np.zeros(3), rows=2000, all_rows=2000, left_out=1234)
     figure = temperature_curve({"sure.csv": flat, "all.csv": replace(flat, left_out=0)})
     first, second = (text.get_text() for text in figure.legends[0].get_texts())
-    assert first == "sure.csv: the same at all\nwithout rows of infinite loss: 1,234"
-    assert second == "all.csv: the same at all"
+    assert first == "sure.csv: the same for all\nwithout rows of infinite loss: 1,234"
+    assert second == "all.csv: the same for all"
     assert figure.axes[0].get_ylim()[1] > 0.1
 
 

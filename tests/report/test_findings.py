@@ -119,7 +119,7 @@ def test_what_one_row_leaves_undefined_has_a_reason(summarized):
     assert [name for name, found in result.metrics.items() if math.isnan(found.value)] == list(metrics[:4])
     assert message(result, "undefined") == (
         "Not defined on these rows and labels: "
-        "normalized_brier (the best constant answer, which it is divided by, loses nothing); "
+        "normalized_brier (the best constant answer, by which it is divided, has a loss of 0); "
         "auroc (all rows have the same label); "
         "skce (there are fewer than two rows); "
         "relative_calibration_loss (there are too few rows for cross-validation with two folds)."
@@ -133,7 +133,7 @@ def test_what_one_row_leaves_undefined_has_a_reason(summarized):
             [[1.0, 0.0], [0.0, 1.0]] * 3,
             [0, 1] * 3,
             "relative_calibration_loss",
-            "no share of a score",
+            "a score of 0 has no shares",
         ),
         ([[1.0, 0.0], [0.0, 1.0]] * 3, [1, 1] * 3, "relative_calibration_loss", "a score is infinite"),
         (
@@ -143,7 +143,12 @@ def test_what_one_row_leaves_undefined_has_a_reason(summarized):
             "these probabilities and labels",
         ),
         ([[1.0, 0.0]] * 6, [0] * 6, "spiegelhalter_z", "these probabilities and labels"),
-        ([[0.5, 0.5]] * 6, [0] * 6, "normalized_bayes_risk", "the best constant answer, which it is divided"),
+        (
+            [[0.5, 0.5]] * 6,
+            [0] * 6,
+            "normalized_bayes_risk",
+            "the best constant answer, by which it is divided",
+        ),
     ],
 )
 def test_what_is_undefined_has_a_reason(summarized, probs, labels, metric, why):
@@ -156,7 +161,7 @@ def test_what_is_undefined_has_a_reason(summarized, probs, labels, metric, why):
 def test_an_undefined_sd_has_a_reason(summarized):
     tables = tables_of([summarized([[1.0, 0.0]] * 3, [1] * 3, metrics=("log_loss",), sd=True)])
     notes = [note for table in tables for note in table.notes]
-    assert "An sd is undefined where resampled values are infinite, or undefined themselves." in notes
+    assert "An sd is undefined where resampled values are infinite or undefined." in notes
     sound = tables_of([summarized([[0.5, 0.5]] * 3, [1] * 3, metrics=("log_loss",), sd=True)])
     assert not any("sd is undefined" in note for table in sound for note in table.notes)
 
@@ -179,7 +184,7 @@ def test_a_region_without_rows_is_said_to_be_empty(summarized):
 def test_scores_worse_than_one_answer_are_said(summarized):
     rows, labels = [[0.01, 0.99], [0.98, 0.02], [0.03, 0.97], [0.96, 0.04]] * 25, [0, 1] * 50
     found = message(summarized(rows, labels), "worse_than_constant")
-    assert found.startswith("Worse than answering with the class frequencies")
+    assert found.startswith("Worse than always answering with the class frequencies")
     assert "normalized_log_loss 5.49" in found
     assert "normalized_error_rate 2.0000, 95% interval" in found
     near = summarized(

@@ -46,7 +46,7 @@ def test_a_sound_fit_has_no_warnings(plain):
     assert (first.title, effect.title) == ("arrays: 400 rows, 3 classes, logits", "What it does")
     before, after = plain.before["log_loss"], plain.cross_validated["log_loss"]
     change = f"{before:.4f} -> {after:.4f}, {after / before - 1:+.1%}"
-    assert first.notes == (f"temperature: log_loss {change}, on rows that no fit has seen.",)
+    assert first.notes == (f"temperature: log_loss {change}, on unseen rows.",)
 
 
 def test_rows_of_one_label_teach_to_predict_it():
@@ -54,7 +54,7 @@ def test_rows_of_one_label_teach_to_predict_it():
     first, *_ = FitReport(
         fit(from_arrays(scores, np.ones(80, int), kind="logits"), parse_methods(["dp"]))
     ).tables()
-    assert first.notes[0].endswith(": all rows have one label, and it learns to predict that.")
+    assert first.notes[0].endswith(": all rows have the same label, which it learns to predict.")
 
 
 def test_tables_show_the_numbers(plain):

@@ -45,7 +45,7 @@ def test_a_loss_in_words():
     assert sentence(0.2816, 0.2331) == (
         "17.2% ± 0.4% of the log-loss (0.2816 -> 0.2331) is miscalibration that an affine recalibration "
         "removes. Fit it to validation data, `calcli fit VALIDATION -m dp -o calibrator.json`, not to the "
-        "rows that judge it; without such data, go by the cross-validated results of the fit."
+        "rows that judge it; without such data use the cross-validated results of the fit."
     )
     assert sentence(1.0, 0.98).startswith("2.0% ± 0.1% of the log-loss")
     assert sentence(1.0, 0.004).startswith("99.6% ± 0.1% of the log-loss")
@@ -56,8 +56,8 @@ def test_a_loss_in_words():
 
 def test_nothing_to_win_and_harm_in_words():
     assert sentence(0.2, 0.201) == (
-        "An affine recalibration wins nothing of the log-loss (0.2000 -> 0.2010); "
-        "a share slightly below zero is what calibrated probabilities get."
+        "An affine recalibration gains nothing of the log-loss (0.2000 -> 0.2010); "
+        "a share slightly below zero is normal for calibrated probabilities."
     )
     worse = "An affine recalibration makes the log-loss worse (0.2000 -> 0.2500)"
     assert sentence(0.2, 0.25).startswith(worse)
@@ -66,10 +66,11 @@ def test_nothing_to_win_and_harm_in_words():
 def test_a_change_that_may_be_chance():
     """Within two standard errors nothing is said to be won, nor to be harmed."""
     assert sentence(0.2, 0.19, "calibration_loss", 0.006) == (
-        "An affine recalibration wins 5.0% ± 3.0% of the log-loss (0.2000 -> 0.1900), which may be chance."
+        "An affine recalibration gains 5.0% ± 3.0% of the log-loss (0.2000 -> 0.1900), which may be chance."
     )
     assert sentence(0.2, 0.25, "calibration_loss", 0.026) == (
-        "An affine recalibration wins -25.0% ± 13.0% of the log-loss (0.2000 -> 0.2500), which may be chance."
+        "An affine recalibration gains -25.0% ± 13.0% of the log-loss (0.2000 -> 0.2500), which may be "
+        "chance."
     )
     assert "worse" in sentence(0.2, 0.25, "calibration_loss", 0.024)
     assert "removes" in sentence(0.2, 0.19, "calibration_loss", 0.004)
@@ -80,24 +81,24 @@ def test_a_gain_where_no_row_is_wrong(summarized):
     labels = rng.integers(0, 2, 40)
     second = np.where(labels, 0.97, 0.03) + rng.uniform(-0.02, 0.02, 40)
     said = summarized(np.column_stack([1 - second, second]), labels).gain.sentence
-    assert said.startswith("Temperature scaling wins")
-    assert said.endswith("which may be chance: no row is predicted wrongly, and one could undo it.")
+    assert said.startswith("Temperature scaling gains")
+    assert said.endswith("which may be chance: no prediction is wrong, and a single error could undo it.")
 
 
 def test_rows_of_one_class_recommend_no_fit(summarized):
     second = np.random.default_rng(0).uniform(size=200)
     said = summarized(np.column_stack([1 - second, second]), np.ones(200, int), ["no", "yes"]).recalibration
-    assert said[0].sentence.endswith(": all rows have one label, and it learns to predict that.")
+    assert said[0].sentence.endswith(": all rows have the same label, which it learns to predict.")
     assert not any(gain.advice for gain in said)
 
 
 def test_infinite_losses_in_words():
     inf = float("inf")
     assert sentence(inf, inf) == (
-        "An affine recalibration leaves the log-loss infinite: no share is won; --clip makes it finite."
+        "An affine recalibration leaves the log-loss infinite; --clip makes it finite."
     )
     assert sentence(inf, 0.5, "calibration_loss:recalibrator=pav:training=test") == (
-        "The isotonic fit makes the infinite log-loss finite (inf -> 0.5000), so there is no share to name."
+        "The isotonic fit makes the infinite log-loss finite (inf -> 0.5000), so there is no share."
     )
     assert sentence(0.5, inf, "calibration_loss:recalibrator=pav") == (
         "The isotonic fit gives labels probability 0, which makes the log-loss infinite (0.5000 -> inf)."
@@ -119,8 +120,8 @@ def test_nothing_infinite_is_called_a_share(summarized):
 
 def test_the_bound_in_words():
     assert sentence(0.6, 0.3, "calibration_loss:recalibrator=pav:training=test") == (
-        "On its own rows, the isotonic fit wins 50.0% of the log-loss (0.6000 -> 0.3000), the most that any "
-        "increasing map could: optimistic."
+        "On its own rows, the isotonic fit gains 50.0% of the log-loss (0.6000 -> 0.3000), the most that an "
+        "increasing map can gain: optimistic."
     )
 
 
@@ -138,7 +139,7 @@ def test_what_leads_is_judged_on_rows_that_the_fit_has_not_seen(summarized):
 
 def test_no_bound_is_claimed_of_several_classes():
     (said,) = recalibration_gains(loss(0.6, 0.3, "calibration_loss:recalibrator=pav:training=test"), 3)
-    wins = "the isotonic fit wins 50.0% of the log-loss (0.6000 -> 0.3000)"
+    wins = "the isotonic fit gains 50.0% of the log-loss (0.6000 -> 0.3000)"
     assert str(said) == f"On its own rows, {wins}: optimistic."
 
 
@@ -166,13 +167,13 @@ def test_the_table_of_losses():
     )
     assert table.notes == (
         "Sentence.",
-        "± se: the standard error over the rows, and over how they are dealt into folds.",
+        "± se: the standard error, over rows and over folds.",
     )
     assert [column.head for column in table.columns][1:] == [
         "by",
         "before",
         "after",
-        "won back",
+        "gain",
         "share ± se",
     ]
 
@@ -180,7 +181,7 @@ def test_the_table_of_losses():
 def test_the_map_that_few_rows_can_carry_is_named():
     table = loss_table(loss(0.5, 0.4, method="temperature"), [])
     assert table.rows == (("log_loss", "temperature", "0.5000", "0.4000", "0.1000", "20.0% ± 0.2%"),)
-    assert table.notes[-1] == f"{CARRIED}; recalibrator=dp takes it all the same."
+    assert table.notes[-1] == f"{CARRIED}; recalibrator=dp uses it anyway."
     asked = loss(0.5, 0.4, "calibration_loss:recalibrator=temperature")
     assert len(loss_table(asked, []).notes) == 1
 
@@ -195,7 +196,7 @@ def test_retrained_intervals_in_the_table():
     table = loss_table({"": replace(found, retrained=Interval(-0.05, 0.3, 0.95))}, [])
     assert (table.columns[-1].head, table.rows[0][-1]) == ("retrained", "-5.0% to 30.0%")
     assert "Ferrer & Ramos 2024, appendix E" in table.notes[-1]
-    assert "no verdict rests on them" in table.notes[-1]
+    assert "no verdict uses them" in table.notes[-1]
 
 
 def test_intervals_are_those_of_what_was_asked_for():
@@ -254,7 +255,7 @@ def test_a_report_in_order_and_in_json(scaled):
     assert titles[1:5] == [
         "Quality for decisions",
         "Decisions under abstain",
-        "What a recalibration would win back",
+        "What recalibration would gain",
         "Calibration errors, for diagnosis",
     ]
     found = json.loads(json.dumps(EvaluationReport([scaled], Settings()).to_dict()))["results"][0]

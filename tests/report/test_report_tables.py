@@ -22,7 +22,7 @@ def test_order_of_a_report(sure):
     assert titles == [
         "arrays",
         "Quality for decisions",
-        "What a recalibration would win back",
+        "What recalibration would gain",
         "Calibration errors, for diagnosis",
         "Classes",
         "Warnings",
@@ -46,7 +46,7 @@ def test_every_metric_has_its_row(sure):
     shown = {*cells(tables["Quality for decisions"]), *cells(tables["Calibration errors, for diagnosis"])}
     lost = {name for name in sure.metrics if name.startswith("relative_calibration_loss")}
     assert shown == set(sure.metrics) - lost
-    assert len(tables["What a recalibration would win back"].rows) == len(lost)
+    assert len(tables["What recalibration would gain"].rows) == len(lost)
 
 
 def test_cells_are_the_numbers(sure):
@@ -143,7 +143,7 @@ def test_classes_that_more_draws_could_tell_are_no_secret(summarized, monkeypatc
     monkeypatch.setattr(classrows, "LABELS", 0)
     few = summarized(probs, labels, test=True, draws=9)
     notes = by_title(tables_of([few], per_class=True))[title].notes
-    assert notes[1] == "9 draws cannot show a p below 0.3 for 3 tests; --draws 119 would be enough."
+    assert notes[1] == "9 draws cannot give a p below 0.3 for 3 tests; --draws 119 would be enough."
 
 
 @pytest.mark.parametrize(

@@ -53,7 +53,7 @@ def test_a_row_a_slice_with_the_worst_named(sliced):
     assert "* not compared with others; 100 rows would be enough." in table.notes
     halves = of_title(results, "Slices by half")
     assert [row[0] for row in halves.rows] == ["2", "10", "all rows"]
-    assert halves.notes[0] == "No slice is worse by log_loss than chance would make one of so many."
+    assert halves.notes[0] == "No slice is worse by log_loss than chance explains."
     assert not any(note.startswith("*") for note in halves.notes)
 
 
@@ -67,7 +67,7 @@ def test_values_without_ink_are_seen():
 
 
 def test_p_values_are_explained_only_where_there_are_any(sliced):
-    explained = "It is corrected for how many were tested (Holm)."
+    explained = "It is corrected for the number of tests (Holm)."
     tested, untested = (of_title(results, "Slices by half").notes for results in (sliced(), sliced(draws=0)))
     assert any(explained in note for note in tested)
     assert not any(explained in note for note in untested)

@@ -157,22 +157,22 @@ def test_arrays_cannot_be_compared_or_checked():
 
 
 IDLE = {
-    "posteriors= change nothing: no metric": lambda: calcli.evaluate(
+    "posteriors= has no effect: no metric": lambda: calcli.evaluate(
         FRAME, posteriors=FRAME, metrics="log_loss", **FEW
     ),
-    "costs= change nothing": lambda: calcli.evaluate(FRAME, costs="balanced", metrics="log_loss", **FEW),
-    "calibration_data= trains nothing": lambda: calcli.evaluate(
+    "costs= has no effect": lambda: calcli.evaluate(FRAME, costs="balanced", metrics="log_loss", **FEW),
+    "calibration_data= has no effect": lambda: calcli.evaluate(
         FRAME, calibration_data=FRAME, metrics="accuracy", **FEW
     ),
-    "min_rows=9 changes nothing": lambda: calcli.compare(
+    "min_rows=9 has no effect": lambda: calcli.compare(
         FRAME, FRAME, metrics="log_loss", min_rows=9, draws=0
     ),
-    "candidates= changes nothing": lambda: calcli.fit(
+    "candidates= has no effect": lambda: calcli.fit(
         FRAME, method="bias", candidates=["dp"], folds=0
     ),
-    'score="brier" changes nothing': lambda: calcli.fit(FRAME, method="bias", score="brier", folds=0),
-    "knots= changes nothing": lambda: calcli.plot(FRAME, figure="reliability", knots=5, **FEW),
-    "posteriors= change nothing: no figure": lambda: calcli.plot(
+    'score="brier" has no effect': lambda: calcli.fit(FRAME, method="bias", score="brier", folds=0),
+    "knots= has no effect": lambda: calcli.plot(FRAME, figure="reliability", knots=5, **FEW),
+    "posteriors= has no effect: no figure": lambda: calcli.plot(
         FRAME, figure="ks", posteriors=FRAME, **FEW
     ),
 }  # fmt: skip

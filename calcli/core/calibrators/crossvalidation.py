@@ -227,7 +227,7 @@ def checked_folds(folds: int, rows: int) -> int:
         If there is only one fold.
     """
     if folds < 2:
-        raise UsageError(f"--folds {folds} leaves no rows to fit to; expected 2 or more, or 0 for none")
+        raise UsageError(f"--folds {folds} leaves no rows to fit to; use 2 or more, or 0 for none")
     if rows < folds:
         raise InputError(
             f"cross-validation in {folds} folds needs at least {folds} rows, there are {rows}; "

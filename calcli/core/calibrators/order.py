@@ -17,7 +17,7 @@ ODDS = np.unique(np.concatenate([np.linspace(-40, 40, 8001), np.linspace(-745, 7
 ROUNDING = 1e-9  # of log-odds, by which a map that rises may seem to fall
 LINES = 100  # classes, of which it is looked at what becomes of them as they rise
 SHARES = (0.1, 1.0, 1.9)  # of an even one, that such a class has
-OF_CLASSES = "the map falls for some probabilities: the order of the classes may change"
+OF_CLASSES = "the map decreases for some probabilities: the order of the classes may change"
 OF_RAW = "raw logits of equal probabilities may become unequal ones: the order of the rows may change"
 
 
@@ -41,7 +41,7 @@ class Order(NamedTuple):
 
 
 KEPT = Order("kept", "the map keeps the order")
-TURNED = Order("turned", "the map turns the order round: what is more probable becomes less so")
+TURNED = Order("turned", "the map reverses the order: more probable becomes less probable")
 
 
 def order_of_rows(apply: Apply, corners: Array, *, raw: bool) -> Order:
@@ -78,7 +78,7 @@ def order_of_rows(apply: Apply, corners: Array, *, raw: bool) -> Order:
     between = [max(top - 1, 0), min(falls[-1] + 1, len(rows) - 1)]  # it may turn beside what was looked at
     low, high = np.exp(rows[between, 1]).tolist()
     where = f"probabilities of class 1 from {_shown(low)} to {_shown(high)}"
-    return Order("changed", f"the map falls for some {where}: rows there change their order", low, high)
+    return Order("changed", f"the map decreases for some {where}: the order of these rows changes", low, high)
 
 
 def _log_odds(apply: Apply, rows: Doubles) -> Doubles:

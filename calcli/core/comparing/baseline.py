@@ -121,7 +121,7 @@ class Against:
         reference, how = self.reference, self.pairing
         if not how.allow_other_classes:
             owner = reference.path if isinstance(reference, StoredReport) else reference.provenance.path
-            mend = "; compare them all the same with --allow-other-classes"
+            mend = "; --allow-other-classes compares them anyway"
             require_classes(predictions, reference.classes, owner, mend)
         if isinstance(reference, StoredReport):
             if unlike := unlike_setting(reference.settings, reference.classes, policy, reference.path):
@@ -149,7 +149,7 @@ def _require_same_use_of_weights(report: StoredReport, predictions: Predictions)
         use, path = ("without weights", "with weights"), predictions.provenance.path
         raise InputError(
             f"{report.path} is a report of rows {use[report.weighted]}, and {path} was read {use[weighted]}: "
-            "their results are not comparable; give --weights for both or for neither"
+            "their results are not comparable; use --weights for both or for neither"
         )
 
 

@@ -38,7 +38,7 @@ from calcli.core.language.settings import Settings
 from calcli.core.state.remains import Remains
 
 UNUSED = (
-    "the baseline was not used: no rule of the policy compares with it; give it rules with max_increase or "
+    "the baseline was not used, as no rule of the policy compares with it; add rules with max_increase or "
     "max_decrease, as calcli check --init FILE --baseline BASELINE writes them"
 )
 FEWEST_ROWS = 50  # of a slice, for a rule on a metric without intervals
@@ -240,7 +240,7 @@ class _Judge:
         return replace(found, status="broken", reason=f"{beyond}; {shown}", p_value=null.p_value)
 
     def _no_null(self) -> str:
-        return f"whether calibrated probabilities would show as much is not tested{self._untested}"
+        return f"this is not tested against chance{self._untested}"
 
     def _no_worse(self, rule: Rule, condition: NoWorse, estimate: Estimate) -> Outcome:
         reference, value, evidence = self._against(rule.call)
@@ -261,7 +261,7 @@ class _Judge:
             signature=f"{estimate.signature}|{evidence.method}",
         )
         if math.isinf(value) and math.isinf(reference):
-            return replace(found, status="not judged", reason=f"{change}: no difference can be told")
+            return replace(found, status="not judged", reason=f"{change}: the difference is undefined")
         if math.isinf(value) or math.isinf(reference):
             worse = sign * (value - reference) > 0
             return replace(found, status="broken" if worse else "passed", p_value=0.0 if worse else 1.0)
@@ -272,9 +272,7 @@ class _Judge:
             return replace(found, status="not judged", reason=reason)
         if isinstance(evidence, Permuted) and p <= evidence.least_p() and p * self._tests > self._alpha:
             few = f"{len(evidence.swapped.draws):,} permutations are too few to test {self._tests} rules"
-            return replace(
-                found, status="not judged", reason=f"{change}; {few}, and more would take too long"
-            )
+            return replace(found, status="not judged", reason=f"{change}; {few}, and more would be too slow")
         found = replace(found, p_value=p)
         if rule.call.entry.family.beside_null:
             null = estimate.if_calibrated
@@ -339,7 +337,7 @@ def _too_few(rule: Rule, estimate: Estimate, rows: int) -> str:
     if estimate.no_interval and not rule.call.entry.family.beside_null:
         return f"the slice is too small to judge {rule.call.asked}: {estimate.no_interval}"
     if estimate.interval is None and rows < FEWEST_ROWS:
-        return f"{rows:,} rows are fewer than the {FEWEST_ROWS} that a rule on a slice needs"
+        return f"{rows:,} rows are fewer than the {FEWEST_ROWS} that a rule on a slice requires"
     return ""
 
 

@@ -59,7 +59,7 @@ def of_groups(groups: Sequence[Sequence[Outcome]], alpha: float) -> tuple[tuple[
             column = group[0].rule.part.partition("=")[0]
             skipped.append(
                 f"{few} of {len(group)} values of {column} have too few rows for the rule on "
-                f"{group[0].rule.call.asked}, and were skipped."
+                f"{group[0].rule.call.asked} and were skipped."
             )
     return tuple(found), skipped
 
@@ -68,7 +68,7 @@ def _all_few(group: Sequence[Outcome]) -> list[Outcome]:
     first = group[0].rule
     column = first.part.partition("=")[0]
     rule = replace(first, part=f"{column}={EVERY}", name=first.name.removesuffix(f" [{first.part}]"))
-    return [replace(group[0], rule=rule, reason=f"no value of {column} has rows enough: {group[0].reason}")]
+    return [replace(group[0], rule=rule, reason=f"no value of {column} has enough rows: {group[0].reason}")]
 
 
 def _beyond_chance_of_so_many(judged: Sequence[Outcome], alpha: float) -> list[Outcome]:

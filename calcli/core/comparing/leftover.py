@@ -78,8 +78,8 @@ def require_same_clip(systems: Sequence[Predictions], settings: Settings) -> Non
             made = f"with {clip:g}" if (clip := system.state.head.clip) else "without"
             asked = f"{settings.clip:g}" if settings.clip else "none"
             raise UsageError(
-                f"--clip: {system.provenance.path} was made {made}, and {asked} is asked for; ask for the "
-                "same, in a policy with clip, or make a state with it from the predictions"
+                f"--clip: {system.provenance.path} was made {made}, and {asked} is asked for; use the same "
+                "(clip in a policy), or make a new state from the predictions"
             )
 
 
@@ -106,7 +106,7 @@ def unlike_rows(systems: Sequence[Predictions]) -> str:
         if bool(state.head.key) != bool(first.head.key):
             known, numbered = (other, name) if state.head.key else (name, other)
             key = state.head.key or first.head.key
-            return f"{known} knows its rows by {key} and {numbered} by their order"
+            return f"{known} identifies rows by {key} and {numbered} by their order"
         if state.n_rows != first.n_rows:
             return f"{other} has {state.n_rows:,} rows and {name} has {first.n_rows:,}"
         if state.body.deals is not None and state.parts[0].first != first.parts[0].first:

@@ -83,9 +83,7 @@ def require_same_classes(systems: Sequence[Predictions]) -> None:
     """Raise an InputError if two systems differ in their classes or the order of them."""
     first = systems[0]
     for other in systems[1:]:
-        require_classes(
-            other, first.classes, _path(first), "; compare them all the same with --allow-other-classes"
-        )
+        require_classes(other, first.classes, _path(first), "; --allow-other-classes compares them anyway")
 
 
 def _require_same_cases(first: Predictions, other: Predictions, key: str | None) -> None:
@@ -166,7 +164,7 @@ def _matched(
     unmatched = tuple(len(found) - len(common) for found in keys)
     if not len(common):
         raise InputError(
-            f"{_path(systems[1])} and {_path(systems[0])} share no value of {key}; nothing to pair"
+            f"{_path(systems[1])} and {_path(systems[0])} share no value of {key}, so no rows can be paired"
         )
     if any(unmatched) and not allow:
         counts = ", ".join(
@@ -198,7 +196,7 @@ def _keys(predictions: Predictions, key: str) -> Array:
     if len(values) < len(keys):
         raise InputError(
             f"{_path(predictions)}: {key} {values[counts.argmax()]} is there {counts.max():,} times; "
-            "expected a key that no two rows share"
+            "expected unique keys"
         )
     return keys
 

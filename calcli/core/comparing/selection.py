@@ -45,7 +45,7 @@ def best_of(value: Sequence[float] | Doubles, call: MetricExpression) -> int:
     """
     ordered = call.entry.direction != "none"
     if not (ordered and np.isfinite(value).any()):
-        why = "has no finite value" if ordered else "has no better and worse"
+        why = "has no finite value" if ordered else "has no better direction"
         raise UsageError(f"{call.asked} {why}; choose by another metric, such as log_loss")
     return int(np.nanargmin([call.entry.cost(one) for one in value]))
 

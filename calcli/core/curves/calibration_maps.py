@@ -179,7 +179,7 @@ def temperature_curve(thinned: ThinnedRows, widest: float = 8.0) -> TemperatureC
     own = log_probs[np.arange(len(labels)), labels]
     possible = np.isfinite(own)
     if not possible.any():
-        raise InputError("every label has probability 0, at which no temperature changes the log-loss")
+        raise InputError("every label has probability 0, so no temperature changes the log-loss")
     log_probs, own, labels = log_probs[possible], own[possible], labels[possible]
     weights = None if weights is None else weights[possible]
 

@@ -50,7 +50,7 @@ def problem_of(evaluation: Evaluation, lens: str, region: str = "all") -> Proble
         evaluation.problems[lens] = found
     problem = evaluation.problems[lens]
     if not problem.total_weight:
-        raise UsageError(f"--lens {lens}: no row of {path} is seen through it")
+        raise UsageError(f"--lens {lens}: no row of {path} has such a score")
     return problem.in_region(region, f"region with {path}")
 
 

@@ -135,7 +135,7 @@ def outcomes(evaluation: Evaluation, lens: str = "canonical") -> VectorProblem:
             raise UsageError(f"a simplex needs 3 or 4 classes, but {what}; draw --figure reliability")
         raise UsageError(
             f"a simplex needs 3 or 4 classes, but {what}; put them into three groups with --class-groups, or "
-            "say --lens largest-2"
+            "use --lens largest-2"
         )
     problem = vectors_of(evaluation, lens)
     if lens in groups:

@@ -124,8 +124,8 @@ def _weighted(predictions: Predictions, priors: ClassPriors, frequency: NDArray[
     if len(absent):
         name = predictions.classes[absent[0]]
         raise InputError(
-            f"{predictions.provenance.path}: class {name!r} has no rows, so no weights give it the "
-            f"prior {wanted[absent[0]]:g}; give it 0"
+            f"{predictions.provenance.path}: class {name!r} has no rows, so weights cannot give it the prior "
+            f"{wanted[absent[0]]:g}; give it 0"
         )
     ratio = np.divide(wanted, frequency, out=np.zeros_like(wanted), where=frequency > 0)
     own = ratio[predictions.labels]

@@ -105,8 +105,8 @@ class Processes(Generic[S]):
                 yield futures.pop(future), future.result()
         except BrokenProcessPool as fault:
             raise UsageError(
-                "one of the processes ended before its work was done, perhaps as there was no memory left; "
-                "try fewer with --workers"
+                "one of the processes ended before its work was done, perhaps for lack of memory; try fewer "
+                "with --workers"
             ) from fault
 
 

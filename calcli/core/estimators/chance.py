@@ -1,4 +1,4 @@
-"""What exceeds chance among many: gaps of bins, and slices apart from all rows."""
+"""What exceeds chance among many: gaps of bins, and slices differs from all rows."""
 
 from __future__ import annotations
 

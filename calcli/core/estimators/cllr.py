@@ -87,7 +87,9 @@ def find_cllr(name: str, predictions: Predictions, settings: Settings) -> Cllr:
         If there are not two classes that both occur, or it is not clear which prior odds the posteriors have.
     """
     if predictions.n_classes != 2:
-        raise UsageError(f"{name} is for two classes, these are {predictions.n_classes}; see --against-rest")
+        raise UsageError(
+            f"{name} is for two classes, and there are {predictions.n_classes}; see --against-rest"
+        )
     shift = settings.shift_to_priors
     if settings.priors is not None and shift is None:
         raise UsageError(

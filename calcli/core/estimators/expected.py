@@ -118,7 +118,7 @@ def integral_of_risks(
         If there are more than two classes, or no such weights.
     """
     if predictions.n_classes != 2:
-        raise UsageError(f"{call.entry.name} is for two classes, these are {predictions.n_classes}")
+        raise UsageError(f"{call.entry.name} is for two classes, and there are {predictions.n_classes}")
     if "weights" in call.arguments:
         return find_weights(call.arguments["weights"], settings.threshold_weights)
     return BetaScore(call.arguments["a"], call.arguments["b"])

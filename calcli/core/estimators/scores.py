@@ -155,7 +155,7 @@ def _costs(call: MetricExpression, predictions: Predictions, settings: Settings)
     if not call.entry.name.endswith(EXPECTED_COST):
         return matrix
     if settings.decision_column is None:
-        raise UsageError(f"{call} judges decisions that were made; name their column with --decision-column")
+        raise UsageError(f"{call} needs a column of decisions; name it with --decision-column")
     return decided(matrix, predictions, settings.decision_column)
 
 

@@ -84,7 +84,7 @@ def evaluate(
     if companions and companions.calibration and not predictions.has_rows:
         path = predictions.provenance.path
         raise UsageError(
-            f"--calibration-data is for rows, and {path} is a state: it keeps sums; leave it out"
+            f"--calibration-data is for rows, and {path} is a state, which keeps sums; leave it out"
         )
     companions = companions and companions.counted(predictions)
     predictions = counted(predictions)
@@ -166,10 +166,8 @@ def _refuse_draws(settings: Settings) -> None:
     option = "--test" if settings.test else "--resample-predictions"
     reason = "with --priors rows are weighted by their outcomes"
     if settings.cluster is not None:
-        reason = f"--cluster {settings.cluster} says that they depend on each other"
-    raise UsageError(
-        f"{option} draws the outcomes of all rows one by one, but {reason}; leave out one of the two"
-    )
+        reason = f"--cluster {settings.cluster} says that rows depend on each other"
+    raise UsageError(f"{option} draws independent outcomes, but {reason}; leave out one of the two")
 
 
 def _calls(predictions: Predictions, settings: Settings, usual: Sequence[str] = ()) -> list[MetricExpression]:
@@ -289,7 +287,7 @@ def _findings(
     for call, reason in left.values():
         why = reason.removeprefix(f"{path}: ")
         if settings.metrics:
-            raise NeedsRows(f"{path} does not tell {call.asked}: {why}")
+            raise NeedsRows(f"{path} cannot give {call.asked}: {why}")
         missing.setdefault(why, []).append(call.asked)
     return Findings.joined(parts), [f"left out: {', '.join(asked)}; {why}" for why, asked in missing.items()]
 
@@ -376,7 +374,7 @@ def _rows_behind(
 def _input(measured: Measurements, classes: Sequence[ClassRow]) -> Input:
     predictions, facts, origin = measured.predictions, measured.facts, measured.predictions.provenance
     if measured.workers > 1:
-        note = f"{measured.workers} threads went over the rows (--workers)"
+        note = f"{measured.workers} threads were used (--workers)"
         origin = replace(origin, notes=(*origin.notes, note))
     return Input(
         **vars(origin),

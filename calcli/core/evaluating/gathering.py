@@ -93,8 +93,8 @@ def _slices(
     told = tuple(call.asked for call in calls if not needs_rows(call, predictions, settings))
     if not told:
         raise UsageError(
-            f"a state keeps of slices (--by) what sums tell, and {', '.join(names)} need rows; ask for "
-            "another metric as well, such as log_loss"
+            f"a state keeps only sums of slices (--by), and {', '.join(names)} need rows; ask for another "
+            "metric as well, such as log_loss"
         )
     own = replace(settings, metrics=told, precision=precision, intervals=True)  # asked for later
     slices, numbers = slice_numbers(predictions, column)
@@ -295,7 +295,7 @@ class _Gathering:
             values, counts = np.unique(np.asarray(rows.column(key)).astype(str), return_counts=True)
             raise InputError(
                 f"{rows.provenance.path}: {key} {values[counts.argmax()]} is there {counts.max():,} times; "
-                "expected a key that no two rows share"
+                "expected unique keys"
             )
 
 

@@ -76,8 +76,8 @@ def _of_state(
     if column not in state.slices:
         has = ", ".join(state.slices) or "none"
         raise UsageError(
-            f"--by {column}: {path} is a state, made without slices by it; it has {has}; make one with "
-            f"--by {column} --save-state from the predictions"
+            f"--by {column}: {path} is a state, made without slices by it; it has {has}; make one from the "
+            f"predictions with --by {column} --save-state"
         )
     parts = state.slices[column]
     if settings.draws:

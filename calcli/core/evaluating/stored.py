@@ -234,7 +234,7 @@ def of_state(state: State, settings: Settings, name: str) -> Settings:
             raise UsageError(f"{option}: {name} was made {was}; make a state with it from the predictions")
     for asked, option in ((settings.sd, "--sd"), (settings.resample_predictions, "--resample-predictions")):
         if asked:
-            raise UsageError(f"{option} resamples rows, and {name} is a state: it keeps sums, not rows")
+            raise UsageError(f"{option} resamples rows, and {name} is a state, which keeps sums, not rows")
     return replace(settings, clip=head.clip, groups=head.groups)
 
 
@@ -247,9 +247,9 @@ def uses_clip(settings: Settings) -> bool:
 def require_mergeable(settings: Settings) -> None:
     """Raise a UsageError if settings ask for what cannot be put together of parts."""
     for given, option, reason in (
-        (settings.priors, "--priors", "the weights that lead to them depend on all rows"),
+        (settings.priors, "--priors", "their weights depend on all rows"),
         (settings.shift_to_priors, "--shift-to-priors", "move the probabilities with calcli apply first"),
-        (settings.cluster, "--cluster", "clusters may go on in other parts"),
+        (settings.cluster, "--cluster", "clusters may continue in other parts"),
         (settings.costs, "--costs", "their decisions are not among the sums"),
         (settings.decision_column, "--decision-column", "their costs are not among the sums"),
     ):

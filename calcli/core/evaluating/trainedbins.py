@@ -46,7 +46,7 @@ def trained_error(
     """
     assert isinstance(estimator, BinnedError)
     if not measured.predictions.has_rows:
-        raise UsageError(f"{call} learns from rows, and a state keeps none; evaluate the predictions")
+        raise UsageError(f"{call} needs rows, and a state keeps none; evaluate the predictions")
     seen = measured.look(call.lens)
     edges = _edges(estimator, problem)
     index, size = bin_index(seen.score, edges), len(edges) - 1

@@ -97,7 +97,7 @@ def require_truth(call: MetricExpression, settings: Settings) -> None:
     """Raise a UsageError if a metric has no true value."""
     if not is_known(call, settings):
         raise UsageError(
-            f"{call}: no true value of it is known; expected ece and its kin, ks, kuiper or "
+            f"{call}: its true value is not computed; expected ece and its relatives, ks, kuiper or "
             "expected_miscalibration"
         )
 
@@ -111,7 +111,7 @@ def makes_use(call: MetricExpression, settings: Settings) -> bool:
 def require_own_priors(settings: Settings) -> None:
     """Raise a UsageError if posteriors that are made use of are to be of other priors."""
     if settings.priors is not None:
-        raise UsageError("--posteriors are true of the rows as they are; leave out --priors")
+        raise UsageError("--posteriors belong to the unweighted rows; leave out --priors")
 
 
 def true_error(

@@ -59,7 +59,7 @@ def default_metrics(
         names.append("auroc")
         names += ["average_precision"] if classes == 2 and not predictions.of_answers else []
     else:
-        skipped.append("auroc orders every class in memory and is left out; ask with --metrics auroc")
+        skipped.append("auroc sorts every class in memory and is left out; ask for it with --metrics auroc")
     names += ["mean_confidence", "mean_gap"]
     if classes == 2 and not predictions.of_answers:
         names += ["ece:lens=class-1", "ks:lens=class-1", "kuiper:lens=class-1"]
@@ -70,8 +70,8 @@ def default_metrics(
             names.append("relative_calibration_loss:recalibrator=pav:training=test")
     else:
         skipped.append(
-            "relative_calibration_loss fits transforms to all rows and is left out; ask with --metrics "
-            "relative_calibration_loss"
+            "relative_calibration_loss fits recalibrations to all rows and is left out; ask for it with "
+            "--metrics relative_calibration_loss"
         )
     if predictions.of_answers:
         return names, skipped

@@ -322,7 +322,7 @@ class FigureKind(Entry):
     Attributes
     ----------
     meaning
-        One line: what is to be seen.
+        One line: what it shows.
     metrics
         The metrics that it draws where none are asked for; one that takes costs for each of those in use.
     one_score

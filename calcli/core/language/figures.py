@@ -23,7 +23,8 @@ FIGURES: dict[str, FigureKind] = {
         FigureKind(
             name="reliability",
             title="Reliability diagram",
-            meaning="what was observed against what was predicted, bin by bin, and where the predictions are",
+            meaning="observed frequency against predicted probability in bins, and the distribution of the "
+            "predictions",
             source="van de Waterlaat 2021, fig. 3.2",
             one_score=True,
             bins="scores",
@@ -34,7 +35,7 @@ FIGURES: dict[str, FigureKind] = {
         FigureKind(
             name="deviation",
             title="Deviation from calibration",
-            meaning="the gap of each bin, and how large chance makes it if calibrated",
+            meaning="the gap of each bin, with a band of what chance explains",
             source="Vaicenavicius et al. 2019, fig. 4; Broecker & Smith 2007",
             one_score=True,
             bins="scores",
@@ -44,15 +45,15 @@ FIGURES: dict[str, FigureKind] = {
         FigureKind(
             name="class-wise",
             title="Class-wise reliability",
-            meaning="reliability of every class, largest error first; of many classes, what exceeds chance",
+            meaning="reliability of every class, largest error first; for many classes, gaps beyond chance",
             source="Kull et al. 2019",
             standard=(3, inf),
-            needs_classes="shows the probability of every class",
+            needs_classes="needs the probability of every class",
         ),
         FigureKind(
             name="ks",
             title="Cumulative calibration",
-            meaning="cumulative score and outcome, without bins: how far apart, and where",
+            meaning="cumulative score and outcome, without bins: where they differ, and by how much",
             source="Gupta et al. 2021, fig. 1 and 2",
             own=("knots",),
             one_score=True,
@@ -80,16 +81,16 @@ FIGURES: dict[str, FigureKind] = {
         FigureKind(
             name="simplex",
             title="Calibration on the simplex",
-            meaning="arrows from prediction to observation, for three or four outcomes",
+            meaning="three or four outcomes: arrows from predicted to observed frequencies",
             source="Vaicenavicius et al. 2019, fig. 1",
             bins="vectors",
             standard=(3, 3),
-            needs_classes="shows vectors of probabilities",
+            needs_classes="needs vectors of probabilities",
         ),
         FigureKind(
             name="risk",
             title="Risk curves",
-            meaning="cost of decisions at every threshold of P(class 1), for two classes: areas are scores",
+            meaning="two classes: cost of decisions at every threshold of P(class 1); areas are scores",
             source="Ferrer & Ramos 2024, fig. 1",
             lens="class-1",
             metrics=("log_loss",),
@@ -101,18 +102,18 @@ FIGURES: dict[str, FigureKind] = {
         FigureKind(
             name="weighted-risk",
             title="Weighted risks",
-            meaning="risk times a weight over a_1, which is 1 - threshold of P(class 1): areas are scores",
+            meaning="two classes: weighted risk over a_1 = 1 - threshold of P(class 1); areas are scores",
             source="Ferrer & Ramos 2024, fig. 1",
             lens="class-1",
             metrics=("log_loss", "brier", "weighted_risk"),
             most_systems=LINES,
-            needs_classes="weighs the costs of two classes",
+            needs_classes="needs two classes",
             of_two=True,
         ),
         FigureKind(
             name="rejection",
             title="Error rate against rejection",
-            meaning="error rate of what is kept when the least sure rows are rejected",
+            meaning="error rate of the rows kept when the least confident ones are rejected",
             source="El-Yaniv & Wiener 2010",
             most_systems=LINES,
             footed=True,
@@ -135,7 +136,7 @@ FIGURES: dict[str, FigureKind] = {
         FigureKind(
             name="epochs",
             title="Metrics over a series",
-            meaning="metrics over a series of files, and where each is best",
+            meaning="metrics over a series of files, with the best of each",
             source="van de Waterlaat 2021, fig. 5.1",
             own=("smooth", "p_values", "seeds"),
             metrics=("log_loss", "brier", "error_rate", "ece_l2", "binned_calibration_loss"),
@@ -144,7 +145,7 @@ FIGURES: dict[str, FigureKind] = {
         FigureKind(
             name="slices",
             title="Scores of slices",
-            meaning="a score in every slice of the rows, with intervals; errors beside what chance shows",
+            meaning="a metric in every slice, with intervals; calibration errors beside what chance explains",
             source="forest plot; Lewis & Clarke 2001",
             metrics=("log_loss",),
             most_systems=COLUMNS,
@@ -153,11 +154,11 @@ FIGURES: dict[str, FigureKind] = {
         FigureKind(
             name="divergence",
             title="Divergences from a fixed posterior",
-            meaning="for two classes: mean distances to one posterior; those of scores are least at the mean",
+            meaning="two classes: mean divergence from one posterior; for scores it is least at the mean",
             source="Ferrer & Ramos 2024, fig. 4",
             lens="class-0",
             most_systems=LINES,
-            needs_classes="moves the posterior of a class",
+            needs_classes="needs two classes",
             of_two=True,
             footed=True,
         ),
@@ -174,7 +175,7 @@ FIGURES: dict[str, FigureKind] = {
         FigureKind(
             name="calibration-map",
             title="Calibration map",
-            meaning="what a calibrator makes of a score, and what was observed",
+            meaning="score after calibration against before, with observed frequencies",
             source="Kull et al. 2017",
             rows=THINNED,
         ),
@@ -214,7 +215,7 @@ def refuse_more_systems(kinds: Iterable[FigureKind], systems: int) -> None:
         if kind.most_systems is not None and systems > kind.most_systems:
             raise UsageError(
                 f"the figure {kind.name} shows at most {kind.most_systems} systems, not {systems}; "
-                "a series of files goes with --figure epochs"
+                "for a series of files use --figure epochs"
             )
 
 

@@ -18,38 +18,39 @@ ROWS_OR_TIES = f"{ROWS}, up to ties"
 RISING = "where the map rises"  # which is asked of the fitted one
 RISING_ROWS = f"{ROWS} {RISING}"
 
-KEEP_TOP = {"keep_top": Argument(True, says="whether every class keeps its rank, the predicted one too")}
+KEEP_TOP = {"keep_top": Argument(True, says="whether every class keeps its rank")}
 ACTS_ON = (
-    "what the map acts on: class-wise (each class against the rest; of two classes class 1), class-1 "
-    "(counted from 0), top-1 (the confidence), top-2, within-top-2 (their sum), or top-wise (a map a rank)"
+    "what the map acts on: class-wise (each class against the rest; class 1 of two), class-1 "
+    "(counted from 0), top-1 (the confidence), top-2, within-top-2 (their sum), or top-wise (a map for each "
+    "rank)"
 )
 LENS = {
     "lens": Argument("class-wise", says=ACTS_ON),
     **KEEP_TOP,
-    "ranks": Argument(0, least=0, says="with lens=top-wise, how many ranks have a map; 0 is all"),
+    "ranks": Argument(0, least=0, says="with lens=top-wise, the number of ranks with a map; 0 for all"),
 }
 INPUT = {
     "input": Argument(
         "log-probs",
         ("log-probs", "raw"),
-        says="log-probabilities, or the logits as they are, to fit and apply",
+        says="log-probabilities, or raw logits, to fit to and apply to",
     )
 }
 BINS = {"bins": Argument(15, least=1, says="how many bins")}
 SMOOTHING = {
-    "smoothing": Argument(1.0, least=0, says="rows added, so that no score gets 0 or 1; 0 adds none")
+    "smoothing": Argument(1.0, least=0, says="number of rows added, so that no probability becomes 0 or 1")
 }
 MINIMIZED = "what the fit minimizes"
-FOLDS = "folds of the cross-validation that chooses"
+FOLDS = "folds of the cross-validation that selects"
 SEED = {"seed": Argument(0, least=0, says="seed of these folds")}
 ERRORS = ("ece", "ece_l2", "cw_ece", "cw_ece_l2")  # as what a fit minimizes: on a grid around the log-loss
 SCORE = {"score": Argument("log_loss", ("log_loss", "brier"), says=MINIMIZED)}
 SCORE_OR_ERROR = {"score": Argument("log_loss", ("log_loss", "brier", *ERRORS), says=MINIMIZED)}
 NOT_PROPER = (
-    "a calibration error as score is not proper: in bins, useless probabilities may be right on average; "
-    "log_loss also sees how sharp they are"
+    "a calibration error is not a proper score: useless probabilities may be right on average within bins; "
+    "log_loss sees sharpness as well"
 )
-OF_SCORES, OF_PREDICTED = "has parameters for the score of every class", "is about the predicted class"
+OF_SCORES, OF_PREDICTED = "needs the score of every class", "needs a predicted class"
 JOINED = "+"  # between the members of a pool
 POOLED = "temperature+dp+bent-dp+structured"
 STRONGEST = 1e9  # penalty; what is penalized so is 0 to all digits that show
@@ -69,7 +70,7 @@ def _softmax() -> list[Method]:
             count=lambda k, s: 1,
         ),
         Method(
-            name="temperature-mix", title="Temperature scaling with a share for every class",
+            name="temperature-mix", title="Temperature scaling mixed with the uniform distribution",
             where=".temperature:TemperatureMix", family="softmax", effort=1, quick=True,
             learns="n / (n + 1) softmax(log q / T) + 1 / (n + 1) / K",
             parameters="1", keeps=ORDER, source="Berta et al. 2025",
@@ -135,8 +136,8 @@ def _matrices() -> list[Method]:
         "intercept_penalty": Argument(0.01, least=0, most=STRONGEST, says="mu of the paper"),
     }
     free = (
-        "the diagonal is not penalized: a strong penalty leads to vector scaling, not to temperature; "
-        "with two classes the diagonal does all that off-diagonal entries can, whose penalty has no effect"
+        "the diagonal is not penalized, so a strong penalty leads to vector scaling, not to temperature; "
+        "with two classes the off-diagonal entries, and their penalty, have no effect"
     )
     penalties = {
         "off_diagonal_penalties": Argument(
@@ -154,7 +155,7 @@ def _matrices() -> list[Method]:
         "base": Argument(
             "scaled",
             ("scaled", "centered", "mixed"),
-            says="the first feature: ln p, less its mean in a row, or that of p mixed with 1 / K",
+            says="the first feature: ln p, ln p minus its mean in a row, or ln of p mixed with 1 / K",
         ),
         "bends": Argument(
             "both", ("none", "complement", "both"), says="the features ln(1 / (1 - p)), and ln(p + 0.01)"
@@ -182,8 +183,8 @@ def _matrices() -> list[Method]:
             learns="softmax(x + V x + b), x = ln q by temperature-mix, V and b penalized",
             parameters="K(K + 1), penalized", keeps=RISING_ROWS, source="Berta et al. 2025",
             needs_classes=OF_SCORES,
-            misses="the scale stays that of temperature scaling, which other class priors can make wrong; "
-            "structured frees it",
+            misses="the scale stays that of temperature scaling, which is wrong under other class priors; "
+            "structured fits it",
         ),
         Method(
             name="structured", title="Structured scaling",
@@ -237,7 +238,8 @@ def _one_score() -> list[Method]:
                 "target_smoothing": Argument(
                     "auto",
                     ("auto", "true", "false"),
-                    says="Platt's targets, not 1 and 0; auto: of one event, not of three or more classes",
+                    says="Platt's smoothed targets instead of 1 and 0; auto: for one event, not for three or "
+                    "more classes",
                 ),
                 **INPUT,
                 **SCORE,
@@ -260,9 +262,9 @@ def _one_score() -> list[Method]:
             arguments={
                 **LENS,
                 "variant": Argument(
-                    "abm", ("abm", "ab", "am"), says="all three free; 1/2 stays 1/2; or a = b"
+                    "abm", ("abm", "ab", "am"), says="all three free; 1/2 fixed; or a = b"
                 ),
-                "constrained": Argument(True, says="whether a and b may not be negative"),
+                "constrained": Argument(True, says="whether a and b are not negative"),
                 **SCORE,
             },
             count=lambda k, s: 3,
@@ -275,20 +277,20 @@ def _one_score() -> list[Method]:
             arguments={
                 **LENS,
                 "lens": Argument("auto", says=ACTS_ON + "; auto: class-1 of two classes, else top-1"),
-                "knots": Argument(6, least=4, says="how many knots, evenly spaced"),
+                "knots": Argument(6, least=4, says="the number of evenly spaced knots"),
                 "positions": Argument(
                     (), least=0, most=1, says="the knots themselves, fractiles of the rows from 0 to 1"
                 ),
                 "runout": Argument(
-                    "natural", ("natural", "quadratic", "cubic"), says="what the outer pieces are"
+                    "natural", ("natural", "quadratic", "cubic"), says="the form of the outer pieces"
                 ),
                 "target": Argument(
                     "difference",
                     ("difference", "cumulative"),
                     says="fitted to the cumulative outcome minus score, or to the cumulative outcome",
                 ),
-                "constrained": Argument(False, says="whether the fit may not leave [0, 1]"),
-                "monotone": Argument(False, says="whether the map may not fall"),
+                "constrained": Argument(False, says="whether the fit stays within [0, 1]"),
+                "monotone": Argument(False, says="whether the map is increasing"),
                 **SMOOTHING,
             },
             count=lambda k, s: len(s["positions"]) or s["knots"],
@@ -310,7 +312,7 @@ def _one_score() -> list[Method]:
                 **LENS,
                 **BINS,
                 "binning": Argument(
-                    "equal-mass", ("equal-mass", "equal-width"), says="how scores are put into bins"
+                    "equal-mass", ("equal-mass", "equal-width"), says="how scores are binned"
                 ),
                 **SMOOTHING,
             },
@@ -336,8 +338,7 @@ def _one_score() -> list[Method]:
             learns="p1 / (1 - p0 + p1), isotonic fits with the row itself as a miss and as a hit",
             parameters="decided by the data", keeps=ROWS_OR_TIES, source="Vovk et al. 2015",
             arguments=LENS,
-            misses="p0 and p1 are not the ends of a confidence interval: one of them is calibrated, nobody "
-            "knows which",
+            misses="p0 and p1 are not a confidence interval: one of them is calibrated, but not which",
         ),
         Method(
             name="isotonic", title="Isotonic regression",
@@ -348,7 +349,7 @@ def _one_score() -> list[Method]:
                 **LENS,
                 **SMOOTHING,
                 "interpolation": Argument(
-                    "linear", ("linear", "steps"), says="a straight line between blocks, or the block below"
+                    "linear", ("linear", "steps"), says="straight lines between blocks, or steps"
                 ),
             },
         ),
@@ -360,13 +361,13 @@ def _vectors() -> list[Method]:
         Method(
             name="vector-histogram", title="Histogram regression on vectors",
             where=".vectorhistogram:VectorHistogram", family="vectors",
-            learns="the frequencies of the classes in each bin of whole vectors, split where they vary most",
+            learns="the class frequencies in each bin of probability vectors, split where they vary most",
             parameters="decided by the data", keeps=NOTHING, source="Vaicenavicius et al. 2019, section 4.1",
             arguments={
                 "min_rows": Argument(100, least=2, says="bins of more rows are split at their mean"),
                 **SMOOTHING,
             },
-            misses="of many classes the bins are wide, and what differs within one is lost: the rows needed "
+            misses="with many classes the bins are wide and lose what differs within them: the rows needed "
             "grow exponentially with the classes",
         ),
     ]  # fmt: skip
@@ -392,18 +393,19 @@ def _wrappers() -> list[Method]:
                     form=f"methods joined by {JOINED}",
                     says="what is pooled, their arguments after slashes",
                 ),
-                "weights": Argument((), least=0, most=1, says="of each, where they are not to be learned"),
+                "weights": Argument((), least=0, most=1, says="the weight of each member, instead of fitting "
+                "them"),
                 "score": Argument("log_loss", ("log_loss", "brier"), says="what the weights minimize"),
                 "folds": Argument(5, least=2, says="folds of the cross-validation behind the weights"),
                 **SEED,
             },
-            misses="among the candidates of auto, pool alone is that of the other candidates",
+            misses="among the candidates of auto, a plain pool is that of the other candidates",
         ),
         Method(
             name="reduced", title="A calibrator of the confidence",
             where=".reduced:Reduced", family="wrapper", effort=1,
-            learns="a calibrator of two classes, the predicted class is wrong or right",
-            parameters="as many as of two classes", keeps=f"{PREDICTED}, unless keep_top=false",
+            learns="a calibrator of two classes, prediction wrong or right",
+            parameters="as for two classes", keeps=f"{PREDICTED}, unless keep_top=false",
             source="Panchenko et al. 2022",
             arguments={**KEEP_TOP, **WRAPPED},
             count=lambda k, s: s["calibrator"].parameters(2),
@@ -415,7 +417,8 @@ def _wrappers() -> list[Method]:
             learns="a calibrator on the rows of each predicted class",
             parameters="as many for each predicted class", keeps=NOTHING, source="Panchenko et al. 2022",
             arguments={
-                "min_rows": Argument(100, least=1, says="rows that a predicted class needs for its own"),
+                "min_rows": Argument(100, least=1, says="rows that a predicted class needs for its own "
+                "calibrator"),
                 **WRAPPED,
             },
             count=lambda k, s: s["calibrator"].parameters(k),
@@ -437,9 +440,9 @@ KNOWN = [*_softmax(), *_one_score(), *_matrices(), *_vectors(), *_wrappers()]
 METHODS = Registry("calcli.calibrators", Method, {method.name: method for method in KNOWN})
 CHOICE = Method(
     name="auto", title="The choice among methods", where="", family="pool",
-    learns="the simplest candidate within one standard error of the best by cross-validated score, or the "
-    "pool of the best of each kind where it gains more than one",
+    learns="the simplest candidate within one standard error of the best cross-validated score, or the pool "
+    "of the best of each kind if it gains more than one and 1%",
     parameters="those of its choice", keeps="what its choice keeps",
     source="Breiman et al. 1984, section 3.4.3",
-    misses="what is chosen among many looks better than it is: the report says by about how much",
+    misses="what is chosen among many looks better than it is; the report estimates by how much",
 )  # fmt: skip

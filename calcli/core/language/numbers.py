@@ -1,4 +1,4 @@
-"""Numbers as text: digits follow from what is to be seen.
+"""Numbers as text: digits follow from what it shows.
 
 A number shows two significant digits of its distance to 0 or to 1, whichever is nearer, so that no small
 number looks like 0 and no 0.99995 like 1. Numbers that are read together show as many of how far they lie
@@ -52,7 +52,7 @@ def percent(
 
 
 def apart(*differences: float) -> int | None:
-    """Return how many decimals show two digits of what is to be seen, such as the width of an interval.
+    """Return how many decimals show two digits of what it shows, such as the width of an interval.
 
     None where there is nothing to be seen: differences are 0 or undefined, or too small.
     """

@@ -80,7 +80,7 @@ class Settings:
     metrics: tuple[str, ...] = setting(
         (),
         texts("log_loss", commas=True, checked=parse_metrics),
-        "Metrics in place of the usual ones, such as log_loss,ece:bins=20,ks.",
+        "Metrics instead of the usual ones, such as log_loss,ece:bins=20,ks.",
         "LIST",
     )
     bins: int = setting(15, whole(1, int(BINS["bins"].most)), "Bins of the calibration errors.", "N")
@@ -91,7 +91,7 @@ class Settings:
         "P",
         in_policies=True,
     )
-    intervals: bool = setting(True, FLAG, "Intervals, and the tests of differences that go with them.")
+    intervals: bool = setting(True, FLAG, "Intervals, and tests of differences.")
     draws: int = setting(
         999,
         whole(0, MOST_DRAWN),
@@ -105,7 +105,8 @@ class Settings:
     workers: int | None = setting(
         None,
         whole(1, MOST_AT_ONCE),
-        "Threads for many rows, processes for retrain; one per core where that is faster, the same bits.",
+        "Threads for many rows, processes for retrain; one per core where that is faster; the result is the "
+        "same.",
         "N",
     )
     costs: tuple[Costs, ...] = setting(
@@ -118,7 +119,7 @@ class Settings:
     decision_column: str | None = setting(
         None,
         TEXT,
-        "Decisions, however made, for expected_cost.",
+        "Column with decisions, for expected_cost.",
         "COLUMN",
         in_policies=True,
     )
@@ -130,17 +131,16 @@ class Settings:
         in_policies=True,
     )
     training: Training = setting(
-        "cross-validation", choice(Training), "What the recalibration of the calibration loss is trained on."
+        "cross-validation", choice(Training), "What the recalibration of the calibration loss is fitted to."
     )
     retrain: int = setting(
         0,
         whole(0, MOST_DRAWN),
-        "Also intervals from so many bootstrap resamples, to each of which the recalibration is trained "
-        "again, such as 200; slow.",
+        "Also intervals from this many bootstrap resamples with refitted recalibrations, such as 200; slow.",
         "N",
     )
     cluster: str | None = setting(
-        None, TEXT, "Rows that share a value depend on each other.", "COLUMN", in_policies=True
+        None, TEXT, "Rows that share a value of this column depend on each other.", "COLUMN", in_policies=True
     )
     fold_column: str | None = setting(
         None, TEXT, "Which fold of the cross-validation a row is in.", "COLUMN", key="folds"
@@ -156,24 +156,26 @@ class Settings:
     shift_to_priors: ClassPriors | None = setting(
         None,
         PRIORS,
-        "Move the probabilities to these class priors, as a rule those of --priors.",
+        "Move the probabilities to these class priors, usually those of --priors.",
         "PRIORS",
         in_policies=True,
     )
     trained_at: ClassPriors | None = setting(
         None,
         PRIORS,
-        "The class priors in training, that --shift-to-priors moves from, if not those of the rows.",
+        "The class priors in training, from which --shift-to-priors moves, if not those of the rows.",
         "PRIORS",
         in_policies=True,
     )
-    test: bool = setting(False, FLAG, "Test every calibration error, also class-wise and of classes.")
-    resample_predictions: bool = setting(False, FLAG, "Tests draw rows anew, not their outcomes alone; slow.")
+    test: bool = setting(
+        False, FLAG, "Test every calibration error, including class-wise ones and those of classes."
+    )
+    resample_predictions: bool = setting(False, FLAG, "Tests resample rows, not only outcomes; slow.")
     sd: bool = setting(False, FLAG, "Bootstrap standard deviation of every metric, also of errors; slow.")
     groups: Mapping[str, Mapping[str, str]] = setting(
         dict,
         texts("kind=cat+dog,cow+horse"),
-        "Classes as a+b,c+d, or a file, for lens=NAME.",
+        "Groups of classes such as a+b,c+d, or a file, for lens=NAME.",
         "NAME=GROUPS",
         key="class_groups",
         in_policies=True,
@@ -216,14 +218,14 @@ class PairSettings:
     """
 
     key: str | None = setting(None, TEXT, "Pair rows by this column, not by their order.", "COLUMN")
-    allow_unmatched: bool = setting(False, FLAG, "Leave out rows that not all files have.")
+    allow_unmatched: bool = setting(False, FLAG, "Leave out rows that are not in all files.")
     paired: bool | None = setting(
         None,
         FLAG,
         "Unpaired: the files hold different cases; a weaker comparison. Paired: refuse states of different "
-        "rows, in place of comparing them unpaired.",
+        "rows.",
     )
-    allow_other_classes: bool = setting(False, FLAG, "Compare systems with other classes, unpaired.")
+    allow_other_classes: bool = setting(False, FLAG, "Compare systems with different classes, unpaired.")
 
     @property
     def pairs(self) -> bool:
@@ -258,15 +260,13 @@ class StateSettings:
     key: str | None = setting(
         None,
         TEXT,
-        "Know rows by this column, whose values no two of them share, not by their order.",
+        "Identify rows by this column of unique values, not by their order.",
         "COLUMN",
     )
     run: str | None = setting(
-        None, TEXT, "These rows are a part of a run of this name; parts may be merged in any order.", "NAME"
+        None, TEXT, "The rows are part of the run of this name; parts may be merged in any order.", "NAME"
     )
-    first_row: int = setting(
-        0, whole(0, LARGEST_ROW), "With --run: the place of the first of these rows in it.", "N"
-    )
+    first_row: int = setting(0, whole(0, LARGEST_ROW), "With --run: the number of the first row in it.", "N")
 
     def __post_init__(self) -> None:
         if self.run is not None and self.key is not None:
@@ -336,7 +336,7 @@ class BenchmarkSettings:
     workers: int | None = setting(
         None,
         whole(1, MOST_AT_ONCE),
-        "Processes at once; one per core where that is faster, and the same bits.",
+        "Processes; one per core where that is faster; the result is the same.",
         "N",
     )
 
@@ -357,16 +357,16 @@ class FitSettings:
     folds: int = setting(5, whole(), "Folds of the cross-validation; 0 for none.", "N")
     seed: int = setting(0, whole(), "Seed of the folds.", "N")
     score: ScoreName = setting("log_loss", choice(ScoreName), "Score by which auto chooses.")
-    quick: bool = setting(False, FLAG, "auto tries quick methods alone, and no pool.")
-    raw: bool = setting(False, FLAG, "Fit on raw logits, to which adding a constant changes the model.")
-    reduced: bool = setting(False, FLAG, "Fit on the confidence alone, as two classes, right and wrong.")
+    quick: bool = setting(False, FLAG, "auto tries only quick methods, and no pool.")
+    raw: bool = setting(False, FLAG, "Fit to raw logits.")
+    reduced: bool = setting(False, FLAG, "Fit to the confidence alone, as two classes, right and wrong.")
     per_predicted_class: bool = setting(False, FLAG, "One calibrator for each predicted class.")
     min_rows: int = setting(100, whole(1), "Rows a predicted class needs for a calibrator of its own.", "N")
     preserve_top1: bool = setting(False, FLAG, "Never change the predicted class.")
     workers: int | None = setting(
         None,
         whole(1, MOST_AT_ONCE),
-        "Processes that fit; one per core where that is faster, in Python one; the same bits.",
+        "Processes that fit; one per core where that is faster, one in Python; the result is the same.",
         "N",
     )
 

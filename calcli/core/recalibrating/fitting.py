@@ -172,8 +172,8 @@ def fit(
     rows = _rows(predictions, calls)
     if are_probabilities(rows.scores):
         raise InputError(
-            f"{predictions.provenance.path} has probabilities, which are taken for {predictions.kind}; say "
-            "--kind probs, or leave --kind out"
+            f"{predictions.provenance.path} has probabilities, which --kind takes for {predictions.kind}; "
+            "use --kind probs, or leave it out"
         )
     judge = _judge(predictions, rows, settings)
     scores = ArrayScores(rows.scores, "logits")
@@ -341,11 +341,11 @@ def _refuse_choice(calls: Sequence[MethodExpression], settings: FitSettings) -> 
     for call in calls:
         if any(one.arguments.get("score") in ERRORS for one in call.chain):
             raise UsageError(
-                f"{call}: methods that minimize a calibration error are not compared, as it is not a proper "
-                "score; fit it by itself"
+                f"{call}: auto does not compare methods that minimize a calibration error, as it is not a "
+                "proper score; fit it alone"
             )
     if not settings.folds:
-        raise UsageError("choosing among methods takes cross-validation; give --folds 2 or more")
+        raise UsageError("choosing among methods needs cross-validation; use --folds 2 or more")
 
 
 def _rows(predictions: Predictions, calls: Sequence[MethodExpression]) -> LabeledScores:
@@ -399,8 +399,8 @@ def refuse_raw(predictions: Predictions, calls: Sequence[MethodExpression]) -> N
     for *_, learning in chains:
         if learning.entry.family != "softmax" and "input" not in learning.arguments:
             raise UsageError(
-                f"{learning.entry.name} acts on probabilities; leave out --input raw, which is for platt and "
-                "the softmax methods"
+                f"{learning.entry.name} acts on probabilities; leave out --input raw, which works with platt "
+                "and the softmax methods"
             )
 
 

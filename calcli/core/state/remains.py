@@ -11,7 +11,7 @@ from calcli.core.data.predictions import Kind, Predictions, Provenance
 from calcli.core.language.errors import NeedsRows
 from calcli.core.state.state import State
 
-ONLY_SUMS = "a state keeps sums, not rows, which this needs; give the predictions themselves"
+ONLY_SUMS = "this needs rows, and a state keeps sums, not rows; use the predictions"
 
 
 class NoRows:

@@ -108,7 +108,7 @@ def test_calibration_errors_on_a_told_grid(rows, score):
 
 def test_calibration_errors_are_not_chosen_among_others(predict, rows):
     calls = parse_methods(["temperature:score=ece_l2", "dp"])
-    with pytest.raises(UsageError, match="are not compared, as it is not a proper score"):
+    with pytest.raises(UsageError, match="auto does not compare methods that minimize a calibration error"):
         fit(predict(*rows, "logits"), calls)
 
 

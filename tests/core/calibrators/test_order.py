@@ -160,7 +160,7 @@ def test_a_map_of_scores_that_rank_the_wrong_way_round_is_told(text, turned, cla
     calibrator = make(parse_method(text)).fit(odds, labels)
     assert np.min(calibrator.parameters[turned]) < 0
     assert calibrator.order(classes).kept == "turned"
-    assert "the map turns the order round" in calibrator.notes[-1]
+    assert "the map reverses the order" in calibrator.notes[-1]
     right = make(parse_method(text)).fit(-odds, labels)
     assert right.order(classes).kept != "turned"
     assert not any("turns" in note for note in right.notes)

@@ -100,7 +100,7 @@ def test_scores_in_inverse_order_have_a_finite_optimum_and_are_told(method, clas
     labels = (special.softmax(truth, axis=1).cumsum(axis=1) > rng.random((1000, 1))).argmax(axis=1)
     fitted, upright = method().fit(-truth, labels), method().fit(truth, labels)
     (note,) = fitted.notes
-    assert "the map turns the order round" in note
+    assert "the map reverses the order" in note
     if method is DPAffine:
         assert fitted.parameters["alpha"] == pytest.approx(-1, abs=0.2)
     if classes == 2:  # log-odds in inverse order: the same model, its optimum has no ridge

@@ -157,7 +157,7 @@ def test_a_calibration_loss_of_the_same_rows_has_no_end_to_judge(right_in):
     value, upper = (rule("calibration_loss", Bound(0.5, True, end)) for end in ("value", "upper"))
     found = judged(system, value, upper).outcomes
     assert [one.result for one in found] == ["passed", "not judged"]
-    assert "no interval on these rows: the recalibration is trained on these rows" in found[1].reason
+    assert "no interval on these rows: the recalibration is fitted to these rows" in found[1].reason
 
 
 def test_a_warning_does_not_fail_the_check_but_must_be_judged(right_in):

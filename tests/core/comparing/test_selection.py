@@ -26,7 +26,7 @@ def test_the_best_is_the_first_of_equals_whatever_is_better():
     assert best_of([3, 1, 1], parse_metric("log_loss")) == 1
     assert best_of([3, math.nan, 1], parse_metric("accuracy")) == 0
     assert best_of([-3, 2, 1], parse_metric("mean_gap")) == 2
-    with pytest.raises(UsageError, match="mean_confidence has no better and worse"):
+    with pytest.raises(UsageError, match="mean_confidence has no better direction"):
         best_of([1, 2], parse_metric("mean_confidence"))
     with pytest.raises(UsageError, match="log_loss has no finite value"):
         best_of([math.inf, math.inf], parse_metric("log_loss"))

@@ -171,5 +171,5 @@ def test_rows_without_weight_show_nothing(lens):
     np.testing.assert_array_equal(found.outcome, expected.outcome)
     never = replace(weighted, weights=np.where(np.arange(300) == 0, 1.0, 0.0))
     unseen = int(np.argsort(never.scores.array[0])[0])
-    with pytest.raises(UsageError, match=f"--lens predicted-{unseen}: no row of arrays is seen through it"):
+    with pytest.raises(UsageError, match=f"--lens predicted-{unseen}: no row of arrays has such a score"):
         problem_of(evaluate(never, asked), f"predicted-{unseen}")

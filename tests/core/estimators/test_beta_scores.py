@@ -122,5 +122,5 @@ def test_parameters_must_be_positive_numbers(text, binary):
 
 
 def test_it_is_for_two_classes(predict):
-    with pytest.raises(UsageError, match="beta_score is for two classes, these are 3"):
+    with pytest.raises(UsageError, match="beta_score is for two classes, and there are 3"):
         evaluate(predict(np.full((2, 3), 1 / 3), [0, 1]), Settings(metrics=("beta_score",)))

@@ -94,7 +94,7 @@ def test_the_spread_is_that_of_other_prior_odds_too(binary, shift):
 
 def test_two_classes_that_both_occur(binary, predict):
     for name in ("cllr", "min_cllr"):
-        with pytest.raises(UsageError, match="is for two classes, these are 3"):
+        with pytest.raises(UsageError, match="is for two classes, and there are 3"):
             cllr(predict(np.full((2, 3), 1 / 3), [0, 1]), name)
         with pytest.raises(UsageError, match="needs rows of both classes"):
             cllr(binary([0.5, 0.6], [1, 1]), name)

@@ -132,7 +132,7 @@ def test_more_classes_are_taken_apart_one_by_one(predict):
     constant = 1 - np.square(np.bincount(labels) / 200).sum()
     found = values(predict(q, labels), *ISOTONIC)
     assert found == pytest.approx([before - after, constant - after, constant], abs=1e-12)
-    with pytest.raises(UsageError, match="say score=brier or lens=top-1"):
+    with pytest.raises(UsageError, match="use score=brier or lens=top-1"):
         values(predict(q, labels), "corp_miscalibration:score=log_loss")
 
 

@@ -131,7 +131,7 @@ def test_predictions_and_labels_are_drawn(predict):
 
 def test_clusters_are_not_drawn_row_by_row(predict):
     predictions = replace(predict([[0.4, 0.6]] * 8, [0, 1] * 4), columns={"user": np.arange(8) // 2})
-    with pytest.raises(UsageError, match="--resample-predictions draws the outcomes of all rows one by one"):
+    with pytest.raises(UsageError, match="--resample-predictions draws independent outcomes"):
         evaluate(predictions, Settings(cluster="user", resample_predictions=True))
 
 

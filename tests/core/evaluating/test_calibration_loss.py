@@ -202,7 +202,7 @@ def test_a_loss_of_a_transform_of_the_same_rows_has_no_interval(training, predic
     found = estimate(predictions, f"calibration_loss:training={training}", intervals=True)
     assert found.interval is None
     assert found.no_interval == (
-        "the recalibration is trained on these rows; --calibration-data takes one of other rows"
+        "the recalibration is fitted to these rows; --calibration-data fits it to other rows"
     )
 
 
@@ -664,7 +664,7 @@ def test_resamples_give_the_same_bits_in_any_number_of_processes(predict, monkey
     )
     (first,), (second,) = one.estimates.values(), two.estimates.values()
     assert (first.value, first.retrained) == (second.value, second.retrained)
-    told = "2 processes trained again on resamples (--workers)"
+    told = "2 processes refitted to resamples (--workers)"
     assert [told in str(vars(summary).values()) for summary in (one, two)] == [False, True]
 
 

@@ -162,13 +162,13 @@ def test_what_has_no_true_value_is_refused():
         "smooth_ece",
         "cw_ece:weights=inverse-frequency",
     ):
-        with pytest.raises(UsageError, match="no true value of it is known"):
+        with pytest.raises(UsageError, match="its true value is not computed"):
             truth(metric, "table-1")
 
 
 def test_what_has_no_true_value_is_refused_before_rows_are_drawn(monkeypatch):
     monkeypatch.setattr(studies, "simulate", None)
-    with pytest.raises(UsageError, match="auroc: no true value of it is known"):
+    with pytest.raises(UsageError, match="auroc: its true value is not computed"):
         study("mcps", {"classes": 20}, ["ece", "auroc"], [10], 2)
 
 

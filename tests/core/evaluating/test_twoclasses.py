@@ -67,7 +67,7 @@ def test_sure_probabilities_have_no_log_odds_unless_clipped(predict):
 
 
 def test_more_classes_are_refused(predict):
-    with pytest.raises(UsageError, match="calibration_in_the_large is for two classes, these are 3"):
+    with pytest.raises(UsageError, match="calibration_in_the_large is for two classes, and there are 3"):
         found(predict(np.full((4, 3), 1 / 3), [0, 1, 2, 0]))
 
 

@@ -63,5 +63,5 @@ def test_large_inputs_are_told_how_many_threads_there_were(monkeypatch):
         evaluate(from_arrays(logits[:rows], [0] * rows), Settings(metrics=("accuracy",))).summary.input.notes
         for rows in (GAINS // 64, GAINS // 64 - 1)
     ]
-    assert "3 threads went over the rows" in notes[0][-1]
+    assert "3 threads were used" in notes[0][-1]
     assert not any("threads" in note for note in notes[1])

@@ -84,7 +84,7 @@ class AffineLoss:
             self._hessian[0, 1:] += px.sum(axis=1)
             self._hessian[1:, 0] += px.sum(axis=1)
             self._hessian[range(1, len(features)), range(1, len(features))] += p.sum(axis=1)
-        # a constant added to all of beta changes nothing: curvature that keeps it out of the steps
+        # a constant added to all of beta has no effect: curvature that keeps it out of the steps
         self._hessian[1:, 1:] += np.diagonal(self._hessian)[1:].mean()
 
     def curve(self, v: Vector) -> Vector:

@@ -120,7 +120,7 @@ def solve_temperature(rows: TrainingRows, alpha: float, tolerance: float) -> tup
         else:
             low = alpha
         if high <= lowest:
-            notes = [f"the scores say nothing about the labels: the temperature stays at {1 / lowest:.4g}"]
+            notes = [f"the scores are unrelated to the labels: the temperature stays at {1 / lowest:.4g}"]
             break
         step = _step(slope, curvature, third)
         stride = 2 * stride if step < last / 2 < 0 else 1.0
@@ -137,7 +137,7 @@ def solve_temperature(rows: TrainingRows, alpha: float, tolerance: float) -> tup
     else:
         notes = [f"the temperature stopped at a relative gradient of {abs(slope) / loss:.1e}"]
     if all_hit:
-        notes = ["every label has the largest score and the temperature would run to 0: "
+        notes = ["every label has the largest score, so the temperature would go to 0: "
                  "1/T is drawn towards 1 by the weight of one row"]  # fmt: skip
     return alpha, notes
 

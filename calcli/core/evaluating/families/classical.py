@@ -52,7 +52,7 @@ class ClassicalFamily(Family):
     def needs(self, call: MetricExpression, made: Pass) -> None:
         """Keep scores and log-odds of the second of two classes."""
         if made.predictions.n_classes != 2:
-            raise UsageError(f"{call} is for two classes, these are {made.predictions.n_classes}")
+            raise UsageError(f"{call} is for two classes, and there are {made.predictions.n_classes}")
         made.keep_lens("class-1")
         made.keep_rows(LOG_ODDS)
 

@@ -234,7 +234,7 @@ def _corp(call: MetricExpression, measured: Measurements) -> Corp:
     if not rule.additive:
         raise UsageError(
             f"{call}: the {METRICS[call.score].title.lower()} of more than two classes is not a sum over "
-            "classes; say score=brier or lens=top-1"
+            "classes; use score=brier or lens=top-1"
         )
     parts = []
     for k, probs in enumerate(measured.class_probs):

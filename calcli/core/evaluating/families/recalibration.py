@@ -40,7 +40,7 @@ OF_MEANS: dict[str, OfMeans] = {
 }
 
 
-OF_THESE_ROWS = "the recalibration is trained on these rows; --calibration-data takes one of other rows"
+OF_THESE_ROWS = "the recalibration is fitted to these rows; --calibration-data fits it to other rows"
 LABELLESS = ("expected_score", "score_divergence")  # which no label moves
 
 
@@ -66,7 +66,7 @@ class RecalibrationFamily(Family):
                     interval, reason = _interval(call, found, value, measured, settings)
                     if settings.retrain and _is_trained(call, found):
                         again, used = _retrained(call, found, settings)
-                        told += [f"{used} processes trained again on resamples (--workers)"] * (used > 1)
+                        told += [f"{used} processes refitted to resamples (--workers)"] * (used > 1)
             grid = (measured.cell_errors or {}).get(str(call))
             own = call if found is None else call.with_argument("recalibrator", found.method)
             how = *_folds(call, found, settings), "interval:jackknife"
