@@ -19,7 +19,9 @@ from calcli.figures.divergence import divergence_curves
 from calcli.figures.drawing import Drawing, View, draw, standard_drawings, standard_set
 from calcli.figures.epochs import epochs
 from calcli.figures.ks import ks_graphs
+from calcli.figures.net_benefit import decision_curves
 from calcli.figures.output import save
+from calcli.figures.precision_recall import precision_recall_curves
 from calcli.figures.rejection import rejection_curves
 from calcli.figures.reliability import reliability
 from calcli.figures.risk import risk_curves
@@ -34,12 +36,14 @@ __all__ = [
     "View",
     "calibration_map",
     "class_wise",
+    "decision_curves",
     "deviation",
     "divergence_curves",
     "draw",
     "epochs",
     "forest",
     "ks_graphs",
+    "precision_recall_curves",
     "rejection_curves",
     "reliability",
     "reliability_curve",

@@ -11,14 +11,15 @@ from calcli.core.curves.thresholds import HIGHEST, NetBenefit, net_benefit
 from calcli.figures.drawing import Evaluations, Made, View, shared_classes
 from calcli.figures.inline import tell_curves
 from calcli.figures.naming import titles
-from calcli.figures.style import COLUMN, DASHES, MUTED, SERIES, Look, new_figure, styled
+from calcli.figures.risk import CONSTANT
+from calcli.figures.style import COLUMN, DASHES, SERIES, Look, new_figure, styled
 from calcli.figures.wording import probability
 
 CAPTION = (
     "Net benefit at every threshold t of P(class 1): true positives per row minus false positives per row "
-    "times t / (1 - t). Dotted: class 1 for every row (treat all), and for none (treat none), which has 0."
+    "times t / (1 - t). Dotted: class 1 for every row (treat all). Dashed: for none (treat none), 0."
 )
-ALL, NONE = (0, (1, 1)), (0, (4, 1))
+NONE: Look = CONSTANT | {"linestyle": (0, (4, 1))}
 DEPTH = 0.25  # below 0, as a share of the height above: where treating all goes on falling
 
 
@@ -50,10 +51,10 @@ def decision_curves(results: Mapping[str, NetBenefit], classes: Sequence[str] = 
         curves[names[name]] = result.threshold, both
     alls = {round(float(result.treat_all[0]), 6): result for result in results.values()}
     for result in alls.values():
-        axes.plot(result.threshold, result.treat_all, color=MUTED, linewidth=0.9, linestyle=ALL)
-    axes.axhline(0, color=MUTED, linewidth=0.9, linestyle=NONE)
-    axes.plot([], [], color=MUTED, linewidth=0.9, linestyle=ALL, label="treat all")
-    axes.plot([], [], color=MUTED, linewidth=0.9, linestyle=NONE, label="treat none")
+        axes.plot(result.threshold, result.treat_all, **CONSTANT)
+    axes.axhline(0, **NONE)
+    axes.plot([], [], **CONSTANT, label="treat all")
+    axes.plot([], [], **NONE, label="treat none")
     top = max(0.01, *(float(max(one.net_benefit.max(), one.treat_all[0])) for one in results.values()))
     axes.set(xlim=(0, HIGHEST), ylim=(-DEPTH * top, 1.05 * top), ylabel="Net benefit")
     axes.set_xlabel(f"Threshold of {probability(classes)}")

@@ -8,10 +8,12 @@ from matplotlib.figure import Figure
 
 from calcli.core.curves.needs import problem_of
 from calcli.core.curves.thresholds import PrecisionRecall, precision_recall
+from calcli.core.language.errors import UsageError
 from calcli.figures.drawing import Evaluations, Made, View, shared_classes
 from calcli.figures.inline import tell_curves
 from calcli.figures.naming import titles
-from calcli.figures.style import COLUMN, DASHES, MUTED, SERIES, Look, new_figure, styled
+from calcli.figures.risk import CONSTANT
+from calcli.figures.style import COLUMN, DASHES, SERIES, Look, new_figure, styled
 from calcli.figures.wording import probability
 
 CAPTION = (
@@ -21,11 +23,21 @@ CAPTION = (
 
 
 def make(evaluations: Evaluations, view: View) -> Made:
-    """Return the figure, and the curve of each system."""
+    """Return the figure, and the curve of each system.
+
+    Raises
+    ------
+    UsageError
+        If one has no row of the class: there is no recall.
+    """
     results = {
         system: precision_recall(problem_of(evaluation, "class-1"))
         for system, evaluation in evaluations.items()
     }
+    if missing := [system for system, result in results.items() if not result.frequency]:
+        raise UsageError(
+            f"the figure precision-recall: no row of {missing[0]} is of the class; it has no recall"
+        )
     return precision_recall_curves(results, shared_classes(evaluations)), results, CAPTION
 
 
@@ -47,8 +59,8 @@ def precision_recall_curves(results: Mapping[str, PrecisionRecall], classes: Seq
         axes.plot(result.recall, result.precision, label=names[name], drawstyle="steps-pre", **look)
         curves[names[name]] = result.recall, {"precision": result.precision, "threshold": result.threshold}
     for frequency in dict.fromkeys(round(result.frequency, 6) for result in results.values()):
-        axes.axhline(frequency, color=MUTED, linewidth=0.9, linestyle=(0, (1, 1)))
-    axes.plot([], [], color=MUTED, linewidth=0.9, linestyle=(0, (1, 1)), label="random scores")
+        axes.axhline(frequency, **CONSTANT)
+    axes.plot([], [], **CONSTANT, label="random scores")
     axes.set(xlim=(0, 1), ylim=(0, 1.02), xlabel="Recall", ylabel="Precision")
     axes.set_title(f"By {probability(classes)}", loc="left")
     tell_curves(axes, "recall", curves)

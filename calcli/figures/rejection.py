@@ -14,10 +14,13 @@ from matplotlib.patches import Patch
 from calcli.core.curves.reliability import FEW_ROWS
 from calcli.core.curves.risk import RejectionCurve, rejection_curve
 from calcli.core.estimators.interval import level_percent
+from calcli.core.evaluating.results import Evaluation
+from calcli.core.language.figures import FIGURES
 from calcli.figures.drawing import Evaluations, Made, View
 from calcli.figures.inline import tell_curves
 from calcli.figures.naming import titles
 from calcli.figures.style import COLUMN, DASHES, MUTED, SERIES, Look, new_figure, percent_tick, styled
+from calcli.figures.wording import drawn
 
 CAPTION = (
     "Error rate of the rows that are kept against the share of rows rejected, those of lowest confidence "
@@ -43,11 +46,21 @@ def make(evaluations: Evaluations, view: View) -> Made:
         system: rejection_curve(evaluation.confidence, level) for system, evaluation in evaluations.items()
     }
     band = "" if level is None else f"; band: its {level_percent(level)} interval at each point (Wilson 1927)"
-    return rejection_curves(results), results, CAPTION.format(band=band)
+    areas = {system: _areas(evaluation) for system, evaluation in evaluations.items()}
+    said = "".join(f" {system}: {told}." for system, told in areas.items() if told)
+    return rejection_curves(results, areas), results, CAPTION.format(band=band) + said
+
+
+def _areas(evaluation: Evaluation) -> str:
+    """Return the areas under curves of risk and coverage, of those that were computed."""
+    found = [evaluation.estimates.get(name) for name in FIGURES["rejection"].metrics]
+    return ", ".join(
+        f"{one.call.entry.title} {drawn(one.value, digits=one.digits)}" for one in found if one is not None
+    )
 
 
 @styled
-def rejection_curves(results: Mapping[str, RejectionCurve]) -> Figure:
+def rejection_curves(results: Mapping[str, RejectionCurve], areas: Mapping[str, str]) -> Figure:
     """Draw the error rate of what is kept against the share rejected, least sure rows first, in its interval.
 
     The thin line of each system is what its confidence promises; where it runs below the thick one, the
@@ -57,8 +70,11 @@ def rejection_curves(results: Mapping[str, RejectionCurve]) -> Figure:
     ----------
     results
         Rejection curves by system name.
+    areas
+        By system name, what the legend says of the areas under curves of risk and coverage.
     """
-    figure = new_figure(COLUMN, 2.75 + 0.14 * len(results))
+    labels = {name: f"{title}\n{areas[name]}".strip() for name, title in titles(results).items()}
+    figure = new_figure(COLUMN, 2.75 + 0.14 * len("\n".join(labels.values()).splitlines()))
     axes = figure.subplots()
     names, handles, promises = titles(results), dict[str, Any](), tuple[Line2D, ...]()
     for index, (name, result) in enumerate(results.items()):
@@ -68,7 +84,7 @@ def rejection_curves(results: Mapping[str, RejectionCurve]) -> Figure:
         axes.fill_between(result.rejected, *ends, color=color, alpha=FADED, linewidth=0)
         (line,) = axes.plot(result.rejected, result.error_rate, **start, **look)
         (thin,) = axes.plot(result.rejected, result.promised, linewidth=0.6, **look)
-        handles[names[name]], promises = line, (*promises, thin)
+        handles[labels[name]], promises = line, (*promises, thin)
     handles["thin: expected (1 − mean confidence)"] = promises
     if not all(np.isnan(result.low).all() for result in results.values()):
         handles["interval at each point"] = Patch(color=MUTED, alpha=2 * FADED, linewidth=0)

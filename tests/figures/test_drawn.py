@@ -23,6 +23,7 @@ from calcli.core.data.predictions import ArrayScores, Predictions
 from calcli.core.estimators.interval import Interval
 from calcli.core.evaluating.evaluate import evaluate
 from calcli.core.evaluating.results import Estimate
+from calcli.core.language.answers import WRONG_RIGHT
 from calcli.core.language.errors import UsageError
 from calcli.core.language.expressions import parse_metric
 from calcli.core.language.settings import Settings
@@ -320,6 +321,34 @@ def test_rejection_curves(two):
     assert legend.get_texts()[0].get_text() == "a"
     assert {line.get_color() for line in legend.get_lines()} == {axes.lines[0].get_color()}
     assert "95% interval" in drawing.caption
+    both = evaluate(two.predictions, replace(two.settings, metrics=("aurc", "augrc")))
+    told = "AURC {:.4f}, AUGRC {:.4f}".format(*(one.value for one in both.estimates.values()))
+    drawing = draw("rejection", {"a": both})
+    assert drawing.figure.legends[0].get_texts()[0].get_text() == f"a\n{told}"
+    assert drawing.caption.endswith(f" a: {told}.")
+
+
+def test_curves_of_thresholds_and_what_needs_no_scores(two, three):
+    drawing = draw("precision-recall", {"a": two})
+    (axes,), table = drawing.figure.axes, drawing.tables["a"]
+    np.testing.assert_array_equal(axes.lines[0].get_xydata(), np.c_[table["recall"], table["precision"]])
+    assert set(axes.lines[1].get_ydata()) == {round(np.mean(two.predictions.labels), 6)}
+    drawing = draw("net-benefit", {"a": two})
+    (axes,), table = drawing.figure.axes, drawing.tables["a"]
+    for line, name in zip(axes.lines[:2], ("net_benefit", "treat_all"), strict=True):
+        np.testing.assert_array_equal(line.get_xydata(), np.c_[table["threshold"], table[name]])
+    assert set(axes.lines[2].get_ydata()) == {0}
+    told = [text.get_text() for text in drawing.figure.legends[0].get_texts()]
+    assert told == ["a", "treat all", "treat none"]
+    answers = replace(two, predictions=replace(two.predictions, classes=WRONG_RIGHT))
+    for name in ("precision-recall", "net-benefit"):
+        with pytest.raises(UsageError, match=r"needs 2 classes, but .* has 3; see --against-rest"):
+            draw(name, {"a": three})
+        with pytest.raises(UsageError, match="and these are answers that are right or wrong"):
+            draw(name, {"a": answers})
+    none = replace(two.predictions, labels=np.zeros_like(two.predictions.labels))
+    with pytest.raises(UsageError, match="no row of a is of the class; it has no recall"):
+        draw("precision-recall", {"a": evaluate(none, Settings(("accuracy",), draws=0))})
 
 
 def test_the_wide_end_of_an_interval_does_not_flatten_rejection_curves():

@@ -36,8 +36,7 @@ def written(figure: Figure, format: str) -> bytes:
 
 def fits(name: str, evaluation) -> bool:
     k = evaluation.predictions.n_classes
-    of_two = {"risk": k == 2, "weighted-risk": k == 2, "divergence": k == 2}
-    return (of_two | {"simplex": k in (3, 4)}).get(name, True)
+    return k in (3, 4) if name == "simplex" else k == 2 or not FIGURES[name].of_two
 
 
 def assert_page_is_readable(figure: Figure) -> None:

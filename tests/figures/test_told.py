@@ -27,6 +27,8 @@ def told(drawing: calcli.figures.Drawing) -> list[dict[str, float]]:
     ("figure", "x", "y", "columns"),
     [
         ("rejection", "rejected", "error rate", ("rejected", "error_rate")),
+        ("precision-recall", "recall", "precision", ("recall", "precision")),
+        ("net-benefit", "threshold", "net benefit", ("threshold", "net_benefit")),
         ("temperature", "temperature", "log-loss", ("temperature", "log_loss")),
         ("risk", "threshold", "mean cost", ("threshold", "risk")),
         ("weighted-risk", "a_1", "weighted risk", ("a_1", "risk")),

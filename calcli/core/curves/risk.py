@@ -230,7 +230,7 @@ def rejection_curve(problem: Problem, level: float | None = None) -> RejectionCu
     weights = row_weights(problem)
     doubted = weights * (1 - problem.score.astype(np.float64))
     every = (weights, problem.squared_weights, weights * ~problem.outcome, doubted)
-    sums = np.stack([_sums_from(values.astype(np.float64, copy=False), kept) for values in every])
+    sums = np.stack([sums_from(values.astype(np.float64, copy=False), kept) for values in every])
     weight, squares, errors, promised = sums[:, sums[0] > 0]
     rate = errors / weight
     low, high = np.full((2, len(rate)), np.nan)
@@ -239,5 +239,6 @@ def rejection_curve(problem: Problem, level: float | None = None) -> RejectionCu
     return RejectionCurve(1 - weight / weight[0], rate, promised / weight, low, high)
 
 
-def _sums_from(values: Doubles, starts: NDArray[np.intp]) -> Doubles:
+def sums_from(values: Doubles, starts: NDArray[np.intp]) -> Doubles:
+    """Return the sums of values from each start to the end."""
     return np.cumsum(values[::-1])[::-1][starts]

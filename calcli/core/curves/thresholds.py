@@ -7,6 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from calcli.core.curves.needs import row_weights
+from calcli.core.curves.risk import sums_from
 from calcli.core.data.arrays import Doubles, Tables
 from calcli.core.problems.problem import Problem
 
@@ -62,8 +63,9 @@ class NetBenefit:
 def precision_recall(problem: Problem) -> PrecisionRecall:
     """Return precision and recall of the ordered problem of one class; recall is nan where it has no rows."""
     starts = np.append(0, problem.run_ends[:-1])[::-1]
-    weights = row_weights(problem).astype(np.float64, copy=False)
-    hits, every = (_from(values, starts) for values in (weights * problem.outcome, weights))
+    weights = row_weights(problem)
+    hits, every = np.stack([sums_from(values, starts) for values in (weights * problem.outcome, weights)])
+    starts, hits, every = starts[every > 0], hits[every > 0], every[every > 0]
     recall = np.divide(hits, hits[-1], out=np.full(len(hits), np.nan), where=hits[-1] > 0)
     step = np.unique(np.searchsorted(every, np.linspace(0, every[-1], POINTS)).clip(max=len(every) - 1))
     score = problem.score[starts].astype(np.float64)
@@ -74,7 +76,7 @@ def precision_recall(problem: Problem) -> PrecisionRecall:
 def net_benefit(problem: Problem) -> NetBenefit:
     """Return the net benefit of the ordered problem of one class."""
     threshold = np.linspace(0, HIGHEST, POINTS)
-    weights = row_weights(problem).astype(np.float64, copy=False)
+    weights = row_weights(problem)
     below = np.searchsorted(problem.score, threshold, side="left")
     hits, alarms = (
         np.append(np.cumsum(values[::-1])[::-1], 0) / problem.total_weight
@@ -82,7 +84,3 @@ def net_benefit(problem: Problem) -> NetBenefit:
     )
     odds = threshold / (1 - threshold)
     return NetBenefit(threshold, hits[below] - alarms[below] * odds, hits[0] - alarms[0] * odds)
-
-
-def _from(values: Doubles, starts: np.ndarray) -> Doubles:
-    return np.cumsum(values[::-1])[::-1][starts]
