@@ -18,6 +18,7 @@ import pytest
 from matplotlib.collections import PolyCollection
 from matplotlib.figure import Figure
 from matplotlib.transforms import Affine2D
+from PIL import Image
 
 from calcli.core.curves.needs import metrics_of
 from calcli.core.evaluating.evaluate import evaluate
@@ -165,5 +166,4 @@ if __name__ == "__main__":
         if sys.argv[1:] and case.figure not in sys.argv[1:]:
             continue
         image = np.round(image_of(case.drawn()) * SHADES) / SHADES  # fewer shades make smaller files
-        options = {"metadata": {"Software": None}, "pil_kwargs": {"optimize": True}}
-        matplotlib.image.imsave(case.baseline, image, **options)
+        Image.fromarray((255 * image).round().astype(np.uint8)).save(case.baseline, optimize=True)
