@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from calcli.core.estimators.interval import Interval
+from calcli.core.estimators.intervals import Interval
 from calcli.report.recalibration import RETRAINED
 from tests.benchmarks import promises, retraining
 from tests.benchmarks.cells import ERRORS, KINDS, LEVEL, SURE, Cell, Found, drawn, every_cell

@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, Annotated, ClassVar
 from typer import Option
 
 from calcli.core.language.errors import UsageError
-from calcli.core.language.progress import Watcher
 from calcli.core.language.settings import NUMBERED, StateSettings
+from calcli.core.language.text import Watcher
 
 if TYPE_CHECKING:
     from calcli.work.cluster import Engine

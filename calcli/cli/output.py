@@ -10,7 +10,7 @@ import sys
 from typing import TextIO
 
 from calcli.core.language.errors import InputError
-from calcli.core.language.plain import plain
+from calcli.core.language.text import plain
 
 ESCAPE = "calcli.escape"  # a way to encode
 STREAMS = {"stdin": "r", "stdout": "w", "stderr": "w"}

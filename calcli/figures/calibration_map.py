@@ -10,10 +10,10 @@ from matplotlib.figure import Figure
 
 from calcli.core.curves.calibration_maps import BINS, SPREAD, CalibrationMap
 from calcli.core.curves.calibration_maps import calibration_map as map_of
-from calcli.core.curves.log_odds import from_log_odds, log_odds
 from calcli.core.curves.needs import thinned_of
 from calcli.core.curves.reliability import FEW_ROWS
 from calcli.core.data.arrays import Doubles
+from calcli.core.data.logspace import from_log_odds, log_odds
 from calcli.core.data.predictions import require_classes
 from calcli.core.language.errors import UsageError
 from calcli.core.language.figures import FIGURES

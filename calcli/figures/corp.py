@@ -13,7 +13,7 @@ from matplotlib.patches import Patch
 from calcli.core.curves.reliability import BAND, FEW_ROWS
 from calcli.core.curves.unbinned import SHARES, TICKS, WIDE_GAP, Curve, corp_curve
 from calcli.core.data.binning import equal_width_edges
-from calcli.core.data.streams import Stream, generator
+from calcli.core.data.chance import Stream, generator
 from calcli.core.evaluating.results import Evaluation
 from calcli.core.language.numbers import number
 from calcli.core.problems.problem import Problem

@@ -18,13 +18,13 @@ from calcli.core.curves.needs import problem_of, usual_lens
 from calcli.core.data.arrays import Tables
 from calcli.core.data.predictions import event_name, require_classes
 from calcli.core.evaluating.results import Evaluation
-from calcli.core.language.answers import LENS, no_lens, reason
-from calcli.core.language.brief import brief
 from calcli.core.language.declaring import PATH, checked, declared, documented
 from calcli.core.language.entries import FigureKind
 from calcli.core.language.errors import NeedsRows, UsageError
 from calcli.core.language.expressions import region_ends
 from calcli.core.language.figures import FIGURES, USUAL, find_figure, refuse_more_systems, standard_names
+from calcli.core.language.questions import LENS, no_lens, reason
+from calcli.core.language.text import brief
 from calcli.core.language.viewing import ViewSettings
 from calcli.core.problems.problem import Problem
 from calcli.figures.output import save

@@ -17,7 +17,7 @@ from matplotlib.figure import Figure
 from numpy.typing import ArrayLike, NDArray
 
 from calcli.core.data.arrays import Doubles
-from calcli.core.estimators.interval import level_percent
+from calcli.core.estimators.intervals import level_percent
 from calcli.core.evaluating.results import Estimate
 from calcli.core.language.numbers import number, numbers, span
 from calcli.figures.style import BAR, GRID, INK, MUTED, STYLE

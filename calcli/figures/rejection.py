@@ -13,7 +13,7 @@ from matplotlib.patches import Patch
 
 from calcli.core.curves.reliability import FEW_ROWS
 from calcli.core.curves.risk import RejectionCurve, rejection_curve
-from calcli.core.estimators.interval import level_percent
+from calcli.core.estimators.intervals import level_percent
 from calcli.core.evaluating.results import Evaluation
 from calcli.core.language.figures import FIGURES
 from calcli.figures.drawing import Evaluations, Made, View

@@ -18,7 +18,7 @@ from calcli.core.curves.forest import Forest
 from calcli.core.curves.forest import forest as forest_of
 from calcli.core.curves.needs import shown_metrics
 from calcli.core.data.slices import ENOUGH_ROWS
-from calcli.core.estimators.interval import Interval
+from calcli.core.estimators.intervals import Interval
 from calcli.core.estimators.multiple import SIGNIFICANT
 from calcli.core.evaluating.results import Estimate
 from calcli.figures.drawing import Evaluations, Made, View

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
-from calcli.core.language.answers import WRONG_RIGHT
 from calcli.core.language.expressions import MetricExpression
 from calcli.core.language.numbers import number
+from calcli.core.language.questions import WRONG_RIGHT
 from calcli.figures.naming import short
 
 

@@ -24,7 +24,7 @@ from calcli.core.data.slices import slice_names
 from calcli.core.estimators.costs import CostMatrix, Definition
 from calcli.core.estimators.thresholds import Threshold
 from calcli.core.language.errors import InputError, UsageError, naming
-from calcli.core.language.progress import Watcher, unwatched
+from calcli.core.language.text import Watcher, unwatched
 from calcli.io.atomic import filled_folder
 from calcli.io.checks import CheckedScores
 from calcli.io.fitted import (

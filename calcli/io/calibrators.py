@@ -24,9 +24,8 @@ from calcli.core.calibrators.record import CalibratorRecord, FitOrigin, FitRows
 from calcli.core.data.arrays import Array
 from calcli.core.data.predictions import Kind, called
 from calcli.core.language.errors import CalcliError, InputError, UsageError
-from calcli.core.language.jsonvalues import json_value
 from calcli.core.language.methods import METHODS
-from calcli.core.language.plain import plain_json
+from calcli.core.language.text import json_value, plain_json
 from calcli.core.language.version import __version__
 from calcli.io.archives import ARCHIVE_DAMAGE, refuse_bomb
 from calcli.io.atomic import atomic_path

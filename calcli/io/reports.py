@@ -9,7 +9,7 @@ from typing import Any
 
 from calcli.core.comparing.baseline import StoredReport, StoredValue
 from calcli.core.data.slices import Slice
-from calcli.core.estimators.interval import Interval
+from calcli.core.estimators.intervals import Interval
 from calcli.core.language.errors import InputError
 from calcli.core.language.expressions import parse_metric
 from calcli.io.remote import path_of

@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 
 from calcli.core.comparing.policy import Checked
 from calcli.core.language.numbers import counted
-from calcli.core.language.plain import plain
+from calcli.core.language.text import plain
 
 
 def annotations_text(checked: Sequence[Checked], policy: str, *, strict: bool = False) -> str:

@@ -12,10 +12,10 @@ from typing import Any, Literal, cast
 
 from calcli.core.comparing.policy import Bound, Checked, Outcome, Policy, exit_status
 from calcli.core.comparing.redraws import KEPT, REDRAWS, Room
-from calcli.core.estimators.interval import level_percent
+from calcli.core.estimators.intervals import level_percent
 from calcli.core.evaluating.results import Estimate, Evaluation
 from calcli.core.language.numbers import apart, counted, number, percent
-from calcli.core.language.plain import plain
+from calcli.core.language.text import plain
 from calcli.report.annotations import annotations_text
 from calcli.report.atglance import MANY, TITLE, hidden_note
 from calcli.report.comparison import power_object

@@ -9,10 +9,10 @@ from typing import Literal
 import numpy as np
 
 from calcli.core.data.predictions import Provenance, event_name
-from calcli.core.estimators.interval import Interval, level_percent
+from calcli.core.estimators.intervals import Interval, level_percent
 from calcli.core.evaluating.results import Estimate, Summary
-from calcli.core.language.answers import WRONG_RIGHT
 from calcli.core.language.numbers import apart, counted, number, percent, some, span
+from calcli.core.language.questions import WRONG_RIGHT
 from calcli.report.estimates import ends, value
 from calcli.report.shown import TextTable
 

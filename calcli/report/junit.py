@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from xml.etree import ElementTree as ET
 
 from calcli.core.comparing.policy import Checked, Outcome
-from calcli.core.language.plain import plain
+from calcli.core.language.text import plain
 
 NOT_XML = re.compile("[^\t\n\r\u0020-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping, Sequence
 
-from calcli.core.language.plain import plain
+from calcli.core.language.text import plain
 from calcli.report.shown import Mark, TextTable
 
 

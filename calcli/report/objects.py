@@ -10,7 +10,7 @@ from calcli.core.comparing.policy import Bound, NoWorse, Result, Severity
 from calcli.core.data.predictions import Kind
 from calcli.core.data.slices import Slice
 from calcli.core.estimators.gridded import GridError
-from calcli.core.estimators.interval import Interval
+from calcli.core.estimators.intervals import Interval
 from calcli.core.evaluating.results import ClassRow, Decision, InfiniteLogLoss, Input, ReliabilityBin
 from calcli.core.evaluating.study import Deviation
 from calcli.core.language.schemas import Fields

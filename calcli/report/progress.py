@@ -6,7 +6,7 @@ import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
 
-from calcli.core.language.progress import Watch, Watcher, unwatched
+from calcli.core.language.text import Watch, Watcher, unwatched
 
 
 @contextmanager

@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from math import isfinite, isinf
 
-from calcli.core.estimators.interval import Interval
+from calcli.core.estimators.intervals import Interval
 from calcli.core.evaluating.results import Estimate
 from calcli.core.language.entries import written
 from calcli.core.language.expressions import MetricExpression, nested_method

@@ -10,8 +10,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, ClassVar, Literal, TypeVar
 
-from calcli.core.language.jsonvalues import json_value
-from calcli.core.language.plain import plain_json
+from calcli.core.language.text import json_value, plain_json
 from calcli.core.language.version import __version__
 
 Format = Literal["table", "json", "markdown", "csv", "junit", "github", "html"]

@@ -13,7 +13,7 @@ from rich.padding import Padding
 from rich.table import Table as RichTable
 from rich.text import Text
 
-from calcli.core.language.plain import plain
+from calcli.core.language.text import plain
 from calcli.report.shown import TextTable
 
 GAP = 2  # blanks between columns

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
 
-from calcli.core.estimators.interval import level_percent
+from calcli.core.estimators.intervals import level_percent
 from calcli.core.estimators.thresholds import Found, Threshold, ThresholdObject
 from calcli.core.language.numbers import counted, percent, span
 from calcli.report.shown import Column, Headline, Shown, TextTable, table_of

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from calcli.core.estimators.consistency import Null
 from calcli.core.estimators.influences import FEWEST, SIZE
-from calcli.core.estimators.interval import level_percent
+from calcli.core.estimators.intervals import level_percent
 from calcli.core.estimators.multiple import SIGNIFICANT, enough_draws
 from calcli.core.evaluating.results import Estimate
 from calcli.core.language.entries import Metric

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from calcli.core.data.predictions import Kind
 from calcli.core.language.errors import UsageError, naming
-from calcli.core.language.progress import Watcher, unwatched
+from calcli.core.language.text import Watcher, unwatched
 from calcli.io.apply import Wanted, Written, recalibrate_file, recalibrate_folder
 from calcli.io.calibrators import load_calibrator
 from calcli.io.costs import read_costs, read_priors

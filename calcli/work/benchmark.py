@@ -6,13 +6,13 @@ from collections.abc import Callable, Sequence
 from dataclasses import replace
 
 from calcli.core.data.predictions import Predictions
-from calcli.core.language.answers import refuse_classes
 from calcli.core.language.errors import UsageError
 from calcli.core.language.expressions import parse_methods, parse_metrics
 from calcli.core.language.methods import CHOICE
 from calcli.core.language.metrics import METRICS
-from calcli.core.language.progress import Watcher, unwatched
+from calcli.core.language.questions import refuse_classes
 from calcli.core.language.settings import BenchmarkSettings, Settings
+from calcli.core.language.text import Watcher, unwatched
 from calcli.core.recalibrating.benchmark import (
     DEFAULT_METHODS,
     DEFAULT_METRICS,

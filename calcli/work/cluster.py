@@ -14,8 +14,8 @@ from calcli.core.data.predictions import Predictions
 from calcli.core.evaluating.gathering import state_of
 from calcli.core.evaluating.stored import require_mergeable
 from calcli.core.language.errors import UsageError
-from calcli.core.language.progress import Watch, Watcher, unwatched
 from calcli.core.language.settings import NUMBERED, Settings, StateSettings
+from calcli.core.language.text import Watch, Watcher, unwatched
 from calcli.core.state.merging import merge
 from calcli.core.state.remains import left_of
 from calcli.core.state.state import State

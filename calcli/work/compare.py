@@ -13,9 +13,9 @@ from calcli.core.comparing.pairing import pair, require_same_classes
 from calcli.core.data.predictions import Predictions
 from calcli.core.language.declaring import COLUMN, TEXT, checked, declared, documented, mapping
 from calcli.core.language.errors import InputError, UsageError, naming
-from calcli.core.language.progress import Watcher, unwatched
 from calcli.core.language.settings import IN_ORDER, PairSettings, Settings
 from calcli.core.language.spelling import of_python, tell
+from calcli.core.language.text import Watcher, unwatched
 from calcli.io.options import ReadOptions
 from calcli.io.read import read
 from calcli.io.settings import settings_of

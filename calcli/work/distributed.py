@@ -13,7 +13,7 @@ from multiprocessing import resource_tracker
 from typing import Any, TypeVar
 
 from calcli.core.language.errors import CalcliError, InputError, UsageError
-from calcli.core.language.progress import Watch
+from calcli.core.language.text import Watch
 
 T = TypeVar("T")
 P = TypeVar("P")

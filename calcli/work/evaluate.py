@@ -15,9 +15,9 @@ from calcli.core.evaluating.sliced import slices_of, with_corrected_p
 from calcli.core.language.declaring import documented
 from calcli.core.language.errors import UsageError
 from calcli.core.language.figures import USUAL, find_figures, standard_names
-from calcli.core.language.progress import Watch
 from calcli.core.language.settings import Settings
 from calcli.core.language.spelling import of_python, tell
+from calcli.core.language.text import Watch
 from calcli.io.options import ReadOptions
 from calcli.io.settings import settings_of
 from calcli.report.slices import is_compared

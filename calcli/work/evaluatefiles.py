@@ -21,8 +21,8 @@ from calcli.core.evaluating.results import Evaluation
 from calcli.core.evaluating.usual import default_metrics
 from calcli.core.language.errors import InputError, UsageError, naming
 from calcli.core.language.expressions import parse_metric
-from calcli.core.language.progress import Watcher, unwatched
 from calcli.core.language.settings import NUMBERED, Settings, StateSettings
+from calcli.core.language.text import Watcher, unwatched
 from calcli.core.state.remains import Remains
 from calcli.io.atomic import filled_folder, refuse_folders, refuse_nowhere, together
 from calcli.io.options import ReadOptions

@@ -28,8 +28,8 @@ from calcli.core.language.figures import (
     standard_names,
 )
 from calcli.core.language.metrics import GIVEN
-from calcli.core.language.progress import Watch, Watcher, unwatched
 from calcli.core.language.settings import Settings
+from calcli.core.language.text import Watch, Watcher, unwatched
 from calcli.core.language.viewing import PlotSettings
 from calcli.figures import Drawing, View, draw
 from calcli.io.atomic import filled_folder, refuse_folders, refuse_nowhere, together

@@ -13,8 +13,8 @@ from calcli.core.evaluating.evaluate import evaluate
 from calcli.core.evaluating.results import Estimate
 from calcli.core.language.errors import UsageError
 from calcli.core.language.expressions import parse_metrics
-from calcli.core.language.progress import Watcher, unwatched
 from calcli.core.language.settings import Settings
+from calcli.core.language.text import Watcher, unwatched
 from calcli.io.formats.npy import LABEL_FILE
 from calcli.io.options import ReadOptions
 from calcli.io.read import read

@@ -22,7 +22,7 @@ from calcli.core.comparing.policy import NoWorse, Policy, Rule
 from calcli.core.data.predictions import ArrayScores, Predictions
 from calcli.core.estimators.costs import parse_cost_word
 from calcli.core.estimators.evidence import Margin
-from calcli.core.estimators.interval import Interval
+from calcli.core.estimators.intervals import Interval
 from calcli.core.evaluating.evaluate import evaluate
 from calcli.core.evaluating.recalibrated import Companions
 from calcli.core.language.errors import UsageError

@@ -21,7 +21,7 @@ from typing import Any
 
 from scipy.stats import binom
 
-from calcli.core.estimators.interval import Interval
+from calcli.core.estimators.intervals import Interval
 from calcli.core.estimators.multiple import holm
 from tests.benchmarks.cells import (
     DEFAULT,

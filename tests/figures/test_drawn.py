@@ -20,12 +20,12 @@ from calcli.core.curves.forest import forest as forest_of
 from calcli.core.curves.reliability import class_reliability
 from calcli.core.curves.series import Course, Courses, ScoreSet
 from calcli.core.data.predictions import ArrayScores, Predictions
-from calcli.core.estimators.interval import Interval
+from calcli.core.estimators.intervals import Interval
 from calcli.core.evaluating.evaluate import evaluate
 from calcli.core.evaluating.results import Estimate
-from calcli.core.language.answers import WRONG_RIGHT
 from calcli.core.language.errors import UsageError
 from calcli.core.language.expressions import parse_metric
+from calcli.core.language.questions import WRONG_RIGHT
 from calcli.core.language.settings import Settings
 from calcli.core.state.thinned import thinned_rows
 from calcli.figures import View, calibration_map, draw, epochs, forest, score_bars

@@ -10,7 +10,7 @@ import pytest
 
 from calcli.core.data.simulation import gaussian_classes
 from calcli.core.estimators.costs import CostWord
-from calcli.core.estimators.interval import Interval
+from calcli.core.estimators.intervals import Interval
 from calcli.core.evaluating.results import Estimate
 from calcli.core.language.expressions import parse_metric
 from calcli.core.language.metrics import CARRIED

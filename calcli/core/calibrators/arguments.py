@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from calcli.core.data.arrays import Array, Floats, missing
+from calcli.core.data.chance import Stream, generator
 from calcli.core.data.distributions import (
     HARDLY_LOGITS,
     TOLERANCE,
@@ -22,7 +23,6 @@ from calcli.core.data.distributions import (
 from calcli.core.data.folds import stratified_folds
 from calcli.core.data.inmemory import as_array
 from calcli.core.data.logspace import LARGEST, as_floats
-from calcli.core.data.streams import Stream, generator
 from calcli.core.language.declaring import refuse_set, some_items
 from calcli.core.language.errors import InputError, UsageError
 

@@ -27,8 +27,7 @@ from calcli.core.calibrators.columns import as_fitted, columns_of
 from calcli.core.calibrators.fit.training import Parameter as Parameter
 from calcli.core.calibrators.fit.training import Parameters as Parameters
 from calcli.core.calibrators.order import KEPT, OF_CLASSES, TURNED, Order, order_of_rows, turns_classes
-from calcli.core.data.arrays import Array, Doubles, Floats, Positions
-from calcli.core.data.batches import batches
+from calcli.core.data.arrays import Array, Doubles, Floats, Positions, batches
 from calcli.core.data.columnnames import column_names
 from calcli.core.data.inmemory import as_array, refuse_swapped
 from calcli.core.data.predictions import Kind

@@ -11,8 +11,7 @@ from numpy.typing import NDArray
 
 from calcli.core.calibrators.arguments import checked_weights
 from calcli.core.calibrators.base import Calibrator, Parameters
-from calcli.core.data.arrays import Array, Doubles, Floats, Positions
-from calcli.core.data.batches import batches
+from calcli.core.data.arrays import Array, Doubles, Floats, Positions, batches
 from calcli.core.data.blocks import BLOCK_BYTES, working_dtype
 from calcli.core.data.folds import numbers_of
 from calcli.core.data.predictions import DerivedScores, Kind, Predictions, Scores

@@ -12,7 +12,7 @@ from calcli.core.comparing.policy import Policy
 from calcli.core.comparing.unlikesettings import unlike_setting
 from calcli.core.data.predictions import Predictions, require_classes
 from calcli.core.data.slices import PREDICTED
-from calcli.core.estimators.interval import Interval
+from calcli.core.estimators.intervals import Interval
 from calcli.core.language.errors import InputError
 from calcli.core.language.settings import PairSettings
 

@@ -27,7 +27,7 @@ from calcli.core.estimators.evidence import (
     Power,
     Untested,
 )
-from calcli.core.estimators.interval import Interval
+from calcli.core.estimators.intervals import Interval
 from calcli.core.estimators.multiple import SHARPNESS, holm
 from calcli.core.evaluating.evaluate import evaluate
 from calcli.core.evaluating.results import Estimate

@@ -10,9 +10,9 @@ from typing import Any
 import numpy as np
 
 from calcli.core.comparing.recomputed import in_memory, recomputed_differences
+from calcli.core.data.chance import Stream, generator
 from calcli.core.data.predictions import Predictions
 from calcli.core.data.slices import counted
-from calcli.core.data.streams import Stream, generator
 from calcli.core.data.units import Units, deal
 from calcli.core.estimators.evidence import Evidence
 from calcli.core.estimators.influences import Influences
@@ -24,8 +24,8 @@ from calcli.core.evaluating.measurements import Measurements
 from calcli.core.evaluating.results import Evaluation
 from calcli.core.evaluating.usual import is_sampled
 from calcli.core.language.expressions import MetricExpression, parse_metrics
-from calcli.core.language.progress import Watch
 from calcli.core.language.settings import Settings
+from calcli.core.language.text import Watch
 
 
 class Contest:

@@ -7,7 +7,7 @@ import numpy as np
 from calcli.core.comparing.policy import Bound, Checked, Outcome, Policy, Rule, Status, Undecided
 from calcli.core.data.predictions import Predictions
 from calcli.core.data.slices import slice_names
-from calcli.core.estimators.interval import Interval, level_percent
+from calcli.core.estimators.intervals import Interval, level_percent
 from calcli.core.estimators.thresholds import Found, Threshold, confidences, independent_rows
 from calcli.core.language.expressions import parse_metric
 from calcli.core.language.numbers import percent, span

@@ -16,14 +16,12 @@ from typing import NamedTuple
 
 import numpy as np
 
-from calcli.core.data.arrays import Doubles, Floats
-from calcli.core.data.batches import batch_sizes
+from calcli.core.data.arrays import Doubles, Floats, batch_sizes
 from calcli.core.data.binning import equal_width_index
 from calcli.core.data.blocks import sweep
-from calcli.core.data.drawing import draw_labels
+from calcli.core.data.chance import Stream, draw_labels, generator
 from calcli.core.data.predictions import ArrayScores, Predictions
 from calcli.core.data.slices import counted, gathered, select
-from calcli.core.data.streams import Stream, generator
 from calcli.core.evaluating.evaluate import measure, values
 from calcli.core.evaluating.families import by_family
 from calcli.core.evaluating.families.base import Entrant
@@ -31,8 +29,8 @@ from calcli.core.evaluating.measurements import Measurements
 from calcli.core.language.expressions import MetricExpression, parse_metrics
 from calcli.core.language.settings import Settings
 from calcli.core.problems.vectors import canonical_lens
+from calcli.core.state.collectors import VectorTable
 from calcli.core.state.remains import Remains
-from calcli.core.state.vectors import VectorTable
 
 REDRAWS = 1_999
 KEPT = 0.975  # share of the redraws that keep all limits together

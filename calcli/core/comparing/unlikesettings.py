@@ -14,8 +14,8 @@ from calcli.core.data.priors import Priors
 from calcli.core.language.declaring import declared
 from calcli.core.language.errors import UsageError
 from calcli.core.language.expressions import MetricExpression
-from calcli.core.language.jsonvalues import json_value
 from calcli.core.language.settings import Settings
+from calcli.core.language.text import json_value
 
 NAMED = ("costs", "groups", "threshold_weights")  # of which metrics name those that they use
 SEPARATORS = re.compile(r"[:=,;+()\[\]]")  # of a metric expression

@@ -9,11 +9,10 @@ from numpy.typing import NDArray
 
 from calcli.core.calibrators.base import Calibrator
 from calcli.core.calibrators.temperature import Temperature
-from calcli.core.curves.log_odds import from_log_odds, log_odds
 from calcli.core.curves.reliability import FEW_ROWS
 from calcli.core.data.arrays import Doubles, Tables
 from calcli.core.data.binning import Bins
-from calcli.core.data.logspace import log_softmax, log_sum_exp
+from calcli.core.data.logspace import from_log_odds, log_odds, log_softmax, log_sum_exp
 from calcli.core.language.errors import InputError
 from calcli.core.problems.problem import ordered_problem
 from calcli.core.state.thinned import ThinnedRows

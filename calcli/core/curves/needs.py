@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from calcli.core.data.blocks import sweep, working_dtype
 from calcli.core.data.predictions import Predictions
-from calcli.core.evaluating.looks import Looks
+from calcli.core.evaluating.measurements import Looks
 from calcli.core.evaluating.results import Evaluation
 from calcli.core.evaluating.usual import RECALIBRATION_LIMIT
 from calcli.core.language.entries import FigureKind
@@ -22,9 +22,8 @@ from calcli.core.problems.lenses import Groups, Lens, find_lens, find_scalar_len
 from calcli.core.problems.marginal import marginal_problem
 from calcli.core.problems.problem import Problem, ordered_problem
 from calcli.core.problems.vectors import VectorLens, VectorProblem, members_by_name
-from calcli.core.state.collectors import RowTable
+from calcli.core.state.collectors import RowTable, VectorTable
 from calcli.core.state.thinned import ThinnedRows, thinned_rows
-from calcli.core.state.vectors import VectorTable
 
 
 def problem_of(evaluation: Evaluation, lens: str, region: str = "all") -> Problem:

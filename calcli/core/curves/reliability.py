@@ -10,11 +10,11 @@ from functools import cached_property
 import numpy as np
 from numpy.typing import NDArray
 
-from calcli.core.curves.log_odds import from_log_odds, log_odds
 from calcli.core.curves.truth import Truth
 from calcli.core.data.arrays import Array, Doubles, Tables
 from calcli.core.data.binning import Bins, equal_width_edges
-from calcli.core.data.streams import Stream, generator
+from calcli.core.data.chance import Stream, generator
+from calcli.core.data.logspace import from_log_odds, log_odds
 from calcli.core.estimators.chance import beyond_chance
 from calcli.core.estimators.consistency import Null, compare, outcome_sums
 from calcli.core.estimators.cumulative import KolmogorovSmirnov

@@ -7,10 +7,10 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from calcli.core.curves.log_odds import WIDEST, from_log_odds, log_odds
 from calcli.core.curves.reliability import BAND, FEW_ROWS
 from calcli.core.data.arrays import Doubles, Tables
 from calcli.core.data.binning import edge_cuts, equal_width_edges
+from calcli.core.data.logspace import WIDEST, from_log_odds, log_odds
 from calcli.core.estimators.consistency import outcome_sums
 from calcli.core.estimators.smooth import smooth_ece
 from calcli.core.problems.pav import isotonic_blocks, pool

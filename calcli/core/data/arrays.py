@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
@@ -30,3 +31,16 @@ def missing(values: Array) -> Positions:
 def is_nothing(one: Any) -> bool:
     """Return whether an object is a missing value of Python or pandas, or nan."""
     return type(one).__name__ in NOTHING or (not np.iterable(one) and bool(one != one))
+
+
+def batches(number: int, size: int, most: int) -> Iterator[slice]:
+    """Yield slices of `number` things of a size each, in order; of about `most` in all, one at least."""
+    step = max(1, most // size)
+    for start in range(0, number, step):
+        yield slice(start, min(start + step, number))
+
+
+def batch_sizes(number: int, size: int, most: int) -> Iterator[int]:
+    """Yield how many things each of these slices holds."""
+    for batch in batches(number, size, most):
+        yield batch.stop - batch.start

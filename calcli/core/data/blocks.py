@@ -329,3 +329,14 @@ def sweep(
                 collector.add(block)
 
     show_blocks(predictions, show, precision, workers)
+
+
+RowStatistic = Callable[[Block], Array]
+
+ROW_STATISTICS: dict[str, RowStatistic] = {
+    "top1_brier": lambda block: np.square(block.confidence - block.hit),
+    "confidence": lambda block: block.confidence,
+    "hit": lambda block: block.hit,
+    "top5_hit": lambda block: block.label_within(5),
+}
+LOG_ODDS: dict[str, RowStatistic] = {"log_odds": lambda block: block.log_odds}  # of two classes

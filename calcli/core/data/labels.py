@@ -9,8 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.lib.mixins import NDArrayOperatorsMixin
 
-from calcli.core.data.arrays import Array, Floats
-from calcli.core.data.batches import batches
+from calcli.core.data.arrays import Array, Floats, batches
 
 Rows = Callable[[slice], Array]
 TOGETHER = 1 << 16  # labels that are counted at once; their temporaries stay in the cache

@@ -8,8 +8,7 @@ from typing import overload
 import numpy as np
 from numpy.typing import NDArray
 
-from calcli.core.data.arrays import Array, Floats
-from calcli.core.data.batches import batches
+from calcli.core.data.arrays import Array, Doubles, Floats, batches
 
 SUM_ROUNDING = 8  # machine epsilons by which the probabilities of a row may miss 1 by rounding alone
 BLOCK_BYTES = 1 << 18  # a block and its temporaries stay in the second-level cache
@@ -120,3 +119,18 @@ def _less_log_sum(scores: Array, epsilons: int) -> Floats:
         if found.min() <= LEAST:
             found[found <= LEAST] = -np.inf
     return result
+
+
+WIDEST = 14.0  # log-odds: scores beyond, about one in a million, count as there
+
+
+def log_odds(score: Doubles) -> Doubles:
+    """Return log-odds, those beyond one in a million as there."""
+    least = 1 / (1 + np.exp(WIDEST))
+    inner = np.clip(score, least, 1 - least)
+    return np.log(inner / (1 - inner))
+
+
+def from_log_odds(value: Doubles) -> Doubles:
+    """Return the probabilities of log-odds."""
+    return 1 / (1 + np.exp(-value))

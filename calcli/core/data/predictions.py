@@ -12,9 +12,8 @@ from typing import Any, ClassVar, Literal, Protocol
 import numpy as np
 
 from calcli.core.data.arrays import Array, Floats
-from calcli.core.language.answers import WRONG_RIGHT
 from calcli.core.language.errors import InputError
-from calcli.core.language.questions import option_names
+from calcli.core.language.questions import WRONG_RIGHT, option_names
 
 Kind = Literal["logits", "log-probs", "probs"]
 Called = Kind | Literal["percent"]

@@ -10,10 +10,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from calcli.core.data.arrays import Doubles
-from calcli.core.data.drawing import draw_labels
+from calcli.core.data.chance import Stream, draw_labels, generator
 from calcli.core.data.logspace import log_softmax
 from calcli.core.data.predictions import Kind
-from calcli.core.data.streams import Stream, generator
 from calcli.core.language.errors import UsageError
 from calcli.core.language.expressions import nearest_name
 from calcli.core.language.systems import PARAMETERS

@@ -16,7 +16,7 @@ from typing import Protocol
 import numpy as np
 
 from calcli.core.data.arrays import Array, Doubles
-from calcli.core.data.rows import RowStatistic
+from calcli.core.data.blocks import RowStatistic
 
 REACH = 40.0  # log-odds beyond which 1 - q or q is 1 in double precision
 COARSEST = 1 / 32

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 from calcli.core.data.arrays import Doubles
 from calcli.core.data.binning import Bins
 from calcli.core.estimators.evidence import NORMAL
-from calcli.core.estimators.interval import Interval
+from calcli.core.estimators.intervals import Interval
 from calcli.core.estimators.multiple import SIGNIFICANT, holm
 
 

@@ -11,9 +11,8 @@ from functools import partial
 import numpy as np
 
 from calcli.core.data.arrays import Array, Doubles, Floats
-from calcli.core.data.blocks import Block
+from calcli.core.data.blocks import Block, RowStatistic
 from calcli.core.data.predictions import Predictions
-from calcli.core.data.rows import RowStatistic
 from calcli.core.estimators.rules import decomposable_rule
 from calcli.core.estimators.scoring import Means, ratio
 from calcli.core.language.errors import UsageError

@@ -13,8 +13,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 from numpy.typing import NDArray
 
-from calcli.core.data.arrays import Array
-from calcli.core.data.batches import batches
+from calcli.core.data.arrays import Array, batches
 from calcli.core.data.binning import distinct
 from calcli.core.estimators.confidence import ConfidenceShare
 from calcli.core.estimators.miscalibration import BinnedError

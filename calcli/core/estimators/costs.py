@@ -12,11 +12,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from calcli.core.data.arrays import Floats
-from calcli.core.data.blocks import Block
+from calcli.core.data.blocks import Block, RowStatistic
 from calcli.core.data.predictions import Predictions
-from calcli.core.data.rows import RowStatistic
-from calcli.core.language.answers import WRONG_RIGHT
 from calcli.core.language.errors import InputError, UsageError
+from calcli.core.language.questions import WRONG_RIGHT
 from calcli.core.language.settings import Costs
 
 Word = Literal["zero-one", "balanced", "abstain", "imbalanced"]

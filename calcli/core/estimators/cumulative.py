@@ -17,7 +17,7 @@ import numpy as np
 from calcli.core.data.arrays import Floats
 from calcli.core.estimators.consistency import Null, compare, outcome_sums
 from calcli.core.estimators.influences import Spread
-from calcli.core.estimators.interval import Interval
+from calcli.core.estimators.intervals import Interval
 from calcli.core.problems.problem import Problem
 
 ENOUGH_VARIANCE = 10.0  # sum of s (1 - s) from which the Brownian limit is used

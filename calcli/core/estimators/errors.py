@@ -11,7 +11,7 @@ from typing import Any, ClassVar, Literal, cast, get_args
 import numpy as np
 
 from calcli.core.data.binning import Bins
-from calcli.core.data.streams import Stream, generator
+from calcli.core.data.chance import Stream, generator
 from calcli.core.estimators.confidence import ConfidenceShare
 from calcli.core.estimators.consistency import Null, binned_nulls
 from calcli.core.estimators.cumulative import CumulativeError, KolmogorovSmirnov, Kuiper

@@ -13,9 +13,8 @@ from numpy.typing import NDArray
 
 from calcli.core.data.arrays import Doubles
 from calcli.core.estimators.influences import Influences, Spread, contrast
-from calcli.core.estimators.interval import Interval
+from calcli.core.estimators.intervals import Interval, coin_upper, root, share_least, share_most
 from calcli.core.estimators.permutation import Swapped
-from calcli.core.estimators.quantiles import coin_upper, root, share_least, share_most
 
 NORMAL = NormalDist()
 POWER = 0.8  # of what is called detectable

@@ -18,10 +18,8 @@ from functools import cached_property
 
 import numpy as np
 
-from calcli.core.data.arrays import Array, Doubles, Floats
-from calcli.core.data.batches import batches
-from calcli.core.estimators.interval import Interval
-from calcli.core.estimators.quantiles import t_quantile, t_upper
+from calcli.core.data.arrays import Array, Doubles, Floats, batches
+from calcli.core.estimators.intervals import Interval, t_quantile, t_upper
 from calcli.core.state.expectedmoments import Moments
 
 FEWEST = 5  # observations that carry an estimate with an interval

@@ -12,9 +12,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from calcli.core.data.arrays import Array, Doubles, Floats, Positions
-from calcli.core.data.batches import batches
-from calcli.core.data.drawing import draw_labels
+from calcli.core.data.arrays import Array, Doubles, Floats, Positions, batches
+from calcli.core.data.chance import draw_labels
 
 COMMON = 0.08  # share of the rows from which a product of matrices is faster than looking up equal labels
 BATCH = 32  # draws whose equal labels are looked up together

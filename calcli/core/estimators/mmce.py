@@ -6,8 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from calcli.core.data.arrays import Doubles
-from calcli.core.data.batches import batch_sizes
+from calcli.core.data.arrays import Doubles, batch_sizes
 from calcli.core.estimators.consistency import Null, compare, outcome_sums
 from calcli.core.problems.problem import Problem, segment_sums
 

@@ -11,10 +11,9 @@ from typing import Any, Literal
 
 import numpy as np
 
-from calcli.core.data.arrays import Array, Doubles, Floats
-from calcli.core.data.batches import batch_sizes
+from calcli.core.data.arrays import Array, Doubles, Floats, batch_sizes
 from calcli.core.data.binning import Bins, equal_width_index
-from calcli.core.data.drawing import draw_labels
+from calcli.core.data.chance import draw_labels
 from calcli.core.estimators.consistency import Null, compare
 from calcli.core.estimators.miscalibration import Norm
 from calcli.core.problems.problem import segment_sums

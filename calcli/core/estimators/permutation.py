@@ -15,8 +15,7 @@ from typing import Any
 
 import numpy as np
 
-from calcli.core.data.arrays import Array, Doubles, Floats, Positions
-from calcli.core.data.batches import batch_sizes
+from calcli.core.data.arrays import Array, Doubles, Floats, Positions, batch_sizes
 from calcli.core.data.binning import (
     MASS_ROUNDING,
     Bins,

@@ -15,7 +15,7 @@ from calcli.core.data.binning import is_run_end
 from calcli.core.data.folds import numbers_of
 from calcli.core.estimators.gridded import GridError, area_on_grid, average_precision_on_grid
 from calcli.core.estimators.influences import Spread
-from calcli.core.estimators.interval import Interval
+from calcli.core.estimators.intervals import Interval
 from calcli.core.problems.problem import Problem
 from calcli.core.state.gridcells import CellTable
 

@@ -13,13 +13,13 @@ import numpy as np
 
 from calcli.core.data.arrays import Array, Doubles, Positions
 from calcli.core.data.blocks import sweep
-from calcli.core.data.drawing import draw_labels
+from calcli.core.data.chance import draw_labels
 from calcli.core.data.predictions import ArrayScores, Predictions
 from calcli.core.data.slices import gathered
 from calcli.core.data.units import Units
 from calcli.core.estimators.consistency import Null, compare
 from calcli.core.problems.vectors import canonical_lens
-from calcli.core.state.vectors import VectorTable
+from calcli.core.state.collectors import VectorTable
 
 Evaluator = Callable[[Predictions], Mapping[str, float]]
 

@@ -11,8 +11,8 @@ from operator import itemgetter
 import numpy as np
 
 from calcli.core.data.arrays import Doubles
+from calcli.core.data.blocks import ROW_STATISTICS, RowStatistic
 from calcli.core.data.predictions import Predictions
-from calcli.core.data.rows import ROW_STATISTICS, RowStatistic
 from calcli.core.estimators import rules, scoring
 from calcli.core.estimators.beta_scores import IntegralOfRisks
 from calcli.core.estimators.cllr import find_cllr

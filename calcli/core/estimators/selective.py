@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 from calcli.core.data.arrays import Doubles, Floats
 from calcli.core.estimators.gridded import GridError
 from calcli.core.estimators.influences import Spread
-from calcli.core.estimators.interval import Interval
+from calcli.core.estimators.intervals import Interval
 from calcli.core.estimators.ranking import Placed, Ranking, run_masses
 from calcli.core.problems.problem import Problem
 from calcli.core.state.gridcells import CellTable

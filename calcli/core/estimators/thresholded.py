@@ -8,9 +8,8 @@ from dataclasses import dataclass
 import numpy as np
 
 from calcli.core.data.arrays import Array, Doubles
-from calcli.core.data.blocks import Block
+from calcli.core.data.blocks import Block, RowStatistic
 from calcli.core.data.predictions import Predictions
-from calcli.core.data.rows import RowStatistic
 from calcli.core.estimators.scoring import Means, OfMeans, ratio
 from calcli.core.language.errors import UsageError
 from calcli.core.language.expressions import MetricExpression

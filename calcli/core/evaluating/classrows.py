@@ -7,7 +7,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from calcli.core.data.streams import Stream, generator
+from calcli.core.data.chance import Stream, generator
 from calcli.core.estimators.consistency import Null, compare
 from calcli.core.estimators.decomposition import class_losses
 from calcli.core.estimators.miscalibration import BinnedError, binned_error

@@ -11,12 +11,12 @@ from functools import partial
 import numpy as np
 
 from calcli.core.data.binning import Bins, equal_width_edges
+from calcli.core.data.blocks import ROW_STATISTICS
+from calcli.core.data.chance import Stream, generator
 from calcli.core.data.predictions import Predictions
 from calcli.core.data.priors import at_priors
 from calcli.core.data.required import require_clusters, require_folds
-from calcli.core.data.rows import ROW_STATISTICS
 from calcli.core.data.slices import counted
-from calcli.core.data.streams import Stream, generator
 from calcli.core.data.units import Units
 from calcli.core.estimators.effort import affordable_resamples
 from calcli.core.estimators.resampling import bootstrap_sd, resampled_nulls
@@ -26,8 +26,7 @@ from calcli.core.evaluating.families.base import Findings
 from calcli.core.evaluating.families.ranking import backwards_area
 from calcli.core.evaluating.folded import is_told_by_cells, keep_odds, of_cells
 from calcli.core.evaluating.gathering import summed
-from calcli.core.evaluating.looks import NOTHING, Looks
-from calcli.core.evaluating.measurements import Measurements, Pass, UnitsOf
+from calcli.core.evaluating.measurements import NOTHING, Looks, Measurements, Pass, UnitsOf
 from calcli.core.evaluating.recalibrated import Companions
 from calcli.core.evaluating.results import (
     ClassRow,
@@ -40,12 +39,11 @@ from calcli.core.evaluating.results import (
 from calcli.core.evaluating.sampling import SampledRows, measured_sample, needs_rows, of_sample
 from calcli.core.evaluating.stored import StoredMeasurements
 from calcli.core.evaluating.usual import area_of, default_metrics, gap_of, is_sampled, tests_classes
-from calcli.core.language.answers import refuse_classes
 from calcli.core.language.errors import NeedsRows, UsageError
 from calcli.core.language.expressions import MetricExpression, parse_metrics
-from calcli.core.language.progress import Watch
-from calcli.core.language.questions import looks_at_classes, refuse_places
+from calcli.core.language.questions import looks_at_classes, refuse_classes, refuse_places
 from calcli.core.language.settings import Settings
+from calcli.core.language.text import Watch
 from calcli.core.state.remains import Remains
 
 

@@ -15,8 +15,7 @@ from calcli.core.data.slices import counted, select_each, slice_numbers
 from calcli.core.data.threads import Turn
 from calcli.core.evaluating.families import FAMILIES
 from calcli.core.evaluating.folded import keep_odds
-from calcli.core.evaluating.looks import Looks
-from calcli.core.evaluating.measurements import Measurements, Pass
+from calcli.core.evaluating.measurements import Looks, Measurements, Pass
 from calcli.core.evaluating.sampling import needs_rows
 from calcli.core.evaluating.stored import (
     CLIPPED,
@@ -27,8 +26,8 @@ from calcli.core.evaluating.stored import (
 from calcli.core.evaluating.usual import default_metrics, gap_of
 from calcli.core.language.errors import InputError, UsageError
 from calcli.core.language.expressions import MetricExpression, parse_metrics
-from calcli.core.language.progress import Watch
 from calcli.core.language.settings import NUMBERED, Precision, Settings, StateSettings
+from calcli.core.language.text import Watch
 from calcli.core.problems.lenses import Lens
 from calcli.core.state.collectors import ClassBins, InputFacts
 from calcli.core.state.expectedmoments import ExpectedMoments

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping
-from dataclasses import astuple
+from dataclasses import astuple, dataclass
 from functools import cached_property, partial
 from typing import Any, TypeVar, cast
 
@@ -13,33 +13,51 @@ from numpy.typing import NDArray
 
 from calcli.core.data.arrays import Array, Doubles
 from calcli.core.data.binning import Bins
-from calcli.core.data.blocks import Block, Collector, sweep, working_dtype
+from calcli.core.data.blocks import Block, Collector, RowStatistic, sweep, working_dtype
 from calcli.core.data.labels import label_sums
 from calcli.core.data.predictions import Predictions
-from calcli.core.data.rows import RowStatistic
 from calcli.core.data.threads import threads_for
 from calcli.core.data.units import Units
 from calcli.core.estimators.gridded import GridError
 from calcli.core.estimators.influences import Pooled, carriers, pooled
 from calcli.core.estimators.sums import Sums
-from calcli.core.evaluating.looks import NOTHING, Looks
 from calcli.core.evaluating.recalibrated import Companions, Recalibrations
 from calcli.core.evaluating.results import InfiniteLogLoss
-from calcli.core.language.progress import Watch
 from calcli.core.language.settings import Settings
+from calcli.core.language.text import Watch
 from calcli.core.problems.lenses import Lens, Seen, find_lens
 from calcli.core.problems.problem import Problem, ordered_problem
 from calcli.core.problems.vectors import VectorLens, VectorProblem, canonical_lens, members_by_name
-from calcli.core.state.classcells import ClassCells
-from calcli.core.state.classunits import ClassUnits
-from calcli.core.state.collectors import ClassBins, InputFacts, RowTable
+from calcli.core.state.collectors import ClassBins, ClassCells, ClassUnits, InputFacts, RowTable, VectorTable
 from calcli.core.state.expectedmoments import ExpectedMoments
 from calcli.core.state.gridcells import CellTable
 from calcli.core.state.oddscells import OddsCells
 from calcli.core.state.sample import Sample
 from calcli.core.state.state import Facts
 from calcli.core.state.thinned import ThinnedRows
-from calcli.core.state.vectors import VectorTable
+
+
+@dataclass(frozen=True)
+class Looks:
+    """What figures look at, which the pass for the metrics keeps as well.
+
+    Attributes
+    ----------
+    lenses
+        One-dimensional ones whose problems are kept, beside top-1.
+    vectors
+        Those of several outcomes.
+    thinned
+        Numbers of evenly spaced rows.
+    """
+
+    lenses: tuple[str, ...] = ()
+    vectors: tuple[str, ...] = ()
+    thinned: tuple[int, ...] = ()
+
+
+NOTHING = Looks()
+
 
 T = TypeVar("T")
 FIRST = 5  # how many of the rows of infinite log-loss are named

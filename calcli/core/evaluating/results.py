@@ -11,10 +11,10 @@ from calcli.core.data.predictions import Predictions, Provenance
 from calcli.core.data.slices import Slice
 from calcli.core.estimators.consistency import Null
 from calcli.core.estimators.gridded import GridError
-from calcli.core.estimators.interval import Interval
-from calcli.core.language.answers import WRONG_RIGHT
+from calcli.core.estimators.intervals import Interval
 from calcli.core.language.expressions import MetricExpression
 from calcli.core.language.numbers import apart
+from calcli.core.language.questions import WRONG_RIGHT
 from calcli.core.language.settings import Settings
 from calcli.core.problems.problem import Problem
 from calcli.core.problems.vectors import VectorProblem

@@ -5,9 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import replace
 
-from calcli.core.data.blocks import Block
+from calcli.core.data.blocks import LOG_ODDS, Block
 from calcli.core.data.predictions import Predictions
-from calcli.core.data.rows import LOG_ODDS
 from calcli.core.evaluating.families import FAMILIES, by_family
 from calcli.core.evaluating.families.base import Findings
 from calcli.core.evaluating.measurements import Measurements, Pass

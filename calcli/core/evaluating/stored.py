@@ -11,12 +11,11 @@ import numpy as np
 
 from calcli.core.data.arrays import Array, Doubles
 from calcli.core.data.binning import Bins
+from calcli.core.data.blocks import RowStatistic
 from calcli.core.data.predictions import Predictions
-from calcli.core.data.rows import RowStatistic
 from calcli.core.estimators.influences import Pooled, pooled_moments
 from calcli.core.estimators.sums import Sums
-from calcli.core.evaluating.looks import Looks
-from calcli.core.evaluating.measurements import Measurements, Pass, fewest
+from calcli.core.evaluating.measurements import Looks, Measurements, Pass, fewest
 from calcli.core.evaluating.results import InfiniteLogLoss
 from calcli.core.language.errors import NeedsRows, UsageError
 from calcli.core.language.expressions import parse_metrics

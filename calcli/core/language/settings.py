@@ -7,7 +7,6 @@ from dataclasses import dataclass, replace
 from os import PathLike
 from typing import Any, Literal, Protocol
 
-from calcli.core.language.brief import brief
 from calcli.core.language.calibrationerrors import BINS
 from calcli.core.language.declaring import (
     FLAG,
@@ -22,6 +21,7 @@ from calcli.core.language.declaring import (
 from calcli.core.language.errors import UsageError
 from calcli.core.language.expressions import MethodExpression, parse_metrics
 from calcli.core.language.metrics import ScoreName
+from calcli.core.language.text import brief
 
 Precision = Literal["auto", "single", "double"]
 Rows = Literal["auto", "all"]

@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from calcli.core.data.arrays import Array, Floats
-from calcli.core.data.rows import ROW_STATISTICS, RowStatistic
+from calcli.core.data.blocks import ROW_STATISTICS, RowStatistic
 from calcli.core.language.declaring import number_in
 from calcli.core.language.errors import UsageError
 from calcli.core.language.expressions import nearest_name

@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from calcli.core.data.arrays import Array, Floats, Positions
-from calcli.core.data.drawing import draw_labels
+from calcli.core.data.chance import draw_labels
 from calcli.core.problems.problem import Problem, ordered_problem
 
 

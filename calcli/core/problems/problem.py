@@ -13,8 +13,7 @@ from typing import Any, Literal, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-from calcli.core.data.arrays import Array, Floats
-from calcli.core.data.batches import batches
+from calcli.core.data.arrays import Array, Floats, batches
 from calcli.core.data.binning import (
     Bins,
     edge_cuts,

@@ -14,7 +14,7 @@ from calcli.core.calibrators.crossvalidation import (
     simplest,
 )
 from calcli.core.data.arrays import Doubles, Floats
-from calcli.core.data.streams import Stream, generator
+from calcli.core.data.chance import Stream, generator
 from calcli.core.data.threads import Turn, in_turns
 from calcli.core.language.errors import CalcliError, UsageError
 from calcli.core.language.expressions import MethodExpression

@@ -28,20 +28,20 @@ from calcli.core.calibrators.record import CalibratorRecord, FitOrigin
 from calcli.core.calibrators.wrappers import top1_changes
 from calcli.core.data.arrays import Doubles, Floats, Positions
 from calcli.core.data.blocks import BLOCK_BYTES
+from calcli.core.data.chance import Stream, generator
 from calcli.core.data.folds import column_folds, stratified_folds
 from calcli.core.data.logspace import log_softmax
 from calcli.core.data.predictions import ArrayScores, Predictions, Scores, called
 from calcli.core.data.processes import Processes, processes_for
 from calcli.core.data.slices import counted
-from calcli.core.data.streams import Stream, generator
 from calcli.core.estimators.rules import scoring_rule
 from calcli.core.evaluating.evaluate import area_if_backwards, values
-from calcli.core.language.answers import refuse_classes
 from calcli.core.language.errors import InputError, UsageError
 from calcli.core.language.expressions import MethodExpression
 from calcli.core.language.methods import ERRORS
-from calcli.core.language.progress import Watch
+from calcli.core.language.questions import refuse_classes
 from calcli.core.language.settings import FitSettings, Settings
+from calcli.core.language.text import Watch
 from calcli.core.recalibrating.candidates import POOL
 from calcli.core.recalibrating.choosing import (
     Candidate,

@@ -6,17 +6,16 @@ hold depends on the rows alone, not on their order or on how they were parted.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from typing import Any, Self
 
 import numpy as np
 from numpy.typing import NDArray
 
-from calcli.core.data.arrays import Array, Floats
+from calcli.core.data.arrays import Array, Floats, batches
 from calcli.core.data.binning import distinct, is_run_end
 from calcli.core.problems.problem import Problem, keys_of
 from calcli.core.state.gridcells import ADDED, CellTable, GridCells, Sums
-from calcli.core.state.seen import Seen
 
 WAITING = 1 << 18, 1 << 21  # rows that are looked at together, at least and at most
 NEW = 1 / 4  # share of scores not seen before from which sorting would not make rows fewer
@@ -287,3 +286,38 @@ def scores_of(keys: NDArray[np.unsignedinteger[Any]]) -> Floats:
 def outcomes_of(keys: NDArray[np.unsignedinteger[Any]]) -> NDArray[np.bool_]:
     """Return the (n,) outcomes in keys."""
     return (keys & 1).astype(np.bool_)
+
+
+TOGETHER = 1 << 16  # keys that are hashed at once; their temporaries stay in the cache
+ODD = 0x9E3779B97F4A7C15  # for multiplicative hashing (Knuth, volume 3, section 6.4)
+
+
+class Seen:
+    """Which hashes of scores have occurred, of so many that few scores share one.
+
+    Parameters
+    ----------
+    limit
+        Of the numbers that are to be told from larger ones.
+
+    Attributes
+    ----------
+    least
+        How many different hashes there were; there were no fewer scores.
+    """
+
+    def __init__(self, limit: int) -> None:
+        self._bits = (6 * limit + 1).bit_length()
+        self._table = np.zeros(1 << self._bits, np.uint8)
+        self.least = 0
+
+    def add(self, parts: Iterable[NDArray[np.unsignedinteger[Any]]]) -> int:
+        """Take the keys of rows, and return by how much the bound rises."""
+        for keys in parts:
+            unsigned, width = keys.dtype.type, 8 * keys.itemsize
+            factor, dropped = unsigned(ODD >> (64 - width) | 1), unsigned(width - self._bits)
+            for rows in batches(len(keys), 1, TOGETHER):
+                hashes = ((keys[rows] >> unsigned(1)) * factor) >> dropped
+                self._table[hashes.astype(np.intp)] = 1
+        before, self.least = self.least, int(np.count_nonzero(self._table))
+        return self.least - before

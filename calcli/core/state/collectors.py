@@ -3,16 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from calcli.core.data.arrays import Array, Floats
 from calcli.core.data.binning import Bins, equal_width_index
-from calcli.core.data.blocks import Block
+from calcli.core.data.blocks import Block, RowStatistic
 from calcli.core.data.predictions import Predictions
-from calcli.core.data.rows import RowStatistic
+from calcli.core.data.units import Units
+from calcli.core.problems.vectors import VectorLens, VectorProblem
 
 FLUSH_SIZE = 40_000  # probabilities gathered before they are added to the sums
 
@@ -204,3 +205,65 @@ class InputFacts:
     def worst_row_sum(self) -> float:
         """The sum of probabilities farthest from one."""
         return float(np.exp(self._worst_log_sum))
+
+
+class ClassCells:
+    """Collector of the bins of the probabilities, (K, N), in the smallest integers that hold them."""
+
+    def __init__(self, n_rows: int, n_classes: int, bins: int) -> None:
+        self._bins = bins
+        self.cells = np.empty((n_classes, n_rows), np.min_scalar_type(bins - 1))
+
+    def add(self, block: Block) -> None:
+        """Store the bins of one block."""
+        probs = block.probs
+        self.cells[:, block.rows] = equal_width_index(probs.ravel(), self._bins).reshape(probs.shape)
+
+
+class ClassUnits:
+    """Collector of every class's equal-width bins by unit: (units, 3, K, bins) sums.
+
+    Parameters
+    ----------
+    units
+        Of the rows.
+    n_classes, bins
+        Their numbers.
+    """
+
+    def __init__(self, units: Units, n_classes: int, bins: int) -> None:
+        self._unit = units.of_row
+        self.sums = np.zeros((units.number, 3, n_classes, bins))
+
+    def add(self, block: Block) -> None:
+        """Add one block to the sums."""
+        _, _, classes, bins = self.sums.shape
+        probs = block.probs.T
+        weights = np.ones(len(probs)) if block.weights is None else block.weights
+        index = equal_width_index(probs.ravel(), bins).reshape(probs.shape)
+        places = (self._unit[block.rows][:, None] * 3 * classes + np.arange(classes)) * bins + index
+        flat = self.sums.reshape(-1)
+        own = places[np.arange(len(probs)), block.labels]
+        np.add.at(flat, places, np.broadcast_to(weights[:, None], probs.shape))
+        np.add.at(flat, places + classes * bins, weights[:, None] * probs)
+        np.add.at(flat, own + 2 * classes * bins, weights)
+
+
+class VectorTable:
+    """Collects the problem of a vector lens, for what needs every row at once."""
+
+    def __init__(self, lens: VectorLens, predictions: Predictions, dtype: np.dtype[Any]) -> None:
+        self._lens = lens
+        self._weights = predictions.weights
+        self._probs = np.empty((lens.size, predictions.n_rows), dtype)
+        self._labels = np.empty(predictions.n_rows, np.intp)
+
+    def add(self, block: Block) -> None:
+        """Store the block's probabilities and outcomes."""
+        self._probs[:, block.rows] = self._lens.table(block)
+        self._labels[block.rows] = self._lens.outcome(block)
+
+    @property
+    def problem(self) -> VectorProblem:
+        """The problem of all rows; its probabilities are laid out outcome by outcome."""
+        return VectorProblem(self._probs.T, self._labels, self._weights, self._lens.names)

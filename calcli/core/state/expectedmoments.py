@@ -14,8 +14,7 @@ from math import comb, prod
 import numpy as np
 
 from calcli.core.data.arrays import Doubles
-from calcli.core.data.blocks import Block
-from calcli.core.data.rows import RowStatistic
+from calcli.core.data.blocks import Block, RowStatistic
 
 
 @dataclass(frozen=True)

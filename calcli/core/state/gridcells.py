@@ -7,8 +7,7 @@ from typing import NamedTuple, Self
 import numpy as np
 from numpy.typing import NDArray
 
-from calcli.core.data.arrays import Array, Doubles, Floats, Positions
-from calcli.core.data.batches import batches
+from calcli.core.data.arrays import Array, Doubles, Floats, Positions, batches
 from calcli.core.problems.problem import Problem
 from calcli.core.state.grid import PLACES, grid_edges, grid_place
 

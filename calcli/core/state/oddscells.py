@@ -13,8 +13,8 @@ from numpy.typing import NDArray
 
 from calcli.core.data.arrays import Array, Doubles, Floats, Positions
 from calcli.core.data.blocks import Block
+from calcli.core.data.chance import Stream, generator
 from calcli.core.data.predictions import Predictions
-from calcli.core.data.streams import Stream, generator
 from calcli.core.state.hashing import dealt
 
 BITS = 10  # of the mantissa of the log-odds that tell cells apart

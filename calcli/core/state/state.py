@@ -13,7 +13,7 @@ from calcli.core.data.binning import Bins
 from calcli.core.data.predictions import Called, Kind, called
 from calcli.core.data.threads import Turn, alone
 from calcli.core.data.units import UNIT_LIMIT
-from calcli.core.language.answers import WRONG_RIGHT
+from calcli.core.language.questions import WRONG_RIGHT
 from calcli.core.state.cells import ScoreCells
 from calcli.core.state.deals import Deals, digests_of
 from calcli.core.state.expectedmoments import Moments

@@ -8,8 +8,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from calcli.core.data.predictions import Kind
-from calcli.core.language.answers import WRONG_RIGHT
 from calcli.core.language.errors import UsageError
+from calcli.core.language.questions import WRONG_RIGHT
 from calcli.io.layouts import ALONE, ANSWERS, COLUMNS, LAYOUTS, LISTS, RANKS, Layout
 from calcli.io.layouts.answers import require_column
 from calcli.io.layouts.names import kind_by_name, plain

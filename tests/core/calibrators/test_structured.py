@@ -4,7 +4,6 @@ import numpy as np
 import pytest
 from scipy import optimize, special, stats
 
-from calcli.core.calibrators.bends import bends_of, rises
 from calcli.core.calibrators.fit.preconditioning import inverse
 from calcli.core.calibrators.fit.structured import Penalty, StructuredLoss
 from calcli.core.calibrators.fit.training import prepare
@@ -16,7 +15,9 @@ from calcli.core.calibrators.structured import (
     BentDP,
     BentTemperature,
     StructuredScaling,
+    bends_of,
     beyond_chance,
+    rises,
 )
 from calcli.core.calibrators.temperature import Temperature, TemperatureMix
 from calcli.core.language.errors import InputError

@@ -12,8 +12,8 @@ from sklearn import metrics
 from calcli.core.comparing.comparison import Plan, compare, usually_compared
 from calcli.core.comparing.pairing import pair
 from calcli.core.data.predictions import ArrayScores, Predictions
-from calcli.core.language.answers import WRONG_RIGHT
 from calcli.core.language.errors import InputError
+from calcli.core.language.questions import WRONG_RIGHT
 from calcli.core.language.settings import PairSettings, Settings
 
 

@@ -12,7 +12,7 @@ from calcli.core.comparing.baseline import Against, Baseline, StoredReport, Stor
 from calcli.core.comparing.checking import check
 from calcli.core.comparing.policy import Bound, NoWorse, Policy, Rule, exit_status
 from calcli.core.estimators.evidence import Margin
-from calcli.core.estimators.interval import Interval
+from calcli.core.estimators.intervals import Interval
 from calcli.core.evaluating.evaluate import evaluate
 from calcli.core.language.errors import UsageError
 from calcli.core.language.expressions import parse_metric

@@ -20,10 +20,10 @@ from calcli.core.curves.needs import (
 from calcli.core.data.predictions import ArrayScores, Held, Predictions
 from calcli.core.estimators.costs import parse_cost_word
 from calcli.core.evaluating.evaluate import evaluate
-from calcli.core.evaluating.looks import Looks
-from calcli.core.language.answers import WRONG_RIGHT
+from calcli.core.evaluating.measurements import Looks
 from calcli.core.language.errors import UsageError
 from calcli.core.language.figures import FIGURES, USUAL, find_figures, refuse_more_systems, standard_names
+from calcli.core.language.questions import WRONG_RIGHT
 from calcli.core.language.settings import Settings
 
 

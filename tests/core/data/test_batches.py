@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from calcli.core.data.batches import batch_sizes, batches
+from calcli.core.data.arrays import batch_sizes, batches
 
 
 @pytest.mark.parametrize(

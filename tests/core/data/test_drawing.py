@@ -1,7 +1,7 @@
 import numpy as np
 import pytest
 
-from calcli.core.data.drawing import draw_labels
+from calcli.core.data.chance import draw_labels
 
 
 def test_labels_occur_as_often_as_predicted():

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 import calcli
-from calcli.core.data.streams import Stream, generator
+from calcli.core.data.chance import Stream, generator
 
 
 @pytest.mark.parametrize("stream", Stream)

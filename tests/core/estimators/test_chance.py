@@ -10,7 +10,7 @@ from scipy.stats import binom, norm
 
 from calcli.core.data.binning import Bins
 from calcli.core.estimators.chance import beyond_chance, gap_p_values, slice_p_value
-from calcli.core.estimators.interval import Interval
+from calcli.core.estimators.intervals import Interval
 
 
 def bins_of(rows: int, score: float, outcome: np.ndarray, weight: float = 1.0) -> Bins:

@@ -3,8 +3,7 @@ import pytest
 from scipy.special import softmax
 
 from calcli.core.data.binning import Bins, equal_mass_cuts
-from calcli.core.estimators.debiased import concentration, debiased_l2, debiased_square
-from calcli.core.estimators.miscalibration import binned_error
+from calcli.core.estimators.miscalibration import binned_error, concentration, debiased_l2, debiased_square
 from calcli.core.problems.problem import ordered_problem
 
 

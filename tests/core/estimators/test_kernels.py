@@ -5,7 +5,7 @@ import pytest
 from scipy.spatial.distance import cdist, pdist
 from scipy.stats import binom, norm
 
-from calcli.core.data.drawing import draw_labels
+from calcli.core.data.chance import draw_labels
 from calcli.core.estimators import kerneldraws
 from calcli.core.estimators.kerneldraws import DisjointPairs
 from calcli.core.estimators.kernels import (

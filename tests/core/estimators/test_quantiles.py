@@ -9,8 +9,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy import stats
 
-from calcli.core.estimators.interval import Interval
-from calcli.core.estimators.quantiles import (
+from calcli.core.estimators.intervals import (
+    Interval,
     beta_cdf,
     beta_quantile,
     coin_upper,

@@ -9,8 +9,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from calcli.core.data.chance import Stream, generator
 from calcli.core.data.predictions import ArrayScores, Predictions
-from calcli.core.data.streams import Stream, generator
 from calcli.core.evaluating.evaluate import evaluate
 from calcli.core.language.settings import Settings
 from calcli.core.state.hashing import dealt

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from calcli.core.language.plain import CONTROL, plain, plain_json
+from calcli.core.language.text import CONTROL, plain, plain_json
 from calcli.report.markdown import markdown_text
 from calcli.report.shown import Column, TextTable
 from calcli.report.terminal import terminal_text

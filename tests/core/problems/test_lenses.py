@@ -10,8 +10,7 @@ from calcli.core.language.errors import UsageError
 from calcli.core.problems.lenses import find_lens
 from calcli.core.problems.problem import ordered_problem
 from calcli.core.problems.vectors import group_members
-from calcli.core.state.collectors import RowTable
-from calcli.core.state.vectors import VectorTable
+from calcli.core.state.collectors import RowTable, VectorTable
 
 
 def predictions_of(scores, labels, kind="probs"):

@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from calcli.core.problems.problem import keys_of
-from calcli.core.state.seen import Seen
+from calcli.core.state.cells import Seen
 
 
 @given(

@@ -9,8 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from calcli.core.data.arrays import Array, Doubles, Floats
-from calcli.core.data.blocks import Block
-from calcli.core.data.rows import RowStatistic
+from calcli.core.data.blocks import Block, RowStatistic
 
 
 class ScoringRule(ABC):

@@ -10,14 +10,14 @@ from typing import Any
 
 import numpy as np
 
+from calcli.core.data.blocks import RowStatistic
+from calcli.core.data.chance import Stream, generator
 from calcli.core.data.predictions import Predictions
-from calcli.core.data.rows import RowStatistic
-from calcli.core.data.streams import Stream, generator
 from calcli.core.data.units import Units
 from calcli.core.estimators.effort import CALL, CLASS, affordable_draws
 from calcli.core.estimators.evidence import Evidence, Nearness, Permuted, Studentized, Untested, sum_of_errors
 from calcli.core.estimators.influences import Influences, Spread, carried_by
-from calcli.core.estimators.interval import Interval
+from calcli.core.estimators.intervals import Interval
 from calcli.core.estimators.permutation import Swapped, swapped_signs
 from calcli.core.estimators.rules.base import ScoringRule
 from calcli.core.evaluating.measurements import Measurements, Pass

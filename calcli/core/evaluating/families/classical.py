@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from calcli.core.data.arrays import Array, Floats
-from calcli.core.data.rows import LOG_ODDS
+from calcli.core.data.blocks import LOG_ODDS
 from calcli.core.data.units import Units
 from calcli.core.estimators.classical import (
     UNKNOWN,

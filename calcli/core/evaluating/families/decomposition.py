@@ -16,11 +16,10 @@ from typing import Any
 
 import numpy as np
 
-from calcli.core.data.arrays import Array, Doubles
-from calcli.core.data.batches import batches
+from calcli.core.data.arrays import Array, Doubles, batches
 from calcli.core.data.binning import Bins
+from calcli.core.data.blocks import LOG_ODDS
 from calcli.core.data.predictions import Predictions
-from calcli.core.data.rows import LOG_ODDS
 from calcli.core.estimators.cllr import find_cllr, min_cllr
 from calcli.core.estimators.decomposition import Corp, RefinedBins, binned_losses, corp, summed
 from calcli.core.estimators.effort import GRID

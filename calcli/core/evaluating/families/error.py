@@ -11,8 +11,8 @@ import numpy as np
 
 from calcli.core.data.arrays import Doubles
 from calcli.core.data.binning import Bins
+from calcli.core.data.chance import Stream, generator
 from calcli.core.data.predictions import Predictions
-from calcli.core.data.streams import Stream, generator
 from calcli.core.estimators.consistency import Null
 from calcli.core.estimators.cumulative import KolmogorovSmirnov, Kuiper
 from calcli.core.estimators.errors import (
@@ -25,7 +25,7 @@ from calcli.core.estimators.errors import (
     null_distributions,
 )
 from calcli.core.estimators.gridded import GridError, error_on_grid
-from calcli.core.estimators.interval import Interval
+from calcli.core.estimators.intervals import Interval
 from calcli.core.estimators.miscalibration import BinnedError, class_wise_error
 from calcli.core.estimators.permutation import (
     Side,
@@ -34,9 +34,14 @@ from calcli.core.estimators.permutation import (
     permuted_differences,
     swapped_sums,
 )
-from calcli.core.evaluating.classwise import class_wise_null, class_wise_value, from_sums
+from calcli.core.evaluating.classwise import (
+    class_wise_null,
+    class_wise_value,
+    from_sums,
+    marginal_null,
+    marginal_value,
+)
 from calcli.core.evaluating.families.base import Entrant, Family, Findings, Match
-from calcli.core.evaluating.marginal import marginal_null, marginal_value
 from calcli.core.evaluating.measurements import Measurements, Pass
 from calcli.core.evaluating.results import Estimate, VectorBins
 from calcli.core.evaluating.signatures import signature

@@ -12,7 +12,7 @@ from calcli.core.data.predictions import Predictions
 from calcli.core.estimators.effort import FIT, FIT_ROWS
 from calcli.core.estimators.expected import expected_score
 from calcli.core.estimators.influences import Influences, Spread
-from calcli.core.estimators.interval import Interval
+from calcli.core.estimators.intervals import Interval
 from calcli.core.estimators.rules.base import ScoringRule
 from calcli.core.estimators.scoring import Means, OfMeans
 from calcli.core.estimators.sums import Sums

@@ -14,7 +14,7 @@ from calcli.core.data.arrays import Array
 from calcli.core.estimators.costs import CostMatrix, Decided
 from calcli.core.estimators.evidence import NORMAL, Evidence, ExactShares, Normal
 from calcli.core.estimators.influences import Influences
-from calcli.core.estimators.interval import Interval
+from calcli.core.estimators.intervals import Interval
 from calcli.core.estimators.permutation import Swapped
 from calcli.core.estimators.scores import NORMALIZED, Score, find_score
 from calcli.core.estimators.scoring import rival
