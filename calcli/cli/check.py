@@ -74,9 +74,9 @@ def check(
         typer.Option(metavar="FORMAT=FILE", help="Also write the results there. Repeatable."),
     ] = None,
 ) -> None:
-    """Check predictions against the rules of a policy, for continuous integration.
+    """Check predictions against the rules of a policy.
 
-    Exit status 1 if a rule is broken, 2 if a file or a rule could not be judged, 0 otherwise.
+    For continuous integration: exit status 1 if a rule is broken, 2 if a file or a rule could not be judged, 0 otherwise.
 
     \b
     calcli check --init preds.parquet --baseline old.parquet

@@ -33,7 +33,9 @@ def explain(
     ] = None,
     format: Annotated[Format, typer.Option("--format", "-f", help="Format of the results.")] = "table",
 ) -> None:
-    """Explain a metric, calibrator, figure, argument or option: formula, range, source, what it misses.
+    """Explain a metric, calibrator, figure, argument or option.
+
+    Formula, range, source, and what it misses.
 
     \b
     calcli explain

@@ -98,7 +98,6 @@ def fit(
     calcli fit val.parquet -o cal.json
     calcli fit val.parquet --candidates temperature,dp,isotonic -o cal.json
     calcli fit logits.npy -m vector --input raw -o cal.json
-    calcli fit val.csv -m beta --preserve-top1 -o cal.json
     calcli fit test.csv -m dp --cross-validated test_dp.csv
     """  # noqa: D301 (the escape keeps the lines below it apart)
     from calcli.report.progress import progress

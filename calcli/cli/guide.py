@@ -24,7 +24,9 @@ def guide(
         ),
     ] = None,
 ) -> None:
-    """Read the manual; Markdown where standard output is not a terminal.
+    """Read the manual.
+
+    Markdown where standard output is not a terminal.
 
     \b
     calcli guide

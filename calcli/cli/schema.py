@@ -22,7 +22,9 @@ def schema(
         ),
     ] = None,
 ) -> None:
-    """Print the JSON Schema of a report or of a calibrator; `"schema": "calcli.NAME/1"` in a file says which.
+    """Print the JSON Schema of a report or of a calibrator.
+
+    `"schema": "calcli.NAME/1"` in a file says which.
 
     \b
     calcli schema

@@ -51,9 +51,9 @@ def study(
     format: Annotated[Format, typer.Option("--format", "-f", help="Format of the results.")] = "table",
     quiet: Quiet = False,
 ) -> None:
-    """Compare estimates of calibration errors with their true values, on simulated data.
+    """Compare estimates of calibration errors with true values.
 
-    Shows the 5% quantile, mean and 95% quantile of estimate minus truth over many data sets of each size.
+    On simulated data: shows the 5% quantile, mean and 95% quantile of estimate minus truth over many data sets of each size.
 
     \b
     calcli study mixture --metrics ece:lens=class-1:bins=10 --series 100

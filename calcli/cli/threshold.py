@@ -46,7 +46,7 @@ def threshold(
     talking: Talking,
     format: Annotated[Format, typer.Option("--format", "-f", help="Format of the results.")] = "table",
 ) -> None:
-    """Find the smallest confidence from which on an error rate is promised.
+    """Find the confidence from which on an error rate is promised.
 
     With a probability of --level over validation sets, the error rate among rows with a confidence of at
     least the threshold is at most --max-error. That needs independent rows that no calibrator was fitted to.
