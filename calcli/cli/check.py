@@ -76,7 +76,8 @@ def check(
 ) -> None:
     """Check predictions against the rules of a policy.
 
-    For continuous integration: exit status 1 if a rule is broken, 2 if a file or a rule could not be judged, 0 otherwise.
+    For continuous integration: exit status 1 if a rule is broken, 2 if a file or a rule could not be
+    judged, 0 otherwise.
 
     \b
     calcli check --init preds.parquet --baseline old.parquet

@@ -53,7 +53,8 @@ def study(
 ) -> None:
     """Compare estimates of calibration errors with true values.
 
-    On simulated data: shows the 5% quantile, mean and 95% quantile of estimate minus truth over many data sets of each size.
+    On simulated data: shows the 5% quantile, mean and 95% quantile of estimate minus truth over many data
+    sets of each size.
 
     \b
     calcli study mixture --metrics ece:lens=class-1:bins=10 --series 100

@@ -17,7 +17,7 @@ from calcli.core.state.remains import Remains, left_of
 from calcli.io.options import ReadOptions
 from calcli.io.settings import settings_of
 from calcli.io.states import from_bytes, to_bytes
-from calcli.work.read import OF_TABLES, columns_of, split_reading
+from calcli.work.read import OF_TABLES, columns_of, is_file_or_table, split_reading
 
 
 @dataclass(frozen=True, repr=False, eq=False)
@@ -58,7 +58,8 @@ class State(Remains):
         """
         given = {name: settings[name] for name in declared(StateSettings) if name in settings}
         known = StateSettings(**checked(StateSettings, given, "keyword"))
-        settings = {name: value for name, value in settings.items() if name == "key" or name not in given}
+        of_reading = {"key"} if is_file_or_table(data) else set[str]()
+        settings = {name: value for name, value in settings.items() if name not in given.keys() - of_reading}
         columns = columns_of(by)
         predictions, settings = split_reading(data, labels, settings)
         if not predictions.has_rows:

@@ -164,14 +164,10 @@ IDLE = {
     "calibration_data= has no effect": lambda: calcli.evaluate(
         FRAME, calibration_data=FRAME, metrics="accuracy", **FEW
     ),
-    "min_rows=9 has no effect": lambda: calcli.compare(
-        FRAME, FRAME, metrics="log_loss", min_rows=9, draws=0
-    ),
     "candidates= has no effect": lambda: calcli.fit(
         FRAME, method="bias", candidates=["dp"], folds=0
     ),
     'score="brier" has no effect': lambda: calcli.fit(FRAME, method="bias", score="brier", folds=0),
-    "knots= has no effect": lambda: calcli.plot(FRAME, figure="reliability", knots=5, **FEW),
     "posteriors= has no effect: no figure": lambda: calcli.plot(
         FRAME, figure="ks", posteriors=FRAME, **FEW
     ),

@@ -107,7 +107,7 @@ def test_options_become_arguments(sentence, said):
         (lambda: calcli.compare(FRAME, FRAME, rank_by=None), "rank_by is None; expected text"),
         (lambda: calcli.evaluate(FRAME, by=3), "by is 3; expected a list of text"),
         (lambda: calcli.State.of(FRAME, by=[None]), "by is [None]; expected a list of text"),
-        (lambda: calcli.check(FRAME, None), "policy is None; expected a path, or the content of such a file"),
+        (lambda: calcli.check(FRAME, 3), "policy is 3; expected a path, or the content of such a file"),
         (lambda: calcli.check(FRAME, RULE["rules"]), "expected a path, or the content of such a file"),
         (lambda: calcli.check(FRAME, {3: 4}), "policy is {3: 4}; expected a path"),
         (lambda: calcli.fit(FRAME, method=None), "method is None; expected a method by its name"),
