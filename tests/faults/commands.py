@@ -18,6 +18,7 @@ CALLS = {
     "apply, csv": "apply cal.json a.csv -o new.csv",
     "apply, parquet": "apply cal.json a.csv -o new.parquet",
     "apply, npy": "apply cal.json a.csv -o new.npy",
+    "threshold": "threshold a.csv --max-error 0.9 -o new.json",
     "plot": "plot a.csv -o new/figures --figure reliability --data --html page.html",
     "compare": "compare a.csv b.csv --metrics brier --html page.html",
     "check": "check a.csv -p p.toml --write json=new.json --write junit=new.xml --html page.html",

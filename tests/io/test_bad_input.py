@@ -315,7 +315,7 @@ def test_a_table_of_labels_has_to_be_joined(options, tmp_path):
     path, labels = tmp_path / "scores.csv", tmp_path / "labels.csv"
     path.write_text("id,cat,dog\n0,0.25,0.75\n1,0.5,0.5\n")
     labels.write_text("id,label\n1,cat\n0,dog\n")
-    said = r"labels.csv: expected an array of labels \(.npy\); join the labels of a table to the scores first"
+    said = "labels.csv: say by which column its rows are those of"
     refused(path, said, labels=str(labels), **options)
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from calcli.core.language.errors import CalcliError
-from calcli.io.groups import parse_edges, read_class_groups, read_weights
+from calcli.io.groups import read_class_groups, read_weights
 
 KINDS = {"cat": "pet", "dog": "pet", "cow": "farm"}
 
@@ -28,10 +28,6 @@ def test_groups_in_the_option():
 def test_groups_in_files(tmp_path, name, text):
     (tmp_path / name).write_text(text)
     assert read_class_groups((f"kind={tmp_path / name}",)) == {"kind": KINDS}
-
-
-def test_edges():
-    assert parse_edges(("a=0, 0.5,.9,1", "b=0,1")) == {"a": (0, 0.5, 0.9, 1), "b": (0, 1)}
 
 
 @pytest.mark.parametrize(
@@ -67,19 +63,6 @@ def test_damaged_files(tmp_path, name, text, message):
     with pytest.raises(CalcliError, match=message) as fault:
         read_class_groups((f"kind={tmp_path / name}",))
     assert str(tmp_path / name) in str(fault.value)
-
-
-@pytest.mark.parametrize(
-    "text", ["a=0,0.9,0.5,1", "a=0.1,1", "a=0,0.5", "a=0,0.5,0.5,1", "a=0,x,1", "a=0,nan,1", "a=1"]
-)
-def test_edges_must_ascend_from_0_to_1(text):
-    with pytest.raises(CalcliError, match=r"ascend from 0 to 1, as in a=0,0\.5,0\.9,1"):
-        parse_edges((text,))
-
-
-def test_binnings_keep_their_names():
-    with pytest.raises(CalcliError, match="equal-mass has a meaning of its own"):
-        parse_edges(("equal-mass=0,1",))
 
 
 @pytest.mark.parametrize("head", ["threshold,weight\n", ""])

@@ -31,4 +31,4 @@ def test_numbered_parts_begin_with_the_stream_itself() -> None:
 def test_all_chance_comes_from_streams() -> None:
     root = Path(calcli.__file__).parent
     drawing = [path.name for path in root.rglob("*.py") if "default_rng" in path.read_text()]
-    assert drawing == ["streams.py"]
+    assert drawing == ["chance.py"]

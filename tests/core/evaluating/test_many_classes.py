@@ -59,4 +59,4 @@ def test_differences_of_normalized_scores_have_the_same_interval_or_none(favouri
     assert plain.interval.contains(plain.value)
     assert normalized.interval is None
     (found,) = compare([sure, favouring(400, 2000, 0.9)], METRICS, Plan())
-    assert found.differences[0]["normalized_log_loss"].verdict == "no evidence"
+    assert found.differences[0]["normalized_log_loss"].verdict == "equivalent"

@@ -191,7 +191,7 @@ def test_the_default_report_of_a_small_state_has_what_needs_rows():
 def test_without_a_sample_what_needs_rows_is_refused_by_name():
     state = state_of(drawn(500, 3), Settings(draws=99))
     state.body.sample = None  # as slices have it
-    with pytest.raises(NeedsRows, match="does not tell calibration_loss"):
+    with pytest.raises(NeedsRows, match="a state cannot give calibration_loss"):
         found(state, Settings(metrics=("log_loss", "calibration_loss")))
     with pytest.raises(NeedsRows, match="made without the lens top-2"):
         found(state, Settings(metrics=("ece:lens=top-2",)))
