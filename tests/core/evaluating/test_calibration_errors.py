@@ -81,7 +81,7 @@ def test_gaps_of_one_sign_add_up_to_the_mean_gap(binary):
         ("cw_ece:region=0.5..1", "a region needs one score; name the class, as in lens=class-0"),
         (
             "ece:binning=equal-mas",
-            "binning must be one of equal-width, equal-mass, recursive, or edges .*, did you mean 'equal-mass'",
+            "binning must be one of equal-width, equal-mass, .*, did you mean 'equal-mass'",
         ),
     ],
 )
