@@ -31,11 +31,13 @@ def class_axis(
     Raises
     ------
     InputError
-        If the labels leave open which it is.
+        If the array is empty, or the labels leave open which it is.
     UsageError
         If there is no such axis.
     """
     axes = len(shape)
+    if axes > 2 and 0 in shape:
+        raise InputError(f"{where} has shape {shape} and holds no score; expected some rows")
     if options.class_axis is not None:
         if not -axes <= options.class_axis < axes:
             raise UsageError(

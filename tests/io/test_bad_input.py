@@ -310,6 +310,12 @@ def test_a_column_that_is_given_as_a_file(tmp_path):
     refused(path, "gone.npy: no such file", labels=str(tmp_path / "gone.npy"))
 
 
+@pytest.mark.parametrize("shape", [(0, 2, 3), (2, 0, 3), (2, 3, 0)])
+def test_arrays_of_samples_without_a_score(shape, tmp_path):
+    np.savez(tmp_path / "t.npz", logits=np.zeros(shape), labels=np.zeros(shape[:2], int))
+    refused(tmp_path / "t.npz", "holds no score|has no rows|no labels")
+
+
 @pytest.mark.parametrize("options", [{}, {"scores": "cat,dog"}])
 def test_a_table_of_labels_has_to_be_joined(options, tmp_path):
     path, labels = tmp_path / "scores.csv", tmp_path / "labels.csv"
