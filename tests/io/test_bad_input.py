@@ -316,6 +316,16 @@ def test_arrays_of_samples_without_a_score(shape, tmp_path):
     refused(tmp_path / "t.npz", "holds no score|has no rows|no labels")
 
 
+def test_labels_beside_samples_of_one_class(tmp_path):
+    arrays = {
+        "y": np.zeros((60, 3, 1), np.float32),
+        "labels": np.zeros(60, int),
+        "probs": np.zeros((60, 3), bool),
+    }
+    np.savez(tmp_path / "t.npz", **arrays)
+    refused(tmp_path / "t.npz", "probs|labels", labels="probs")
+
+
 @pytest.mark.parametrize("options", [{}, {"scores": "cat,dog"}])
 def test_a_table_of_labels_has_to_be_joined(options, tmp_path):
     path, labels = tmp_path / "scores.csv", tmp_path / "labels.csv"

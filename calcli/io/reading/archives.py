@@ -189,7 +189,7 @@ def _rows(archive: Archive, options: ReadOptions, *, labelled: bool) -> dict[str
             named("truth", one) or named("label", one)
         ):  # one-hot, or of a shape that is refused
             found[one] = flat_labels(stored[one].load(), both[0], stored[one].name, both[1]).codes
-    return found
+    return {one: values for one, values in found.items() if len(values) == len(found[name])}
 
 
 def _of_rows(stored: StoredArray, rows: NDArray[np.int64]) -> Array:
