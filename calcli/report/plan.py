@@ -62,12 +62,12 @@ class PlanReport(Shown):
         rows, level = counted(first.rows, "row"), level_percent(first.level)
         cells: list[tuple[str, ...]]
         if len(self.names) == 1:
-            heads = ["value", f"+- now ({level})", "+- wanted", "rows needed"]
+            heads = ["value", f"± now ({level})", "± wanted", "rows needed"]
             cells = [
                 (n.metric, number(n.value), number(n.power.half_width), number(n.width), f"{_known(n):,}")
                 for n in self.needs
             ]
-            notes = [f"As spread as the {rows} of {self.names[0]}, by the normal distribution."]
+            notes = [f"For rows that vary as the {rows} of {self.names[0]} do, by the normal approximation."]
         else:
             heads = ["old value", "detectable now", "margin", "rows: not worse", "rows: equivalent"]
             cells = [
@@ -80,8 +80,8 @@ class PlanReport(Shown):
             ]
             how = "paired" if self.paired else "unpaired: as many times more of both files"
             notes = [
-                f"From {rows}, {how}. So many rows prove in {POWER:.0%} of cases, at {level}, "
-                "that a new system which is as good is not worse by the margin, or equivalent within it."
+                f"From {rows}, {how}. With the rows shown, a new system that is as good is proven not worse "
+                f"by the margin, or equivalent within it, in {POWER:.0%} of cases, at {level}."
             ]
         columns = (Column("", "left"), *map(Column, heads))
         return [TextTable(self.title, columns, tuple(cells), tuple(notes))]
@@ -96,7 +96,7 @@ class PlanReport(Shown):
 
     def records(self) -> Iterator[dict[str, Any]]:
         """Yield a record for every metric."""
-        yield from ({**self._need(need)} for need in self.needs)
+        yield from (dict(self._need(need)) for need in self.needs)
 
     def _need(self, need: Need) -> WidthNeedObject | MarginNeedObject:
         power = need.power
