@@ -54,7 +54,7 @@ def check(
     ] = None,
     undecided: Annotated[
         Undecided | None,
-        typer.Option("--undecided", help="What rules that the data do not decide do, whatever they say."),
+        typer.Option("--undecided", help="The outcome of every rule that the data leave undecided."),
     ] = None,
     strict: Annotated[
         bool, typer.Option("--strict", help="Exit with status 2 if no rule uses the baseline.")

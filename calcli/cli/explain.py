@@ -75,7 +75,8 @@ def _said(param: Any, type_: Any, setting: Setting | None) -> Option:
 
     names = tuple(sorted((*param.opts, *param.secondary_opts), key=lambda name: not name.startswith("--")))
     if setting is None:
-        takes = param.metavar or ", ".join(one for one in get_args(type_) if isinstance(one, str))
+        literals = [one for part in (type_, *get_args(type_)) for one in get_args(part)]
+        takes = param.metavar or ", ".join(one for one in literals if isinstance(one, str))
         default = str(param.default) if takes and isinstance(param.default, int | float | str) else ""
         return Option(names, (), param.help or "", takes or "true or false", default)
     default = setting.default

@@ -16,7 +16,7 @@ from calcli.report.wording import NONE, interval_head
 SCORES = ("log_loss", "brier", "accuracy", "auroc")
 ERRORS = ("ece", "ks", "kuiper")
 SCORES_OF_TWO = ("log_loss", "brier", "auroc", "average_precision")
-ERRORS_OF_TWO = ("ece:lens=class-1", "ks:lens=class-1")
+ERRORS_OF_TWO = ("ece:lens=class-1", "ks:lens=class-1", "kuiper:lens=class-1")
 TWICE = "; brier is twice scikit-learn's"
 
 

@@ -10,10 +10,10 @@ from calcli.core.data.predictions import Predictions
 from calcli.core.evaluating.recalibrated import Companions
 from calcli.core.language.declaring import PATH, TEXT, declared, documented, is_path, items, mapping
 from calcli.core.language.errors import UsageError
-from calcli.core.language.figures import find_figure
+from calcli.core.language.figures import FIGURES
 from calcli.core.language.settings import Settings
 from calcli.core.language.spelling import of_python
-from calcli.core.language.viewing import PlotSettings, ViewSettings
+from calcli.core.language.viewing import PlotSettings, ViewSettings, parse_figures, refuse_unknown_looks
 from calcli.figures import Drawing, View, draw
 from calcli.figures.drawing import viewed
 from calcli.io.calibrators import load_calibrator
@@ -41,7 +41,7 @@ def plot(
     data, labels
         Predictions, as `evaluate` takes them; or several by name, side by side on the same scales.
     figure : str
-        A name that `calcli explain` lists.
+        A name that `calcli explain` lists, with arguments if any, as in reliability:binning=equal-mass.
     calibrator : path or sequence of them, optional
         Calibrator files, for the figure calibration-map.
     view : View, optional
@@ -68,8 +68,11 @@ def plot(
         raise UsageError("data holds no predictions; expected one or more, by their names")
     if not isinstance(view, View | None):
         raise UsageError(f"view is of type {type(view).__name__}; expected a View of calcli.figures")
-    kind = find_figure(TEXT.checked("figure", figure))
+    ((name, own),) = parse_figures([[TEXT.checked("figure", figure)]]).items()
+    kind = FIGURES[name]
     looks = {name: settings.pop(name) for name in declared(ViewSettings) if name in settings}
+    refuse_unknown_looks(kind, looks.keys() - {"lens", "by"})
+    looks = own | looks
     looks |= {name: settings[name] for name in ("draws", "metrics") if name in settings}
     looks |= {"metrics": items(looks["metrics"])} if isinstance(looks.get("metrics"), str) else {}
     if calibrator is not None:
@@ -80,13 +83,13 @@ def plot(
     drawing = PlotSettings({kind.name: {}}, view.lens, view.by)
 
     def idle(asked: Settings, companions: Companions) -> list[str]:
-        told = idle_options(asked, companions, (), (figure,), {view.lens, *asked.groups})
+        told = idle_options(asked, companions, (), (name,), {view.lens, *asked.groups})
         return told + idle_looks(drawing, asked, companions)
 
     if kind.metrics:
         settings = {"metrics": kind.metrics, **settings}
     evaluations = {name: evaluation_of(one, labels, settings, idle)[1] for name, one in systems.items()}
-    return draw(figure, evaluations, view)
+    return draw(name, evaluations, view)
 
 
 def _name(data: Any) -> str:

@@ -186,6 +186,6 @@ def test_settings_that_figures_use_are_not_told():
     three = pd.DataFrame(RNG.dirichlet(np.ones(3), 60), columns=list("abc"))
     three["label"] = RNG.choice(list("abc"), 60)
     calcli.plot(three, lens="kind", groups={"kind": {"a": "x", "b": "x", "c": "y"}}, **FEW)
-    calcli.plot(FRAME, figure="ks", knots=5, **FEW)
+    calcli.plot(FRAME, figure="ks:knots=5", **FEW)
     calcli.plot(FRAME, figure="reliability", posteriors=FRAME, **FEW)
     calcli.plot(FRAME, figure="scores", metrics="normalized_brier,ece", **FEW)

@@ -64,6 +64,7 @@ def test_options_become_arguments(sentence, said):
         (lambda: calcli.check(FRAME, RULE, baseline=FRAME, key="id"), 'key="id": DataFrame has no'),
         (lambda: calcli.plot(FRAME, figure="slices"), "a column to slice by: by=COLUMN"),
         (lambda: calcli.plot(FRAME, figure="deviation", draws=0), "use draws=999"),
+        (lambda: calcli.plot(FRAME, figure="reliability", knots=5), "'reliability' has no argument 'knots'"),
         (lambda: calcli.plot(FRAME, figure="divergence"), "see against_rest="),
         (lambda: calcli.State.of(FRAME, cluster="patient"), "cluster= does not go into a state"),
         (

@@ -128,11 +128,19 @@ def _looks(kind: FigureKind, pairs: Iterable[str]) -> dict[str, Any]:
     known, looks = declared(ViewSettings), {}
     for pair in pairs:
         key, equals, text = pair.partition("=")
-        if not equals or key not in kind.looks:
-            takes = ", ".join(kind.looks) or "none"
-            raise UsageError(f"figure {kind.name!r} has no argument {pair!r}; it takes: {takes}")
+        if not equals:
+            raise UsageError(f"figure {kind.name!r}: {pair!r} is not of the form ARGUMENT=VALUE")
+        refuse_unknown_looks(kind, [key])
         values = known[key].values
         value: Any = TRUTH.get(text, text) if values.type is bool else text
         value = int(text) if values.type is int and text.isdecimal() and len(text) < 9 else value
         looks[key] = values.checked(f"{kind.name}: {key}", value)
     return looks
+
+
+def refuse_unknown_looks(kind: FigureKind, names: Iterable[str]) -> None:
+    """Raise a UsageError if a figure does not have one of these settings of its own."""
+    takes = ", ".join(kind.looks) or "none"
+    for name in names:
+        if name not in kind.looks:
+            raise UsageError(f"figure {kind.name!r} has no argument {name!r}; it takes: {takes}")
