@@ -109,7 +109,7 @@ def corp_curve(problem: Problem, lens: str, draws: int, rng: np.random.Generator
     """
     blocks = isotonic_blocks(problem)
     ends = np.stack([blocks.lower, blocks.upper], axis=1).ravel().astype(np.float64)
-    cuts = _even_cuts(problem)
+    cuts = _cuts(problem)
     cells, (simulated,) = _CutSums(problem, cuts), outcome_sums(problem, [cuts], draws, rng)
     before, after = ends[1:-1:2], ends[2::2]
     wide = after - before > WIDE_GAP
@@ -192,10 +192,16 @@ def _kernel(distance: Doubles, bandwidth: float) -> Doubles:
     return np.exp(-0.5 * np.square(distance / bandwidth))
 
 
-def _even_cuts(problem: Problem) -> NDArray[np.intp]:
-    """Return the positions of some thousand runs of nearly equal scores, each of about as many rows."""
+def _cuts(problem: Problem) -> NDArray[np.intp]:
+    """Return the positions of some two thousand runs of nearly equal scores.
+
+    They have about as many rows each, but the nearer to an end the fewer: there few rows make a block.
+    """
     ends = np.append(0, problem.run_ends)
-    return ends[np.unique(np.linspace(0, len(ends) - 1, CELLS + 1).astype(np.intp))]
+    last = len(ends) - 1
+    near = np.geomspace(1, last, CELLS // 2)
+    places = np.concatenate([np.linspace(0, last, CELLS + 1), near, last - near])
+    return ends[np.unique(places.astype(np.intp))]
 
 
 class _CutSums:
