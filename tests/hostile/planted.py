@@ -6,7 +6,6 @@ import json
 import os
 import signal
 import sys
-import warnings
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -57,26 +56,18 @@ def _raised(error: BaseException) -> Callable[[], None]:
 PLANTS: dict[str, Callable[[], Any]] = {  # by a part of what the harness says of them
     "bug in calcli (KeyError: 'planted')": _raised(KeyError("planted")),
     "internals on standard error: Traceback": _traced,
-    "UserWarning: planted": lambda: warnings.warn("planted", UserWarning, stacklevel=1),
-    "changed: work/stray": lambda: Path("stray").touch(),
-    "changed: work/t.csv": lambda: os.utime("t.csv", (0, 0)),
     "left behind: work/left": _left,
     "changed: home/stray": lambda: (Path.home() / "stray").touch(),
     "outside: open": lambda: (Path(os.environ["MPLCONFIGDIR"]) / "stray").write_text("x"),
-    "outside: os.mkdir": lambda: (Path(os.environ["MPLCONFIGDIR"]) / "stray_folder").mkdir(),
     r"raw text on standard output: '\x1b[31m": lambda: print("\x1b[31m"),
-    r"raw text on standard error: 'calcli: \x1b": lambda: print("calcli: \x1b[31m", file=sys.stderr),
-    "raw text on standard output: '::error": lambda: print("::error::planted"),
     "not a remark: said": lambda: print("said", file=sys.stderr),
     "long: 25000 characters": lambda: (remark("x" * 24_992), sys.exit(2)),
-    "status 3": lambda: sys.exit(3),
     "no sentence": lambda: sys.exit(2),
     "crash: signal 11": lambda: os.kill(os.getpid(), signal.SIGSEGV),
     "slow: ": _busy,
     "large: ": lambda: b"x" * 400_000_000,
     "differs: /None/metrics/accuracy/high is": _other_rows,
     "answered once, and not again": _once,
-    "memory: calcli: not enough memory": _raised(MemoryError()),
 }
 
 
@@ -90,7 +81,7 @@ def try_swapped() -> list[str]:
     apply.recalibrate, relations.RELATIONS = swapped, known[:1]
     try:
         place, kinds = list(KINDS).index("relations"), len(KINDS)
-        numbers = range(place, place + 6 * kinds, kinds)
+        numbers = range(place, place + 3 * kinds, kinds)
         return [verdict for one in hunting.hunt(0, numbers, 1) for verdict in one.verdicts]
     finally:
         apply.recalibrate, relations.RELATIONS = recalibrate, known
@@ -115,7 +106,7 @@ def try_all() -> dict[str, list[str]]:
         return known_format(*given)
 
     hunting.make, read.known_format = make, planted
-    running.SECONDS, verdicts.MEGABYTES = 9, 300
+    running.SECONDS, verdicts.MEGABYTES = 4, 300
     numbers = range(len(plants) + 1)
     return dict(zip([*plants, ""], (one.verdicts for one in hunting.hunt(0, numbers, 1)), strict=True))
 

@@ -330,10 +330,9 @@ def matches(head: Head, label: str, source: ScoreColumns, rest: str = "") -> lis
     rest
         The class of all other labels; "" for none.
     """
-    classes, values = [plain_text(one) for one in source.classes], head.values[label]
+    classes, place, values = source.plain, source.places, head.values[label]
     if label in head.called and (known := _by_metadata(head, label, classes)) is not None:
         return [Matched(known)]
-    place = {one: n for n, one in enumerate(classes)}
     if values <= place.keys() or plain_text(rest) in place:
         return [Matched(_places(head, label, place, place.get(plain_text(rest), -1)))]
     found = [
@@ -360,7 +359,7 @@ def matches(head: Head, label: str, source: ScoreColumns, rest: str = "") -> lis
 
 def orders(head: Head, source: ScoreColumns) -> dict[How, list[int]]:
     """Return the orders in which labels may count the classes: the places of those that are 0, 1, ..."""
-    classes = [plain_text(one) for one in source.classes]
+    classes = source.plain
     if source.form == "lists" or source.given:
         return {"places": list(range(len(classes)))}
     found: dict[How, list[int]] = {}
@@ -404,8 +403,9 @@ def candidates(head: Head, sources: Sequence[ScoreColumns], options: ReadOptions
     """Yield all ways to read some rows in which there are labels."""
     rest = "" if options.against_rest is None else rest_of(options.against_rest)
     for source in sources:
+        own = {*source.columns, *source.ranks}
+        others = [one for one in head.labels if one not in own]
         for kind in kinds(source, head, options.kind):
-            others = [one for one in head.labels if one not in source.columns + source.ranks]
             if source.many:
                 for one in others:
                     for y, how, names in matches(head, one, source, rest):

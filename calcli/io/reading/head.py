@@ -91,6 +91,16 @@ class ScoreColumns:
         return self.values.shape[1] > 1
 
     @cached_property
+    def plain(self) -> tuple[str, ...]:
+        """The names of the classes as labels are compared with them."""
+        return tuple(map(plain_text, self.classes))
+
+    @cached_property
+    def places(self) -> dict[str, int]:
+        """The places of the classes by these names."""
+        return {one: n for n, one in enumerate(self.plain)}
+
+    @cached_property
     def numbered(self) -> bool:
         """Whether the names of the classes are numbers."""
         return all(NUMBER.fullmatch(one) for one in self.classes)
@@ -236,8 +246,9 @@ class Head:
 
     @cached_property
     def labels(self) -> list[str]:
-        """The columns of few values, which may be labels, or what was predicted."""
-        few = {name for name, own in self.values.items() if len(own) < max(3, self.n) or self.n < FEW}
+        """The columns of few values, which may be labels, or what was predicted; not one of many alike."""
+        alike = {one for group in self._groups.values() if len(group) >= LARGE for one in group.values()}
+        few = {name for name, own in self.values.items() if len(own) < max(3, self.n) or self.n < FEW} - alike
         called = (name for name in self.values if name in few or named("label", name) or named("truth", name))
         return [name for name in called if self.values[name]]
 
@@ -287,9 +298,8 @@ class Head:
         return [name for name, one in self.columns.items() if one.dtype.kind in "iuf"]
 
     def _sources(self) -> Iterator[ScoreColumns]:
-        groups = self._groups()
         parts: dict[tuple[tuple[str, ...], tuple[str, ...]], str] = {}
-        for (before, after), group in groups.items():
+        for (before, after), group in self._groups.items():
             for part in self._parts_of(
                 {middle: name for middle, name in group.items() if name in self._numeric},
                 bool(before or after),
@@ -303,7 +313,7 @@ class Head:
                 " ".join(key),
                 tuple(group),
             )
-            for key, group in groups.items()
+            for key, group in self._groups.items()
             if len(group) > 1
             and all(one.isdigit() for one in group)
             and len({self.columns[one].dtype for one in group.values()}) == 1
@@ -319,6 +329,7 @@ class Head:
     def _numeric(self) -> frozenset[str]:
         return frozenset(self.numeric)
 
+    @cached_property
     def _groups(self) -> dict[tuple[str, str], dict[str, str]]:
         """Return columns whose names differ in one part, by what stands before and behind it."""
         groups: dict[tuple[str, str], dict[str, str]] = {("", ""): {name: name for name in self.numeric}}
@@ -343,12 +354,14 @@ class Head:
         """Yield the parts of a group that may be the classes: all, those numbered, or named by a column."""
         texts = {plain_text(middle): middle for middle in group}
         some = [tuple(group)] * together + [tuple(one for one in group if NUMBER.fullmatch(one))]
-        owned = {one for own in self._texts_of_labels for one in own & texts.keys()}
         plain = tuple(one for one in group if not any(says(what, one) for what in ("derived", "made")))
         if together and 1 < len(plain) < len(group):
             some.append(plain)
-        if owned:
-            some += [tuple(texts[one] for one in texts if one in own) for own in self._texts_of_labels]
+        owned: dict[int, list[str]] = {}
+        for text, middle in texts.items():
+            for label in self._labels_with.get(text, ()):
+                owned.setdefault(label, []).append(middle)
+        some += dict.fromkeys(map(tuple, owned.values()))
         if not together:
             inside = (one for one, v in self.fractions.items() if np.nanmin(v) >= 0 and np.nanmax(v) <= 1)
             some.append(tuple(inside))
@@ -358,8 +371,13 @@ class Head:
                 yield tuple(sorted(part, key=int)) if whole else part
 
     @cached_property
-    def _texts_of_labels(self) -> list[frozenset[str]]:
-        return list({own for name, own in self.values.items() if len(own) > 1})
+    def _labels_with(self) -> dict[str, list[int]]:
+        """Numbers of the columns, or of those with the same values, that hold a text beside others."""
+        found: dict[str, list[int]] = {}
+        for number, own in enumerate(dict.fromkeys(own for own in self.values.values() if len(own) > 1)):
+            for text in own:
+                found.setdefault(text, []).append(number)
+        return found
 
     def _ranked(self, families: Sequence[ScoreColumns]) -> Iterator[ScoreColumns]:
         """Yield scores beside the names of their classes, row by row, as scores of all classes."""
