@@ -313,7 +313,7 @@ def test_rules_name_what_the_policy_defines(run, old, new, tmp_path):
         costs = ["abstain:0.1"]
         priors = "uniform"
         clip = 1e-6
-        draws = 39
+        draws = 9
 
         [[rules]]
         metric = "expected_miscalibration:lens=shape:min_rows=200"

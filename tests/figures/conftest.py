@@ -87,7 +87,7 @@ def evaluations() -> dict[str, Evaluation]:
     return {name: build() for name, build in CASES.items()}
 
 
-@pytest.fixture(scope="session", params=CASES)
+@pytest.fixture(params=CASES)
 def evaluation(request, evaluations) -> Evaluation:
     """Return each of the evaluations in turn."""
     return evaluations[request.param]

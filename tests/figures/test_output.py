@@ -18,6 +18,7 @@ from matplotlib.text import Text
 
 from calcli import figures
 from calcli.core.language.errors import InputError, UsageError
+from calcli.core.evaluating.results import Evaluation
 from calcli.core.language.figures import FIGURES, standard_names
 from calcli.figures import View, draw, save, standard_set
 from tests.figures.conftest import everything, make, systems
@@ -49,6 +50,11 @@ def assert_page_is_readable(figure: Figure) -> None:
         assert not text.get_text() or text.get_fontsize() >= SMALLEST
 
 
+@pytest.mark.parametrize(
+    "evaluation",
+    ["two classes", "four classes", "hundred classes", "one bin filled", "sure of everything"],
+    indirect=True,
+)
 @pytest.mark.parametrize("name", FIGURES)
 def test_every_figure_fits_the_page_whatever_the_data(name, evaluation):
     if not fits(name, evaluation):
@@ -70,7 +76,7 @@ def test_three_systems_fit_side_by_side(name, evaluations):
     assert_page_is_readable(draw(name, three, everything(evaluations[case])).figure)
 
 
-@pytest.mark.parametrize("name", ["reliability", "deviation", "smooth", "ks"])
+@pytest.mark.parametrize("name", ["reliability", "ks"])
 def test_seven_systems_fit_in_two_lines(name, two):
     figure = draw(name, {f"system_{i}": two for i in range(7)}).figure
     assert_page_is_readable(figure)
@@ -79,30 +85,28 @@ def test_seven_systems_fit_in_two_lines(name, two):
 
 
 @pytest.mark.parametrize("name", FIGURES)
-@pytest.mark.parametrize("format", MAGIC)
-def test_same_bytes_every_time(name, format, two, three):
+def test_same_bytes_every_time(name, two, three):
     evaluation = three if name == "simplex" else two
     drawings = [draw(name, systems(name, evaluation), everything(evaluation)) for _ in range(2)]
-    first, second = (written(drawing.figure, format) for drawing in drawings)
-    assert first == second
-    assert first.startswith(MAGIC[format])
-    for secret in (b"Matplotlib v", b"CreationDate", b"<dc:date>"):
-        assert secret not in first
-
-
-@pytest.mark.parametrize("name", FIGURES)
-def test_tables_have_columns_of_one_length(name, two, three):
-    evaluation = three if name == "simplex" else two
-    tables = draw(name, systems(name, evaluation), everything(evaluation)).tables
-    assert tables
-    for columns in tables.values():
+    for format, magic in MAGIC.items():
+        first, second = (written(drawing.figure, format) for drawing in drawings)
+        assert first == second
+        assert first.startswith(magic)
+        for secret in (b"Matplotlib v", b"CreationDate", b"<dc:date>"):
+            assert secret not in first
+    assert drawings[0].tables
+    for columns in drawings[0].tables.values():
         assert len({len(column) for column in columns.values()}) == 1
 
 
+@pytest.fixture(scope="module")
+def many() -> Evaluation:
+    return make(60_000, 2, 1.3, "many.npy")
+
+
 @pytest.mark.parametrize("name", sorted(set(FIGURES) - {"simplex"}))
-def test_many_rows_make_no_large_file(name):
-    evaluation = make(150_000, 2, 1.3, "many.npy")
-    figure = draw(name, systems(name, evaluation), everything(evaluation)).figure
+def test_many_rows_make_no_large_file(name, many):
+    figure = draw(name, systems(name, many), everything(many)).figure
     assert max(len(written(figure, format)) for format in MAGIC) < 400_000
 
 

@@ -94,10 +94,10 @@ def try_all() -> dict[str, list[str]]:
     def make(seed: int, number: int, folder: Path, store: object) -> Case:
         (folder / "t.csv").write_text("label,prob_0,prob_1\n0,0.5,0.5\n1,0.5,0.5\n")
         environment = {"PLANT": plants[number]} if number < len(plants) else {}
-        again = ["evaluate", "t.csv", "-o", "out", "--format", "json"]
+        again = ["evaluate", "t.csv", "--format", "json"]
         if environment and PLANTS[environment["PLANT"]] not in (_other_rows, _once):
-            return Case("planted", again[:4], environment=environment, outputs=["out"])
-        return Case("planted", again, environment=environment, outputs=["out"], again=again)
+            return Case("planted", again[:2], environment=environment)
+        return Case("planted", again, environment=environment, again=again)
 
     known_format = read.known_format
 

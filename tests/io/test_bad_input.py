@@ -421,7 +421,7 @@ def test_threads_of_the_csv_parser_hold_nothing_of_python(data, monkeypatch):
 
 
 def test_columns_beyond_number_are_told_by_some(monkeypatch):
-    row = {"label": 0} | {f"confidence ({n})": [n / 6000, 1 - n / 6000] for n in range(3000)}
+    row = {"label": 0} | {f"confidence ({n})": [n / 2400, 1 - n / 2400] for n in range(1200)}
     monkeypatch.setattr("sys.stdin", io.TextIOWrapper(io.BytesIO((json.dumps(row) + "\n").encode())))
     with pytest.raises(InputError, match="columns that may be the scores") as told:
         read("-")

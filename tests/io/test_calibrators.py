@@ -200,7 +200,7 @@ def numbers(values, at=()):
 
 
 @pytest.mark.parametrize("name", CALIBRATORS)
-@pytest.mark.parametrize("instead", ["nan", "inf", None, "x", [], {}, [[1], [2, 3]]], ids=repr)
+@pytest.mark.parametrize("instead", ["nan", None, "x", [[1], [2, 3]]], ids=repr)
 def test_a_damaged_number_is_an_error(tmp_path, name, instead):
     path = tmp_path / "cal.json"
     calibrator = CALIBRATORS[name]

@@ -85,7 +85,7 @@ def test_what_is_read_has_a_path_of_any_kind(folder, call, kind):
     assert READ[call](lambda name: kind(folder / name)) is not None
 
 
-@pytest.mark.parametrize("kind", [str, Path, Somewhere])
+@pytest.mark.parametrize("kind", [str, Somewhere])
 @pytest.mark.parametrize("name", WRITTEN)
 def test_what_is_written_has_a_path_of_any_kind(tmp_path, name, kind):
     WRITTEN[name](kind(tmp_path / name))

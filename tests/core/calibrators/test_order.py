@@ -86,7 +86,7 @@ def two_classes(seed, exact, reversed_):
 
 
 @pytest.mark.parametrize("text", EXPRESSIONS + SET)
-@settings(max_examples=8)
+@settings(max_examples=4)
 @given(st.integers(0, 10**6), st.sampled_from([0, 1]), st.booleans())
 @example(0, 1, False)
 @example(0, 0, True)

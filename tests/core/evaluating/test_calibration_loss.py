@@ -209,7 +209,7 @@ def test_a_loss_of_a_transform_of_the_same_rows_has_no_interval(training, predic
 @pytest.mark.parametrize("score", ["log_loss", "brier"])
 def test_the_standard_error_is_the_spread_over_data_sets(score, predict):
     found = [
-        estimate(simulated("mcs", predict, 500, seed)[0], expression(score=score, name="calibration_loss"))
+        estimate(simulated("mcs", predict, 200, seed)[0], expression(score=score, name="calibration_loss"))
         for seed in range(80)
     ]
     errors = [one.parts["standard_error"] for one in found]

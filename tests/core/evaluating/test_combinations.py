@@ -308,7 +308,7 @@ def small(draw):
 
 
 @given(expressions(), small(), st.booleans())
-@settings(max_examples=150, suppress_health_check=[HealthCheck.too_slow])
+@settings(max_examples=60, suppress_health_check=[HealthCheck.too_slow])
 def test_few_rows_of_any_kind_give_a_value_a_test_and_a_signature_or_a_sentence(predict, metric, data, sd):
     scores, labels, weights = data
     asked = Settings(

@@ -62,14 +62,14 @@ def test_intervals_cover_the_true_difference(predict):
     expected = (loss(2 * logits, labels) - loss(logits, labels)).mean()
     settings = Settings(metrics=("calibration_loss",), draws=0)
     covered = 0
-    for _ in range(100):
+    for _ in range(60):
         logits, labels = draw(400)
         systems = [predict(table, labels, "logits") for table in (logits, 2 * logits)]
         (found,) = compare(systems, settings, Plan())
         ends = found.differences[0]["calibration_loss"].interval
         covered += ends.low <= expected <= ends.high
-    # 95 of 100 are expected; 89 or fewer happen once in 90 times
-    assert covered >= 90
+    # 57 of 60 are expected; 51 or fewer happen once in 350 times
+    assert covered >= 52
 
 
 def test_what_is_no_loss_has_no_influences(predict):

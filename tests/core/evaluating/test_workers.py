@@ -43,8 +43,7 @@ def test_runs_of_many_rows_say_the_same(predictions, monkeypatch):
     assert values[0] == values[1] == values[2]
 
 
-@pytest.mark.parametrize("weighted", [False, True])
-@pytest.mark.parametrize("classes", [2, 7])
+@pytest.mark.parametrize(("classes", "weighted"), [(2, False), (7, True)])
 def test_runs_that_keep_the_rows_say_the_same(classes, weighted, monkeypatch):
     monkeypatch.setattr(blocks, "BLOCK_BYTES", 1 << 12)
     predictions = sample(classes, weighted)

@@ -102,8 +102,7 @@ def test_any_order_of_parts_gives_the_slices_of_the_whole(n):
         assert told(found) == told(whole)
 
 
-@pytest.mark.parametrize("n", [900, 45_000])
-@pytest.mark.parametrize("weighted", [False, True])
+@pytest.mark.parametrize(("n", "weighted"), [(900, False), (45_000, True)])
 def test_slices_of_parts_in_any_order_are_paired_row_by_row(n, weighted):
     rows = drawn(n)
     weights = np.random.default_rng(2).choice([0.0, 0.5, 2.0], n)
