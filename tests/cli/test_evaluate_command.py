@@ -7,8 +7,8 @@ import io
 import json
 import math
 import os
-import resource
 import re
+import resource
 import sys
 from pathlib import Path
 

@@ -17,8 +17,8 @@ from matplotlib.figure import Figure
 from matplotlib.text import Text
 
 from calcli import figures
-from calcli.core.language.errors import InputError, UsageError
 from calcli.core.evaluating.results import Evaluation
+from calcli.core.language.errors import InputError, UsageError
 from calcli.core.language.figures import FIGURES, standard_names
 from calcli.figures import View, draw, save, standard_set
 from tests.figures.conftest import everything, make, systems

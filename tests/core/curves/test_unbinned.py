@@ -122,7 +122,8 @@ def test_the_ends_of_a_band_of_many_rows_are_those_of_isotonic_fits():
     rng = np.random.default_rng(5)
     problem = ordered_problem(score := np.sort(rng.beta(0.4, 20, 12_000)), rng.random(12_000) < score)
     curve = corp_curve(problem, "class-1", 400, rng)
-    fits = [IsotonicRegression().fit(score, rng.random(12_000) < score).predict(score[-3:]) for _ in range(400)]
+    drawn = (rng.random(12_000) < score for _ in range(400))
+    fits = [IsotonicRegression().fit(score, hits).predict(score[-3:]) for hits in drawn]
     low, high = np.quantile(fits, [0.05, 0.95], axis=0)
     np.testing.assert_allclose(np.interp(score[-3:], curve.score, curve.low), low, atol=0.05)
     np.testing.assert_allclose(np.interp(score[-3:], curve.score, curve.high), high, atol=0.05)
