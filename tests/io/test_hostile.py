@@ -112,6 +112,13 @@ def test_a_list_of_classes_that_names_none(tmp_path):
         read(tmp_path / "a.npz")
 
 
+def test_bytes_that_are_no_text(tmp_path):
+    rows = np.arange(40)
+    said = np.where(rows % 2, b"\xff", b"no")
+    np.savez(tmp_path / "x.npz", probs=(rows + 1) / 50, y=rows > 20, predict=said)
+    assert read(tmp_path / "x.npz").n_rows == 40
+
+
 def test_packed_bytes_that_cannot_be_unpacked(tmp_path):
     probs, labels = random_probs()
     np.savez_compressed(tmp_path / "t.npz", scores=probs, labels=labels)

@@ -17,7 +17,7 @@ from calcli.core.data.predictions import ArrayScores, Predictions
 from calcli.core.data.slices import gathered
 from calcli.core.data.units import Units
 from calcli.core.estimators.permutation import FEWEST_DRAWS, VISITS, Swapped, swapped_rows
-from calcli.core.evaluating.evaluate import evaluate
+from calcli.core.evaluating.evaluate import values
 from calcli.core.language.expressions import MetricExpression
 from calcli.core.language.settings import Settings
 
@@ -83,7 +83,7 @@ def recomputed_differences(
             labels=pooled.labels[rows],
             weights=own,
         )
-        return evaluate(part, plain).estimates[str(call)].value
+        return values(part, plain)[1][str(call)]
 
     draws = min(draws, max(FEWEST_DRAWS, VISITS // table.size))
     return swapped_rows(value, units, draws, rng, paired)

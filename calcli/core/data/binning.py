@@ -13,7 +13,7 @@ from typing import Any, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
-from calcli.core.data.arrays import Doubles, Floats
+from calcli.core.data.arrays import Array, Doubles, Floats
 
 T = TypeVar("T", bound=np.generic)
 MASS_ROUNDING = 1e-12  # relative noise of a sum of weights
@@ -189,3 +189,29 @@ class Bins:
     weight: NDArray[np.float64]
     score: NDArray[np.float64]
     outcome: NDArray[np.float64]
+
+
+def equal_width_bins(score: Floats, outcome: Array, weights: Floats | None, bins: int) -> Bins:
+    """Return sums over equal-width bins of scores in any order; rows of weight 0 do not count.
+
+    Parameters
+    ----------
+    score, outcome, weights
+        (n,) scores in [0, 1], 0 or 1, and weights, if any.
+    bins
+        How many.
+    """
+    if weights is None:
+        cells = equal_width_index(score, bins)
+        count = np.bincount(cells, minlength=bins)
+        hits = np.bincount(cells[outcome.astype(bool, copy=False)], minlength=bins)
+        sums = np.bincount(cells, score, bins).astype(np.float64, copy=False)
+        return Bins(count, count.astype(np.float64), sums, hits.astype(np.float64))
+    carrying = weights > 0
+    score, outcome, weights = score[carrying], outcome[carrying], weights[carrying]
+    cells = equal_width_index(score, bins)
+    values = np.stack([weights, score * weights, outcome * weights])
+    of_weight, of_score, of_outcome = (
+        np.bincount(cells, own, bins).astype(np.float64, copy=False) for own in values
+    )
+    return Bins(np.bincount(cells, minlength=bins), of_weight, of_score, of_outcome)

@@ -270,6 +270,24 @@ def dealt_influences(
     return dealt / total, within / total**2
 
 
+def is_surely_forwards(score: Floats, outcome: Array, weights: Floats | None) -> bool:
+    """Tell whether cells of the scores suffice to show that the area is at least one half.
+
+    Parameters
+    ----------
+    score, outcome, weights
+        (n,) scores in [0, 1] in any order, 0 or 1, and weights, if any.
+    """
+    # the upper half of a number in single precision: cells are as fine near 0 as rare events need
+    cells = score.astype(np.float32).view(np.uint32) >> 16
+    hit = outcome.astype(bool)
+    every = np.bincount(cells, weights)
+    positive = np.bincount(cells[hit], None if weights is None else weights[hit], len(every))
+    negative = every - positive
+    below = np.cumsum(negative) - negative
+    return bool(positive @ below >= 0.5 * positive.sum() * negative.sum() > 0)
+
+
 def run_masses(
     outcome: NDArray[np.bool_], weights: Floats | None, ends: NDArray[np.intp]
 ) -> tuple[Doubles, Doubles]:

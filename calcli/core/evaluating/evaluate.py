@@ -33,6 +33,7 @@ from calcli.core.evaluating.results import (
     Estimate,
     Evaluation,
     Input,
+    LensProblems,
     ReliabilityBin,
     Summary,
 )
@@ -187,8 +188,7 @@ def assess(measured: Measurements, settings: Settings, test_classes: bool = True
         settings = replace(settings, draws=0)
     calls = _calls(predictions, settings, measured.usual)
     found, missing = _findings(measured, calls, settings)
-    problems = {lens: measured.problem(lens) for lens in measured.seen}
-    bins = problems["top-1"].bins("equal-width", settings.bins)
+    bins = measured.lens_bins("top-1", settings.bins)
     classes = () if predictions.of_answers else tuple(class_rows(measured, settings, test_classes))
     summary = Summary(
         _input(measured, classes),
@@ -208,7 +208,7 @@ def assess(measured: Measurements, settings: Settings, test_classes: bool = True
     return Evaluation(
         predictions,
         summary,
-        problems,
+        LensProblems(measured.seen, measured.problem),
         measured.class_bins(settings.bins),
         measured.posteriors,
         {lens: measured.vector_problem(lens) for lens in measured.looks.vectors},

@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from calcli.core.data.arrays import Array, Doubles
-from calcli.core.data.binning import Bins
+from calcli.core.data.binning import Bins, equal_width_bins
 from calcli.core.data.blocks import Block, Collector, RowStatistic, sweep, working_dtype
 from calcli.core.data.labels import label_sums
 from calcli.core.data.predictions import Predictions
@@ -278,6 +278,11 @@ class Measurements:
         """Return the induced problem of a one-dimensional lens, sorted once."""
         return self.once(("problem", lens), lambda: ordered_problem(*self.look(lens)[:3]))
 
+    def lens_bins(self, lens: str, bins: int) -> Bins:
+        """Return equal-width sums of the scores of a one-dimensional lens, which need no order."""
+        score, outcome, weights, *_ = self.look(lens)
+        return self.once(("lens bins", lens, bins), lambda: equal_width_bins(score, outcome, weights, bins))
+
     def vector_problem(self, lens: str) -> VectorProblem:
         """Return the problem of a vector lens, or of a one-dimensional one as one of two outcomes."""
         if self.is_scalar(lens):
@@ -403,7 +408,7 @@ class Measurements:
         """Return equal-width sums of every class's probability, (K, bins)."""
         if self.predictions.n_classes != 2:
             return self.once(("class bins", bins), self.collected(("bins", bins)).bins)
-        both = [self.problem(lens).bins("equal-width", bins) for lens in ("class-0", "class-1")]
+        both = [self.lens_bins(lens, bins) for lens in ("class-0", "class-1")]
         return Bins(*(np.stack(sums) for sums in zip(*map(astuple, both), strict=True)))
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass, field
 
 from calcli.core.data.arrays import Array, Doubles
@@ -341,6 +341,23 @@ class Summary:
         return {estimate.call.asked: estimate for estimate in self.estimates.values()}
 
 
+class LensProblems(dict[str, Problem]):
+    """Induced problems by lens; those of some lenses are put in order when they are looked up."""
+
+    def __init__(self, lenses: Collection[str], problem: Callable[[str], Problem]) -> None:
+        super().__init__()
+        self._lenses, self._problem = frozenset(lenses), problem
+
+    def __contains__(self, lens: object) -> bool:
+        return lens in self._lenses or super().__contains__(lens)
+
+    def __missing__(self, lens: str) -> Problem:
+        if lens not in self._lenses:
+            raise KeyError(lens)
+        self[lens] = self._problem(lens)
+        return self[lens]
+
+
 @dataclass(frozen=True, eq=False)
 class Evaluation:
     """What was found out about one set of predictions, with the rows that figures need.
@@ -368,7 +385,7 @@ class Evaluation:
 
     predictions: Predictions
     summary: Summary
-    problems: dict[str, Problem]
+    problems: LensProblems
     class_bins: Bins
     posteriors: Doubles | None = None
     vectors: dict[str, VectorProblem] = field(default_factory=dict)

@@ -138,6 +138,12 @@ class StoredMeasurements(Measurements):
             return cells[lens].problem()
         return cells["class-1"].problem().of_other_class()
 
+    def lens_bins(self, lens: str, bins: int) -> Bins:
+        """Return equal-width sums of the scores of a lens."""
+        if self._state.body.deals is None:
+            return super().lens_bins(lens, bins)
+        return self.problem(lens).bins("equal-width", bins)
+
     def vector_problem(self, lens: str) -> VectorProblem:
         """Return the problem of a one-dimensional lens as one of two outcomes, if there are few rows."""
         return self.problem(lens).as_vectors()

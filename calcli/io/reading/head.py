@@ -445,8 +445,10 @@ def head_of_arrays(
         kept = np.asarray(values[some])
         if kept.dtype.kind == "f":
             kept = kept.astype(np.float64)
-        if kept.dtype.kind in "US":
-            kept = kept.astype(str).astype(object)
+        if kept.dtype.kind == "S":
+            kept = np.char.decode(kept, "utf-8", "backslashreplace")
+        if kept.dtype.kind == "U":
+            kept = kept.astype(object)
         if kept.ndim < 2 or kept.shape[1] == 1:
             columns[one] = kept.reshape(-1)
         elif (named("truth", one) or named("label", one)) and (places := one_hot(kept)) is not None:

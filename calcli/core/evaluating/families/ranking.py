@@ -16,6 +16,7 @@ from calcli.core.estimators.ranking import (
     RocArea,
     dealt_influences,
     is_backwards,
+    is_surely_forwards,
     of_equal_weight,
     ranking_influences,
     row_influences,
@@ -132,7 +133,11 @@ def backwards_area(measured: Measurements) -> float | None:
     NeedsRows
         If what was measured does not tell it.
     """
-    area = _spread(measured, area_of(measured.settings))
+    call = area_of(measured.settings)
+    lens = _lens(call, measured)
+    if lens and measured.predictions.has_rows and is_surely_forwards(*measured.look(lens)[:3]):
+        return None
+    area = _spread(measured, call)
     if math.isnan(area.value) or area.fewest < FEWEST:
         return None
     return area.value if is_backwards(area.value, _sizes(measured)) else None
