@@ -11,9 +11,9 @@ from calcli.core.calibrators.spline import even_knots, spline_basis
 from calcli.core.curves.needs import row_weights
 from calcli.core.data.arrays import Doubles, Tables
 from calcli.core.data.chance import Stream, generator
+from calcli.core.estimators.calibrationerror import null_distributions
 from calcli.core.estimators.consistency import Null
 from calcli.core.estimators.cumulative import KolmogorovSmirnov
-from calcli.core.estimators.errors import null_distributions
 from calcli.core.problems.problem import Problem
 
 POINTS = 800  # more cannot be told apart in print

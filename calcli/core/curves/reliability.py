@@ -15,10 +15,10 @@ from calcli.core.data.arrays import Array, Doubles, Tables
 from calcli.core.data.binning import Bins, equal_width_edges
 from calcli.core.data.chance import Stream, generator
 from calcli.core.data.logspace import from_log_odds, log_odds
+from calcli.core.estimators.calibrationerror import null_distributions
 from calcli.core.estimators.chance import beyond_chance
 from calcli.core.estimators.consistency import Null, compare, outcome_sums
 from calcli.core.estimators.cumulative import KolmogorovSmirnov
-from calcli.core.estimators.errors import null_distributions
 from calcli.core.estimators.miscalibration import BinnedError, binned_error
 from calcli.core.evaluating.results import Estimate
 from calcli.core.language.expressions import MetricExpression, parse_metric, region_ends

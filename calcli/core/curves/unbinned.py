@@ -12,7 +12,7 @@ from calcli.core.data.arrays import Doubles, Tables
 from calcli.core.data.binning import edge_cuts, equal_width_edges
 from calcli.core.data.logspace import WIDEST, from_log_odds, log_odds
 from calcli.core.estimators.consistency import outcome_sums
-from calcli.core.estimators.smooth import smooth_ece
+from calcli.core.estimators.smooth import SmoothECE
 from calcli.core.problems.pav import isotonic_blocks, pool
 from calcli.core.problems.problem import Problem, segment_sums
 
@@ -240,7 +240,7 @@ def _around(problem: Problem) -> tuple[Doubles, Doubles, Doubles, float]:
     """Return some misses and hits, the distribution of the scores, and the smooth calibration error."""
     misses, hits = _thinned(problem.score[~problem.outcome]), _thinned(problem.score[problem.outcome])
     share = problem.bins("equal-width", SHARES).weight / problem.total_weight
-    return misses, hits, share, smooth_ece(problem)
+    return misses, hits, share, SmoothECE().value(problem)
 
 
 def _thinned(score: NDArray[np.floating]) -> Doubles:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from statistics import NormalDist
 from typing import Any, Literal
 
@@ -10,28 +10,23 @@ import numpy as np
 from numpy.typing import NDArray
 
 from calcli.core.data.binning import Bins
-from calcli.core.problems.problem import Binning, Problem
+from calcli.core.estimators.calibrationerror import OfBins
+from calcli.core.problems.problem import Problem
 
 LEVEL = 0.95  # of the interval that makes a bin's gap significant
 ROUNDING = 1e-12  # a smaller gap counts as none
 
 
 @dataclass(frozen=True)
-class ConfidenceShare:
+class ConfidenceShare(OfBins):
     """Share of the weight in bins with less ("over") or more ("under") accuracy than confidence.
 
     Panchenko et al. 2022, definition 1. A significant gap is one whose confidence lies outside the Wilson
     interval of the accuracy.
     """
 
-    side: Literal["over", "under"]
-    significant: bool = False
-    binning: Binning = "equal-width"
-    bins: int = 15
-
-    def value(self, problem: Problem) -> float:
-        """Return the share, in [0, 1]."""
-        return float(self.of(problem, problem.bins(self.binning, self.bins)))
+    side: Literal["over", "under"] = field(kw_only=True)
+    significant: bool = field(default=False, kw_only=True)
 
     def of(self, problem: Problem, bins: Bins) -> Any:
         """Return the share by sums over this estimator's bins of the problem, with other outcomes perhaps."""

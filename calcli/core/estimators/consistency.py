@@ -9,15 +9,17 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import NDArray
 
 from calcli.core.data.arrays import Array, batches
 from calcli.core.data.binning import distinct
-from calcli.core.estimators.confidence import ConfidenceShare
-from calcli.core.estimators.miscalibration import BinnedError
 from calcli.core.problems.problem import Problem, segment_sums
+
+if TYPE_CHECKING:
+    from calcli.core.estimators.calibrationerror import OfBins
 
 DRAWN_ROWS = 20_000  # up to which every row is drawn by itself
 CELLS = 500  # runs of nearly equal scores that are drawn together above that
@@ -67,7 +69,7 @@ def compare(value: float, draws: NDArray[np.float64], rounding: float = 0.0) -> 
 
 def binned_nulls(
     problem: Problem,
-    estimators: Sequence[BinnedError | ConfidenceShare],
+    estimators: Sequence[OfBins],
     values: Sequence[float],
     draws: int,
     rng: np.random.Generator,

@@ -7,18 +7,23 @@ Where the sum of s (1 - s) is large enough, the gap of calibrated scores behaves
 from __future__ import annotations
 
 import math
-from abc import ABC, abstractmethod
+from abc import abstractmethod
 from dataclasses import dataclass
 from statistics import NormalDist
 from typing import Any, ClassVar
 
 import numpy as np
 
-from calcli.core.data.arrays import Floats
+from calcli.core.data.arrays import Doubles, Floats
+from calcli.core.data.binning import Bins
+from calcli.core.estimators.calibrationerror import OneDimensional
 from calcli.core.estimators.consistency import Null, compare, outcome_sums
+from calcli.core.estimators.gridded import GridError, of_cumulative
 from calcli.core.estimators.influences import Spread
 from calcli.core.estimators.intervals import Interval
+from calcli.core.estimators.permutation import CELLS, Cells, Side, Statistic
 from calcli.core.problems.problem import Problem
+from calcli.core.state.gridcells import CellTable
 
 ENOUGH_VARIANCE = 10.0  # sum of s (1 - s) from which the Brownian limit is used
 CATALAN = 0.915965594177219  # E sup|B|^2 on [0, 1] is twice Catalan's constant
@@ -26,13 +31,15 @@ LEAST_RANGE = 0.25  # below which Brownian motion has its range with a probabili
 
 
 @dataclass(frozen=True)
-class CumulativeError(ABC):
+class CumulativeError(OneDimensional):
     """A function of the extremes of the cumulative gap.
 
     Equal scores count once, behind the last of them, so that the order of tied rows does not matter; the gap
     is 0 before the first.
     """
 
+    has_truth: ClassVar[bool] = True
+    adds_up: ClassVar[bool] = True
     mean: ClassVar[float]  # of the same function of Brownian motion on [0, 1]
     sd: ClassVar[float]
 
@@ -51,6 +58,27 @@ class CumulativeError(ABC):
     def of_gaps(self, gaps: Floats) -> Any:
         """Return the error of (..., m) cumulative gaps."""
         return self.extent(np.minimum(gaps.min(-1), 0), np.maximum(gaps.max(-1), 0))
+
+    def of_sums(self, bins: Bins) -> Doubles:
+        """Return the error of (..., m) sums over steps of the score, each of which counts as one score."""
+        gaps = np.cumsum(bins.outcome - bins.score, axis=-1)
+        return np.asarray(self.of_gaps(gaps) / bins.weight.sum(-1))
+
+    def of_cells(self, edges: Doubles) -> Statistic | None:
+        """Return it as a function of sums over cells, in which steps count as one."""
+        return self.of_sums
+
+    def swap_cells(self, baseline: Side, candidate: Side) -> Cells | None:
+        """Return steps of the score."""
+        return Cells.steps((baseline.score, candidate.score), CELLS, self.of_sums)
+
+    def true(self, bins: Bins) -> float:
+        """Return the error of each prediction, by its first outcome."""
+        return float(self.of_sums(Bins(bins.count, bins.weight, bins.score[0], bins.outcome[0])))
+
+    def on_grid(self, cells: CellTable, problem: Problem) -> GridError | None:
+        """Return how far it may be off: inside a cell the gap may be larger than at all ends."""
+        return of_cumulative(cells, self.of_gaps, self.value(problem))
 
     def null(self, problem: Problem, draws: int, rng: np.random.Generator) -> Null:
         """Return the distribution of the error under perfect calibration."""
@@ -82,10 +110,10 @@ class KolmogorovSmirnov(CumulativeError):
         """Return the probability that Brownian motion goes as far from 0 as x."""
         return brownian_supremum_tail(x)
 
-    def signed(self, problem: Problem) -> float:
+    def parts(self, problem: Problem) -> dict[str, float]:
         """Return the gap of largest size: above 0 where scores promise more than outcomes keep."""
         low, high = problem.gap_extremes
-        return -high if high > -low else -low
+        return {"signed": -high if high > -low else -low}
 
 
 @dataclass(frozen=True)

@@ -7,16 +7,13 @@ The bound is what the worst order would change; the typical error is a standard 
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 
 from calcli.core.data.arrays import Array, Doubles
-from calcli.core.data.binning import equal_width_edges
-from calcli.core.estimators.cumulative import CumulativeError
-from calcli.core.estimators.errors import OfVectors, OneDimensional
-from calcli.core.estimators.miscalibration import BinnedError
-from calcli.core.problems.problem import Problem
 from calcli.core.state.gridcells import CellTable
 
 
@@ -40,35 +37,6 @@ class GridError:
         """Return the error of these sizes, 0 or more, the typical one not above the bound."""
         bound = max(0.0, float(bound))
         return cls(bound, min(bound, max(0.0, float(typical))))
-
-
-def error_on_grid(
-    cells: CellTable, estimator: OneDimensional | OfVectors, problem: Problem
-) -> GridError | None:
-    """Return the error of a calibration error; None where no bound is known."""
-    if isinstance(estimator, CumulativeError):
-        return _of_gaps(cells, estimator, estimator.value(problem))
-    if not isinstance(estimator, BinnedError) or estimator.debiased or estimator.weights != "equal":
-        return None
-    if estimator.binning == "equal-mass":
-        cuts = problem.cuts("equal-mass", estimator.bins)
-        last = problem.score[cuts[1:-1] - 1]
-        cut = np.unique(np.searchsorted(cells.low, last, side="right") - 1)
-        met = bool(len(cuts) <= estimator.bins)
-    else:
-        if estimator.binning != "equal-width" and not isinstance(estimator.binning, tuple):
-            return None
-        edges = np.asarray(
-            equal_width_edges(estimator.bins) if estimator.binning == "equal-width" else estimator.binning
-        )
-        at = np.searchsorted(cells.low, edges[1:-1], side="left") - 1
-        inside = (at >= 0) & (edges[1:-1] < cells.high[at])
-        cut = np.unique(at[inside])
-        met = len(cut) < int(np.count_nonzero(inside))
-    cut = cut[~_points(cells)[cut]]
-    if len(cut) and estimator.norm != "1":
-        return None
-    return _of_cut_cells(cells, cut, met=met)
 
 
 def area_on_grid(cells: CellTable) -> GridError:
@@ -132,7 +100,7 @@ def _variance(cells: CellTable) -> Doubles:
     return total * share * (1 - share)
 
 
-def _of_gaps(cells: CellTable, estimator: CumulativeError, value: float) -> GridError:
+def of_cumulative(cells: CellTable, of_gaps: Callable[[Doubles], Any], value: float) -> GridError:
     """Return the error of a cumulative error: inside a cell the gap may be larger than at all ends."""
     weight = cells.weight.sum()
     gap = (cells.weight[1] - cells.score.sum(0)).cumsum()
@@ -144,16 +112,20 @@ def _of_gaps(cells: CellTable, estimator: CumulativeError, value: float) -> Grid
 
     def reaching(low: Doubles, high: Doubles) -> float:
         both = np.concatenate([gap, low[inner], high[inner]])
-        return float(estimator.of_gaps(both)) / weight - value
+        return float(of_gaps(both)) / weight - value
 
     return GridError.of(reaching(before - fall, before + rise), reaching(middle - near, middle + near))
 
 
-def _of_cut_cells(cells: CellTable, cut: Array, *, met: bool) -> GridError:
+def of_cut_cells(cells: CellTable, cut: Array, *, met: bool, sums: bool) -> GridError | None:
     """Return the error of a binned error that puts cut cells into one bin as a whole.
 
-    Rows that change sides change the sums of two bins; of cells with several cuts also those between.
+    Rows that change sides change the sums of two bins; of cells that `met` several cuts also those between.
+    None where a cell is cut and the error is not made of sums of absolute gaps.
     """
+    cut = cut[~_points(cells)[cut]]
+    if len(cut) and not sums:
+        return None
     weight = cells.weight.sum()
     rise, fall = (one[cut] for one in _swings(cells))
     largest = rise + fall if met else np.maximum(rise, fall)

@@ -10,13 +10,16 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass
 from statistics import NormalDist
-from typing import Literal
+from typing import ClassVar, Literal
 
 import numpy as np
 
 from calcli.core.data.arrays import Array, Doubles, Floats
+from calcli.core.data.chance import Stream, generator
+from calcli.core.estimators.calibrationerror import OfVectors
 from calcli.core.estimators.consistency import Null, compare
 from calcli.core.estimators.kerneldraws import DisjointPairs, DrawnSums
+from calcli.core.problems.vectors import VectorProblem
 
 KernelDistance = Literal["tv", "euclidean"]
 
@@ -45,6 +48,31 @@ class LaplacianKernel:
         apart = distances(left, right, self.distance)
         apart *= -1 / self.width
         return np.exp(apart, out=apart)
+
+
+@dataclass(frozen=True)
+class KernelError(OfVectors):
+    """Squared kernel calibration error, from all pairs of rows or from disjoint blocks."""
+
+    estimator: Literal["unbiased", "block"]
+    distance: KernelDistance
+    seed: int = 0
+    least_rows: ClassVar[int] = 2
+    recomputed: ClassVar[bool] = False  # each time it would look at all pairs of rows
+
+    def found(
+        self, problem: VectorProblem, draws: int, rng: np.random.Generator
+    ) -> tuple[float, Null | None, None]:
+        """Return the error, in [-2, 2], and its distribution under perfect calibration."""
+        probs, labels, weights = problem.probs, problem.labels, problem.weights
+        kernel, shuffle = median_kernel(probs, self.distance), generator(self.seed, Stream.PAIRS)
+        if self.estimator == "block":
+            if draws:
+                return *skce_blocks_test(probs, labels, kernel, draws, (shuffle, rng), weights), None
+            return skce_blocks(probs, labels, kernel, shuffle, weights), None, None
+        if draws:
+            return *skce_test(probs, labels, kernel, draws, rng, weights), None
+        return skce(probs, labels, kernel, weights), None, None
 
 
 def distances(left: Floats, right: Floats, distance: KernelDistance) -> Floats:

@@ -3,15 +3,23 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any, Literal
+from functools import partial
+from typing import Any, ClassVar, Literal, TypeGuard
 
 import numpy as np
 from numpy.typing import NDArray
 
-from calcli.core.data.binning import Bins
-from calcli.core.problems.problem import Binning, Problem, segment_sums
+from calcli.core.data.arrays import Doubles
+from calcli.core.data.binning import Bins, bin_index, common_unit, equal_width_edges, equal_width_index
+from calcli.core.estimators.calibrationerror import CalibrationError, OfBins
+from calcli.core.estimators.gridded import GridError, of_cut_cells
+from calcli.core.estimators.permutation import CELLS, Cells, Side, Statistic, of_equal_mass
+from calcli.core.problems.problem import Problem, Recursive, segment_sums
+from calcli.core.state.gridcells import CellTable
 
 Norm = Literal["1", "2", "max"]
+
+STEPS_OF_A_BIN = 30  # so many at least where bins are made of steps
 
 
 def binned_error(bins: Bins, norm: Norm) -> Any:
@@ -58,18 +66,19 @@ def class_wise_error(errors: NDArray[np.float64], norm: str) -> Any:
 
 
 @dataclass(frozen=True)
-class BinnedError:
+class BinnedError(OfBins):
     """The estimator lens x binning x norm; ECE with its default arguments."""
 
-    binning: Binning = "equal-width"
-    bins: int = 15
+    has_truth: ClassVar[bool] = True
+
     norm: Norm = "1"
     debiased: bool = False
     weights: Literal["equal", "inverse-frequency"] = "equal"
 
-    def value(self, problem: Problem) -> float:
-        """Return the error, in [0, 1]."""
-        return float(self.of(problem, problem.bins(self.binning, self.bins)))
+    @property
+    def from_sums(self) -> bool:
+        """Whether sums over equal-width bins are enough, so that no score must be put in order."""
+        return self.binning == "equal-width" and not self.debiased
 
     def of(self, problem: Problem, bins: Bins) -> Any:
         """Return the error of sums over this estimator's bins of the problem, with other outcomes perhaps."""
@@ -88,10 +97,73 @@ class BinnedError:
         frequency = bins.outcome.sum(-1) / bins.weight.sum(-1)
         return np.divide(error, frequency, out=np.zeros_like(error), where=frequency > 0)
 
-    def debiased_square(self, problem: Problem) -> float:
-        """Return the debiased square, which may be negative where the value is zero."""
+    def parts(self, problem: Problem) -> dict[str, float]:
+        """Return the debiased square, of which the value is the root: below 0 where that is 0."""
+        if not self.debiased:
+            return {}
         shares = concentration(problem, problem.cuts(self.binning, self.bins))
-        return float(debiased_square(problem.bins(self.binning, self.bins), shares))
+        return {"squared": float(debiased_square(problem.bins(self.binning, self.bins), shares))}
+
+    def true(self, bins: Bins) -> float:
+        """Return the error of each prediction, by its first outcome."""
+        first = Bins(bins.count, bins.weight, bins.score[0], bins.outcome[0])
+        return float(binned_error(first, self.norm))
+
+    def on_grid(self, cells: CellTable, problem: Problem) -> GridError | None:
+        """Return how far the error of cells may be off, which are cut by edges of bins."""
+        if self.debiased or self.weights != "equal" or isinstance(self.binning, Recursive):
+            return None
+        if self.binning == "equal-mass":
+            cuts = problem.cuts("equal-mass", self.bins)
+            last = problem.score[cuts[1:-1] - 1]
+            cut = np.unique(np.searchsorted(cells.low, last, side="right") - 1)
+            met = bool(len(cuts) <= self.bins)
+        else:
+            edges = np.asarray(
+                equal_width_edges(self.bins) if self.binning == "equal-width" else self.binning
+            )
+            at = np.searchsorted(cells.low, edges[1:-1], side="left") - 1
+            inside = (at >= 0) & (edges[1:-1] < cells.high[at])
+            cut = np.unique(at[inside])
+            met = len(cut) < int(np.count_nonzero(inside))
+        return of_cut_cells(cells, cut, met=met, sums=self.norm == "1")
+
+    def swap_cells(self, baseline: Side, candidate: Side) -> Cells | None:
+        """Return its bins, or steps of which equal-mass bins are made."""
+        if self.debiased or isinstance(self.binning, Recursive):
+            return None
+        scores, error = (baseline.score, candidate.score), partial(binned_error, norm=self.norm)
+        if self.binning == "equal-mass":
+            unit = 1.0 if baseline.weights is None else common_unit(baseline.weights)
+            most = max(CELLS, STEPS_OF_A_BIN * self.bins)
+            return Cells.steps(scores, most, lambda sums: error(of_equal_mass(sums, self.bins, unit)))
+        if self.binning == "equal-width":
+            first, second = (equal_width_index(score, self.bins) for score in scores)
+            return Cells(self.bins, (first, second), error)
+        edges = np.array(self.binning)
+        first, second = (bin_index(score, edges) for score in scores)
+        return Cells(len(edges) - 1, (first, second), error)
+
+    def of_cells(self, edges: Doubles) -> Statistic | None:
+        """Return it as a function of sums over cells; None unless whole cells make up its bins."""
+        if not self.from_sums:
+            return None
+        own = equal_width_edges(self.bins)[:-1]
+        starts = np.searchsorted(edges, own)
+        if not np.array_equal(edges[starts], own):
+            return None
+
+        def error(cells: Bins) -> Any:
+            sums = (np.add.reduceat(table, starts, axis=-1) for table in (cells.score, cells.outcome))
+            weight = np.add.reduceat(cells.weight, starts, axis=-1)
+            return binned_error(Bins(weight, weight, *sums), self.norm)
+
+        return error
+
+
+def from_sums(estimator: CalibrationError) -> TypeGuard[BinnedError]:
+    """Tell whether sums over equal-width bins are enough for an estimator."""
+    return isinstance(estimator, BinnedError) and estimator.from_sums
 
 
 def concentration(problem: Problem, cuts: NDArray[np.intp]) -> NDArray[np.float64]:

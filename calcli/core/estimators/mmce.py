@@ -2,41 +2,45 @@
 
 from __future__ import annotations
 
-from typing import Any
+from dataclasses import dataclass
+from typing import Any, ClassVar
 
 import numpy as np
 
 from calcli.core.data.arrays import Doubles, batch_sizes
+from calcli.core.estimators.calibrationerror import OneDimensional
 from calcli.core.estimators.consistency import Null, compare, outcome_sums
+from calcli.core.estimators.effort import CLASS
 from calcli.core.problems.problem import Problem, segment_sums
 
 WIDTH = 0.4  # of the kernel, as in Kumar et al. 2018
 SUMS = 1_000_000  # of outcomes, held at once
 
 
-def mmce(problem: Problem) -> float:
-    """Return the maximum mean calibration error (Kumar, Sarawagi & Jain 2018, section 3).
+@dataclass(frozen=True)
+class MaximumMeanError(OneDimensional):
+    """The maximum mean calibration error (Kumar, Sarawagi & Jain 2018, section 3).
 
     It is the root of the mean over all pairs, each row with itself among them, of
     (outcome - score) (outcome' - score') exp(-|score - score'| / 0.4).
-
-    Returns
-    -------
-    The error, in [0, 1].
     """
-    cuts = np.append(0, problem.run_ends)
-    weights = np.ones(len(problem.score)) if problem.weights is None else problem.weights
-    return float(_error(problem, segment_sums(weights * problem.outcome, cuts)))
 
+    effort: ClassVar[int] = CLASS
 
-def mmce_null(problem: Problem, resamples: int, rng: np.random.Generator) -> Null:
-    """Return the error under perfect calibration, its outcomes drawn from the scores."""
-    cuts = np.append(0, problem.run_ends)
-    draws = [
-        _error(problem, outcome_sums(problem, [cuts], size, rng)[0])
-        for size in batch_sizes(resamples, len(cuts), SUMS)
-    ]
-    return compare(mmce(problem), np.concatenate(draws))
+    def value(self, problem: Problem) -> float:
+        """Return the error, in [0, 1]."""
+        cuts = np.append(0, problem.run_ends)
+        weights = np.ones(len(problem.score)) if problem.weights is None else problem.weights
+        return float(_error(problem, segment_sums(weights * problem.outcome, cuts)))
+
+    def null(self, problem: Problem, draws: int, rng: np.random.Generator) -> Null:
+        """Return the error under perfect calibration, its outcomes drawn from the scores."""
+        cuts = np.append(0, problem.run_ends)
+        errors = [
+            _error(problem, outcome_sums(problem, [cuts], size, rng)[0])
+            for size in batch_sizes(draws, len(cuts), SUMS)
+        ]
+        return compare(self.value(problem), np.concatenate(errors))
 
 
 def _error(problem: Problem, outcome: Doubles) -> Any:

@@ -7,21 +7,80 @@ Vaicenavicius et al. (2019, sections 3 and 4).
 
 from __future__ import annotations
 
-from typing import Any, Literal
+from dataclasses import dataclass
+from typing import Any, ClassVar, Literal
 
 import numpy as np
 
 from calcli.core.data.arrays import Array, Doubles, Floats, batch_sizes
 from calcli.core.data.binning import Bins, equal_width_index
 from calcli.core.data.chance import draw_labels
+from calcli.core.estimators.calibrationerror import OfVectors
 from calcli.core.estimators.consistency import Null, compare
 from calcli.core.estimators.miscalibration import Norm
-from calcli.core.problems.problem import segment_sums
-from calcli.core.problems.splits import Partition
+from calcli.core.language.errors import UsageError
+from calcli.core.problems.problem import Binning, Problem, Recursive, segment_sums
+from calcli.core.problems.splits import Partition, recursive_partition
+from calcli.core.problems.vectors import VectorProblem
 
 Distance = Literal["class-mean", "tv", "euclidean", "squared-euclidean", "max", "hellinger", "kl"]
 
 DRAWN = 2_000_000  # labels, or sums of their outcomes, held in memory at once
+
+
+@dataclass(frozen=True)
+class VectorMiscalibration(OfVectors):
+    """Expected or worst distance between mean prediction and outcome frequencies over bins of vectors."""
+
+    norm: Norm
+    distance: Distance
+    binning: Binning
+    bins: int = 15
+    of_top: bool = False  # whether only the predicted class counts, the bins being those of vectors
+    has_truth: ClassVar[bool] = True
+
+    def found(
+        self, problem: VectorProblem, draws: int, rng: np.random.Generator
+    ) -> tuple[float, Null | None, Bins]:
+        """Return the error, its distribution under perfect calibration, and its bins."""
+        partition, seen = self._partition(problem), problem.of_top() if self.of_top else problem
+        bins = vector_bins(seen.probs, seen.labels, partition, seen.weights)
+        value = float(miscalibration(bins, self.distance, self.norm))
+        if not draws:
+            return value, None, bins
+        null = miscalibration_null(
+            seen.probs, seen.labels, partition, self.distance, self.norm, draws, rng, seen.weights
+        )
+        return value, null, bins
+
+    def true(self, bins: Bins) -> float:
+        """Return the error of each prediction."""
+        own = _of_top(bins) if self.of_top else bins
+        return float(miscalibration(own, self.distance, self.norm))
+
+    def _partition(self, problem: VectorProblem) -> Partition:
+        if isinstance(self.binning, Recursive):
+            return recursive_partition(problem.probs, self.binning.min_rows, problem.weights)
+        if problem.probs.shape[1] > 2:
+            if self.binning != "equal-width":
+                raise UsageError(
+                    "vectors of several outcomes take binning=recursive or equal-width; others need one score"
+                )
+            return cell_partition(problem.probs, self.bins)
+        # of two classes the second is the one that is scored, of other problems the first outcome
+        scored = 1 if "class-1" in problem.names else 0
+        score = problem.probs[:, scored]
+        order = np.argsort(score, kind="stable")
+        weights = None if problem.weights is None else problem.weights[order]
+        ordered = Problem(score[order], problem.labels[order] == scored, weights)
+        return Partition(order, ordered.cuts(self.binning, self.bins))
+
+
+def _of_top(bins: Bins) -> Bins:
+    """Return the sums of the predicted class and of all others."""
+    top = bins.score.argmax(0)[None]
+    own = (np.take_along_axis(table, top, axis=0) for table in (bins.score, bins.outcome))
+    return Bins(bins.count, bins.weight, *(np.concatenate([one, bins.weight - one]) for one in own))
 
 
 def cell_partition(points: Floats, bins: int) -> Partition:

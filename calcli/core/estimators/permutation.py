@@ -10,32 +10,23 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
-from functools import partial
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from calcli.core.data.arrays import Array, Doubles, Floats, Positions, batch_sizes
-from calcli.core.data.binning import (
-    MASS_ROUNDING,
-    Bins,
-    bin_index,
-    common_unit,
-    equal_width_edges,
-    equal_width_index,
-)
+from calcli.core.data.binning import MASS_ROUNDING, Bins
 from calcli.core.data.units import Units, deal
-from calcli.core.estimators.cumulative import CumulativeError
-from calcli.core.estimators.errors import OfVectors, OneDimensional
 from calcli.core.estimators.influences import Influences
-from calcli.core.estimators.miscalibration import BinnedError, binned_error
 from calcli.core.language.expressions import region_ends
-from calcli.core.problems.problem import Recursive, ordered_problem
+from calcli.core.problems.problem import ordered_problem
+
+if TYPE_CHECKING:
+    from calcli.core.estimators.calibrationerror import OneDimensional
 
 Statistic = Callable[[Bins], Any]
 
 CELLS = 500  # steps of the score, if it has more distinct values
-STEPS_OF_A_BIN = 30  # so many at least where bins are made of steps
 ROUNDING = 1e-13  # relative to a difference: what a unit brings that is the same in both systems
 MEMBERSHIPS = 5_000_000  # of units in systems, held in memory at once
 VISITS = 100_000_000  # scores that all permutations together may look at, before there are fewer of them
@@ -92,11 +83,11 @@ def swapped_signs(difference: Influences, draws: int, rng: np.random.Generator) 
 def permuted_differences(
     baseline: Side,
     candidate: Side,
-    estimator: OneDimensional | OfVectors,
+    estimator: OneDimensional,
     draws: int,
     rng: np.random.Generator,
     paired: bool = True,
-) -> Swapped | None:
+) -> Swapped:
     """Return differences of an estimator with predictions swapped at random.
 
     Parameters
@@ -116,12 +107,10 @@ def permuted_differences(
     -------
     The differences. Those of cumulative errors and of equal-mass bins follow steps of the score where it has
     very many values. Estimators that are not made of sums over cells of the score are computed anew each
-    time; None for those of vectors.
+    time.
     """
-    cells = _Cells.of(estimator, baseline, candidate)
+    cells = estimator.swap_cells(baseline, candidate)
     if cells is None:
-        if isinstance(estimator, OfVectors):
-            return None
         return _computed_anew(baseline, candidate, estimator, draws, rng, paired)
     units = deal([baseline.units, candidate.units], 3 * cells.number)
     sums = [
@@ -250,76 +239,24 @@ def _as_bins(sums: Doubles) -> Bins:
 
 
 @dataclass(frozen=True)
-class _Cells:
-    """Fixed cells of the score, of which the estimator is a function of sums."""
+class Cells:
+    """Fixed cells of the score, of which an estimator is a function of sums."""
 
     number: int
     indices: tuple[Positions, Positions]
     statistic: Statistic
 
     @classmethod
-    def of(cls, estimator: OneDimensional | OfVectors, baseline: Side, candidate: Side) -> _Cells | None:
-        """Return the cells; None where the estimator is not a function of such sums."""
-        scores = (baseline.score, candidate.score)
-        if isinstance(estimator, CumulativeError):
-            return cls._steps(scores, CELLS, partial(_of_gaps, estimator))
-        if not isinstance(estimator, BinnedError) or estimator.debiased:
-            return None
-        norm, bins, binning = estimator.norm, estimator.bins, estimator.binning
-        if isinstance(binning, Recursive):
-            return None
-        if binning == "equal-mass":
-            unit = 1.0 if baseline.weights is None else common_unit(baseline.weights)
-            return cls._steps(
-                scores,
-                max(CELLS, STEPS_OF_A_BIN * bins),
-                lambda sums: binned_error(_of_equal_mass(sums, bins, unit), norm),
-            )
-        if binning == "equal-width":
-            first, second = (equal_width_index(score, bins) for score in scores)
-        else:
-            edges = np.array(binning)
-            first, second = (bin_index(score, edges) for score in scores)
-            bins = len(edges) - 1
-        return cls(bins, (first, second), lambda sums: binned_error(sums, norm))
-
-    @classmethod
-    def _steps(cls, scores: tuple[Floats, Floats], most: int, statistic: Statistic) -> _Cells:
+    def steps(cls, scores: tuple[Floats, Floats], most: int, statistic: Statistic) -> Cells:
         """Return a cell for each value of the score, or for as many runs of them as allowed."""
-        steps = np.unique(np.concatenate(scores))
-        if len(steps) > most:
-            steps = steps[np.linspace(0, len(steps) - 1, most).astype(np.intp)]
-        first, second = (np.searchsorted(steps, score) for score in scores)
-        return cls(len(steps), (first, second), statistic)
+        values = np.unique(np.concatenate(scores))
+        if len(values) > most:
+            values = values[np.linspace(0, len(values) - 1, most).astype(np.intp)]
+        first, second = (np.searchsorted(values, score) for score in scores)
+        return cls(len(values), (first, second), statistic)
 
 
-def of_cells(estimator: OneDimensional | OfVectors, edges: Doubles) -> Statistic | None:
-    """Return an estimator as a function of sums over cells between these edges; None where it is none.
-
-    Bins are made of whole cells; of cumulative errors, steps within a cell count as one.
-    """
-    if isinstance(estimator, CumulativeError):
-        return partial(_of_gaps, estimator)
-    if not isinstance(estimator, BinnedError) or estimator.debiased or estimator.binning != "equal-width":
-        return None
-    starts = np.searchsorted(edges, equal_width_edges(estimator.bins)[:-1])
-    if not np.array_equal(edges[starts], equal_width_edges(estimator.bins)[:-1]):
-        return None
-
-    def error(cells: Bins) -> Any:
-        sums = (np.add.reduceat(table, starts, axis=-1) for table in (cells.score, cells.outcome))
-        weight = np.add.reduceat(cells.weight, starts, axis=-1)
-        return binned_error(Bins(weight, weight, *sums), estimator.norm)
-
-    return error
-
-
-def _of_gaps(estimator: CumulativeError, bins: Bins) -> Doubles:
-    gaps = np.cumsum(bins.outcome - bins.score, axis=-1)
-    return np.asarray(estimator.of_gaps(gaps) / bins.weight.sum(-1))
-
-
-def _of_equal_mass(cells: Bins, bins: int, unit: float | None) -> Bins:
+def of_equal_mass(cells: Bins, bins: int, unit: float | None) -> Bins:
     """Return the sums over bins of about equal weight, made of cells; see `binning.equal_mass_cuts`."""
     mass = np.cumsum(cells.weight, axis=-1)
     steps = mass if unit is None else np.rint(mass / unit)

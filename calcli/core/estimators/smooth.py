@@ -6,14 +6,17 @@ mirror image as a plain periodic one, so that each bandwidth costs one multiplic
 
 from __future__ import annotations
 
-from typing import Any, Literal
+from dataclasses import dataclass
+from typing import Any, ClassVar, Literal
 
 import numpy as np
 from numpy.typing import NDArray
 
 from calcli.core.data.arrays import Doubles
 from calcli.core.data.binning import edge_cuts
+from calcli.core.estimators.calibrationerror import OneDimensional
 from calcli.core.estimators.consistency import Null, compare, outcome_sums
+from calcli.core.estimators.effort import GRID
 from calcli.core.problems.problem import Problem, segment_sums
 
 KernelNorm = Literal["1", "2"]
@@ -80,30 +83,31 @@ def on_grid(spectrum: NDArray[np.complex128]) -> Doubles:
     return np.fft.irfft(spectrum, 2 * CELLS)[..., :CELLS]
 
 
-def smooth_ece(problem: Problem) -> float:
-    """Return the smooth calibration error (Blasiok & Nakkiran 2024, smECE with a reflected Gaussian).
+@dataclass(frozen=True)
+class SmoothECE(OneDimensional):
+    """The smooth calibration error (Blasiok & Nakkiran 2024, smECE with a reflected Gaussian).
 
     It is the bandwidth s that equals the integral over [0, 1] of the absolute gap between score and outcome,
     smoothed by a Gaussian of standard deviation s that is reflected at 0 and 1. The grid makes it exact to
     1e-6 where it is above 0.002.
-
-    Returns
-    -------
-    The error, in [0, 1].
     """
-    grid = Grid(problem)
-    gap = np.subtract(problem.score, problem.outcome, dtype=np.float64)
-    return float(fixed_widths(grid.row_spectrum(gap)[None])[0])
 
+    effort: ClassVar[int] = GRID
 
-def smooth_ece_null(problem: Problem, resamples: int, rng: np.random.Generator) -> Null:
-    """Return the smooth calibration error under perfect calibration, its outcomes drawn from the scores."""
-    grid = Grid(problem)
-    drawn = outcome_sums(problem, [grid.cuts], resamples, rng)[0] / grid.total
-    draws = [fixed_widths(grid.spectrum(grid.score - part)) for part in _chunks(drawn)]
-    # the rows of a cell stand together in the draws, and so they must here: or the same outcomes differ
-    observed = fixed_widths(grid.spectrum((grid.score - grid.outcome)[None]))[0]
-    return compare(float(observed), np.concatenate(draws), ROUNDING)
+    def value(self, problem: Problem) -> float:
+        """Return the error, in [0, 1]."""
+        grid = Grid(problem)
+        gap = np.subtract(problem.score, problem.outcome, dtype=np.float64)
+        return float(fixed_widths(grid.row_spectrum(gap)[None])[0])
+
+    def null(self, problem: Problem, draws: int, rng: np.random.Generator) -> Null:
+        """Return the error under perfect calibration, its outcomes drawn from the scores."""
+        grid = Grid(problem)
+        drawn = outcome_sums(problem, [grid.cuts], draws, rng)[0] / grid.total
+        errors = [fixed_widths(grid.spectrum(grid.score - part)) for part in _chunks(drawn)]
+        # the rows of a cell stand together in the draws, and so they must here: or the same outcomes differ
+        observed = fixed_widths(grid.spectrum((grid.score - grid.outcome)[None]))[0]
+        return compare(float(observed), np.concatenate(errors), ROUNDING)
 
 
 def fixed_widths(spectra: NDArray[np.complex128]) -> Doubles:
@@ -141,19 +145,33 @@ def _smoothed_sums(spectra: NDArray[np.complex128], width: Doubles) -> Doubles:
     return np.abs(on_grid(kept)).sum(-1)
 
 
-def kde_ece(problem: Problem, norm: KernelNorm = "1") -> float:
-    """Return the calibration error by kernel density estimation (Zhang et al. 2020, ECE^KDE with d = 1).
+@dataclass(frozen=True)
+class KernelDensityECE(OneDimensional):
+    """The calibration error by kernel density estimation (Zhang et al. 2020, ECE^KDE with d = 1).
 
     It is the integral over z in [0, 1] of |z - accuracy(z)| density(z), for norm 2 the root of that of the
     squared gap (van de Waterlaat 2021, section 8.1), where one triweight kernel, reflected
     at 0 and 1, estimates the density of the scores and the accuracy at a score. Its standard deviation is
     1.06 sd(scores) n^(-1/5), where n is the number of rows of equal weight that tell as much (Kish 1965).
-
-    Returns
-    -------
-    The error, in [0, 1].
     """
-    return float(_kde_errors(*_kde_spectra(problem), norm))
+
+    norm: KernelNorm = "1"
+    effort: ClassVar[int] = GRID
+
+    def value(self, problem: Problem) -> float:
+        """Return the error, in [0, 1]."""
+        return float(_kde_errors(*_kde_spectra(problem), self.norm))
+
+    def null(self, problem: Problem, draws: int, rng: np.random.Generator) -> Null:
+        """Return the error under perfect calibration, its outcomes drawn from the scores."""
+        grid = Grid(problem)
+        kernel = _kde_kernel(problem)
+        density = grid.spectrum(grid.weight) * kernel
+        drawn = outcome_sums(problem, [grid.cuts], draws, rng)[0] / grid.total
+        errors = [_kde_errors(grid.spectrum(part) * kernel, density, self.norm) for part in _chunks(drawn)]
+        by_cells = grid.spectrum(grid.outcome[None]) * kernel  # as the draws
+        observed = _kde_errors(by_cells, density, self.norm)[0]
+        return compare(float(observed), np.concatenate(errors), ROUNDING)
 
 
 def densities(problem: Problem) -> tuple[Doubles, Doubles, Doubles]:
@@ -170,19 +188,6 @@ def _kde_spectra(problem: Problem) -> tuple[NDArray[np.complex128], NDArray[np.c
     kernel = _kde_kernel(problem)
     outcome = grid.row_spectrum(problem.outcome.astype(np.float64))
     return outcome * kernel, grid.spectrum(grid.weight) * kernel
-
-
-def kde_ece_null(problem: Problem, resamples: int, rng: np.random.Generator, norm: KernelNorm = "1") -> Null:
-    """Return the KDE calibration error under perfect calibration, its outcomes drawn from the scores."""
-    grid = Grid(problem)
-    kernel = _kde_kernel(problem)
-    density = grid.spectrum(grid.weight) * kernel
-    drawn = outcome_sums(problem, [grid.cuts], resamples, rng)[0] / grid.total
-    draws = [_kde_errors(grid.spectrum(part) * kernel, density, norm) for part in _chunks(drawn)]
-    observed = _kde_errors(grid.spectrum(grid.outcome[None]) * kernel, density, norm)[
-        0
-    ]  # by cells, as the draws
-    return compare(float(observed), np.concatenate(draws), ROUNDING)
 
 
 def _kde_kernel(problem: Problem) -> NDArray[np.complex128]:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import replace
-from typing import TypeGuard
 
 import numpy as np
 from numpy.typing import NDArray
@@ -12,9 +11,9 @@ from numpy.typing import NDArray
 from calcli.core.data.arrays import batches
 from calcli.core.data.binning import Bins, equal_width_index
 from calcli.core.data.chance import draw_labels
+from calcli.core.estimators.calibrationerror import OneDimensional, null_distributions
 from calcli.core.estimators.consistency import Null, compare
-from calcli.core.estimators.errors import OfVectors, OneDimensional, null_distributions
-from calcli.core.estimators.miscalibration import BinnedError, class_wise_error
+from calcli.core.estimators.miscalibration import BinnedError, class_wise_error, from_sums
 from calcli.core.evaluating.measurements import Measurements
 from calcli.core.language.expressions import region_ends
 from calcli.core.problems.marginal import marginal_problem
@@ -22,13 +21,6 @@ from calcli.core.problems.problem import Problem
 from calcli.core.problems.vectors import VectorProblem
 
 LABELS = 1_000_000  # drawn at once
-
-
-def from_sums(estimator: OneDimensional | OfVectors) -> TypeGuard[BinnedError]:
-    """Tell whether sums over equal-width bins are enough, so that no class must be put in order."""
-    if not isinstance(estimator, BinnedError):
-        return False
-    return estimator.binning == "equal-width" and not estimator.debiased
 
 
 def class_wise_value(measured: Measurements, estimator: OneDimensional, over: str) -> float:

@@ -8,7 +8,7 @@ from numpy.typing import NDArray
 from calcli.core.data.arrays import Array, Doubles
 from calcli.core.data.binning import Bins, bin_index, equal_width_edges
 from calcli.core.data.predictions import require_classes
-from calcli.core.estimators.errors import OneDimensional
+from calcli.core.estimators.calibrationerror import OneDimensional
 from calcli.core.estimators.miscalibration import BinnedError
 from calcli.core.evaluating.measurements import Measurements, Pass
 from calcli.core.evaluating.recalibrated import NEEDS

@@ -10,10 +10,8 @@ from calcli.core.data.arrays import Array, Doubles, Floats, Positions
 from calcli.core.data.binning import Bins
 from calcli.core.data.blocks import Block, sweep
 from calcli.core.data.predictions import Predictions
-from calcli.core.estimators.cumulative import CumulativeError
-from calcli.core.estimators.errors import VectorMiscalibration, find_estimator
-from calcli.core.estimators.miscalibration import BinnedError, binned_error, class_wise_error
-from calcli.core.estimators.partitions import miscalibration
+from calcli.core.estimators.errors import find_estimator
+from calcli.core.estimators.miscalibration import class_wise_error
 from calcli.core.language.errors import UsageError
 from calcli.core.language.expressions import MetricExpression, region_ends
 from calcli.core.language.metrics import GIVEN
@@ -89,8 +87,7 @@ def is_known(call: MetricExpression, settings: Settings) -> bool:
     """Tell whether a metric has a true value: it is an error of bins, ks or kuiper."""
     if not call.entry.family.beside_null or call.arguments.get("weights", "equal") != "equal":
         return False
-    estimator = find_estimator(call)
-    return isinstance(estimator, BinnedError | CumulativeError | VectorMiscalibration)
+    return find_estimator(call).has_truth
 
 
 def require_truth(call: MetricExpression, settings: Settings) -> None:
@@ -146,15 +143,14 @@ def true_error(
     """
     require_truth(call, settings)
     estimator = find_estimator(call)
-    own = _shows_all(call.lens, predictions.n_classes, settings)
-    own = own or isinstance(estimator, CumulativeError)  # it adds up all scores
+    own = estimator.adds_up or _shows_all(call.lens, predictions.n_classes, settings)
 
     def true(known: Known) -> float:
         inside = known.within(call.region, str(call))
         if not inside.has_weight:
             return np.nan
         bins = inside.of_equal
-        error = _true(estimator, bins if own else _in_cells(bins))
+        error = estimator.true(bins if own else _in_cells(bins))
         return 0.0 if abs(error) < ROUNDING else error
 
     if not call.is_class_wise:
@@ -169,17 +165,6 @@ def _shows_all(lens: str, n_classes: int, settings: Settings) -> bool:
     if lens in settings.groups:
         return len(set(settings.groups[lens].values())) == n_classes
     return lens == "canonical" or (n_classes == 2 and not lens.startswith(RANKED))
-
-
-def _true(estimator: object, bins: Bins) -> float:
-    if isinstance(estimator, VectorMiscalibration):
-        own = _of_top(bins) if estimator.of_top else bins
-        return float(miscalibration(own, estimator.distance, estimator.norm))
-    first = Bins(bins.count, bins.weight, bins.score[0], bins.outcome[0])
-    if isinstance(estimator, BinnedError):
-        return float(binned_error(first, estimator.norm))
-    assert isinstance(estimator, CumulativeError)
-    return float(estimator.of_gaps(np.cumsum(first.outcome - first.score)) / first.weight.sum())
 
 
 def _in_cells(bins: Bins) -> Bins:
@@ -202,13 +187,6 @@ def _in_cells(bins: Bins) -> Bins:
 
     tables = (np.stack([added(one) for one in table]) for table in (bins.score, bins.outcome))
     return Bins(added(bins.count).astype(np.int64), added(bins.weight), *tables)
-
-
-def _of_top(bins: Bins) -> Bins:
-    """Return the sums of the predicted class and of all others."""
-    top = bins.score.argmax(0)[None]
-    own = (np.take_along_axis(table, top, axis=0) for table in (bins.score, bins.outcome))
-    return Bins(bins.count, bins.weight, *(np.concatenate([one, bins.weight - one]) for one in own))
 
 
 def known_problem(predictions: Predictions, posteriors: Doubles, lens: str, settings: Settings) -> Known:

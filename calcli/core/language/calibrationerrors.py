@@ -97,6 +97,7 @@ def _errors() -> list[Metric]:
     return [
         Metric(
             name="ece", title="ECE", letters=EXPECTED,
+            where=".miscalibration:BinnedError",
             tier="to know", family=ERROR, direction="lower", range="0 to 1", unit="fraction",
             meaning="mean gap between confidence and accuracy over bins",
             formula=f"sum_b n_b/N {gap}", source="Naeini et al. 2015; Guo et al. 2017",
@@ -107,6 +108,7 @@ def _errors() -> list[Metric]:
         ),
         Metric(
             name="ece_l2", title="ECE, L2", letters=EXPECTED,
+            where=".miscalibration:BinnedError",
             tier="works", family=ERROR, direction="lower", range="0 to 1", unit="fraction",
             meaning="root mean square gap between confidence and accuracy over bins",
             formula=f"sqrt(sum_b n_b/N {gap}^2)", source=f"Kumar et al. 2019; {thesis}",
@@ -115,6 +117,7 @@ def _errors() -> list[Metric]:
         ),
         Metric(
             name="mce", title="MCE", letters="maximum calibration error",
+            where=".miscalibration:BinnedError",
             family=ERROR, direction="lower", range="0 to 1", unit="fraction",
             meaning="largest gap between confidence and accuracy in any bin",
             formula=f"max_b {gap}", source="Naeini et al. 2015",
@@ -124,6 +127,7 @@ def _errors() -> list[Metric]:
         ),
         Metric(
             name="ks", title="KS", letters="Kolmogorov-Smirnov",
+            where=".cumulative:KolmogorovSmirnov",
             tier="to know", family=ERROR, direction="lower", range="0 to 1", unit="fraction",
             meaning="largest gap between cumulative confidence and cumulative accuracy, without bins",
             formula="max_t |mean of (outcome - score) [score <= t]|", source="Gupta et al. 2021, eq. 11-12",
@@ -132,6 +136,7 @@ def _errors() -> list[Metric]:
         ),
         Metric(
             name="kuiper", title="Kuiper",
+            where=".cumulative:Kuiper",
             tier="to know", family=ERROR, direction="lower", range="0 to 1", unit="fraction",
             meaning="largest miscalibration over any interval of confidence, without bins; its interval can "
             "prove calibration",
@@ -143,6 +148,7 @@ def _errors() -> list[Metric]:
         ),
         Metric(
             name="over_confidence", title="Over-confident rows",
+            where=".confidence:ConfidenceShare",
             tier="works", family=ERROR, direction="lower", range="0 to 1", unit="fraction",
             meaning="share of rows in bins with confidence above accuracy; about half if calibrated",
             formula="sum_b n_b/N [mean outcome < mean score]", source=panchenko,
@@ -152,6 +158,7 @@ def _errors() -> list[Metric]:
         ),
         Metric(
             name="under_confidence", title="Under-confident rows",
+            where=".confidence:ConfidenceShare",
             tier="works", family=ERROR, direction="lower", range="0 to 1", unit="fraction",
             meaning="share of rows in bins with confidence below accuracy; about half if calibrated",
             formula="sum_b n_b/N [mean outcome > mean score]", source=panchenko,
@@ -161,6 +168,7 @@ def _errors() -> list[Metric]:
         ),
         Metric(
             name="smooth_ece", title="Smooth ECE", letters=EXPECTED,
+            where=".smooth:SmoothECE",
             family=ERROR, direction="lower", range="0 to 1", unit="fraction",
             meaning="kernel-smoothed calibration error, the bandwidth being the error itself; no bins",
             formula="the s at which the smoothed gap's integral over [0, 1] is s",
@@ -170,6 +178,7 @@ def _errors() -> list[Metric]:
         ),
         Metric(
             name="kde_ece", title="KDE-ECE", letters="kernel density estimate, " + EXPECTED,
+            where=".smooth:KernelDensityECE",
             tier="works", family=ERROR, direction="lower", range="0 to 1", unit="fraction",
             meaning="calibration error from kernel density estimates, without bins",
             formula="integral of |z - accuracy(z)| density(z)", source="Zhang et al. 2020",
@@ -178,6 +187,7 @@ def _errors() -> list[Metric]:
         ),
         Metric(
             name="mmce", title="MMCE", letters="maximum mean calibration error",
+            where=".mmce:MaximumMeanError",
             tier="works", family=ERROR, direction="lower", range="0 to 1", unit="fraction",
             meaning="kernel calibration error: gaps of pairs of rows, weighted by their nearness in "
             "confidence",
@@ -188,6 +198,7 @@ def _errors() -> list[Metric]:
         ),
         Metric(
             name="cw_ece", title="Class-wise ECE", letters=EXPECTED,
+            where=".miscalibration:BinnedError",
             family=ERROR, direction="lower", range="0 to 1", unit="fraction",
             meaning="ece of the probability of each class, averaged over classes",
             formula=f"mean over k of sum_b n_kb/N {gap}", source=f"Kull et al. 2019; {thesis}",
@@ -204,6 +215,7 @@ def _errors() -> list[Metric]:
         ),
         Metric(
             name="cw_ece_l2", title="Class-wise ECE, L2", letters=EXPECTED,
+            where=".miscalibration:BinnedError",
             tier="works", family=ERROR, direction="lower", range="0 to 1", unit="fraction",
             meaning="root mean square gap of each class's probability, over bins and classes",
             formula=f"sqrt(mean over k of sum_b n_kb/N {gap}^2)", source=thesis,
@@ -212,6 +224,7 @@ def _errors() -> list[Metric]:
         ),
         Metric(
             name="ace", title="Adaptive ECE", letters=EXPECTED,
+            where=".miscalibration:BinnedError",
             tier="works", family=ERROR, direction="lower", range="0 to 1", unit="fraction",
             meaning="class-wise ece with equal-mass bins",
             formula=f"mean over k of sum_b n_kb/N {gap}", source="Nixon et al. 2019",
@@ -221,6 +234,7 @@ def _errors() -> list[Metric]:
         ),
         Metric(
             name="expected_miscalibration", title="Expected miscalibration",
+            where=".partitions:VectorMiscalibration",
             family=ERROR, direction="lower", range="0 to 1 (tv)", unit="fraction",
             meaning="mean distance between predicted and observed class frequencies, over bins of "
             "probability vectors",
@@ -231,6 +245,7 @@ def _errors() -> list[Metric]:
         ),
         Metric(
             name="worst_miscalibration", title="Worst miscalibration",
+            where=".partitions:VectorMiscalibration",
             tier="works", family=ERROR, direction="lower", range="0 to 1 (tv)", unit="fraction",
             meaning="largest distance between predicted and observed class frequencies in any bin of vectors",
             formula="max_b d(mean outcome, mean prediction)", source=f"{vaicenavicius}, section 3.2",
@@ -239,6 +254,7 @@ def _errors() -> list[Metric]:
         ),
         Metric(
             name="ece_given_vector", title="ECE given the whole vector", letters=EXPECTED,
+            where=".partitions:VectorMiscalibration",
             tier="works", family=ERROR, direction="lower", range="0 to 1", unit="fraction",
             meaning="mean gap between confidence and accuracy over bins of probability vectors",
             formula="sum_b n_b/N |accuracy - mean confidence|", source=given_vector,
@@ -248,6 +264,7 @@ def _errors() -> list[Metric]:
         ),
         Metric(
             name="cw_ece_given_vector", title="Class-wise ECE given the whole vector", letters=EXPECTED,
+            where=".partitions:VectorMiscalibration",
             tier="works", family=ERROR, direction="lower", range="0 to 1", unit="fraction",
             meaning="gap of each class's probability over bins of probability vectors, averaged over classes",
             formula="mean over k of sum_b n_b/N |mean outcome - mean prob|", source=given_vector,
@@ -257,6 +274,7 @@ def _errors() -> list[Metric]:
         ),
         Metric(
             name="skce", title="SKCE", letters="squared kernel calibration error",
+            where=".kernels:KernelError",
             family=ERROR, direction="lower", range="-2 to 2", unit="ratio",
             meaning="squared kernel calibration error of probability vectors: no bins, unbiased",
             formula="mean over pairs of k(q, q') <e_y - q, e_y' - q'>", source="Widmann et al. 2019",

@@ -19,7 +19,10 @@ def test_wilson_interval_against_scipy(hits, rows, level):
 
 def shares(problem, bins, significant=False):
     """Return the over- and the under-confident share."""
-    return tuple(float(ConfidenceShare(side, significant).of(problem, bins)) for side in ("over", "under"))
+    return tuple(
+        float(ConfidenceShare(side=side, significant=significant).of(problem, bins))
+        for side in ("over", "under")
+    )
 
 
 def test_shares_of_bins():

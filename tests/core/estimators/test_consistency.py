@@ -9,9 +9,9 @@ import pytest
 from scipy import stats
 
 from calcli.core.estimators import consistency
+from calcli.core.estimators.calibrationerror import null_distributions
 from calcli.core.estimators.consistency import outcome_sums
 from calcli.core.estimators.cumulative import KolmogorovSmirnov
-from calcli.core.estimators.errors import null_distributions
 from calcli.core.estimators.miscalibration import BinnedError
 from calcli.core.problems.problem import ordered_problem
 

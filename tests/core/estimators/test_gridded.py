@@ -8,7 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from calcli.core.estimators.cumulative import KolmogorovSmirnov, Kuiper
-from calcli.core.estimators.gridded import area_on_grid, average_precision_on_grid, error_on_grid
+from calcli.core.estimators.gridded import area_on_grid, average_precision_on_grid
 from calcli.core.estimators.miscalibration import BinnedError
 from calcli.core.estimators.ranking import AREA, PRECISION
 from calcli.core.problems.problem import ordered_problem
@@ -37,7 +37,7 @@ def errors(score, outcome, weights=None):
     cells, truth = on_grid(score, outcome, weights), ordered_problem(score, outcome, weights)
     table, problem = cells.table(), cells.problem()
     found = {
-        name: (abs(one.value(problem) - one.value(truth)), error_on_grid(table, one, problem))
+        name: (abs(one.value(problem) - one.value(truth)), one.on_grid(table, problem))
         for name, one in ESTIMATORS.items()
     }
     area = abs(AREA.spread(problem).value - AREA.spread(truth).value), area_on_grid(table)

@@ -8,7 +8,7 @@ from scipy.special import softmax
 from scipy.stats import norm
 
 from calcli.core.estimators import smooth
-from calcli.core.estimators.smooth import kde_ece, kde_ece_null, smooth_ece, smooth_ece_null
+from calcli.core.estimators.smooth import KernelDensityECE, SmoothECE
 from calcli.core.problems.problem import ordered_problem
 
 POINTS = np.linspace(0, 1, 4_001)
@@ -23,6 +23,10 @@ def simulated(rows, rng, power=1.0):
     """Return scores and outcomes of probability score ** power; calibrated for power 1."""
     score = 0.5 + 0.5 * rng.random(rows)
     return score, rng.random(rows) < score**power
+
+
+smooth_ece, smooth_ece_null = SmoothECE().value, SmoothECE().null
+kde_ece, kde_ece_null = KernelDensityECE().value, KernelDensityECE().null
 
 
 def naive_smooth_ece(score, outcome):
@@ -54,10 +58,10 @@ def naive_kde_ece(score, outcome, norm="1"):
 def test_root_mean_square_of_the_kernel_gap(power):
     score, outcome = simulated(150, np.random.default_rng(power), power)
     problem = ordered_problem(score, outcome)
-    found = kde_ece(problem, "2")
+    found = KernelDensityECE("2").value(problem)
     assert found == pytest.approx(naive_kde_ece(score, outcome, "2"), abs=1e-5)
     assert found > kde_ece(problem)  # never less than the mean
-    null = kde_ece_null(problem, 99, np.random.default_rng(0), "2")
+    null = KernelDensityECE("2").null(problem, 99, np.random.default_rng(0))
     assert null.mean > kde_ece_null(problem, 99, np.random.default_rng(0)).mean
 
 

@@ -13,31 +13,21 @@ from calcli.core.data.arrays import Doubles
 from calcli.core.data.binning import Bins
 from calcli.core.data.chance import Stream, generator
 from calcli.core.data.predictions import Predictions
+from calcli.core.estimators.calibrationerror import OfVectors, OneDimensional, null_distributions
 from calcli.core.estimators.consistency import Null
-from calcli.core.estimators.cumulative import KolmogorovSmirnov, Kuiper
-from calcli.core.estimators.errors import (
-    KernelError,
-    OfVectors,
-    OneDimensional,
-    Smoothed,
-    VectorMiscalibration,
-    find_estimator,
-    null_distributions,
-)
-from calcli.core.estimators.gridded import GridError, error_on_grid
+from calcli.core.estimators.errors import find_estimator
+from calcli.core.estimators.gridded import GridError
 from calcli.core.estimators.intervals import Interval
-from calcli.core.estimators.miscalibration import BinnedError, class_wise_error
+from calcli.core.estimators.miscalibration import class_wise_error, from_sums
 from calcli.core.estimators.permutation import (
     Side,
     Swapped,
-    of_cells,
     permuted_differences,
     swapped_sums,
 )
 from calcli.core.evaluating.classwise import (
     class_wise_null,
     class_wise_value,
-    from_sums,
     marginal_null,
     marginal_value,
 )
@@ -129,18 +119,16 @@ class ErrorFamily(Family):
             return None
         estimator, draws = find_estimator(call), match.settings.draws
         first, second = match.both(call)
-        if isinstance(first, Side) and isinstance(second, Side):
+        if isinstance(first, Side) and isinstance(second, Side) and not isinstance(estimator, OfVectors):
             sides = first.within(call.region), second.within(call.region)
-            affordable = match.affordable(estimator.effort) if isinstance(estimator, Smoothed) else draws
-            found = permuted_differences(*sides, estimator, affordable, match.rng, match.paired)
-            if found is not None:
-                return found
+            affordable = match.affordable(estimator.effort) if estimator.effort else draws
+            return permuted_differences(*sides, estimator, affordable, match.rng, match.paired)
         if isinstance(first, np.ndarray) and isinstance(second, np.ndarray) and not call.is_class_wise:
             return _swapped_deals(call, estimator, first, second, match)
         if not (match.same_classes and match.has_rows):
             return None
-        if isinstance(estimator, KernelError):
-            return None  # every permutation would have to look at all pairs of rows
+        if not estimator.recomputed:
+            return None
         if call.is_class_wise and from_sums(estimator):
             over = call.over_classes
             return swapped_sums(
@@ -155,10 +143,8 @@ class ErrorFamily(Family):
 
     def effort(self, call: MetricExpression, predictions: Predictions, settings: Settings) -> float:
         """Return what computing an error again costs, where it is on a grid of every class."""
-        estimator = find_estimator(call)
-        own = estimator.effort if isinstance(estimator, Smoothed) else 0
         every = predictions.n_classes if call.is_class_wise else 1
-        return super().effort(call, predictions, settings) + own * every
+        return super().effort(call, predictions, settings) + find_estimator(call).effort * every
 
 
 def _swapped_deals(
@@ -169,7 +155,7 @@ def _swapped_deals(
     match: Match,
 ) -> Swapped | None:
     """Swap whole deals of rows; None where coarse cells do not make up the estimator, or sizes are unlike."""
-    statistic = of_cells(estimator, swap_edges()) if call.region == "all" else None
+    statistic = estimator.of_cells(swap_edges()) if call.region == "all" else None
     sizes = first[:, 0].sum(), second[:, 0].sum()
     if statistic is None or abs(sizes[0] / sizes[1] - 1) > UNLIKE:
         return None
@@ -218,7 +204,7 @@ def calibration_errors(
         if settings.draws:
             nulls = null_distributions(problem, estimators, values, settings.draws, _rng(settings))
         for (call, estimator), value, null in zip(pairs, values, nulls, strict=True):
-            found[str(call)] = TestedError(value, null, _parts(estimator, problem))
+            found[str(call)] = TestedError(value, null, estimator.parts(problem))
     return found
 
 
@@ -247,30 +233,21 @@ def _grid_error(measured: Measurements, call: MetricExpression, settings: Settin
     cells = measured.grid(call.lens)
     if cells is None or call.region != "all" or call.trains_bins:
         return None
-    return error_on_grid(cells, find_estimator(call), measured.problem(call.lens))
+    return find_estimator(call).on_grid(cells, measured.problem(call.lens))
 
 
 def _interval(
     measured: Measurements, call: MetricExpression, settings: Settings
 ) -> tuple[Interval | None, str]:
     """Return the interval of an error that has one, or why there is none."""
-    estimator = find_estimator(call)
-    if not isinstance(estimator, Kuiper) or not settings.intervals:
+    if not call.entry.bounds or not settings.intervals:
         return None, ""
     if call.is_class_wise or call.is_marginal:
         return None, f"the lens {call.lens} has a score for each class"
     if not settings.draws_outcomes:
         return None, "rows depend on each other, or are weighted by their labels"
     problem = _problem(measured, call)
-    return estimator.judged(problem, settings.level) if problem.total_weight else (None, "")
-
-
-def _parts(estimator: OneDimensional, problem: Problem) -> dict[str, float]:
-    if isinstance(estimator, KolmogorovSmirnov):
-        return {"signed": estimator.signed(problem)}
-    if isinstance(estimator, BinnedError) and estimator.debiased:
-        return {"squared": estimator.debiased_square(problem)}  # of which the value is the root
-    return {}
+    return find_estimator(call).judged(problem, settings.level) if problem.total_weight else (None, "")
 
 
 def _rng(settings: Settings) -> np.random.Generator:
@@ -300,16 +277,12 @@ def _of_vectors(
     problem = problem.with_weight()
     if len(problem.probs) < estimator.least_rows:
         return TestedError(math.nan)
-    if isinstance(estimator, VectorMiscalibration):
-        bins = estimator.binned(problem)
-        null = estimator.null(problem, settings.draws, _rng(settings)) if settings.draws else None
-        value = estimator.of(bins)
-        if bins.score.size > MOST_NUMBERS:
-            return TestedError(value, null, {"bins_left_out": len(bins.count)})
-        return TestedError(value, null, bins=_shown(bins, call, measured))
-    if not settings.draws:
-        return TestedError(estimator.value(problem))
-    return TestedError(*estimator.tested(problem, settings.draws, _rng(settings)))
+    value, null, bins = estimator.found(problem, settings.draws, _rng(settings))
+    if bins is None:
+        return TestedError(value, null)
+    if bins.score.size > MOST_NUMBERS:
+        return TestedError(value, null, {"bins_left_out": len(bins.count)})
+    return TestedError(value, null, bins=_shown(bins, call, measured))
 
 
 def _shown(bins: Bins, call: MetricExpression, measured: Measurements) -> VectorBins:
