@@ -185,7 +185,7 @@ class Entry:
 class Metric(Entry):
     """A metric. A score has a rule or a function of its name in `calcli.core.estimators`.
 
-    An error is made of a lens and an estimator by its arguments.
+    A calibration error is made of a lens, and of the class that `where` names by its other arguments.
 
     Attributes
     ----------
@@ -215,8 +215,10 @@ class Metric(Entry):
     tier
         Where lists of metrics have it: first, then, or last, with what mainly the works use.
     where
-        Of a plugin, the mean of a function of rows, its module and function, as `module:function`: it takes a
-        block of rows, and the arguments by name, and returns what each row counts.
+        Of a calibration error, module and class, as `module:Class`, relative to `calcli.core.estimators` if it
+        begins with a dot. Of a plugin, the mean of a function of rows, its module and function, as
+        `module:function`: it takes a block of rows, and the arguments by name, and returns what each row
+        counts.
     bounds
         Of a calibration error that has an interval: what it bounds, and what proving it small takes.
     """
