@@ -215,8 +215,8 @@ class Metric(Entry):
     tier
         Where lists of metrics have it: first, then, or last, with what mainly the works use.
     where
-        Of a calibration error, module and class, as `module:Class`, relative to `calcli.core.estimators` if it
-        begins with a dot. Of a plugin, the mean of a function of rows, its module and function, as
+        Of a calibration error, module and class, as `module:Class`, relative to `calcli.core.estimators` if
+        it begins with a dot. Of a plugin, the mean of a function of rows, its module and function, as
         `module:function`: it takes a block of rows, and the arguments by name, and returns what each row
         counts.
     bounds
