@@ -116,7 +116,7 @@ class Dirichlet(MatrixScaling):
             fold = inner_folds(self.name, labels, self.folds, self.seed, mend)
             paths = [self._path(scores, labels, weights, fold, mu) for mu in self.intercept_penalties]
             _, lambda_, mu = min(chain.from_iterable(paths))
-        chosen = self._model(lambda_, mu)
+        chosen = self._penalized(lambda_, mu)
         chosen.learn(scores, labels, weights, start)
         self.notes = list(chosen.notes)
         self.parameters = {**chosen.parameters, "intercept_penalty": mu}
@@ -131,7 +131,7 @@ class Dirichlet(MatrixScaling):
         """Return the off-diagonal penalties, the strongest first; one of them where none has an effect."""
         return sorted(self.off_diagonal_penalties, reverse=True)[: None if classes > 2 else 1]
 
-    def _model(self, lambda_: float, mu: float) -> MatrixODIR:
+    def _penalized(self, lambda_: float, mu: float) -> MatrixODIR:
         return MatrixODIR(input=self.input, off_diagonal_penalty=lambda_, intercept_penalty=mu)
 
     def _path(
@@ -145,7 +145,7 @@ class Dirichlet(MatrixScaling):
         for lambda_ in self._tried(scores.shape[1]):
             log_probs = np.empty(len(labels))
             for i in range(self.folds):
-                model = self._model(lambda_, mu).fit_rows(rows[i], fits[i], ROUGH)
+                model = self._penalized(lambda_, mu).fit_rows(rows[i], fits[i], ROUGH)
                 fits[i] = model.parameters
                 out = np.flatnonzero(fold == i)
                 log_probs[out] = model.apply(scores[out])[np.arange(len(out)), labels[out]]

@@ -11,23 +11,14 @@ from numpy.typing import NDArray
 
 from calcli.core.calibrators.arguments import refuse_wide
 from calcli.core.calibrators.base import SHOWN, Calibrator, Parameter, Parameters
-from calcli.core.calibrators.fit.affine import FEW, AffineLoss
-from calcli.core.calibrators.fit.brier import RAN_AWAY, SoftmaxBrier, ran_away
-from calcli.core.calibrators.fit.coordinates import Coordinates
-from calcli.core.calibrators.fit.linear import (
-    WIDEST,
-    AffineMap,
-    BiasMap,
-    LinearMap,
-    MatrixMap,
-    SoftmaxLoss,
-    VectorMap,
-)
-from calcli.core.calibrators.fit.newton import Minimum, Vector, minimize
+from calcli.core.calibrators.fit.matrix import WIDEST, MatrixModel
+from calcli.core.calibrators.fit.newton import Minimum, Vector, minimize, minimize_brier
+from calcli.core.calibrators.fit.parts import PartsModel, Penalty
 from calcli.core.calibrators.fit.searching import CALIBRATION_ERRORS, best_in_box
+from calcli.core.calibrators.fit.softmaxloss import Coordinates, SoftmaxLoss, SoftmaxModel
 from calcli.core.calibrators.fit.starting import first_map
 from calcli.core.calibrators.fit.training import TrainingRows, lifted, prepare, raised
-from calcli.core.data.arrays import Array, Floats
+from calcli.core.data.arrays import Array, Doubles, Floats
 from calcli.core.data.logspace import log_softmax
 from calcli.core.language.errors import InputError
 
@@ -54,8 +45,12 @@ class LinearSoftmax(Calibrator):
     score: ScoreOrError = "log_loss"
 
     @abstractmethod
-    def _map(self, classes: int) -> LinearMap:
-        """Return the linear map."""
+    def _model(self, rows: TrainingRows) -> SoftmaxModel:
+        """Return the model of the rows."""
+
+    @abstractmethod
+    def _scaled(self, alpha: float, beta: Doubles) -> Vector:
+        """Return the parameters of alpha x + beta."""
 
     @abstractmethod
     def _pack(self, parameters: Parameters) -> Vector:
@@ -66,25 +61,7 @@ class LinearSoftmax(Calibrator):
         """Return the vector as named parameters."""
 
     def _penalty(self, classes: int) -> Vector:
-        return np.zeros(self._map(classes).scaled_identity(1).size)
-
-    def _objective(
-        self,
-        rows: TrainingRows,
-        linear: LinearMap,
-        score: Score,
-        coordinates: Coordinates | None,
-    ) -> SoftmaxLoss | AffineLoss:
-        penalty, centre = self._penalty(rows.scores.shape[1]), linear.scaled_identity(1)
-        if score == "brier":
-            return SoftmaxBrier(rows, linear, penalty, centre, coordinates)
-        if isinstance(linear, AffineMap) and linear.classes <= FEW:
-            return AffineLoss(rows, penalty, centre)
-        return SoftmaxLoss(rows, linear, penalty, centre, coordinates)
-
-    def _coordinates(self, rows: TrainingRows) -> tuple[Coordinates | None, TrainingRows]:
-        """Return coordinates in which the fit is well scaled, and the rows in them."""
-        return None, rows
+        return np.zeros_like(self._scaled(1, np.zeros(classes)))
 
     def training(self, scores: Array, labels: Array, weights: Array | None) -> TrainingRows:
         """Return the rows prepared for the fit."""
@@ -104,19 +81,19 @@ class LinearSoftmax(Calibrator):
     def fit_rows(self, rows: TrainingRows, start: Parameters | None, tolerance: float) -> Self:
         """Learn the map from prepared rows, up to a relative gradient of `tolerance`."""
         classes = rows.scores.shape[1]
-        linear = self._map(classes)
-        theta = self._pack(start) if start else first_map(rows, linear)
-        coordinates, scaled = self._coordinates(rows)
-        if coordinates:
-            theta = coordinates.inward(theta)
-        best, notes = fit_or_guard(self._objective(scaled, linear, "log_loss", coordinates), theta, tolerance)
-        if self.score == "brier":  # from the optimum of the log-loss, which is convex
-            objective = self._objective(scaled, linear, "brier", coordinates)
-            best, more = _fit_brier(objective, best.x, tolerance)
+        model = self._model(rows)
+        theta = self._pack(start) if start else self._scaled(*first_map(rows, scales=model.scales))
+        identity, penalty = self._scaled(1, np.zeros(classes)), self._penalty(classes)
+        if model.coordinates:
+            theta, identity = model.coordinates.inward(theta), model.coordinates.inward(identity)
+        best, notes = fit_or_guard(SoftmaxLoss(rows, model, penalty), theta, identity, tolerance)
+        if self.score == "brier":
+            objective = SoftmaxLoss(rows, model, penalty, brier=True)
+            best, more = minimize_brier(objective, best.x, tolerance, rows.ridge)
             notes += more
-        found = coordinates.outward(best.x) if coordinates else best.x
+        found = model.coordinates.outward(best.x) if model.coordinates else best.x
         if self.score in CALIBRATION_ERRORS:
-            found, told = best_in_box(rows, linear, found, self.score)
+            found, told = best_in_box(rows, found, self.score)
             notes.append(told)
         self.parameters = self._unpack(found, rows)
         self.notes = [*rows.notes, *notes]
@@ -130,9 +107,9 @@ class LinearSoftmax(Calibrator):
 
 
 def fit_or_guard(
-    objective: SoftmaxLoss | AffineLoss, theta: Vector, tolerance: float
+    objective: SoftmaxLoss, theta: Vector, identity: Vector, tolerance: float
 ) -> tuple[Minimum, list[str]]:
-    """Minimize from `theta`; where there is no finite optimum, minimize with a ridge, and say why."""
+    """Minimize from `theta`; where there is no finite optimum, draw towards the identity, and say why."""
     rows = objective.rows
     absent = rows.absent_classes()
     reason = ""
@@ -147,7 +124,7 @@ def fit_or_guard(
             reason = "the rows can be separated"
     notes = []
     if reason:
-        objective.penalty = objective.penalty + rows.ridge
+        objective.hold(identity, rows.ridge)
         best = minimize(objective, theta, tolerance)
         notes.append(
             f"{reason} and no finite optimum exists: the parameters are drawn towards the identity "
@@ -156,19 +133,6 @@ def fit_or_guard(
     if not best.converged:
         notes.append(f"the fit stopped at a relative gradient of {best.gradient:.1e}")
     return best, notes
-
-
-def _fit_brier(
-    objective: SoftmaxLoss | AffineLoss, start: Vector, tolerance: float
-) -> tuple[Minimum, list[str]]:
-    """Minimize the Brier score from the optimum of the log-loss; where that leads far away, near it."""
-    best = minimize(objective, start, tolerance)
-    if not ran_away(best, start):
-        return best, []
-    coordinates = objective.coordinates
-    centre = coordinates.outward(start) if coordinates else start
-    objective.penalty, objective.centre = objective.penalty + objective.rows.ridge, centre
-    return minimize(objective, start, tolerance), [RAN_AWAY]
 
 
 @dataclass(kw_only=True, eq=False, repr=False)
@@ -190,8 +154,11 @@ class BiasOnly(LinearSoftmax):
 
     score: Score = "log_loss"
 
-    def _map(self, classes: int) -> LinearMap:
-        return BiasMap(classes)
+    def _model(self, rows: TrainingRows) -> SoftmaxModel:
+        return PartsModel([rows.scores], Penalty(None, None, 0.0, None), np.ones(1))
+
+    def _scaled(self, alpha: float, beta: Doubles) -> Vector:
+        return beta
 
     def _pack(self, parameters: Parameters) -> Vector:
         return np.asarray(parameters["beta"])
@@ -225,11 +192,14 @@ class DPAffine(LinearSoftmax):
 
     name: ClassVar[str] = "dp"
 
-    def _map(self, classes: int) -> LinearMap:
-        return AffineMap(classes)
+    def _model(self, rows: TrainingRows) -> SoftmaxModel:
+        return PartsModel([rows.scores], Penalty(0.0, None, 0.0, None), np.zeros(1))
+
+    def _scaled(self, alpha: float, beta: Doubles) -> Vector:
+        return np.append(alpha, beta)
 
     def _pack(self, parameters: Parameters) -> Vector:
-        return np.concatenate([[parameters["alpha"]], np.asarray(parameters["beta"])])
+        return np.append(parameters["alpha"], parameters["beta"])
 
     def _unpack(self, theta: Vector, rows: TrainingRows) -> dict[str, Parameter]:
         return {"alpha": float(theta[0]), "beta": theta[1:] - theta[1:].mean(), **rows.floored()}
@@ -248,22 +218,12 @@ class DPAffine(LinearSoftmax):
 class _FeatureSoftmax(LinearSoftmax):
     """What vector and matrix scaling share: log-probabilities as features, or raw logits if asked for."""
 
-    per_class: ClassVar[bool]  # whether a class has one slope, or one for the score of each class
-
     input: Input = "log-probs"
     score: Score = "log_loss"
-
-    @property
-    def takes(self) -> tuple[bool, bool]:
-        """Whether it is fitted to log-probabilities, and whether probabilities of 0 stay 0."""
-        return self.input == "log-probs", False
 
     def training(self, scores: Array, labels: Array, weights: Array | None) -> TrainingRows:
         """Return the rows prepared for the fit."""
         return prepare(scores, labels, weights, normalize=self.input == "log-probs", keep_zeros=False)
-
-    def _coordinates(self, rows: TrainingRows) -> tuple[Coordinates | None, TrainingRows]:
-        return Coordinates.of(rows, per_class=self.per_class)
 
     def _features(self, scores: Array, classes: int) -> Floats:
         self._known_classes(scores, classes)
@@ -292,16 +252,20 @@ class VectorScaling(_FeatureSoftmax):
     """
 
     name: ClassVar[str] = "vector"
-    per_class: ClassVar[bool] = True
 
-    def _map(self, classes: int) -> LinearMap:
-        return VectorMap(classes)
+    def _model(self, rows: TrainingRows) -> SoftmaxModel:
+        coordinates, features = Coordinates.of(rows, axis=0)
+        strengths = Penalty(None, 0.0, 0.0, None)
+        return PartsModel([features], strengths, np.zeros(1), coordinates=coordinates)
+
+    def _scaled(self, alpha: float, beta: Doubles) -> Vector:
+        return np.append(np.full(len(beta), alpha), beta)
 
     def _pack(self, parameters: Parameters) -> Vector:
-        return np.stack([parameters["scale"], parameters["intercept"]], axis=1).ravel()
+        return np.append(parameters["scale"], parameters["intercept"])
 
     def _unpack(self, theta: Vector, rows: TrainingRows) -> dict[str, Parameter]:
-        scale, intercept = theta.reshape(-1, 2).T.copy()
+        scale, intercept = np.split(theta, 2)
         return {"scale": scale, "intercept": intercept - intercept.mean(), "floor": rows.stand_in}
 
     def apply(self, scores: Array) -> NDArray[np.float64]:
@@ -330,22 +294,25 @@ class MatrixScaling(_FeatureSoftmax):
     """
 
     name: ClassVar[str] = "matrix"
-    per_class: ClassVar[bool] = False
 
     def training(self, scores: Array, labels: Array, weights: Array | None) -> TrainingRows:
         """Return the rows prepared for the fit, of which a wide matrix needs some."""
         refuse_wide(self.name, scores, WIDEST)
         return super().training(scores, labels, weights)
 
-    def _map(self, classes: int) -> MatrixMap:
-        return MatrixMap(classes)
+    def _model(self, rows: TrainingRows) -> SoftmaxModel:
+        return MatrixModel(rows)
+
+    def _scaled(self, alpha: float, beta: Doubles) -> Vector:
+        return np.column_stack([alpha * np.eye(len(beta)), beta]).ravel()
 
     def _pack(self, parameters: Parameters) -> Vector:
         return np.column_stack([parameters["matrix"], parameters["intercept"]]).ravel()
 
     def _unpack(self, theta: Vector, rows: TrainingRows) -> dict[str, Parameter]:
         classes = rows.scores.shape[1]
-        matrix, intercept = self._map(classes).split(theta)
+        table = theta.reshape(classes, classes + 1)
+        matrix, intercept = table[:, :-1], table[:, -1]
         common = (matrix.sum(axis=0) - matrix.diagonal()) / (classes - 1)
         return {"matrix": matrix - common, "intercept": intercept - intercept.mean(), "floor": rows.stand_in}
 

@@ -17,8 +17,9 @@ from numpy.typing import NDArray
 from calcli.core.calibrators.arguments import inner_folds, refuse_wide, weighted_rows
 from calcli.core.calibrators.base import Calibrator, Parameter, Parameters
 from calcli.core.calibrators.fit.newton import minimize
+from calcli.core.calibrators.fit.parts import Parts, PartsModel, Penalty, forward
 from calcli.core.calibrators.fit.scale import first_guess, solve_temperature
-from calcli.core.calibrators.fit.structured import Parts, Penalty, StructuredLoss, forward
+from calcli.core.calibrators.fit.softmaxloss import SoftmaxLoss
 from calcli.core.calibrators.fit.training import TrainingRows, prepare, raised
 from calcli.core.calibrators.softmax import DPAffine
 from calcli.core.data.arrays import Array, Doubles, Floats
@@ -134,11 +135,11 @@ class Structured(Calibrator):
         features = self._features(rows.scores, own)
         centre = np.zeros(len(features))
         centre[0] = 1.0
-        loss = StructuredLoss(rows, features, penalty, centre, self._intercept(rows, alpha, beta))
-        best = minimize(
-            loss, loss.pack(self._start(start, centre, beta)), ROUGH if self.rough else rows.tolerance
-        )
-        parts = loss.parts(best.x)
+        model = PartsModel(features, penalty, centre, self._intercept(rows, alpha, beta))
+        theta = model.pack(self._start(start, centre, beta))
+        loss = SoftmaxLoss(rows, model, model.penalty)
+        best = minimize(loss, theta, ROUGH if self.rough else rows.tolerance)
+        parts = model.parts(best.x)
         self.parameters = own | {"slopes": parts.slopes}
         for name, weight in zip(Parts._fields[1:], penalty[1:], strict=True):
             if weight is not None:

@@ -4,8 +4,9 @@ import numpy as np
 import pytest
 from scipy import optimize, special, stats
 
+from calcli.core.calibrators.fit.parts import PartsModel, Penalty
 from calcli.core.calibrators.fit.preconditioning import inverse
-from calcli.core.calibrators.fit.structured import Penalty, StructuredLoss
+from calcli.core.calibrators.fit.softmaxloss import SoftmaxLoss
 from calcli.core.calibrators.fit.training import prepare
 from calcli.core.calibrators.odir import Dirichlet
 from calcli.core.calibrators.softmax import DPAffine, MatrixScaling
@@ -38,8 +39,10 @@ def loss_at_random(penalty, classes=4, n=200):
     rng = np.random.default_rng(0)
     logits, labels = drawn(n, classes)
     rows = prepare(logits, labels, rng.random(n) + 0.1, normalize=True, keep_zeros=False)
-    loss = StructuredLoss(rows, [rows.scores, *bends_of(rows.scores, "both")], penalty, np.array([1.0, 0, 0]))
-    size = int(loss._ends[-1])
+    features = [rows.scores, *bends_of(rows.scores, "both")]
+    model = PartsModel(features, penalty, np.array([1.0, 0, 0]))
+    loss = SoftmaxLoss(rows, model, model.penalty)
+    size = len(model.penalty)
     free = np.ones(size, np.bool_)
     if penalty.matrix is not None:
         free[-(classes**2) :] = ~np.eye(classes, dtype=np.bool_).ravel()
@@ -66,7 +69,7 @@ def test_of_few_rows_the_curvature_of_each_class_is_inverted_by_itself(penalty):
     loss.evaluate(theta)
     loss.refresh()
     hessian = np.array([loss.curve(unit) for unit in np.eye(len(theta))])
-    end = loss._ends[2]
+    end = loss.model._ends[2]
     first = 0 if penalty.slopes is None else 3
     groups = [np.arange(first), *np.arange(first, end).reshape(-1, classes).T]
     groups += [np.array([entry]) for entry in range(end, len(theta)) if free[entry]]
@@ -79,7 +82,7 @@ def test_of_few_rows_the_curvature_of_each_class_is_inverted_by_itself(penalty):
 
 def test_vector_and_parts_are_the_same_parameters():
     loss, theta, _ = loss_at_random(PENALTIES[0])
-    np.testing.assert_allclose(loss.pack(loss.parts(theta)), theta)
+    np.testing.assert_allclose(loss.model.pack(loss.model.parts(theta)), theta)
 
 
 def test_features_bend_where_they_should():

@@ -12,7 +12,7 @@ from sklearn.metrics import log_loss
 from sklearn.model_selection import StratifiedKFold
 
 from calcli.core.calibrators.crossvalidation import LabeledScores
-from calcli.core.calibrators.fit.linear import SoftmaxLoss
+from calcli.core.calibrators.fit.softmaxloss import SoftmaxLoss
 from calcli.core.calibrators.histogram import Histogram
 from calcli.core.calibrators.softmax import DPAffine
 from calcli.core.calibrators.temperature import Temperature

@@ -25,6 +25,8 @@ TINIEST = float(np.finfo(np.float64).tiny)
 class LogisticLoss:
     """Mean log-loss of sigmoid(features @ x + offset), for few features, with its full Hessian.
 
+    Or its Brier score, the mean of (p - target)^2, with the curvature of Gauss and Newton.
+
     Leading axes of the features, the targets and x, (B,), are as many problems on the same rows; what is told
     of one is told of each.
 
@@ -38,6 +40,8 @@ class LogisticLoss:
         Weights that sum to 1.
     offset : array (N,), optional
         What is added to the logits.
+    brier : bool
+        Whether it is the Brier score.
 
     Attributes
     ----------
@@ -55,9 +59,16 @@ class LogisticLoss:
     refresh_cost = 0  # the Hessian is P x P: inverting it costs nothing
 
     def __init__(
-        self, features: Doubles, target: Array, weight: Doubles, offset: Floats | float = 0.0
+        self,
+        features: Doubles,
+        target: Array,
+        weight: Doubles,
+        offset: Floats | float = 0.0,
+        *,
+        brier: bool = False,
     ) -> None:
         self.features, self.target, self.weight, self.offset = features, target, weight, offset
+        self.brier, self.ridge, self.centre = brier, 0.0, np.zeros(features.shape[-1])
         self.prob: Doubles = np.full(target.shape, 0.5)
         self.hessian: Doubles = np.eye(features.shape[-1])
         self.axes, self.inverse = self.hessian, np.ones(features.shape[-1])
@@ -67,9 +78,17 @@ class LogisticLoss:
         logit = _times(self.features, x) + self.offset
         small = np.exp(-np.abs(logit))
         self.prob = np.where(logit >= 0, 1, small) / (1 + small)
-        loss = np.maximum(logit, 0) + np.log1p(small) - self.target * logit
-        self.residual: Doubles = self.weight * (self.prob - self.target)
-        return loss @ self.weight, _sums(self.residual, self.features)
+        away = self.prob - self.target
+        if self.brier:
+            loss, slope = np.square(away), 2 * away * self.prob * (1 - self.prob)
+        else:
+            loss, slope = np.maximum(logit, 0) + np.log1p(small) - self.target * logit, away
+        self.residual: Doubles = self.weight * slope
+        value, gradient = loss @ self.weight, _sums(self.residual, self.features)
+        if self.ridge:
+            drawn = x - self.centre
+            value, gradient = value + self.ridge / 2 * drawn @ drawn, gradient + self.ridge * drawn
+        return value, gradient
 
     def refresh(self) -> None:
         """Compute the Hessian at the last evaluation, and its inverse."""
@@ -80,8 +99,10 @@ class LogisticLoss:
 
     def _curvature(self) -> Doubles:
         """Return the Hessian at the last evaluation, (..., P, P)."""
-        weight = self.weight * self.prob * (1 - self.prob)
-        return np.swapaxes(self.features, -1, -2) @ (weight[..., None] * self.features)
+        spread = self.prob * (1 - self.prob)
+        weight = self.weight * (2 * spread**2 if self.brier else spread)
+        curvature = np.swapaxes(self.features, -1, -2) @ (weight[..., None] * self.features)
+        return curvature + self.ridge * np.eye(curvature.shape[-1]) if self.ridge else curvature
 
     def curve(self, v: Doubles) -> Doubles:
         """Return the Hessian times `v`."""
@@ -103,6 +124,10 @@ class LogisticLoss:
         """Return by how much the step `v` of one problem moves a logit, at most, away from the outcome."""
         change = self.features @ v
         return float(np.maximum(-change * (self.target > 0), change * (self.target < 1)).max())
+
+    def hold(self, centre: Doubles, ridge: float) -> None:
+        """Draw the coefficients of one problem towards a centre from now on."""
+        self.centre, self.ridge = centre, ridge
 
     def of(self, problems: NDArray[np.bool_]) -> LogisticLoss:
         """Return some of the problems, at the last evaluation."""

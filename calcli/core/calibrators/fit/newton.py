@@ -24,6 +24,11 @@ EXTRA = 4  # steps beyond the tolerance: towards a minimum they shrink, towards 
 SETBACK = 0.05  # nor does any label lose by more than this share of the step
 STRIDE = 1e-3  # nor are they, but for rounding, so short beside the parameters themselves
 SHORT = 1e-4  # steps below are never that long; spares a pass over the rows
+FAR = 10.0  # times the largest parameter of the log-loss fit, or 1: beyond that, a fit runs to a step
+RAN_AWAY = (
+    "the Brier score is least at a step, with infinite parameters: they are drawn towards those of the "
+    "log-loss by the weight of one row"
+)
 
 
 class Objective(Protocol):
@@ -60,6 +65,9 @@ class Objective(Protocol):
 
     def setback(self, v: Vector) -> float:
         """Return by how much the step `v` raises a score, at most, above that of the label."""
+
+    def hold(self, centre: Vector, ridge: float) -> None:
+        """Add ridge / 2 * |x - centre|^2 from now on."""
 
 
 @dataclass(frozen=True)
@@ -134,6 +142,34 @@ def minimize(objective: Objective, x: Vector, tolerance: float) -> Minimum:
     runs = (extra == EXTRA or (not converged and strides)) and _is_long(objective, step)
     for_ever = runs and objective.setback(step) <= SETBACK * objective.reach(step)
     return Minimum(x, relative, converged, objective.unbounded() or for_ever)
+
+
+def minimize_brier(
+    objective: Objective, start: Vector, tolerance: float, ridge: float
+) -> tuple[Minimum, list[str]]:
+    """Minimize a Brier score from the optimum of the log-loss; where that leads far away, near it.
+
+    Parameters
+    ----------
+    objective : Objective
+        The Brier score, which is not convex.
+    start : array (P,)
+        The optimum of the log-loss.
+    tolerance : float
+        As of `minimize`.
+    ridge : float
+        How strongly the parameters are drawn towards `start` then.
+
+    Returns
+    -------
+    The minimum, and what there is to say about it.
+    """
+    best = minimize(objective, start, tolerance)
+    far = np.abs(best.x).max() > FAR * max(1.0, float(np.abs(start).max()))
+    if not (far or best.at_infinity or not best.converged):
+        return best, []
+    objective.hold(start, ridge)
+    return minimize(objective, start, tolerance), [RAN_AWAY]
 
 
 def _is_long(objective: Objective, step: Vector) -> bool:

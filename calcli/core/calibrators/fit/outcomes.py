@@ -8,9 +8,8 @@ from dataclasses import dataclass
 import numpy as np
 
 from calcli.core.calibrators.events import Bools
-from calcli.core.calibrators.fit.brier import RAN_AWAY, LogisticBrier, ran_away
 from calcli.core.calibrators.fit.logistic import LogisticLoss, minimize_each
-from calcli.core.calibrators.fit.newton import minimize
+from calcli.core.calibrators.fit.newton import minimize_brier
 from calcli.core.data.arrays import Doubles
 
 TOLERANCE = 1e-10
@@ -57,12 +56,10 @@ class LogisticProblem:
 
     def of_least_brier(self, features: Doubles, target: Doubles, best: Doubles) -> tuple[Doubles, float]:
         """Return the coefficients of the least Brier score near those of the log-loss, and the value."""
-        loss = LogisticBrier(features, target, self.share)
-        found = minimize(loss, best, TOLERANCE)
-        if ran_away(found, best):
-            loss.ridge, loss.centre = 1 / float(self.weight.sum()), best
-            found = minimize(loss, best, TOLERANCE)
-            self.remark(RAN_AWAY)
+        loss = LogisticLoss(features, target, self.share, brier=True)
+        found, notes = minimize_brier(loss, best, TOLERANCE, 1 / float(self.weight.sum()))
+        for note in notes:
+            self.remark(note)
         return found.x, loss.evaluate(found.x)[0]
 
     def smoothed_targets(self) -> Doubles:

@@ -7,7 +7,6 @@ from collections.abc import Callable
 import numpy as np
 from numpy.typing import DTypeLike
 
-from calcli.core.calibrators.fit.coordinates import Coordinates
 from calcli.core.data.arrays import Doubles, Floats
 
 JITTER = 1e-11  # keeps a block positive definite
@@ -17,6 +16,11 @@ TINY = 1e-30  # in place of 0, by which nothing can be divided
 APART = 1 - 1e-6  # of slope and intercept, whose correlation is no more
 
 Solver = Callable[[Doubles], Doubles]
+
+
+def column_sums(r: Floats) -> Doubles:
+    """Return the (K,) sums over the rows of a block; one product with ones beats a reduction down columns."""
+    return (np.ones(len(r), r.dtype) @ r).astype(np.float64, copy=False)
 
 
 def damping(lines: int, dtype: DTypeLike) -> float:
@@ -45,7 +49,7 @@ def by_blocks(blocks: Doubles, damped: float = JITTER) -> Solver:
     return lambda g: np.vecdot(inverses, g.reshape(len(inverses), 1, -1)).reshape(g.shape)
 
 
-def by_line(moments: Doubles, cross: Doubles, penalty: Doubles, coordinates: Coordinates) -> Solver:
+def by_line(moments: Doubles, cross: Doubles, penalty: Doubles, scale: Doubles, shift: Doubles) -> Solver:
     """Return what solves for slopes and intercepts of a wide matrix, K lines of K + 1, in coordinates.
 
     A line counts as diagonal but for what couples the slope of its own score with the intercept, and for the
@@ -59,8 +63,9 @@ def by_line(moments: Doubles, cross: Doubles, penalty: Doubles, coordinates: Coo
         Entries of own slope and intercept.
     penalty : array (K, K + 1)
         Of the matrix and the intercepts of the scores themselves.
+    scale, shift : array (K,), (K + 1,)
+        Of the features, and how the intercept of the scores depends on a line.
     """
-    scale, shift = coordinates.scale, coordinates.shift[0]
     diagonal = moments.copy()
     diagonal[:, :-1] += penalty[:, :-1] / np.square(scale)
     np.maximum(diagonal, JITTER * max(diagonal.max(), 1), out=diagonal)

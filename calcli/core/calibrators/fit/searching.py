@@ -6,7 +6,6 @@ from collections.abc import Callable
 
 import numpy as np
 
-from calcli.core.calibrators.fit.linear import LinearMap
 from calcli.core.calibrators.fit.newton import Vector
 from calcli.core.calibrators.fit.training import TrainingRows
 from calcli.core.data.arrays import Doubles
@@ -52,17 +51,15 @@ def best_scale(rows: TrainingRows, alpha: float, score: str) -> tuple[float, lis
     return found, notes
 
 
-def best_in_box(rows: TrainingRows, linear: LinearMap, theta: Vector, score: str) -> tuple[Vector, str]:
-    """Return parameters of the least calibration error in a box around those of the log-loss.
+def best_in_box(rows: TrainingRows, theta: Vector, score: str) -> tuple[Vector, str]:
+    """Return alpha and beta, of alpha x + beta, of the least calibration error around those of the log-loss.
 
     Parameters
     ----------
     rows
         What is fitted to.
-    linear
-        The map of the scores.
     theta
-        Its parameters by log-loss, in the middle of the box.
+        (K + 1,) parameters by log-loss, in the middle of the box.
     score
         One of `CALIBRATION_ERRORS`.
 
@@ -81,13 +78,10 @@ def best_in_box(rows: TrainingRows, linear: LinearMap, theta: Vector, score: str
             f"{most:,} at most, of {len(rows.scores):,} rows"
         )
     reach = REACH * np.abs(theta)
-    reach[linear.intercepts] = REACH
-    mapped = np.empty(rows.scores.shape)
+    reach[1:] = REACH
 
     def probs(at: Vector) -> Doubles:
-        linear.forward(rows.scores.astype(np.float64, copy=False), at, out=mapped)
-        log_probs = log_softmax(mapped + rows.scores if linear.offset else mapped)
-        return np.exp(log_probs).astype(np.float64, copy=False)
+        return np.exp(log_softmax(at[0] * rows.scores.astype(np.float64, copy=False) + at[1:]))
 
     found, least = theta, OBJECTIVES[score](probs(theta), rows)
     for _ in range(ROUNDS):

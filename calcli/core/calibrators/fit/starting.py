@@ -6,8 +6,6 @@ from dataclasses import replace
 
 import numpy as np
 
-from calcli.core.calibrators.fit.linear import LinearMap
-from calcli.core.calibrators.fit.newton import Vector
 from calcli.core.calibrators.fit.scale import derivatives, sample, solve_temperature
 from calcli.core.calibrators.fit.training import NEVER, TrainingRows
 from calcli.core.data.arrays import Doubles
@@ -15,22 +13,27 @@ from calcli.core.data.arrays import Doubles
 ROUGH = 1e-3  # tolerance of a scale to begin with
 
 
-def first_map(rows: TrainingRows, linear: LinearMap) -> Vector:
-    """Return the scores times a rough 1/T, or with that after each class was shifted to its frequency.
+def first_map(rows: TrainingRows, *, scales: bool) -> tuple[float, Doubles]:
+    """Return a rough 1/T and intercepts, (K,): 0, or those that shift each class to its frequency.
 
     What has less log-loss on a part of the rows: where classes are far from their frequencies, all
     probabilities are 0 or 1, and there is no slope to follow from the first.
+
+    Parameters
+    ----------
+    rows
+        What is fitted to.
+    scales
+        Whether scores can be multiplied; else 1/T is 1.
     """
     part = sample(rows)
     away = _away(part)
     found = []
     for shift in (np.zeros_like(away), away):
         shifted = replace(part, scores=part.scores - shift.astype(part.scores.dtype))
-        alpha = 1.0 if linear.offset else solve_temperature(shifted, 1.0, ROUGH)[0]
-        theta = linear.scaled_identity(alpha)
-        theta[linear.intercepts] -= alpha * shift
-        found.append((float(derivatives(shifted, alpha).sums[0, 0]), theta))
-    return min(found, key=lambda one: one[0])[1]
+        alpha = solve_temperature(shifted, 1.0, ROUGH)[0] if scales else 1.0
+        found.append((float(derivatives(shifted, alpha).sums[0, 0]), alpha, -alpha * shift))
+    return min(found, key=lambda one: one[0])[1:]
 
 
 def _away(rows: TrainingRows) -> Doubles:

@@ -1,8 +1,8 @@
 import numpy as np
 import pytest
 
-from calcli.core.calibrators.fit.coordinates import Coordinates
 from calcli.core.calibrators.fit.preconditioning import by_blocks, by_line
+from calcli.core.calibrators.fit.softmaxloss import Coordinates
 from calcli.core.calibrators.fit.training import prepare
 
 RNG = np.random.default_rng(3)
@@ -23,15 +23,20 @@ def test_lines_are_solved_for(strength):
     rows = prepare(
         RNG.normal(size=(20, CLASSES)), np.arange(20) % CLASSES, None, normalize=False, keep_zeros=True
     )
-    coordinates, _ = Coordinates.of(rows, per_class=False)
+    coordinates, _ = Coordinates.of(rows, axis=1)
     moments = RNG.uniform(0.5, 1, (CLASSES, CLASSES + 1))
     cross = RNG.uniform(-0.4, 0.4, CLASSES)
     penalty = strength * RNG.uniform(size=moments.shape)
-    hessian = coordinates.curvature(penalty.ravel())
+    outward = np.array([coordinates.outward(unit) for unit in np.eye(penalty.size)]).T
+    whole = outward.T @ np.diag(penalty.ravel()) @ outward
+    lines = np.arange(penalty.size).reshape(penalty.shape)
+    hessian = np.array([whole[np.ix_(line, line)] for line in lines])
     for k, block in enumerate(hessian):
         block += np.diag(moments[k])
         block[k, -1] += cross[k]
         block[-1, k] += cross[k]
     g = RNG.normal(size=moments.shape)
     expected = np.linalg.solve(hessian, g[:, :, None])[:, :, 0]
-    np.testing.assert_allclose(by_line(moments, cross, penalty, coordinates)(g), expected, rtol=1e-9)
+    shift = np.append(-coordinates.mean / coordinates.scale, 1.0)
+    solve = by_line(moments, cross, penalty, coordinates.scale, shift)
+    np.testing.assert_allclose(solve(g), expected, rtol=1e-9)
