@@ -83,15 +83,17 @@ class Frame:
         """Return a pyarrow.RecordBatch of kept columns and (n, K) scores."""
         import pyarrow as pa
 
+        from calcli.io.tables.columns import of_numbers
+
         if pa.types.is_nested(schema.field(self.names[0]).type):
-            flat = pa.array(np.ascontiguousarray(scores).reshape(-1))
+            flat = of_numbers(np.ascontiguousarray(scores).reshape(-1))
             if pa.types.is_fixed_size_list(schema.field(self.names[0]).type):
                 columns = [pa.FixedSizeListArray.from_arrays(flat, scores.shape[1])]
             else:
-                ends = np.arange(0, scores.size + 1, scores.shape[1], dtype=np.int32)
+                ends = of_numbers(np.arange(0, scores.size + 1, scores.shape[1], dtype=np.int32))
                 columns = [pa.ListArray.from_arrays(ends, flat)]
         else:
-            columns = [pa.array(column) for column in np.ascontiguousarray(scores.T)]
+            columns = [of_numbers(column) for column in np.ascontiguousarray(scores.T)]
         new = dict(zip(self.names, columns, strict=True))
         found = [new[one.name] if one.name in new else beside.column(one.name) for one in schema]
         cast = [column.cast(one.type) for column, one in zip(found, schema, strict=True)]

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import Any, BinaryIO
 
@@ -14,6 +15,7 @@ from calcli.io.batches import BatchWriter
 from calcli.io.damage import arrow_errors, readable, sound
 from calcli.io.messages import Place
 from calcli.io.remote import AnyPath, Remote
+from calcli.io.tables.columns import holds_of
 from calcli.io.tables.table import Table
 from calcli.io.writing import Frame, Writer
 
@@ -93,5 +95,7 @@ def _opened(path: AnyPath, metadata: Any = None, **local: Any) -> Any:
 
 
 def writer(sink: BinaryIO, frame: Frame, path: Path | None) -> Writer:
-    """Return what writes a file."""
-    return BatchWriter(sink, frame, pq.ParquetWriter, decoded=False)
+    """Return what writes a file, with dictionaries of text alone: of numbers that differ they cost time."""
+    kinds = frame.schema(decoded=True)
+    texts = [one.name for one in kinds if holds_of(one.type) == "text"]
+    return BatchWriter(sink, frame, partial(pq.ParquetWriter, use_dictionary=texts), decoded=False)

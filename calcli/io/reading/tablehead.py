@@ -8,7 +8,6 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
-from numpy.typing import NDArray
 
 from calcli.core.data.arrays import Array
 from calcli.io.layouts.classlabels import class_labels
@@ -16,7 +15,7 @@ from calcli.io.layouts.unpacking import Unpacked
 from calcli.io.options import ReadOptions
 from calcli.io.reading.head import ELEMENTS, ROWS, Head, spread_rows
 from calcli.io.reading.words import named, plain_text
-from calcli.io.tables.columns import decoded, holds_of, numbers
+from calcli.io.tables.columns import decoded, holds_of, numbers, of_numbers
 from calcli.io.tables.table import Table
 
 LEAST = 50  # rows, where columns are many
@@ -100,7 +99,7 @@ def _spread(table: Table, names: Sequence[str], rows: int, limit: int | None) ->
         )
         at += batch.num_rows
         if len(some):
-            part = batch if len(some) == batch.num_rows else batch.take(_as_arrow(some))
+            part = batch if len(some) == batch.num_rows else batch.take(of_numbers(some))
             parts.append(part)
     return parts
 
@@ -110,11 +109,6 @@ def _together(parts: Sequence[Array]) -> Array:
     if len({part.dtype.kind == "O" for part in parts}) > 1:
         parts = [part if part.dtype.kind == "O" else part.astype(str).astype(object) for part in parts]
     return np.concatenate(parts)
-
-
-def _as_arrow(places: NDArray[np.int64]) -> Any:
-    """Return integers as an Arrow array; `pa.array` would import pandas."""
-    return pa.Array.from_buffers(pa.int64(), len(places), [None, pa.py_buffer(places)])
 
 
 def column_values(column: Any) -> Array:

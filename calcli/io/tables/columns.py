@@ -51,6 +51,15 @@ def numbers(batch: Any, by_row: bool) -> Array:
     return batch.to_tensor(null_to_nan=missing, row_major=by_row).to_numpy()
 
 
+def of_numbers(values: Array) -> Any:
+    """Return contiguous (n,) numbers as a pyarrow.Array of the same memory.
+
+    pyarrow.array would import pandas, which takes longer than most files do.
+    """
+    kind = pa.from_numpy_dtype(values.dtype)
+    return pa.Array.from_buffers(kind, len(values), [None, pa.py_buffer(values)])
+
+
 def _widened(column: Any) -> Any:
     """Return a column as pyarrow can cast it, which half-floats are not in all its versions."""
     if column.type != pa.float16():
