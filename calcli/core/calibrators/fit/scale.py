@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 from numpy.typing import NDArray
@@ -17,6 +17,7 @@ FLATTEST = 1e-3  # mean lead of the top score over T, to which scores without in
 SAMPLE_ROWS = 1000  # rows, about, of the sample on which the search begins
 SAMPLE_SHARE = 20
 MAX_ITERATIONS = 100
+ROUGH = 1e-3  # tolerance of a scale to begin with
 LOST = 4 * np.finfo(np.float64).eps  # a relative step that is lost in rounding
 
 
@@ -76,7 +77,7 @@ def derivatives(
 
 def first_guess(rows: TrainingRows) -> float:
     """Return 1/T of a small part of the rows, roughly: where a search on all rows begins."""
-    return solve_temperature(sample(rows), 1.0, tolerance=1e-3)[0]
+    return solve_temperature(sample(rows), 1.0, ROUGH)[0]
 
 
 def sample(rows: TrainingRows) -> TrainingRows:
@@ -169,3 +170,38 @@ def solve_folds(
         next_term = third**2 * step**3 / (2 * curvature)  # as large, if they fall off evenly
         if abs(next_term) <= tolerance * np.sqrt(max(loss, 0) * curvature):
             yield number, float(alpha + step)
+
+
+def first_map(rows: TrainingRows, *, scales: bool) -> tuple[float, Doubles]:
+    """Return a rough 1/T and intercepts, (K,): 0, or those that shift each class to its frequency.
+
+    What has less log-loss on a part of the rows: where classes are far from their frequencies, all
+    probabilities are 0 or 1, and there is no slope to follow from the first.
+
+    Parameters
+    ----------
+    rows
+        What is fitted to.
+    scales
+        Whether scores can be multiplied; else 1/T is 1.
+    """
+    part = sample(rows)
+    away = _away(part)
+    found = []
+    for shift in (np.zeros_like(away), away):
+        shifted = replace(part, scores=part.scores - shift.astype(part.scores.dtype))
+        alpha = solve_temperature(shifted, 1.0, ROUGH)[0] if scales else 1.0
+        found.append((float(derivatives(shifted, alpha).sums[0, 0]), alpha, -alpha * shift))
+    return min(found, key=lambda one: one[0])[1:]
+
+
+def _away(rows: TrainingRows) -> Doubles:
+    """Return by how much the mean score of each class is above the logarithm of its frequency, (K,)."""
+    known = rows.scores > NEVER
+    weights = np.where(known, rows.weights[:, None], 0)
+    total = weights.sum(axis=0)
+    sums = np.where(known, rows.scores, 0).astype(np.float64) * weights
+    means = sums.sum(axis=0) / np.where(total > 0, total, 1)
+    counts = np.bincount(rows.labels, rows.weights, minlength=len(means))
+    away: Doubles = means - np.log(np.maximum(counts, rows.ridge))
+    return away - away.mean()
