@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from importlib import import_module
 from itertools import pairwise
 from typing import Any, cast, get_args
 
@@ -30,8 +29,7 @@ def find_estimator(call: MetricExpression) -> OneDimensional | OfVectors:
     given: dict[str, Any] = {**call.arguments, **call.entry.fixed}
     of_lens = {"lens", "region", "training"}
     arguments = {key: value for key, value in given.items() if key not in of_lens}
-    module, _, name = call.entry.where.partition(":")
-    make = getattr(import_module(module, __package__), name)
+    make = call.entry.mathematics
     if "binning" in arguments:
         least = Recursive(arguments.pop("min_rows"))
         arguments["binning"] = _binning(call, arguments["binning"], least)

@@ -1,11 +1,11 @@
-"""Scores of metric expressions: the row statistics each one averages, and what it makes of their means."""
+"""Scores: the row statistics each one averages, and what it makes of their means."""
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from functools import partial
-from importlib import import_module
 from operator import itemgetter
 
 import numpy as np
@@ -14,25 +14,24 @@ from calcli.core.data.arrays import Doubles
 from calcli.core.data.blocks import ROW_STATISTICS, RowStatistic
 from calcli.core.data.predictions import Predictions
 from calcli.core.estimators import rules, scoring
-from calcli.core.estimators.beta_scores import IntegralOfRisks
 from calcli.core.estimators.cllr import find_cllr
 from calcli.core.estimators.costs import CostMatrix, decided, find_costs, matrix_of
-from calcli.core.estimators.expected import integral_of_risks, is_integral
+from calcli.core.estimators.expected import integral_of_risks
 from calcli.core.estimators.scoring import Means, OfMeans
-from calcli.core.estimators.thresholded import thresholded
+from calcli.core.estimators.thresholded import (
+    Count,
+    alarms,
+    events,
+    f1_of,
+    net_benefit_of,
+    of_alarms,
+    of_events,
+    thresholded,
+)
 from calcli.core.language.errors import UsageError
 from calcli.core.language.expressions import MetricExpression
-from calcli.core.language.metrics import PROPER
 from calcli.core.language.settings import Settings
 from calcli.core.problems.lenses import Lens, find_lens
-
-CONSTANTS: dict[str, OfMeans] = {
-    "accuracy": scoring.constant_accuracy,
-    "error_rate": scoring.constant_error_rate,
-}
-MISSES = "error_rate"
-SHARES = ("accuracy", MISSES, "top5_accuracy")
-NORMALIZED, EXPECTED_COST = "normalized_", "expected_cost"
 
 
 @dataclass(frozen=True)
@@ -72,20 +71,14 @@ class Score:
     among: OfMeans | None = None
 
 
-def _of_plugin(call: MetricExpression) -> Score:
-    """Return the mean of a function of another package."""
-    module, _, function = call.entry.where.partition(":")
-    of_block = partial(getattr(import_module(module), function), **call.arguments)
-    return Score({str(call): of_block}, itemgetter(str(call)))
-
-
 def find_score(call: MetricExpression, predictions: Predictions, settings: Settings) -> Score:
     """Return the score that a metric expression asks for.
 
     Parameters
     ----------
     call
-        A metric of the family "score".
+        A metric of the family "score": its entry names an object of this file, or in another package a
+        function of a block of rows, of which it is the mean.
     predictions
         What is to be scored.
     settings
@@ -99,46 +92,120 @@ def find_score(call: MetricExpression, predictions: Predictions, settings: Setti
     InputError
         If the costs do not fit the classes.
     """
-    name = call.entry.name
-    if call.entry.where:
-        return _of_plugin(call)
-    if "costs" in call.arguments:
-        matrix = _costs(call, predictions, settings)
-        normalized = name.startswith(NORMALIZED)
-        is_share = not (normalized or matrix.balanced) and bool(np.isin(matrix.cost, (0, 1)).all())
-        value = scoring.normalized_risk if normalized else scoring.risk
-        constant = None if normalized else partial(scoring.constant_risk, costs=matrix)
-        parts = {} if normalized or matrix.threshold is None else {"threshold": matrix.threshold}
-        of_risk = partial(_over_risk, matrix) if normalized else None
-        of_means = partial(value, costs=matrix)
-        return Score(matrix.statistics, of_means, constant, matrix, is_share, over=of_risk, parts=parts)
-    if "threshold" in call.arguments:
-        at = thresholded(call, predictions)
+    found = call.entry.mathematics
+    if isinstance(found, Scored):
+        return found.score(call, predictions, settings)
+    return Score({str(call): partial(found, **call.arguments)}, itemgetter(str(call)))
+
+
+class Scored(ABC):
+    """What a score is, whatever the data."""
+
+    @abstractmethod
+    def score(self, call: MetricExpression, predictions: Predictions, settings: Settings) -> Score:
+        """Return the score of some data; parameters and errors as for `find_score`."""
+
+
+@dataclass(frozen=True)
+class Plain(Scored):
+    """A function of the mean of one row statistic; fields as those of `Score`."""
+
+    statistic: str
+    value: OfMeans
+    constant: OfMeans | None = None
+    is_share: bool = False
+    is_of_misses: bool = False
+    over: Callable[[int], OfMeans] | None = None
+
+    def score(self, call: MetricExpression, predictions: Predictions, settings: Settings) -> Score:
+        """Return it; answers have no constant."""
+        statistics = {self.statistic: ROW_STATISTICS[self.statistic]}
+        constant = None if predictions.of_answers else self.constant
+        return Score(statistics, self.value, constant, None, self.is_share, self.is_of_misses, self.over)
+
+
+@dataclass(frozen=True)
+class Proper(Scored):
+    """The mean loss of a proper scoring rule, or what it is of that of the class frequencies."""
+
+    rule: str
+    normalized: bool = False
+
+    def score(self, call: MetricExpression, predictions: Predictions, settings: Settings) -> Score:
+        """Return it."""
+        rule = rules.scoring_rule(self.rule, of_answers=predictions.of_answers)
+        statistics = {self.rule: rule.statistic(settings.clip)}
+        return _over_constant(statistics, itemgetter(self.rule), rule.constant, normalized=self.normalized)
+
+
+@dataclass(frozen=True)
+class Integral(Scored):
+    """Risks of two classes, integrated over the threshold."""
+
+    normalized: bool = False
+
+    def score(self, call: MetricExpression, predictions: Predictions, settings: Settings) -> Score:
+        """Return it."""
+        own = integral_of_risks(call, predictions, settings)
+        value = partial(scoring.integral_of_risks, score=own)
+        return _over_constant(own.statistics, value, own.constant, normalized=self.normalized)
+
+
+@dataclass(frozen=True)
+class OfCosts(Scored):
+    """What decisions cost: the best by the probabilities, or those of a column."""
+
+    normalized: bool = False
+    decided: bool = False
+
+    def score(self, call: MetricExpression, predictions: Predictions, settings: Settings) -> Score:
+        """Return it."""
+        matrix = matrix_of(find_costs(call.arguments["costs"], settings.costs), predictions)
+        if self.decided:
+            if settings.decision_column is None:
+                raise UsageError(f"{call} needs a column of decisions; name it with --decision-column")
+            matrix = decided(matrix, predictions, settings.decision_column)
+        if self.normalized:
+            over = partial(_over_risk, matrix)
+            value = partial(scoring.normalized_risk, costs=matrix)
+            return Score(matrix.statistics, value, costs=matrix, over=over)
+        is_share = not matrix.balanced and bool(np.isin(matrix.cost, (0, 1)).all())
+        parts = {} if matrix.threshold is None else {"threshold": matrix.threshold}
+        value, constant = (partial(of, costs=matrix) for of in (scoring.risk, scoring.constant_risk))
+        return Score(matrix.statistics, value, constant, matrix, is_share, parts=parts)
+
+
+@dataclass(frozen=True)
+class AtThreshold(Scored):
+    """A function of the counts at a threshold of the score of a class, and of how many rows it is a share."""
+
+    count: Count
+    among: Count | None = None
+
+    def score(self, call: MetricExpression, predictions: Predictions, settings: Settings) -> Score:
+        """Return it."""
+        at = thresholded(call, predictions, self.count, self.among)
         return Score(at.statistics, at.value, at.constant, among=at.among)
-    if name == "cllr":
-        found = find_cllr(name, predictions, settings)
+
+
+class CostOfRatios(Scored):
+    """The cost of log-likelihood ratios."""
+
+    def score(self, call: MetricExpression, predictions: Predictions, settings: Settings) -> Score:
+        """Return it."""
+        found = find_cllr(call.entry.name, predictions, settings)
         return Score(found.statistics, found.value, parts={"prior_odds": found.prior_odds})
-    if is_integral(call):
-        integral = integral_of_risks(call, predictions, settings)
-        return _integral(integral, normalized=name.startswith(NORMALIZED))
-    if (proper := name.removeprefix(NORMALIZED)) in PROPER:
-        normalized, of_answers = name.startswith(NORMALIZED), predictions.of_answers
-        return proper_score(proper, normalized, settings.clip, of_answers=of_answers)
-    if name == "mean_gap":
-        return _mean_gap(call, predictions)
-    statistics = {key: ROW_STATISTICS[key] for key in call.entry.statistics}
-    over = _over_error_rate if name == "normalized_error_rate" else None
-    of_means = getattr(scoring, name)
-    best = None if predictions.of_answers else CONSTANTS.get(name)
-    return Score(statistics, of_means, best, None, name in SHARES, name == MISSES, over)
 
 
-def _mean_gap(call: MetricExpression, predictions: Predictions) -> Score:
-    """Return the mean score minus the mean outcome of a lens."""
-    lens = find_lens(call.lens, predictions.n_classes)
-    if not isinstance(lens, Lens) or lens.given:
-        raise UsageError(f"{call} needs one score in every row; expected a lens such as top-1 or class-1")
-    return Score(lens.statistics, lambda means: means[lens.score] - means[lens.outcome])
+class MeanGap(Scored):
+    """The mean score minus the mean outcome of a lens."""
+
+    def score(self, call: MetricExpression, predictions: Predictions, settings: Settings) -> Score:
+        """Return it."""
+        lens = find_lens(call.lens, predictions.n_classes)
+        if not isinstance(lens, Lens) or lens.given:
+            raise UsageError(f"{call} needs one score in every row; expected a lens such as top-1 or class-1")
+        return Score(lens.statistics, lambda means: means[lens.score] - means[lens.outcome])
 
 
 def _over_risk(matrix: CostMatrix, decision: int) -> OfMeans:
@@ -147,29 +214,6 @@ def _over_risk(matrix: CostMatrix, decision: int) -> OfMeans:
 
 def _over_error_rate(decision: int) -> OfMeans:
     return partial(scoring.normalized_error_rate, decision=decision)
-
-
-def _costs(call: MetricExpression, predictions: Predictions, settings: Settings) -> CostMatrix:
-    """Return the costs that a metric names, with the decisions of a column where it judges those."""
-    matrix = matrix_of(find_costs(call.arguments["costs"], settings.costs), predictions)
-    if not call.entry.name.endswith(EXPECTED_COST):
-        return matrix
-    if settings.decision_column is None:
-        raise UsageError(f"{call} needs a column of decisions; name it with --decision-column")
-    return decided(matrix, predictions, settings.decision_column)
-
-
-def proper_score(name: str, normalized: bool, clip: float = 0.0, *, of_answers: bool = False) -> Score:
-    """Return the mean loss of a rule, or what it is of that of the class frequencies."""
-    rule = rules.scoring_rule(name, of_answers=of_answers)
-    statistics = {name: rule.statistic(clip)}
-
-    return _over_constant(statistics, lambda means: means[name], rule.constant, normalized=normalized)
-
-
-def _integral(score: IntegralOfRisks, *, normalized: bool) -> Score:
-    value = partial(scoring.integral_of_risks, score=score)
-    return _over_constant(score.statistics, value, score.constant, normalized=normalized)
 
 
 def _over_constant(
@@ -187,3 +231,23 @@ def _over_constant(
     if normalized:
         return Score(statistics, lambda means: scoring.ratio(value(means), constant(means)))
     return Score(statistics, value, constant)
+
+
+log_loss, normalized_log_loss = Proper("log_loss"), Proper("log_loss", normalized=True)
+brier, normalized_brier = Proper("brier"), Proper("brier", normalized=True)
+rps = Proper("rps")
+accuracy = Plain("hit", scoring.accuracy, scoring.constant_accuracy, is_share=True)
+error_rate = Plain("hit", scoring.error_rate, scoring.constant_error_rate, is_share=True, is_of_misses=True)
+normalized_error_rate = Plain("hit", scoring.normalized_error_rate, over=_over_error_rate)
+top5_accuracy = Plain("top5_hit", scoring.top5_accuracy, is_share=True)
+top1_brier = Plain("top1_brier", scoring.top1_brier)
+mean_confidence = Plain("confidence", scoring.mean_confidence)
+mean_gap = MeanGap()
+bayes_risk, normalized_bayes_risk = OfCosts(), OfCosts(normalized=True)
+expected_cost = OfCosts(decided=True)
+normalized_expected_cost = OfCosts(normalized=True, decided=True)
+beta_score = weighted_risk = Integral()
+normalized_beta_score = normalized_weighted_risk = Integral(normalized=True)
+cllr = CostOfRatios()
+precision, recall = AtThreshold(of_alarms, alarms), AtThreshold(of_events, events)
+f1, net_benefit = AtThreshold(f1_of), AtThreshold(net_benefit_of)

@@ -29,16 +29,35 @@ class Counts:
 
 Count = Callable[[Counts, float], Doubles]
 
-MEASURES: dict[str, Count] = {
-    "precision": lambda of, t: ratio(of.hits, of.hits + of.alarms),
-    "recall": lambda of, t: ratio(of.hits, of.hits + of.misses),
-    "f1": lambda of, t: ratio(2 * of.hits, 2 * of.hits + of.alarms + of.misses),
-    "net_benefit": lambda of, t: of.hits - of.alarms * t / (1 - t),
-}
-AMONG: dict[str, Count] = {  # shares of these rows
-    "precision": lambda of, t: of.hits + of.alarms,
-    "recall": lambda of, t: of.hits + of.misses,
-}
+
+def alarms(of: Counts, t: float) -> Doubles:
+    """Share of the rows that are predicted as the class."""
+    return of.hits + of.alarms
+
+
+def events(of: Counts, t: float) -> Doubles:
+    """Share of the rows that are of the class."""
+    return of.hits + of.misses
+
+
+def of_alarms(of: Counts, t: float) -> Doubles:
+    """Precision."""
+    return ratio(of.hits, of.hits + of.alarms)
+
+
+def of_events(of: Counts, t: float) -> Doubles:
+    """Recall."""
+    return ratio(of.hits, of.hits + of.misses)
+
+
+def f1_of(of: Counts, t: float) -> Doubles:
+    """F1, the harmonic mean of both."""
+    return ratio(2 * of.hits, 2 * of.hits + of.alarms + of.misses)
+
+
+def net_benefit_of(of: Counts, t: float) -> Doubles:
+    """Net benefit (Vickers & Elkin 2006)."""
+    return of.hits - of.alarms * t / (1 - t)
 
 
 @dataclass(frozen=True)
@@ -61,7 +80,9 @@ class Thresholded:
     among: OfMeans | None
 
 
-def thresholded(call: MetricExpression, predictions: Predictions) -> Thresholded:
+def thresholded(
+    call: MetricExpression, predictions: Predictions, count: Count, among: Count | None
+) -> Thresholded:
     """Return a score at a threshold of the score of a lens.
 
     Raises
@@ -69,9 +90,9 @@ def thresholded(call: MetricExpression, predictions: Predictions) -> Thresholded
     UsageError
         If no class is named where there are more than two, or the lens has not one score in every row.
     """
-    threshold, name = float(call.arguments["threshold"]), call.entry.name
+    threshold = float(call.arguments["threshold"])
     lens = _lens(call, predictions.n_classes)
-    hits, alarms, misses = (f"{kind}:{lens.name}:{threshold!r}" for kind in ("hits", "alarms", "misses"))
+    hits, false, misses = (f"{kind}:{lens.name}:{threshold!r}" for kind in ("hits", "alarms", "misses"))
 
     def rows(reached: bool, happened: bool) -> RowStatistic:
         def statistic(block: Block) -> Array:
@@ -81,15 +102,15 @@ def thresholded(call: MetricExpression, predictions: Predictions) -> Thresholded
         return statistic
 
     def of(count: Count) -> OfMeans:
-        return lambda means: count(Counts(means[hits], means[alarms], means[misses]), threshold)
+        return lambda means: count(Counts(means[hits], means[false], means[misses]), threshold)
 
     def constant(means: Means) -> Doubles:
         frequency = means[hits] + means[misses]
-        always = MEASURES[name](Counts(frequency, 1 - frequency, 0 * frequency), threshold)
+        always = count(Counts(frequency, 1 - frequency, 0 * frequency), threshold)
         return np.maximum(always, 0)
 
-    statistics = {hits: rows(True, True), alarms: rows(True, False), misses: rows(False, True)}
-    return Thresholded(statistics, of(MEASURES[name]), constant, of(AMONG[name]) if name in AMONG else None)
+    statistics = {hits: rows(True, True), false: rows(True, False), misses: rows(False, True)}
+    return Thresholded(statistics, of(count), constant, None if among is None else of(among))
 
 
 def _lens(call: MetricExpression, n_classes: int) -> Lens:

@@ -13,7 +13,7 @@ from calcli.core.data.predictions import ArrayScores, Predictions
 from calcli.core.estimators.gridded import GridError
 from calcli.core.evaluating.families import FAMILIES
 from calcli.core.evaluating.families.base import Findings
-from calcli.core.evaluating.families.recalibration import LOSSES, recalibrated
+from calcli.core.evaluating.families.recalibration import Loss, recalibrated
 from calcli.core.evaluating.measurements import Measurements, Pass
 from calcli.core.evaluating.recalibrated import Companions, Recalibrations
 from calcli.core.language.expressions import MetricExpression
@@ -33,7 +33,8 @@ def is_told_by_cells(call: MetricExpression, whole: Predictions, settings: Setti
     """Tell whether cells are enough for a metric, and it is known how far they may be off."""
     if whole.n_classes != 2 or settings.clip:
         return False
-    if settings.folds > MOST_FOLDS or call.entry.name not in LOSSES or call.score not in STEEPEST:
+    is_loss = isinstance(call.entry.mathematics, Loss)
+    if settings.folds > MOST_FOLDS or not is_loss or call.score not in STEEPEST:
         return False
     method, training = call.arguments["recalibrator"], call.arguments["training"]
     if method == PAV:  # between whose two fits on cells there is no middle for an interval
@@ -138,7 +139,7 @@ def _error(
         slope = _slopes(entries, moved)
         bound += float(share @ (square * slope**2 * _bend(call, moved, slope * entries.width)))
     order = 2 if best is None else ORDER_OF_PAV
-    typical = abs(LOSSES[call.entry.name](loss) - LOSSES[call.entry.name](other)) / (2**order - 1)
+    typical = abs(call.entry.mathematics.value(loss) - call.entry.mathematics.value(other)) / (2**order - 1)
     return GridError.of(bound if call.entry.name == "calibration_loss" else bound / loss.before, typical)
 
 

@@ -6,6 +6,7 @@ import math
 import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
+from importlib import import_module
 from numbers import Real
 from typing import Any, ClassVar, Literal
 
@@ -183,9 +184,7 @@ class Entry:
 
 @dataclass(frozen=True, kw_only=True)
 class Metric(Entry):
-    """A metric. A score has a rule or a function of its name in `calcli.core.estimators`.
-
-    A calibration error is made of a lens, and of the class that `where` names by its other arguments.
+    """A metric.
 
     Attributes
     ----------
@@ -215,10 +214,9 @@ class Metric(Entry):
     tier
         Where lists of metrics have it: first, then, or last, with what mainly the works use.
     where
-        Of a calibration error, module and class, as `module:Class`, relative to `calcli.core.estimators` if
-        it begins with a dot. Of a plugin, the mean of a function of rows, its module and function, as
-        `module:function`: it takes a block of rows, and the arguments by name, and returns what each row
-        counts.
+        The object of its mathematics, `.module:name` in `calcli.core.estimators`; of a plugin the mean of a
+        function of rows, `package.module:name`: it takes a block of rows, and the arguments by name, and
+        returns what each row counts.
     bounds
         Of a calibration error that has an interval: what it bounds, and what proving it small takes.
     """
@@ -239,6 +237,12 @@ class Metric(Entry):
     tier: Tier = "more"
     where: str = ""
     bounds: str = ""
+
+    @property
+    def mathematics(self) -> Any:
+        """The object that `where` names; to look it up loads numpy."""
+        module, _, name = self.where.partition(":")
+        return getattr(import_module(module, "calcli.core.estimators"), name)
 
     @property
     def bounded(self) -> bool:

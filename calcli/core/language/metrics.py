@@ -60,6 +60,7 @@ def _scores() -> list[Metric]:
         Metric(
             name="log_loss", title="Log-loss",
             tier="to know", family=SCORE, direction="lower", range="0 to inf", unit="nats",
+            where=".scores:log_loss",
             meaning="quality of the probabilities; a confident wrong answer costs without bound",
             formula="mean of -ln q[label]", source="Good 1952; " + ferrer + ", section 2.2",
             misses="one row of infinite loss hides all others; brier is bounded",
@@ -68,6 +69,7 @@ def _scores() -> list[Metric]:
         Metric(
             name="normalized_log_loss", title="Log-loss, normalized",
             family=SCORE, direction="lower", range="0 to inf", unit="ratio",
+            where=".scores:normalized_log_loss",
             meaning="log-loss divided by that of the class frequencies: 1 is useless, 0 perfect",
             formula="log_loss / -sum_k P_k ln P_k", source=ferrer + ", section 3.2",
             statistics=("log_loss",),
@@ -76,6 +78,7 @@ def _scores() -> list[Metric]:
         Metric(
             name="brier", title="Brier score",
             tier="to know", family=SCORE, direction="lower", range="0 to 2", unit="ratio",
+            where=".scores:brier",
             meaning="squared error of the probabilities, summed over classes (two classes: twice that of "
             "scikit-learn)",
             formula="mean of sum_k (q_k - [k is label])^2", source="Brier 1950",
@@ -86,6 +89,7 @@ def _scores() -> list[Metric]:
         Metric(
             name="normalized_brier", title="Brier score, normalized",
             family=SCORE, direction="lower", range="0 to inf", unit="ratio",
+            where=".scores:normalized_brier",
             meaning="Brier score divided by that of the class frequencies: 1 is useless, 0 perfect",
             formula="brier / (1 - sum_k P_k^2)", source=ferrer + ", section 3.2",
             statistics=("brier",),
@@ -94,6 +98,7 @@ def _scores() -> list[Metric]:
         Metric(
             name="top1_brier", title="Top-1 Brier score",
             tier="works", family=SCORE, direction="lower", range="0 to 1", unit="ratio",
+            where=".scores:top1_brier",
             meaning="squared error of the confidence as the probability of being right",
             formula="mean of (max_k q_k - [argmax q = label])^2", source="Gupta et al. 2021, table 7",
             misses="the probabilities of the other classes; brier sees them",
@@ -102,6 +107,7 @@ def _scores() -> list[Metric]:
         Metric(
             name="accuracy", title="Accuracy",
             tier="to know", family=SCORE, direction="higher", range="0 to 1", unit="fraction",
+            where=".scores:accuracy",
             meaning="share of rows whose most probable class is the label",
             formula="mean of [argmax q = label]",
             misses="says nothing about the probabilities; log_loss does",
@@ -111,6 +117,7 @@ def _scores() -> list[Metric]:
         Metric(
             name="error_rate", title="Error rate",
             family=SCORE, direction="lower", range="0 to 1", unit="fraction",
+            where=".scores:error_rate",
             meaning="share of rows whose most probable class is not the label",
             formula="1 - accuracy",
             statistics=("hit",),
@@ -119,6 +126,7 @@ def _scores() -> list[Metric]:
         Metric(
             name="normalized_error_rate", title="Error rate, normalized",
             family=SCORE, direction="lower", range="0 to inf", unit="ratio",
+            where=".scores:normalized_error_rate",
             meaning="error rate divided by that of always predicting the most frequent class",
             formula="error_rate / (1 - max_k P_k)", source=ferrer + ", section 3.1",
             statistics=("hit",),
@@ -127,6 +135,7 @@ def _scores() -> list[Metric]:
         Metric(
             name="bayes_risk", title="Bayes risk",
             family=SCORE, direction="lower", range="least to greatest cost", unit="cost",
+            where=".scores:bayes_risk",
             meaning="mean cost of the decisions with the least expected cost under these probabilities",
             formula="mean of C[label, argmin_d sum_k q_k C[k, d]]", source=ferrer + ", section 2.1",
             misses="other costs; log_loss and brier average over all of them",
@@ -135,6 +144,7 @@ def _scores() -> list[Metric]:
         Metric(
             name="normalized_bayes_risk", title="Bayes risk, normalized",
             family=SCORE, direction="lower", range="0 to inf, below 0 with gains", unit="ratio",
+            where=".scores:normalized_bayes_risk",
             meaning="Bayes risk divided by that of the best constant decision: above 1 the constant one is "
             "better",
             formula="bayes_risk / min_d sum_k P_k C[k, d]", source=ferrer + ", section 3.1",
@@ -143,6 +153,7 @@ def _scores() -> list[Metric]:
         Metric(
             name="expected_cost", title="Expected cost",
             family=SCORE, direction="lower", range="least to greatest cost", unit="cost",
+            where=".scores:expected_cost",
             meaning="mean cost of the decisions in a column, made in any way",
             formula="sum_ij C[i, j] P_i R_ij, R_ij the share of class i decided j",
             source=ferrer + ", eq. 7",
@@ -152,6 +163,7 @@ def _scores() -> list[Metric]:
         Metric(
             name="normalized_expected_cost", title="Expected cost, normalized",
             family=SCORE, direction="lower", range="0 to inf, below 0 with gains", unit="ratio",
+            where=".scores:normalized_expected_cost",
             meaning="expected cost divided by that of the best constant decision: above 1 the constant one "
             "is better",
             formula="expected_cost / min_d sum_k P_k C[k, d]", source=ferrer + ", section 2.3.1",
@@ -161,6 +173,7 @@ def _scores() -> list[Metric]:
         Metric(
             name="beta_score", title="Beta-weighted score",
             tier="works", family=SCORE, direction="lower", range="0 to inf", unit="ratio",
+            where=".scores:beta_score",
             meaning=(
                 "two classes: risk over all thresholds, weighted by Beta(a, b); 1, 1 gives log_loss, "
                 "2, 2 gives 1.5 x brier"
@@ -177,6 +190,7 @@ def _scores() -> list[Metric]:
         Metric(
             name="normalized_beta_score", title="Beta-weighted score, normalized",
             tier="works", family=SCORE, direction="lower", range="0 to inf", unit="ratio",
+            where=".scores:normalized_beta_score",
             meaning="beta_score divided by that of the class frequencies: 1 is useless, 0 perfect",
             formula="beta_score / beta_score of the class frequencies", source=ferrer + ", section 2.3",
             misses="a and b are as in beta_score, for a_1 = 1 - t",
@@ -185,6 +199,7 @@ def _scores() -> list[Metric]:
         Metric(
             name="weighted_risk", title="Weighted risks",
             tier="works", family=SCORE, direction="lower", range="0 to inf", unit="ratio",
+            where=".scores:weighted_risk",
             meaning="two classes: risk over all thresholds, with your own weights; uniform gives log_loss",
             formula="integral over t of bayes_risk[wrong on class 0: 1/(1-t), on class 1: 1/t] W(t)",
             source=ferrer + ", eq. 10-12",
@@ -195,6 +210,7 @@ def _scores() -> list[Metric]:
         Metric(
             name="normalized_weighted_risk", title="Weighted risks, normalized",
             tier="works", family=SCORE, direction="lower", range="0 to inf", unit="ratio",
+            where=".scores:normalized_weighted_risk",
             meaning="weighted_risk divided by that of the class frequencies: 1 is useless, 0 perfect",
             formula="weighted_risk / weighted_risk of the class frequencies", source=ferrer + ", section 2.3",
             arguments=WEIGHTS,
@@ -202,6 +218,7 @@ def _scores() -> list[Metric]:
         Metric(
             name="cllr", title="Cost of log-likelihood ratios",
             family=SCORE, direction="lower", range="0 to inf", unit="bits",
+            where=".scores:cllr",
             meaning="two classes: quality of the likelihood ratios, posterior over prior odds; 1 is useless",
             formula="(mean over class 1 of log2(1 + 1/LR) + mean over class 0 of log2(1 + LR)) / 2",
             source="Bruemmer & du Preez 2006",
@@ -210,6 +227,7 @@ def _scores() -> list[Metric]:
         Metric(
             name="top5_accuracy", title="Top-5 accuracy",
             family=SCORE, direction="higher", range="0 to 1", unit="fraction",
+            where=".scores:top5_accuracy",
             meaning="share of rows whose label is among the five most probable classes",
             formula="mean of [label among the 5 largest q]",
             statistics=("top5_hit",),
@@ -218,6 +236,7 @@ def _scores() -> list[Metric]:
         Metric(
             name="auroc", title="AUROC", letters="area under the receiver operating characteristic",
             tier="to know", family=RANKING, direction="higher", range="0 to 1", unit="fraction",
+            where=".ranking:RocArea",
             meaning="probability that a row of the class scores above one of another class (mean over "
             "classes if more than two)",
             formula="P(q+ > q-) + P(q+ = q-) / 2",
@@ -228,6 +247,7 @@ def _scores() -> list[Metric]:
         Metric(
             name="average_precision", title="Average precision",
             tier="to know", family=RANKING, direction="higher", range="0 to 1", unit="fraction",
+            where=".ranking:AveragePrecision",
             meaning="area under the precision-recall curve, without interpolation (mean over classes if more "
             "than two)",
             formula="mean over rows of the class of P(class | q >= that row's)",
@@ -238,6 +258,7 @@ def _scores() -> list[Metric]:
         Metric(
             name="aurc", title="AURC", letters="area under the risk-coverage curve",
             family=SELECTIVE, direction="lower", range="0 to 1", unit="fraction",
+            where=".selective:Aurc",
             meaning="error rate of the most confident rows, averaged over how many of them are answered",
             formula="mean over k of errors among the k most confident rows / k", source="Geifman et al. 2019",
             misses="mostly the error rate itself, and the first rows count most; augrc weights errors alike",
@@ -246,6 +267,7 @@ def _scores() -> list[Metric]:
         Metric(
             name="augrc", title="AUGRC", letters="area under the generalized risk-coverage curve",
             family=SELECTIVE, direction="lower", range="0 to 1", unit="fraction",
+            where=".selective:Augrc",
             meaning="wrong answers given, as a share of all rows, averaged over how many rows are answered",
             formula="mean over k of errors among the k most confident rows / n", source="Traub et al. 2024",
             misses="increasing maps of the confidence do not change it; log_loss sees calibration",
@@ -254,6 +276,7 @@ def _scores() -> list[Metric]:
         Metric(
             name="selective_accuracy", title="Selective accuracy",
             family=SELECTIVE, direction="higher", range="0 to 1", unit="fraction",
+            where=".selective:SelectiveAccuracy",
             meaning="accuracy of the most confident rows, at a given share of rows that is answered",
             formula="1 - errors among the k most confident rows / k, k = ceil(coverage n)",
             source="El-Yaniv & Wiener 2010",
@@ -268,6 +291,7 @@ def _scores() -> list[Metric]:
         Metric(
             name="coverage", title="Coverage",
             family=SELECTIVE, direction="higher", range="0 to 1", unit="fraction",
+            where=".selective:Coverage",
             meaning="largest share of rows, the most confident ones, with at most a given error rate",
             formula="max k/n with errors among the k most confident rows / k <= max_error",
             source="El-Yaniv & Wiener 2010",
@@ -280,6 +304,7 @@ def _scores() -> list[Metric]:
         Metric(
             name="precision", title="Precision",
             family=SCORE, direction="higher", range="0 to 1", unit="fraction",
+            where=".scores:precision",
             meaning="share of the class among the rows with a probability of it of at least a threshold",
             formula="TP / (TP + FP)",
             misses="the rows of the class that are not found; recall sees them",
@@ -289,6 +314,7 @@ def _scores() -> list[Metric]:
         Metric(
             name="recall", title="Recall",
             family=SCORE, direction="higher", range="0 to 1", unit="fraction",
+            where=".scores:recall",
             meaning="share of the rows of the class with a probability of it of at least a threshold",
             formula="TP / (TP + FN)",
             misses="false alarms; precision sees them",
@@ -298,6 +324,7 @@ def _scores() -> list[Metric]:
         Metric(
             name="f1", title="F1 score",
             family=SCORE, direction="higher", range="0 to 1", unit="fraction",
+            where=".scores:f1",
             meaning="harmonic mean of precision and recall at a threshold",
             formula="2 TP / (2 TP + FP + FN)",
             misses="what errors cost; bayes_risk and net_benefit weigh them",
@@ -306,6 +333,7 @@ def _scores() -> list[Metric]:
         Metric(
             name="net_benefit", title="Net benefit",
             family=SCORE, direction="higher", range="-inf to 1", unit="fraction",
+            where=".scores:net_benefit",
             meaning="true positives per row at a threshold, minus false ones at its odds; 0 predicts none",
             formula="TP/n - FP/n t/(1 - t)", source="Vickers & Elkin 2006",
             misses="other thresholds",
@@ -314,6 +342,7 @@ def _scores() -> list[Metric]:
         Metric(
             name="rps", title="RPS", letters="ranked probability score",
             family=SCORE, direction="lower", range="0 to 1", unit="ratio",
+            where=".scores:rps",
             meaning="squared error of the cumulative probabilities of classes in the order of the file",
             formula="mean of sum_(k<K) (F_k - [label <= k])^2 / (K - 1)", source="Epstein 1969",
             misses="means nothing for classes without an order; brier is for these",
@@ -323,6 +352,7 @@ def _scores() -> list[Metric]:
         Metric(
             name="mean_confidence", title="Mean confidence",
             family=SCORE, direction="none", range="1/K to 1", unit="fraction",
+            where=".scores:mean_confidence",
             meaning="mean probability of the predicted class: the accuracy expected if calibrated",
             formula="mean of max_k q_k",
             statistics=("confidence",),
@@ -331,6 +361,7 @@ def _scores() -> list[Metric]:
         Metric(
             name="mean_gap", title="Confidence - accuracy",
             tier="to know", family=SCORE, direction="zero", range="-1 to 1", unit="fraction",
+            where=".scores:mean_gap",
             meaning="mean confidence minus accuracy: above 0 over-confident, below 0 under-confident",
             formula="mean score - mean outcome", source="Panchenko et al. 2022",
             misses="gaps of opposite sign cancel; ece adds them up",
@@ -368,6 +399,7 @@ def _recalibrations() -> list[Metric]:
         Metric(
             name="calibration_loss", title="Calibration loss",
             tier="to know", family=RECALIBRATION, direction="lower", range="-inf to inf", unit=AS_SCORE,
+            where="..evaluating.families.recalibration:calibration_loss",
             meaning="how much a recalibration fitted to other rows lowers a score; slightly below 0 if there "
             "is nothing to gain",
             formula="score - score after recalibration; by pav on test, of costs: actual - minimum cost",
@@ -378,6 +410,7 @@ def _recalibrations() -> list[Metric]:
         Metric(
             name="relative_calibration_loss", title="Calibration loss, relative",
             family=RECALIBRATION, direction="lower", range="-inf to 1", unit="fraction",
+            where="..evaluating.families.recalibration:relative_calibration_loss",
             meaning="share of a score that a recalibration fitted to other rows removes",
             formula="calibration_loss / score", source=ferrer + ", eq. 33",
             misses=f"what the recalibrator cannot express; try another. {CARRIED}",
@@ -386,6 +419,7 @@ def _recalibrations() -> list[Metric]:
         Metric(
             name="expected_score", title="Semi-empirical score",
             tier="works", family=RECALIBRATION, direction="none", range="0 to inf", unit=AS_SCORE,
+            where="..evaluating.families.recalibration:expected_score",
             meaning="score expected if the recalibrated posteriors were true; far from the actual score, "
             "they are not",
             formula="mean over rows of sum_k p_k score(q, k), p recalibrated",
@@ -396,6 +430,7 @@ def _recalibrations() -> list[Metric]:
         Metric(
             name="unexplained", title="Unexplained share of the score",
             tier="works", family=RECALIBRATION, direction="none", range="-inf to 1", unit="fraction",
+            where="..evaluating.families.recalibration:unexplained",
             meaning="share of the normalized score that the recalibrated posteriors do not explain; far from "
             "0, do not trust them",
             formula="1 - normalized expected_score / normalized score", source=ferrer + ", table 1",
@@ -404,6 +439,7 @@ def _recalibrations() -> list[Metric]:
         Metric(
             name="score_divergence", title="Score divergence",
             tier="works", family=RECALIBRATION, direction="lower", range="0 to inf", unit=AS_SCORE,
+            where="..evaluating.families.recalibration:score_divergence",
             meaning="divergence from the recalibrated posteriors: the part of the expected score that "
             "recalibration removes",
             formula="mean over rows of sum_k p_k (score(q, k) - score(p, k)), p recalibrated",
@@ -434,6 +470,7 @@ def _decompositions() -> list[Metric]:
         Metric(
             name="binned_calibration_loss", title="Binned calibration loss",
             tier="works", family=DECOMPOSITION, direction="lower", range="0 to inf", unit=AS_SCORE,
+            where="..evaluating.families.decomposition:Binned", fixed={"part": "calibration"},
             meaning="calibration part of a score: distance between mean probability and frequency in bins",
             formula="sum_k sum_b n_kb/N (mean prob - frequency)^2, or frequency ln(frequency / mean prob)",
             source=thesis + ", section 4.3",
@@ -443,6 +480,7 @@ def _decompositions() -> list[Metric]:
         Metric(
             name="binned_refinement_loss", title="Binned refinement loss",
             tier="works", family=DECOMPOSITION, direction="lower", range="0 to inf", unit=AS_SCORE,
+            where="..evaluating.families.decomposition:Binned", fixed={"part": "refinement"},
             meaning="refinement part of a score: what remains if each bin predicts its frequencies",
             formula="sum_k sum_b n_kb/N frequency (1 - frequency), or -frequency ln frequency",
             source=thesis + ", section 4.3",
@@ -452,6 +490,7 @@ def _decompositions() -> list[Metric]:
         Metric(
             name="binned_estimated_score", title="Estimated score",
             tier="works", family=DECOMPOSITION, direction="lower", range="0 to inf", unit=AS_SCORE,
+            where="..evaluating.families.decomposition:Binned", fixed={"part": "estimated"},
             meaning="binned calibration loss plus binned refinement loss",
             formula="binned_calibration_loss + binned_refinement_loss", source=thesis + ", fig. 4.6",
             misses="what differs within bins; see binned_remainder",
@@ -460,6 +499,7 @@ def _decompositions() -> list[Metric]:
         Metric(
             name="binned_remainder", title="Remainder of the estimated score",
             tier="works", family=DECOMPOSITION, direction="none", range="-inf to inf", unit=AS_SCORE,
+            where="..evaluating.families.decomposition:Binned", fixed={"part": "remainder"},
             meaning="score minus its binned estimate: what differs within bins",
             formula="score - binned_estimated_score; brier: sum_kb n_kb/N (var prob - 2 cov(prob, label))",
             source=thesis + ", fig. 4.6",
@@ -468,6 +508,7 @@ def _decompositions() -> list[Metric]:
         Metric(
             name="corp_miscalibration", title="Miscalibration (CORP)", letters=CORP,
             family=DECOMPOSITION, direction="lower", range="0 to inf", unit=AS_SCORE,
+            where="..evaluating.families.decomposition:Isotonic", fixed={"part": "miscalibration"},
             meaning="part of a score that an isotonic fit to the same rows removes",
             formula=f"score - score of the isotonic fit, {sums}", source=dimitriadis,
             misses="fitted to the same rows: biased upward near zero",
@@ -476,6 +517,7 @@ def _decompositions() -> list[Metric]:
         Metric(
             name="corp_discrimination", title="Discrimination (CORP)", letters=CORP,
             family=DECOMPOSITION, direction="higher", range="0 to uncertainty", unit=AS_SCORE,
+            where="..evaluating.families.decomposition:Isotonic", fixed={"part": "discrimination"},
             meaning="how much better the isotonic fit is than the class frequencies",
             formula=f"score of the class frequencies - score of the isotonic fit, {sums}", source=dimitriadis,
             arguments=isotonic,
@@ -484,6 +526,7 @@ def _decompositions() -> list[Metric]:
         Metric(
             name="corp_uncertainty", title="Uncertainty (CORP)", letters=CORP,
             family=DECOMPOSITION, direction="none", range="0 to inf", unit=AS_SCORE,
+            where="..evaluating.families.decomposition:Isotonic", fixed={"part": "uncertainty"},
             meaning="score of the class frequencies: how hard the data are without a classifier",
             formula="score of the class frequencies", source=dimitriadis,
             arguments=isotonic,
@@ -492,6 +535,7 @@ def _decompositions() -> list[Metric]:
         Metric(
             name="min_cllr", title="Cost of log-likelihood ratios, least",
             tier="works", family=DECOMPOSITION, direction="lower", range="0 to 1", unit="bits",
+            where="..evaluating.families.decomposition:Ratios", fixed={"part": "min_cllr"},
             meaning="two classes: cllr after an isotonic fit; the difference to cllr is miscalibration",
             formula="cllr of the isotonic fit, both classes alike", source="Bruemmer & du Preez 2006",
             misses="fitted to the same rows: biased downward",

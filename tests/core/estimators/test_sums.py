@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from types import SimpleNamespace
+
 import numpy as np
 import pytest
 from scipy import stats
@@ -9,12 +11,14 @@ from scipy import stats
 from calcli.core.data.units import DEALS, Units
 from calcli.core.estimators import scoring
 from calcli.core.estimators.costs import parse_cost_word
-from calcli.core.estimators.scores import proper_score
+from calcli.core.estimators.scores import find_score
 from calcli.core.estimators.sums import Sums
 from calcli.core.evaluating.evaluate import evaluate
+from calcli.core.language.expressions import parse_metric
 from calcli.core.language.settings import Settings
 
-normalized_log_loss = proper_score("log_loss", normalized=True).value
+CLASSES = SimpleNamespace(of_answers=False)
+normalized_log_loss = find_score(parse_metric("normalized_log_loss"), CLASSES, Settings()).value
 SCORES = {"log_loss": lambda means: means["log_loss"], "normalized": normalized_log_loss}
 
 
@@ -124,7 +128,7 @@ def test_intervals_of_a_normalized_loss_hold_the_truth(rows, classes, sure):
 def test_the_entropy_is_too_low_by_what_is_known():
     """(K - 1) / 2N (Miller 1955)."""
     labels = np.repeat(np.arange(100), 50)
-    constant = proper_score("log_loss", normalized=False).constant
+    constant = find_score(parse_metric("log_loss"), CLASSES, Settings()).constant
     found = Sums({"log_loss": np.ones(5000)}, labels, 100).influences({"entropy": constant})["entropy"]
     assert found.bias == pytest.approx(-99 / 10_000, rel=0.02)
 

@@ -17,8 +17,6 @@ from calcli.core.estimators.classical import (
     UNKNOWN,
     Coefficient,
     ZTest,
-    calibration_intercept,
-    calibration_slope,
     in_the_large,
     of_outcomes,
     spiegelhalter_test,
@@ -32,14 +30,6 @@ from calcli.core.evaluating.signatures import signature
 from calcli.core.language.errors import UsageError
 from calcli.core.language.expressions import MetricExpression
 from calcli.core.language.settings import Settings
-
-Fit = Callable[..., Coefficient]
-
-COEFFICIENTS: dict[str, Fit] = {
-    "calibration_in_the_large": in_the_large,
-    "calibration_intercept": calibration_intercept,
-    "calibration_slope": calibration_slope,
-}
 
 
 class ClassicalFamily(Family):
@@ -100,7 +90,8 @@ class _Rows:
 
     def coefficient(self, call: MetricExpression) -> Coefficient:
         """Return a measure that is an estimate with a standard error."""
-        fit, rows = COEFFICIENTS[call.entry.name], (self.outcome, self.weights, self.units)
+        fit: Callable[..., Coefficient] = call.entry.mathematics
+        rows = self.outcome, self.weights, self.units
         if fit is in_the_large:
             return fit(self.score, *rows, priors=self.priors)
         finite = _finite(self.log_odds, self.clip)
@@ -112,7 +103,7 @@ class _Rows:
 
     def influences(self, call: MetricExpression) -> Influences | None:
         """Return what each unit brings to a measure; None of what has no spread."""
-        if call.entry.name in COEFFICIENTS:
+        if call.entry.mathematics is not spiegelhalter_test:
             return self.coefficient(call).of_units(self.moments)
         test = self.test()
         if math.isnan(test.z):
@@ -127,7 +118,7 @@ class _Rows:
 
 
 def _estimate(rows: _Rows, measured: Measurements, call: MetricExpression, settings: Settings) -> Estimate:
-    if call.entry.name not in COEFFICIENTS:
+    if call.entry.mathematics is spiegelhalter_test:
         test = rows.test()
         untested = not settings.draws_outcomes or math.isnan(test.z)
         null = None if untested else Null(0.0, 1.0, test.p_value)

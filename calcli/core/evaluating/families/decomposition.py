@@ -41,22 +41,9 @@ from calcli.core.language.settings import Settings
 
 Parts = dict[str, float]
 
-PARTS = {
-    "binned_calibration_loss": "calibration",
-    "binned_refinement_loss": "refinement",
-    "binned_estimated_score": "estimated",
-    "binned_remainder": "remainder",
-    "corp_miscalibration": "miscalibration",
-    "corp_discrimination": "discrimination",
-    "corp_uncertainty": "uncertainty",
-    "min_cllr": "min_cllr",
-}
 OF_SUMS = ("calibration", "refinement", "estimated")  # which sums over bins are enough for
 WITH_INTERVAL = ("refinement", "uncertainty")
 LOOKED_UP = 1 << 20  # bins of probabilities at once
-
-
-MIN_CLLR = "min_cllr"
 
 
 class DecompositionFamily(Family):
@@ -64,20 +51,7 @@ class DecompositionFamily(Family):
 
     def needs(self, call: MetricExpression, made: Pass) -> None:
         """Keep the losses, and the bins or what must be put in order."""
-        if call.entry.name == MIN_CLLR:
-            made.keep_rows(find_cllr(MIN_CLLR, made.predictions, made.settings).statistics | LOG_ODDS)
-            return
-        made.keep_losses(losses(call, _rule(call, made), made.settings))
-        if "bins" in call.arguments:
-            keep_parts(call, made)
-            if _has_interval(call) and made.settings.intervals:
-                made.keep_cells(_bins(call))
-        elif call.lens != CLASS_WISE:
-            made.keep_lens(call.lens)
-        elif made.predictions.n_classes == 2:
-            made.keep_rows(LOG_ODDS)
-        else:
-            made.keep_probs()
+        call.entry.mathematics.needs(call, made)
 
     def estimates(
         self, calls: Sequence[MetricExpression], measured: Measurements, settings: Settings
@@ -85,8 +59,8 @@ class DecompositionFamily(Family):
         """Return the parts, each with all of those it stands among."""
         estimates = {}
         for call in calls:
-            parts = _parts(call, measured)
-            value = parts[PARTS[call.entry.name]]
+            parts = call.entry.mathematics.parts(call, measured)
+            value = parts[_part(call)]
             interval, reason, how = None, "", []
             if _has_interval(call) and settings.intervals:
                 interval, reason = judged(_spread(call, measured), value, settings)
@@ -97,7 +71,7 @@ class DecompositionFamily(Family):
 
     def kept(self, calls: Sequence[MetricExpression], system: Entrant) -> Mapping[str, Any]:
         """Keep the sums over the bins of every unit."""
-        sums = [call for call in calls if PARTS[call.entry.name] in OF_SUMS and from_class_sums(call)]
+        sums = [call for call in calls if _part(call) in OF_SUMS and from_class_sums(call)]
         binned = sums if system.settings.draws else []
         return {str(call): system.measured.collected(("unit bins", _bins(call))).sums for call in binned}
 
@@ -107,7 +81,7 @@ class DecompositionFamily(Family):
         if first is None or not match.same_classes:
             return super().swapped(call, match)
         predictions = match.baseline.predictions
-        part = PARTS[call.entry.name]
+        part = _part(call)
         rule = decomposable_rule(call.score, of_answers=predictions.of_answers)
 
         def statistic(bins: Bins) -> Doubles:
@@ -123,6 +97,10 @@ class DecompositionFamily(Family):
         return super().effort(call, predictions, settings) + own
 
 
+def _part(call: MetricExpression) -> str:
+    return str(call.entry.fixed["part"])
+
+
 def _rule(call: MetricExpression, found: Pass | Measurements) -> Decomposable:
     return decomposable_rule(call.score, of_answers=found.predictions.of_answers)
 
@@ -133,7 +111,7 @@ def _bins(call: MetricExpression) -> int:
 
 def _has_interval(call: MetricExpression) -> bool:
     """Tell whether the bias of a part is known: of binned ones, that of the refinement of all classes."""
-    part = PARTS[call.entry.name]
+    part = _part(call)
     if call.lens.startswith("predicted-"):
         return False  # of a number of rows that is drawn as well
     return part in WITH_INTERVAL and ("bins" not in call.arguments or from_class_sums(call))
@@ -185,34 +163,73 @@ def _uncertainty(call: MetricExpression, means: Means, rule: Decomposable) -> Do
     return rule.constant(np.stack([1 - outcomes, outcomes], axis=-1)) / rule.outcomes
 
 
-def _parts(call: MetricExpression, measured: Measurements) -> Parts:
-    if call.entry.name == MIN_CLLR:
-        return _ratios(measured)
-    return binned_parts(call, measured) if "bins" in call.arguments else _isotonic(call, measured)
+class Binned:
+    """The parts of a score over bins."""
+
+    @staticmethod
+    def needs(call: MetricExpression, made: Pass) -> None:
+        """Keep the losses and the bins."""
+        made.keep_losses(losses(call, _rule(call, made), made.settings))
+        keep_parts(call, made)
+        if _has_interval(call) and made.settings.intervals:
+            made.keep_cells(_bins(call))
+
+    @staticmethod
+    def parts(call: MetricExpression, measured: Measurements) -> Parts:
+        """Return all parts by name."""
+        return binned_parts(call, measured)
 
 
-def _ratios(measured: Measurements) -> Parts:
-    """Return the cost of likelihood ratios, the least by any increasing map, and what calibration wins."""
-    rows, found = measured.predictions, find_cllr(MIN_CLLR, measured.predictions, measured.settings)
-    columns = {name: measured.rows[name] for name in found.statistics}
-    means = Sums(columns, rows.labels, 2, rows.weights, rows.priors, measured.units).means()
-    actual, least = float(found.value(means)), min_cllr(measured.rows["log_odds"], rows.labels, rows.weights)
-    return {
-        "cllr": actual,
-        "min_cllr": least,
-        "calibration": actual - least,
-        "prior_odds": found.prior_odds,
-    }
+class Isotonic:
+    """The parts of a score by isotonic regression (CORP)."""
+
+    @staticmethod
+    def needs(call: MetricExpression, made: Pass) -> None:
+        """Keep the losses, and what must be put in order."""
+        made.keep_losses(losses(call, _rule(call, made), made.settings))
+        if call.lens != CLASS_WISE:
+            made.keep_lens(call.lens)
+        elif made.predictions.n_classes == 2:
+            made.keep_rows(LOG_ODDS)
+        else:
+            made.keep_probs()
+
+    @staticmethod
+    def parts(call: MetricExpression, measured: Measurements) -> Parts:
+        """Return all parts by name, and the score."""
+        found = _corp(call, measured)
+        return {
+            "score": found.score,
+            "miscalibration": found.miscalibration,
+            "discrimination": found.discrimination,
+            "uncertainty": found.uncertainty,
+        }
 
 
-def _isotonic(call: MetricExpression, measured: Measurements) -> Parts:
-    found = _corp(call, measured)
-    return {
-        "score": found.score,
-        "miscalibration": found.miscalibration,
-        "discrimination": found.discrimination,
-        "uncertainty": found.uncertainty,
-    }
+class Ratios:
+    """The cost of likelihood ratios, the least by any increasing map, and what calibration wins."""
+
+    @staticmethod
+    def needs(call: MetricExpression, made: Pass) -> None:
+        """Keep the costs of the ratios and the log-odds."""
+        found = find_cllr(call.entry.name, made.predictions, made.settings)
+        made.keep_rows(found.statistics | LOG_ODDS)
+
+    @staticmethod
+    def parts(call: MetricExpression, measured: Measurements) -> Parts:
+        """Return the costs, and the prior odds."""
+        rows = measured.predictions
+        found = find_cllr(call.entry.name, rows, measured.settings)
+        columns = {name: measured.rows[name] for name in found.statistics}
+        means = Sums(columns, rows.labels, 2, rows.weights, rows.priors, measured.units).means()
+        actual = float(found.value(means))
+        least = min_cllr(measured.rows["log_odds"], rows.labels, rows.weights)
+        return {
+            "cllr": actual,
+            "min_cllr": least,
+            "calibration": actual - least,
+            "prior_odds": found.prior_odds,
+        }
 
 
 def _corp(call: MetricExpression, measured: Measurements) -> Corp:

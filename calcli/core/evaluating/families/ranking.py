@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -11,9 +11,7 @@ import numpy as np
 from calcli.core.data.arrays import Array, Doubles
 from calcli.core.estimators.influences import FEWEST, Influences, Spread
 from calcli.core.estimators.ranking import (
-    AveragePrecision,
     Ranking,
-    RocArea,
     dealt_influences,
     is_backwards,
     is_surely_forwards,
@@ -21,7 +19,6 @@ from calcli.core.estimators.ranking import (
     ranking_influences,
     row_influences,
 )
-from calcli.core.estimators.selective import Augrc, Aurc, Coverage, SelectiveAccuracy
 from calcli.core.evaluating.families.base import Entrant, Family, Findings
 from calcli.core.evaluating.measurements import Measurements, Pass
 from calcli.core.evaluating.results import Estimate
@@ -33,15 +30,6 @@ from calcli.core.language.settings import Settings
 from calcli.core.problems.lenses import Lens
 from calcli.core.state.remains import Remains
 from calcli.core.state.swaps import swap_edges
-
-MEASURES: dict[str, Callable[..., Ranking]] = {
-    "auroc": RocArea,
-    "average_precision": AveragePrecision,
-    "aurc": Aurc,
-    "augrc": Augrc,
-    "selective_accuracy": SelectiveAccuracy,
-    "coverage": Coverage,
-}
 
 
 class RankingFamily(Family):
@@ -110,7 +98,8 @@ class RankingFamily(Family):
 
 def _ranking(call: MetricExpression) -> Ranking:
     arguments = {key: value for key, value in call.arguments.items() if key != "lens"}
-    return MEASURES[call.entry.name](**arguments)
+    found: Ranking = call.entry.mathematics(**arguments)
+    return found
 
 
 def _lens(call: MetricExpression, measured: Measurements) -> str | None:

@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
+from operator import attrgetter, itemgetter
+from typing import ClassVar
 
 import numpy as np
 
-from calcli.core.data.arrays import Doubles
+from calcli.core.data.arrays import Array, Doubles
 from calcli.core.data.predictions import Predictions
+from calcli.core.estimators import expected
 from calcli.core.estimators.effort import FIT, FIT_ROWS
-from calcli.core.estimators.expected import expected_score
 from calcli.core.estimators.influences import Influences, Spread
 from calcli.core.estimators.intervals import Interval
 from calcli.core.estimators.rules.base import ScoringRule
@@ -27,21 +30,106 @@ from calcli.core.language.settings import Settings
 
 POSTERIOR = "posterior of class {}"
 
-LOSSES: dict[str, Callable[[CalibrationLoss], float]] = {
-    "calibration_loss": lambda loss: loss.absolute,
-    "relative_calibration_loss": lambda loss: loss.relative,
-}
 
-OF_MEANS: dict[str, OfMeans] = {
-    "calibration_loss": lambda means: means["before"] - means["after"],
-    "relative_calibration_loss": lambda means: (means["before"] - means["after"]) / means["before"],
-    "expected_score": lambda means: means["expected"],
-    "score_divergence": lambda means: means["expected"] - means["entropy"],
-}
+class OfRecalibration(ABC):
+    """What a metric makes of the scores before and after a recalibration, and of its posteriors."""
 
+    trained: ClassVar[bool] = False  # whether it is a loss whose transform can be trained again
+    labelless: ClassVar[bool] = False  # whether no label moves it
+
+    @abstractmethod
+    def finding(self, call: MetricExpression, found: Recalibrated) -> tuple[float, dict[str, float]]:
+        """Return the value and the numbers to read it with."""
+
+    @abstractmethod
+    def means(self, call: MetricExpression, found: Recalibrated) -> tuple[dict[str, Array], OfMeans]:
+        """Return columns of rows, and the value as a function of their means."""
+
+
+@dataclass(frozen=True)
+class Loss(OfRecalibration):
+    """What the score loses by miscalibration."""
+
+    trained: ClassVar[bool] = True
+    value: Callable[[CalibrationLoss], float]
+    of_means: OfMeans
+
+    def finding(self, call: MetricExpression, found: Recalibrated) -> tuple[float, dict[str, float]]:
+        """Return the loss, the score before and after, and standard errors."""
+        loss = found.calibration_loss
+        parts = {"before": loss.before, "after": loss.after, "calibration_loss": loss.absolute}
+        parts |= {"standard_error": loss.standard_error, "relative_standard_error": loss.relative_error}
+        return self.value(loss), parts
+
+    def means(self, call: MetricExpression, found: Recalibrated) -> tuple[dict[str, Array], OfMeans]:
+        """Return the losses of rows before and after."""
+        return {"before": found.before, "after": found.losses}, self.of_means
+
+
+class Expected(OfRecalibration):
+    """The score that the recalibrated posteriors expect."""
+
+    labelless: ClassVar[bool] = True
+
+    def finding(self, call: MetricExpression, found: Recalibrated) -> tuple[float, dict[str, float]]:
+        """Return it beside the score."""
+        parts = {"score": found.calibration_loss.before, "unexplained": found.unexplained()}
+        return found.mean(found.expected_losses()), parts
+
+    def means(self, call: MetricExpression, found: Recalibrated) -> tuple[dict[str, Array], OfMeans]:
+        """Return the expected losses of rows."""
+        return {"expected": found.expected_losses()}, itemgetter("expected")
+
+
+class Unexplained(OfRecalibration):
+    """The share of the score that its expectation leaves."""
+
+    def finding(self, call: MetricExpression, found: Recalibrated) -> tuple[float, dict[str, float]]:
+        """Return it beside the score and the one expected."""
+        expected = found.mean(found.expected_losses())
+        return found.unexplained(), {"score": found.calibration_loss.before, "expected_score": expected}
+
+    def means(self, call: MetricExpression, found: Recalibrated) -> tuple[dict[str, Array], OfMeans]:
+        """Return the losses of rows, seen and expected, and the posteriors of the classes."""
+        every = dict(enumerate(found.posteriors().T))
+
+        def share(means: Means) -> Doubles:
+            posterior = np.stack([means[POSTERIOR.format(k)] for k in every], axis=-1)
+            observed = means["before"] / found.rule.constant(means.priors)
+            return 1 - means["expected"] / found.rule.constant(posterior) / observed
+
+        columns = {"before": found.before, "expected": found.expected_losses()}
+        return columns | {POSTERIOR.format(k): own for k, own in every.items()}, share
+
+
+class Divergence(OfRecalibration):
+    """How far the recalibrated posteriors are from the probabilities."""
+
+    labelless: ClassVar[bool] = True
+
+    def finding(self, call: MetricExpression, found: Recalibrated) -> tuple[float, dict[str, float]]:
+        """Return it beside the score expected and the entropy."""
+        expected, entropy = found.mean(found.expected_losses()), found.mean(found.entropies())
+        parts = {"expected_score": expected, "entropy": entropy}
+        if call.arguments["distance"] == L1:
+            return found.mean(found.distances()), {**parts, "score_divergence": expected - entropy}
+        return expected - entropy, parts
+
+    def means(self, call: MetricExpression, found: Recalibrated) -> tuple[dict[str, Array], OfMeans]:
+        """Return the expected losses and entropies of rows, or their distances."""
+        if call.arguments["distance"] == L1:
+            return {"distance": found.distances()}, itemgetter("distance")
+        columns = {"expected": found.expected_losses(), "entropy": found.entropies()}
+        return columns, lambda means: means["expected"] - means["entropy"]
+
+
+calibration_loss = Loss(attrgetter("absolute"), lambda means: means["before"] - means["after"])
+relative_calibration_loss = Loss(
+    attrgetter("relative"), lambda means: (means["before"] - means["after"]) / means["before"]
+)
+expected_score, unexplained, score_divergence = Expected(), Unexplained(), Divergence()
 
 OF_THESE_ROWS = "the recalibration is fitted to these rows; --calibration-data fits it to other rows"
-LABELLESS = ("expected_score", "score_divergence")  # which no label moves
 
 
 class RecalibrationFamily(Family):
@@ -61,7 +149,7 @@ class RecalibrationFamily(Family):
             value, parts = float("nan"), dict[str, float]()
             interval, reason, again = None, "", None
             if found is not None:
-                value, parts = _finding(call, found)
+                value, parts = _of(call).finding(call, found)
                 if settings.intervals:
                     interval, reason = _interval(call, found, value, measured, settings)
                     if settings.retrain and _is_trained(call, found):
@@ -86,13 +174,13 @@ class RecalibrationFamily(Family):
         """
         measured, every = system.measured, dict[str, Influences]()
         for call in calls:
-            found = recalibrated(call, measured) if call.entry.name in LOSSES else None
+            found = recalibrated(call, measured) if _of(call).trained else None
             if found is None:
                 continue
-            columns = {"before": found.before, "after": found.losses}
+            columns, of_means = _of(call).means(call, found)
             rows, n_classes = found.rows, measured.predictions.n_classes
             sums = Sums(columns, rows.labels, n_classes, rows.weights, None, found.units)
-            every |= _of_sums(sums, call, OF_MEANS[call.entry.name], measured, _of_fits(call, found))
+            every |= _of_sums(sums, call, of_means, measured, _of_fits(call, found))
         return every
 
     def effort(self, call: MetricExpression, predictions: Predictions, settings: Settings) -> float:
@@ -113,7 +201,7 @@ def _of_sums(
 ) -> dict[str, Influences]:
     with np.errstate(invalid="ignore", divide="ignore"):  # of infinite losses nothing is won
         found = sums.influences({str(call): of_means})
-    by_labels = call.entry.name not in LABELLESS
+    by_labels = not _of(call).labelless
     moments = measured.pooled(losses(call, _rule(call, measured), measured.settings)) if by_labels else None
     return {name: replace(one, pooled=moments, lost=of_fits) for name, one in found.items()}
 
@@ -126,12 +214,17 @@ def _of_fits(call: MetricExpression, found: Recalibrated) -> float:
 
 def _rule(call: MetricExpression, found: Pass | Measurements) -> ScoringRule:
     """Return the score that a metric is about."""
-    return expected_score(call.whole, found.predictions, found.settings)
+    return expected.expected_score(call.whole, found.predictions, found.settings)
+
+
+def _of(call: MetricExpression) -> OfRecalibration:
+    found: OfRecalibration = call.entry.mathematics
+    return found
 
 
 def _is_trained(call: MetricExpression, found: Recalibrated) -> bool:
     """Tell whether a metric is a loss whose transform can be trained again on resamples of rows."""
-    return call.entry.name in LOSSES and bool(found.recalibrations) and found.squares is None
+    return _of(call).trained and bool(found.recalibrations) and found.squares is None
 
 
 def _folds(call: MetricExpression, found: Recalibrated | None, settings: Settings) -> list[str]:
@@ -143,24 +236,6 @@ def _folds(call: MetricExpression, found: Recalibrated | None, settings: Setting
     return [f"folds:{settings.folds}", f"deals:{1 if found is None else len(found.deals)}"]
 
 
-def _finding(call: MetricExpression, found: Recalibrated) -> tuple[float, dict[str, float]]:
-    """Return the value of a metric and the numbers to read it with."""
-    loss = found.calibration_loss
-    if call.entry.name in LOSSES:
-        parts = {"before": loss.before, "after": loss.after, "calibration_loss": loss.absolute}
-        parts |= {"standard_error": loss.standard_error, "relative_standard_error": loss.relative_error}
-        return LOSSES[call.entry.name](loss), parts
-    expected, entropy = found.mean(found.expected_losses()), found.mean(found.entropies())
-    if call.entry.name == "expected_score":
-        return expected, {"score": loss.before, "unexplained": found.unexplained()}
-    if call.entry.name == "unexplained":
-        return found.unexplained(), {"score": loss.before, "expected_score": expected}
-    parts = {"expected_score": expected, "entropy": entropy}
-    if call.arguments["distance"] == L1:
-        return found.mean(found.distances()), {**parts, "score_divergence": expected - entropy}
-    return expected - entropy, parts
-
-
 def _interval(
     call: MetricExpression, found: Recalibrated, value: float, measured: Measurements, settings: Settings
 ) -> tuple[Interval | None, str]:
@@ -170,38 +245,17 @@ def _interval(
     these rows varies with them: intervals that leave that out miss too often, and so do those of resamples.
     """
     if call.arguments["recalibrator"] != GIVEN and call.arguments["training"] != "held-out":
-        return None, OF_THESE_ROWS if call.entry.name in LOSSES else ""
+        return None, OF_THESE_ROWS if _of(call).trained else ""
     return judged(_spread(call, found, measured), value, settings)
 
 
 def _spread(call: MetricExpression, found: Recalibrated, measured: Measurements) -> Spread | None:
     """Return the spread under posteriors that stay as they are."""
-    columns = {
-        "before": found.before,
-        "after": found.losses,
-        "expected": found.expected_losses(),
-        "entropy": found.entropies(),
-    }
-    of_means = OF_MEANS.get(call.entry.name, _unexplained(found.rule, measured.predictions.n_classes))
-    if call.entry.name == "unexplained":
-        columns |= {POSTERIOR.format(k): own for k, own in enumerate(found.posteriors().T)}
-    elif call.arguments.get("distance") == L1:
-        columns, of_means = {"distance": found.distances()}, lambda means: means["distance"]
+    columns, of_means = _of(call).means(call, found)
     rows, predictions = found.rows, measured.predictions
     sums = Sums(columns, rows.labels, predictions.n_classes, rows.weights, predictions.priors, found.units)
     influences = _of_sums(sums, call, of_means, measured, _of_fits(call, found)).get(str(call))
     return None if influences is None else influences.spread
-
-
-def _unexplained(rule: ScoringRule, classes: int) -> OfMeans:
-    """Return the unexplained share of the score as a function of means, those of the posteriors included."""
-
-    def share(means: Means) -> Doubles:
-        posterior = np.stack([means[POSTERIOR.format(k)] for k in range(classes)], axis=-1)
-        observed = means["before"] / rule.constant(means.priors)
-        return 1 - means["expected"] / rule.constant(posterior) / observed
-
-    return share
 
 
 def _retrained(
@@ -214,8 +268,9 @@ def _retrained(
     """
     workers = found.processes_for(settings.retrain, settings.workers)
     losses = found.resampled_losses(settings.retrain, settings.seed, workers)
-    value = LOSSES[call.entry.name]
-    return Interval.of_draws(np.array([value(loss) for loss in losses]), settings.level), workers
+    own = _of(call)
+    assert isinstance(own, Loss)
+    return Interval.of_draws(np.array([own.value(loss) for loss in losses]), settings.level), workers
 
 
 FAMILY = RecalibrationFamily()

@@ -16,7 +16,7 @@ from calcli.core.estimators.evidence import NORMAL, Evidence, ExactShares, Norma
 from calcli.core.estimators.influences import Influences
 from calcli.core.estimators.intervals import Interval
 from calcli.core.estimators.permutation import Swapped
-from calcli.core.estimators.scores import NORMALIZED, Score, find_score
+from calcli.core.estimators.scores import Proper, Score, find_score
 from calcli.core.estimators.scoring import rival
 from calcli.core.estimators.sums import Sums
 from calcli.core.evaluating.families.base import Entrant, Family, Findings, Match, judged
@@ -24,7 +24,6 @@ from calcli.core.evaluating.measurements import Measurements, Pass
 from calcli.core.evaluating.results import Decision, Estimate, OfClass
 from calcli.core.evaluating.signatures import signature
 from calcli.core.language.expressions import MetricExpression
-from calcli.core.language.metrics import PROPER
 from calcli.core.language.settings import Settings
 
 
@@ -92,11 +91,7 @@ class ScoreFamily(Family):
                 gained, lost = (np.count_nonzero(hits) for hits in (second, first))
             counts = int(gained), len(second), int(lost), len(first)
             return ExactShares(*counts, baseline, match.paired)
-        if (
-            match.paired
-            and call.entry.name.removeprefix(NORMALIZED) in PROPER
-            and not difference.of_units.any()
-        ):
+        if match.paired and isinstance(call.entry.mathematics, Proper) and not difference.of_units.any():
             return Normal(baseline, candidate, (0.0, 0.0), 0.0, "same-losses")
         return super().of_few(call, match, difference)
 
