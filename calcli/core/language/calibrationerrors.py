@@ -295,6 +295,7 @@ def _classics() -> list[Metric]:
     return [
         Metric(
             name="calibration_in_the_large", title="Calibration in the large",
+            where=".classical:in_the_large",
             family=CLASSICAL, direction="zero", range="-1 to 1", unit="fraction",
             meaning="two classes: mean probability of the second class minus its frequency; above 0 too high",
             formula="mean score - mean outcome", source="Cox 1958; Van Calster et al. 2019",
@@ -302,6 +303,7 @@ def _classics() -> list[Metric]:
         ),
         Metric(
             name="calibration_intercept", title="Calibration intercept",
+            where=".classical:calibration_intercept",
             family=CLASSICAL, direction="zero", range="-inf to inf", unit="log-odds",
             meaning="two classes: what must be added to the log-odds of the second class to be right on "
             "average; above 0 it is predicted too low",
@@ -311,6 +313,7 @@ def _classics() -> list[Metric]:
         ),
         Metric(
             name="calibration_slope", title="Calibration slope",
+            where=".classical:calibration_slope",
             family=CLASSICAL, direction="one", range="-inf to inf", unit="ratio",
             meaning="two classes: 1 is right, below 1 the probabilities are too extreme, above 1 too "
             "moderate",
@@ -320,6 +323,7 @@ def _classics() -> list[Metric]:
         ),
         Metric(
             name="spiegelhalter_z", title="Spiegelhalter's Z",
+            where=".classical:spiegelhalter_test",
             family=CLASSICAL, direction="zero", range="-inf to inf", unit="standard deviations",
             meaning="two classes: above 0 the Brier score is worse than the probabilities predict",
             formula="sum (outcome - p)(1 - 2 p) / sqrt(sum (1 - 2 p)^2 p (1 - p))",
