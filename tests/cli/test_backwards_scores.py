@@ -80,8 +80,10 @@ WITH_OPTION = {
 }
 
 
-@pytest.mark.parametrize("command", ["evaluate", "fit"])
-@pytest.mark.parametrize("kind", WITH_OPTION)
+@pytest.mark.parametrize(
+    ("kind", "command"),
+    [*((kind, "evaluate") for kind in WITH_OPTION), ("prob.csv", "fit"), ("two.npy", "fit")],
+)
 def test_the_option_that_is_named_mends_it(run, tmp_path, kind, command):
     file, more = file_of(tmp_path, kind), ["-m", "platt"] if command == "fit" else []
     said = first_said(run(command, file, *more))

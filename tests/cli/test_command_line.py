@@ -133,7 +133,7 @@ def test_control_c_leaves_no_half_folder(sample, tmp_path):
     folder = tmp_path / "report"
     handler = signal.signal(signal.SIGINT, signal.default_int_handler)  # jobs of a script are born deaf to it
     process = calcli_process(
-        "evaluate", sample / "iris_logistic_test.csv", "-", "-o", folder, stdin=subprocess.PIPE
+        "evaluate", sample / "iris_logistic_test.csv", "-", "-o", folder, "--draws", 9, stdin=subprocess.PIPE
     )
     signal.signal(signal.SIGINT, handler)
     # more than a pipe holds: this returns when the first file is drawn and the second is being read

@@ -343,7 +343,7 @@ def judged(sample, tmp_path, run):
     """Return what is printed of two files under costs, and the records in the report folder."""
     files = [sample / f"cancer_bayes_{part}.csv" for part in ("test", "calibration")]
     asked = ("--costs", "abstain:0.1", "--metrics", "bayes_risk", "--no-intervals")
-    done = run("evaluate", *files, *asked, "-o", tmp_path / "report")
+    done = run("evaluate", *files, *asked, "-o", tmp_path / "report", "--draws", 9)
     assert done.status == 0
     with (tmp_path / "report" / "decisions.csv").open(newline="") as lines:
         return done.out, list(csv.DictReader(lines)), files

@@ -32,7 +32,7 @@ def test_tables_on_standard_output_and_nothing_else(run, preds):
 @pytest.mark.parametrize(
     "name", ["cancer_bayes_test.csv", "digits_forest_test.parquet", "iris_logistic_test.csv"]
 )
-@pytest.mark.parametrize("columns", [60, 80, 120])
+@pytest.mark.parametrize("columns", [60, 80])
 def test_the_answer_is_one_screen(run, sample, name, columns, monkeypatch):
     monkeypatch.setenv("COLUMNS", str(columns))
     monkeypatch.chdir(sample)
@@ -49,8 +49,8 @@ def test_the_answer_is_one_screen(run, sample, name, columns, monkeypatch):
     assert [line.split()[0] for line in lines if line.startswith(("log_loss", "brier", "auroc"))] == [
         "log_loss", "brier", "auroc"
     ]  # fmt: skip
-    whole = run("evaluate", name, "--details").out
-    assert len(whole.splitlines()) > 40
+    if columns == 80:
+        assert len(run("evaluate", name, "--details", "--draws", 9).out.splitlines()) > 40
 
 
 def test_json_is_all_of_standard_output(run, preds):
@@ -251,18 +251,18 @@ class TestFolder:
 
     def test_several_files_have_a_folder_of_figures_each(self, run, sample, tmp_path):
         files = [sample / "iris_logistic_test.csv", sample / "cancer_bayes_test.csv"]
-        assert run("evaluate", *files, "-o", tmp_path / "out").status == 0
+        assert run("evaluate", *files, "-o", tmp_path / "out", "--draws", 9).status == 0
         assert (tmp_path / "out" / "iris_logistic_test" / "reliability.png").exists()
         assert "](<cancer_bayes_test/reliability.png>)" in (tmp_path / "out" / "report.md").read_text()
 
     def test_other_files_stay(self, run, preds, tmp_path):
         (tmp_path / "notes.txt").write_text("mine")
-        assert run("evaluate", preds, "-o", tmp_path).status == 0
+        assert run("evaluate", preds, "-o", tmp_path, "--draws", 9).status == 0
         assert (tmp_path / "notes.txt").read_text() == "mine"
 
     def test_a_fault_leaves_what_was_there(self, run, preds, tmp_path):
         folder = tmp_path / "report"
-        assert run("evaluate", preds, "-o", folder).status == 0
+        assert run("evaluate", preds, "-o", folder, "--draws", 9).status == 0
         before = {file: file.read_bytes() for file in folder.iterdir()}
         assert run("evaluate", tmp_path / "missing.csv", "-o", folder).status == 2
         assert {file: file.read_bytes() for file in folder.iterdir()} == before
@@ -362,7 +362,7 @@ class TestManyFiles:
         assert "What was read" not in "".join(lines)
 
     def test_the_page_and_details_have_all_of_many(self, run, epochs, tmp_path):
-        page, how = tmp_path / "page.html", (*epochs[:3], "--draws", 19)
+        page, how = tmp_path / "page.html", (*epochs[:2], "--draws", 9)
         assert "What was read" in run("evaluate", *how, "--details", "--html", page).out
         assert "What was read" in page.read_text(encoding="utf-8")
 

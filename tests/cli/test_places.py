@@ -85,19 +85,19 @@ def test_nothing_is_written_where_another_output_has_no_folder(run, place, call)
 
 
 def test_a_page_in_a_folder_that_is_made(run, place):
-    assert run("evaluate", "t.csv", "-o", "new", "--html", "new/page.html").status == 0
+    assert run("evaluate", "t.csv", "-o", "new", "--html", "new/page.html", "--draws", "9").status == 0
     assert (place / "new" / "page.html").exists()
 
 
 @pytest.mark.parametrize(
     "call",
     [
-        "evaluate t.csv -o made --html page.html --save-state s.calcli",
+        "evaluate t.csv -o made --html page.html --save-state s.calcli --draws 9",
         "fit t.csv -m dp -o cal.json --cross-validated cv.csv --html page.html",
         "apply cal.json t.csv -o new.csv",
         "simulate cal --rows 20 -o new.csv --posteriors truth.csv",
-        "plot t.csv -o made --html page.html",
-        "compare t.csv t.csv --html page.html",
+        "plot t.csv -o made --html page.html --figure ks",
+        "compare t.csv t.csv --html page.html --draws 9",
         "benchmark --cal t.csv --test t.csv --methods dp --html page.html",
         "study mixture --series 3 --rows 20 --metrics ece:lens=class-1 -o study.png",
         "merge s.calcli -o new.calcli",
@@ -109,4 +109,4 @@ def test_what_was_written_before_is_replaced(run, place, call):
 
 def test_a_device_takes_what_two_options_send(run, place):
     assert run("fit", "t.csv", "-m", "dp", "-o", "/dev/null", "--html", "/dev/null").status in (0, 2)
-    assert run("evaluate", "t.csv", "-o", "made", "--html", "/dev/null").status == 0
+    assert run("evaluate", "t.csv", "-o", "made", "--html", "/dev/null", "--draws", "9").status == 0

@@ -51,7 +51,7 @@ def table(file, name: str | None = None) -> list[dict[str, str]]:
 )
 def test_the_standard_set_fits_the_classes(run, sample, tmp_path, file, names):
     folder = tmp_path / "figures"
-    done = run("plot", sample / file, "-o", folder, "-q")
+    done = run("plot", sample / file, "-o", folder, "-q", "--draws", 9)
     assert done == (0, "".join(f"{folder}/{name}.png\n" for name in names), "")
     assert sorted(path.stem for path in folder.iterdir()) == sorted(names)
     assert all(path.read_bytes().startswith(MAGIC["png"]) for path in folder.iterdir())
@@ -60,7 +60,18 @@ def test_the_standard_set_fits_the_classes(run, sample, tmp_path, file, names):
 @pytest.mark.parametrize("format", MAGIC)
 def test_formats_and_stable_bytes(run, preds, tmp_path, format):
     for folder in ("a", "b"):
-        command = ["plot", preds, "--figure", "reliability", "-f", format, "-o", tmp_path / folder]
+        command = [
+            "plot",
+            preds,
+            "--figure",
+            "reliability",
+            "-f",
+            format,
+            "--draws",
+            9,
+            "-o",
+            tmp_path / folder,
+        ]
         assert run(*command).out == f"{tmp_path / folder}/reliability.{format}\n"
     first = (tmp_path / "a" / f"reliability.{format}").read_bytes()
     assert first.startswith(MAGIC[format])
@@ -344,7 +355,7 @@ def test_more_files_than_go_on_a_page(run, tmp_path):
 
 def test_ten_files_in_three_lines(run, sample, tmp_path):
     files = sorted((sample / "epochs").iterdir())
-    assert run("plot", *files, "--figure", "reliability", "--data", "-o", tmp_path).status == 0
+    assert run("plot", *files, "--figure", "reliability", "--data", "-o", tmp_path, "--draws", 9).status == 0
     rows = table(tmp_path / "reliability.csv")
     assert [row["name"] for row in rows if row["lower_edge"] == "0.0"] == [file.name for file in files]
 
@@ -503,7 +514,7 @@ def test_figures_show_no_chance_where_outcomes_cannot_be_drawn(run, tmp_path, op
     prob, patient = rng.random(90), np.arange(90) // 3
     table = {"label": rng.random(90) < prob, "prob": prob, "patient": patient}
     pd.DataFrame(table).to_csv(tmp_path / "t.csv", index=False)
-    asked = ("plot", tmp_path / "t.csv", *options, "-o")
+    asked = ("plot", tmp_path / "t.csv", *options, "--draws", 9, "-o")
     assert run(*asked, tmp_path / "usual").status == 0
     assert not list((tmp_path / "usual").glob("deviation*"))
     found = [part for name in ("reliability", "ks", "corp", "smooth") for part in ("--figure", name)]

@@ -62,6 +62,7 @@ def test_the_step(folder):
     assert "| log_loss |" in (place / "summary.md").read_text()
 
 
+@pytest.mark.parametrize("folder", ["release_2"], indirect=True)
 def test_the_test_for_pytest(folder):
     place, status = folder
     (place / "test_release.py").write_text(block("py"))
@@ -75,6 +76,7 @@ def test_the_line_before_a_merge(folder):
     assert run(place, "sh", "-c", f"{block('sh')}\necho merged").returncode == status
 
 
+@pytest.mark.parametrize("folder", ["release_2"], indirect=True)
 @pytest.mark.skipif(shutil.which("make") is None, reason="make is not installed")
 def test_the_makefile(folder):
     place, status = folder
@@ -84,6 +86,7 @@ def test_the_makefile(folder):
     assert (place / "check.xml").read_text().count("<failure") == (2 if status else 0)
 
 
+@pytest.mark.parametrize("folder", ["release_2"], indirect=True)
 @pytest.mark.parametrize("language", ["sh", "make"])
 def test_recipes_make_a_policy_that_compares(folder, language):
     place, _ = folder
@@ -146,6 +149,7 @@ def test_the_action_judges(folder):
     assert {"check.md", "check.json", "check.xml", "check.html"} <= written
 
 
+@pytest.mark.parametrize("folder", ["release_2"], indirect=True)
 def test_the_action_replaces_its_comment(folder):
     place, _ = folder
     (place / "bin" / "gh").write_text(GH.format(python=sys.executable, store=str(place / "comments.json")))
@@ -170,6 +174,7 @@ def test_the_action_says_why_nothing_was_judged(folder):
     assert "absent.toml: no such file" in (place / "summary.md").read_text()
 
 
+@pytest.mark.parametrize("folder", ["release_2"], indirect=True)
 @pytest.mark.parametrize("where", ["action", "hook"])
 def test_a_policy_in_pyproject_is_used_by_the_action_and_the_hook(folder, where):
     place, status = folder
@@ -184,6 +189,7 @@ def test_a_policy_in_pyproject_is_used_by_the_action_and_the_hook(folder, where)
     assert done.returncode == status
 
 
+@pytest.mark.parametrize("folder", ["release_2"], indirect=True)
 def test_the_hook(folder):
     place, status = folder
     hook = dict(
@@ -197,6 +203,7 @@ def test_the_hook(folder):
     assert not any(re.search(hook["files"], path) for path in ("spreads.csv", "model.parquet", "preds.py"))
 
 
+@pytest.mark.parametrize("folder", ["release_2"], indirect=True)
 def test_the_job_for_gitlab(folder):
     place, status = folder
     lines = re.findall(r"- (calcli check .*--html.*)", PAGE)

@@ -119,7 +119,7 @@ def test_figures_that_need_rows_are_left_out(run, sample, tmp_path):
     done = run("plot", state, "-o", tmp_path / "figures")
     assert done.status == 0
     assert "the figure simplex needs rows, which a state does not keep, and is left out" in done.err
-    assert run("evaluate", state, "-o", tmp_path / "report", "-q").status == 0
+    assert run("evaluate", state, "-o", tmp_path / "report", "-q", "--draws", 9).status == 0
     assert {"ks.png", "report.html"} <= {file.name for file in (tmp_path / "report").iterdir()}
     assert run("plot", state, "--figure", "simplex", "-o", tmp_path / "figures").status == 2
 
@@ -355,6 +355,7 @@ def test_parts_of_a_run_with_slices_are_merged_in_any_order(run, weighted, tmp_p
 def test_slices_of_a_state_need_a_metric_that_sums_tell(run, weighted, tmp_path):
     weighted("all", "--by", "g")
     target, asked = tmp_path / "rows.calcli", ["--metrics", "smooth_ece:lens=class-wise,skce", "--by", "g"]
+    asked += ["--draws", "9"]
     done = run("evaluate", tmp_path / "all.csv", *asked, "--save-state", target)
     assert done.status == 2
     said = " ".join(done.err.split())

@@ -36,7 +36,9 @@ def test_a_system_is_read_by_its_name(table):
 
 
 def test_systems_side_by_side(run, table, tmp_path):
-    done = run("evaluate", table, *OPTIONS, "-f", "json", "--metrics", "brier", "-o", tmp_path / "out")
+    done = run(
+        "evaluate", table, *OPTIONS, "-f", "json", "--metrics", "brier", "-o", tmp_path / "out", "--draws", 9
+    )
     assert done.status == 0, done.err
     found = {
         one["input"]["path"]: one["metrics"]["brier"]["value"] for one in json.loads(done.out)["results"]

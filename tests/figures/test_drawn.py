@@ -186,11 +186,11 @@ def test_calibrated_data_have_no_emphasized_cell():
     rng = np.random.default_rng(5)
     emphasized = 0
     for _ in range(10):
-        probs = rng.dirichlet(np.full(200, 0.02), 1000)
-        labels = (probs.cumsum(1) < rng.random((1000, 1))).sum(1).clip(max=199)
+        probs = rng.dirichlet(np.full(60, 0.05), 1000)
+        labels = (probs.cumsum(1) < rng.random((1000, 1))).sum(1).clip(max=59)
         columns = {"part": rng.integers(0, 6, 1000)}
         scores = ArrayScores(probs, "probs")
-        predictions = Predictions(scores, labels, tuple(map(str, range(200))), columns=columns)
+        predictions = Predictions(scores, labels, tuple(map(str, range(60))), columns=columns)
         evaluation = evaluate(predictions, Settings(("log_loss", "ece"), draws=9))
         drawings = [draw(name, {"a": evaluation}, View(by=("part",))) for name in ("class-wise", "deviation")]
         slices = forest_of(evaluation, ["part"], ["log_loss", "ece"])

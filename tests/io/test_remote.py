@@ -127,13 +127,14 @@ def test_patterns_stand_for_files(there, capsys):
 
 def test_what_is_written_goes_there(there, memory, capsys):
     url = there(SAMPLE / "release_1.parquet")
-    command = ["evaluate", url, "--metrics", "log_loss,ece", "-o", "memory://out/report", "-q"]
+    command = ["evaluate", url, "--metrics", "log_loss,ece", "--draws", "9", "-q"]
+    command += ["-o", "memory://out/report"]
     assert (
         status_of([*command, "--save-state", "memory://out/a.calcli", "--html", "memory://out/a.html"]) == 0
     )
     assert status_of(["fit", url, "-m", "temperature", "-o", "memory://out/cal.json", "-q"]) == 0
     assert status_of(["apply", "memory://out/cal.json", url, "-o", "memory://out/b.parquet", "-q"]) == 0
-    assert status_of(["plot", url, "-o", "memory://out/figures", "-q"]) == 0
+    assert status_of(["plot", url, "-o", "memory://out/figures", "-q", "--figure", "ks"]) == 0
     found = {name.removeprefix("/out/") for name in memory.find("/out")}
     files = {"report/report.json", "report/report.html", "report/reliability.png", "a.calcli", "a.html"}
     assert files | {"cal.json", "b.parquet", "figures/ks.png"} <= found

@@ -73,7 +73,7 @@ def assert_distributions(log_probs):
     np.testing.assert_allclose(np.exp(log_probs).sum(axis=1), 1, atol=1e-9)
 
 
-calmly = settings(max_examples=10, deadline=None, suppress_health_check=list(HealthCheck), derandomize=True)
+calmly = settings(max_examples=5, deadline=None, suppress_health_check=list(HealthCheck), derandomize=True)
 
 
 @pytest.mark.parametrize("expression", [*(SMALL.get(name, name) for name in ALONE), *SETTINGS])

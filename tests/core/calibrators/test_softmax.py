@@ -306,7 +306,7 @@ def test_logits_of_any_scale_reach_the_optimum(calibrator, scale):
 
 @pytest.mark.parametrize("method", METHODS[:3], ids=lambda method: method.name)
 def test_large_single_precision_input_reaches_the_optimum(method):
-    logits, labels = drawn(60_000, 100)
+    logits, labels = drawn(30_000, 50)
     single, double = method().fit(logits.astype(np.float32), labels), method().fit(logits, labels)
     assert single.notes == double.notes == []
     assert log_loss(single, logits, labels) == pytest.approx(log_loss(double, logits, labels), rel=1e-6)

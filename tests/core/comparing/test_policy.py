@@ -320,11 +320,11 @@ def test_equal_models_fail_as_seldom_as_the_level_says(metrics, predict):
     rng = np.random.default_rng(4)
     rules = [rule(metric, NoWorse(Margin())) for metric in metrics]
     broken = 0
-    for _ in range(200):
+    for _ in range(100):
         truth = rng.dirichlet([0.7, 0.7, 0.7], 150)
         labels = (rng.random((150, 1)) > truth.cumsum(1)).sum(1)
         logits = [2 * np.log(truth + 1e-3) + rng.normal(0, 0.5, (150, 3)) for _ in range(2)]
         old, new = (predict(table, labels, "logits") for table in logits)
         broken += exit_status([judged(new, *rules, baseline=paired(old, new), draws=99)])
-    # 10 are expected at most; 20 or more happen once in 500 times
-    assert broken < 20
+    # 5 are expected at most; 13 or more happen once in 600 times
+    assert broken < 13

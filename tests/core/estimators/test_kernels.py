@@ -140,8 +140,9 @@ MOST_OF_300 = binom.isf(0.001, 300, 0.05)  # rejections that an exact test excee
 
 
 class TestDrawnLabels:
-    @pytest.mark.parametrize("weighted", [False, True])
-    @pytest.mark.parametrize("concentration", [[1, 1], [30, 1], [5, 3, 0.3], [1] * 5, [20, *[0.2] * 40]])
+    @pytest.mark.parametrize(
+        ("concentration", "weighted"), [([30, 1], True), ([5, 3, 0.3], False), ([20, *[0.2] * 40], True)]
+    )
     def test_every_draw_is_the_error_of_its_labels(self, kernel, concentration, weighted):
         rng = np.random.default_rng(8)
         probs = rng.dirichlet(concentration, TILE + 40)

@@ -71,8 +71,8 @@ def test_coverage_of_the_interval():
     assert 0.91 <= covered / 400 <= 0.98
 
 
-@pytest.mark.parametrize("separation", [0.75, 1.68, 2.33, 5.0])
-@pytest.mark.parametrize(("positives", "like_others"), [(3, 0.0), (5, 0.0), (10, 0.0), (10, 0.2), (30, 0.1)])
+@pytest.mark.parametrize("separation", [0.75, 2.33, 5.0])
+@pytest.mark.parametrize(("positives", "like_others"), [(3, 0.0), (10, 0.2), (30, 0.1)])
 def test_few_intervals_miss_where_one_class_is_rare(positives, like_others, separation):
     """All are shown, so that none is by luck; some of the rare class may be scored like the others."""
     rng, trials, negatives = np.random.default_rng(positives), 400, 300

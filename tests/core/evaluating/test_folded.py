@@ -54,7 +54,7 @@ def both(rows, metrics, **more):
     return found, evaluate(rows, replace(asked, rows="all", fold_column="fold")).estimates
 
 
-@settings(max_examples=25, deadline=None)
+@settings(max_examples=12, deadline=None)
 @given(
     st.integers(501, 3_000),
     st.integers(0, 999),

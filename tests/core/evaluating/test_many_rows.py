@@ -138,14 +138,14 @@ def test_all_rows_are_kept_if_asked_for_or_settings_need_them(summed):
 
 @pytest.mark.parametrize("option", ["test", "sd", "resample_predictions"])
 def test_what_redraws_rows_redraws_those_of_the_sample(option, monkeypatch):
-    monkeypatch.setattr(sample, "MOST", 2_000)
+    monkeypatch.setattr(sample, "MOST", 1_000)
     rows = drawn(2)
     settings = replace(SETTINGS, metrics=("mce", "skce:estimator=block"), draws=30, **{option: True})
     found = evaluate(rows, settings).estimates
-    chosen = np.argsort(of_numbers(0, rows.n_rows))[:2_000]
+    chosen = np.argsort(of_numbers(0, rows.n_rows))[:1_000]
     few = Predictions(ArrayScores(rows.scores.array[chosen], "logits"), rows.labels[chosen], rows.classes)
     expected = evaluate(few, replace(settings, rows="all")).estimates["skce:estimator=block"]
-    assert (found["skce:estimator=block"].rows, found["mce"].rows) == (2_000, None)
+    assert (found["skce:estimator=block"].rows, found["mce"].rows) == (1_000, None)
     assert found["skce:estimator=block"].value == pytest.approx(expected.value, abs=1e-6)
     if option == "sd":
         assert found["skce:estimator=block"].sd == pytest.approx(expected.sd, rel=0.5)

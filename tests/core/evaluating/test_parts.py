@@ -77,10 +77,10 @@ def test_if_none_are_wanted_there_is_none(predict):
 @pytest.mark.parametrize("name", [*REFINEMENT, *UNCERTAINTY])
 def test_the_width_is_that_of_resampled_rows(name, predict):
     """Against a plain loop that computes the part again from the rows of each resample."""
-    (predictions, _), rng = drawn(3000, 3, predict), np.random.default_rng(0)
+    (predictions, _), rng = drawn(1000, 3, predict), np.random.default_rng(0)
     values = []
     for _ in range(150):
-        rows = np.bincount(rng.integers(0, 3000, 3000), minlength=3000).astype(float)
+        rows = np.bincount(rng.integers(0, 1000, 1000), minlength=1000).astype(float)
         values.append(estimates((replace(predictions, weights=rows), None), (name,), True)[name].value)
     ends = estimates((predictions, None), (name,))[name].interval
     assert ends.high - ends.low == pytest.approx(2 * 1.96 * np.std(values, ddof=1), rel=0.2)

@@ -186,7 +186,8 @@ def test_rows_behind_the_truth_of_many_classes(classes, rows, monkeypatch):
     assert drawn == [rows]
 
 
-def test_any_number_of_processes_gives_the_same_bits():
+def test_any_number_of_processes_gives_the_same_bits(monkeypatch):
+    monkeypatch.setattr(studies, "TRUTH_ROWS", 20_000)
     seen: list[int] = []
     call = "cal", {"classes": 3}, ["ece", "ks"], [30, 60, 30], 12
     one, two = (study(*call, watch=seen.append, workers=workers) for workers in (1, 2))

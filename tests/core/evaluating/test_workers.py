@@ -14,7 +14,7 @@ from calcli.io.handed import from_arrays
 from calcli.io.states import to_bytes
 
 METRICS = ("log_loss", "brier", "accuracy", "ece", "ks", "ece:lens=class-1")
-WORKERS = (1, 2, 5)
+WORKERS = (1, 3)
 
 
 def sample(classes, weighted):
@@ -40,7 +40,7 @@ def test_runs_of_many_rows_say_the_same(predictions, monkeypatch):
     monkeypatch.setattr(gathering, "MANY_ROWS", 10_000)
     found = [evaluate(predictions, Settings(metrics=METRICS, workers=n)).estimates for n in WORKERS]
     values = [[estimate.value for estimate in one.values()] for one in found]
-    assert values[0] == values[1] == values[2]
+    assert values[0] == values[1]
 
 
 @pytest.mark.parametrize(("classes", "weighted"), [(2, False), (7, True)])
@@ -49,7 +49,7 @@ def test_runs_that_keep_the_rows_say_the_same(classes, weighted, monkeypatch):
     predictions = sample(classes, weighted)
     found = [evaluate(predictions, Settings(workers=n, draws=19)) for n in WORKERS]
     shown = [repr((one.estimates, one.summary.per_class, one.summary.gap)) for one in found]
-    assert shown[0] == shown[1] == shown[2]
+    assert shown[0] == shown[1]
     assert "log_loss" in shown[0]
 
 
