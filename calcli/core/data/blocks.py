@@ -45,8 +45,6 @@ class Block:
     ----------
     rows
         Where the block stands in the data.
-    labels
-        (n,) integers.
     weights
         (n,) row weights, or None.
     scores
@@ -71,6 +69,7 @@ class Block:
         n, k = scores.shape
         self.class_axis = 0 if k <= CLASS_MAJOR_LIMIT else 1
         self._of_answers = predictions.of_answers
+        self._rank = 0  # of the labels, if `likeliest` made the block
         self._kept: dict[Hashable, Any] = {}
         self._largest: dict[int, tuple[NDArray[np.intp], Floats]] = {}
         source = scores.T if self.class_axis == 0 else scores
@@ -124,6 +123,11 @@ class Block:
         if self.class_axis == 0:
             return table.ravel().take(self.labels.astype(np.intp) * n + np.arange(n))
         return table.ravel().take(np.arange(n) * table.shape[1] + self.labels)
+
+    @cached_property
+    def labels(self) -> Array:
+        """(n,) numbers of the classes of the labels."""
+        return self.largest(2)[0][:, self._rank]
 
     @cached_property
     def _label_exp(self) -> Floats:
@@ -207,22 +211,30 @@ class Block:
         return classes, probs
 
     @property
-    def two_likeliest(self) -> tuple[NDArray[np.intp], NDArray[np.intp]]:
-        """(n,) the most probable class of each row and the next, the lower first on ties."""
+    def likeliest(self) -> tuple[Block, Block]:
+        """The block as if each row had its most probable class as label, and the next; ties go to the lower.
+
+        Of more than two, which they are is found out when a statistic asks: most need probabilities alone.
+        """
         if self.exp.shape[self.class_axis] == 2:
-            top = (np.take(self.exp, 1, self.class_axis) > np.take(self.exp, 0, self.class_axis)).astype(
-                np.intp
-            )
-            return top, 1 - top
-        classes, _ = self.largest(2)
-        return classes[:, 0], classes[:, 1]
+            zeros, ones = (np.take(self.exp, k, self.class_axis) for k in (0, 1))
+            first = (ones > zeros).astype(np.intp)
+            return self.labelled(first), self.labelled(1 - first)
+        top = np.broadcast_to(self.top, self.total.shape)
+        second = np.where(self._is_top, -1, self.exp).max(self.class_axis)
+        second[self._tied] = top[self._tied]
+        return self._with(_label_exp=top, _rank=0), self._with(_label_exp=second, _rank=1)
 
     def labelled(self, labels: NDArray[np.intp]) -> Block:
-        """Return the block as it were with other labels, (n,); what its statistics keep is of no label."""
+        """Return the block as if it had other labels, (n,); what its statistics keep is of no label."""
+        return self._with(labels=labels)
+
+    def _with(self, **known: Any) -> Block:
+        """Return the block with what is known of other labels."""
         other = copy(self)
-        for name in ("_label_exp", "label_prob", "hit", "brier"):
+        for name in ("labels", "_label_exp", "label_prob", "hit", "brier"):
             vars(other).pop(name, None)
-        other.labels = labels
+        vars(other).update(known)
         with np.errstate(divide="ignore"):
             other.log_prob = np.log(other.label_prob)
         return other

@@ -104,7 +104,7 @@ class ExpectedMoments:
 
     def _values(self, block: Block) -> list[tuple[Doubles, dict[str, Doubles]]]:
         """Return how likely each of the two likeliest labels is, and what the statistics then are."""
-        blocks = [block.labelled(labels) for labels in block.two_likeliest]
+        blocks = [*block.likeliest]
         chance = blocks[0].label_prob.astype(np.float64, copy=False)
         shares = [chance, 1 - chance]
         if self._seen:
