@@ -22,8 +22,7 @@ from calcli.core.language.errors import InputError
 from calcli.io.archives import opened_text
 from calcli.io.columnvalues import are_rounded
 from calcli.io.damage import arrow_errors, sound
-from calcli.io.layouts.events import FIRST, events_table
-from calcli.io.layouts.harness import MARKS, harness_table
+from calcli.io.layouts.harness import FIRST_EVENT, MARKS, events_table, harness_table
 from calcli.io.layouts.objects import HEAD_ROWS, with_orders
 from calcli.io.remote import AnyPath
 from calcli.io.spooled import parsed, parts_of_text, reader_of
@@ -52,7 +51,7 @@ def open_file(path: AnyPath, name: str) -> Table:
         parts = _checked(parts_of_text(path), name)
         start = next(parts, b"")
         first = next(filter(None, map(bytes.strip, start.split(b"\n"))), b"")
-        if any(f'"{mark}"'.encode() in first for mark in (*MARKS, FIRST)):
+        if any(f'"{mark}"'.encode() in first for mark in (*MARKS, FIRST_EVENT)):
             every = (line for part in chain([start], parts) for line in part.split(b"\n"))
             records = _records(every, name)
             found = harness_table(records, name) or events_table(records)

@@ -11,8 +11,8 @@ from typing import Any, BinaryIO
 import pyarrow.parquet as pq
 
 from calcli.core.language.errors import InputError
-from calcli.io.batches import BatchWriter
 from calcli.io.damage import arrow_errors, readable, sound
+from calcli.io.formats.arrow import BatchWriter
 from calcli.io.messages import Place
 from calcli.io.remote import AnyPath, Remote
 from calcli.io.tables.columns import holds_of

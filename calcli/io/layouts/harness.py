@@ -1,8 +1,9 @@
-"""Samples of lm-evaluation-harness: a log-likelihood for each option of a question, one of them the target.
+"""Samples of lm-evaluation-harness, and logs of OpenAI Evals.
 
-Questions may have different numbers of options. A row's scores are the log-softmax of the log-likelihoods, or
-of those divided by the characters of the options (what acc_norm compares); options that a question does not
-have get the probability 0.
+The samples have a log-likelihood for each option of a question, one of them the target. Questions may have
+different numbers of options. A row's scores are the log-softmax of the log-likelihoods, or of those divided
+by the characters of the options (what acc_norm compares); options that a question does not have get the
+probability 0. The logs have a line for each event, of which some grade an answer.
 """
 
 from __future__ import annotations
@@ -21,6 +22,8 @@ from calcli.io.layouts.unpacking import Head, Unpacked
 from calcli.io.options import ReadOptions
 from calcli.io.tables.table import Derived, Row
 
+EVENT = ("event_id", "sample_id", "type")  # fields that each event of a log has
+FIRST_EVENT = "spec"  # what its first line has, and only such a log
 SEVERAL = -1  # options have the same text
 MARKS = ("filtered_resps", "resps")  # fields that only these samples have
 FIELDS = ("log_likelihoods", "characters", "most", "least")
@@ -196,3 +199,22 @@ def _by_number(record: Mapping[str, Any], count: int) -> int | None:
     except ValueError:
         return None
     return found if 0 <= found < count else None
+
+
+def events_table(records: Sequence[Mapping[str, Any]]) -> Any:
+    """Return the events that say whether an answer is correct, a pyarrow.Table; None if there are none."""
+    if FIRST_EVENT not in records[0]:
+        return None
+    events = [
+        {**{field: record.get(field) for field in EVENT}, **_scalars(record["data"])}
+        for record in records
+        if isinstance(record.get("data"), dict) and "correct" in record["data"]
+    ]
+    if not events:
+        return None
+    names = list(dict.fromkeys(name for event in events for name in event))
+    return pa.table({name: column_of([event.get(name) for event in events]) for name in names})
+
+
+def _scalars(data: Mapping[str, Any]) -> dict[str, Any]:
+    return {name: value for name, value in data.items() if isinstance(value, str | int | float)}
