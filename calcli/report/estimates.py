@@ -74,7 +74,7 @@ def _shows(one: Estimate) -> bool:
 
 
 def _of_grid(one: Estimate) -> str:
-    return f"{one.grid.bound:.0e}, {one.grid.typical:.0e}" if one.grid and _shows(one) else ""
+    return f"{one.grid.bound:.0e}" if one.grid and _shows(one) else ""
 
 
 def value(one: Estimate) -> str:

@@ -43,7 +43,9 @@ SD_UNDEFINED = "An sd is undefined where resampled values are infinite or undefi
 SAMPLED = "sampled rows"
 OF_SAMPLE = "sampled rows: the size of the random sample, where not all rows are used."
 GRID = "grid error"
-OF_GRID = "grid error: the largest and the typical difference from the exact value, as scores lie on a grid."
+OF_GRID = (
+    "grid error: the largest difference from the exact value that there can be, as scores lie on a grid."
+)
 CORRECTED = "It is corrected for the number of tests (Holm)."
 NOT_TESTED = "Class-wise errors are not tested; --test does."
 NONE = "-"

@@ -1,12 +1,11 @@
 """How far a value from cells of the grid may be from that of the rows.
 
 Of each cell the weight of either outcome and their sums of scores are known, not the order of the rows in it.
-The bound is what the worst order would change; the typical error is a standard deviation over random orders.
+The bound is what the worst order would change.
 """
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
@@ -25,45 +24,35 @@ class GridError:
     ----------
     bound
         The largest error that there can be.
-    typical
-        One that is to be expected.
     """
 
     bound: float
-    typical: float
 
     @classmethod
-    def of(cls, bound: float, typical: float) -> GridError:
-        """Return the error of these sizes, 0 or more, the typical one not above the bound."""
-        bound = max(0.0, float(bound))
-        return cls(bound, min(bound, max(0.0, float(typical))))
+    def of(cls, bound: float) -> GridError:
+        """Return the error of this size, 0 or more."""
+        return cls(max(0.0, float(bound)))
 
 
 def area_on_grid(cells: CellTable) -> GridError:
-    """Return the error of the area under the ROC curve.
-
-    In a cell each pair of rows with different outcomes counts one half. In a random order the sum over n0 n1
-    pairs has the variance n0 n1 (n0 + n1 + 1) / 12 (Mann & Whitney 1947).
-    """
+    """Return the error of the area under the ROC curve: in a cell each pair of outcomes counts one half."""
     zeros, ones = np.where(_points(cells), 0, cells.weight)
     pairs = cells.weight[0].sum() * cells.weight[1].sum()
     if not pairs:
-        return GridError(0.0, 0.0)
-    variance = zeros * ones * (zeros + ones + 1) / 12
-    return GridError.of((zeros * ones).sum() / 2 / pairs, math.sqrt(variance.sum()) / pairs)
+        return GridError(0.0)
+    return GridError.of((zeros * ones).sum() / 2 / pairs)
 
 
 def average_precision_on_grid(cells: CellTable) -> GridError:
     """Return the error of average precision, of which the rows of a cell count as equal scores.
 
-    In the best order all positives of a cell come first, in the worst last; in a random one the precision at
-    each is that of the share of the cell that has been passed.
+    In the best order all positives of a cell come first, in the worst last.
     """
     zeros, ones = np.where(_points(cells), 0, cells.weight)
     weight = cells.weight[:, ::-1]
     before = (np.cumsum(weight, axis=1) - weight)[:, ::-1]
     if not cells.weight[1].sum():
-        return GridError(0.0, 0.0)
+        return GridError(0.0)
 
     def sums(passed: float, of_zeros: float) -> Doubles:
         hits, misses = before[1] + passed * ones, before[0] + of_zeros * zeros
@@ -74,13 +63,7 @@ def average_precision_on_grid(cells: CellTable) -> GridError:
 
     value = sums(1, 1)
     best, worst = sums(1, 0), sums(0, 1)
-    nodes, shares = np.polynomial.legendre.leggauss(8)
-    random = sum(
-        share / 2 * sums((node + 1) / 2, (node + 1) / 2) for node, share in zip(nodes, shares, strict=True)
-    )
-    total = cells.weight[1].sum()
-    bound = max(float((best - value).sum()), float((value - worst).sum())) / total
-    return GridError.of(bound, abs(float((random - value).sum())) / total)
+    return GridError.of(max((best - value).sum(), (value - worst).sum()) / cells.weight[1].sum())
 
 
 def _points(cells: CellTable) -> Array:
@@ -93,13 +76,6 @@ def _swings(cells: CellTable) -> tuple[Doubles, Doubles]:
     return cells.score[0], cells.weight[1] - cells.score[1]
 
 
-def _variance(cells: CellTable) -> Doubles:
-    """Return (n,) variances of the sum of outcomes of each cell."""
-    total = cells.weight.sum(0)
-    share = np.divide(cells.weight[1], total, out=np.zeros_like(total), where=total > 0)
-    return total * share * (1 - share)
-
-
 def of_cumulative(cells: CellTable, of_gaps: Callable[[Doubles], Any], value: float) -> GridError:
     """Return the error of a cumulative error: inside a cell the gap may be larger than at all ends."""
     weight = cells.weight.sum()
@@ -107,14 +83,8 @@ def of_cumulative(cells: CellTable, of_gaps: Callable[[Doubles], Any], value: fl
     before = np.append(0, gap[:-1])
     inner = ~_points(cells)
     fall, rise = _swings(cells)
-    near = np.sqrt(_variance(cells)) / 2  # of a bridge halfway through the cell
-    middle = (before + gap) / 2
-
-    def reaching(low: Doubles, high: Doubles) -> float:
-        both = np.concatenate([gap, low[inner], high[inner]])
-        return float(of_gaps(both)) / weight - value
-
-    return GridError.of(reaching(before - fall, before + rise), reaching(middle - near, middle + near))
+    both = np.concatenate([gap, (before - fall)[inner], (before + rise)[inner]])
+    return GridError.of(float(of_gaps(both)) / weight - value)
 
 
 def of_cut_cells(cells: CellTable, cut: Array, *, met: bool, sums: bool) -> GridError | None:
@@ -129,4 +99,4 @@ def of_cut_cells(cells: CellTable, cut: Array, *, met: bool, sums: bool) -> Grid
     weight = cells.weight.sum()
     rise, fall = (one[cut] for one in _swings(cells))
     largest = rise + fall if met else np.maximum(rise, fall)
-    return GridError.of(2 * largest.sum() / weight, math.sqrt(_variance(cells)[cut].sum()) / weight)
+    return GridError.of(2 * largest.sum() / weight)

@@ -139,8 +139,7 @@ class Selective(Ranking):
 
         value, best = self.of(Runs.of(hits, errors)), self.of(Runs.of(*first(hits, errors)))
         worst = self.of(Runs.of(*first(errors, hits)[::-1]))
-        bound = max(abs(best - value), abs(worst - value))
-        return GridError.of(bound, bound / math.sqrt(12 * max(1, int(np.count_nonzero(several)))))
+        return GridError.of(max(abs(best - value), abs(worst - value)))
 
 
 class Aurc(Selective):
@@ -232,7 +231,7 @@ class Coverage(Selective):
         further = np.minimum((self.max_error * right - before) / (1 - self.max_error), errors)
         several = (np.nextafter(cells.low, 2) < cells.high)[::-1]
         best = np.max((right + further)[several & (further >= 0)], initial=0.0)
-        return GridError.of(float(best) / runs.number - self.of(runs), 0.0)
+        return GridError.of(float(best) / runs.number - self.of(runs))
 
     def interval(self, spread: Spread, level: float, unit: str) -> tuple[Interval | None, str]:
         """Return that there is none."""

@@ -24,7 +24,6 @@ from calcli.core.state.oddscells import Entries, OddsCells
 STRAIGHT = (AFFINE, *AFFINE_MAPS, "bias")  # in the log-odds
 STEEPEST = {"log_loss": 1.0, "brier": 4.0}  # second derivative by the log-odds, in units of p (1 - p)
 MOST_FOLDS = 20  # that there is room for
-ORDER_OF_PAV = 0.5  # power of the width of cells with which the error falls, by experience
 STEP = 2.0**-15  # between log-odds that stand for nothing but an order
 EXACT_ZEROS = "are exactly 0"  # what a note counts, of entries here
 
@@ -57,11 +56,11 @@ def of_cells(cells: OddsCells, whole: Measurements, calls: Sequence[MetricExpres
         own = [call for call in calls if isotonic == (call.arguments["recalibrator"] == PAV)]
         if not own:
             continue
-        fine, coarse = (_measured(cells, whole, own, halvings + more, pooled=isotonic) for more in (0, 1))
+        found_in = _measured(cells, whole, own, halvings, pooled=isotonic)
         best = _measured(cells, whole, own, halvings, apart=True) if isotonic else None
         entries = cells.entries(halvings)
-        fine.cell_errors = {str(call): _error(call, entries, fine, coarse, best) for call in own}
-        found.append(FAMILIES[own[0].entry.family].estimates(own, fine, whole.settings))
+        found_in.cell_errors = {str(call): _error(call, entries, found_in, best) for call in own}
+        found.append(FAMILIES[own[0].entry.family].estimates(own, found_in, whole.settings))
     joined = Findings.joined(found)
     return replace(joined, notes=tuple(note for note in joined.notes if EXACT_ZEROS not in note))
 
@@ -112,20 +111,19 @@ def _scores(odds: Doubles) -> ArrayScores:
 def _error(
     call: MetricExpression,
     entries: Entries,
-    fine: Measurements,
-    coarse: Measurements,
+    measured: Measurements,
     best: Measurements | None,
 ) -> GridError | None:
-    """Return how far a loss may be from that of the rows, and is if it nears it as from cells half as fine.
+    """Return how far a loss may be from that of the rows.
 
     The mean of a loss over the rows of a cell is that at their mean but for the second derivative, of which
     rows at both ends would show most; after an isotonic fit it is between that and the best a fit could do.
     """
-    found, fewer = (recalibrated(call, one) for one in (fine, coarse))
-    if found is None or fewer is None:
+    found = recalibrated(call, measured)
+    if found is None:
         return None
-    loss, other = found.calibration_loss, fewer.calibration_loss
-    if not np.isfinite([loss.before, loss.after, other.after]).all():
+    loss = found.calibration_loss
+    if not np.isfinite([loss.before, loss.after]).all():
         return None
     share, square = entries.weight / entries.weight.sum(), np.square(entries.width) / 8
     bound = float(share @ (square * _bend(call, entries.odds, entries.width)))
@@ -138,9 +136,7 @@ def _error(
         moved = log_probs[:, 1] - log_probs[:, 0]
         slope = _slopes(entries, moved)
         bound += float(share @ (square * slope**2 * _bend(call, moved, slope * entries.width)))
-    order = 2 if best is None else ORDER_OF_PAV
-    typical = abs(call.entry.mathematics.value(loss) - call.entry.mathematics.value(other)) / (2**order - 1)
-    return GridError.of(bound if call.entry.name == "calibration_loss" else bound / loss.before, typical)
+    return GridError.of(bound if call.entry.name == "calibration_loss" else bound / loss.before)
 
 
 def _bend(call: MetricExpression, odds: Doubles, width: Doubles) -> Doubles:

@@ -41,7 +41,7 @@ def signature(
     elif grid is not None or (call.lens and measured.grid(call.lens) is not None):
         parts.append("cells:grid")
     if grid is not None:
-        parts += [f"bound:{grid.bound:.2g}", f"typical:{grid.typical:.2g}"]
+        parts.append(f"bound:{grid.bound:.2g}")
     if measured.weighted:
         parts.append("weighted")
     if settings.cluster is not None:

@@ -69,7 +69,7 @@ def test_affine_recalibrations_win_what_they_win_of_the_rows(n, seed, kind, dtyp
     for name, own in found.items():
         other = expected[name]
         assert own.rows is None
-        assert own.grid.typical <= own.grid.bound < 1e-5
+        assert own.grid.bound < 1e-5
         # the fits differ in second order too, and rounding in single precision
         assert own.value == pytest.approx(other.value, abs=2 * own.grid.bound + 1e-6), name
         for part in ("before", "after"):
@@ -83,8 +83,6 @@ def test_isotonic_fits_are_within_their_bound(n, weighted):
     found, expected = both(drawn(n, weighted=weighted), (PAV, f"relative_{PAV}"))
     for name, own in found.items():
         assert abs(own.value - expected[name].value) <= own.grid.bound + 1e-9
-        if n > 10_000:  # of few rows chance decides
-            assert own.value == pytest.approx(expected[name].value, abs=4 * own.grid.typical)
         assert own.grid.bound < 1e-3
 
 
@@ -146,7 +144,7 @@ def test_any_number_of_workers_gives_the_same():
 def test_signatures_say_so():
     found, expected = both(drawn(2_000), ("calibration_loss", PAV))
     for name, own in found.items():
-        said = f"|cells:log-odds|bound:{own.grid.bound:.2g}|typical:{own.grid.typical:.2g}|"
+        said = f"|cells:log-odds|bound:{own.grid.bound:.2g}|"
         assert said in own.signature
         assert "|n:2000|" in own.signature
         assert "weighted" not in own.signature
