@@ -37,22 +37,22 @@ def checked(run, sample, tmp_path):
 @pytest.mark.parametrize(
     ("options", "policy", "words"),
     [
-        (["--clip", "0.2"], LOSS, "--clip of the report"),
-        ([], f"clip = 0.2\n{LOSS}", "was 0, and the policy has 0.2"),
-        ([], f'priors = "{PRIORS}"\n{LOSS}', "was none, and the policy has 0.19,0.09"),
-        (["--priors", PRIORS], LOSS, "and the policy has none"),
-        (["--priors", PRIORS], f'priors = "uniform"\n{LOSS}', "and the policy has uniform"),
+        (["--clip", "0.2"], LOSS, "made with another --clip than the policy has"),
+        ([], f"clip = 0.2\n{LOSS}", "another --clip than"),
+        ([], f'priors = "{PRIORS}"\n{LOSS}', "another --priors than"),
+        (["--priors", PRIORS], LOSS, "another --priors than"),
+        (["--priors", PRIORS], f'priors = "uniform"\n{LOSS}', "another --priors than"),
         (
             ["--priors", PRIORS, "--shift-to-priors", PRIORS],
             f'priors = "{PRIORS}"\n{LOSS}',
-            "--shift-to-priors of the report",
+            "another --shift-to-priors than",
         ),
-        ([], f'cluster = "ink"\n{LOSS}', "--cluster of the report"),
-        (["--cluster", "ink"], LOSS, "was ink, and the policy has none"),
+        ([], f'cluster = "ink"\n{LOSS}', "another --cluster than"),
+        (["--cluster", "ink"], LOSS, "another --cluster than"),
         (
             ["--costs", "abstain:0.1", "--metrics", "bayes_risk"],
             f'costs = ["abstain:0.4"]\n{RISK}',
-            "has another 'abstain' than the policy",
+            "another --costs than",
         ),
     ],
 )
@@ -128,17 +128,17 @@ def test_costs_of_a_file_that_was_edited_are_others(checked, tmp_path):
     costs.write_text(first)
     done = checked(options, edited)
     assert done.status == 2
-    assert "has another 'costs' than the policy" in " ".join(done.out.split())
+    assert "another --costs than" in " ".join(done.out.split())
 
 
-@pytest.mark.parametrize("settings", [{"priors": 5}, {"costs": [{}], "clip": 0.1}, {"clip": None}])
-def test_damaged_settings_are_told(settings):
+def test_damaged_settings_are_told():
+    settings = {"costs": [{}], "clip": 0.1}
     policy = Policy((Rule(parse_metric("log_loss"), NoWorse(Margin())),), Settings(clip=0.1))
     assert "r.json is a damaged report" in unlike_setting(settings, ("a", "b"), policy, "r.json")
 
 
 @pytest.mark.parametrize(
-    ("metric", "words"), [("normalized_expected_cost", "was d1, and the policy has d2"), ("log_loss", "")]
+    ("metric", "words"), [("normalized_expected_cost", "another --decision-column than"), ("log_loss", "")]
 )
 def test_costs_of_other_decisions_are_others(metric, words):
     policy = Policy((Rule(parse_metric(metric), NoWorse(Margin())),), Settings(decision_column="d2"))

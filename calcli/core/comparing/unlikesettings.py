@@ -40,39 +40,36 @@ def unlike_setting(stored: Mapping[str, Any], classes: tuple[str, ...], policy: 
         return ""
     then = json_value(asdict(Settings())) | stored
     try:
-        return next(_differences(then, policy.settings, calls, classes, path), "")
+        unlike = list(_differences(then, policy.settings, calls, classes))
     except (KeyError, TypeError, ValueError, AttributeError) as error:
         return f"{path} is a damaged report ({type(error).__name__}: {error})"
+    if not unlike:
+        return ""
+    return (
+        f"the report {path} was made with another {', '.join(unlike)} than the policy has: their results are "
+        "not comparable; evaluate the baseline with the settings of the policy"
+    )
 
 
 def _differences(
-    then: Mapping[str, Any], now: Settings, calls: list[MetricExpression], classes: tuple[str, ...], path: str
+    then: Mapping[str, Any], now: Settings, calls: list[MetricExpression], classes: tuple[str, ...]
 ) -> Iterator[str]:
-    keys = {name: f"--{one.key.replace('_', '-')}" for name, one in declared(Settings).items()}
-    own = json_value(asdict(now))
+    """Yield the options that differ."""
+    own, unlike = json_value(asdict(now)), list[str]()
     for name in ("priors", "shift_to_priors", "trained_at"):
-        if not _same_priors(then[name], own[name], classes):
-            yield _sentence(keys[name], path, _priors_text(then[name]), _priors_text(own[name]))
-    if any(call.is_clipped for call in calls) and then["clip"] != own["clip"]:
-        yield _sentence(keys["clip"], path, f"{then['clip']:g}", f"{own['clip']:g}")
-    for name in ["cluster"] + ["decision_column"] * any("expected_cost" in call.entry.name for call in calls):
-        if then[name] != own[name]:
-            yield _sentence(keys[name], path, then[name] or "none", own[name] or "none")
+        unlike += [name] * (not _same_priors(then[name], own[name], classes))
+    for name, used in (
+        ("clip", any(call.is_clipped for call in calls)),
+        ("cluster", True),
+        ("decision_column", any("expected_cost" in call.entry.name for call in calls)),
+    ):
+        unlike += [name] * (used and then[name] != own[name])
     for name in NAMED:
         known, wanted = _by_name(then[name]), _by_name(own[name])
-        for one in sorted(set(known) & set(wanted) & _names(calls)):
-            if known[one] != wanted[one]:
-                yield (
-                    f"{keys[name]} of the report {path} has another {one!r} than the policy: their results "
-                    "are not comparable; evaluate the baseline with that of the policy"
-                )
-
-
-def _sentence(option: str, path: str, then: str, now: str) -> str:
-    return (
-        f"{option} of the report {path} was {then}, and the policy has {now}: their results are not "
-        "comparable; evaluate the baseline with that of the policy"
-    )
+        both = set(known) & set(wanted) & _names(calls)
+        unlike += [name] * any(known[one] != wanted[one] for one in both)
+    settings = declared(Settings)
+    yield from (f"--{settings[name].key.replace('_', '-')}" for name in unlike)
 
 
 def _names(calls: list[MetricExpression]) -> set[str]:
@@ -97,7 +94,3 @@ def _same_priors(then: Any, now: Any, classes: tuple[str, ...]) -> bool:
 
 def _priors(stored: Mapping[str, Any]) -> Priors:
     return Priors(tuple(map(float, stored["values"])), tuple(stored["classes"]))
-
-
-def _priors_text(stored: Any) -> str:
-    return "none" if stored is None else ",".join(f"{value:g}" for value in stored["values"]) or "uniform"
