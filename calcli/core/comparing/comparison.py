@@ -256,11 +256,13 @@ def usually_compared(predictions: Predictions, costs: Sequence[Costs] = ()) -> l
     rows, classes = predictions.scores.shape
     if classes == 2 or (rows * classes <= RANKED_LIMIT and left is None):
         names.append("auroc")
-    return [*names, "mean_gap", "ece", "ks", *([] if predictions.of_answers else ["cw_ece"])]
+    class_wise = classes <= MOST_CLASSES and not predictions.of_answers
+    return [*names, "mean_gap", "ece", "ks", *["cw_ece"] * class_wise]
 
 
 MOST_DRAWS = 10_000
 RANKED_LIMIT = 10_000_000  # scores up to which every class is put in order for the AUROC
+MOST_CLASSES = 20  # of which class-wise errors are compared unasked
 
 
 def difference(

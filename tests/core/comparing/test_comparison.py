@@ -9,7 +9,14 @@ import numpy as np
 import pytest
 from scipy.stats import sem
 
-from calcli.core.comparing.comparison import Plan, compare, difference, parse_margins, rank
+from calcli.core.comparing.comparison import (
+    Plan,
+    compare,
+    compared_metrics,
+    difference,
+    parse_margins,
+    rank,
+)
 from calcli.core.comparing.contest import Contest
 from calcli.core.estimators.evidence import Margin, Normal, Studentized
 from calcli.core.estimators.multiple import holm
@@ -287,3 +294,10 @@ def test_an_undefined_value_is_never_among_the_best(systems):
         assert ranked[-1].system == missing
         assert values[ranked[0].system] == np.nanmin(values)
         del contest.values
+
+
+@pytest.mark.parametrize(("classes", "compared"), [(20, True), (21, False)])
+def test_class_wise_errors_of_many_classes_are_compared_if_asked_for(predict, classes, compared):
+    rows = predict(np.random.default_rng(0).normal(size=(60, classes)), np.arange(60) % classes, "logits")
+    assert ("cw_ece" in compared_metrics(rows, Settings(), Plan())) == compared
+    assert "cw_ece" in compared_metrics(rows, Settings(metrics=("cw_ece",)), Plan())
