@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass, field
+from typing import Any
 
 from calcli.core.data.arrays import Array, Doubles
 from calcli.core.data.binning import Bins
@@ -347,6 +348,9 @@ class LensProblems(dict[str, Problem]):
     def __init__(self, lenses: Collection[str], problem: Callable[[str], Problem]) -> None:
         super().__init__()
         self._lenses, self._problem = frozenset(lenses), problem
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return dict, ({lens: self[lens] for lens in [*self._lenses, *self]},)
 
     def __contains__(self, lens: object) -> bool:
         return lens in self._lenses or super().__contains__(lens)
