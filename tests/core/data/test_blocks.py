@@ -46,6 +46,24 @@ def test_against_plain_numpy(case):
     assert sum(block.tied_rows for block in blocks(predictions)) == tied.sum() > 0
 
 
+@pytest.mark.parametrize("rank", [0, 1])
+def test_the_likeliest_class_and_the_next_as_labels(case, rank):
+    logits, _, predictions = case
+    q = softmax(logits, axis=1)
+    labels = np.argsort(-logits, axis=1, kind="stable")[:, rank]
+    own = q[np.arange(len(q)), labels]
+    expected = {
+        "label_prob": own,
+        "log_prob": np.log(own),
+        "brier": np.square(q - np.eye(q.shape[1])[labels]).sum(1),
+        "hit": np.full(len(q), rank == 0),
+        "labels": labels,
+    }
+    for name, values in expected.items():
+        found = gather(predictions, lambda block, name=name: getattr(block.likeliest[rank], name))
+        assert found == pytest.approx(values, abs=1e-13), name
+
+
 @pytest.mark.parametrize("r", [1, 2, 3, 5])
 def test_label_within_breaks_ties_by_the_lower_class(case, r):
     logits, labels, predictions = case
