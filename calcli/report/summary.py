@@ -51,7 +51,10 @@ def summarize(evaluation: Evaluation) -> Result:
 
 def short_names(paths: Sequence[str]) -> list[str]:
     """Return what tells files apart, for tables: `a/.../x.csv` and `b/.../x.csv`."""
-    split = [path.split(os.sep) for path in relative_names(paths)]
+    names = relative_names(paths)
+    if any(os.path.abspath(path) == os.sep + name for path, name in zip(paths, names, strict=True)):
+        names = list(paths)  # which share the root alone
+    split = [path.split(os.sep) for path in names]
     ends = zip(*(reversed(parts[1:]) for parts in split), strict=False)
     shared = sum(1 for _ in takewhile(lambda names: len(set(names)) == 1, ends))
     if shared > 2:

@@ -108,6 +108,7 @@ def test_several_results_have_a_row_each(sure, impossible):
         (["r/a/1/v/x.csv", "r/b/1/v/x.csv"], ["a/.../x.csv", "b/.../x.csv"]),
         (["r/a/1/v/x.csv", "r/b/1/v/x.csv", "r/x.csv"], ["a/1/v/x.csv", "b/1/v/x.csv", "x.csv"]),
         (["r/1/v/x.csv", "1/v/x.csv"], ["r/1/v/x.csv", "1/v/x.csv"]),
+        (["/r/x.csv", "/s/x.csv"], ["/r/x.csv", "/s/x.csv"]),
         (["-", "a/x.csv"], ["standard input", "x.csv"]),
         (["-"], ["standard input"]),
     ],
