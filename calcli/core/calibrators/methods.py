@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-import importlib
 from typing import TYPE_CHECKING, Any
 
-from calcli.core.language.entries import Method
+from calcli.core.language.entries import Method, named_at
 from calcli.core.language.expressions import MethodExpression
 
 if TYPE_CHECKING:
@@ -29,5 +28,4 @@ def make(call: MethodExpression) -> Calibrator:
 
 def calibrator_class(method: Method) -> Any:
     """Return the class of a method."""
-    module, name = method.where.split(":")
-    return getattr(importlib.import_module(module, "calcli.core.calibrators"), name)
+    return named_at(method.where, "calcli.core.calibrators")

@@ -270,7 +270,7 @@ def dealt_influences(
     return dealt / total, within / total**2
 
 
-def is_surely_forwards(score: Floats, outcome: Array, weights: Floats | None) -> bool:
+def is_not_backwards(score: Floats, outcome: Array, weights: Floats | None) -> bool:
     """Tell whether cells of the scores suffice to show that the area is at least one half.
 
     Parameters

@@ -20,12 +20,12 @@ from calcli.core.estimators.expected import integral_of_risks
 from calcli.core.estimators.scoring import Means, OfMeans
 from calcli.core.estimators.thresholded import (
     Count,
-    alarms,
-    events,
+    class_share,
     f1_of,
     net_benefit_of,
-    of_alarms,
-    of_events,
+    precision_of,
+    predicted_share,
+    recall_of,
     thresholded,
 )
 from calcli.core.language.errors import UsageError
@@ -249,5 +249,5 @@ normalized_expected_cost = OfCosts(normalized=True, decided=True)
 beta_score = weighted_risk = Integral()
 normalized_beta_score = normalized_weighted_risk = Integral(normalized=True)
 cllr = CostOfRatios()
-precision, recall = AtThreshold(of_alarms, alarms), AtThreshold(of_events, events)
+precision, recall = AtThreshold(precision_of, predicted_share), AtThreshold(recall_of, class_share)
 f1, net_benefit = AtThreshold(f1_of), AtThreshold(net_benefit_of)

@@ -30,22 +30,22 @@ class Counts:
 Count = Callable[[Counts, float], Doubles]
 
 
-def alarms(of: Counts, t: float) -> Doubles:
+def predicted_share(of: Counts, t: float) -> Doubles:
     """Share of the rows that are predicted as the class."""
     return of.hits + of.alarms
 
 
-def events(of: Counts, t: float) -> Doubles:
+def class_share(of: Counts, t: float) -> Doubles:
     """Share of the rows that are of the class."""
     return of.hits + of.misses
 
 
-def of_alarms(of: Counts, t: float) -> Doubles:
+def precision_of(of: Counts, t: float) -> Doubles:
     """Precision."""
     return ratio(of.hits, of.hits + of.alarms)
 
 
-def of_events(of: Counts, t: float) -> Doubles:
+def recall_of(of: Counts, t: float) -> Doubles:
     """Recall."""
     return ratio(of.hits, of.hits + of.misses)
 

@@ -56,11 +56,11 @@ def of_cells(cells: OddsCells, whole: Measurements, calls: Sequence[MetricExpres
         own = [call for call in calls if isotonic == (call.arguments["recalibrator"] == PAV)]
         if not own:
             continue
-        found_in = _measured(cells, whole, own, halvings, pooled=isotonic)
+        measured = _measured(cells, whole, own, halvings, pooled=isotonic)
         best = _measured(cells, whole, own, halvings, apart=True) if isotonic else None
         entries = cells.entries(halvings)
-        found_in.cell_errors = {str(call): _error(call, entries, found_in, best) for call in own}
-        found.append(FAMILIES[own[0].entry.family].estimates(own, found_in, whole.settings))
+        measured.cell_errors = {str(call): _error(call, entries, measured, best) for call in own}
+        found.append(FAMILIES[own[0].entry.family].estimates(own, measured, whole.settings))
     joined = Findings.joined(found)
     return replace(joined, notes=tuple(note for note in joined.notes if EXACT_ZEROS not in note))
 

@@ -241,8 +241,7 @@ class Metric(Entry):
     @property
     def mathematics(self) -> Any:
         """The object that `where` names; to look it up loads numpy."""
-        module, _, name = self.where.partition(":")
-        return getattr(import_module(module, "calcli.core.estimators"), name)
+        return named_at(self.where, "calcli.core.estimators")
 
     @property
     def bounded(self) -> bool:
@@ -382,3 +381,9 @@ class FigureKind(Entry):
     def rows_of(self, n_classes: int) -> int:
         """Return how many evenly spaced rows of that many classes it looks at."""
         return max(self.rows, self.numbers // n_classes)
+
+
+def named_at(where: str, package: str) -> Any:
+    """Return the object at `module:name`; a module that begins with a dot is one of the package."""
+    module, _, name = where.partition(":")
+    return getattr(import_module(module, package), name)

@@ -14,7 +14,7 @@ from calcli.core.estimators.ranking import (
     Ranking,
     dealt_influences,
     is_backwards,
-    is_surely_forwards,
+    is_not_backwards,
     of_equal_weight,
     ranking_influences,
     row_influences,
@@ -124,7 +124,7 @@ def backwards_area(measured: Measurements) -> float | None:
     """
     call = area_of(measured.settings)
     lens = _lens(call, measured)
-    if lens and measured.predictions.has_rows and is_surely_forwards(*measured.look(lens)[:3]):
+    if lens and measured.predictions.has_rows and is_not_backwards(*measured.look(lens)[:3]):
         return None
     area = _spread(measured, call)
     if math.isnan(area.value) or area.fewest < FEWEST:
