@@ -77,8 +77,8 @@ def find_score(call: MetricExpression, predictions: Predictions, settings: Setti
     Parameters
     ----------
     call
-        A metric of the family "score": its entry names an object of this file, or in another package a
-        function of a block of rows, of which it is the mean.
+        A metric of the family "score": its entry names a `Scored`, or in another package a function of a
+        block of rows, of which it is the mean.
     predictions
         What is to be scored.
     settings
@@ -233,9 +233,6 @@ def _over_constant(
     return Score(statistics, value, constant)
 
 
-log_loss, normalized_log_loss = Proper("log_loss"), Proper("log_loss", normalized=True)
-brier, normalized_brier = Proper("brier"), Proper("brier", normalized=True)
-rps = Proper("rps")
 accuracy = Plain("hit", scoring.accuracy, scoring.constant_accuracy, is_share=True)
 error_rate = Plain("hit", scoring.error_rate, scoring.constant_error_rate, is_share=True, is_of_misses=True)
 normalized_error_rate = Plain("hit", scoring.normalized_error_rate, over=_over_error_rate)

@@ -204,8 +204,6 @@ class Metric(Entry):
         What it does not see, and what to use then.
     fixed
         Arguments of the estimator that make it this metric and no other.
-    statistics
-        Row statistics a score needs, by name.
     proper
         Whether it is the mean of a proper scoring rule, which has a file of that name in
         `calcli.core.estimators.rules`.
@@ -231,7 +229,6 @@ class Metric(Entry):
     formula: str
     misses: str = ""
     fixed: Mapping[str, Any] = field(default_factory=dict)
-    statistics: tuple[str, ...] = ()
     proper: bool = False
     of_answers: str = ""
     tier: Tier = "more"

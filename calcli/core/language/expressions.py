@@ -25,7 +25,7 @@ CLASS_WISE, WORST_CLASS, TOP_WISE = "class-wise", "worst-class", "top-wise"
 WRAPS, POOLS = "calibrator=", "members="  # arguments that hold other methods
 HINTS = {"debiased": "; what can be debiased is the squared error, as in ece_l2:debiased=true"}
 INVERSE = "inverse-frequency"
-OF_LOG_ODDS = ("calibration_intercept", "calibration_slope")  # fitted to probabilities that are clipped
+CLIPPED = ("log_loss", "normalized_log_loss", "calibration_intercept", "calibration_slope")
 EXPECTED = ("expected_score", "score_divergence")  # of posteriors, not of labels
 
 AnyEntry = TypeVar("AnyEntry", bound=Entry)
@@ -148,16 +148,10 @@ class MetricExpression(Expression[Metric]):
         return parse_metric(_colons(self.score))
 
     @property
-    def statistics(self) -> tuple[str, ...]:
-        """Names of the row statistics it needs; an argument "score" names one more."""
-        score = self.arguments.get("score")
-        return self.entry.statistics if score is None else (*self.entry.statistics, str(score))
-
-    @property
     def is_clipped(self) -> bool:
         """Whether it depends on the least probability that a label has."""
-        of_labels = "log_loss" in self.statistics and self.entry.name not in EXPECTED
-        return of_labels or self.entry.name in OF_LOG_ODDS
+        of_labels = self.arguments.get("score") == "log_loss" and self.entry.name not in EXPECTED
+        return of_labels or self.entry.name in CLIPPED
 
 
 COSTLY = {"brier": 4, **dict.fromkeys(ERRORS, 60)}  # times the effort of a fit by log-loss

@@ -60,39 +60,37 @@ def _scores() -> list[Metric]:
         Metric(
             name="log_loss", title="Log-loss",
             tier="to know", family=SCORE, direction="lower", range="0 to inf", unit="nats",
-            where=".scores:log_loss",
+            where=".rules.log_loss:log_loss",
             meaning="quality of the probabilities; a confident wrong answer costs without bound",
             formula="mean of -ln q[label]", source="Good 1952; " + ferrer + ", section 2.2",
             misses="one row of infinite loss hides all others; brier is bounded",
-            statistics=("log_loss",), proper=True,
+            proper=True,
         ),
         Metric(
             name="normalized_log_loss", title="Log-loss, normalized",
             family=SCORE, direction="lower", range="0 to inf", unit="ratio",
-            where=".scores:normalized_log_loss",
+            where=".rules.log_loss:normalized_log_loss",
             meaning="log-loss divided by that of the class frequencies: 1 is useless, 0 perfect",
             formula="log_loss / -sum_k P_k ln P_k", source=ferrer + ", section 3.2",
-            statistics=("log_loss",),
             of_answers="log-loss divided by that of always stating the accuracy: 1 is useless, 0 perfect",
         ),
         Metric(
             name="brier", title="Brier score",
             tier="to know", family=SCORE, direction="lower", range="0 to 2", unit="ratio",
-            where=".scores:brier",
+            where=".rules.brier:brier",
             meaning="squared error of the probabilities, summed over classes (two classes: twice that of "
             "scikit-learn)",
             formula="mean of sum_k (q_k - [k is label])^2", source="Brier 1950",
             misses="rare events: small probabilities hardly count; log_loss sees them",
-            statistics=("brier",), proper=True,
+            proper=True,
             of_answers="mean of (confidence - [right])^2, from 0 to 1",
         ),
         Metric(
             name="normalized_brier", title="Brier score, normalized",
             family=SCORE, direction="lower", range="0 to inf", unit="ratio",
-            where=".scores:normalized_brier",
+            where=".rules.brier:normalized_brier",
             meaning="Brier score divided by that of the class frequencies: 1 is useless, 0 perfect",
             formula="brier / (1 - sum_k P_k^2)", source=ferrer + ", section 3.2",
-            statistics=("brier",),
             of_answers="Brier score divided by that of always stating the accuracy: 1 is useless, 0 perfect",
         ),
         Metric(
@@ -102,7 +100,6 @@ def _scores() -> list[Metric]:
             meaning="squared error of the confidence as the probability of being right",
             formula="mean of (max_k q_k - [argmax q = label])^2", source="Gupta et al. 2021, table 7",
             misses="the probabilities of the other classes; brier sees them",
-            statistics=("top1_brier",),
         ),
         Metric(
             name="accuracy", title="Accuracy",
@@ -111,7 +108,6 @@ def _scores() -> list[Metric]:
             meaning="share of rows whose most probable class is the label",
             formula="mean of [argmax q = label]",
             misses="says nothing about the probabilities; log_loss does",
-            statistics=("hit",),
             of_answers="share of answers that are right",
         ),
         Metric(
@@ -120,7 +116,6 @@ def _scores() -> list[Metric]:
             where=".scores:error_rate",
             meaning="share of rows whose most probable class is not the label",
             formula="1 - accuracy",
-            statistics=("hit",),
             of_answers="share of answers that are wrong",
         ),
         Metric(
@@ -129,7 +124,6 @@ def _scores() -> list[Metric]:
             where=".scores:normalized_error_rate",
             meaning="error rate divided by that of always predicting the most frequent class",
             formula="error_rate / (1 - max_k P_k)", source=ferrer + ", section 3.1",
-            statistics=("hit",),
             needs_classes="compares with always predicting the most frequent class",
         ),
         Metric(
@@ -230,7 +224,6 @@ def _scores() -> list[Metric]:
             where=".scores:top5_accuracy",
             meaning="share of rows whose label is among the five most probable classes",
             formula="mean of [label among the 5 largest q]",
-            statistics=("top5_hit",),
             needs_classes="looks at the five most probable classes",
         ),
         Metric(
@@ -342,11 +335,11 @@ def _scores() -> list[Metric]:
         Metric(
             name="rps", title="RPS", letters="ranked probability score",
             family=SCORE, direction="lower", range="0 to 1", unit="ratio",
-            where=".scores:rps",
+            where=".rules.rps:rps",
             meaning="squared error of the cumulative probabilities of classes in the order of the file",
             formula="mean of sum_(k<K) (F_k - [label <= k])^2 / (K - 1)", source="Epstein 1969",
             misses="means nothing for classes without an order; brier is for these",
-            statistics=("rps",), proper=True,
+            proper=True,
             needs_classes="needs classes in an order",
         ),
         Metric(
@@ -355,7 +348,6 @@ def _scores() -> list[Metric]:
             where=".scores:mean_confidence",
             meaning="mean probability of the predicted class: the accuracy expected if calibrated",
             formula="mean of max_k q_k",
-            statistics=("confidence",),
             of_answers="the accuracy expected if the confidence is calibrated",
         ),
         Metric(

@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 from calcli.core.data.arrays import Array, Doubles, Floats
 from calcli.core.data.blocks import Block
 from calcli.core.estimators.rules.base import Decomposable
+from calcli.core.estimators.scores import Proper
 
 
 class Brier(Decomposable):
@@ -83,3 +84,4 @@ class Brier(Decomposable):
 
 
 RULE = Brier()
+brier, normalized_brier = Proper("brier"), Proper("brier", normalized=True)

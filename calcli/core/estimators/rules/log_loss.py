@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 from calcli.core.data.arrays import Array, Doubles, Floats
 from calcli.core.data.blocks import Block
 from calcli.core.estimators.rules.base import Decomposable
+from calcli.core.estimators.scores import Proper
 
 
 class LogLoss(Decomposable):
@@ -81,3 +82,4 @@ class LogLoss(Decomposable):
 
 
 RULE = LogLoss()
+log_loss, normalized_log_loss = Proper("log_loss"), Proper("log_loss", normalized=True)

@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 from calcli.core.data.arrays import Array, Doubles, Floats
 from calcli.core.data.blocks import Block
 from calcli.core.estimators.rules.base import ScoringRule
+from calcli.core.estimators.scores import Proper
 
 
 class RankedProbabilityScore(ScoringRule):
@@ -41,3 +42,4 @@ def _between(cumulative: Doubles, labels: NDArray[np.integer[Any]]) -> Doubles:
 
 
 RULE = RankedProbabilityScore()
+rps = Proper("rps")
