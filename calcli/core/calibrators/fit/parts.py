@@ -17,9 +17,9 @@ from calcli.core.calibrators.fit.preconditioning import (
     column_sums,
     damping,
 )
-from calcli.core.calibrators.fit.softmaxloss import Coordinates, SoftmaxModel
+from calcli.core.calibrators.fit.softmaxloss import BLOCK_BYTES, Coordinates, SoftmaxModel, laid_out
 from calcli.core.data.arrays import Doubles, Floats
-from calcli.core.data.logspace import NARROW
+from calcli.core.data.logspace import NARROW, row_blocks
 
 SMALL = 17  # parameters up to which the Hessian is made and inverted in each step
 SAMPLED = 1 << 29  # products behind a block of the preconditioner, at most
@@ -90,7 +90,7 @@ class PartsModel(SoftmaxModel):
         coordinates: Coordinates | None = None,
     ) -> None:
         self.coordinates = coordinates
-        self.features, self.strengths = features, strengths
+        self.features, self.strengths = [laid_out(one) for one in features], strengths
         self.slopes, self.intercept = slopes, intercept
         self.scales = strengths.slopes is not None or strengths.own is not None
         count, self._classes = len(features), features[0].shape[1]
@@ -98,7 +98,9 @@ class PartsModel(SoftmaxModel):
         self._sizes = [0 if one is None else size for one, size in zip(strengths, lengths, strict=True)]
         self._ends = np.cumsum(self._sizes)
         self.intercepts = slice(self._ends[1], self._ends[2])
-        self._joined = np.concatenate(features, axis=1) if self._classes <= NARROW else None
+        self._joined: Floats | None = None
+        if self._classes <= NARROW and strengths.matrix is not None:
+            self._joined = laid_out(np.concatenate(features, axis=1))
         self._ones = np.ones((self._classes, 1), features[0].dtype)
 
     @property
@@ -143,8 +145,7 @@ class PartsModel(SoftmaxModel):
             return
         # for few classes one product of matrices is faster than any number of short lines
         table = np.concatenate([np.diag(one) for one in parts.slopes[:, None] + parts.own])
-        if parts.matrix.size:
-            table[: self._classes] += parts.matrix.T
+        table[: self._classes] += parts.matrix.T
         np.matmul(self._joined[block], table.astype(out.dtype), out=out)
         out += parts.intercept.astype(out.dtype)
 
@@ -198,17 +199,24 @@ class PartsModel(SoftmaxModel):
 
     def _dense(self, xs: list[Floats], p: Floats, w: Floats, penalty: Vector) -> Doubles:
         """Return the Hessian of slopes, class-wise slopes and intercepts."""
+        dense = np.diag(penalty[: self._ends[2]])
+        for block in row_blocks(p, BLOCK_BYTES):
+            self._add_dense(dense, [x[block] for x in xs], p[block], w[block])
+        return dense
+
+    def _add_dense(self, dense: Doubles, xs: list[Floats], p: Floats, w: Floats) -> None:
         fitted, k = self.strengths, self._classes
         wp = w * p
         moved = [wp * (x - (p * x) @ self._ones) for x in xs] if fitted.slopes is not None else []
         columns = [*xs] if fitted.own is not None else []
         columns += [np.ones_like(p)] if fitted.intercept is not None else []
         free = len(moved)
-        dense = np.diag(penalty[: self._ends[2]])
         for j, t in enumerate(moved):
             dense[j, :free] += [column_sums(t * x).sum() for x in xs]
             if columns:
-                dense[j, free:] = dense[free:, j] = np.concatenate([column_sums(t * c) for c in columns])
+                beside = np.concatenate([column_sums(t * c) for c in columns])
+                dense[j, free:] += beside
+                dense[free:, j] += beside
         of = [c * p for c in columns]
         for i, first in enumerate(of):
             weighted = first * w
@@ -219,7 +227,6 @@ class PartsModel(SoftmaxModel):
                 dense[at, to] += part
                 if j < i:
                     dense[to, at] += part.T
-        return dense
 
     def _by_class(self, xs: list[Floats], p: Floats, w: Floats, penalty: Vector) -> Solver:
         """Return what solves for the slopes, and for the other parts of each class by themselves."""

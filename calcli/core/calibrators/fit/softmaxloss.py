@@ -13,7 +13,7 @@ from calcli.core.calibrators.fit.newton import Vector
 from calcli.core.calibrators.fit.preconditioning import TINY, Solver
 from calcli.core.calibrators.fit.training import NEVER, TrainingRows
 from calcli.core.data.arrays import Doubles, Floats
-from calcli.core.data.logspace import row_blocks, row_max
+from calcli.core.data.logspace import NARROW, row_blocks, row_max
 
 WELL_SEPARATED = 0.69  # just below log 2: below, each label has more than half of the probability
 BLOCK_BYTES = 1 << 20  # large enough for the products of matrices
@@ -124,6 +124,11 @@ class SoftmaxModel(ABC):
         """
 
 
+def laid_out(table: Floats) -> Floats:
+    """Return (N, K) laid out class by class if the classes are few, as then steps along rows are short."""
+    return np.asfortranarray(table) if table.shape[1] <= NARROW else np.ascontiguousarray(table)
+
+
 class SoftmaxLoss:
     """Weighted mean loss of softmax(new scores), plus sum(penalty / 2 * (theta - centre)^2).
 
@@ -159,10 +164,20 @@ class SoftmaxLoss:
         self.rounding = 4 * float(np.finfo(dtype).eps)
         self.refresh_cost = 1
         self._weights: Floats = np.maximum(rows.weights, TINY).astype(dtype)[:, None]
-        self._weighted = np.empty_like(rows.scores)
+        self._weighted = laid_out(np.empty_like(rows.scores))
+        self._seen = None if brier else self._gradient_of_labels()
         self._ones = np.ones((rows.scores.shape[1], 1), dtype)
         self._worst = np.inf
         self._solve: Solver = lambda g: g
+
+    def _gradient_of_labels(self) -> Vector:
+        """Return the gradient of the mean new score of the labels, which is the same everywhere."""
+        found = np.zeros(self.penalty.shape)
+        for block, w, z in self._blocks():
+            z[:] = 0
+            z[np.arange(len(z)), self.rows.labels[block]] = w[:, 0]
+            found += self.model.adjoint(block, z)
+        return found
 
     def _penalized(self, theta: Vector) -> tuple[float, Vector]:
         """Return the penalty and its gradient."""
@@ -185,6 +200,8 @@ class SoftmaxLoss:
     def evaluate(self, theta: Vector) -> tuple[float, Vector]:
         """Return the loss, of log-loss in nats, and its gradient."""
         loss, gradient = self._penalized(theta)
+        if self._seen is not None:
+            gradient = gradient - self._seen
         self._worst = 0.0
         for block, w, z in self._blocks():
             own = np.arange(len(z)), self.rows.labels[block]
@@ -203,10 +220,7 @@ class SoftmaxLoss:
                 losses = np.vecdot(away, away)
                 gradient = gradient + self.model.adjoint(block, 2 * z * (away - np.vecdot(p, away)[:, None]))
             else:
-                p_own = z[own]
-                z[own] -= w[:, 0]
                 gradient = gradient + self.model.adjoint(block, z)
-                z[own] = p_own
             loss += float(self.rows.weights[block] @ losses)
         return loss, gradient
 
