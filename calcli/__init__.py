@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from calcli.core.calibrators.logistic import Platt as Platt
     from calcli.core.calibrators.odir import Dirichlet as Dirichlet
     from calcli.core.calibrators.odir import MatrixODIR as MatrixODIR
+    from calcli.core.calibrators.pool import Pool as Pool
     from calcli.core.calibrators.quadratic import Quadratic as Quadratic
     from calcli.core.calibrators.reduced import Reduced as Reduced
     from calcli.core.calibrators.softmax import BiasOnly as BiasOnly

@@ -166,6 +166,11 @@ def test_there_is_nothing_else():
         calcli.fit_all  # noqa: B018
 
 
+def test_type_checkers_know_the_same_names():
+    source = Path(calcli.__file__).read_text(encoding="utf-8")
+    assert {"__version__", *re.findall(r" as (\w+)$", source, re.MULTILINE)} == set(calcli.__all__)
+
+
 @pytest.mark.parametrize("method", METHODS.values(), ids=list(METHODS))
 def test_every_calibrator_is_fitted_saved_and_loaded(tmp_path, method):
     rng = np.random.default_rng(0)
