@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from calcli.core.calibrators.arguments import refuse_wide
 from calcli.core.calibrators.base import SHOWN, Calibrator, Parameter, Parameters
 from calcli.core.calibrators.fit.matrix import WIDEST, MatrixModel
-from calcli.core.calibrators.fit.newton import Minimum, Vector, minimize, minimize_brier
+from calcli.core.calibrators.fit.newton import RAN_AWAY, Minimum, Vector, minimize, minimize_brier
 from calcli.core.calibrators.fit.parts import PartsModel, Penalty
 from calcli.core.calibrators.fit.scale import first_map
 from calcli.core.calibrators.fit.searching import CALIBRATION_ERRORS, best_in_box
@@ -89,8 +89,8 @@ class LinearSoftmax(Calibrator):
         best, notes = fit_or_guard(SoftmaxLoss(rows, model, penalty), theta, identity, tolerance)
         if self.score == "brier":
             objective = SoftmaxLoss(rows, model, penalty, brier=True)
-            best, more = minimize_brier(objective, best.x, tolerance, rows.ridge)
-            notes += more
+            best, drawn = minimize_brier(objective, best.x, tolerance, rows.ridge)
+            notes += [RAN_AWAY] if drawn else []
         found = model.coordinates.outward(best.x) if model.coordinates else best.x
         if self.score in CALIBRATION_ERRORS:
             found, told = best_in_box(rows, found, self.score)

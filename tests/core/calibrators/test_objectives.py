@@ -82,10 +82,27 @@ def test_maps_of_one_score_by_brier_score(calibrator):
 
 def test_a_brier_score_that_is_least_at_a_step():
     """One row is wrong: it counts as 1 however sure the others are, so that the best slope is infinite."""
-    odds = np.array([-4.0, -3, -2, -1, 1, 2, 3, 4, 0.5])
+    odds = np.array([-4.0, -3, -2, -1, 1, 2, 3, 4, 6])
     labels = np.array([0, 0, 0, 0, 1, 1, 1, 1, 0])
-    fitted = Platt(score="brier", target_smoothing=False).fit(np.column_stack([0 * odds, odds]), labels)
-    assert abs(fitted.parameters["slope"]) < 100
+    calm = np.array([1.0, -1, 2, 0, -1, 0, 1, -2, 0])
+    fitted = Platt(input="raw", score="brier", target_smoothing=False)
+    fitted.fit(np.column_stack([calm, odds]), labels)
+    assert any(note.startswith("1 of 2 classes: the Brier score is least at a step") for note in fitted.notes)
+
+    def prob(at, logit):
+        return expit(at[0] * logit / np.abs(logit).max() + at[1])
+
+    def log_loss(at):
+        return -np.mean(np.log(np.where(labels, prob(at, odds), 1 - prob(at, odds))))
+
+    middle = minimize(log_loss, [1, 0], options={"gtol": 1e-9}).x
+    held = minimize(
+        lambda at: np.mean((prob(at, odds) - labels) ** 2) + np.sum((at - middle) ** 2) / len(odds) / 2,
+        middle,
+    ).x
+    free = minimize(lambda at: np.mean((prob(at, calm) - (labels == 0)) ** 2), [1, 0]).x
+    np.testing.assert_allclose(fitted.parameters["slope"], [free[0] / 2, held[0] / 6], rtol=1e-4)
+    np.testing.assert_allclose(fitted.parameters["intercept"], [free[1], held[1]], rtol=1e-4, atol=1e-4)
 
 
 @pytest.mark.parametrize("score", ["ece", "ece_l2", "cw_ece", "cw_ece_l2"])

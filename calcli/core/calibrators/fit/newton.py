@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Protocol
+from typing import Any, Protocol, Self
 
 import numpy as np
 from numpy.typing import NDArray
+
+from calcli.core.data.arrays import Array
 
 Vector = NDArray[np.float64]
 
@@ -34,6 +36,9 @@ RAN_AWAY = (
 class Objective(Protocol):
     """A convex function that remembers its curvature where it was last evaluated.
 
+    One whose preconditioner inverts the Hessian may be B functions, of parameters (B, P): what is told of
+    one, (), is then told of each, (B,).
+
     Attributes
     ----------
     rounding
@@ -45,7 +50,11 @@ class Objective(Protocol):
     rounding: float
     refresh_cost: int
 
-    def evaluate(self, x: Vector) -> tuple[float, Vector]:
+    def of(self, functions: Array) -> Self:
+        """Return some of the functions, at the last evaluation."""
+        return self
+
+    def evaluate(self, x: Vector) -> tuple[Any, Vector]:
         """Return the value and the gradient at `x`."""
 
     def curve(self, v: Vector) -> Vector:
@@ -59,14 +68,15 @@ class Objective(Protocol):
 
     def unbounded(self) -> bool:
         """Return whether the last evaluation shows that no finite optimum exists."""
+        return False
 
-    def reach(self, v: Vector) -> float:
+    def reach(self, v: Vector) -> Any:
         """Return the largest change of a score that the step `v` makes."""
 
-    def setback(self, v: Vector) -> float:
+    def setback(self, v: Vector) -> Any:
         """Return by how much the step `v` raises a score, at most, above that of the label."""
 
-    def hold(self, centre: Vector, ridge: float) -> None:
+    def hold(self, centre: Vector, ridge: Any) -> None:
         """Add ridge / 2 * |x - centre|^2 from now on."""
 
 
@@ -77,23 +87,23 @@ class Minimum:
     Attributes
     ----------
     x
-        The parameters.
+        (P,) or (B, P) parameters.
     gradient
-        Largest entry of the gradient, relative to the value.
+        () or (B,) largest entry of the gradient, relative to the value.
     converged
-        Whether `gradient` is within the tolerance.
+        () or (B,) whether `gradient` is within the tolerance.
     at_infinity
-        Whether the value keeps falling as the parameters grow without limit.
+        () or (B,) whether the value keeps falling as the parameters grow without limit.
     """
 
     x: Vector
-    gradient: float
-    converged: bool
-    at_infinity: bool
+    gradient: Any
+    converged: Any
+    at_infinity: Any
 
 
 def minimize(objective: Objective, x: Vector, tolerance: float) -> Minimum:
-    """Minimize a convex function by inexact Newton steps with backtracking.
+    """Minimize a convex function, or each of several, by inexact Newton steps with backtracking.
 
     The Newton equations are solved by preconditioned conjugate gradients, ever more exactly as the gradient
     falls, so that the convergence stays superlinear (Nocedal & Wright, Numerical Optimization, 2006,
@@ -103,7 +113,7 @@ def minimize(objective: Objective, x: Vector, tolerance: float) -> Minimum:
     ----------
     objective : Objective
         The function.
-    x : array (P,)
+    x : array (P,) or (B, P)
         Where to start.
     tolerance : float
         Largest entry of the gradient over the value at which to stop.
@@ -113,47 +123,51 @@ def minimize(objective: Objective, x: Vector, tolerance: float) -> Minimum:
     Minimum
         The last point, and whether it is the minimum.
     """
-    value, gradient = objective.evaluate(x)
-    step = np.zeros_like(x)
-    products = spent = extra = 0
+    x, step, extra = x.copy(), np.zeros_like(x), np.zeros(x.shape[:-1])
+    value, gradient = map(np.array, objective.evaluate(x))
+    at: Any = ...  # the functions that are not done
+    some, moves = objective, np.ones(x.shape[:-1], dtype=np.bool_)
+    products = spent = 0
     for iteration in range(MAX_ITERATIONS):
-        relative = _relative(gradient, value)
+        relative = _relative(gradient[at], value[at])
         if objective.unbounded() or products >= MAX_PRODUCTS:
             break
-        if relative <= tolerance:
-            if extra == EXTRA or relative > SETTLED or not _is_long(objective, step):
-                break
-            extra += 1
-        if iteration == 0 or spent >= objective.refresh_cost:
-            objective.refresh()
-            spent = 0
-        direction, used = _newton_direction(objective, gradient, min(LOOSEST, relative**0.5))
-        products, spent = products + used, spent + used
-        found = _backtrack(objective, x, value, direction, slope=float(gradient @ direction))
-        if found is None:
-            step = direction
+        near = relative <= tolerance
+        further = _are_long(some, step[at], near & (extra[at] < EXTRA) & (relative <= SETTLED))
+        goes_on = moves & (~near | further)
+        if not goes_on.any():
             break
-        size, value, gradient = found
-        step = size * direction
-        x = x + step
+        extra[at] += near & goes_on
+        if not goes_on.all():
+            at, some = np.arange(len(x))[at][goes_on], some.of(goes_on)
+        if iteration == 0 or spent >= objective.refresh_cost:
+            some.refresh()
+            spent = 0
+        direction, used = _newton_direction(some, gradient[at], float(relative.max()))
+        products, spent = products + used, spent + used
+        size, value[at], gradient[at] = _backtrack(some, x[at], value[at], gradient[at], direction)
+        step[at] = np.where(size > 0, size, 1) * direction
+        moves = (x[at] + size * direction != x[at]).any(axis=-1)
+        x[at] += size * direction
     relative = _relative(gradient, value)
     converged = relative <= tolerance
-    strides = bool(np.abs(step).max() > STRIDE * np.abs(x).max())
-    runs = (extra == EXTRA or (not converged and strides)) and _is_long(objective, step)
-    for_ever = runs and objective.setback(step) <= SETBACK * objective.reach(step)
-    return Minimum(x, relative, converged, objective.unbounded() or for_ever)
+    strides = np.abs(step).max(axis=-1) > STRIDE * np.abs(x).max(axis=-1)
+    runs = _are_long(objective, step, (extra == EXTRA) | (~converged & strides))
+    if runs.any():
+        runs = runs & (objective.setback(step) <= SETBACK * objective.reach(step))
+    return Minimum(x, relative, converged, runs | objective.unbounded())
 
 
 def minimize_brier(
     objective: Objective, start: Vector, tolerance: float, ridge: float
-) -> tuple[Minimum, list[str]]:
+) -> tuple[Minimum, Array]:
     """Minimize a Brier score from the optimum of the log-loss; where that leads far away, near it.
 
     Parameters
     ----------
     objective : Objective
-        The Brier score, which is not convex.
-    start : array (P,)
+        The Brier score, which is not convex, or several.
+    start : array (P,) or (B, P)
         The optimum of the log-loss.
     tolerance : float
         As of `minimize`.
@@ -162,36 +176,41 @@ def minimize_brier(
 
     Returns
     -------
-    The minimum, and what there is to say about it.
+    The minimum, and () or (B,) whether parameters were drawn, which `RAN_AWAY` tells.
     """
     best = minimize(objective, start, tolerance)
-    far = np.abs(best.x).max() > FAR * max(1.0, float(np.abs(start).max()))
-    if not (far or best.at_infinity or not best.converged):
-        return best, []
-    objective.hold(start, ridge)
-    return minimize(objective, start, tolerance), [RAN_AWAY]
+    far = np.abs(best.x).max(axis=-1) > FAR * np.maximum(1, np.abs(start).max(axis=-1))
+    drawn = far | best.at_infinity | ~best.converged
+    if drawn.any():
+        objective.hold(start, ridge * drawn)
+        best = minimize(objective, start, tolerance)
+    return best, drawn
 
 
-def _is_long(objective: Objective, step: Vector) -> bool:
-    return bool(np.abs(step).max() >= SHORT) and objective.reach(step) > RUNAWAY
+def _are_long(objective: Objective, step: Vector, those: Array) -> Array:
+    """Return which of those steps move a score far."""
+    those = those & (np.abs(step).max(axis=-1) >= SHORT)
+    return those & (objective.reach(step) > RUNAWAY) if those.any() else those
 
 
-def _relative(gradient: Vector, value: float) -> float:
-    return float(np.abs(gradient).max()) / max(value, NO_LOSS)
+def _relative(gradient: Vector, value: Any) -> Any:
+    return np.abs(gradient).max(axis=-1) / np.maximum(value, NO_LOSS)
 
 
 @np.errstate(over="ignore", invalid="ignore")  # of curvature that is all but 0
-def _newton_direction(objective: Objective, gradient: Vector, accuracy: float) -> tuple[Vector, int]:
-    """Return a descent direction that solves the Newton equations to `accuracy`, and the products it took."""
-    direction = np.zeros_like(gradient)
+def _newton_direction(objective: Objective, gradient: Vector, relative: float) -> tuple[Vector, int]:
+    """Return a descent direction, which solves the Newton equations, and the products it took.
+
+    It solves them the more exactly, the smaller the relative gradient.
+    """
     residual = -gradient
     scaled = objective.precondition(residual)
+    norm = first = np.vecdot(residual, scaled)
+    curved = (norm > 0) & (norm < np.inf)  # else rounding left no curvature to divide by
+    if objective.refresh_cost == 0 or not curved:
+        return np.where(curved[..., None], scaled, residual), 0
+    direction = np.zeros_like(gradient)
     search = scaled
-    norm = first = float(residual @ scaled)
-    if not 0 < norm < np.inf:  # rounding left no curvature to divide by
-        return residual, 0
-    if objective.refresh_cost == 0:
-        return scaled, 0
     for used in range(1, MAX_CG + 1):
         product = objective.curve(search)
         curvature = float(search @ product)
@@ -202,22 +221,24 @@ def _newton_direction(objective: Objective, gradient: Vector, accuracy: float) -
         residual = residual - size * product
         scaled = objective.precondition(residual)
         previous, norm = norm, float(residual @ scaled)
-        if norm <= max(accuracy**2 * first, 0):
+        if norm <= min(LOOSEST**2, relative) * first:
             break
         search = scaled + norm / previous * search
     return direction, used
 
 
 def _backtrack(
-    objective: Objective, x: Vector, value: float, direction: Vector, slope: float
-) -> tuple[float, float, Vector] | None:
-    """Return the first step of 1, 1/2, 1/4, ... that lowers the value enough; value and gradient there."""
-    noise = objective.rounding * max(value, 1)
-    size = 1.0
+    objective: Objective, x: Vector, value: Any, gradient: Vector, direction: Vector
+) -> tuple[Vector, Any, Vector]:
+    """Return the first step of 1, 1/2, 1/4, ... that lowers the value enough, 0 if none; both there."""
+    slope, noise = np.vecdot(gradient, direction), objective.rounding * np.maximum(value, 1)
+    size = np.ones(x.shape[:-1])
     for _ in range(MAX_HALVINGS):
         with np.errstate(over="ignore", invalid="ignore"):  # of a step too long by far
-            new_value, gradient = objective.evaluate(x + size * direction)
-        if new_value <= value + ARMIJO * size * slope + noise:
-            return size, new_value, gradient
-        size /= 2
-    return None
+            new_value, new_gradient = objective.evaluate(x + size[..., None] * direction)
+        lower = new_value <= value + ARMIJO * size * slope + noise
+        if lower.all():
+            return size[..., None], new_value, new_gradient
+        size = np.where(lower, size, size / 2)
+    value, gradient = np.where(lower, new_value, value), np.where(lower[..., None], new_gradient, gradient)
+    return np.where(lower, size, 0)[..., None], value, gradient

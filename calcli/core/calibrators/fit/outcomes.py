@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from itertools import compress
 
 import numpy as np
 
 from calcli.core.calibrators.events import Bools
-from calcli.core.calibrators.fit.logistic import LogisticLoss, minimize_each
-from calcli.core.calibrators.fit.newton import minimize_brier
+from calcli.core.calibrators.fit.logistic import LogisticLoss
+from calcli.core.calibrators.fit.newton import RAN_AWAY, minimize, minimize_brier
 from calcli.core.data.arrays import Doubles
 
 TOLERANCE = 1e-10
@@ -53,14 +54,6 @@ class LogisticProblem:
     def share(self) -> Doubles:
         """(N,) weights that sum to 1."""
         return self.weight / self.weight.sum()
-
-    def of_least_brier(self, features: Doubles, target: Doubles, best: Doubles) -> tuple[Doubles, float]:
-        """Return the coefficients of the least Brier score near those of the log-loss, and the value."""
-        loss = LogisticLoss(features, target, self.share, brier=True)
-        found, notes = minimize_brier(loss, best, TOLERANCE, 1 / float(self.weight.sum()))
-        for note in notes:
-            self.remark(note)
-        return found.x, loss.evaluate(found.x)[0]
 
     def smoothed_targets(self) -> Doubles:
         """Return Platt's targets: (n1 + 1) / (n1 + 2) for the n1 hits, 1 / (n0 + 2) for the n0 misses."""
@@ -109,19 +102,21 @@ def fit_each(
     units[units <= NOTHING] = 1
     features = features / units[:, None]  # how far a minimum is found depends on them
     share = problems[0].share
-    loss = LogisticLoss(features, targets, share)
+    brier = problems[0].score == "brier"
+    loss = LogisticLoss(features, targets, share, brier=brier)
     best = np.zeros(units.shape)
     if units.size:
         mean = targets @ share
         flat = (targets == targets[:, :1]).all(axis=1) | (units.shape[1] == 1)
         flat &= (mean > 0) & (mean < 1) & (features[:, :, -1] == 1).all(axis=1)
         best[flat, -1] = np.log(mean[flat] / (1 - mean[flat]))  # which an intercept alone attains
-        best = minimize_each(loss, best, TOLERANCE)
-    values = loss.evaluate(best)[0]
-    if units.size and problems[0].score == "brier":
-        for at, problem in enumerate(problems):
-            best[at], values[at] = problem.of_least_brier(features[at], targets[at], best[at])
-    return best / units, values
+        best = minimize(LogisticLoss(features, targets, share), best, TOLERANCE).x
+        if brier:
+            found, drawn = minimize_brier(loss, best, TOLERANCE, 1 / float(problems[0].weight.sum()))
+            best = found.x
+            for problem in compress(problems, drawn):
+                problem.remark(RAN_AWAY)
+    return best / units, loss.evaluate(best)[0]
 
 
 def unit_of(values: Doubles) -> float:

@@ -9,7 +9,7 @@ from typing import Self
 
 import numpy as np
 
-from calcli.core.calibrators.fit.newton import Vector
+from calcli.core.calibrators.fit.newton import Objective, Vector
 from calcli.core.calibrators.fit.preconditioning import TINY, Solver
 from calcli.core.calibrators.fit.training import NEVER, TrainingRows
 from calcli.core.data.arrays import Doubles, Floats
@@ -129,7 +129,7 @@ def laid_out(table: Floats) -> Floats:
     return np.asfortranarray(table) if table.shape[1] <= NARROW else np.ascontiguousarray(table)
 
 
-class SoftmaxLoss:
+class SoftmaxLoss(Objective):
     """Weighted mean loss of softmax(new scores), plus sum(penalty / 2 * (theta - centre)^2).
 
     Keeps the probabilities of the last evaluation, each times the weight of its row: one array of the size of

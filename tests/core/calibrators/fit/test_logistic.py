@@ -5,7 +5,8 @@ import pytest
 from scipy import optimize
 from scipy.special import expit
 
-from calcli.core.calibrators.fit.logistic import LogisticLoss, minimize_each
+from calcli.core.calibrators.fit.logistic import LogisticLoss
+from calcli.core.calibrators.fit.newton import minimize
 from calcli.core.calibrators.logistic import AT_ONCE, Beta, Platt
 
 ROWS, FEATURES, PROBLEMS = 150, 3, 7
@@ -51,7 +52,7 @@ def test_values_gradients_and_hessians_are_those_of_each_problem():
 @pytest.mark.parametrize("heaviest", [1.0, 1e4])
 def test_the_minima_are_those_of_scipy(heaviest):
     features, target, weight = problems(heaviest)
-    found = minimize_each(LogisticLoss(features, target, weight), np.zeros((PROBLEMS, FEATURES)), 1e-12)
+    found = minimize(LogisticLoss(features, target, weight), np.zeros((PROBLEMS, FEATURES)), 1e-12).x
     for at in range(PROBLEMS):
         loss = value_and_gradient(features[at], target[at], weight)
         best = optimize.minimize(loss, np.zeros(FEATURES), jac=True, method="BFGS", options={"gtol": 1e-12})
@@ -62,10 +63,10 @@ def test_the_minima_are_those_of_scipy(heaviest):
 def test_a_feature_of_zeros_gets_no_slope():
     features, target, weight = problems(1.0)
     features[:, :, 1] = 0
-    found = minimize_each(LogisticLoss(features, target, weight), np.zeros((PROBLEMS, FEATURES)), 1e-12)
+    found = minimize(LogisticLoss(features, target, weight), np.zeros((PROBLEMS, FEATURES)), 1e-12).x
     np.testing.assert_allclose(found[:, 1], 0, atol=1e-12)
     rest = LogisticLoss(features[..., [0, 2]], target, weight)
-    without = minimize_each(rest, np.zeros((PROBLEMS, 2)), 1e-12)
+    without = minimize(rest, np.zeros((PROBLEMS, 2)), 1e-12).x
     np.testing.assert_allclose(found[:, [0, 2]], without, rtol=1e-8)
 
 
@@ -78,14 +79,22 @@ def test_where_all_is_sure_there_is_no_curvature_to_divide_by(logit):
     assert (loss.precondition(gradient) == 0).all()
 
 
+def test_only_the_problem_whose_rows_can_be_separated_has_its_minimum_at_infinity():
+    features, target, weight = problems(1.0)
+    target[3] = features[3, :, 0] > 0
+    best = minimize(LogisticLoss(features, target, weight), np.zeros((PROBLEMS, FEATURES)), 1e-12)
+    assert np.flatnonzero(best.at_infinity).tolist() == [3]
+
+
+@pytest.mark.parametrize("score", ["log_loss", "brier"])
 @pytest.mark.parametrize("make", [Beta, Platt])
-def test_maps_of_many_classes_are_those_of_each_class_alone(make):
+def test_maps_of_many_classes_are_those_of_each_class_alone(make, score):
     rng = np.random.default_rng(2)
     rows, classes = 500, 80
     assert rows * classes > AT_ONCE
     logits = 2 * rng.normal(size=(rows, classes))
     labels = np.where(rng.random(rows) < 0.7, logits.argmax(1), rng.integers(0, classes, rows))
-    settings = {"target_smoothing": False} if make is Platt else {}
+    settings = {"target_smoothing": False, "score": score} if make is Platt else {"score": score}
     whole = make(**settings).fit(logits, labels).parameters
     names = ["slope", "intercept"] if make is Platt else ["a", "b", "c"]
     for k in (0, 40, 79):
