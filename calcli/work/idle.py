@@ -8,8 +8,8 @@ from __future__ import annotations
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import fields
 
+from calcli.core.calibrators.base import make
 from calcli.core.calibrators.crossvalidation import are_apart
-from calcli.core.calibrators.methods import make
 from calcli.core.comparing.policy import Rule
 from calcli.core.curves.needs import own_metrics
 from calcli.core.evaluating.recalibrated import Companions

@@ -47,7 +47,7 @@ def calcli(method: str) -> Callable[[str], Job]:
     """Fit a method by its expression."""
 
     def contestant(path: str) -> Job:
-        from calcli.core.calibrators.methods import make
+        from calcli.core.calibrators.base import make
         from calcli.core.language.expressions import parse_method
 
         logits, labels = arrays(path)
@@ -157,7 +157,7 @@ def torch_lbfgs(method: str) -> Callable[[str], Job]:
     def contestant(path: str) -> Job:
         import torch
 
-        from calcli.core.calibrators.methods import make
+        from calcli.core.calibrators.base import make
         from calcli.core.language.expressions import parse_method
 
         logits, labels = arrays(path)

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from calcli.core.calibrators.methods import make
+from calcli.core.calibrators.base import make
 from calcli.core.data.predictions import ArrayScores, Predictions
 from calcli.core.language.expressions import parse_method, parse_methods
 from calcli.core.language.settings import FitSettings

@@ -9,10 +9,9 @@ import pickle
 import numpy as np
 import pytest
 
-from calcli.core.calibrators.base import Calibrator
+from calcli.core.calibrators.base import Calibrator, make
 from calcli.core.calibrators.histogram import Histogram
 from calcli.core.calibrators.isotonic import Isotonic
-from calcli.core.calibrators.methods import make
 from calcli.core.calibrators.record import CalibratorRecord
 from calcli.core.calibrators.reduced import Reduced
 from calcli.core.calibrators.softmax import DPAffine, VectorScaling

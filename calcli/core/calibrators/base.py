@@ -31,7 +31,9 @@ from calcli.core.data.arrays import Array, Doubles, Floats, Positions, batches
 from calcli.core.data.columnnames import column_names
 from calcli.core.data.inmemory import as_array, refuse_swapped
 from calcli.core.data.predictions import Kind
+from calcli.core.language.entries import Method, named_at
 from calcli.core.language.errors import InputError, UsageError
+from calcli.core.language.expressions import MethodExpression
 from calcli.core.language.methods import METHODS, ORDER
 
 LARGEST = 1e100  # parameter: its products with scores stay finite
@@ -399,6 +401,26 @@ class Calibrator(ABC):
         more = [f"and {len(found) - SHOWN} more"] if len(found) > SHOWN else []
         fitted = f" fitted: {', '.join(found[:SHOWN] + more)}" if found else ""
         return f"{type(self).__name__}({', '.join(changed)}){fitted}"
+
+
+def make(call: MethodExpression) -> Calibrator:
+    """Return the calibrator that an expression asks for, not fitted.
+
+    Raises
+    ------
+    UsageError
+        If the lens is not for that method.
+    """
+    settings = dict(call.arguments)
+    if "calibrator" in settings:
+        settings["calibrator"] = make(settings["calibrator"])
+    made: Calibrator = calibrator_class(call.entry)(**settings)
+    return made
+
+
+def calibrator_class(method: Method) -> Any:
+    """Return the class of a method."""
+    return named_at(method.where, "calcli.core.calibrators")
 
 
 def _shown(value: Parameter) -> str:

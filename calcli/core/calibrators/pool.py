@@ -10,9 +10,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from calcli.core.calibrators.arguments import inner_folds, weighted_rows
-from calcli.core.calibrators.base import Calibrator, Parameter, Parameters
-from calcli.core.calibrators.fit.mixture import LEAST, brier_weights, mixture_weights
-from calcli.core.calibrators.methods import make
+from calcli.core.calibrators.base import Calibrator, Parameter, Parameters, make
+from calcli.core.calibrators.fit.quadratic import nearest_within
 from calcli.core.data.arrays import Array, Doubles, Floats
 from calcli.core.data.logspace import row_blocks
 from calcli.core.language.errors import UsageError
@@ -20,6 +19,11 @@ from calcli.core.language.expressions import nested_method
 from calcli.core.language.methods import JOINED, POOLED
 
 WEIGHTS = "pool"  # parameter: the weights of the members
+MAX_ITERATIONS = 200
+TOLERANCE = 1e-10
+ARMIJO = 1e-4
+LEAST = 1e-150  # likelihood of a row of which neither the inverse nor its square overflows
+DAMPING = 1e-9  # members may be equal
 
 
 @dataclass(kw_only=True, eq=False, repr=False)
@@ -153,3 +157,71 @@ def pool_weights(
         probs = np.exp(np.array([one[block] for one in log_probs]), dtype=np.float64)
         gram += np.einsum("ink,jnk,n->ij", probs, probs, share[block], optimize=True)
     return brier_weights(gram, share @ own)
+
+
+def mixture_weights(likelihoods: Floats, weights: Floats) -> NDArray[np.float64]:
+    """Return the weights, on the simplex, that minimize -sum_i weights_i log(sum_j likelihoods_ij w_j).
+
+    With sum(w) added, the minimum over w >= 0 has sum(w) = 1 by itself, so that the simplex needs no
+    constraint; signs are kept by projected Newton steps (Bertsekas, SIAM J. Control Optim. 20, 1982).
+
+    Parameters
+    ----------
+    likelihoods : array (N, J)
+        What each member gives the label of each row, 0 to 1; no row has a mean below `LEAST`.
+    weights : array (N,)
+        Positive row weights that sum to 1.
+
+    Returns
+    -------
+    array (J,)
+        Weights of the members, which sum to 1.
+    """
+    members = likelihoods.shape[1]
+    w = np.full(members, 1 / members)
+    value = _loss(likelihoods, weights, w)
+    for _ in range(MAX_ITERATIONS):
+        ratios = likelihoods / (likelihoods @ w)[:, None]
+        gradient = 1 - weights @ ratios
+        free = (w > 0) | (gradient < 0)
+        if np.abs(gradient[free]).max(initial=0) <= TOLERANCE:
+            break
+        hessian = (ratios * weights[:, None]).T @ ratios
+        hessian += DAMPING * hessian.trace() * np.eye(members)
+        step = np.zeros(members)
+        step[free] = np.linalg.solve(hessian[np.ix_(free, free)], -gradient[free])
+        size = 1.0
+        new = np.maximum(w + step, 0)
+        while (new_value := _loss(likelihoods, weights, new)) > value + ARMIJO * float(gradient @ (new - w)):
+            size /= 2
+            if size < TOLERANCE:
+                return w / w.sum()
+            new = np.maximum(w + size * step, 0)
+        w, value = new, new_value
+    return w / w.sum()
+
+
+def _loss(likelihoods: Floats, weights: Floats, w: NDArray[np.float64]) -> float:
+    mixed = likelihoods @ w
+    if mixed.min() < LEAST:
+        return np.inf
+    return float(w.sum() - weights @ np.log(mixed))
+
+
+def brier_weights(gram: Doubles, own: Doubles) -> Doubles:
+    """Return the weights, on the simplex, that minimize w' gram w - 2 own' w.
+
+    Parameters
+    ----------
+    gram : array (J, J)
+        Mean of the products of the members' probabilities, summed over the classes.
+    own : array (J,)
+        Mean of what each gives the label.
+    """
+    members = len(own)
+    damped = gram + DAMPING * gram.trace() * np.eye(members)
+    limits = np.vstack([np.eye(members), np.ones(members), -np.ones(members)])
+    least = np.concatenate([np.zeros(members), [1.0, -1.0]])
+    w = nearest_within(np.linalg.solve(damped, own), np.linalg.cholesky(damped).T, limits, least)
+    w = np.maximum(w, 0)
+    return w / w.sum()

@@ -8,9 +8,8 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from calcli.core.calibrators.base import Calibrator
+from calcli.core.calibrators.base import Calibrator, make
 from calcli.core.calibrators.crossvalidation import LabeledScores, held_out_folds
-from calcli.core.calibrators.methods import make
 from calcli.core.calibrators.order import TURNED, turns_classes
 from calcli.core.data.arrays import Array, Doubles, Floats, Positions
 from calcli.core.data.units import Units

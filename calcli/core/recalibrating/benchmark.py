@@ -9,14 +9,13 @@ from dataclasses import dataclass, field, replace
 
 import numpy as np
 
-from calcli.core.calibrators.base import Calibrator
+from calcli.core.calibrators.base import Calibrator, make
 from calcli.core.calibrators.crossvalidation import (
     LabeledScores,
     applied,
     checked_folds,
     rows_of,
 )
-from calcli.core.calibrators.methods import make
 from calcli.core.comparing.contest import Contest
 from calcli.core.data.arrays import Array, Floats, Positions
 from calcli.core.data.chance import Stream, generator

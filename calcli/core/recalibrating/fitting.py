@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from calcli.core.calibrators.arguments import are_probabilities
-from calcli.core.calibrators.base import Calibrator
+from calcli.core.calibrators.base import Calibrator, make
 from calcli.core.calibrators.crossvalidation import (
     LabeledScores,
     PairedDifference,
@@ -23,7 +23,6 @@ from calcli.core.calibrators.crossvalidation import (
     rows_of,
     with_left_out,
 )
-from calcli.core.calibrators.methods import make
 from calcli.core.calibrators.record import CalibratorRecord, FitOrigin
 from calcli.core.calibrators.wrappers import top1_changes
 from calcli.core.data.arrays import Doubles, Floats, Positions

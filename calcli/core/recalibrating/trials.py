@@ -8,9 +8,8 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from calcli.core.calibrators.base import Calibrator, Parameters
+from calcli.core.calibrators.base import Calibrator, Parameters, make
 from calcli.core.calibrators.crossvalidation import LabeledScores
-from calcli.core.calibrators.methods import make
 from calcli.core.calibrators.pool import pool_weights
 from calcli.core.calibrators.structured import Structured
 from calcli.core.data.arrays import Doubles, Floats, Positions

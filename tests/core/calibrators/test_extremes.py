@@ -12,8 +12,8 @@ from sklearn.datasets import load_digits
 from sklearn.model_selection import cross_val_predict
 from sklearn.naive_bayes import GaussianNB
 
+from calcli.core.calibrators.base import make
 from calcli.core.calibrators.isotonic import Isotonic
-from calcli.core.calibrators.methods import make
 from calcli.core.calibrators.onevsrest import interpolated
 from calcli.core.calibrators.reduced import Reduced
 from calcli.core.calibrators.spline import Spline

@@ -14,9 +14,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from calcli.core import calibrators
-from calcli.core.calibrators.base import Calibrator
+from calcli.core.calibrators.base import Calibrator, calibrator_class, make
 from calcli.core.calibrators.histogram import Histogram
-from calcli.core.calibrators.methods import calibrator_class, make
 from calcli.core.calibrators.temperature import Temperature
 from calcli.core.language.entries import written
 from calcli.core.language.errors import UsageError

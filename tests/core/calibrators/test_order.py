@@ -8,7 +8,7 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 import calcli
-from calcli.core.calibrators.methods import make
+from calcli.core.calibrators.base import make
 from calcli.core.language.expressions import parse_method
 from calcli.core.language.methods import METHODS, ORDER, ROWS, ROWS_OR_TIES
 from tests.conftest import REFERENCE

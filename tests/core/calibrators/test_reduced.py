@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from scipy import optimize, special
 
-from calcli.core.calibrators.methods import make
+from calcli.core.calibrators.base import make
 from calcli.core.calibrators.reduced import Reduced
 from calcli.core.calibrators.temperature import Temperature
 from calcli.core.calibrators.wrappers import PerPredictedClass

@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 from scipy import optimize, special
 from sklearn.linear_model import LogisticRegression
 
-from calcli.core.calibrators.methods import make
+from calcli.core.calibrators.base import make
 from calcli.core.calibrators.softmax import BiasOnly, DPAffine, MatrixScaling, VectorScaling
 from calcli.core.calibrators.temperature import Temperature
 from calcli.core.language.errors import InputError, UsageError

@@ -4,9 +4,9 @@ import numpy as np
 import pytest
 from scipy import optimize, special, stats
 
-from calcli.core.calibrators.fit.parts import PartsModel, Penalty
 from calcli.core.calibrators.fit.preconditioning import inverse
 from calcli.core.calibrators.fit.softmaxloss import SoftmaxLoss
+from calcli.core.calibrators.fit.softmaxmodels import PartsModel, Penalty
 from calcli.core.calibrators.fit.training import prepare
 from calcli.core.calibrators.odir import Dirichlet
 from calcli.core.calibrators.softmax import DPAffine, MatrixScaling

@@ -17,8 +17,8 @@ from sklearn.model_selection import GridSearchCV, StratifiedKFold, cross_val_pre
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import FunctionTransformer
 
+from calcli.core.calibrators.base import calibrator_class
 from calcli.core.calibrators.histogram import Histogram
-from calcli.core.calibrators.methods import calibrator_class
 from calcli.core.calibrators.softmax import DPAffine, VectorScaling
 from calcli.core.calibrators.temperature import Temperature
 from calcli.core.calibrators.wrappers import PreserveTop1

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 from scipy.stats import rankdata
 
-from calcli.core.calibrators.methods import make
+from calcli.core.calibrators.base import make
 from calcli.core.data.slices import select
 from calcli.core.estimators.influences import Influences, contrast
 from calcli.core.estimators.multiple import holm

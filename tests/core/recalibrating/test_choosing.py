@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 from scipy import optimize
 
+from calcli.core.calibrators.base import make
 from calcli.core.calibrators.crossvalidation import simplest
-from calcli.core.calibrators.methods import make
 from calcli.core.calibrators.pool import Pool, pool_weights
 from calcli.core.language.errors import UsageError
 from calcli.core.language.expressions import parse_method, parse_methods

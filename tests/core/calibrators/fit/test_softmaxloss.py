@@ -7,10 +7,9 @@ import pytest
 from scipy import optimize
 from scipy.special import log_softmax
 
-from calcli.core.calibrators.fit.matrix import MatrixModel
 from calcli.core.calibrators.fit.newton import minimize
-from calcli.core.calibrators.fit.parts import PartsModel, Penalty
 from calcli.core.calibrators.fit.softmaxloss import Coordinates, SoftmaxLoss
+from calcli.core.calibrators.fit.softmaxmodels import MatrixModel, PartsModel, Penalty
 from calcli.core.calibrators.fit.training import prepare
 from calcli.core.calibrators.softmax import DPAffine
 

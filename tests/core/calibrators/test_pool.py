@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from scipy import optimize
 
-from calcli.core.calibrators.fit.mixture import mixture_weights
+from calcli.core.calibrators.pool import mixture_weights
 
 
 def log_loss(likelihoods, weights, w):
