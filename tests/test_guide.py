@@ -32,7 +32,6 @@ from calcli.core.language.settings import Settings
 from calcli.core.language.version import __version__
 from calcli.guide import PAGES, summary
 from calcli.io.layouts import LAYOUTS
-from calcli.io.options import ReadOptions
 from tests.forked import put_shim
 
 ROOT = Path(__file__).resolve().parents[1]
@@ -157,17 +156,12 @@ def tables() -> dict[str, str]:
         (f"`{one.keyword}`", option_of(one), f"`{one.key}`" * one.in_policies, default_of(one), one.help)
         for one in declared(Settings).values()
     ]
-    reading = [
-        (f"`{one.keyword}`", option_of(one), default_of(one), one.help)
-        for one in declared(ReadOptions).values()
-    ]
     pages = [(f"[{page}](calcli/guide/{page}.md)", summary(page)) for page in PAGES]
     return {
         **metrics,
         "methods": markdown("| method | what it learns | parameters |", *methods),
         "figures": markdown("| figure | what it shows |", *figures),
         "settings": markdown("| keyword | option | key of a policy | default | what it says |", *settings),
-        "reading": markdown("| keyword | option | default | what it says |", *reading),
         "layouts": markdown(
             "| layout | scores | labels |", *((one.name, one.scores, one.labels) for one in LAYOUTS)
         ),

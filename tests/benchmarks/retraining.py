@@ -2,8 +2,8 @@
 
 They are about the value that a calibration loss has on data sets of the kind (Ferrer & Ramos 2024, appendix
 E): the truth is its mean over these. Results stand in `retraining.json` beside this file and are written as
-they come; `python -m tests.benchmarks.retraining` goes on where the last run ended, `--page` writes the table
-of the guide.
+they come; `python -m tests.benchmarks.retraining` goes on where the last run ended, `--page` writes the
+sentence of the guide.
 """
 
 from __future__ import annotations
@@ -11,7 +11,6 @@ from __future__ import annotations
 import argparse
 from datetime import date
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 
@@ -20,7 +19,7 @@ from calcli.core.evaluating.recalibrated import Companions
 from calcli.core.language.settings import Settings
 from tests.benchmarks.cells import LEVEL, Cell, drawn
 from tests.benchmarks.coverage import PAGE
-from tests.benchmarks.keeping import Kept, between, table
+from tests.benchmarks.keeping import Kept, between
 
 RESULTS = Path(__file__).with_suffix(".json")
 CELLS = [Cell("balanced", classes, rows) for classes in (2, 10) for rows in (200, 500)]
@@ -69,27 +68,20 @@ def retrained(cell: Cell, system: str, seed: int) -> dict[str, tuple[float, floa
 
 
 def page(results: Results) -> str:
-    """Return the table of the guide."""
-    rows = [
-        [_of(one), *(str(one["held"][training]) for training in TRAININGS)]
-        for one in results.found["cells"].values()
-    ]
-    return "\n".join([*table(["intervals that hold it, of 100 data sets", *TRAININGS], rows), ""])
-
-
-def _of(one: dict[str, Any]) -> str:
-    return f"{one['system']}, K={one['classes']}, n={one['rows']}"
+    """Return the sentence of the guide."""
+    held = [round(SETS * share) for share in results.held()]
+    return f"In {len(held)} studies of {SETS} data sets each it held in {min(held)} to {max(held)} of them.\n"
 
 
 def refreshed(text: str, results: Results) -> str:
-    """Return the page of the guide with its table written anew."""
+    """Return the page of the guide with its sentence written anew."""
     return between(text, "retraining", page(results))
 
 
 def main() -> None:
-    """Run the study, or write its table."""
+    """Run the study, or write its sentence."""
     parser = argparse.ArgumentParser()
-    parser.add_argument("--page", action="store_true", help="write the table of the guide")
+    parser.add_argument("--page", action="store_true", help="write the sentence of the guide")
     asked, _ = parser.parse_known_args()
     results = Results()
     if asked.page:
