@@ -44,7 +44,7 @@ class ReadOptions:
     key: str | None = setting(
         None,
         TEXT,
-        "Know rows by this column, not by their order, in all files and --labels.",
+        "Match rows by this column, not by their order, in all files and --labels.",
         "COLUMN",
     )
     allow_unmatched: bool = setting(False, FLAG, "Leave out rows that are not in all files.")

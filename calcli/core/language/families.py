@@ -59,8 +59,8 @@ RANKING = MetricFamily(
 )
 SELECTIVE = MetricFamily(
     name="selective",
-    comes_with="what an oracle and a random order would have, and an interval from its influences; none for "
-    "coverage; in comparisons a paired interval, for coverage a permutation p-value",
+    comes_with="the values of an oracle and of a random order, and an interval from its influences, but not "
+    "for coverage; in comparisons a paired interval, for coverage a permutation p-value",
     section="scores",
     undefined="there are no rows",
 )
@@ -81,8 +81,8 @@ DECOMPOSITION = MetricFamily(
 )
 ERROR = MetricFamily(
     name="error",
-    comes_with="its value if calibrated and a p-value; an interval of kuiper, none of the others (biased "
-    "upward near zero)" + SWAPPED,
+    comes_with="its value if calibrated and a p-value; an interval for kuiper alone, as other errors are "
+    "biased upward near zero" + SWAPPED,
     section="errors",
     beside_null=True,
     proves=False,
