@@ -312,25 +312,23 @@ def page(results: Results) -> str:
     number = f"{sets[0]}" if len(sets) == 1 else f"{sets[0]} to {sets[-1]}"
     every, tests = missed(cells), rejected(cells)
     lines = [
-        f"{len(cells)} cells, {number} data sets each or more, {when}; {DRAWS} draws a test.",
-        "Each share is that of all data sets, in percent, with its standard error.",
+        f"{len(cells)} cells of {number} data sets or more, {when}, {DRAWS} draws a test. Shares are those",
+        "of all data sets, in percent, with standard errors; significance is by exact binomial tests at 1% (Holm).",
         "",
-        f"Intervals that are shown and miss: {_share(every)} over all metrics and cells; nominal are 5 of "
-        "those shown. Beyond 7, by exact binomial tests with Holm's correction at 1%: "
-        f"{_named(exceeding(every, MISSED), every, missed(repeated(cells)))}.",
-        "",
+        f"- Intervals that miss: {_share(every)} over all metrics and cells, nominally 5 of those shown. "
+        f"Significantly above 7: {_named(exceeding(every, MISSED), every, missed(repeated(cells)))}.",
         *_of_shown(cells),
     ]
     if tests:
         counts = by_test(cells)
         most = max(counts, key=lambda test: counts[test][0] / counts[test][1])
         lines += [
-            f"Tests that reject what is true: {_share(tests)}, nominally 5. Beyond that, in the same way: "
-            f"{_named(exceeding(tests, REJECTED), tests, rejected(repeated(cells)))}. The largest mean "
-            f"of a test over its cells is {_percent(*counts[most])}, of `{most}`.",
-            "",
+            f"- Tests that reject a true hypothesis: {_share(tests)}, nominally 5. Significantly above 5: "
+            f"{_named(exceeding(tests, REJECTED), tests, rejected(repeated(cells)))}. "
+            f"The highest mean of a test over its cells is {_percent(*counts[most])}, of `{most}`.",
         ]
-    heads = ["data", "cells", "intervals that miss", "at most", "tests that reject", "at most"]
+    lines.append("")
+    heads = ["data", "cells", "intervals that miss", "most", "tests that reject", "most"]
     rows = []
     for kind, own in _by_kind(cells).items():
         each = [counts for of in (missed(own), rejected(own)) for counts in _mean_and_most(of)]
@@ -375,13 +373,9 @@ def _of_shown(cells: dict[str, Any]) -> list[str]:
     shown = missed_of_shown(cells)
     if not shown:
         return []
-    enough = sum(number >= SHOWN for _, number in shown.values())
     return [
-        f"Of those shown, where 10 to 90% of the data sets show one, {_share(shown)} miss over all metrics "
-        f"and cells; {enough} of {len(shown)} have {SHOWN} of them, for which more data sets were drawn. "
-        "Beyond 10, by exact one-sided tests at 1%, with Holm's correction for the cells of a metric: "
-        f"{_named(too_often_of_shown(cells), shown, {})}.",
-        "",
+        f"- Where 10 to 90% of the data sets show an interval, {_share(shown)} of those shown miss. "
+        f"Significantly above 10, by metric: {_named(too_often_of_shown(cells), shown, {})}.",
     ]
 
 

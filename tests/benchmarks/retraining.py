@@ -2,13 +2,12 @@
 
 They are about the value that a calibration loss has on data sets of the kind (Ferrer & Ramos 2024, appendix
 E): the truth is its mean over these. Results stand in `retraining.json` beside this file and are written as
-they come; `python -m tests.benchmarks.retraining` goes on where the last run ended, `--page` writes the
-sentence of the guide.
+they come; `python -m tests.benchmarks.retraining` goes on where the last run ended. The report says what was
+found.
 """
 
 from __future__ import annotations
 
-import argparse
 from datetime import date
 from pathlib import Path
 
@@ -18,8 +17,7 @@ from calcli.core.evaluating.evaluate import evaluate
 from calcli.core.evaluating.recalibrated import Companions
 from calcli.core.language.settings import Settings
 from tests.benchmarks.cells import LEVEL, Cell, drawn
-from tests.benchmarks.coverage import PAGE
-from tests.benchmarks.keeping import Kept, between
+from tests.benchmarks.keeping import Kept
 
 RESULTS = Path(__file__).with_suffix(".json")
 CELLS = [Cell("balanced", classes, rows) for classes in (2, 10) for rows in (200, 500)]
@@ -67,26 +65,9 @@ def retrained(cell: Cell, system: str, seed: int) -> dict[str, tuple[float, floa
     return found
 
 
-def page(results: Results) -> str:
-    """Return the sentence of the guide."""
-    held = [round(SETS * share) for share in results.held()]
-    return f"In {len(held)} studies of {SETS} data sets each it held in {min(held)} to {max(held)} of them.\n"
-
-
-def refreshed(text: str, results: Results) -> str:
-    """Return the page of the guide with its sentence written anew."""
-    return between(text, "retraining", page(results))
-
-
 def main() -> None:
-    """Run the study, or write its sentence."""
-    parser = argparse.ArgumentParser()
-    parser.add_argument("--page", action="store_true", help="write the sentence of the guide")
-    asked, _ = parser.parse_known_args()
+    """Run the study."""
     results = Results()
-    if asked.page:
-        PAGE.write_text(refreshed(PAGE.read_text(encoding="utf-8"), results), encoding="utf-8")
-        return
     for cell in CELLS:
         for system in SYSTEMS:
             results.run(cell, system)
