@@ -312,8 +312,9 @@ def page(results: Results) -> str:
     number = f"{sets[0]}" if len(sets) == 1 else f"{sets[0]} to {sets[-1]}"
     every, tests = missed(cells), rejected(cells)
     lines = [
-        f"{len(cells)} cells of {number} data sets or more, {when}, {DRAWS} draws a test. Shares are those",
-        "of all data sets, in percent, with standard errors; significance by exact binomial tests at 1% (Holm).",
+        f"{len(cells)} cells of {number} data sets or more, {when}, {DRAWS} draws a test. Shares",
+        "of all data sets, in percent, with standard errors; significance by exact binomial tests at 1%",
+        "(Holm).",
         "",
         f"- Intervals that miss: {_share(every)} over all metrics and cells, nominally 5 of those shown. "
         f"Significantly above 7: {_named(exceeding(every, MISSED), every, missed(repeated(cells)))}.",
