@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from calcli.core.comparing.leftover import unlike_rows
 from calcli.core.data.arrays import Array, missing
-from calcli.core.data.predictions import ArrayScores, Predictions, require_classes
+from calcli.core.data.predictions import Predictions, require_classes
 from calcli.core.data.slices import gathered, select, slice_names
 from calcli.core.language.errors import InputError, UsageError
 from calcli.core.language.settings import IN_ORDER, PairSettings
@@ -217,8 +217,7 @@ def _take(predictions: Predictions, rows: NDArray[np.intp]) -> Predictions:
         return ascending
     scores = gathered(ascending.scores, np.argsort(np.argsort(rows)))
     weights = None if predictions.weights is None else predictions.weights[rows]
-    held = ArrayScores(scores, ascending.kind, ascending.scores.kind_reason)
-    return replace(ascending, scores=held, labels=predictions.labels[rows], weights=weights, columns={})
+    return replace(ascending, scores=scores, labels=predictions.labels[rows], weights=weights, columns={})
 
 
 def _path(predictions: Predictions) -> str:

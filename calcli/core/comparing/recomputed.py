@@ -25,10 +25,8 @@ from calcli.core.language.settings import Settings
 def in_memory(systems: Sequence[Predictions]) -> list[Predictions]:
     """Read the scores of all systems as one kind, so that rows of one can stand among another's."""
     if all(system.kind == "probs" for system in systems):
-        tables = [ArrayScores(gathered(system.scores), "probs") for system in systems]
-    else:
-        tables = [ArrayScores(rows_of(system).scores, "logits") for system in systems]
-    return [replace(system, scores=table) for system, table in zip(systems, tables, strict=True)]
+        return [replace(system, scores=gathered(system.scores)) for system in systems]
+    return [replace(system, scores=ArrayScores(rows_of(system).scores, "logits")) for system in systems]
 
 
 def recomputed_differences(
@@ -64,7 +62,7 @@ def recomputed_differences(
     The differences; permutations in which the metric is undefined do not count.
     """
     pooled = _joined(systems)
-    table, weights = np.concatenate([gathered(system.scores) for system in systems]), pooled.weights
+    table, weights = np.concatenate([gathered(system.scores).array for system in systems]), pooled.weights
     plain = replace(
         settings,
         metrics=(call.asked,),
@@ -83,7 +81,7 @@ def recomputed_differences(
             labels=pooled.labels[rows],
             weights=own,
         )
-        return values(part, plain)[1][str(call)]
+        return values(part, plain)[str(call)]
 
     draws = min(draws, max(FEWEST_DRAWS, VISITS // table.size))
     return swapped_rows(value, units, draws, rng, paired)

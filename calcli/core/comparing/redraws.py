@@ -97,10 +97,7 @@ def _held(predictions: Predictions) -> Predictions:
         chosen = np.zeros(number, bool)
         chosen[np.linspace(0, number - 1, MOST_ROWS).astype(np.intp)] = True
         predictions = select(predictions, chosen)
-    whole = predictions.scores
-    return replace(
-        predictions, scores=ArrayScores(gathered(whole), whole.kind, whole.kind_reason), columns={}
-    )
+    return replace(predictions, scores=gathered(predictions.scores), columns={})
 
 
 def _rarer(rows: Predictions) -> int:
@@ -193,7 +190,7 @@ def _harm(rows: Predictions, settings: Settings, rng: np.random.Generator) -> Ma
         labels=np.concatenate([rows.labels, labels.astype(rows.labels.dtype)]),
         weights=np.concatenate([weights, np.full(ERRORS, weights.mean() / ERRORS)]),
     )
-    (_, before), (_, after) = values(rows, settings), values(more, settings)
+    before, after = values(rows, settings), values(more, settings)
     harm = {}
     for call in parse_metrics(settings.metrics):
         name, cost = str(call), call.entry.cost

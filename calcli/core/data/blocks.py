@@ -147,6 +147,18 @@ class Block:
     def _is_top(self) -> NDArray[np.bool_]:
         return np.equal(self.exp, self.per_row(self.top))
 
+    @property
+    def predicted(self) -> NDArray[np.intp]:
+        """(n,) the most probable class, the first one on ties."""
+        return self._is_top.argmax(self.class_axis)
+
+    @property
+    def tied(self) -> NDArray[np.bool_]:
+        """(n,) whether the largest probability is shared by two classes or more."""
+        found = np.zeros(len(self.labels), np.bool_)
+        found[self._tied] = True
+        return found
+
     @cached_property
     def _tied(self) -> NDArray[np.intp]:
         """Rows whose largest probability is shared by two classes or more."""

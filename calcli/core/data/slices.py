@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from calcli.core.data.arrays import Array, Floats, Positions
-from calcli.core.data.blocks import blocks
+from calcli.core.data.blocks import BLOCK_BYTES, blocks
 from calcli.core.data.predictions import ArrayScores, DerivedScores, Predictions, Scores
 from calcli.core.language.errors import InputError
 
@@ -18,7 +18,6 @@ PREDICTED = "predicted-class"  # what to slice by in place of a column
 MOST = 1_000  # values of a column above which it is not a column to slice by
 ENOUGH_ROWS = 100  # rows from which a slice's figures are compared with others
 HELD_BYTES = 1 << 28  # scores of slices that are held in memory together
-READ_ROWS = 4096  # rows read at once on the way there
 
 
 @dataclass(frozen=True)
@@ -148,9 +147,7 @@ def select_each(predictions: Predictions, numbers: NDArray[np.intp]) -> Iterator
         held = gathered(ChosenScores(whole, chosen), np.argsort(own, kind="stable"))
         sizes = np.bincount(own - first)
         for number, stop, rows in zip(range(first, last), np.cumsum(sizes), sizes, strict=True):
-            scores = GatheredScores(
-                held[stop - rows : stop], whole.kind, whole.kind_reason, stored=whole.dtype
-            )
+            scores = replace(held, array=held.array[stop - rows : stop])
             yield replace(select(predictions, numbers == number), scores=scores)
 
 
@@ -165,18 +162,18 @@ def _fitting(sizes: Iterable[int], most: int) -> Iterator[tuple[int, int]]:
     yield first, last + 1
 
 
-def gathered(scores: Scores, order: Positions | None = None) -> Floats:
-    """Read scores once and return their rows, in an order."""
+def gathered(scores: Scores, order: Positions | None = None) -> GatheredScores:
+    """Read scores into memory, once, with their rows in an order if there is one."""
     place = np.arange(scores.shape[0])
     if order is not None:
         place[order] = place.copy()
     start, held = 0, np.empty((0, scores.shape[1]))
-    for block in scores.blocks(READ_ROWS):
+    for block in scores.blocks(max(1, BLOCK_BYTES // (8 * scores.shape[1]))):
         if not start:
             held = np.empty(scores.shape, block.dtype)
         held[place[start : start + len(block)]] = block
         start += len(block)
-    return held
+    return GatheredScores(held, scores.kind, scores.kind_reason, stored=scores.dtype)
 
 
 def slice_rows(predictions: Predictions, column: str) -> Iterator[tuple[Slice, NDArray[np.bool_]]]:

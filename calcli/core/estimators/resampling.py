@@ -46,8 +46,7 @@ def bootstrap_sd(
     units
         Rows that are resampled together.
     """
-    scores = ArrayScores(gathered(predictions.scores), predictions.kind)
-    whole = replace(predictions, scores=scores, columns={})
+    whole = replace(predictions, scores=gathered(predictions.scores), columns={})
     found: dict[str, list[float]] = {name: [] for name in resamples}
     for least, most in pairwise(sorted({0, *resamples.values()})):
         own = [name for name, number in resamples.items() if number >= most]

@@ -88,33 +88,39 @@ def evaluate(
     companions = companions and companions.counted(predictions)
     predictions = counted(predictions)
     require_folds(predictions, settings.fold_column)
-    alone = companions in (None, Companions())
-    sampled = alone and is_sampled(predictions, settings)
+    sampled = companions in (None, Companions()) and is_sampled(predictions, settings)
     redrawn = settings.test or settings.sd or settings.resample_predictions  # which takes the rows
     if sampled and not redrawn and (sums := summed(predictions, settings, watch, looks.lenses)):
         with suppress(NeedsRows):
             return assess(sums, settings, test_classes)
-    measured = measure(predictions, settings, watch, companions, looks=looks, sampled=sampled, folded=alone)
+    measured = measure(predictions, settings, watch, companions, looks=looks, sampled=sampled, folded=sampled)
     return _resampled(assess(measured, settings, test_classes), measured)
 
 
-def values(predictions: Predictions, settings: Settings) -> tuple[Predictions, dict[str, float]]:
-    """Return the predictions, read, and the values of the metrics that settings name, from a lean pass.
+def values(predictions: Predictions, settings: Settings) -> dict[str, float]:
+    """Return the values of the metrics that settings name, from a lean pass.
 
     Parameters and errors as for `evaluate`; without priors and what draws at random.
     """
     predictions = counted(predictions)
     if isinstance(predictions, Remains) or is_sampled(predictions, settings):
-        evaluation = evaluate(predictions, settings)
-        return evaluation.predictions, {name: one.value for name, one in evaluation.estimates.items()}
-    calls = _calls(predictions, settings)
+        return {name: one.value for name, one in evaluate(predictions, settings).estimates.items()}
+    return values_of(lean_pass(predictions, settings).run())
 
+
+def lean_pass(predictions: Predictions, settings: Settings) -> Pass:
+    """Return a pass that keeps what the metrics need that settings name, and nothing else."""
     made = Pass(predictions, settings)
-    for call in calls:
+    for call in _calls(predictions, settings):
         FAMILIES[call.entry.family].needs(call, made)
-    measured = made.run()
-    found = _findings(measured, calls, settings)[0].estimates
-    return measured.predictions, {name: found[name].value for name in map(str, calls)}
+    return made
+
+
+def values_of(measured: Measurements) -> dict[str, float]:
+    """Return the values of these metrics, by canonical expression."""
+    calls = _calls(measured.predictions, measured.settings)
+    found = _findings(measured, calls, measured.settings)[0].estimates
+    return {name: found[name].value for name in map(str, calls)}
 
 
 def measure(
@@ -146,17 +152,16 @@ def measure(
     of_classes = any(call.is_class_wise or call.is_marginal for call in calls)
     if settings.test or (of_classes and tests_classes(predictions, settings)):
         made.keep_probs()
-    told = [call for call in calls if folded and is_told_by_cells(call, predictions, settings)]
-    others = [call for call in calls if call not in told]
-    later = [call for call in others if sampled and needs_rows(call, predictions, settings)]
-    for call in [*others, gap_of(predictions, settings)]:
+    later = [call for call in calls if sampled and needs_rows(call, predictions, settings)]
+    for call in [*calls, gap_of(predictions, settings)]:
         if call not in later:
             FAMILIES[call.entry.family].needs(call, made)
     if later or not (made.tells_areas or settings.cluster):  # a sample has no columns
         made.keep("sample", lambda: SampledRows(predictions))
-    keep_odds(made, told)
+        if folded:
+            keep_odds(made, later)
     found = made.run(watch)
-    found.deferred = frozenset(map(str, [*told, *later]))
+    found.deferred = frozenset(map(str, later))
     return found
 
 
@@ -205,7 +210,7 @@ def assess(measured: Measurements, settings: Settings, test_classes: bool = True
         found.notes,
         measured.clipped_rows,
         gap=_gap(found, measured, settings),
-        backwards_area=_area_if_backwards(measured, settings, found.estimates),
+        backwards_area=area_if_backwards(measured, settings, found.estimates),
     )
     return Evaluation(
         predictions,
@@ -228,21 +233,23 @@ def _gap(found: Findings, measured: Measurements, settings: Settings) -> Estimat
     return None
 
 
-def area_if_backwards(predictions: Predictions) -> float | None:
-    """Return the area under the ROC curve if scores rank the wrong way round beyond chance, else None."""
-    settings = Settings(metrics=("accuracy",), intervals=False, draws=0)
-    return _area_if_backwards(measure(counted(predictions), settings), settings)
+def keep_order(made: Pass) -> None:
+    """Keep what tells whether scores rank the wrong way round: of more than two classes a sample."""
+    if made.predictions.n_classes == 2:
+        made.keep_lens("class-1")
+    else:
+        made.keep("sample", lambda: SampledRows(made.predictions))
 
 
-def _area_if_backwards(
-    measured: Measurements, settings: Settings, known: Mapping[str, Estimate] | None = None
+def area_if_backwards(
+    measured: Measurements, settings: Settings, known: Mapping[str, Estimate]
 ) -> float | None:
-    """Return the same of what was measured, given the estimates that are known.
+    """Return the area under the ROC curve if scores rank the wrong way round beyond chance, else None.
 
     More than two classes are put in order if their area is asked for; else a sample of the rows tells it.
     """
     call = area_of(settings)
-    area = (known or {}).get(str(call))
+    area = known.get(str(call))
     if area is not None and not area.value < 0.5:
         return None
     with suppress(NeedsRows):
@@ -324,7 +331,7 @@ def _resampled(evaluation: Evaluation, measured: Measurements) -> Evaluation:
     def values_of(names: Iterable[str]) -> Callable[[Predictions], dict[str, float]]:
         metrics = tuple(found[name].call.asked for name in names)
         inner = replace(plain, metrics=metrics, priors=None)  # which the rows already have
-        return lambda rows: values(rows, inner)[1]
+        return lambda rows: values(rows, inner)
 
     errors = {name: e for name, e in found.items() if _is_redrawn(e)}
     drawing = partial(generator, settings.seed)

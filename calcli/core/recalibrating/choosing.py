@@ -19,7 +19,7 @@ from calcli.core.data.threads import Turn, in_turns
 from calcli.core.language.errors import CalcliError, UsageError
 from calcli.core.language.expressions import MethodExpression
 from calcli.core.recalibrating.candidates import POOL, freedom, path_of
-from calcli.core.recalibrating.trials import HeldOut, MetricValues, Trials
+from calcli.core.recalibrating.trials import MetricValues, Performance, Trials
 
 FEW_ROWS = 1000  # below, the folds are dealt several times
 REPEATED_ROWS = 2000  # so that about as many rows are judged,
@@ -83,8 +83,8 @@ class Sureness:
 
 
 def choose(
-    trials: Trials, calls: Sequence[MethodExpression], before: tuple[MetricValues, Doubles]
-) -> tuple[MethodExpression, HeldOut, tuple[Candidate, ...], Sureness | None]:
+    trials: Trials, calls: Sequence[MethodExpression], before: Performance
+) -> tuple[MethodExpression, Performance, tuple[Candidate, ...], Sureness | None]:
     """Return the method to take, its held-out predictions, what was compared, and how sure the choice is.
 
     The simplest method whose loss is within one standard error of the least is chosen, of those equally free
@@ -98,14 +98,14 @@ def choose(
     calls
         What to choose from.
     before
-        Metrics and losses of the scores as they are.
+        What the scores are worth as they are.
 
     Raises
     ------
     UsageError
         If none can be fitted.
     """
-    tried: list[tuple[MethodExpression, HeldOut]] = []
+    tried: list[tuple[MethodExpression, Performance]] = []
     failed: list[Candidate] = []
     singles = [call for call in calls if str(call) != POOL]
     lasting: dict[tuple[str, ...], Doubles] = {}  # losses of matrices by path
@@ -139,7 +139,7 @@ def choose(
         much = gain.mean > POOL_GAIN * np.average(losses[chosen], weights=weights)
         chosen = len(losses) - 1 if much and not gain.is_noise else chosen
     best = losses[int(np.argmin([np.average(one, weights=weights) for one in losses]))]
-    as_is = Candidate(None, before[0], paired_difference(before[1], best, weights))
+    as_is = Candidate(None, before.values, paired_difference(before.losses, best, weights))
     found = [
         Candidate(call, done.values, paired_difference(done.losses, best, weights)) for call, done in tried
     ]

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from itertools import count
 
@@ -24,17 +24,14 @@ from calcli.core.calibrators.crossvalidation import (
     with_left_out,
 )
 from calcli.core.calibrators.record import CalibratorRecord, FitOrigin
-from calcli.core.calibrators.wrappers import top1_changes
-from calcli.core.data.arrays import Doubles, Floats, Positions
-from calcli.core.data.blocks import BLOCK_BYTES
+from calcli.core.data.arrays import Floats, Positions
 from calcli.core.data.chance import Stream, generator
 from calcli.core.data.folds import column_folds, stratified_folds
-from calcli.core.data.logspace import log_softmax
 from calcli.core.data.predictions import ArrayScores, Predictions, Scores, called
 from calcli.core.data.processes import Processes, processes_for
-from calcli.core.data.slices import counted
-from calcli.core.estimators.rules import scoring_rule
-from calcli.core.evaluating.evaluate import area_if_backwards, values
+from calcli.core.data.slices import counted, gathered
+from calcli.core.evaluating.evaluate import area_if_backwards, keep_order, lean_pass, values_of
+from calcli.core.evaluating.measurements import Measurements, Pass
 from calcli.core.language.errors import InputError, UsageError
 from calcli.core.language.expressions import MethodExpression
 from calcli.core.language.methods import ERRORS
@@ -48,7 +45,7 @@ from calcli.core.recalibrating.choosing import (
     choose,
     repeats,
 )
-from calcli.core.recalibrating.trials import Dealt, HeldOut, Judge, MetricValues, Trials
+from calcli.core.recalibrating.trials import Dealt, MetricValues, Performance, Trials
 
 GAINS = 100_000_000  # scores fitted to, from which processes gain with any method; some do from a hundredth
 STEPPED = ("one score", "vectors", "pool")  # families of methods that may have steps
@@ -165,23 +162,31 @@ def fit(
         refuse_classes(settings.wrapped(call) for call in calls)
     if len(calls) > 1:
         _refuse_choice(calls, settings)
-    predictions, before = reported(predictions)
+    predictions = counted(predictions)
+    held = gathered(predictions.scores)
+    first = _pass(predictions, held)
+    keep_order(first)
+    measured = first.run()
+    before, area = _performance(measured, settings.score), area_if_backwards(measured, ASKED, {})
     if raw := [settings.wrapped(call) for call in calls if takes_raw(call, settings.raw)]:
         refuse_raw(predictions, raw)
-    rows = _rows(predictions, calls)
+    rows = _rows(replace(predictions, scores=held), calls)
+    del held, first, measured  # what only they hold makes room for the fits
     if are_probabilities(rows.scores):
         raise InputError(
             f"{predictions.provenance.path} has probabilities, which --kind takes for {predictions.kind}; "
             "use --kind probs, or leave it out"
         )
-    judge = _judge(predictions, rows, settings)
     scores = ArrayScores(rows.scores, "logits")
-    losses_before = judge.losses(scores)
+
+    def judge(scores: Scores) -> Performance:
+        return _performance(_pass(predictions, scores).run(), settings.score)
+
     made, step = _maker(settings), _steps(watch)
     call = calls[0]
     candidates: tuple[Candidate, ...] = ()
     sureness: Sureness | None = None
-    done: HeldOut | None = None
+    done: Performance | None = None
     cross_validated: MetricValues | None = None
     gain: PairedDifference | None = None
     workers = processes_of(calls, settings, predictions)
@@ -189,7 +194,7 @@ def fit(
         dealt = Dealt(rows, _folds(predictions, rows, settings), settings)
         with Processes(dealt, workers) as processes:
             trials = Trials(dealt, judge, step, processes)
-            call, done, candidates, sureness = choose(trials, calls, (before, losses_before))
+            call, done, candidates, sureness = choose(trials, calls, before)
     if done is not None or not settings.folds:
         calibrator = rows.fit(made(call))
         step()
@@ -197,17 +202,16 @@ def fit(
         fold = _folds(predictions, rows, settings)[0]
         calibrator, parts = with_left_out(made(call), rows, fold, workers, step)
         others = Rescored(scores, parts, fold)
-        done = HeldOut(judge.values(others), judge.losses(others))
+        done = judge(others)
     if done is not None:
-        cross_validated, gain = done.values, paired_difference(losses_before, done.losses, rows.weights)
+        cross_validated, gain = done.values, paired_difference(before.losses, done.losses, rows.weights)
     note_rows(calibrator, predictions)
     calibrator.notes += calibrator.order_notes(predictions.n_classes)
-    rescored = Rescored.by_one(scores, calibrator)
-    after = judge.values(rescored)
-    moved = (0, 0) if predictions.of_answers else changes(scores, rescored, rows.weights)
+    after = judge(Rescored.by_one(scores, calibrator))
+    moved = (0, 0) if predictions.of_answers else _changes(before, after)
     return Fit(
-        call, calibrator, predictions, settings, before, after, cross_validated, gain, *moved, candidates,
-        sureness, workers, area_if_backwards(predictions),
+        call, calibrator, predictions, settings, before.values, after.values, cross_validated, gain, *moved,
+        candidates, sureness, workers, area,
     )  # fmt: skip
 
 
@@ -318,24 +322,6 @@ def recalibrated(predictions: Predictions, log_probs: Floats) -> Predictions:
     return replace(predictions, scores=ArrayScores(log_probs, "log-probs"))
 
 
-def changes(before: Scores, after: Scores, weights: Floats | None) -> tuple[int, int]:
-    """Return in how many rows of some weight the predicted class changes, and in how many it gets a tie."""
-    changed = tied = 0
-    for (part, one), (_, other) in zip(_parts(before), _parts(after), strict=True):
-        counted = slice(None) if weights is None else weights[part] > 0
-        found = top1_changes(one[counted], other[counted])
-        changed, tied = changed + found[0], tied + found[1]
-    return changed, tied
-
-
-def _parts(scores: Scores) -> Iterator[tuple[slice, Floats]]:
-    """Yield where rows are, and their scores."""
-    start = 0
-    for block in scores.blocks(max(1, BLOCK_BYTES // (scores.shape[1] * scores.dtype.itemsize))):
-        yield slice(start, start + len(block)), block
-        start += len(block)
-
-
 def _refuse_choice(calls: Sequence[MethodExpression], settings: FitSettings) -> None:
     for call in calls:
         if any(one.arguments.get("score") in ERRORS for one in call.chain):
@@ -353,17 +339,24 @@ def _rows(predictions: Predictions, calls: Sequence[MethodExpression]) -> Labele
     return rows_of(predictions, exact=not families.isdisjoint(STEPPED))
 
 
-def _judge(predictions: Predictions, rows: LabeledScores, settings: FitSettings) -> Judge:
-    rule = scoring_rule(settings.score, of_answers=predictions.of_answers)
+def _pass(predictions: Predictions, scores: Scores) -> Pass:
+    """Return a pass over rows with these scores that keeps what makes their performance."""
+    made = lean_pass(replace(predictions, scores=scores), ASKED)
+    made.keep_rows({"predicted": lambda block: block.predicted, "tied": lambda block: block.tied})
+    return made
 
-    def losses(scores: Scores) -> Doubles:
-        found = np.empty(len(rows.labels))
-        for part, block in _parts(scores):
-            log_probs = block if scores.kind == "log-probs" else log_softmax(block)
-            found[part] = rule.losses(log_probs, rows.labels[part])
-        return found
 
-    return Judge(lambda scores: reported(replace(predictions, scores=scores))[1], losses, settings.score)
+def _performance(measured: Measurements, score: str) -> Performance:
+    """Return what the scores are worth that a pass went over, with losses by a score that is asked for."""
+    rows = measured.rows
+    losses = rows[score].astype(np.float64, copy=False)
+    return Performance(values_of(measured), losses, rows["predicted"], rows["tied"])
+
+
+def _changes(before: Performance, after: Performance) -> tuple[int, int]:
+    """Return in how many rows the predicted class changes, and in how many it gets a tie."""
+    changed, tied = before.predicted != after.predicted, after.tied & ~before.tied
+    return int(np.count_nonzero(changed)), int(np.count_nonzero(tied))
 
 
 def _steps(watch: Watch) -> Callable[[], None]:
@@ -401,8 +394,3 @@ def refuse_raw(predictions: Predictions, calls: Sequence[MethodExpression]) -> N
                 f"{learning.entry.name} acts on probabilities; leave out --input raw, which works with platt "
                 "and the softmax methods"
             )
-
-
-def reported(predictions: Predictions) -> tuple[Predictions, MetricValues]:
-    """Return the predictions, read, and the metrics that are reported of a fit, by canonical expression."""
-    return values(predictions, ASKED)

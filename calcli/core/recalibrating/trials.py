@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -12,7 +12,7 @@ from calcli.core.calibrators.base import Calibrator, Parameters, make
 from calcli.core.calibrators.crossvalidation import LabeledScores
 from calcli.core.calibrators.pool import pool_weights
 from calcli.core.calibrators.structured import Structured
-from calcli.core.data.arrays import Doubles, Floats, Positions
+from calcli.core.data.arrays import Array, Doubles, Floats, Positions
 from calcli.core.data.folds import numbers_of
 from calcli.core.data.predictions import ArrayScores, Scores
 from calcli.core.data.processes import Processes
@@ -29,30 +29,23 @@ MetricValues = dict[str, float]
 
 
 @dataclass(frozen=True)
-class HeldOut:
-    """The held-out predictions of a method, reduced: metrics and the loss of each row."""
-
-    values: MetricValues
-    losses: Doubles
-
-
-@dataclass(frozen=True)
-class Judge:
-    """How held-out predictions are judged.
+class Performance:
+    """What scores of the rows are worth.
 
     Attributes
     ----------
     values
-        Returns metrics of scores of the rows.
+        Metrics, by canonical expression.
     losses
-        Returns the loss of each row.
-    score
-        The name of the loss.
+        (N,) the loss of each row.
+    predicted, tied
+        (N,) the most probable class, and whether others are as probable.
     """
 
-    values: Callable[[Scores], MetricValues]
-    losses: Callable[[Scores], Doubles]
-    score: str
+    values: MetricValues
+    losses: Doubles
+    predicted: Array
+    tied: Array
 
 
 @dataclass(frozen=True)
@@ -108,7 +101,7 @@ class Trials:
     dealt
         All rows, and their folds.
     judge
-        What is made of the held-out predictions.
+        Returns what scores of the rows are worth.
     step
         Called after each fit.
     processes
@@ -121,16 +114,20 @@ class Trials:
     """
 
     def __init__(
-        self, dealt: Dealt, judge: Judge, step: Callable[[], None], processes: Processes[Dealt]
+        self,
+        dealt: Dealt,
+        judge: Callable[[Scores], Performance],
+        step: Callable[[], None],
+        processes: Processes[Dealt],
     ) -> None:
-        self.dealt, self.rows, self.judge = dealt, dealt.rows, judge
+        self.dealt, self.rows, self._judge = dealt, dealt.rows, judge
         self._step, self._processes, self.workers = step, processes, processes.workers
         self._numbers = [numbers_of(fold) for fold in dealt.folds]
         self._count = sum(map(len, self._numbers))
         self._starts: dict[tuple[Any, ...], Parameters] = {}
         self._best: dict[tuple[str, ...], tuple[float, MethodExpression, Floats]] = {}
 
-    def held_out(self, calls: Sequence[MethodExpression]) -> Iterator[HeldOut | CalcliError]:
+    def held_out(self, calls: Sequence[MethodExpression]) -> Iterator[Performance | CalcliError]:
         """Cross-validate methods of unlike paths, roughly where it can; yield what is found, in their order.
 
         The fits of one strength start those of the next on its path.
@@ -150,7 +147,9 @@ class Trials:
                 call = left.pop(0)
                 yield self._joined(call, found.pop(str(call)))
 
-    def _joined(self, call: MethodExpression, fits: dict[tuple[int, int], Fitted]) -> HeldOut | CalcliError:
+    def _joined(
+        self, call: MethodExpression, fits: dict[tuple[int, int], Fitted]
+    ) -> Performance | CalcliError:
         """Return what is made of the fits of a method."""
         path, log_probs = path_of(call), []
         for repeat, fold in enumerate(self.dealt.folds):
@@ -174,14 +173,13 @@ class Trials:
         for _ in range(self._count):
             self._step()
 
-    def _judged(self, log_probs: Sequence[Doubles]) -> HeldOut:
-        scores = [ArrayScores(one, "log-probs") for one in log_probs]
-        values = [self.judge.values(one) for one in scores]
-        losses = [self.judge.losses(one) for one in scores]
-        means = {name: float(np.mean([one[name] for one in values])) for name in values[0]}
-        return HeldOut(means, np.mean(losses, axis=0))
+    def _judged(self, log_probs: Sequence[Doubles]) -> Performance:
+        """Return the mean over the times that folds were dealt; classes are those of the first."""
+        found = [self._judge(ArrayScores(one, "log-probs")) for one in log_probs]
+        means = {name: float(np.mean([one.values[name] for one in found])) for name in found[0].values}
+        return replace(found[0], values=means, losses=np.mean([one.losses for one in found], axis=0))
 
-    def pooled(self) -> tuple[MethodExpression, HeldOut] | None:
+    def pooled(self) -> tuple[MethodExpression, Performance] | None:
         """Return the pool of the best method of each kind, weighted by their held-out predictions."""
         members = list(self._best.values())
         if len(members) < 2:
@@ -189,10 +187,10 @@ class Trials:
         count = len(self.dealt.folds)
         labels = np.tile(self.rows.labels, count)
         of_rows = None if self.rows.weights is None else np.tile(self.rows.weights, count)
-        weights = pool_weights([one for *_, one in members], labels, of_rows, self.judge.score)
+        weights = pool_weights([one for *_, one in members], labels, of_rows, self.dealt.settings.score)
         while weights.min() < LEAST_SHARE:  # without one member, another may matter no more
             members = [one for one, weight in zip(members, weights, strict=True) if weight >= LEAST_SHARE]
-            weights = pool_weights([one for *_, one in members], labels, of_rows, self.judge.score)
+            weights = pool_weights([one for *_, one in members], labels, of_rows, self.dealt.settings.score)
         if len(members) < 2:
             return None
         shares = np.round(weights, DIGITS)

@@ -42,7 +42,9 @@ def test_against_plain_numpy(case):
             values, abs=1e-13
         ), name
     assert gather(predictions, lambda block: block.column(1)) == pytest.approx(q[:, 1], abs=1e-15)
+    assert gather(predictions, lambda block: block.predicted).tolist() == logits.argmax(1).tolist()
     tied = (logits == logits.max(1, keepdims=True)).sum(1) > 1
+    assert gather(predictions, lambda block: block.tied).tolist() == tied.tolist()
     assert sum(block.tied_rows for block in blocks(predictions)) == tied.sum() > 0
 
 

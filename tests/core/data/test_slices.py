@@ -64,7 +64,7 @@ def test_slices_are_read_together_as_far_as_memory_allows(predict, monkeypatch, 
     )
     monkeypatch.setattr(slices, "HELD_BYTES", held)
     monkeypatch.setattr(Counted, "readings", 0)
-    monkeypatch.setattr(slices, "READ_ROWS", 7)
+    monkeypatch.setattr(slices, "BLOCK_BYTES", 7 * 3 * 8)
     for number, part in enumerate(select_each(rows, numbers)):
         chosen = np.flatnonzero(numbers == number)
         assert np.array_equal(np.concatenate(list(part.scores.blocks(11))), logits[chosen])

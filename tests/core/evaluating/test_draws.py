@@ -45,7 +45,7 @@ def system(rows, classes, weighted=False, seed=0):
 
 def known(predictions):
     """Return true posteriors that are not the predictions."""
-    probs = np.exp(0.8 * gathered(predictions.scores))
+    probs = np.exp(0.8 * gathered(predictions.scores).array)
     return Companions(posteriors=from_arrays(probs / probs.sum(1, keepdims=True), predictions.labels))
 
 
@@ -138,7 +138,7 @@ def test_of_figures_slices_threads_and_blocks(rows, monkeypatch):
     for name, error in (("ece", figure.binned), ("ks", figure.ks)):
         assert (error.value, error.if_calibrated) == (of_metrics[name].value, of_metrics[name].if_calibrated)
     part, own = next(iter(evaluate_slices(predictions, "half", evaluation.summary)))
-    even = from_arrays(gathered(predictions.scores)[::2], predictions.labels[::2])
+    even = from_arrays(gathered(predictions.scores).array[::2], predictions.labels[::2])
     half = evaluate(even, Settings(names[::-1], draws=99))
     assert part.value == "0"
     assert numbers(own.estimates) == numbers(half.estimates)

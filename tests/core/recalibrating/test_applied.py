@@ -7,9 +7,10 @@ import pytest
 
 from calcli.core.calibrators.record import recalibrate
 from calcli.core.data import blocks
+from calcli.core.evaluating.evaluate import values
 from calcli.core.language.expressions import parse_method
 from calcli.core.language.settings import FitSettings
-from calcli.core.recalibrating.fitting import fit, record_of, reported
+from calcli.core.recalibrating.fitting import ASKED, fit, record_of
 
 STEPPED = (
     "isotonic:interpolation=steps",
@@ -44,6 +45,6 @@ def test_the_metrics_after_a_fit_are_those_of_its_application(predict, monkeypat
             record = record_of(found, None)
             parts = [recalibrate(record, part, kind) for part in np.split(scores, [1, 8, 130])]
             done = predict(np.concatenate(parts), rows.labels, "log-probs")
-            applied = reported(done)[1]
+            applied = values(done, ASKED)
             for score in ("log_loss", "brier"):  # others see the last digit of single precision
                 assert found.after[score] == pytest.approx(applied[score], abs=2e-6), method

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 from sklearn.isotonic import IsotonicRegression
@@ -9,11 +11,12 @@ from sklearn.metrics import accuracy_score, log_loss
 
 from calcli.core.calibrators.record import recalibrate
 from calcli.core.calibrators.wrappers import PerPredictedClass, PreserveTop1
+from calcli.core.data.predictions import ArrayScores
 from calcli.core.language.errors import UsageError
 from calcli.core.language.expressions import parse_methods
 from calcli.core.language.settings import FitSettings
 from calcli.core.recalibrating.candidates import candidates_for
-from calcli.core.recalibrating.fitting import fit, fits, processes_of, record_of
+from calcli.core.recalibrating.fitting import cross_validated, fit, fits, processes_of, record_of
 
 TEMPERATURE = parse_methods(["temperature"])
 DP = parse_methods(["dp"])
@@ -49,6 +52,49 @@ def test_before_is_what_the_scores_are(golden, reference_predictions):
     before = fit(reference_predictions(name), TEMPERATURE, FitSettings(folds=0)).before
     keys = {"log_loss": "ce_nats", "brier": "brier_sum", "ece": "ece_top_ew15_l1", "accuracy": "accuracy"}
     assert before == pytest.approx({ours: golden[name][theirs] for ours, theirs in keys.items()}, abs=1e-9)
+
+
+class Counted(ArrayScores):
+    """Scores that count how often they are read."""
+
+    readings = 0
+
+    def blocks(self, rows):
+        type(self).readings += 1
+        return super().blocks(rows)
+
+
+@pytest.mark.parametrize("names", [["temperature"], ["temperature", "bias"]])
+@pytest.mark.parametrize("classes", [2, 3])
+def test_rows_are_read_once(names, classes, predict, monkeypatch):
+    rng = np.random.default_rng(classes)
+    weights = rng.integers(0, 3, 90).astype(float)
+    rows = predict(np.eye(classes)[:1].repeat(90, 0), rng.integers(0, classes, 90), weights=weights)
+    rows = replace(rows, scores=Counted(rng.dirichlet(np.ones(classes), 90), "probs"))
+    monkeypatch.setattr(Counted, "readings", 0)
+    fit(rows, parse_methods(names), FitSettings(folds=3))
+    assert Counted.readings == 1
+
+
+@pytest.mark.parametrize("score", ["log_loss", "brier"])
+@pytest.mark.parametrize("method", ["histogram", "temperature", "bias"])
+def test_what_changes_and_what_is_gained(method, score, predict):
+    rng = np.random.default_rng(3)
+    probs, labels = rng.dirichlet(np.ones(3), 399), np.arange(399) % 3
+    probs[:20] = [0.4, 0.4, 0.2]
+    found = fit(predict(probs, labels), parse_methods([method]), FitSettings(score=score))
+    after = found.calibrator.predict_proba(probs)
+    tied, was_tied = ((table == table.max(1, keepdims=True)).sum(1) > 1 for table in (after, probs))
+    assert found.changed_rows == np.count_nonzero(after.argmax(1) != probs.argmax(1))
+    assert found.new_ties == np.count_nonzero(tied & ~was_tied)
+    assert (found.new_ties > 0) == method.startswith("histogram")
+    own = np.eye(3)[labels]
+    first, second = (
+        -np.log((table * own).sum(1)) if score == "log_loss" else np.square(table - own).sum(1)
+        for table in (probs, np.exp(cross_validated(found)))
+    )
+    assert found.gain.mean == pytest.approx(np.mean(first - second), abs=1e-9)
+    assert found.gain.standard_error == pytest.approx(np.std(first - second) / np.sqrt(399), abs=1e-9)
 
 
 @pytest.mark.parametrize("method", ["isotonic:interpolation=steps:smoothing=0", "venn-abers"])
