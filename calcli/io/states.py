@@ -20,10 +20,10 @@ from calcli.core.language.version import __version__
 from calcli.core.state.cells import ScoreCells
 from calcli.core.state.deals import Deals, Statistic
 from calcli.core.state.expectedmoments import Moments
+from calcli.core.state.rankcells import RANKED_DEALS, RankCells, rank_edges
 from calcli.core.state.runs import Part, numbers
 from calcli.core.state.sample import ALL, Rows, Sample
 from calcli.core.state.state import Body, Facts, Head, State
-from calcli.core.state.swaps import SWAPPED_DEALS, Swaps, swap_edges
 from calcli.io.archives import ARCHIVE_DAMAGE, stored_content
 from calcli.io.atomic import atomic_path
 from calcli.io.heads import held_array
@@ -204,8 +204,8 @@ def _of_deals(body: Body, deals: Deals) -> Iterator[tuple[str, Array]]:
             yield f"deals/infinite/{name}", own.infinite
     for lens, cells in body.cells.items():
         yield from ((f"cells/{lens}/{name}", values) for name, values in cells.arrays().items())
-        swaps = body.swaps[lens].arrays() if lens in body.swaps else {}
-        yield from ((f"swaps/{lens}/{name}", values) for name, values in swaps.items())
+        ranks = body.ranks[lens].arrays() if lens in body.ranks else {}
+        yield from ((f"ranks/{lens}/{name}", values) for name, values in ranks.items())
 
 
 def _state(told: Mapping[str, Any], arrays: Mapping[str, Array]) -> State:
@@ -235,12 +235,12 @@ def _state(told: Mapping[str, Any], arrays: Mapping[str, Array]) -> State:
         body.deals = _deals(told["deals"], arrays, k)
         for lens, limit in told["cells"].items():
             body.cells[lens] = ScoreCells.of_arrays(int(limit), _under(f"cells/{lens}/", arrays))
-            swaps = _under(f"swaps/{lens}/", arrays)
+            ranks = _under(f"ranks/{lens}/", arrays)
             if body.sample is None:
                 continue
-            shape = SWAPPED_DEALS, len(swap_edges()) - 1
-            body.swaps[lens] = Swaps.of_arrays(
-                {name: _wide(_shaped(own, *shape)) for name, own in swaps.items()}
+            shape = RANKED_DEALS, len(rank_edges()) - 1
+            body.ranks[lens] = RankCells.of_arrays(
+                {name: _wide(_shaped(own, *shape)) for name, own in ranks.items()}
             )
     moments = {name: _shaped(own, 9) for name, own in _under("moments/", arrays).items()}
     body.moments = {name: Moments(own[1:4], own[4:], float(own[0])) for name, own in moments.items()}

@@ -50,8 +50,8 @@ VERDICTS = {
     "equivalent": "equivalent: the whole interval lies within the margin.",
     "different": "different: a significant difference in a metric without a better direction.",
     "undecided": "undecided: the interval straddles the margin, or 0 where there is none.",
-    "untested": "untested: the change is undefined, its effective sample size is too small, or no test is "
-    "quick.",
+    "untested": "untested: the change is undefined, its effective sample size is too small, or its test is "
+    "slow or needs rows that a state does not keep.",
 }
 
 

@@ -67,7 +67,7 @@ def fingerprint(state: calcli.State) -> str:
     found = hashlib.sha256()
     with zipfile.ZipFile(io.BytesIO(state.to_bytes())) as file:
         for name in sorted(file.namelist()):
-            if name.startswith(("deals/", "cells/", "swaps/")):
+            if name.startswith(("deals/", "cells/", "ranks/")):
                 found.update(name.encode() + file.read(name))
     return found.hexdigest()[:12]
 

@@ -1,4 +1,4 @@
-"""Checks of arrays that are handed to a calibrator, and what fits make of their rows first."""
+"""Checks of arrays that are handed to a calibrator."""
 
 from __future__ import annotations
 
@@ -10,7 +10,6 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from calcli.core.data.arrays import Array, Floats, missing
-from calcli.core.data.chance import Stream, generator
 from calcli.core.data.distributions import (
     HARDLY_LOGITS,
     TOLERANCE,
@@ -20,7 +19,6 @@ from calcli.core.data.distributions import (
     sums_to_one,
     two_columns,
 )
-from calcli.core.data.folds import stratified_folds
 from calcli.core.data.inmemory import as_array
 from calcli.core.data.logspace import LARGEST, as_floats
 from calcli.core.language.declaring import refuse_set, some_items
@@ -292,38 +290,3 @@ def checked_weights(weights: ArrayLike | None, rows: int) -> Floats | None:
     if not (np.isfinite(values).all() and values.min() >= 0 and values.any()):
         raise InputError("the weights must be finite numbers of at least 0, and not all 0")
     return values
-
-
-def weighted_rows(
-    scores: Array, labels: NDArray[np.integer[Any]], weights: Array | None
-) -> tuple[Array, NDArray[np.integer[Any]], Array | None]:
-    """Return rows without those of weight 0."""
-    if weights is None:
-        return scores, labels, None
-    counted = weights > 0
-    return scores[counted], labels[counted], weights[counted]
-
-
-def inner_folds(
-    name: str, labels: NDArray[np.integer[Any]], folds: int, seed: int, mend: str = ""
-) -> NDArray[np.intp]:
-    """Return the fold of each row in the cross-validation by which a method chooses its settings.
-
-    Raises
-    ------
-    InputError
-        If there are fewer rows than folds; what to do about it is `mend`.
-    """
-    if len(labels) < folds:
-        raise InputError(f"{name} needs a row for each of its {folds} folds, there are {len(labels)}{mend}")
-    return stratified_folds(labels, folds, generator(seed, Stream.FITS))
-
-
-def refuse_wide(method: str, scores: Array, classes: int, mend: str = "") -> None:
-    """Raise an InputError for a matrix of more than so many classes, if there are no more rows than that."""
-    rows, columns = scores.shape
-    if columns > classes and rows <= columns:
-        raise InputError(
-            f"{method} learns a matrix of {columns:,} x {columns:,} from {rows:,} rows; expected more rows "
-            f"than classes, of so many{mend}"
-        )

@@ -14,13 +14,19 @@ from typing import Any, ClassVar, Literal, Self
 import numpy as np
 from numpy.typing import NDArray
 
-from calcli.core.calibrators.arguments import inner_folds, refuse_wide, weighted_rows
 from calcli.core.calibrators.base import Calibrator, Parameter, Parameters
 from calcli.core.calibrators.fit.newton import minimize
 from calcli.core.calibrators.fit.scale import first_guess, solve_temperature
 from calcli.core.calibrators.fit.softmaxloss import SoftmaxLoss
 from calcli.core.calibrators.fit.softmaxmodels import Parts, PartsModel, Penalty, forward
-from calcli.core.calibrators.fit.training import TrainingRows, prepare, raised
+from calcli.core.calibrators.fit.training import (
+    TrainingRows,
+    inner_folds,
+    prepare,
+    raised,
+    refuse_wide,
+    weighted_rows,
+)
 from calcli.core.calibrators.softmax import DPAffine
 from calcli.core.data.arrays import Array, Doubles, Floats
 from calcli.core.data.logspace import log_softmax, row_blocks, row_max

@@ -9,7 +9,6 @@ from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 
-from calcli.core.data.arrays import Doubles
 from calcli.core.data.binning import Bins
 from calcli.core.estimators.consistency import Null, binned_nulls
 from calcli.core.problems.problem import Binning, Problem
@@ -18,7 +17,7 @@ from calcli.core.problems.vectors import VectorProblem
 if TYPE_CHECKING:
     from calcli.core.estimators.gridded import GridError
     from calcli.core.estimators.intervals import Interval
-    from calcli.core.estimators.permutation import Cells, Side, Statistic
+    from calcli.core.estimators.permutation import Cells, Side
     from calcli.core.state.gridcells import CellTable
 
 
@@ -52,10 +51,6 @@ class CalibrationError:
 
     def on_grid(self, cells: CellTable, problem: Problem) -> GridError | None:
         """Return how far the value of cells of the grid may be off; None where no bound is known."""
-        return None
-
-    def of_cells(self, edges: Doubles) -> Statistic | None:
-        """Return it as a function of sums over cells between these edges; None where it is none."""
         return None
 
 

@@ -21,7 +21,7 @@ from calcli.core.estimators.consistency import Null, compare, outcome_sums
 from calcli.core.estimators.gridded import GridError, of_cumulative
 from calcli.core.estimators.influences import Spread
 from calcli.core.estimators.intervals import Interval
-from calcli.core.estimators.permutation import CELLS, Cells, Side, Statistic
+from calcli.core.estimators.permutation import CELLS, Cells, Side
 from calcli.core.problems.problem import Problem
 from calcli.core.state.gridcells import CellTable
 
@@ -63,10 +63,6 @@ class CumulativeError(OneDimensional):
         """Return the error of (..., m) sums over steps of the score, each of which counts as one score."""
         gaps = np.cumsum(bins.outcome - bins.score, axis=-1)
         return np.asarray(self.of_gaps(gaps) / bins.weight.sum(-1))
-
-    def of_cells(self, edges: Doubles) -> Statistic | None:
-        """Return it as a function of sums over cells, in which steps count as one."""
-        return self.of_sums
 
     def swap_cells(self, baseline: Side, candidate: Side) -> Cells | None:
         """Return steps of the score."""

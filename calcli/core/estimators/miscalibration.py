@@ -9,11 +9,10 @@ from typing import Any, ClassVar, Literal, TypeGuard
 import numpy as np
 from numpy.typing import NDArray
 
-from calcli.core.data.arrays import Doubles
 from calcli.core.data.binning import Bins, bin_index, common_unit, equal_width_edges, equal_width_index
 from calcli.core.estimators.calibrationerror import CalibrationError, OfBins
 from calcli.core.estimators.gridded import GridError, of_cut_cells
-from calcli.core.estimators.permutation import CELLS, Cells, Side, Statistic, of_equal_mass
+from calcli.core.estimators.permutation import CELLS, Cells, Side, of_equal_mass
 from calcli.core.problems.problem import Problem, Recursive, segment_sums
 from calcli.core.state.gridcells import CellTable
 
@@ -143,22 +142,6 @@ class BinnedError(OfBins):
         edges = np.array(self.binning)
         first, second = (bin_index(score, edges) for score in scores)
         return Cells(len(edges) - 1, (first, second), error)
-
-    def of_cells(self, edges: Doubles) -> Statistic | None:
-        """Return it as a function of sums over cells; None unless whole cells make up its bins."""
-        if not self.from_sums:
-            return None
-        own = equal_width_edges(self.bins)[:-1]
-        starts = np.searchsorted(edges, own)
-        if not np.array_equal(edges[starts], own):
-            return None
-
-        def error(cells: Bins) -> Any:
-            sums = (np.add.reduceat(table, starts, axis=-1) for table in (cells.score, cells.outcome))
-            weight = np.add.reduceat(cells.weight, starts, axis=-1)
-            return binned_error(Bins(weight, weight, *sums), self.norm)
-
-        return error
 
 
 def from_sums(estimator: CalibrationError) -> TypeGuard[BinnedError]:

@@ -251,14 +251,14 @@ def dealt_influences(
     edges
         (cells + 1,) of coarse cells.
     sums
-        (deals, 3, cells) sums of weight, score and outcome.
+        (deals, 2, cells) sums of weight and outcome.
     """
     placed = ranking.place(problem.outcome, problem.weights, problem.run_ends)
     if placed is None:
         return np.full(len(sums), math.nan), math.nan
     cell = np.searchsorted(edges[1:-1], problem.score[problem.run_ends - 1], side="right")
     cells, total, within, dealt = len(edges) - 1, problem.total_weight, 0.0, np.zeros(len(sums))
-    weight, _, hits = np.moveaxis(sums, 1, 0)
+    weight, hits = np.moveaxis(sums, 1, 0)
     for own, influence, table in (
         (placed.positive, placed.of_positive, hits),
         (placed.negative, placed.of_negative, weight - hits),

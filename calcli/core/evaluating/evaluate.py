@@ -88,12 +88,13 @@ def evaluate(
     companions = companions and companions.counted(predictions)
     predictions = counted(predictions)
     require_folds(predictions, settings.fold_column)
-    sampled = companions in (None, Companions()) and is_sampled(predictions, settings)
+    alone = companions in (None, Companions())
+    sampled = alone and is_sampled(predictions, settings)
     redrawn = settings.test or settings.sd or settings.resample_predictions  # which takes the rows
     if sampled and not redrawn and (sums := summed(predictions, settings, watch, looks.lenses)):
         with suppress(NeedsRows):
             return assess(sums, settings, test_classes)
-    measured = measure(predictions, settings, watch, companions, looks=looks, sampled=sampled, folded=sampled)
+    measured = measure(predictions, settings, watch, companions, looks=looks, sampled=sampled, folded=alone)
     return _resampled(assess(measured, settings, test_classes), measured)
 
 
@@ -152,16 +153,17 @@ def measure(
     of_classes = any(call.is_class_wise or call.is_marginal for call in calls)
     if settings.test or (of_classes and tests_classes(predictions, settings)):
         made.keep_probs()
-    later = [call for call in calls if sampled and needs_rows(call, predictions, settings)]
-    for call in [*calls, gap_of(predictions, settings)]:
+    told = [call for call in calls if folded and is_told_by_cells(call, predictions, settings)]
+    others = [call for call in calls if call not in told]
+    later = [call for call in others if sampled and needs_rows(call, predictions, settings)]
+    for call in [*others, gap_of(predictions, settings)]:
         if call not in later:
             FAMILIES[call.entry.family].needs(call, made)
     if later or not (made.tells_areas or settings.cluster):  # a sample has no columns
         made.keep("sample", lambda: SampledRows(predictions))
-        if folded:
-            keep_odds(made, later)
+    keep_odds(made, told)
     found = made.run(watch)
-    found.deferred = frozenset(map(str, later))
+    found.deferred = frozenset(map(str, [*told, *later]))
     return found
 
 

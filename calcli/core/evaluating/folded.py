@@ -16,6 +16,7 @@ from calcli.core.evaluating.families.base import Findings
 from calcli.core.evaluating.families.recalibration import Loss, recalibrated
 from calcli.core.evaluating.measurements import Measurements, Pass
 from calcli.core.evaluating.recalibrated import Companions, Recalibrations
+from calcli.core.evaluating.usual import is_counted, is_sampled
 from calcli.core.language.expressions import MetricExpression
 from calcli.core.language.metrics import AFFINE, AFFINE_MAPS, PAV
 from calcli.core.language.settings import Settings
@@ -30,14 +31,14 @@ EXACT_ZEROS = "are exactly 0"  # what a note counts, of entries here
 
 def is_told_by_cells(call: MetricExpression, whole: Predictions, settings: Settings) -> bool:
     """Tell whether cells are enough for a metric, and it is known how far they may be off."""
-    if whole.n_classes != 2 or settings.clip:
-        return False
     is_loss = isinstance(call.entry.mathematics, Loss)
     if settings.folds > MOST_FOLDS or not is_loss or call.score not in STEEPEST:
         return False
+    if not is_counted(whole, settings):
+        return False
     method, training = call.arguments["recalibrator"], call.arguments["training"]
-    if method == PAV:  # between whose two fits on cells there is no middle for an interval
-        return training == "test"
+    if method == PAV:  # which cells leave more open; between two fits on them an interval has no middle
+        return training == "test" and is_sampled(whole, settings)
     return method in STRAIGHT and training != "held-out"
 
 

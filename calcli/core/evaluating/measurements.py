@@ -298,7 +298,7 @@ class Measurements:
         return self.units.effective_number(self.predictions.weights)
 
     def by_deal(self, lens: str) -> Doubles | None:
-        """Return (deals, 3, cells) sums of weight, score and outcome where these are left of many rows."""
+        """Return (deals, 2, cells) sums of weight and outcome where these are left of many rows."""
         return None
 
     def agreed(self, settings: Settings) -> Settings:

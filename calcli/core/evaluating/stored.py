@@ -122,8 +122,8 @@ class StoredMeasurements(Measurements):
 
     def by_deal(self, lens: str) -> Doubles | None:
         """Return (deals, 3, cells) sums of weight, score and outcome, of many rows."""
-        swaps = self._state.body.swaps.get(lens)
-        return None if swaps is None else swaps.sums()
+        ranks = self._state.body.ranks.get(lens)
+        return None if ranks is None else ranks.sums()
 
     def problem(self, lens: str) -> Problem:
         """Return the induced problem of a lens."""

@@ -129,6 +129,10 @@ def _run_starts(problem: Problem) -> Positions:
     if len(mixed) > MANY_TIES * len(score):
         return np.append(0, problem.run_ends[:-1])
     if len(mixed):
-        left, right = np.searchsorted(score, score[mixed]), np.searchsorted(score, score[mixed], side="right")
-        start = np.setdiff1d(np.concatenate([start, left, right]), np.append(mixed, len(score)))
+        begins = np.zeros(len(score) + 1, np.bool_)
+        for side in ("left", "right"):
+            begins[np.searchsorted(score, score[mixed], side=side)] = True
+        begins[start] = True
+        begins[mixed] = False
+        start = np.flatnonzero(begins[:-1])
     return start

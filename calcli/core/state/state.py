@@ -18,9 +18,9 @@ from calcli.core.state.cells import ScoreCells
 from calcli.core.state.deals import Deals, digests_of
 from calcli.core.state.expectedmoments import Moments
 from calcli.core.state.hashing import Hashes
+from calcli.core.state.rankcells import RankCells
 from calcli.core.state.runs import Part
 from calcli.core.state.sample import Sample
-from calcli.core.state.swaps import Swaps
 
 CELLS_IN_RUN = 5_000_000  # of each lens, in a run that saves no state
 CELLS = 1 << 17  # distinct scores of all lenses together up to which their cells are exact
@@ -121,7 +121,7 @@ class Body:
         (n,) of the keys of these rows, which stand in their order; None if rows have numbers.
     numbers
         (n,) of these rows, which stand in their order; of no use with keys.
-    deals, cells, swaps
+    deals, cells, ranks
         What is kept of many rows: sums, and for each lens score cells, and coarse ones by deal.
     sample
         Some of the rows themselves; None where it is not asked for.
@@ -145,7 +145,7 @@ class Body:
         self.moments: dict[str, Moments] = {}
         self.deals: Deals | None = None
         self.cells: dict[str, ScoreCells] = {}
-        self.swaps: dict[str, Swaps] = {}
+        self.ranks: dict[str, RankCells] = {}
 
     @property
     def n_rows(self) -> int:
@@ -188,8 +188,8 @@ class Body:
                 self.add(other._rows(offset))
             return
         self._deal()
-        for lens, swaps in other.swaps.items():
-            self._add_swaps(lens, swaps.raised(offset))
+        for lens, ranks in other.ranks.items():
+            self._add_ranks(lens, ranks.raised(offset))
         deals = other.deals.raised(offset)
         self.deals = deals if self.deals is None else self.deals.merged(deals)
         for lens, cells in other.cells.items():
@@ -268,19 +268,21 @@ class Body:
             chosen = np.flatnonzero(columns[names[2]])
             score, outcome, numbers = score[chosen], outcome[chosen], numbers[chosen]
             inside = None if weights is None else weights[chosen]
-        swaps = None if self._in_run or self.sample is None else Swaps.of(score, outcome, inside, numbers)
+        ranks = None
+        if not (self._in_run or self.sample is None):
+            ranks = RankCells.of(score, outcome, inside, numbers)
         placed = self.cells[lens].placed(score, outcome, inside)
         with turn(("lens", lens)):
             if placed is None:
                 self.cells[lens].add(score, outcome, inside)
             else:
                 self.cells[lens].merge(placed)
-            if swaps is not None:
-                self._add_swaps(lens, swaps)
+            if ranks is not None:
+                self._add_ranks(lens, ranks)
 
-    def _add_swaps(self, lens: str, swaps: Swaps) -> None:
-        known = self.swaps.get(lens)
-        self.swaps[lens] = swaps if known is None else known.merged(swaps)
+    def _add_ranks(self, lens: str, ranks: RankCells) -> None:
+        known = self.ranks.get(lens)
+        self.ranks[lens] = ranks if known is None else known.merged(ranks)
 
 
 @dataclass(frozen=True)

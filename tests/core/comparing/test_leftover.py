@@ -70,27 +70,21 @@ def test_systems_that_differ_within_cells_alone_are_not_proven_to_differ():
     assert evidence([first, second], "auroc").p_value() > 0.001
 
 
-@pytest.mark.parametrize("rows", [800, 24_000])
 @pytest.mark.parametrize("name", ["ece", "ks", "ece:lens=class-1"])
-def test_errors_are_swapped_by_deals(rows, name):
-    systems = two_systems(rows, 1.5)
+def test_errors_are_swapped_row_by_row(name):
+    systems = two_systems(800, 1.5)
     expected, found = (evidence(own, name) for own in (systems, states_of(systems)))
     assert found.difference == pytest.approx(expected.difference, abs=1e-12)
     assert found.p_value() == pytest.approx(expected.p_value(), abs=0.02)
-    systems = two_systems(rows, 0.2)  # a real difference would widen the spread of larger deals
-    expected, found = (evidence(own, name) for own in (systems, states_of(systems)))
-    spread = [one.swapped.draws.std() for one in (expected, found)]
-    assert 0.8 < spread[1] / spread[0] < 1.25
 
 
-def test_what_only_rows_can_tell_is_not_tested():
-    for rows in (800, 24_000):
-        assert isinstance(evidence(states_of(two_systems(rows)), "cw_ece"), Untested)
+@pytest.mark.parametrize(("rows", "name"), [(800, "cw_ece"), (24_000, "cw_ece"), (24_000, "ece")])
+def test_what_only_rows_can_tell_is_not_tested(rows, name):
+    assert isinstance(evidence(states_of(two_systems(rows)), name), Untested)
 
 
-def test_unpaired_states_of_other_sizes_are_not_swapped():
+def test_unpaired_states_of_other_sizes_are_compared_by_their_deals():
     first, second = states_of(two_systems(24_000))[0], states_of(two_systems(30_000, seed=1))[1]
-    assert isinstance(evidence([first, second], "ece", paired=False), Untested)
     assert evidence([first, second], "log_loss", paired=False).p_value() > 0
 
 

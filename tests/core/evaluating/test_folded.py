@@ -29,6 +29,7 @@ PAV = "calibration_loss:recalibrator=pav:training=test"
 def _many_are_few(monkeypatch):
     monkeypatch.setattr("calcli.core.evaluating.gathering.MANY_ROWS", 900)
     monkeypatch.setattr("calcli.core.evaluating.usual.MANY", 1_000)
+    monkeypatch.setattr("calcli.core.evaluating.usual.COUNTED", 500)
 
 
 def drawn(n, seed=0, kind="logits", dtype=np.float32, weighted=False, scale=2.0):
@@ -94,6 +95,27 @@ def test_standard_errors_are_those_of_the_rows(weighted):
         assert own.rows is None
         for key in ("standard_error", "relative_standard_error"):
             assert own.parts[key] == pytest.approx(expected[name].parts[key], rel=0.02), name
+
+
+def test_cells_tell_losses_before_other_metrics_look_at_a_sample(monkeypatch):
+    monkeypatch.setattr("calcli.core.evaluating.usual.MANY", 1_000_000)
+    rows, others = drawn(2_000), (PAV, "log_loss", "unexplained")
+    found, expected = both(rows, (*AFFINE, *others))
+    for name, own in found.items():
+        assert (own.grid is None) == (name in others), name
+        assert own.rows is None
+        bound = 2 * own.grid.bound + 1e-6 if own.grid else 0
+        if name != "unexplained":  # its folds are dealt several times
+            assert own.value == pytest.approx(expected[name].value, abs=bound), name
+    assert (
+        evaluate(
+            replace(rows, scores=drawn(400).scores, labels=rows.labels[:400], columns={}),
+            Settings(metrics=AFFINE[:1]),
+        )
+        .estimates[AFFINE[0]]
+        .grid
+        is None
+    )
 
 
 def test_infinite_losses_have_no_interval():

@@ -124,9 +124,19 @@ class SoftmaxModel(ABC):
         """
 
 
+def empty(like: Floats) -> Floats:
+    """Return an (N, K) array laid out class by class if they are few, as steps along rows are short."""
+    return np.empty(like.shape, like.dtype, order="F" if like.shape[1] <= NARROW else "C")
+
+
 def laid_out(table: Floats) -> Floats:
-    """Return (N, K) laid out class by class if the classes are few, as then steps along rows are short."""
-    return np.asfortranarray(table) if table.shape[1] <= NARROW else np.ascontiguousarray(table)
+    """Return a table laid out in the same way."""
+    if table.shape[1] > NARROW:
+        return table
+    found = empty(table)
+    for block in row_blocks(table):
+        found[block] = table[block]
+    return found
 
 
 class SoftmaxLoss(Objective):
@@ -164,7 +174,7 @@ class SoftmaxLoss(Objective):
         self.rounding = 4 * float(np.finfo(dtype).eps)
         self.refresh_cost = 1
         self._weights: Floats = np.maximum(rows.weights, TINY).astype(dtype)[:, None]
-        self._weighted = laid_out(np.empty_like(rows.scores))
+        self._weighted = empty(rows.scores)
         self._seen = None if brier else self._gradient_of_labels()
         self._ones = np.ones((rows.scores.shape[1], 1), dtype)
         self._worst = np.inf

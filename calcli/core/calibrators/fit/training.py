@@ -1,17 +1,20 @@
-"""The rows a softmax calibrator is fitted to: finite, in the working precision, weights summing to 1."""
+"""The rows a calibrator is fitted to; of a softmax finite, in the working precision, weights summing to 1."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
-from typing import TypeAlias
+from typing import Any, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
 
 from calcli.core.data.arrays import Array, Floats
 from calcli.core.data.blocks import DOUBLE_LIMIT
+from calcli.core.data.chance import Stream, generator
+from calcli.core.data.folds import stratified_folds
 from calcli.core.data.logspace import LEAST, as_floats, log_softmax
+from calcli.core.language.errors import InputError
 
 Parameter: TypeAlias = Array | float
 Parameters: TypeAlias = Mapping[str, Parameter]
@@ -175,3 +178,38 @@ def of_zeros(zeros: int, of_label: int, *, stay: bool) -> str:
     true = f"{of_label:,}" if of_label else "none"
     rule = "they stay 0" if stay else f"each {STAND_IN}"
     return f"{zeros:,} probabilities are exactly 0, {true} of them of the true class; {rule}"
+
+
+def weighted_rows(
+    scores: Array, labels: NDArray[np.integer[Any]], weights: Array | None
+) -> tuple[Array, NDArray[np.integer[Any]], Array | None]:
+    """Return rows without those of weight 0."""
+    if weights is None:
+        return scores, labels, None
+    counted = weights > 0
+    return scores[counted], labels[counted], weights[counted]
+
+
+def inner_folds(
+    name: str, labels: NDArray[np.integer[Any]], folds: int, seed: int, mend: str = ""
+) -> NDArray[np.intp]:
+    """Return the fold of each row in the cross-validation by which a method chooses its settings.
+
+    Raises
+    ------
+    InputError
+        If there are fewer rows than folds; what to do about it is `mend`.
+    """
+    if len(labels) < folds:
+        raise InputError(f"{name} needs a row for each of its {folds} folds, there are {len(labels)}{mend}")
+    return stratified_folds(labels, folds, generator(seed, Stream.FITS))
+
+
+def refuse_wide(method: str, scores: Array, classes: int, mend: str = "") -> None:
+    """Raise an InputError for a matrix of more than so many classes, if there are no more rows than that."""
+    rows, columns = scores.shape
+    if columns > classes and rows <= columns:
+        raise InputError(
+            f"{method} learns a matrix of {columns:,} x {columns:,} from {rows:,} rows; expected more rows "
+            f"than classes, of so many{mend}"
+        )

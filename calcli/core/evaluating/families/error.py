@@ -9,7 +9,6 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from calcli.core.data.arrays import Doubles
 from calcli.core.data.binning import Bins
 from calcli.core.data.chance import Stream, generator
 from calcli.core.data.predictions import Predictions
@@ -43,9 +42,6 @@ from calcli.core.language.expressions import MetricExpression, region_ends
 from calcli.core.language.settings import Settings
 from calcli.core.problems.problem import Problem
 from calcli.core.state.remains import Remains
-from calcli.core.state.swaps import swap_edges
-
-UNLIKE = 0.01  # by which the sizes of deals of unpaired states may differ, so that they can change sides
 
 MOST_NUMBERS = 1_000_000  # means of bins of vectors that a report holds
 
@@ -100,11 +96,7 @@ class ErrorFamily(Family):
                 continue
             estimator = find_estimator(call)
             if not (call.is_class_wise or call.is_marginal) and measured.is_scalar(call.lens):
-                coarse = measured.by_deal(call.lens)
-                if coarse is not None:
-                    kept[str(call)] = coarse
-                    continue
-                if isinstance(rows, Remains) and rows.state.body.is_dealt_slice:
+                if isinstance(rows, Remains) and rows.state.body.deals is not None:
                     continue
                 score, outcome, weights, inside = measured.look(call.lens)
                 units = measured.units if inside is None else measured.units.within(inside)
@@ -123,8 +115,6 @@ class ErrorFamily(Family):
             sides = first.within(call.region), second.within(call.region)
             affordable = match.affordable(estimator.effort) if estimator.effort else draws
             return permuted_differences(*sides, estimator, affordable, match.rng, match.paired)
-        if isinstance(first, np.ndarray) and isinstance(second, np.ndarray) and not call.is_class_wise:
-            return _swapped_deals(call, estimator, first, second, match)
         if not (match.same_classes and match.has_rows):
             return None
         if not estimator.recomputed:
@@ -145,21 +135,6 @@ class ErrorFamily(Family):
         """Return what computing an error again costs, where it is on a grid of every class."""
         every = predictions.n_classes if call.is_class_wise else 1
         return super().effort(call, predictions, settings) + find_estimator(call).effort * every
-
-
-def _swapped_deals(
-    call: MetricExpression,
-    estimator: OneDimensional | OfVectors,
-    first: Doubles,
-    second: Doubles,
-    match: Match,
-) -> Swapped | None:
-    """Swap whole deals of rows; None where coarse cells do not make up the estimator, or sizes are unlike."""
-    statistic = estimator.of_cells(swap_edges()) if call.region == "all" else None
-    sizes = first[:, 0].sum(), second[:, 0].sum()
-    if statistic is None or abs(sizes[0] / sizes[1] - 1) > UNLIKE:
-        return None
-    return swapped_sums(first, second, statistic, match.settings.draws, match.rng, match.paired)
 
 
 class TestedError(NamedTuple):

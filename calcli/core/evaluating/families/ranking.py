@@ -28,8 +28,8 @@ from calcli.core.language.errors import UsageError
 from calcli.core.language.expressions import MetricExpression
 from calcli.core.language.settings import Settings
 from calcli.core.problems.lenses import Lens
+from calcli.core.state.rankcells import rank_edges
 from calcli.core.state.remains import Remains
-from calcli.core.state.swaps import swap_edges
 
 
 class RankingFamily(Family):
@@ -88,7 +88,7 @@ class RankingFamily(Family):
                 found = _influences(measured, call)
             else:
                 problem = measured.problem(lens)
-                of_units, lost = dealt_influences(ranking, problem, swap_edges(), coarse)
+                of_units, lost = dealt_influences(ranking, problem, rank_edges(), coarse)
                 spread = ranking.spread(problem)
                 found = Influences(spread.value, of_units, len(of_units), lost=lost, fewest=spread.fewest)
             if not math.isnan(found.value):
