@@ -102,6 +102,7 @@ class Minimum:
     at_infinity: Any
 
 
+@np.errstate(over="ignore", invalid="ignore")  # of steps too long by far, and curvature all but 0
 def minimize(objective: Objective, x: Vector, tolerance: float) -> Minimum:
     """Minimize a convex function, or each of several, by inexact Newton steps with backtracking.
 
@@ -147,8 +148,9 @@ def minimize(objective: Objective, x: Vector, tolerance: float) -> Minimum:
         products, spent = products + used, spent + used
         size, value[at], gradient[at] = _backtrack(some, x[at], value[at], gradient[at], direction)
         step[at] = np.where(size > 0, size, 1) * direction
-        moves = (x[at] + size * direction != x[at]).any(axis=-1)
-        x[at] += size * direction
+        new = x[at] + size * direction
+        moves = (new != x[at]).any(axis=-1)
+        x[at] = new
     relative = _relative(gradient, value)
     converged = relative <= tolerance
     strides = np.abs(step).max(axis=-1) > STRIDE * np.abs(x).max(axis=-1)
@@ -189,7 +191,8 @@ def minimize_brier(
 
 def _are_long(objective: Objective, step: Vector, those: Array) -> Array:
     """Return which of those steps move a score far."""
-    those = those & (np.abs(step).max(axis=-1) >= SHORT)
+    if those.any():
+        those = those & (np.abs(step).max(axis=-1) >= SHORT)
     return those & (objective.reach(step) > RUNAWAY) if those.any() else those
 
 
@@ -197,7 +200,6 @@ def _relative(gradient: Vector, value: Any) -> Any:
     return np.abs(gradient).max(axis=-1) / np.maximum(value, NO_LOSS)
 
 
-@np.errstate(over="ignore", invalid="ignore")  # of curvature that is all but 0
 def _newton_direction(objective: Objective, gradient: Vector, relative: float) -> tuple[Vector, int]:
     """Return a descent direction, which solves the Newton equations, and the products it took.
 
@@ -234,8 +236,7 @@ def _backtrack(
     slope, noise = np.vecdot(gradient, direction), objective.rounding * np.maximum(value, 1)
     size = np.ones(x.shape[:-1])
     for _ in range(MAX_HALVINGS):
-        with np.errstate(over="ignore", invalid="ignore"):  # of a step too long by far
-            new_value, new_gradient = objective.evaluate(x + size[..., None] * direction)
+        new_value, new_gradient = objective.evaluate(x + size[..., None] * direction)
         lower = new_value <= value + ARMIJO * size * slope + noise
         if lower.all():
             return size[..., None], new_value, new_gradient
