@@ -40,8 +40,7 @@ class MergeReport(Shown):
         key = self.state.head.key
         if key:
             cells = dict([*cells.items()][:1])
-        how = "are numbered in this order: to compare systems row by row, merge their parts in the same "
-        "order."
+        how = "are numbered in this order: to compare systems row by row, merge their parts in the same one."
         if run := run_of(parts):
             how = f"have the numbers of the run {run}: any order of its parts gives the same."
         if key:

@@ -36,6 +36,13 @@ def test_a_state_is_evaluated_like_its_predictions(run, sample, state):
         assert mine[name]["value"] == pytest.approx(found["value"], rel=1e-6), name
 
 
+def test_tables_show_what_a_state_was_made_for(run, sample, tmp_path):
+    path = tmp_path / "ranks.calcli"
+    run("evaluate", sample / NETWORK, "--save-state", path, "--metrics", "top1_brier,aurc")
+    shown = [line.split()[0] for line in run("evaluate", path).out.splitlines() if line]
+    assert {"top1_brier", "aurc"} <= set(shown)
+
+
 def test_states_of_halves_are_merged(run, sample, tmp_path):
     epochs = sorted((sample / "epochs").iterdir())[:2]
     for number, file in enumerate(epochs):

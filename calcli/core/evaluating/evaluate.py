@@ -201,7 +201,7 @@ def assess(measured: Measurements, settings: Settings, test_classes: bool = True
     classes = () if predictions.of_answers else tuple(class_rows(measured, settings, test_classes))
     summary = Summary(
         _input(measured, classes),
-        settings,
+        replace(settings, metrics=settings.metrics or measured.usual),
         {str(call): found.estimates[str(call)] for call in calls if str(call) in found.estimates},
         float(bins.outcome.sum() / bins.weight.sum()),
         measured.infinite_log_loss,
