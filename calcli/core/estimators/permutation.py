@@ -173,11 +173,13 @@ def swapped_rows(
     order = np.argsort(np.concatenate([np.arange(one.rows) for one in units]), kind="stable")
 
     def difference(membership: Doubles) -> float:
-        first = membership[unit[order]] > 0
+        whole = np.concatenate([membership, 1 - membership]) if paired else membership
+        first = whole[unit[order]] > 0
         return value(order[~first]) - value(order[first])
 
     found = np.array([difference(memberships(1, *numbers, rng, paired)[0]) for _ in range(draws)])
-    return Swapped(difference(np.repeat([1.0, 0.0], numbers)), found[~np.isnan(found)])
+    as_they_are = np.repeat([1.0, 0.0], [numbers[0], 0 if paired else numbers[1]])
+    return Swapped(difference(as_they_are), found[~np.isnan(found)])
 
 
 def swapped_sums(
@@ -197,38 +199,45 @@ def swapped_sums(
     statistic
         Of the sums over all units, (B, ...).
     """
-    pooled = np.concatenate([baseline, candidate])
-    flat = _exactly_summed(pooled.reshape(len(pooled), -1))
-    total = flat.sum(0)
+    first, second, step = _in_whole_steps(baseline, candidate)
+    total = first.sum(0) + second.sum(0)
+    if paired:  # where a unit of the baseline is not, that of the candidate is
+        moved, rest = first - second, second.sum(0)
+    else:
+        moved, rest = np.concatenate([first, second]), np.zeros_like(total)
 
     def differences(sides: Doubles) -> Doubles:
-        first = sides @ flat
-        both = [sums.reshape(len(sides), *pooled.shape[1:]) for sums in (first, total - first)]
+        own = sides @ moved + rest
+        both = [(sums * step).reshape(len(sides), *baseline.shape[1:]) for sums in (own, total - own)]
         before, after = (statistic(_as_bins(sums)) for sums in both)
         return np.asarray(after - before)
 
-    as_they_are = np.repeat([[1.0, 0.0]], [len(baseline), len(candidate)], axis=1)
+    as_they_are = np.repeat([[1.0, 0.0]], [len(baseline), len(moved) - len(baseline)], axis=1)
     parts = [
         differences(memberships(size, len(baseline), len(candidate), rng, paired))
-        for size in batch_sizes(draws, max(flat.shape), MEMBERSHIPS)
+        for size in batch_sizes(draws, max(moved.shape), MEMBERSHIPS)
     ]
     return Swapped(float(differences(as_they_are)[0]), np.concatenate(parts))
 
 
-def _exactly_summed(values: Doubles) -> Doubles:
-    """Round (n, m) values to whole multiples of a unit of their column, whose sums are exact in any order.
+def _in_whole_steps(first: Doubles, second: Doubles) -> tuple[Doubles, Doubles, Doubles]:
+    """Return the sums of each unit, (units, m), as multiples of a step of their column, and the (m,) steps.
 
-    So the rows that are not summed leave exactly 0 of a bin that is empty for them, not a rounding error.
+    They are whole numbers, which add up exactly in any order. So the units that are not summed leave exactly
+    0 of a bin that is empty for them, not a rounding error.
     """
-    unit = 2 * np.spacing(np.abs(values).sum(0))
-    return np.asarray(np.rint(values / unit) * unit)
+    first, second = (values.reshape(len(values), -1) for values in (first, second))
+    step = 2 * np.spacing(np.abs(first).sum(0) + np.abs(second).sum(0))
+    return np.rint(first / step), np.rint(second / step), step
 
 
 def memberships(draws: int, baseline: int, candidate: int, rng: np.random.Generator, paired: bool) -> Doubles:
-    """Return (draws, units) ones for the units that play the baseline, zeros for the others."""
+    """Return (draws, units) ones for the units that play the baseline, zeros for the others.
+
+    Of paired systems those of the baseline alone: where one is not, that of the candidate is.
+    """
     if paired:
-        kept = rng.integers(0, 2, size=(draws, baseline)).astype(np.float64)
-        return np.concatenate([kept, 1 - kept], axis=1)
+        return rng.integers(0, 2, size=(draws, baseline)).astype(np.float64)
     sides = np.repeat([1.0, 0.0], [baseline, candidate])
     return rng.permuted(np.tile(sides, (draws, 1)), axis=1)
 
