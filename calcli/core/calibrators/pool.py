@@ -22,6 +22,8 @@ WEIGHTS = "pool"  # parameter: the weights of the members
 MAX_ITERATIONS = 200
 TOLERANCE = 1e-10
 ARMIJO = 1e-4
+NOISE = 1e-14  # rounding of a loss
+NEAR = 1e-3  # smaller weights that are to fall take no part in a Newton step: it would end where they reach 0
 LEAST = 1e-150  # likelihood of a row of which neither the inverse nor its square overflows
 DAMPING = 1e-9  # members may be equal
 
@@ -183,16 +185,18 @@ def mixture_weights(likelihoods: Floats, weights: Floats) -> NDArray[np.float64]
     for _ in range(MAX_ITERATIONS):
         ratios = likelihoods / (likelihoods @ w)[:, None]
         gradient = 1 - weights @ ratios
-        free = (w > 0) | (gradient < 0)
-        if np.abs(gradient[free]).max(initial=0) <= TOLERANCE:
+        away = np.abs(w - np.maximum(w - gradient, 0)).max()
+        if away <= TOLERANCE:
             break
+        free = (w > min(NEAR, away)) | (gradient < 0)  # the others fall to 0
         hessian = (ratios * weights[:, None]).T @ ratios
         hessian += DAMPING * hessian.trace() * np.eye(members)
-        step = np.zeros(members)
+        step = -w
         step[free] = np.linalg.solve(hessian[np.ix_(free, free)], -gradient[free])
         size = 1.0
         new = np.maximum(w + step, 0)
-        while (new_value := _loss(likelihoods, weights, new)) > value + ARMIJO * float(gradient @ (new - w)):
+        highest = value + NOISE
+        while (new_value := _loss(likelihoods, weights, new)) > highest + ARMIJO * (gradient @ (new - w)):
             size /= 2
             if size < TOLERANCE:
                 return w / w.sum()

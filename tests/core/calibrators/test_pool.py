@@ -34,6 +34,19 @@ def test_gradient_is_equal_on_the_used_members_and_worse_on_the_others():
     assert np.all(gain <= 1 + 1e-8)
 
 
+@pytest.mark.parametrize("seed", range(12))
+def test_members_that_are_almost_alike_have_the_least_loss_of_the_simplex(seed):
+    rng = np.random.default_rng(seed)
+    rows, members = rng.integers(20, 500), rng.integers(2, 7)
+    apart = rng.normal(size=(rows, members)) * 10.0 ** -rng.uniform(1, 4)
+    likelihoods = np.clip(rng.random((rows, 1)) * 0.8 + 0.1 + apart, 1e-6, 1)
+    weights = rng.dirichlet(np.ones(rows))
+    w = mixture_weights(likelihoods, weights)
+    gain = weights @ (likelihoods / (likelihoods @ w)[:, None])
+    np.testing.assert_allclose(gain[w > 0], 1, atol=1e-8)
+    assert np.all(gain <= 1 + 1e-8)
+
+
 def test_best_member_takes_all_and_equal_members_share():
     best = np.array([[0.9, 0.9, 0.5]] * 10)
     w = mixture_weights(best, np.full(10, 0.1))
