@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import ast
+import io
 import subprocess
 import sys
+import tokenize
 from pathlib import Path
 
 import pytest
@@ -124,6 +126,68 @@ def test_layers_of_io_import_only_what_is_below(file, layer):
 
 def test_every_sub_room_of_core_has_its_layer():
     assert {path.parent.name for path in (ROOT / "calcli/core").glob("*/__init__.py")} == set(LAYERS)
+
+
+SHORT = 60  # lines of code below which an idea shares a file, unless a registry names the file
+ALONE = {  # why a short file of core has no neighbour to join
+    "calibrators/fit/quadratic": "least squares under constraints, of pools and splines",
+    "comparing/promised": "the promise of a threshold, by the terms of a policy",
+    "data/arrays": "types that every file imports",
+    "data/chance": "streams of random numbers",
+    "data/distributions": "rows of probabilities as they are stored",
+    "data/merged": "one class against the rest",
+    "estimators/chance": "what exceeds chance among bins and slices",
+    "estimators/effort": "what is worth its time",
+    "estimators/gridded": "what cells of the grid leave open",
+    "estimators/rules/base": "what a proper score is",
+    "estimators/scoring": "scores that are functions of means, below what sums them",
+    "evaluating/signatures": "how a value was computed, in a line",
+    "language/errors": "what every file may raise",
+    "language/numbers": "numbers in sentences",
+    "language/questions": "metrics that suit no answers",
+    "language/text": "text for people and programs",
+    "language/version": "read by the build",
+    "problems/marginal": "the lens that pools classes, above problems",
+    "recalibrating/candidates": "what auto tries, below the trials",
+    "state/hashing": "hashes of rows",
+}
+NO_CODE = {
+    tokenize.COMMENT,
+    tokenize.NL,
+    tokenize.NEWLINE,
+    tokenize.INDENT,
+    tokenize.DEDENT,
+    tokenize.ENDMARKER,
+    tokenize.ENCODING,
+}
+
+
+def lines_of_code(text: str) -> int:
+    """Return how many lines are neither blank nor comments nor docstrings."""
+    documented = set()
+    for node in ast.walk(ast.parse(text)):
+        if isinstance(node, ast.Module | ast.ClassDef | ast.FunctionDef) and ast.get_docstring(node):
+            documented |= set(range(node.body[0].lineno, node.body[0].end_lineno + 1))
+    tokens = tokenize.generate_tokens(io.StringIO(text).readline)
+    code = {n for one in tokens if one.type not in NO_CODE for n in range(one.start[0], one.end[0] + 1)}
+    return len(code - documented)
+
+
+def test_short_files_of_core_are_entries_of_a_registry_or_have_a_reason():
+    from calcli.core.language.figures import FIGURES
+    from calcli.core.language.methods import METHODS
+    from calcli.core.language.metrics import METRICS
+
+    named = [entry.where.partition(":")[0] for entry in (*METRICS.values(), *METHODS.values())]
+    entries = {where.rpartition(".")[2] for where in (*named, *FIGURES)}
+    short = {
+        name.removeprefix("calcli/core/").removesuffix(".py")
+        for file, name in CORE
+        if file.name != "__init__.py" and lines_of_code(file.read_text(encoding="utf-8")) < SHORT
+    }
+    assert {name for name in short if name.rpartition("/")[2] not in entries} <= set(ALONE)
+    assert set(ALONE) <= short
+    assert len(ALONE) <= 20
 
 
 def loaded_after(statement: str) -> set[str]:

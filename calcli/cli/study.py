@@ -13,8 +13,7 @@ from calcli.cli.showing import Quiet
 from calcli.cli.simulate import Parameters
 from calcli.core.language.declaring import items, some_items, whole_numbers
 from calcli.core.language.errors import UsageError
-from calcli.core.language.settings import MOST_AT_ONCE
-from calcli.core.language.systems import System
+from calcli.core.language.settings import MOST_AT_ONCE, System
 
 Format = Literal["table", "json", "markdown", "csv"]
 

@@ -15,8 +15,7 @@ from matplotlib.ticker import MaxNLocator
 from numpy.typing import NDArray
 
 from calcli.core.curves.needs import shown_metrics
-from calcli.core.curves.series import Course, Courses, courses, p_of
-from calcli.core.curves.smoothing import smoother
+from calcli.core.curves.series import Course, Courses, courses, p_of, smoother
 from calcli.core.data.arrays import Doubles
 from calcli.core.language.errors import UsageError
 from calcli.core.language.expressions import parse_metrics

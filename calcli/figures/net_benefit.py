@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from matplotlib.figure import Figure
 
 from calcli.core.curves.needs import problem_of
-from calcli.core.curves.thresholds import HIGHEST, NetBenefit, net_benefit
+from calcli.core.curves.risk import HIGHEST, NetBenefit, net_benefit
 from calcli.figures.drawing import Evaluations, Made, View, shared_classes
 from calcli.figures.inline import tell_curves
 from calcli.figures.naming import titles

@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from matplotlib.figure import Figure
 
 from calcli.core.curves.needs import problem_of
-from calcli.core.curves.thresholds import PrecisionRecall, precision_recall
+from calcli.core.curves.risk import PrecisionRecall, precision_recall
 from calcli.core.language.errors import UsageError
 from calcli.figures.drawing import Evaluations, Made, View, shared_classes
 from calcli.figures.inline import tell_curves

@@ -12,11 +12,10 @@ from matplotlib.lines import Line2D
 from matplotlib.patches import Patch
 from numpy.typing import NDArray
 
-from calcli.core.curves.reliability import BAND, FEW_ROWS, Error, Reliability, is_crowded
+from calcli.core.curves.reliability import BAND, FEW_ROWS, Error, Reliability, is_crowded, true_curve
 from calcli.core.curves.reliability import reliability as reliability_of
-from calcli.core.curves.truth import true_curve
 from calcli.core.data.arrays import Doubles
-from calcli.core.estimators.errors import find_estimator
+from calcli.core.estimators.calibrationerror import find_estimator
 from calcli.core.estimators.miscalibration import BinnedError
 from calcli.core.evaluating.results import Evaluation
 from calcli.core.language.expressions import parse_metric, region_ends

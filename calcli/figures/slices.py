@@ -18,8 +18,8 @@ from calcli.core.curves.forest import Forest
 from calcli.core.curves.forest import forest as forest_of
 from calcli.core.curves.needs import shown_metrics
 from calcli.core.data.slices import ENOUGH_ROWS
+from calcli.core.estimators.consistency import SIGNIFICANT
 from calcli.core.estimators.intervals import Interval
-from calcli.core.estimators.multiple import SIGNIFICANT
 from calcli.core.evaluating.results import Estimate
 from calcli.figures.drawing import Evaluations, Made, View
 from calcli.figures.inline import estimate_words, tell

@@ -12,8 +12,8 @@ from typing import Any, Literal
 
 import numpy as np
 
+from calcli.core.calibrators.columns import column_names, order_of
 from calcli.core.data.arrays import Array
-from calcli.core.data.columnnames import column_names, order_of
 from calcli.core.data.inmemory import as_array, refuse_swapped
 from calcli.core.data.predictions import Kind, Predictions
 from calcli.core.language.errors import InputError

@@ -19,7 +19,7 @@ from calcli.core.data.predictions import Predictions, Provenance
 from calcli.core.language.declaring import declared
 from calcli.core.language.errors import InputError, UsageError
 from calcli.core.language.questions import WRONG_RIGHT
-from calcli.core.state.remains import left_of
+from calcli.core.state.state import left_of
 from calcli.io.arrays import ArraySource
 from calcli.io.checks import CheckedScores
 from calcli.io.classnames import class_names, other_way

@@ -18,9 +18,8 @@ from calcli.core.data.units import DEALS, UNIT_LIMIT
 from calcli.core.language.errors import CalcliError, InputError
 from calcli.core.language.version import __version__
 from calcli.core.state.cells import ScoreCells
-from calcli.core.state.deals import Deals, Statistic
+from calcli.core.state.deals import RANKED_DEALS, Deals, RankCells, Statistic, rank_edges
 from calcli.core.state.expectedmoments import Moments
-from calcli.core.state.rankcells import RANKED_DEALS, RankCells, rank_edges
 from calcli.core.state.runs import Part, numbers
 from calcli.core.state.sample import ALL, Rows, Sample
 from calcli.core.state.state import Body, Facts, Head, State

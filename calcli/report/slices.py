@@ -7,7 +7,7 @@ from dataclasses import replace
 from math import isnan, nan
 
 from calcli.core.data.slices import ENOUGH_ROWS
-from calcli.core.estimators.multiple import SIGNIFICANT
+from calcli.core.estimators.consistency import SIGNIFICANT
 from calcli.core.evaluating.results import Estimate
 from calcli.core.evaluating.sliced import slice_p_values
 from calcli.core.language.numbers import counted, numbers

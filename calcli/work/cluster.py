@@ -17,8 +17,7 @@ from calcli.core.language.errors import UsageError
 from calcli.core.language.settings import NUMBERED, Settings, StateSettings
 from calcli.core.language.text import Watch, Watcher, unwatched
 from calcli.core.state.merging import merge
-from calcli.core.state.remains import left_of
-from calcli.core.state.state import State
+from calcli.core.state.state import State, left_of
 from calcli.io.namedsystems import of_system
 from calcli.io.options import ReadOptions
 from calcli.io.pieces import FEW_FILES, Piece, in_pieces, read_piece

@@ -13,7 +13,7 @@ from calcli.core.comparing.policy import Rule, failure, parse_failure
 from calcli.core.curves.needs import problem_of, usual_lens
 from calcli.core.curves.reliability import Reliability, reliability
 from calcli.core.data.predictions import Predictions
-from calcli.core.estimators.errors import find_estimator
+from calcli.core.estimators.calibrationerror import find_estimator
 from calcli.core.estimators.miscalibration import BinnedError
 from calcli.core.evaluating.gathering import state_of
 from calcli.core.evaluating.recalibrated import Companions
@@ -23,7 +23,7 @@ from calcli.core.language.errors import InputError, UsageError, naming
 from calcli.core.language.expressions import parse_metric
 from calcli.core.language.settings import NUMBERED, Settings, StateSettings
 from calcli.core.language.text import Watcher, unwatched
-from calcli.core.state.remains import Remains
+from calcli.core.state.state import Remains
 from calcli.io.atomic import filled_folder, refuse_folders, refuse_nowhere, together
 from calcli.io.options import ReadOptions
 from calcli.io.states import is_state, save_state

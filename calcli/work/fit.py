@@ -26,7 +26,7 @@ from calcli.core.recalibrating.fitting import (
     with_folds,
 )
 from calcli.core.recalibrating.fitting import fit as fit_predictions
-from calcli.core.state.remains import rows_left
+from calcli.core.state.state import rows_left
 from calcli.io import calibrators
 from calcli.io.atomic import refuse_folders, refuse_nowhere, together
 from calcli.io.options import ReadOptions

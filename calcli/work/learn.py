@@ -10,9 +10,9 @@ from typing import Any
 import numpy as np
 
 from calcli.core.calibrators.base import Calibrator
+from calcli.core.calibrators.columns import column_names
 from calcli.core.calibrators.record import recalibrate
 from calcli.core.data.arrays import Doubles
-from calcli.core.data.columnnames import column_names
 from calcli.core.data.inmemory import as_array
 from calcli.core.data.predictions import Predictions, require_classes
 from calcli.core.language.declaring import PATH, TEXT, Setting, documented, texts

@@ -10,7 +10,7 @@ from typing import Any
 from calcli.core.comparing.comparison import parse_margins
 from calcli.core.comparing.contest import Contest
 from calcli.core.data.predictions import Predictions
-from calcli.core.data.required import require_clusters
+from calcli.core.data.units import require_clusters
 from calcli.core.estimators.evidence import Margin, Power
 from calcli.core.language.declaring import documented
 from calcli.core.language.errors import InputError, UsageError, naming

@@ -10,7 +10,7 @@ from pathlib import Path
 
 from calcli.core.curves.forest import keep_slices
 from calcli.core.curves.needs import looks_of, metrics_of, shown_metrics
-from calcli.core.curves.smoothing import smoother
+from calcli.core.curves.series import smoother
 from calcli.core.data.predictions import Predictions
 from calcli.core.evaluating.evaluate import evaluate
 from calcli.core.evaluating.recalibrated import Companions

@@ -7,8 +7,7 @@ from dataclasses import replace
 from pathlib import Path
 
 from calcli.core.comparing.leftover import require_same_clip
-from calcli.core.comparing.selection import Choice, best_of, paired_by_number
-from calcli.core.data.numbering import by_folder
+from calcli.core.comparing.selection import Choice, best_of, by_folder, paired_by_number
 from calcli.core.evaluating.evaluate import evaluate
 from calcli.core.evaluating.results import Estimate
 from calcli.core.language.errors import UsageError

@@ -9,7 +9,7 @@ from calcli.core.data.simulation import Simulation, mislabeled
 from calcli.core.data.simulation import simulate as simulate_system
 from calcli.core.language.declaring import TEXT, Spelling, checked, declared, documented
 from calcli.core.language.errors import UsageError
-from calcli.core.language.systems import SimulationSettings
+from calcli.core.language.settings import SimulationSettings
 
 
 @documented(SimulationSettings)

@@ -13,7 +13,7 @@ from calcli.core.language.settings import Settings, StateSettings
 from calcli.core.language.spelling import of_python
 from calcli.core.state import merging
 from calcli.core.state import state as states
-from calcli.core.state.remains import Remains, left_of
+from calcli.core.state.state import Remains, left_of
 from calcli.io.options import ReadOptions
 from calcli.io.settings import settings_of
 from calcli.io.states import from_bytes, to_bytes

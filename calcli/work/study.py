@@ -8,7 +8,7 @@ from pathlib import Path
 from calcli.core.data.simulation import ROWS
 from calcli.core.evaluating.study import study, workers_for
 from calcli.core.language.declaring import checked
-from calcli.core.language.systems import SystemSettings
+from calcli.core.language.settings import SystemSettings
 from calcli.core.language.text import Watcher
 from calcli.io.atomic import atomic_path
 from calcli.report.study import StudyReport

@@ -21,8 +21,8 @@ from typing import Any
 
 from scipy.stats import binom
 
+from calcli.core.estimators.consistency import holm
 from calcli.core.estimators.intervals import Interval
-from calcli.core.estimators.multiple import holm
 from tests.benchmarks.cells import (
     DEFAULT,
     DRAWS,

@@ -27,7 +27,7 @@ from calcli.core.language.errors import UsageError
 from calcli.core.language.expressions import parse_metric
 from calcli.core.language.questions import WRONG_RIGHT
 from calcli.core.language.settings import Settings
-from calcli.core.state.thinned import thinned_rows
+from calcli.core.state.sample import thinned_rows
 from calcli.figures import View, calibration_map, draw, epochs, forest, score_bars
 from calcli.figures.drawing import classes_of
 from calcli.figures.risk import CONSTANT

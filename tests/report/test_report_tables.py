@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import pytest
 
-from calcli.core.evaluating import classrows
+from calcli.core.evaluating import classwise
 from calcli.core.language.expressions import parse_metrics
 from calcli.report.summary import short_names
 from calcli.report.wording import assumed_bins
@@ -141,7 +141,7 @@ def test_classes_that_more_draws_could_tell_are_no_secret(summarized, monkeypatc
     title = "Classes"
     enough = summarized(probs, labels, test=True, draws=9)
     assert len(by_title(tables_of([enough], per_class=True))[title].notes) == 1
-    monkeypatch.setattr(classrows, "LABELS", 0)
+    monkeypatch.setattr(classwise, "MOST_DRAWN", 0)
     few = summarized(probs, labels, test=True, draws=9)
     notes = by_title(tables_of([few], per_class=True))[title].notes
     assert notes[1] == "9 draws cannot give a p below 0.3 for 3 tests; --draws 119 would be enough."

@@ -23,12 +23,11 @@ from calcli.core.calibrators.arguments import (
     named_classes,
     numbered_labels,
 )
-from calcli.core.calibrators.columns import as_fitted, columns_of
+from calcli.core.calibrators.columns import as_fitted, column_names, columns_of
 from calcli.core.calibrators.fit.training import Parameter as Parameter
 from calcli.core.calibrators.fit.training import Parameters as Parameters
 from calcli.core.calibrators.order import KEPT, OF_CLASSES, TURNED, Order, order_of_rows, turns_classes
 from calcli.core.data.arrays import Array, Doubles, Floats, Positions, batches
-from calcli.core.data.columnnames import column_names
 from calcli.core.data.inmemory import as_array, refuse_swapped
 from calcli.core.data.predictions import Kind
 from calcli.core.language.entries import Method, named_at

@@ -13,9 +13,9 @@ from calcli.core.calibrators.arguments import checked_weights
 from calcli.core.calibrators.base import Calibrator, Parameters
 from calcli.core.data.arrays import Array, Doubles, Floats, Positions, batches
 from calcli.core.data.blocks import BLOCK_BYTES, working_dtype
-from calcli.core.data.folds import numbers_of
 from calcli.core.data.predictions import DerivedScores, Kind, Predictions, Scores
 from calcli.core.data.processes import Processes
+from calcli.core.data.units import numbers_of
 from calcli.core.language.errors import CalcliError, InputError, UsageError
 
 WHOLE = -1  # in place of the number of a fold: no rows are left out

@@ -15,8 +15,9 @@ from calcli.core.comparing.everyslice import expanded, of_groups
 from calcli.core.comparing.leftover import part_left, require_same_slice
 from calcli.core.comparing.policy import Bound, Checked, NoWorse, Outcome, Policy, Rule, Status
 from calcli.core.data.predictions import Predictions
-from calcli.core.data.required import require_clusters
 from calcli.core.data.slices import counted, select, slice_rows
+from calcli.core.data.units import require_clusters
+from calcli.core.estimators.consistency import SHARPNESS, holm
 from calcli.core.estimators.evidence import (
     NO_MARGIN,
     NORMAL,
@@ -28,14 +29,13 @@ from calcli.core.estimators.evidence import (
     Untested,
 )
 from calcli.core.estimators.intervals import Interval
-from calcli.core.estimators.multiple import SHARPNESS, holm
 from calcli.core.evaluating.evaluate import evaluate
 from calcli.core.evaluating.results import Estimate
 from calcli.core.language.errors import CalcliError, InputError
 from calcli.core.language.expressions import MetricExpression
 from calcli.core.language.numbers import number, numbers, plus_minus
 from calcli.core.language.settings import Settings
-from calcli.core.state.remains import Remains
+from calcli.core.state.state import Remains
 
 UNUSED = (
     "the baseline was not used, as no rule of the policy compares with it; add rules with max_increase or "

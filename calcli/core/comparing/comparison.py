@@ -13,12 +13,12 @@ from calcli.core.comparing.contest import Contest
 from calcli.core.comparing.leftover import parts_left
 from calcli.core.comparing.selection import relative_change
 from calcli.core.data.predictions import Predictions
-from calcli.core.data.required import require_clusters, require_folds
 from calcli.core.data.slices import Slice, counted, select, slice_rows
+from calcli.core.data.units import require_clusters, require_folds
+from calcli.core.estimators.consistency import SHARPNESS, holm
 from calcli.core.estimators.evidence import NO_MARGIN, Evidence, Margin, Power, Untested
 from calcli.core.estimators.influences import BIASED
 from calcli.core.estimators.intervals import Interval
-from calcli.core.estimators.multiple import SHARPNESS, holm
 from calcli.core.evaluating.results import Summary
 from calcli.core.language.entries import Metric
 from calcli.core.language.errors import UsageError
@@ -26,7 +26,7 @@ from calcli.core.language.expressions import MetricExpression, parse_metric
 from calcli.core.language.settings import Costs, Settings
 from calcli.core.language.text import Watch
 from calcli.core.language.version import __version__
-from calcli.core.state.remains import Remains
+from calcli.core.state.state import Remains
 
 Verdict = Literal["better", "worse", "different", "equivalent", "undecided", "no evidence", "untested"]
 

@@ -9,15 +9,16 @@ from typing import Any
 
 import numpy as np
 
-from calcli.core.comparing.recomputed import in_memory, recomputed_differences
+from calcli.core.calibrators.crossvalidation import rows_of
+from calcli.core.data.arrays import Positions
 from calcli.core.data.chance import Stream, generator
-from calcli.core.data.predictions import Predictions
-from calcli.core.data.slices import counted
+from calcli.core.data.predictions import ArrayScores, Predictions
+from calcli.core.data.slices import counted, gathered
 from calcli.core.data.units import Units, deal
 from calcli.core.estimators.evidence import Evidence
 from calcli.core.estimators.influences import Influences
-from calcli.core.estimators.permutation import Swapped
-from calcli.core.evaluating.evaluate import assess, measure
+from calcli.core.estimators.permutation import FEWEST_DRAWS, VISITS, Swapped, swapped_rows
+from calcli.core.evaluating.evaluate import assess, measure, values
 from calcli.core.evaluating.families import FAMILIES, by_family
 from calcli.core.evaluating.families.base import Entrant, Match, System
 from calcli.core.evaluating.measurements import Measurements
@@ -194,3 +195,78 @@ def _dealt(units: Sequence[Units], number: int, sums: int) -> Units:
 
 def _counting_on(watch: Watch | None, done: int) -> Watch | None:
     return None if watch is None else lambda rows: watch(done + rows)
+
+
+def in_memory(systems: Sequence[Predictions]) -> list[Predictions]:
+    """Read the scores of all systems as one kind, so that rows of one can stand among another's."""
+    if all(system.kind == "probs" for system in systems):
+        return [replace(system, scores=gathered(system.scores)) for system in systems]
+    return [replace(system, scores=ArrayScores(rows_of(system).scores, "logits")) for system in systems]
+
+
+def recomputed_differences(
+    systems: tuple[Predictions, Predictions],
+    units: tuple[Units, Units],
+    call: MetricExpression,
+    settings: Settings,
+    draws: int,
+    rng: np.random.Generator,
+    paired: bool = True,
+) -> Swapped:
+    """Return differences of a metric with predictions swapped at random.
+
+    Parameters
+    ----------
+    systems
+        Baseline and candidate, with the same classes; if paired, of the same rows.
+    units
+        Rows of each that change sides together.
+    call
+        Any metric.
+    settings
+        What it needs.
+    draws
+        How many permutations; there are fewer of very many rows.
+    rng
+        Source of randomness.
+    paired
+        Whether predictions are swapped within a row only.
+
+    Returns
+    -------
+    The differences; permutations in which the metric is undefined do not count.
+    """
+    pooled = _joined(systems)
+    table, weights = np.concatenate([gathered(system.scores).array for system in systems]), pooled.weights
+    plain = replace(
+        settings,
+        metrics=(call.asked,),
+        intervals=False,
+        draws=0,
+        test=False,
+        cluster=None,
+        priors=None,
+    )
+
+    def value(rows: Positions) -> float:
+        own = None if weights is None else weights[rows]
+        part = replace(
+            pooled,
+            scores=ArrayScores(table[rows], pooled.kind),
+            labels=pooled.labels[rows],
+            weights=own,
+        )
+        return values(part, plain)[str(call)]
+
+    draws = min(draws, max(FEWEST_DRAWS, VISITS // table.size))
+    return swapped_rows(value, units, draws, rng, paired)
+
+
+def _joined(systems: Sequence[Predictions]) -> Predictions:
+    """Return labels and weights of all systems, with the scores of the first."""
+    weights = None
+    if any(system.weights is not None for system in systems):
+        own = [np.ones(system.n_rows) if system.weights is None else system.weights for system in systems]
+        weights = np.concatenate(own)
+    labels = np.concatenate([system.labels for system in systems])
+    return replace(systems[0], labels=labels, weights=weights, columns={})

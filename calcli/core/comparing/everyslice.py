@@ -9,8 +9,8 @@ from dataclasses import replace
 from calcli.core.comparing.policy import EVERY, Bound, Outcome, Rule
 from calcli.core.data.predictions import Predictions
 from calcli.core.data.slices import PREDICTED, Slice, slice_rows
-from calcli.core.estimators.multiple import holm
-from calcli.core.state.remains import Remains
+from calcli.core.estimators.consistency import holm
+from calcli.core.state.state import Remains
 
 
 def expanded(predictions: Predictions, rules: Sequence[Rule]) -> tuple[list[Rule], list[list[int]]]:

@@ -15,9 +15,8 @@ from calcli.core.evaluating.stored import uses_clip
 from calcli.core.language.errors import InputError, UsageError
 from calcli.core.language.settings import Settings, StateSettings
 from calcli.core.state.deals import same_rows
-from calcli.core.state.remains import Remains, left_of
 from calcli.core.state.runs import run_of
-from calcli.core.state.state import Body
+from calcli.core.state.state import Body, Remains, left_of
 
 
 def as_states(

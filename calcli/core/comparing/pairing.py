@@ -14,7 +14,7 @@ from calcli.core.data.predictions import Predictions, require_classes
 from calcli.core.data.slices import gathered, select, slice_names
 from calcli.core.language.errors import InputError, UsageError
 from calcli.core.language.settings import IN_ORDER, PairSettings
-from calcli.core.state.remains import Remains
+from calcli.core.state.state import Remains
 
 QUESTIONS = ("id", "qid", "uid", "question_id", "sample_id", "doc_id", "example_id", "question", "prompt")
 

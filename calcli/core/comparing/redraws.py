@@ -30,7 +30,7 @@ from calcli.core.language.expressions import MetricExpression, parse_metrics
 from calcli.core.language.settings import Settings
 from calcli.core.problems.vectors import canonical_lens
 from calcli.core.state.collectors import VectorTable
-from calcli.core.state.remains import Remains
+from calcli.core.state.state import Remains
 
 REDRAWS = 1_999
 KEPT = 0.975  # share of the redraws that keep all limits together

@@ -15,7 +15,7 @@ from calcli.core.data.binning import Bins
 from calcli.core.data.logspace import from_log_odds, log_odds, log_softmax, log_sum_exp
 from calcli.core.language.errors import InputError
 from calcli.core.problems.problem import ordered_problem
-from calcli.core.state.thinned import ThinnedRows
+from calcli.core.state.sample import ThinnedRows
 
 POINTS = 201
 BINS = 15

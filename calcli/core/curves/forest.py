@@ -11,7 +11,7 @@ import numpy as np
 
 from calcli.core.data.arrays import Tables
 from calcli.core.data.slices import ENOUGH_ROWS
-from calcli.core.estimators.multiple import SIGNIFICANT
+from calcli.core.estimators.consistency import SIGNIFICANT
 from calcli.core.evaluating.results import Estimate, Evaluation
 from calcli.core.evaluating.sliced import slice_p_values, slices_of, with_corrected_p
 from calcli.core.language.errors import UsageError

@@ -23,7 +23,7 @@ from calcli.core.problems.marginal import marginal_problem
 from calcli.core.problems.problem import Problem, ordered_problem
 from calcli.core.problems.vectors import VectorLens, VectorProblem, members_by_name
 from calcli.core.state.collectors import RowTable, VectorTable
-from calcli.core.state.thinned import ThinnedRows, thinned_rows
+from calcli.core.state.sample import ThinnedRows, thinned_rows
 
 
 def problem_of(evaluation: Evaluation, lens: str, region: str = "all") -> Problem:

@@ -10,9 +10,8 @@ from functools import cached_property
 import numpy as np
 from numpy.typing import NDArray
 
-from calcli.core.curves.truth import Truth
 from calcli.core.data.arrays import Array, Doubles, Tables
-from calcli.core.data.binning import Bins, equal_width_edges
+from calcli.core.data.binning import Bins, equal_mass_cuts, equal_width_edges
 from calcli.core.data.chance import Stream, generator
 from calcli.core.data.logspace import from_log_odds, log_odds
 from calcli.core.estimators.calibrationerror import null_distributions
@@ -20,9 +19,10 @@ from calcli.core.estimators.chance import beyond_chance
 from calcli.core.estimators.consistency import Null, compare, outcome_sums
 from calcli.core.estimators.cumulative import KolmogorovSmirnov
 from calcli.core.estimators.miscalibration import BinnedError, binned_error
-from calcli.core.evaluating.results import Estimate
+from calcli.core.evaluating.results import Estimate, Evaluation
+from calcli.core.evaluating.truth import known_problem
 from calcli.core.language.expressions import MetricExpression, parse_metric, region_ends
-from calcli.core.problems.problem import Binning, Problem, Recursive
+from calcli.core.problems.problem import Binning, Problem, Recursive, segment_sums
 
 FEW_ROWS = 10  # a frequency from fewer rows has a standard error above 0.1 and says next to nothing
 BAND = 0.9  # consistency bars run from the 5% to the 95% quantile (Vaicenavicius et al. 2019, fig. 4)
@@ -398,3 +398,48 @@ def class_reliability(bins: Bins, classes: Sequence[str], heaviest: float = 1.0)
     """Return the reliability of every class from its equal-width sums, (K, m), and the largest weight."""
     error = np.asarray(binned_error(bins, "1"))
     return ClassReliability(tuple(classes), equal_width_edges(bins.count.shape[-1]), bins, error, heaviest)
+
+
+CELLS = 400  # runs of nearly equal scores of which each point of the curve is the mean
+
+
+@dataclass(frozen=True)
+class Truth:
+    """The true frequency of the outcome as a function of the score.
+
+    Attributes
+    ----------
+    score, frequency
+        (p,) ascending mean scores, and mean true probability of the outcome.
+    """
+
+    score: Doubles
+    frequency: Doubles
+
+
+def true_curve(evaluation: Evaluation, lens: str, region: str) -> Truth | None:
+    """Return the calibration function of a lens; None without posteriors.
+
+    Vaicenavicius et al. 2019, eq. 4 and the curves of fig. 8, 11 and 14. Rows of equal scores stay together.
+
+    Parameters
+    ----------
+    evaluation
+        Of predictions, with the posteriors of the same rows.
+    lens
+        A one-dimensional one, or "marginal".
+    region
+        The part of the scores to look at, in which there are rows.
+    """
+    if evaluation.posteriors is None:
+        return None
+    known = known_problem(evaluation.predictions, evaluation.posteriors, lens, evaluation.settings)
+    known = known.within(region, "region")
+    order = np.argsort(known.scores[:, 0], kind="stable")
+    score, expected = known.scores[order, 0], known.expected[order, 0]
+    weight = np.ones(len(order)) if known.weights is None else known.weights[order]
+    cuts = equal_mass_cuts(score, CELLS, known.weights if known.weights is None else weight)
+    mass = segment_sums(weight, cuts)
+    filled = mass > 0
+    means = (segment_sums(values * weight, cuts)[filled] / mass[filled] for values in (score, expected))
+    return Truth(*means)

@@ -15,7 +15,7 @@ from calcli.core.data.logspace import log_softmax
 from calcli.core.data.predictions import Kind
 from calcli.core.language.errors import UsageError
 from calcli.core.language.expressions import nearest_name
-from calcli.core.language.systems import PARAMETERS
+from calcli.core.language.settings import PARAMETERS
 
 Gaussian = Literal["cal", "mcs", "mcp", "mcps"]
 Population = Literal["table-1", "table-2", "thesis-2.3"]

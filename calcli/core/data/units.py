@@ -1,15 +1,19 @@
-"""Units: rows that belong together, and are resampled, counted or change sides as one."""
+"""Units: rows that belong together, and are resampled, counted, dealt into folds or swapped as one."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
+from typing import Any
 from zlib import crc32
 
 import numpy as np
+from numpy.typing import NDArray
 
-from calcli.core.data.arrays import Array, Doubles, Floats, Positions
+from calcli.core.data.arrays import Array, Doubles, Floats, Positions, missing
+from calcli.core.data.predictions import Predictions
+from calcli.core.language.errors import InputError
 
 UNIT_LIMIT = 20_000  # units that are resampled, or change sides, one by one; there are deals of more
 DEALS = 1_999  # a prime: no period of the data but its multiples puts like rows together
@@ -153,3 +157,116 @@ def deal(units: Sequence[Units], sums: int) -> list[Units]:
     most = min(UNIT_LIMIT, max(FEWEST_DEALS, SWAPPED_SUMS // sums))
     size = -(-max(one.number for one in units) // most)
     return [one.dealt(max(1, one.number // size)) for one in units]
+
+
+def require_clusters(predictions: Predictions, column: str | None) -> None:
+    """Raise an InputError if a row of a weight above 0 has no cluster: it may depend on any other, or none.
+
+    Parameters
+    ----------
+    predictions
+        Rows, or what is left of them.
+    column
+        Whose values are the clusters; None if rows depend on no other.
+    """
+    if column is not None and predictions.has_rows:
+        require_values(
+            predictions,
+            column,
+            "give it a cluster, one of its own if it depends on no other row",
+            weighted=True,
+        )
+
+
+def require_folds(predictions: Predictions, column: str | None) -> None:
+    """Raise an InputError if a row has no fold in a column, if there is one."""
+    if column is not None and predictions.has_rows:
+        require_values(predictions, column, "expected the fold of every row")
+
+
+def require_values(predictions: Predictions, column: str, mend: str, *, weighted: bool = False) -> None:
+    """Raise an InputError that names the first row without a value in a column.
+
+    Parameters
+    ----------
+    predictions, column
+        Rows, and the name of their column.
+    mend
+        A clause on what to do about it.
+    weighted
+        Whether only rows of a weight above 0 need one.
+    """
+    gone = missing(np.asarray(predictions.column(column)))
+    if weighted and predictions.weights is not None:
+        gone = gone[predictions.weights[gone] > 0]
+    if len(gone):
+        more = f", as have {len(gone) - 1:,} more" if len(gone) > 1 else ""
+        where = f"{predictions.provenance.path}: row {predictions.stored_row(int(gone[0]))}"
+        raise InputError(f"{where} has no value in column {column!r}{more}; {mend}")
+
+
+def stratified_folds(
+    labels: NDArray[np.integer[Any]],
+    folds: int,
+    generator: np.random.Generator,
+    units: Units | None = None,
+) -> NDArray[np.intp]:
+    """Deal the rows at random into folds that hold each class as evenly as it goes.
+
+    The rows of a class are dealt round in turn, each class going on where the one before it stopped, so that
+    the folds differ by one row at most, in each class and in all. Units of several rows are dealt whole, by
+    the most frequent class of each; where they are fewer than the folds, some of these stay empty.
+
+    Parameters
+    ----------
+    labels : array of int (N,)
+        The class of each row.
+    folds : int
+        Number of folds, 2 or more.
+    generator : numpy.random.Generator
+        Source of randomness.
+    units : Units, optional
+        Rows that stay together; each may be by itself if None.
+
+    Returns
+    -------
+    array of int (N,)
+        The fold of each row, 0 to folds - 1.
+    """
+    if units is not None and not units.single:
+        return stratified_folds(_usual_labels(labels, units), folds, generator)[units.of_row]
+    shuffled = generator.permutation(len(labels))
+    by_class = shuffled[np.argsort(labels[shuffled], kind="stable")]
+    fold = np.empty(len(labels), np.intp)
+    fold[by_class] = np.arange(len(labels)) % folds
+    return fold
+
+
+def numbers_of(fold: NDArray[np.integer[Any]]) -> list[int]:
+    """Return the numbers that occur, ascending; `numpy.unique` would load numpy's masked arrays first."""
+    return [int(number) for number in np.flatnonzero(np.bincount(fold))]
+
+
+def column_folds(predictions: Predictions, column: str) -> NDArray[np.intp]:
+    """Return the fold of each row, 0 or more: rows that share a value of a column are in one.
+
+    Raises
+    ------
+    InputError
+        If there is no such column, it has one value, or a row has none.
+    """
+    require_folds(predictions, column)
+    known, fold = np.unique(predictions.column(column), return_inverse=True)
+    if len(known) < 2:
+        raise InputError(f"{predictions.provenance.path}: column {column!r} has one value; expected folds")
+    return fold
+
+
+def _usual_labels(labels: NDArray[np.integer[Any]], units: Units) -> NDArray[np.intp]:
+    """Return the most frequent class of each unit."""
+    classes = int(labels.max()) + 1
+    pairs, counts = np.unique(units.of_row * classes + labels, return_counts=True)
+    pairs = pairs[np.argsort(counts, kind="stable")]
+    usual = np.empty(units.number, np.intp)
+    usual[pairs // classes] = pairs % classes  # the most frequent class comes last and stays
+    return usual

@@ -9,9 +9,9 @@ from numpy.typing import NDArray
 
 from calcli.core.data.arrays import Doubles
 from calcli.core.data.binning import Bins
+from calcli.core.estimators.consistency import SIGNIFICANT, holm
 from calcli.core.estimators.evidence import NORMAL
 from calcli.core.estimators.intervals import Interval
-from calcli.core.estimators.multiple import SIGNIFICANT, holm
 
 
 def gap_p_values(bins: Bins, heaviest: float = 1.0) -> Doubles:

@@ -6,7 +6,7 @@ a processor takes some twenty million a second. What else a metric costs was mea
 
 from __future__ import annotations
 
-from calcli.core.estimators.multiple import SHARPNESS
+from calcli.core.estimators.consistency import SHARPNESS
 
 CALL = 20_000  # what computing any metric again costs, besides its scores
 CLASS = 1_000  # and each class of it

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from calcli.core.data.arrays import Array, Doubles, Floats
 from calcli.core.data.binning import is_run_end
-from calcli.core.data.folds import numbers_of
+from calcli.core.data.units import numbers_of
 from calcli.core.estimators.gridded import GridError, area_on_grid, average_precision_on_grid
 from calcli.core.estimators.influences import Spread
 from calcli.core.estimators.intervals import Interval

@@ -26,9 +26,8 @@ from calcli.core.data.arrays import Array, Doubles, Positions
 from calcli.core.data.blocks import blocks
 from calcli.core.data.chance import Stream, generator
 from calcli.core.data.predictions import Predictions
-from calcli.core.data.required import require_clusters
 from calcli.core.data.slices import slice_names, slice_numbers
-from calcli.core.data.units import Units
+from calcli.core.data.units import Units, require_clusters
 from calcli.core.estimators.confidence import wilson_interval
 from calcli.core.estimators.intervals import Interval, share_most
 from calcli.core.language.errors import InputError, UsageError

@@ -15,17 +15,16 @@ from calcli.core.data.blocks import ROW_STATISTICS
 from calcli.core.data.chance import Stream, generator
 from calcli.core.data.predictions import Predictions
 from calcli.core.data.priors import at_priors
-from calcli.core.data.required import require_clusters, require_folds
 from calcli.core.data.slices import counted
-from calcli.core.data.units import Units
+from calcli.core.data.units import Units, require_clusters, require_folds
 from calcli.core.estimators.effort import affordable_resamples
 from calcli.core.estimators.resampling import bootstrap_sd, resampled_nulls
-from calcli.core.evaluating.classrows import class_rows
+from calcli.core.evaluating.classwise import class_rows
 from calcli.core.evaluating.families import FAMILIES, by_family
 from calcli.core.evaluating.families.base import Findings
 from calcli.core.evaluating.families.ranking import backwards_area
 from calcli.core.evaluating.folded import is_told_by_cells, keep_odds, of_cells
-from calcli.core.evaluating.gathering import summed
+from calcli.core.evaluating.gathering import SampledRows, measured_sample, needs_rows, of_sample, summed
 from calcli.core.evaluating.measurements import NOTHING, Looks, Measurements, Pass, UnitsOf
 from calcli.core.evaluating.recalibrated import Companions
 from calcli.core.evaluating.results import (
@@ -37,7 +36,6 @@ from calcli.core.evaluating.results import (
     ReliabilityBin,
     Summary,
 )
-from calcli.core.evaluating.sampling import SampledRows, measured_sample, needs_rows, of_sample
 from calcli.core.evaluating.stored import StoredMeasurements
 from calcli.core.evaluating.usual import area_of, default_metrics, gap_of, is_sampled, tests_classes
 from calcli.core.language.errors import NeedsRows, UsageError
@@ -45,7 +43,7 @@ from calcli.core.language.expressions import MetricExpression, parse_metrics
 from calcli.core.language.questions import looks_at_classes, refuse_classes, refuse_places
 from calcli.core.language.settings import Settings
 from calcli.core.language.text import Watch
-from calcli.core.state.remains import Remains
+from calcli.core.state.state import Remains
 
 
 def evaluate(

@@ -8,8 +8,8 @@ from dataclasses import replace
 import numpy as np
 
 from calcli.core.data.arrays import Doubles
-from calcli.core.data.folds import numbers_of
 from calcli.core.data.predictions import ArrayScores, Predictions
+from calcli.core.data.units import numbers_of
 from calcli.core.estimators.gridded import GridError
 from calcli.core.evaluating.families import FAMILIES
 from calcli.core.evaluating.families.base import Findings

@@ -32,9 +32,8 @@ from calcli.core.state.collectors import ClassBins, ClassCells, ClassUnits, Inpu
 from calcli.core.state.expectedmoments import ExpectedMoments
 from calcli.core.state.gridcells import CellTable
 from calcli.core.state.oddscells import OddsCells
-from calcli.core.state.sample import Sample
+from calcli.core.state.sample import Sample, ThinnedRows
 from calcli.core.state.state import Facts
-from calcli.core.state.thinned import ThinnedRows
 
 
 @dataclass(frozen=True)

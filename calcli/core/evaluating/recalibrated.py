@@ -16,12 +16,11 @@ from numpy.typing import NDArray
 from calcli.core.calibrators.crossvalidation import LabeledScores, rows_of
 from calcli.core.data.arrays import Array, Doubles, Floats, Positions
 from calcli.core.data.chance import Stream, generator
-from calcli.core.data.folds import stratified_folds
 from calcli.core.data.logspace import log_softmax
 from calcli.core.data.predictions import Predictions, require_classes
 from calcli.core.data.processes import Processes, processes_for
 from calcli.core.data.slices import select
-from calcli.core.data.units import Units
+from calcli.core.data.units import Units, stratified_folds
 from calcli.core.estimators.effort import FIT, FIT_ROWS, affordable_deals
 from calcli.core.estimators.rules.base import ScoringRule
 from calcli.core.evaluating.recalibration import Recalibration, affine_map, notes_of, recalibrator

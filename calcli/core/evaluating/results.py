@@ -19,7 +19,7 @@ from calcli.core.language.questions import WRONG_RIGHT
 from calcli.core.language.settings import Settings
 from calcli.core.problems.problem import Problem
 from calcli.core.problems.vectors import VectorProblem
-from calcli.core.state.thinned import ThinnedRows
+from calcli.core.state.sample import ThinnedRows
 
 SHOWN = 4  # metrics in one line
 

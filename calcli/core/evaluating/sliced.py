@@ -11,14 +11,13 @@ import numpy as np
 from calcli.core.data.predictions import Predictions
 from calcli.core.data.slices import Slice, counted, select, select_each, slice_numbers
 from calcli.core.estimators.chance import slice_p_value
-from calcli.core.estimators.multiple import enough_draws, holm, with_holm
+from calcli.core.estimators.consistency import enough_draws, holm, with_holm
 from calcli.core.evaluating.evaluate import evaluate
 from calcli.core.evaluating.recalibrated import Companions
 from calcli.core.evaluating.results import Estimate, Evaluation, Summary
 from calcli.core.language.errors import InputError, UsageError
 from calcli.core.language.settings import Settings
-from calcli.core.state.remains import Remains, left_of
-from calcli.core.state.state import State
+from calcli.core.state.state import Remains, State, left_of
 
 
 def evaluate_slices(

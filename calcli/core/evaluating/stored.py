@@ -25,9 +25,8 @@ from calcli.core.problems.problem import Problem
 from calcli.core.problems.vectors import VectorProblem
 from calcli.core.state.grid import POINTS
 from calcli.core.state.gridcells import CellTable
-from calcli.core.state.remains import ONLY_SUMS
 from calcli.core.state.sample import Sample
-from calcli.core.state.state import State
+from calcli.core.state.state import ONLY_SUMS, State
 
 CLIPPED = "clipped"  # statistic of rows whose log-loss is
 

@@ -10,7 +10,7 @@ from calcli.core.data.arrays import Array, Doubles, Floats, Positions
 from calcli.core.data.binning import Bins
 from calcli.core.data.blocks import Block, sweep
 from calcli.core.data.predictions import Predictions
-from calcli.core.estimators.errors import find_estimator
+from calcli.core.estimators.calibrationerror import find_estimator
 from calcli.core.estimators.miscalibration import class_wise_error
 from calcli.core.language.errors import UsageError
 from calcli.core.language.expressions import MetricExpression, region_ends

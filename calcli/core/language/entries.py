@@ -8,7 +8,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from importlib import import_module
 from numbers import Real
-from typing import Any, ClassVar, Literal
+from typing import Any, ClassVar, Literal, TypeVar
 
 from calcli.core.language.errors import UsageError
 from calcli.core.language.families import MetricFamily
@@ -384,3 +384,50 @@ def named_at(where: str, package: str) -> Any:
     """Return the object at `module:name`; a module that begins with a dot is one of the package."""
     module, _, name = where.partition(":")
     return getattr(import_module(module, package), name)
+
+
+E = TypeVar("E")
+
+
+class Registry(dict[str, E]):
+    """Entries by name; those of plugins come to them as they are asked for.
+
+    Parameters
+    ----------
+    group
+        The entry points of plugins: each is called as its entry, and leads to it.
+    kind
+        What entries are.
+    known
+        Those of calcli.
+    """
+
+    def __init__(self, group: str, kind: type[E], known: Mapping[str, E]) -> None:
+        super().__init__(known)
+        self._group, self._kind = group, kind
+
+    def __missing__(self, name: str) -> E:
+        """Return the entry of a plugin.
+
+        Raises
+        ------
+        UsageError
+            If there is such a plugin, but it is broken.
+        """
+        from importlib.metadata import entry_points
+
+        for point in entry_points(group=self._group, name=name):
+            plugin = f"the plugin {point.value} ({self._group}: {name})"
+            try:
+                found = point.load()
+            except Exception as fault:  # whatever the code of others raises
+                raise UsageError(
+                    f"{plugin} cannot be loaded: {type(fault).__name__}: {fault}; mend or uninstall it"
+                ) from fault
+            if not isinstance(found, self._kind) or getattr(found, "name", None) != name:
+                raise UsageError(
+                    f"{plugin} is not a {self._kind.__name__} called {name}; mend or uninstall it"
+                )
+            self[name] = found
+            return found
+        raise KeyError(name)

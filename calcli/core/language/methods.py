@@ -7,8 +7,7 @@ are around any of them, come last.
 
 from __future__ import annotations
 
-from calcli.core.language.entries import Argument, Method
-from calcli.core.language.plugins import Registry
+from calcli.core.language.entries import Argument, Method, Registry
 
 ORDER = "the order of the classes"
 NOTHING = "nothing"

@@ -9,10 +9,9 @@ from dataclasses import replace
 from typing import Literal, get_args
 
 from calcli.core.language.calibrationerrors import BINS, CALIBRATION_ERRORS, LENS, TRAINING, VECTOR_REGION
-from calcli.core.language.entries import Argument, Metric
+from calcli.core.language.entries import Argument, Metric, Registry
 from calcli.core.language.families import DECOMPOSITION, RANKING, RECALIBRATION, SCORE, SELECTIVE
 from calcli.core.language.methods import METHODS
-from calcli.core.language.plugins import Registry
 
 ScoreName = Literal["log_loss", "brier"]  # what has parts, and what chooses a calibrator
 

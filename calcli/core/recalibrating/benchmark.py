@@ -19,15 +19,13 @@ from calcli.core.calibrators.crossvalidation import (
 from calcli.core.comparing.contest import Contest
 from calcli.core.data.arrays import Array, Floats, Positions
 from calcli.core.data.chance import Stream, generator
-from calcli.core.data.folds import column_folds, numbers_of, stratified_folds
 from calcli.core.data.predictions import ArrayScores, Predictions, require_classes
 from calcli.core.data.processes import Processes, processes_for
-from calcli.core.data.required import require_clusters
 from calcli.core.data.slices import counted
-from calcli.core.data.units import Units
+from calcli.core.data.units import Units, column_folds, numbers_of, require_clusters, stratified_folds
+from calcli.core.estimators.consistency import holm
 from calcli.core.estimators.evidence import Nearness, Studentized, sum_of_errors
 from calcli.core.estimators.influences import Influences
-from calcli.core.estimators.multiple import holm
 from calcli.core.language.errors import CalcliError, UsageError
 from calcli.core.language.expressions import parse_method, parse_methods
 from calcli.core.language.methods import CHOICE, METHODS

@@ -26,10 +26,10 @@ from calcli.core.calibrators.crossvalidation import (
 from calcli.core.calibrators.record import CalibratorRecord, FitOrigin
 from calcli.core.data.arrays import Floats, Positions
 from calcli.core.data.chance import Stream, generator
-from calcli.core.data.folds import column_folds, stratified_folds
 from calcli.core.data.predictions import ArrayScores, Predictions, Scores, called
 from calcli.core.data.processes import Processes, processes_for
 from calcli.core.data.slices import counted, gathered
+from calcli.core.data.units import column_folds, stratified_folds
 from calcli.core.evaluating.evaluate import area_if_backwards, keep_order, lean_pass, values_of
 from calcli.core.evaluating.measurements import Measurements, Pass
 from calcli.core.language.errors import InputError, UsageError

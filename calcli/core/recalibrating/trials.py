@@ -13,9 +13,9 @@ from calcli.core.calibrators.crossvalidation import LabeledScores
 from calcli.core.calibrators.pool import pool_weights
 from calcli.core.calibrators.structured import Structured
 from calcli.core.data.arrays import Array, Doubles, Floats, Positions
-from calcli.core.data.folds import numbers_of
 from calcli.core.data.predictions import ArrayScores, Scores
 from calcli.core.data.processes import Processes
+from calcli.core.data.units import numbers_of
 from calcli.core.language.errors import CalcliError
 from calcli.core.language.expressions import MethodExpression, parse_method
 from calcli.core.language.methods import JOINED

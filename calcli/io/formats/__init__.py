@@ -11,8 +11,8 @@ from dataclasses import dataclass
 from importlib import import_module
 from typing import Any
 
+from calcli.core.language.entries import Registry
 from calcli.core.language.errors import InputError
-from calcli.core.language.plugins import Registry
 from calcli.io.archives import GZIP
 from calcli.io.messages import listed
 from calcli.io.remote import AnyPath

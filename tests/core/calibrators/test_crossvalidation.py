@@ -18,7 +18,7 @@ from calcli.core.calibrators.crossvalidation import (
 from calcli.core.calibrators.isotonic import Isotonic
 from calcli.core.calibrators.softmax import DPAffine
 from calcli.core.calibrators.temperature import Temperature
-from calcli.core.data.folds import stratified_folds
+from calcli.core.data.units import stratified_folds
 from calcli.core.estimators.rules import scoring_rule
 from calcli.core.language.errors import InputError
 

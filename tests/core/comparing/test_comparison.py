@@ -18,8 +18,8 @@ from calcli.core.comparing.comparison import (
     rank,
 )
 from calcli.core.comparing.contest import Contest
+from calcli.core.estimators.consistency import holm
 from calcli.core.estimators.evidence import Margin, Normal, Studentized
-from calcli.core.estimators.multiple import holm
 from calcli.core.language.errors import UsageError
 from calcli.core.language.expressions import parse_metric
 from calcli.core.language.metrics import METRICS

@@ -13,7 +13,7 @@ from calcli.core.evaluating.gathering import state_of
 from calcli.core.language.expressions import parse_metric
 from calcli.core.language.settings import Settings
 from calcli.core.state.merging import merge
-from calcli.core.state.remains import left_of
+from calcli.core.state.state import left_of
 
 METRICS = ("log_loss", "brier", "accuracy", "mean_gap", "auroc", "ece", "ks", "ece:lens=class-1", "cw_ece")
 SETTINGS = Settings(metrics=METRICS, draws=199)

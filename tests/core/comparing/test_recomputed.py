@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from calcli.core.comparing.recomputed import in_memory, recomputed_differences
+from calcli.core.comparing.contest import in_memory, recomputed_differences
 from calcli.core.data.units import Units
 from calcli.core.evaluating.evaluate import evaluate
 from calcli.core.language.expressions import parse_metric

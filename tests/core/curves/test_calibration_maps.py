@@ -15,7 +15,7 @@ from calcli.core.evaluating.evaluate import evaluate
 from calcli.core.language.errors import InputError, UsageError
 from calcli.core.language.figures import FIGURES, find_figure
 from calcli.core.language.settings import Settings
-from calcli.core.state.thinned import thinned_rows
+from calcli.core.state.sample import thinned_rows
 
 ROWS = 20_000
 

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from scipy.signal import savgol_filter
 
-from calcli.core.curves.smoothing import smoother
+from calcli.core.curves.series import smoother
 from calcli.core.language.errors import UsageError
 
 

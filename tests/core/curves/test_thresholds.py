@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from sklearn.metrics import precision_recall_curve
 
-from calcli.core.curves.thresholds import net_benefit, precision_recall
+from calcli.core.curves.risk import net_benefit, precision_recall
 from calcli.core.problems.problem import ordered_problem
 
 

@@ -6,7 +6,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from calcli.core.data.columnnames import column_names, numbers_of, order_of
+from calcli.core.calibrators.columns import column_names, numbers_of, order_of
 
 
 @pytest.mark.parametrize(

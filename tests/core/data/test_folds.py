@@ -5,8 +5,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from calcli.core.data.folds import stratified_folds
-from calcli.core.data.units import Units
+from calcli.core.data.units import Units, stratified_folds
 
 
 @given(st.lists(st.integers(0, 4), min_size=1, max_size=60), st.integers(2, 6), st.integers(0, 9))

@@ -2,7 +2,7 @@
 
 import pytest
 
-from calcli.core.data.numbering import by_folder, numbers_in_names
+from calcli.core.comparing.selection import by_folder, numbers_in_names
 from calcli.core.language.errors import UsageError
 
 

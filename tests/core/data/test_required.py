@@ -12,7 +12,7 @@ from calcli.core.comparing.checking import check
 from calcli.core.comparing.comparison import Plan, compare
 from calcli.core.comparing.policy import Bound, Policy, Rule
 from calcli.core.data.arrays import missing
-from calcli.core.data.folds import column_folds
+from calcli.core.data.units import column_folds
 from calcli.core.evaluating.evaluate import evaluate
 from calcli.core.language.errors import InputError
 from calcli.core.language.expressions import parse_metric

@@ -3,7 +3,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from calcli.core.estimators.multiple import enough_draws, holm
+from calcli.core.estimators.consistency import enough_draws, holm
 
 
 def rejected_step_by_step(p_values, level):

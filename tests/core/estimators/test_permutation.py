@@ -11,7 +11,7 @@ from calcli.core.comparing.contest import Contest
 from calcli.core.data import units
 from calcli.core.data.units import Units, deal
 from calcli.core.estimators import permutation
-from calcli.core.estimators.errors import find_estimator
+from calcli.core.estimators.calibrationerror import find_estimator
 from calcli.core.estimators.permutation import (
     Side,
     memberships,

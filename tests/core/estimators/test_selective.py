@@ -19,7 +19,7 @@ from calcli.core.language.errors import UsageError
 from calcli.core.language.settings import Settings
 from calcli.core.problems.problem import ordered_problem
 from calcli.core.state.cells import ScoreCells
-from calcli.core.state.remains import left_of
+from calcli.core.state.state import left_of
 
 MEASURES = {"aurc": Aurc(), "augrc": Augrc(), "accuracy": SelectiveAccuracy(0.7), "coverage": Coverage(0.3)}
 

@@ -7,7 +7,7 @@ import pytest
 from scipy import integrate, stats
 
 from calcli.core.estimators.beta_scores import BetaScore
-from calcli.core.estimators.weighted_risks import WeightedRisk
+from calcli.core.estimators.expected import WeightedRisk
 from calcli.core.evaluating.evaluate import evaluate
 from calcli.core.language.errors import UsageError
 from calcli.core.language.settings import Settings

@@ -17,11 +17,10 @@ from calcli.core.calibrators.histogram import Histogram
 from calcli.core.calibrators.softmax import DPAffine
 from calcli.core.calibrators.temperature import Temperature
 from calcli.core.data.chance import Stream, generator
-from calcli.core.data.folds import stratified_folds
 from calcli.core.data.logspace import log_softmax
 from calcli.core.data.predictions import Provenance
 from calcli.core.data.simulation import gaussian_classes
-from calcli.core.data.units import Units
+from calcli.core.data.units import Units, stratified_folds
 from calcli.core.estimators.costs import CostWord
 from calcli.core.estimators.rules import scoring_rule
 from calcli.core.evaluating.evaluate import evaluate

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from calcli.core.evaluating import classrows
-from calcli.core.evaluating.classrows import ENOUGH_OF_CLASS, rows_needed
+from calcli.core.evaluating import classwise
+from calcli.core.evaluating.classwise import ENOUGH_OF_CLASS, rows_needed
 from calcli.core.evaluating.evaluate import evaluate
 from calcli.core.language.settings import Settings
 
@@ -61,6 +61,6 @@ def test_classes_without_rows_enough_take_no_more_draws(predict):
 
 
 def test_so_many_only_as_can_be_afforded(predict, monkeypatch):
-    monkeypatch.setattr(classrows, "LABELS", 3000 * 20)
+    monkeypatch.setattr(classwise, "MOST_DRAWN", 3000 * 20)
     rows = rows_of(predict, *many_classes_off(), test=True, draws=9)
     assert {row.if_calibrated.draws for row in rows} == {20}

@@ -16,7 +16,7 @@ from calcli.core.language.settings import Settings
 from calcli.core.state import sample
 from calcli.core.state import state as states
 from calcli.core.state.hashing import of_numbers
-from calcli.core.state.remains import left_of
+from calcli.core.state.state import left_of
 from calcli.io.states import from_bytes, to_bytes
 
 SETTINGS = Settings(draws=99)

@@ -7,8 +7,7 @@ import pytest
 from scipy import integrate, special, stats
 
 from calcli.core.curves.needs import problem_of
-from calcli.core.curves.reliability import BAND, consistency_band, reliability, resampled_band
-from calcli.core.curves.truth import true_curve
+from calcli.core.curves.reliability import BAND, consistency_band, reliability, resampled_band, true_curve
 from calcli.core.data.simulation import simulate
 from calcli.core.evaluating.evaluate import evaluate
 from calcli.core.evaluating.recalibrated import Companions

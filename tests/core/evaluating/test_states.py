@@ -15,7 +15,7 @@ from calcli.core.language.errors import InputError, NeedsRows, UsageError
 from calcli.core.language.settings import Settings
 from calcli.core.state import state as states
 from calcli.core.state.merging import merge
-from calcli.core.state.remains import left_of
+from calcli.core.state.state import left_of
 
 METRICS = [
     "log_loss",

@@ -21,7 +21,7 @@ from calcli.core.evaluating.sliced import evaluate_slices
 from calcli.core.language.errors import InputError
 from calcli.core.language.expressions import parse_metric
 from calcli.core.language.settings import Settings
-from calcli.core.state.remains import left_of
+from calcli.core.state.state import left_of
 
 METRICS = (
     "log_loss",

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from calcli.core.state.rankcells import rank_edges, rank_index
+from calcli.core.state.deals import rank_edges, rank_index
 
 
 @pytest.mark.parametrize("dtype", [np.float32, np.float64])

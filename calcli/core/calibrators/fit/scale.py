@@ -10,8 +10,8 @@ from numpy.typing import NDArray
 
 from calcli.core.calibrators.fit.training import NEVER, TrainingRows
 from calcli.core.data.arrays import Doubles
-from calcli.core.data.folds import numbers_of
 from calcli.core.data.logspace import row_blocks, row_max
+from calcli.core.data.units import numbers_of
 
 FLATTEST = 1e-3  # mean lead of the top score over T, to which scores without information are flattened
 SAMPLE_ROWS = 1000  # rows, about, of the sample on which the search begins

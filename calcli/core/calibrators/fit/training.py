@@ -12,8 +12,8 @@ from numpy.typing import NDArray
 from calcli.core.data.arrays import Array, Floats
 from calcli.core.data.blocks import DOUBLE_LIMIT
 from calcli.core.data.chance import Stream, generator
-from calcli.core.data.folds import stratified_folds
 from calcli.core.data.logspace import LEAST, as_floats, log_softmax
+from calcli.core.data.units import stratified_folds
 from calcli.core.language.errors import InputError
 
 Parameter: TypeAlias = Array | float

@@ -12,9 +12,13 @@ import numpy as np
 from calcli.core.data.binning import Bins
 from calcli.core.data.chance import Stream, generator
 from calcli.core.data.predictions import Predictions
-from calcli.core.estimators.calibrationerror import OfVectors, OneDimensional, null_distributions
+from calcli.core.estimators.calibrationerror import (
+    OfVectors,
+    OneDimensional,
+    find_estimator,
+    null_distributions,
+)
 from calcli.core.estimators.consistency import Null
-from calcli.core.estimators.errors import find_estimator
 from calcli.core.estimators.gridded import GridError
 from calcli.core.estimators.intervals import Interval
 from calcli.core.estimators.miscalibration import class_wise_error, from_sums
@@ -41,7 +45,7 @@ from calcli.core.language.errors import UsageError
 from calcli.core.language.expressions import MetricExpression, region_ends
 from calcli.core.language.settings import Settings
 from calcli.core.problems.problem import Problem
-from calcli.core.state.remains import Remains
+from calcli.core.state.state import Remains
 
 MOST_NUMBERS = 1_000_000  # means of bins of vectors that a report holds
 

@@ -28,8 +28,8 @@ from calcli.core.language.errors import UsageError
 from calcli.core.language.expressions import MetricExpression
 from calcli.core.language.settings import Settings
 from calcli.core.problems.lenses import Lens
-from calcli.core.state.rankcells import rank_edges
-from calcli.core.state.remains import Remains
+from calcli.core.state.deals import rank_edges
+from calcli.core.state.state import Remains
 
 
 class RankingFamily(Family):

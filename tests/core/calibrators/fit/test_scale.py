@@ -10,8 +10,8 @@ from calcli.core.calibrators.crossvalidation import LabeledScores, Rescored
 from calcli.core.calibrators.fit.scale import derivatives, solve_folds
 from calcli.core.calibrators.fit.training import prepare
 from calcli.core.calibrators.temperature import Temperature
-from calcli.core.data.folds import stratified_folds
 from calcli.core.data.predictions import ArrayScores
+from calcli.core.data.units import stratified_folds
 
 
 def drawn(rows, classes, seed=0):
