@@ -43,7 +43,6 @@ WRONG = [
     ("draws", -1, "-1; expected a whole number from 0 to 1000000"),
     ("draws", 2**63, f"{2**63}; expected a whole number from 0 to 1000000"),
     ("seed", -1, "-1; expected a whole number of at least 0, below 2^63"),
-    ("workers", 10**12, "1000000000000; expected a whole number from 1 to 1024"),
     ("clip", 1, "1; expected a small probability, such as 1e-12"),
     ("clip", -0.5, "-0.5; expected a small probability, such as 1e-12"),
 ]

@@ -83,7 +83,7 @@ def run() -> None:
 
     Every fault becomes one sentence on standard error: status 2 if the input or the call is wrong.
     """
-    # blocks are small enough for the cache: more threads would wait for each other, at full load
+    # products of blocks that are small enough for the cache: more threads would wait for each other
     os.environ.setdefault(BLAS_THREADS, "1")
     for name in OF_MATPLOTLIB:  # figures here have one look, no window and no date
         os.environ.pop(name, None)

@@ -176,7 +176,6 @@ class ComputingMore(Computing):
     """What is to be computed of systems by themselves."""
 
     intervals: Any = option("intervals", spelled="--intervals/--no-intervals")
-    workers: Any = option("workers")
     decision_column: Any = option("decision_column")
     shift_to_priors: Any = option("shift_to_priors")
     trained_at: Any = option("trained_at")

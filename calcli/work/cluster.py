@@ -147,7 +147,6 @@ def made_of(
     predictions = read_piece(part, options)
     labels = np.ascontiguousarray(predictions.labels)
     digest = sha256(labels.astype(np.int64).tobytes()).hexdigest() if np.ptp(labels) else ""
-    settings = replace(settings, workers=settings.workers or 1)  # parts are at work on the other cores
     own = state_of(predictions, settings, known=_known_in(part, predictions.n_rows, known), by=by)
     return PartState(to_bytes(own), predictions.n_rows, digest)
 

@@ -4,9 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Callable, Hashable, Iterable, Iterator
 from copy import copy
-from functools import cached_property, partial
-from typing import Any, Protocol, TypeVar, cast, runtime_checkable
-from weakref import finalize
+from functools import cached_property
+from typing import Any, Protocol, TypeVar, cast
 
 import numpy as np
 from numpy.typing import NDArray
@@ -15,13 +14,12 @@ from calcli.core.data.arrays import Array, Floats
 from calcli.core.data.labels import in_order
 from calcli.core.data.logspace import SUM_ROUNDING, class_sums, row_sums
 from calcli.core.data.predictions import Predictions
-from calcli.core.data.threads import Turn, in_turns
 from calcli.core.language.settings import Precision
 
 T = TypeVar("T")
 DOUBLE_LIMIT = 5_000_000  # elements up to which float32 input is computed in float64
-BLOCK_BYTES = 1 << 21  # a block and its temporaries stay in the cache; with smaller ones threads
-MOST_ROWS = 1 << 17  # would wait for each other more often
+BLOCK_BYTES = 1 << 21  # a block and its temporaries stay in the cache
+MOST_ROWS = 1 << 17
 CLASS_MAJOR_LIMIT = 256  # numpy reduces over few classes far faster when each class is contiguous
 
 
@@ -278,81 +276,25 @@ class Collector(Protocol):
         """Take what is needed from one block, in their order; the block is gone afterwards."""
 
 
-@runtime_checkable
-class Looking(Protocol):
-    """A collector that has blocks compute what it takes from them, several of them at once."""
-
-    def look(self, block: Block) -> None:
-        """Have a block keep what is to be taken from it."""
-
-
 def blocks(predictions: Predictions, precision: Precision = "auto") -> Iterator[Block]:
     """Yield the predictions as softmax blocks; each is valid until the next one."""
-    return (make() for make in _in_order(predictions, precision, lasting=False))
-
-
-def show_blocks(
-    predictions: Predictions, work: Callable[[Block, Turn], None], precision: Precision, workers: int
-) -> None:
-    """Do some work for every softmax block of the predictions, several at once if there are workers.
-
-    See `in_turns`; the rows are read in nobody's turn but one after the other.
-    """
-
-    def show(make: Callable[[], Block], turn: Turn) -> None:
-        work(make(), turn)
-
-    in_turns(_in_order(predictions, precision, lasting=workers > 1), show, workers)
-
-
-def _in_order(
-    predictions: Predictions, precision: Precision, *, lasting: bool
-) -> Iterator[Callable[[], Block]]:
-    """Read the rows of each block and yield what makes it, to be used before the next unless it lasts."""
     dtype = working_dtype(predictions, precision)
     rows = min(MOST_ROWS, max(1, BLOCK_BYTES // (predictions.n_classes * dtype.itemsize)))
     buffer = np.empty(rows * predictions.n_classes, dtype)
     labels_of = in_order(predictions.labels)
-    spare: list[tuple[Floats, Floats]] = []  # memory of blocks that are gone: pages are slow to come by
     start = 0
     for scores in predictions.scores.blocks(rows):
-        stop = start + len(scores)
-        where = slice(start, stop)
-        labels, start = labels_of(where), stop
-        if not lasting:
-            yield partial(Block, scores, where, labels, predictions, buffer)
-            continue
-        held, buffer = spare.pop() if spare else (np.empty_like(scores), np.empty_like(buffer))
-        held = held if len(held) >= len(scores) else np.empty_like(scores)
-        own = held[: len(scores)]
-        np.copyto(own, scores)
-        yield partial(_lent, spare, (held, buffer), own, where, labels, predictions, buffer)
+        where = slice(start, start + len(scores))
+        start = where.stop
+        yield Block(scores, where, labels_of(where), predictions, buffer)
 
 
-def _lent(spare: list[tuple[Floats, Floats]], memory: tuple[Floats, Floats], *arguments: Any) -> Block:
-    """Return a block that gives its memory back when it is gone."""
-    block = Block(*arguments)
-    finalize(block, spare.append, memory)
-    return block
-
-
-def sweep(
-    predictions: Predictions,
-    collectors: Iterable[Collector],
-    precision: Precision = "auto",
-    workers: int = 1,
-) -> None:
+def sweep(predictions: Predictions, collectors: Iterable[Collector], precision: Precision = "auto") -> None:
     """Show every block of the predictions to every collector, reading the rows once."""
     collectors = list(collectors)
-
-    def show(block: Block, turn: Turn) -> None:
-        for number, collector in enumerate(collectors):
-            if isinstance(collector, Looking):
-                collector.look(block)
-            with turn(number):
-                collector.add(block)
-
-    show_blocks(predictions, show, precision, workers)
+    for block in blocks(predictions, precision):
+        for collector in collectors:
+            collector.add(block)
 
 
 RowStatistic = Callable[[Block], Array]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import signal
 import warnings
 from collections.abc import Callable, Iterable, Iterator
@@ -11,7 +12,6 @@ from multiprocessing import active_children, get_all_start_methods, get_context,
 from types import TracebackType
 from typing import Any, Generic, TypeVar
 
-from calcli.core.data.threads import cores
 from calcli.core.language.errors import UsageError
 
 S = TypeVar("S")
@@ -21,6 +21,13 @@ R = TypeVar("R")
 GAINS = 1_000_000
 # scores that processes hold together if nobody says how many there are, 4 GB in double precision
 HELD = 1 << 29
+
+
+def cores() -> int:
+    """Return how many cores this process may use."""
+    if hasattr(os, "sched_getaffinity"):
+        return len(os.sched_getaffinity(0))
+    return os.cpu_count() or 1
 
 
 def processes_for(scores: int, jobs: int, workers: int | None, held: int = 0, gains: int = GAINS) -> int:

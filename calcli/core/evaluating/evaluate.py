@@ -380,9 +380,6 @@ def _rows_behind(
 
 def _input(measured: Measurements, classes: Sequence[ClassRow]) -> Input:
     predictions, facts, origin = measured.predictions, measured.facts, measured.predictions.provenance
-    if measured.workers > 1:
-        note = f"{measured.workers} threads were used (--workers)"
-        origin = replace(origin, notes=(*origin.notes, note))
     return Input(
         **vars(origin),
         rows=predictions.n_rows,

@@ -9,10 +9,9 @@ from dataclasses import replace
 import numpy as np
 
 from calcli.core.data.arrays import Array, Floats
-from calcli.core.data.blocks import LOG_ODDS, Block, show_blocks
+from calcli.core.data.blocks import LOG_ODDS, Block, Collector, blocks
 from calcli.core.data.predictions import Predictions
 from calcli.core.data.slices import counted, select_each, slice_numbers
-from calcli.core.data.threads import Turn
 from calcli.core.evaluating.families import FAMILIES, by_family
 from calcli.core.evaluating.families.base import Findings
 from calcli.core.evaluating.folded import keep_odds
@@ -121,7 +120,7 @@ def summed(
     made, later = _pass(predictions, settings, lenses)
     keep_odds(made, later)
     state = _Gathering(made, in_run=True, sampled=bool(later)).run(watch)
-    found = StoredMeasurements(predictions, state, settings, lenses, made.workers)
+    found = StoredMeasurements(predictions, state, settings, lenses)
     found.deferred, found.odds = frozenset(map(str, later)), made.odds
     return found
 
@@ -206,31 +205,16 @@ class _Gathering:
 
     def run(self, watch: Watch | None) -> State:
         """Read the rows."""
-        rows = self._made.predictions
-
-        def take(block: Block, turn: Turn) -> None:
-            own = self._of(block)
-            with turn("facts"):
-                self._facts.add(block)
-            self._moments.look(block)
-            with turn("moments"):
-                self._moments.add(block)
-            for bins, table in self._bins.items():
-                table.look(block)
-                with turn(("bins", bins)):
-                    table.add(block)
-            if (odds := self._made.odds) is not None:
-                odds.look(block)
-                with turn("odds"):
-                    odds.add(block)
-            with turn("chunk"):
-                chunk = self._gathered(block, *own)
-                if watch is not None:
-                    watch(block.rows.stop)
-            if chunk is not None:
-                self._body.add(chunk, turn)
-
-        show_blocks(rows, take, self._made.settings.precision, self._made.workers)
+        rows, odds = self._made.predictions, self._made.odds
+        collectors: list[Collector] = [self._facts, self._moments, *self._bins.values()]
+        collectors += [] if odds is None else [odds]
+        for block in blocks(rows, self._made.settings.precision):
+            for collector in collectors:
+                collector.add(block)
+            if (chunk := self._gathered(block)) is not None:
+                self._body.add(chunk)
+            if watch is not None:
+                watch(block.rows.stop)
         if self._pending:
             self._body.add(self._joined())
         if self._head.key:
@@ -244,20 +228,15 @@ class _Gathering:
         )
         return replace(state, parts=(part,))
 
-    def _of(self, block: Block) -> tuple[dict[str, Array], Floats | None, Hashes]:
-        """Return the statistics of the rows of a block, their weights and hashes."""
+    def _gathered(self, block: Block) -> MeasuredRows | None:
+        """Take the statistics of the rows of one block; return those that wait if they are enough."""
         columns = {
             name: values
             for name, statistic in self._made.statistics.items()
             if (values := statistic(block)).dtype.kind in "bf"
         }
         weights = None if block.weights is None else block.weights.astype(np.float64)
-        return columns, weights, self._hashes(block)
-
-    def _gathered(
-        self, block: Block, columns: dict[str, Array], weights: Floats | None, hashes: Hashes
-    ) -> MeasuredRows | None:
-        """Take the rows of one block; return those that wait if they are enough."""
+        hashes = self._hashes(block)
         if self._body.sample is not None:
             self._body.sample.add(hashes, block.labels, weights, block.scores)
         self._pending.append((columns, block.labels, weights, hashes))

@@ -16,7 +16,6 @@ from calcli.core.data.binning import Bins, equal_width_bins
 from calcli.core.data.blocks import Block, Collector, RowStatistic, sweep, working_dtype
 from calcli.core.data.labels import label_sums
 from calcli.core.data.predictions import Predictions
-from calcli.core.data.threads import threads_for
 from calcli.core.data.units import Units
 from calcli.core.estimators.gridded import GridError
 from calcli.core.estimators.influences import Pooled, carriers, pooled
@@ -91,7 +90,6 @@ class Pass:
         self.predictions, self.settings = predictions, settings
         self.companions = companions or Companions()
         self.dtype: np.dtype[Any] = working_dtype(predictions, settings.precision)
-        self.workers = threads_for(math.prod(predictions.scores.shape), settings.workers)
         self.lenses: dict[str, Lens | VectorLens] = {}
         self.collectors: dict[Hashable, Collector] = {}
         self.odds: OddsCells | None = None
@@ -172,7 +170,7 @@ class Pass:
         expected = ExpectedMoments(self.losses)
         watched = [] if watch is None else [_Watched(watch)]
         collectors: list[Collector] = [facts, rows, expected, *self.collectors.values(), *watched]
-        sweep(self.predictions, collectors, self.settings.precision, self.workers)
+        sweep(self.predictions, collectors, self.settings.precision)
         return Measurements(self, facts, rows, expected)
 
     def _add_lens(self, name: str, lens: Lens | VectorLens) -> None:
@@ -200,8 +198,6 @@ class Measurements:
         Statistics of every row.
     usual
         The metrics that are estimated if none are named; empty for the default report.
-    workers
-        Threads that went over the rows.
     odds
         Cells of the log-odds of all rows, where they were kept.
     of_rows
@@ -227,7 +223,7 @@ class Measurements:
         self.predictions, self.settings, self.companions = made.predictions, made.settings, made.companions
         self.dtype, self.seen, self.looks = made.dtype, made.seen, made.looks
         self.weighted = made.predictions.weights is not None
-        self.facts, self.rows, self.workers = facts, rows, made.workers
+        self.facts, self.rows = facts, rows
         self._lenses, self._collectors, self.odds = made.lenses, made.collectors, made.odds
         self._expected = expected.moments if expected else {}
         self._once: dict[Hashable, Any] = {}

@@ -52,9 +52,7 @@ class StoredMeasurements(Measurements):
         state: State,
         settings: Settings,
         lenses: Iterable[str],
-        workers: int = 1,
     ) -> None:
-        self.workers = workers
         known = Looks(tuple(lens for lens in lenses if lens in state.head.lenses))
         made = Pass(remains, of_state(state, settings, remains.provenance.path), looks=known)
         for lens in state.head.lenses:

@@ -106,8 +106,7 @@ class Settings:
     workers: int | None = setting(
         None,
         whole(1, MOST_AT_ONCE),
-        "Threads for many rows, processes for retrain; one per core where that is faster; the result is the "
-        "same.",
+        "Processes for retrain; one per core where that is faster; the result is the same.",
         "N",
     )
     costs: tuple[Costs, ...] = setting(

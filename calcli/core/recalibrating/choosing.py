@@ -15,7 +15,6 @@ from calcli.core.calibrators.crossvalidation import (
 )
 from calcli.core.data.arrays import Doubles, Floats
 from calcli.core.data.chance import Stream, generator
-from calcli.core.data.threads import Turn, in_turns
 from calcli.core.language.errors import CalcliError, UsageError
 from calcli.core.language.expressions import MethodExpression
 from calcli.core.recalibrating.candidates import POOL, freedom, path_of
@@ -144,9 +143,7 @@ def choose(
         Candidate(call, done.values, paired_difference(done.losses, best, weights)) for call, done in tried
     ]
     names = [str(call) for call, _ in tried]
-    sure = sureness(
-        names, ranks, losses, weights, chosen, repeats=len(trials.dealt.folds), workers=trials.workers
-    )
+    sure = sureness(names, ranks, losses, weights, chosen, repeats=len(trials.dealt.folds))
     return *tried[chosen], (as_is, *found, *failed), sure
 
 
@@ -183,7 +180,6 @@ def sureness(
     chosen: int,
     *,
     repeats: int,
-    workers: int = 1,
 ) -> Sureness | None:
     """Return how often resamples of the rows choose the same, and how optimistic the choice is.
 
@@ -201,8 +197,6 @@ def sureness(
         Which was chosen.
     repeats
         How often the folds were dealt.
-    workers
-        How many threads look at the resamples.
 
     Returns
     -------
@@ -218,22 +212,17 @@ def sureness(
     count: Counter[str] = Counter()
     optimism: list[float] = []
 
-    def resampled(number: int, turn: Turn) -> None:
-        with turn("draw"):
-            drawn = rng.poisson(1.0, len(share))
+    for _ in range(RESAMPLES):
+        drawn = rng.poisson(1.0, len(share))
         inside, outside = share * drawn, share * (drawn == 0)
         if not (inside.any() and outside.any()):
-            return
+            continue
         inside, outside = inside / inside.sum(), outside / outside.sum()
         found = _resampled_choice(
             away, inside, [ranks[k] for k in finite.tolist() if k < len(ranks)], table[chosen]
         )
-        gain = float(away[found] @ outside - away[found] @ inside)
-        with turn("count"):
-            count[names[finite[found]]] += 1
-            optimism.append(gain)
-
-    in_turns(range(RESAMPLES), resampled, workers)
+        count[names[finite[found]]] += 1
+        optimism.append(float(away[found] @ outside - away[found] @ inside))
     total = sum(count.values())
     if not total:
         return None

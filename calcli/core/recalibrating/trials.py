@@ -106,11 +106,6 @@ class Trials:
         Called after each fit.
     processes
         What does the fits.
-
-    Attributes
-    ----------
-    workers
-        How many processes there are.
     """
 
     def __init__(
@@ -121,7 +116,7 @@ class Trials:
         processes: Processes[Dealt],
     ) -> None:
         self.dealt, self.rows, self._judge = dealt, dealt.rows, judge
-        self._step, self._processes, self.workers = step, processes, processes.workers
+        self._step, self._processes = step, processes
         self._numbers = [numbers_of(fold) for fold in dealt.folds]
         self._count = sum(map(len, self._numbers))
         self._starts: dict[tuple[Any, ...], Parameters] = {}

@@ -174,14 +174,6 @@ class ScoreCells:
         elif len(score):
             self._wait(keys_of(score, outcome), weights)
 
-    def placed(self, score: Floats, outcome: Array, weights: Floats | None = None) -> ScoreCells | None:
-        """Return the cells of (n,) rows alone, to be merged, if these are sure to be the grid's."""
-        if self._grid is None or not 0 < len(score) <= ADDED:
-            return None
-        found = self.emptied()
-        found._exact, found._grid = None, GridCells.of(score, outcome, _sums(weights))
-        return found
-
     def merge(self, other: ScoreCells) -> None:
         """Add the rows of other cells; of the same limit and type of scores."""
         if other._grid is not None:

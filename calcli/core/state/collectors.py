@@ -34,19 +34,13 @@ class RowTable:
         self._statistics = dict(statistics)
         self.columns: dict[str, Array] = {}
 
-    def look(self, block: Block) -> None:
-        """Have the block compute its statistics."""
-        block.kept(self, self._values)
-
     def add(self, block: Block) -> None:
         """Store the block's statistics."""
-        for name, values in block.kept(self, self._values).items():
+        for name, statistic in self._statistics.items():
+            values = statistic(block)
             if name not in self.columns:
                 self.columns[name] = np.empty(self._n_rows, values.dtype)
             self.columns[name][block.rows] = values
-
-    def _values(self, block: Block) -> dict[str, Array]:
-        return {name: statistic(block) for name, statistic in self._statistics.items()}
 
     def __getitem__(self, name: str) -> Array:
         """Return the (N,) values of one statistic."""
@@ -92,13 +86,9 @@ class ClassBins:
         self._waiting: list[_Placed] = []
         self._size = 0
 
-    def look(self, block: Block) -> None:
-        """Have a block keep where its rows belong."""
-        block.kept(self, self._placed)
-
     def add(self, block: Block) -> None:
         """Add one block to the sums."""
-        placed = block.kept(self, self._placed)
+        placed = self._placed(block)
         self._waiting.append(placed)
         self._size += len(placed.cells) + len(placed.own)
         if self._size >= FLUSH_SIZE:

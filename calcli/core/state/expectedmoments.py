@@ -77,17 +77,12 @@ class ExpectedMoments:
         self._statistics, self._seen = dict(statistics), seen
         self.moments: dict[str, Moments] = {}
 
-    def look(self, block: Block) -> None:
-        """Have the block compute the statistics."""
-        if self._statistics:
-            block.kept(self, self._values)
-
     def add(self, block: Block) -> None:
         """Take one block."""
         if not self._statistics:
             return
         weight = np.ones(len(block.labels)) if block.weights is None else block.weights.astype(np.float64)
-        for share, statistics in block.kept(self, self._values):
+        for share, statistics in self._values(block):
             second = share * weight**2
             fourth = second * weight**2
             for name, values in statistics.items():

@@ -67,13 +67,9 @@ class OddsCells:
         self._sums = np.zeros((1 if predictions.weights is None else 2, *size))  # weights, and squares
         self._waiting: list[tuple[Floats, Positions, Floats | None]] = []
 
-    def look(self, block: Block) -> None:
-        """Have a block keep where its rows belong."""
-        block.kept("odds cells", self._placed)
-
     def add(self, block: Block) -> None:
         """Take the rows of one block."""
-        self._waiting.append((*block.kept("odds cells", self._placed), block.weights))
+        self._waiting.append((*self._placed(block), block.weights))
         if sum(len(odds) for odds, *_ in self._waiting) >= ADDED:
             self._flush()
 

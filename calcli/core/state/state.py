@@ -11,7 +11,6 @@ import numpy as np
 from calcli.core.data.arrays import Array, Floats
 from calcli.core.data.binning import Bins
 from calcli.core.data.predictions import Called, Kind, Predictions, Provenance, called
-from calcli.core.data.threads import Turn, alone
 from calcli.core.data.units import UNIT_LIMIT
 from calcli.core.language.errors import NeedsRows
 from calcli.core.language.questions import WRONG_RIGHT
@@ -152,16 +151,14 @@ class Body:
         """Number of rows."""
         return len(self.labels) if self.deals is None else self.deals.rows
 
-    def add(self, rows: MeasuredRows, turn: Turn = alone) -> None:
+    def add(self, rows: MeasuredRows) -> None:
         """Add rows where they belong among the others."""
-        with turn("rows"):
-            self._summing |= self.deals is not None or self.n_rows + len(rows.labels) > UNIT_LIMIT
-            if self._summing:
-                self._deal()
-            else:
-                self._keep(rows)
-                return
-        self._sum(rows, turn)
+        self._summing |= self.deals is not None or self.n_rows + len(rows.labels) > UNIT_LIMIT
+        if self._summing:
+            self._deal()
+            self._sum(rows)
+        else:
+            self._keep(rows)
 
     def _keep(self, rows: MeasuredRows) -> None:
         columns, labels, weights, hashes, numbers = rows
@@ -234,10 +231,10 @@ class Body:
             rows = self._rows()
             self.columns, self.labels, self.weights, self.hashes = {}, self.labels[:0], None, None
             self.numbers = self.numbers[:0]
-            self._sum(rows, alone)
+            self._sum(rows)
 
-    def _sum(self, rows: MeasuredRows, turn: Turn) -> None:
-        """Add rows to the sums; what they do not share with other rows is computed in nobody's turn."""
+    def _sum(self, rows: MeasuredRows) -> None:
+        """Add rows to the sums."""
         columns, labels, weights, hashes, numbers = rows
         summed = {name: values for name, values in columns.items() if name not in self._of_lenses}
         told = np.zeros_like(labels) if self._of_answers and self.keyed else labels
@@ -245,11 +242,10 @@ class Body:
         own = Deals.of(
             summed, labels, self.n_classes, weights, numbers=numbers, digests=digests, hashes=hashes
         )
-        with turn("deals"):
-            self.deals = own if self.deals is None else self.deals.merged(own)
-            self._make_cells(columns)
+        self.deals = own if self.deals is None else self.deals.merged(own)
+        self._make_cells(columns)
         for lens in self.cells:
-            self._sum_lens(lens, columns, weights, numbers if hashes is None else hashes, turn)
+            self._sum_lens(lens, columns, weights, numbers if hashes is None else hashes)
 
     def _make_cells(self, columns: Mapping[str, Array]) -> None:
         limit = CELLS_IN_RUN if self._in_run else CELLS // max(1, len(self._lenses))
@@ -259,7 +255,7 @@ class Body:
                 self.cells[lens] = ScoreCells(limit, self.weighted, columns[score].dtype)
 
     def _sum_lens(
-        self, lens: str, columns: Mapping[str, Array], weights: Floats | None, numbers: Array, turn: Turn
+        self, lens: str, columns: Mapping[str, Array], weights: Floats | None, numbers: Array
     ) -> None:
         """Add rows of these numbers, or hashes of keys, to the cells of a lens."""
         names = self._lenses[lens]
@@ -268,17 +264,9 @@ class Body:
             chosen = np.flatnonzero(columns[names[2]])
             score, outcome, numbers = score[chosen], outcome[chosen], numbers[chosen]
             inside = None if weights is None else weights[chosen]
-        ranks = None
+        self.cells[lens].add(score, outcome, inside)
         if not (self._in_run or self.sample is None):
-            ranks = RankCells.of(score, outcome, inside, numbers)
-        placed = self.cells[lens].placed(score, outcome, inside)
-        with turn(("lens", lens)):
-            if placed is None:
-                self.cells[lens].add(score, outcome, inside)
-            else:
-                self.cells[lens].merge(placed)
-            if ranks is not None:
-                self._add_ranks(lens, ranks)
+            self._add_ranks(lens, RankCells.of(score, outcome, inside, numbers))
 
     def _add_ranks(self, lens: str, ranks: RankCells) -> None:
         known = self.ranks.get(lens)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from functools import partial
 
 import numpy as np
@@ -142,7 +141,5 @@ def test_of_figures_slices_threads_and_blocks(rows, monkeypatch):
     half = evaluate(even, Settings(names[::-1], draws=99))
     assert part.value == "0"
     assert numbers(own.estimates) == numbers(half.estimates)
-    for workers, size in ((2, blocks.BLOCK_BYTES), (1, 1 << 12)):
-        monkeypatch.setattr(blocks, "BLOCK_BYTES", size)
-        again = evaluate(predictions, replace(settings, workers=workers))
-        assert numbers(again.estimates) == numbers(of_metrics)
+    monkeypatch.setattr(blocks, "BLOCK_BYTES", 1 << 12)
+    assert numbers(evaluate(predictions, settings).estimates) == numbers(of_metrics)

@@ -155,14 +155,6 @@ def test_certain_rows_stay_certain():
             assert own.parts["after"] == pytest.approx(other.parts["after"], abs=1e-4), name
 
 
-def test_any_number_of_workers_gives_the_same():
-    rows = drawn(150_000, kind="probs")
-    one, three = (
-        evaluate(rows, Settings(metrics=(*AFFINE, PAV), workers=workers)).estimates for workers in (1, 3)
-    )
-    assert [own.value for own in one.values()] == [own.value for own in three.values()]
-
-
 def test_signatures_say_so():
     found, expected = both(drawn(2_000), ("calibration_loss", PAV))
     for name, own in found.items():

@@ -56,23 +56,6 @@ def test_any_partition_and_order_gives_the_same_bits(n, seed, cuts, dtype, form,
 
 
 @pytest.mark.parametrize("weighted", [False, True])
-def test_rows_placed_beforehand_are_those_added(weighted):
-    first, second = (
-        (score, outcome, weights if weighted else None)
-        for score, outcome, weights in (rows(300, seed, np.float32) for seed in (2, 4))
-    )
-    added, merged = (ScoreCells(5, weighted, np.dtype(np.float32)) for _ in range(2))
-    assert merged.placed(*first) is None  # they may be few enough to stay exact
-    for own in (added, merged):
-        own.add(*first)
-    assert not merged.exact
-    added.add(*second)
-    merged.merge(merged.placed(*second))
-    for name, values in added.arrays().items():
-        assert np.array_equal(merged.arrays()[name], values), name
-
-
-@pytest.mark.parametrize("weighted", [False, True])
 @pytest.mark.parametrize("form", ["exact", "grid"])
 @pytest.mark.parametrize("dtype", [np.float32, np.float64])
 def test_sums_over_bins_are_those_of_the_rows(form, weighted, dtype):
