@@ -33,6 +33,7 @@ OF_PYTHON = (
     "fold_column",
     "limit",
     "retrain",
+    "workers",
     "threshold_weights",
 )  # or two in one
 WRONG = [
