@@ -20,7 +20,6 @@ if TYPE_CHECKING:
     from calcli.core.calibrators.odir import Dirichlet as Dirichlet
     from calcli.core.calibrators.odir import MatrixODIR as MatrixODIR
     from calcli.core.calibrators.pool import Pool as Pool
-    from calcli.core.calibrators.quadratic import Quadratic as Quadratic
     from calcli.core.calibrators.reduced import Reduced as Reduced
     from calcli.core.calibrators.softmax import BiasOnly as BiasOnly
     from calcli.core.calibrators.softmax import DPAffine as DPAffine
@@ -36,7 +35,6 @@ if TYPE_CHECKING:
     from calcli.core.calibrators.temperature import Temperature as Temperature
     from calcli.core.calibrators.temperature import TemperatureMix as TemperatureMix
     from calcli.core.calibrators.vectorhistogram import VectorHistogram as VectorHistogram
-    from calcli.core.calibrators.vennabers import VennAbers as VennAbers
     from calcli.core.calibrators.wrappers import PerPredictedClass as PerPredictedClass
     from calcli.core.calibrators.wrappers import PreserveTop1 as PreserveTop1
     from calcli.work.check import check as check

@@ -26,7 +26,7 @@ OF_SUMS = tuple(  # methods that neither count rows nor deal them to folds
     name for name in SIMPLE if not {"folds", "min_rows"} & METHODS[name].arguments.keys()
 )
 CONTINUOUS = (  # methods that keep apart what is apart
-    "temperature", "bias", "dp", "bent-dp", "vector", "platt", "beta", "bent-temperature", "quadratic",
+    "temperature", "bias", "dp", "bent-dp", "vector", "platt", "beta", "bent-temperature",
 )  # fmt: skip
 
 

@@ -246,14 +246,6 @@ def _one_score() -> list[Method]:
             count=lambda k, s: 2,
         ),
         Method(
-            name="quadratic", title="Quadratic scaling",
-            where=".quadratic:Quadratic", family="one score", effort=40, quick=True,
-            learns="sigmoid(w2 * log-odds^2 + w1 * log-odds + c)",
-            parameters="3 a class", keeps=RISING_ROWS, source="Berta et al. 2025",
-            arguments={**LENS, **SCORE},
-            count=lambda k, s: 3,
-        ),
-        Method(
             name="beta", title="Beta calibration",
             where=".logistic:Beta", family="one score", effort=40, quick=True,
             learns="sigmoid(a ln s - b ln(1 - s) + c), a and b not negative",
@@ -330,14 +322,6 @@ def _one_score() -> list[Method]:
             learns="straight lines between the blocks of isotonic regression, each at its mean score",
             parameters="decided by the data", keeps=ROWS_OR_TIES, source="Oron & Flournoy 2017",
             arguments={**LENS, **SMOOTHING},
-        ),
-        Method(
-            name="venn-abers", title="Inductive Venn-Abers",
-            where=".vennabers:VennAbers", family="one score", effort=40,
-            learns="p1 / (1 - p0 + p1), isotonic fits with the row itself as a miss and as a hit",
-            parameters="decided by the data", keeps=ROWS_OR_TIES, source="Vovk et al. 2015",
-            arguments=LENS,
-            misses="p0 and p1 are not a confidence interval: one of them is calibrated, but not which",
         ),
         Method(
             name="isotonic", title="Isotonic regression",

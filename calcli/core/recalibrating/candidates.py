@@ -12,7 +12,6 @@ WITH_MATRIX = 0.3  # strength for the class-wise slopes beside a matrix
 BASES = ("scaled", "centered", "mixed")  # of many classes the first two
 OFF_DIAGONAL = (10, 3, 1, 0.3)
 OF_FEW = ("centered-isotonic", "isotonic")
-OF_TWO = ("quadratic", "venn-abers")
 OF_RAW = ("bias", "vector")
 POOL = "pool"
 AS_FREE_AS = {"temperature-mix": "temperature"}  # by as many parameters
@@ -33,12 +32,10 @@ def candidates_for(classes: int, *, raw: bool = False, quick: bool = False) -> l
     if raw:
         softmax = [m for m in METHODS.values() if m.family == "softmax"]
         return [m.name for m in softmax if m.quick or m.name in OF_RAW]
-    left_out = () if classes == 2 else OF_TWO
-    names = [m.name for m in METHODS.values() if m.quick and m.name not in left_out]
+    names = [m.name for m in METHODS.values() if m.quick]
     if quick:
         return names
     names += [name for name in OF_FEW if classes <= FEW_CLASSES]
-    names += [name for name in OF_TWO if classes == 2 and name not in names]
     if classes > MOST_CLASSES:
         return [*names, POOL]
     return [*names, *_structured(classes), POOL]

@@ -25,9 +25,9 @@ SET = [
     "isotonic:smoothing=0:interpolation=steps",
     "beta:constrained=false",
     "spline:monotone=true",
-    "quadratic:lens=top-1",
+    "beta:lens=top-1",
     "reduced:calibrator=histogram",
-    "reduced:keep_top=false:calibrator=quadratic",
+    "reduced:keep_top=false:calibrator=beta",
     "preserve-top1:calibrator=bbq",
     "pool:members=platt+histogram:weights=0.5/0.5",
 ]
@@ -131,15 +131,6 @@ def test_classes_keep_their_order_in_new_rows(text, seed, exact, classes, revers
     order = np.argsort(new, axis=1)
     before, after = (np.take_along_axis(of, order, axis=1) for of in (new, calibrator.predict_proba(new)))
     assert (np.diff(after, axis=1)[np.diff(before, axis=1) > 0] > -1e-12).all()
-
-
-def test_a_parabola_falls_behind_its_vertex():
-    probs, labels, _ = rounded_scores(5, 0, (400, 2))
-    calibrator = fitted("quadratic", probs, labels)
-    square, slope = (float(calibrator.parameters[name][0]) for name in ("square", "slope"))
-    vertex = 1 / (1 + np.exp(slope / (2 * square)))
-    found = calibrator.order(2)
-    assert (found.low if square < 0 else found.high) == pytest.approx(vertex, rel=1e-6)
 
 
 @pytest.mark.parametrize(

@@ -14,7 +14,6 @@ from calcli.core.recalibrating.fitting import ASKED, fit, record_of
 
 STEPPED = (
     "isotonic:interpolation=steps",
-    "venn-abers",
     "histogram",
     "bbq",
     "scaling-binning",
