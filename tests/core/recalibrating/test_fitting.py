@@ -97,8 +97,6 @@ def test_what_changes_and_what_is_gained(method, score, predict):
     assert found.gain.standard_error == pytest.approx(np.std(first - second) / np.sqrt(399), abs=1e-9)
 
 
-@pytest.mark.parametrize("method", ["isotonic:interpolation=steps:smoothing=0", "venn-abers"])
-def test_many_float32_probabilities_keep_their_steps(method, predict, monkeypatch):
 def test_many_float32_probabilities_keep_their_steps(predict, monkeypatch):
     """Their logarithms are in double precision, as they are where the calibrator is applied."""
     monkeypatch.setattr("calcli.core.data.blocks.DOUBLE_LIMIT", 1000)
