@@ -45,8 +45,6 @@ def trained_error(
         If there are no calibration data, or rows, to learn from.
     """
     assert isinstance(estimator, BinnedError)
-    if not measured.predictions.has_rows:
-        raise UsageError(f"{call} needs rows, and a state keeps none; evaluate the predictions")
     seen = measured.look(call.lens)
     edges = _edges(estimator, problem)
     index, size = bin_index(seen.score, edges), len(edges) - 1

@@ -200,11 +200,6 @@ class Body:
         self.moments = {name: self.moments[name].merged(other.moments[name]) for name in both}
 
     @property
-    def is_dealt_slice(self) -> bool:
-        """Whether only sums are left, without coarse cells by deal."""
-        return self.deals is not None and self.sample is None
-
-    @property
     def lowest(self) -> Hashes:
         """The lowest hashes of keys, ascending: all of them, while there are few rows."""
         if self.hashes is not None and self.deals is None:

@@ -6,7 +6,7 @@ import math
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy as np
 
@@ -22,9 +22,11 @@ from calcli.core.estimators.permutation import Swapped, swapped_signs
 from calcli.core.estimators.rules.base import ScoringRule
 from calcli.core.evaluating.measurements import Measurements, Pass
 from calcli.core.evaluating.results import Decision, Estimate
+from calcli.core.language.errors import NeedsRows
 from calcli.core.language.expressions import MetricExpression
 from calcli.core.language.settings import Settings
 
+T = TypeVar("T")
 INFINITE = "its value is infinite"
 
 
@@ -263,3 +265,17 @@ class Family(ABC):
         if influences is None or not influences.spread.enough:
             return math.nan
         return influences.spread.standard_error**2
+
+
+def told_of(
+    of: Callable[[Sequence[MetricExpression], Entrant], Mapping[str, T]],
+    calls: Sequence[MetricExpression],
+    entrant: Entrant,
+) -> dict[str, T]:
+    """Return what a family has of metrics, without those that need rows which are not there."""
+    try:
+        return dict(of(calls, entrant))
+    except NeedsRows:
+        if len(calls) == 1:
+            return {}
+        return {name: one for call in calls for name, one in told_of(of, [call], entrant).items()}

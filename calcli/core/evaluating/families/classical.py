@@ -55,10 +55,7 @@ class ClassicalFamily(Family):
 
     def influences(self, calls: Sequence[MetricExpression], system: Entrant) -> Mapping[str, Influences]:
         """Return what each unit brings to the measures."""
-        measured = system.measured
-        if not measured.predictions.has_rows:
-            return {}
-        rows = _Rows.of(measured, system.settings)
+        rows = _Rows.of(system.measured, system.settings)
         found = {str(call): rows.influences(call) for call in calls}
         return {name: one for name, one in found.items() if one is not None}
 

@@ -45,7 +45,6 @@ from calcli.core.language.errors import UsageError
 from calcli.core.language.expressions import MetricExpression, region_ends
 from calcli.core.language.settings import Settings
 from calcli.core.problems.problem import Problem
-from calcli.core.state.state import Remains
 
 MOST_NUMBERS = 1_000_000  # means of bins of vectors that a report holds
 
@@ -92,7 +91,6 @@ class ErrorFamily(Family):
     def kept(self, calls: Sequence[MetricExpression], system: Entrant) -> Mapping[str, Any]:
         """Keep what the quickest way to swap predictions needs of each error, if there is one."""
         measured, kept = system.measured, dict[str, Any]()
-        rows = measured.predictions
         if not system.settings.draws:
             return kept
         for call in calls:
@@ -100,12 +98,10 @@ class ErrorFamily(Family):
                 continue
             estimator = find_estimator(call)
             if not (call.is_class_wise or call.is_marginal) and measured.is_scalar(call.lens):
-                if isinstance(rows, Remains) and rows.state.body.deals is not None:
-                    continue
                 score, outcome, weights, inside = measured.look(call.lens)
                 units = measured.units if inside is None else measured.units.within(inside)
                 kept[str(call)] = Side(score, outcome, units, weights)
-            elif call.is_class_wise and from_sums(estimator) and rows.has_rows:
+            elif call.is_class_wise and from_sums(estimator):
                 kept[str(call)] = measured.collected(("unit bins", estimator.bins)).sums
         return kept
 

@@ -29,7 +29,6 @@ from calcli.core.language.expressions import MetricExpression
 from calcli.core.language.settings import Settings
 from calcli.core.problems.lenses import Lens
 from calcli.core.state.deals import rank_edges
-from calcli.core.state.state import Remains
 
 
 class RankingFamily(Family):
@@ -75,10 +74,7 @@ class RankingFamily(Family):
 
     def influences(self, calls: Sequence[MetricExpression], system: Entrant) -> Mapping[str, Influences]:
         """Return the influences of the units on the measures (DeLong et al. 1988)."""
-        measured, rows = system.measured, system.measured.predictions
-        if isinstance(rows, Remains) and rows.state.body.is_dealt_slice:
-            return {}
-        every = {}
+        measured, every = system.measured, {}
         for call in calls:
             ranking, lens = _ranking(call), _lens(call, measured)
             if not ranking.moves:
