@@ -20,7 +20,7 @@ from calcli.core.estimators.influences import Influences
 from calcli.core.estimators.permutation import FEWEST_DRAWS, VISITS, Swapped, swapped_rows
 from calcli.core.evaluating.evaluate import assess, measure, values
 from calcli.core.evaluating.families import FAMILIES, by_family
-from calcli.core.evaluating.families.base import Entrant, Match, System, told_of
+from calcli.core.evaluating.families.base import Entrant, Match, System, available
 from calcli.core.evaluating.measurements import Measurements
 from calcli.core.evaluating.results import Evaluation
 from calcli.core.evaluating.usual import is_sampled
@@ -171,8 +171,8 @@ class Contest:
         told = [call for call in self.calls if str(call) not in entrant.measured.deferred]
         for family, calls in by_family(told):
             if self.settings.intervals:
-                influences |= told_of(family.influences, calls, entrant)
-            kept |= told_of(family.kept, calls, entrant)
+                influences |= available(family.influences, calls, entrant)
+            kept |= available(family.kept, calls, entrant)
         values = {name: estimate.value for name, estimate in evaluation.estimates.items()}
         return System(evaluation.predictions, entrant.measured.units, values, influences, kept)
 

@@ -24,7 +24,7 @@ from calcli.core.data.predictions import ArrayScores, Predictions
 from calcli.core.data.slices import counted, gathered, select
 from calcli.core.evaluating.evaluate import measure, values
 from calcli.core.evaluating.families import by_family
-from calcli.core.evaluating.families.base import Entrant, told_of
+from calcli.core.evaluating.families.base import Entrant, available
 from calcli.core.evaluating.measurements import Measurements
 from calcli.core.language.expressions import MetricExpression, parse_metrics
 from calcli.core.language.settings import Settings
@@ -113,7 +113,7 @@ def _deviations(
     share = weights / weights.sum()
     brought: dict[str, tuple[MetricExpression, Doubles]] = {}
     for family, own in by_family(calls):
-        influences = told_of(family.influences, own, Entrant(measured, settings, paired=False))
+        influences = available(family.influences, own, Entrant(measured, settings, paired=False))
         for call in own:
             if (one := influences.get(str(call))) is not None:
                 sign = -1 if call.entry.direction == "higher" else 1

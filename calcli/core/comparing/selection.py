@@ -1,4 +1,4 @@
-"""Which file of a series a criterion chooses on one set, and what it is worth on another."""
+"""Series of files: their order, and which of them a criterion chooses on one set for another."""
 
 from __future__ import annotations
 

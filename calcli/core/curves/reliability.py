@@ -29,6 +29,7 @@ BAND = 0.9  # consistency bars run from the 5% to the 95% quantile (Vaicenaviciu
 HISTOGRAM_BINS = 20
 CROWDED = 0.8  # of the rows in the first or the last of the usual bins
 MARGIN = 0.5  # log-odds beside what is shown
+CELLS = 400  # runs of nearly equal scores of which each point of the curve is the mean
 
 
 @dataclass(frozen=True)
@@ -398,9 +399,6 @@ def class_reliability(bins: Bins, classes: Sequence[str], heaviest: float = 1.0)
     """Return the reliability of every class from its equal-width sums, (K, m), and the largest weight."""
     error = np.asarray(binned_error(bins, "1"))
     return ClassReliability(tuple(classes), equal_width_edges(bins.count.shape[-1]), bins, error, heaviest)
-
-
-CELLS = 400  # runs of nearly equal scores of which each point of the curve is the mean
 
 
 @dataclass(frozen=True)

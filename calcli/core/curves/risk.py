@@ -23,6 +23,7 @@ POINTS = 401
 WIDEST = 16.0  # log-odds: beyond, costs of one to nine million
 PLAIN = {"log_loss": BetaScore(1, 1), "brier": BetaScore(2, 2)}  # scores that are integrals, up to a factor
 TAIL = 3.0  # log-odds shown beyond the most extreme score, where the risk falls to nothing
+HIGHEST = 0.99  # threshold that is shown: beyond, one false positive outweighs a hundred true ones
 
 
 @dataclass(frozen=True)
@@ -242,9 +243,6 @@ def rejection_curve(problem: Problem, level: float | None = None) -> RejectionCu
 def sums_from(values: Doubles, starts: NDArray[np.intp]) -> Doubles:
     """Return the sums of values from each start to the end."""
     return np.cumsum(values[::-1])[::-1][starts]
-
-
-HIGHEST = 0.99  # threshold that is shown: beyond, one false positive outweighs a hundred true ones
 
 
 @dataclass(frozen=True)

@@ -1,4 +1,4 @@
-"""Metrics of several files: scores side by side; series of epochs, each with its best point."""
+"""Metrics of several files: scores side by side; series of epochs, smoothed or not, and their best points."""
 
 from __future__ import annotations
 
@@ -19,6 +19,8 @@ from calcli.core.language.expressions import MetricExpression
 from calcli.core.language.metrics import METRICS
 
 LOSS = "relative_calibration_loss"
+DEGREE = 3  # of the polynomials of the filter; van de Waterlaat 2021, remark 4.4.1, names none
+NARROWEST = {"moving": 3, "savgol": 5}
 
 
 @dataclass(frozen=True)
@@ -265,10 +267,6 @@ def _chosen(chosen: Mapping[str, int], folder: str, number: NDArray[np.intp]) ->
     if chosen[run] not in number:
         raise UsageError(f"selected chose number {chosen[run]}, which no file in {folder} has in its name")
     return int(np.flatnonzero(number == chosen[run])[0])
-
-
-DEGREE = 3  # of the polynomials of the filter; van de Waterlaat 2021, remark 4.4.1, names none
-NARROWEST = {"moving": 3, "savgol": 5}
 
 
 def smoother(text: str) -> tuple[Callable[[Doubles], Doubles], int]:

@@ -1,4 +1,4 @@
-"""What a calibration error is: an object with its value, its null, its bins, its truth and its bound."""
+"""Calibration errors: objects with value, null, bins, truth and bound, found by their expressions."""
 
 from __future__ import annotations
 
@@ -25,6 +25,8 @@ from typing import cast, get_args
 from calcli.core.language.errors import UsageError
 from calcli.core.language.expressions import MetricExpression, nearest_name
 from calcli.core.problems.problem import NamedBinning, Recursive
+
+RECURSIVE = "recursive"
 
 
 class CalibrationError:
@@ -135,9 +137,6 @@ def null_distributions(
         shared = isinstance(estimator, OfBins)
         nulls.append(next(together) if shared else estimator.null(problem, draws, rng))
     return nulls
-
-
-RECURSIVE = "recursive"
 
 
 def find_estimator(call: MetricExpression) -> OneDimensional | OfVectors:

@@ -24,6 +24,8 @@ if TYPE_CHECKING:
 DRAWN_ROWS = 20_000  # up to which every row is drawn by itself
 CELLS = 500  # runs of nearly equal scores that are drawn together above that
 OUTCOMES = 500_000  # drawn at once
+SIGNIFICANT = 0.05  # at which that many draws leave room: their least p-value, corrected, is half of it
+SHARPNESS = 4  # the least p-value that resampling can give is so much smaller than the strictest level
 
 
 @dataclass(frozen=True)
@@ -191,10 +193,6 @@ def _binomial_sums(
     # cell by cell, as a distribution is set up once for all of its draws
     totals = rng.binomial(number[:, None], mean[:, None], size=(len(number), draws))
     return segment_sums(totals.T if each is None else totals.T * each, places)
-
-
-SIGNIFICANT = 0.05  # at which that many draws leave room: their least p-value, corrected, is half of it
-SHARPNESS = 4  # the least p-value that resampling can give is so much smaller than the strictest level
 
 
 def holm(p_values: Sequence[float] | NDArray[np.float64]) -> NDArray[np.float64]:

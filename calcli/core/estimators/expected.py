@@ -22,6 +22,8 @@ from calcli.core.language.expressions import MetricExpression
 from calcli.core.language.metrics import PROPER, UNIFORM
 from calcli.core.language.settings import Settings
 
+Weights = Sequence[tuple[float, float]]
+
 
 class Risk(ScoringRule):
     """The cost of the decisions that a posterior says cost least."""
@@ -124,9 +126,6 @@ def integral_of_risks(
     if "weights" in call.arguments:
         return find_weights(call.arguments["weights"], settings.threshold_weights)
     return BetaScore(call.arguments["a"], call.arguments["b"])
-
-
-Weights = Sequence[tuple[float, float]]
 
 
 @dataclass(frozen=True)

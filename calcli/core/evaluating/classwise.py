@@ -1,4 +1,4 @@
-"""Class-wise errors, and what they would be if calibrated: labels are drawn from the predictions."""
+"""Class-wise errors, what they would be if calibrated, by drawn labels, and the table of the classes."""
 
 from __future__ import annotations
 
@@ -26,6 +26,8 @@ from calcli.core.problems.problem import Problem
 from calcli.core.problems.vectors import VectorProblem
 
 LABELS = 1_000_000  # drawn at once
+ENOUGH_OF_CLASS = 30  # rows, by label or by probability, from which a class is judged
+MOST_DRAWN = 50_000_000  # labels, or errors of classes, at most to have draws enough for many classes
 
 
 def class_wise_value(measured: Measurements, estimator: OneDimensional, over: str) -> float:
@@ -149,10 +151,6 @@ def _pooled(measured: Measurements, region: str) -> Problem:
     whole = measured.vector_problem("canonical")
     problem = measured.once("marginal", lambda: marginal_problem(whole.probs, whole.labels, whole.weights))
     return problem if region == "all" else problem.within(*region_ends(region))
-
-
-ENOUGH_OF_CLASS = 30  # rows, by label or by probability, from which a class is judged
-MOST_DRAWN = 50_000_000  # or errors of classes, drawn at most to have draws enough for many classes
 
 
 def class_rows(measured: Measurements, settings: Settings, test: bool = True) -> list[ClassRow]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
 
 import numpy as np
@@ -42,10 +42,10 @@ def is_told_by_cells(call: MetricExpression, whole: Predictions, settings: Setti
     return method in STRAIGHT and training != "held-out"
 
 
-def keep_odds(made: Pass, later: Iterable[MetricExpression]) -> None:
-    """Keep cells of the log-odds where they tell what would else need rows."""
+def keep_odds(made: Pass, told: Sequence[MetricExpression]) -> None:
+    """Keep cells of the log-odds for metrics that they tell, if there are any."""
     rows, settings = made.predictions, made.settings
-    if any(is_told_by_cells(call, rows, settings) for call in later):
+    if told:
         made.odds = odds = OddsCells(rows, settings.folds, settings.seed)
         made.keep("odds", lambda: odds)
 

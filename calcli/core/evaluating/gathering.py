@@ -1,4 +1,4 @@
-"""The pass that makes a state of predictions."""
+"""The pass that makes a state of predictions, and the sample of rows for what its sums do not tell."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from calcli.core.data.predictions import Predictions
 from calcli.core.data.slices import counted, select_each, slice_numbers
 from calcli.core.evaluating.families import FAMILIES, by_family
 from calcli.core.evaluating.families.base import Findings
-from calcli.core.evaluating.folded import keep_odds
+from calcli.core.evaluating.folded import is_told_by_cells, keep_odds
 from calcli.core.evaluating.measurements import Looks, Measurements, Pass
 from calcli.core.evaluating.stored import (
     CLIPPED,
@@ -118,7 +118,7 @@ def summed(
         return None
 
     made, later = _pass(predictions, settings, lenses)
-    keep_odds(made, later)
+    keep_odds(made, [call for call in later if is_told_by_cells(call, predictions, settings)])
     state = _Gathering(made, in_run=True, sampled=bool(later)).run(watch)
     found = StoredMeasurements(predictions, state, settings, lenses)
     found.deferred, found.odds = frozenset(map(str, later)), made.odds

@@ -20,6 +20,7 @@ MethodFamily = Literal["softmax", "one score", "vectors", "pool", "wrapper"]
 TARGETS: Mapping[str, float] = {"zero": 0.0, "one": 1.0}  # of directions
 TRUTH = {"true": True, "false": False}
 PANELS = 12  # panels, four in a line; more do not go on a page
+E = TypeVar("E")
 
 
 @dataclass(frozen=True)
@@ -384,9 +385,6 @@ def named_at(where: str, package: str) -> Any:
     """Return the object at `module:name`; a module that begins with a dot is one of the package."""
     module, _, name = where.partition(":")
     return getattr(import_module(module, package), name)
-
-
-E = TypeVar("E")
 
 
 class Registry(dict[str, E]):

@@ -26,6 +26,10 @@ FIRST = 5  # rows of infinite statistics whose numbers are kept
 STEP = 0x9E3779B97F4A7C15  # odd: its powers tell row numbers apart
 
 Summing = Callable[[Array, type[np.generic]], Array]  # of (n,) values over deals, in a type
+RANKED_DEALS = 499  # a prime, as other numbers of deals
+WIDTHS = 60  # equal-width cells
+FINE = 1 << 16
+OCTAVES = range(7, 15)  # powers of 1/2 near 0 and 1 where cells end as well
 
 
 def fixed(values: Array) -> NDArray[np.int64]:
@@ -275,12 +279,6 @@ def _by_deal(deal: Positions) -> Summing:
         return np.diff(np.append(type(0), up_to)[ends], prepend=type(0))
 
     return summed
-
-
-RANKED_DEALS = 499  # a prime, as other numbers of deals
-WIDTHS = 60  # equal-width cells
-FINE = 1 << 16
-OCTAVES = range(7, 15)  # powers of 1/2 near 0 and 1 where cells end as well
 
 
 @cache

@@ -1,4 +1,4 @@
-"""States: what one pass collects, small and mergeable, for evaluations without the rows."""
+"""States: what one pass collects, small and mergeable, in place of predictions whose rows are gone."""
 
 from __future__ import annotations
 
@@ -23,6 +23,7 @@ from calcli.core.state.sample import Sample
 
 CELLS_IN_RUN = 5_000_000  # of each lens, in a run that saves no state
 CELLS = 1 << 17  # distinct scores of all lenses together up to which their cells are exact
+ONLY_SUMS = "this needs rows, and a state keeps sums, not rows; use the predictions"
 
 
 @dataclass(frozen=True)
@@ -299,9 +300,6 @@ class State:
     def n_rows(self) -> int:
         """Number of rows."""
         return self.body.n_rows
-
-
-ONLY_SUMS = "this needs rows, and a state keeps sums, not rows; use the predictions"
 
 
 class NoRows:

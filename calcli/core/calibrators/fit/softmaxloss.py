@@ -175,7 +175,7 @@ class SoftmaxLoss(Objective):
         self.refresh_cost = 1
         self._weights: Floats = np.maximum(rows.weights, TINY).astype(dtype)[:, None]
         self._weighted = empty(rows.scores)
-        self._seen = None if brier else self._gradient_of_labels()
+        self._of_labels = None if brier else self._gradient_of_labels()
         self._ones = np.ones((rows.scores.shape[1], 1), dtype)
         self._worst = np.inf
         self._solve: Solver = lambda g: g
@@ -210,8 +210,8 @@ class SoftmaxLoss(Objective):
     def evaluate(self, theta: Vector) -> tuple[float, Vector]:
         """Return the loss, of log-loss in nats, and its gradient."""
         loss, gradient = self._penalized(theta)
-        if self._seen is not None:
-            gradient = gradient - self._seen
+        if self._of_labels is not None:
+            gradient = gradient - self._of_labels
         self._worst = 0.0
         for block, w, z in self._blocks():
             own = np.arange(len(z)), self.rows.labels[block]

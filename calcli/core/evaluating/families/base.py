@@ -267,7 +267,7 @@ class Family(ABC):
         return influences.spread.standard_error**2
 
 
-def told_of(
+def available(
     of: Callable[[Sequence[MetricExpression], Entrant], Mapping[str, T]],
     calls: Sequence[MetricExpression],
     entrant: Entrant,
@@ -278,4 +278,4 @@ def told_of(
     except NeedsRows:
         if len(calls) == 1:
             return {}
-        return {name: one for call in calls for name, one in told_of(of, [call], entrant).items()}
+        return {name: one for call in calls for name, one in available(of, [call], entrant).items()}
