@@ -4,81 +4,14 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from scipy.special import log_softmax, softmax
 
-from calcli.core.data import blocks as module
 from calcli.core.data.blocks import blocks, working_dtype
 from calcli.core.problems.lenses import find_lens
 from calcli.core.problems.vectors import VectorLens
 
 
-@pytest.fixture(params=[3, 7, 300])
-def case(request, predict):
-    k = request.param
-    rng = np.random.default_rng(k)
-    logits = np.round(rng.normal(size=(500, k)), 1) * 3  # rounded, so that ties occur
-    labels = rng.integers(0, k, 500)
-    return logits, labels, predict(logits, labels, "logits")
-
-
 def gather(predictions, statistic):
     return np.concatenate([statistic(block) for block in blocks(predictions)])
-
-
-def test_against_plain_numpy(case):
-    logits, labels, predictions = case
-    q = softmax(logits, axis=1)
-    rows = np.arange(len(labels))
-    onehot = np.eye(q.shape[1])[labels]
-    expected = {
-        "log_prob": log_softmax(logits, axis=1)[rows, labels],
-        "label_prob": q[rows, labels],
-        "confidence": q.max(1),
-        "hit": logits.argmax(1) == labels,
-        "brier": np.square(q - onehot).sum(1),
-    }
-    for name, values in expected.items():
-        assert gather(predictions, lambda block, name=name: getattr(block, name)) == pytest.approx(
-            values, abs=1e-13
-        ), name
-    assert gather(predictions, lambda block: block.column(1)) == pytest.approx(q[:, 1], abs=1e-15)
-    assert gather(predictions, lambda block: block.predicted).tolist() == logits.argmax(1).tolist()
-    tied = (logits == logits.max(1, keepdims=True)).sum(1) > 1
-    assert gather(predictions, lambda block: block.tied).tolist() == tied.tolist()
-    assert sum(block.tied_rows for block in blocks(predictions)) == tied.sum() > 0
-
-
-@pytest.mark.parametrize("rank", [0, 1])
-def test_the_likeliest_class_and_the_next_as_labels(case, rank):
-    logits, _, predictions = case
-    q = softmax(logits, axis=1)
-    labels = np.argsort(-logits, axis=1, kind="stable")[:, rank]
-    own = q[np.arange(len(q)), labels]
-    expected = {
-        "label_prob": own,
-        "log_prob": np.log(own),
-        "brier": np.square(q - np.eye(q.shape[1])[labels]).sum(1),
-        "hit": np.full(len(q), rank == 0),
-        "labels": labels,
-    }
-    for name, values in expected.items():
-        found = gather(predictions, lambda block, name=name: getattr(block.likeliest[rank], name))
-        assert found == pytest.approx(values, abs=1e-13), name
-
-
-@pytest.mark.parametrize("r", [1, 2, 3, 5])
-def test_label_within_breaks_ties_by_the_lower_class(case, r):
-    logits, labels, predictions = case
-    order = np.argsort(-logits, axis=1, kind="stable")[:, :r]
-    expected = (order == labels[:, None]).any(1)
-    assert gather(predictions, lambda block: block.label_within(r)).tolist() == expected.tolist()
-
-
-def test_blocks_of_any_size_say_the_same(case, monkeypatch):
-    logits, _, predictions = case
-    whole = gather(predictions, lambda block: block.log_prob)
-    monkeypatch.setattr(module, "BLOCK_BYTES", 7 * logits.shape[1] * 8)
-    assert gather(predictions, lambda block: block.log_prob) == pytest.approx(whole, abs=1e-14)
 
 
 def test_probabilities_are_renormalized_and_zero_is_infinite(predict):

@@ -1,4 +1,4 @@
-"""Names of columns: what all begin with is left out, numbers are whole."""
+"""Names of columns: what all begin with is left out, whole numbers that are floats are whole."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from calcli.core.calibrators.columns import column_names, numbers_of, order_of
+from calcli.core.calibrators.columns import column_names, order_of
 
 
 @pytest.mark.parametrize(
@@ -22,22 +22,6 @@ from calcli.core.calibrators.columns import column_names, numbers_of, order_of
 )
 def test_beginnings_end_before_numbers(names, wanted, expected):
     assert order_of(names, wanted) == expected
-
-
-@pytest.mark.parametrize(
-    ("names", "expected"),
-    [
-        (["2", "0"], [2, 0]),
-        (["-1", "-2"], [-1, -2]),
-        (["class-1", "class-2"], [1, 2]),
-        (["p10", "p11"], [10, 11]),
-        (["p_02", "p_01"], [2, 1]),
-        (["--1", "1"], None),
-        (["a1", "b2"], None),
-    ],
-)
-def test_numbers_are_those_behind_the_beginning(names, expected):
-    assert numbers_of(names) == expected
 
 
 def test_whole_numbers_that_are_floats_are_named_as_integers():

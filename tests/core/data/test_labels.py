@@ -49,9 +49,3 @@ def test_it_is_an_array_to_others(streamed):
     assert len(streamed) == 100
     assert streamed.shape == (100,)
     assert len(streamed.times) == 1, "it is read once"
-
-
-def test_the_first_ones_are_read_alone(streamed):
-    np.testing.assert_array_equal(streamed[:9], LABELS[:9])
-    assert streamed[:100] is streamed[:] is streamed
-    assert "_whole" not in vars(streamed)

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
-
 import numpy as np
 import pytest
 from scipy.special import log_softmax
@@ -14,8 +12,6 @@ from calcli.core.data.predictions import ArrayScores, Predictions
 from calcli.core.evaluating.evaluate import evaluate
 from calcli.core.language.errors import UsageError
 from calcli.core.language.settings import Settings
-from calcli.io.options import ReadOptions
-from calcli.io.read import read
 
 METRICS = ("log_loss", "auroc", "brier")
 
@@ -58,15 +54,3 @@ def test_names_that_make_no_sense(predict):
         against_rest(three, "dgo")
     with pytest.raises(UsageError, match="two classes already"):
         against_rest(predict([[0.5, 0.5]], [0]), "0")
-
-
-def test_files_are_read_so(tmp_path):
-    file = tmp_path / "preds.csv"
-    file.write_text("label,prob_a,prob_b,prob_c,w\na,0.5,0.2,0.3,1\nc,0.1,0.2,0.7,3\n")
-    found = read(file, ReadOptions(against_rest="a", weights="w"))
-    assert (found.classes, found.labels.tolist()) == (("rest", "a"), [1, 0])
-    (block,) = found.scores.blocks(10)
-    np.testing.assert_allclose(block, [[0.5, 0.5], [0.9, 0.1]])
-    whole = values(found)
-    assert whole["log_loss"] == pytest.approx(-(np.log(0.5) + 3 * np.log(0.9)) / 4)
-    assert values(replace(found, weights=None))["log_loss"] != whole["log_loss"]

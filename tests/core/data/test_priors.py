@@ -9,7 +9,7 @@ import pytest
 from scipy import stats
 from sklearn import metrics as sk
 
-from calcli.core.data.priors import Priors, at_priors, prior_shift
+from calcli.core.data.priors import Priors, at_priors
 from calcli.core.data.simulation import gaussian_classes
 from calcli.core.estimators.costs import CostWord
 from calcli.core.evaluating.evaluate import evaluate
@@ -29,14 +29,6 @@ def values(predictions, **settings):
 def sample(predict, n=600, seed=0):
     made = gaussian_classes("mcs", n, np.random.default_rng(seed), classes=3, prior=0.5, scale=2)
     return predict(made.scores, made.labels, made.kind), made
-
-
-def test_scores_are_means_over_the_classes_with_other_weights(predict):
-    predictions, made = sample(predict)
-    wanted = np.array([0.2, 0.3, 0.5])
-    own = -made.scores[np.arange(600), made.labels]
-    by_class = [own[made.labels == k].mean() for k in range(3)]
-    assert values(predictions, priors=Priors(tuple(wanted)))["log_loss"] == pytest.approx(wanted @ by_class)
 
 
 def test_uniform_priors_balance_the_accuracy(predict):
@@ -160,24 +152,3 @@ def test_priors_that_are_none_are_refused(priors, match):
 def test_weights_cannot_make_rows_of_a_class_without_any(predict):
     with pytest.raises(InputError, match=r"class '1' has no rows.*give it 0"):
         values(predict([[0.4, 0.6], [0.5, 0.5]], [0, 0]), priors=Priors())
-
-
-def test_the_report_says_so(predict):
-    predictions, _ = sample(predict)
-    asked = Settings(priors=Priors((0.2, 0.3, 0.5)), shift_to_priors=Priors(), trained_at=Priors())
-    weighted, moved = at_priors(predictions, asked).provenance.notes[-2:]
-    assert "weighted to the class priors 0.2, 0.3, 0.5" in weighted
-    assert moved.endswith("class priors 0.3333, 0.3333, 0.3333 to 0.3333, 0.3333, 0.3333")
-
-
-def test_the_logarithms_of_a_shift():
-    even = np.full(3, 1 / 3)
-    np.testing.assert_allclose(
-        prior_shift("abc", np.array([0.5, 0.25, 0.25]), even), np.log([2 / 3, 4 / 3, 4 / 3])
-    )
-    for old, new, message in (
-        (even, [0.5, 0.5, 0], "'c' is 0"),
-        (np.array([0, 0.5, 0.5]), even, "'a' was 0"),
-    ):
-        with pytest.raises(UsageError, match=message):
-            prior_shift("abc", old, np.asarray(new))

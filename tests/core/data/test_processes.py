@@ -34,11 +34,6 @@ def sleeps(shared, key):
     return key
 
 
-@pytest.mark.parametrize("workers", [1, 2, 3])
-def test_every_key_is_done(workers):
-    assert sorted(each(product, 7, range(5), workers)) == [(key, 7 * key) for key in range(5)]
-
-
 def each(job, shared, keys, workers):
     """Yield each key with what a job makes of it, by processes of their own."""
     with Processes(shared, workers) as processes:
@@ -50,10 +45,10 @@ def pid(shared, key):
 
 
 @pytest.mark.parametrize("workers", [1, 2])
-def test_processes_stay_for_what_is_asked_later(workers):
+def test_every_key_is_done_by_processes_that_stay_for_what_is_asked_later(workers):
     with Processes(7, workers) as processes:
         found = {one for _ in range(3) for _, one in processes.each(pid, range(6))}
-        assert dict(processes.each(product, [1, 2])) == {1: 7, 2: 14}
+        assert sorted(processes.each(product, range(5))) == [(key, 7 * key) for key in range(5)]
     assert len(found) <= workers
     assert (os.getpid() in found) == (workers == 1)
 
@@ -99,20 +94,19 @@ def test_an_interrupt_of_all_is_silent():
     assert process.returncode == 130
 
 
-def test_processes_are_for_much_work_or_if_asked_for(monkeypatch):
-    monkeypatch.setattr("calcli.core.data.processes.cores", lambda: 4)
-    assert processes_for(GAINS, 9, None) == 4
-    assert processes_for(GAINS, 9, None, gains=GAINS + 1) == 1
-    assert processes_for(GAINS - 1, 9, None) == 1
-    assert processes_for(0, 9, 3) == 3
-    assert processes_for(GAINS, 2, None) == 2
-
-
-def test_memory_bounds_how_many_there_are_unless_asked_for(monkeypatch):
-    monkeypatch.setattr("calcli.core.data.processes.cores", lambda: 64)
-    assert processes_for(GAINS, 99, None, held=HELD // 8) == 8
-    assert processes_for(GAINS, 99, None, held=2 * HELD) == 1
-    assert processes_for(GAINS, 99, 16, held=HELD // 8) == 16
+def test_processes_are_for_much_work_as_memory_allows_or_if_asked_for(monkeypatch):
+    monkeypatch.setattr("calcli.core.data.processes.cores", lambda: 16)
+    for given, held, number in (
+        ((GAINS, 99, None), 0, 16),
+        ((GAINS - 1, 99, None), 0, 1),
+        ((0, 9, 3), 0, 3),
+        ((GAINS, 2, None), 0, 2),
+        ((GAINS, 99, None), HELD // 8, 8),
+        ((GAINS, 99, None), 2 * HELD, 1),
+        ((GAINS, 99, 16), HELD // 8, 16),
+    ):
+        assert processes_for(*given, held=held) == number
+    assert processes_for(GAINS, 99, None, gains=GAINS + 1) == 1
 
 
 def wants(shared, key):

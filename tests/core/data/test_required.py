@@ -11,8 +11,6 @@ from calcli.core.comparing.baseline import Baseline
 from calcli.core.comparing.checking import check
 from calcli.core.comparing.comparison import Plan, compare
 from calcli.core.comparing.policy import Bound, Policy, Rule
-from calcli.core.data.arrays import missing
-from calcli.core.data.units import column_folds
 from calcli.core.evaluating.evaluate import evaluate
 from calcli.core.language.errors import InputError
 from calcli.core.language.expressions import parse_metric
@@ -20,6 +18,8 @@ from calcli.core.language.settings import Settings
 from calcli.core.recalibrating.benchmark import task_of
 
 FAULT = r"arrays: row 5 has no value in column 'of', as have 1 more"
+CLUSTERED = Settings(metrics=("log_loss",), cluster="of", draws=99)
+FOLDED = Settings(metrics=("calibration_loss",), fold_column="of", draws=0)
 
 
 @pytest.fixture
@@ -33,33 +33,23 @@ def rows(predict):
 
 
 @pytest.mark.parametrize(
-    ("values", "gone"),
-    [
-        (np.array([1.0, np.nan]), [1]),
-        (np.array(["", "nan"]), [0]),
-        (np.array(["NaT", "2020-01-01"], "datetime64[D]"), [0]),
-        (np.array([None, "", "a", 0, np.nan], object), [0, 1, 4]),
-        (np.array([0, 1]), []),
-        (np.array([False, True]), []),
-    ],
+    ("gone", "kind"), [(np.nan, float), ("", str), (None, object), (np.nan, object), ("NaT", "M8[D]")]
 )
-def test_what_is_missing(values, gone):
-    assert missing(values).tolist() == gone
-
-
-def test_a_row_without_a_cluster_is_refused(rows):
-    settings = Settings(metrics=("log_loss",), cluster="of", draws=99)
-    with pytest.raises(InputError, match=FAULT):
-        evaluate(rows, settings)
+def test_a_row_without_a_cluster_or_fold_is_refused(rows, gone, kind):
+    column = (np.arange(60) % 10).astype(kind)
+    column[[5, 9]] = gone
+    rows = replace(rows, columns={"of": column})
+    for settings, fault in ((CLUSTERED, FAULT), (FOLDED, f"{FAULT}; expected the fold of every row")):
+        with pytest.raises(InputError, match=fault):
+            evaluate(rows, settings)
+        with pytest.raises(InputError, match=fault):
+            compare([rows, rows], settings, Plan())
+    policy = Policy((Rule(parse_metric("log_loss"), Bound(9.0, most=True)),), CLUSTERED)
     for paired in (True, False):
         with pytest.raises(InputError, match=FAULT):
-            compare([rows, rows], settings, Plan(paired=paired))
-        policy = Policy((Rule(parse_metric("log_loss"), Bound(9.0, most=True)),), settings)
-        with pytest.raises(InputError, match=FAULT):
             check(rows, policy, Baseline(rows, rows, paired))
-
-
-def test_a_benchmark_deals_no_row_without_a_cluster(rows):
+    with pytest.raises(InputError, match=FAULT):
+        compare([rows, rows], CLUSTERED, Plan(paired=False))
     with pytest.raises(InputError, match=FAULT):
         task_of("model", rows, None, 2, Settings(cluster="of"))
 
@@ -67,19 +57,7 @@ def test_a_benchmark_deals_no_row_without_a_cluster(rows):
 def test_rows_of_weight_0_need_no_cluster(rows):
     weights = np.ones(60)
     weights[[5, 9]] = 0
-    found = evaluate(
-        replace(rows, weights=weights), Settings(metrics=("log_loss",), cluster="of", intervals=False)
-    )
+    asked = replace(CLUSTERED, intervals=False)
+    found = evaluate(replace(rows, weights=weights), asked).estimates["log_loss"]
     some = weights > 0
-    expected = -np.log(rows.scores.array[some, rows.labels[some]]).mean()
-    assert found.estimates["log_loss"].value == pytest.approx(expected)
-
-
-def test_a_row_without_a_fold_is_refused(rows):
-    with pytest.raises(InputError, match=rf"{FAULT}; expected the fold of every row"):
-        column_folds(rows, "of")
-    settings = Settings(metrics=("calibration_loss",), fold_column="of", draws=0)
-    with pytest.raises(InputError, match=rf"{FAULT}; expected the fold of every row"):
-        evaluate(rows, settings)
-    with pytest.raises(InputError, match=rf"{FAULT}; expected the fold of every row"):
-        compare([rows, rows], settings, Plan())
+    assert found.value == pytest.approx(-np.log(rows.scores.array[some, rows.labels[some]]).mean())

@@ -4,51 +4,41 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from calcli.core.data.units import DEALS, UNIT_LIMIT, Units
 
-CLUSTERS = np.array(["b", "a", "b", "c", "a", "b"])
+
+@given(st.lists(st.tuples(st.sampled_from("abcd"), st.integers(0, 3), st.booleans()), min_size=1))
+def test_rows_of_a_name_are_one_unit(rows):
+    names, weights, inside = (np.array(column) for column in zip(*rows, strict=True))
+    units, values = Units.of(len(rows), names), np.arange(len(rows), dtype=np.float32)
+    chosen = [(names == name).nonzero()[0] for name in np.unique(names)]
+    assert units.sums(values).tolist() == [values[own].sum() for own in chosen]
+    assert units.sums(values, weights).tolist() == [(values * weights)[own].sum() for own in chosen]
+    sizes = np.array([len(own) for own in chosen])
+    assert units.effective_number(None) == pytest.approx(sizes.sum() ** 2 / (sizes**2).sum())
+    assert units.within(inside).of_row.tolist() == units.of_row[inside].tolist()
+    if inside.any():
+        assert units.among(inside).number == len(set(names[inside]))
+    assert units.dealt(2).of_row.tolist() == (units.of_row % 2).tolist()
 
 
-def test_rows_by_themselves_and_clusters_of_them():
-    single, clusters = Units.of(6), Units.of(6, CLUSTERS)
-    assert (single.single, list(single.of_row)) == (True, list(range(6)))
-    assert (clusters.single, clusters.number, list(clusters.of_row)) == (False, 3, [1, 0, 1, 2, 0, 1])
-
-
-def test_sums_over_clusters_with_weights():
-    values, weights = np.arange(6, dtype=np.float32), np.array([1.0, 2, 0, 1, 1, 3])
-    assert list(Units.of(6, CLUSTERS).sums(values)) == [5, 7, 3]
-    assert list(Units.of(6, CLUSTERS).sums(values, weights)) == [6, 15, 3]
-    assert Units.of(6).sums(values).dtype == np.float64
-
-
-def test_weights_tell_as_much_as_so_many_units():
-    assert Units.of(6).effective_number(None) == 6
-    assert Units.of(6, CLUSTERS).effective_number(None) == pytest.approx(6**2 / (2**2 + 3**2 + 1))
-
-
-def test_some_rows_keep_their_numbers_or_get_new_ones():
-    inside = np.array([True, False, True, True, False, False])
-    units = Units.of(6, CLUSTERS)
-    assert (units.within(inside).number, list(units.within(inside).of_row)) == (3, [1, 1, 2])
-    assert (units.among(inside).number, list(units.among(inside).names)) == (2, ["b", "c"])
-    assert list(units.among(np.array([3, 0])).of_row) == [1, 0]
-    assert Units.of(6).among(inside).single
+def test_rows_without_names_are_units_by_themselves():
+    units = Units.of(7)
+    assert units.effective_number(None) == 7
+    assert units.sums(np.arange(7, dtype=np.float32)).dtype == np.float64
+    assert units.among(np.arange(7) > 3).single
+    assert units.dealt(3).sums(np.arange(7)).tolist() == [0 + 3 + 6, 1 + 4, 2 + 5]
 
 
 @pytest.mark.parametrize("units", [Units.of(40), Units.of(40, np.arange(40) % 7)])
 def test_what_is_drawn_is_drawn_whole_and_as_often_as_is_counted(units):
-    rows = units.drawn(np.random.default_rng(3))
     times = units.times_drawn(np.random.default_rng(3))
-    assert list(np.bincount(rows, minlength=40)) == list(times)
+    assert np.bincount(units.drawn(np.random.default_rng(3)), minlength=40).tolist() == times.tolist()
     numbers = np.random.default_rng(3).integers(0, units.number, units.number)
-    assert list(times) == [np.count_nonzero(numbers == unit) for unit in units.of_row]
-
-
-def test_few_units_are_resampled_as_they_are():
-    assert Units.of(UNIT_LIMIT).dealt_if_many().single
-    assert Units.of(6, CLUSTERS).dealt_if_many().number == 3
+    assert times.tolist() == [np.count_nonzero(numbers == unit) for unit in units.of_row]
 
 
 def test_the_same_cluster_falls_into_the_same_deal_of_another_file():
@@ -58,9 +48,4 @@ def test_the_same_cluster_falls_into_the_same_deal_of_another_file():
     other = Units.of(len(shuffled), shuffled).dealt_if_many()
     assert other.number == DEALS
     assert all(deals[name] == deal for name, deal in zip(shuffled, other.of_row, strict=True))
-
-
-def test_rows_are_dealt_like_cards():
-    assert list(Units.of(7).dealt(3).of_row) == [0, 1, 2, 0, 1, 2, 0]
-    assert list(Units.of(7).dealt(3).sums(np.arange(7))) == [0 + 3 + 6, 1 + 4, 2 + 5]
-    assert list(Units.of(6, CLUSTERS).dealt(2).of_row) == [1, 0, 1, 0, 0, 1]
+    assert Units.of(UNIT_LIMIT).dealt_if_many().single
