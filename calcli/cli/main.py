@@ -10,7 +10,7 @@ import sys
 import warnings
 from collections.abc import Iterable
 from importlib import import_module
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 
@@ -25,6 +25,8 @@ from calcli.core.language.version import __version__
 from calcli.io.secrets import without_secrets
 
 DEBUG = "CALCLI_DEBUG"
+COMPLETING = "_CALCLI_COMPLETE"  # set by a shell that asks how a word may go on
+HELP = ("-h", "--help", "--version")
 FINE, CHECK_FAILED, WRONG, INTERRUPTED = 0, 1, 2, 130
 BLAS_THREADS = "OPENBLAS_NUM_THREADS"
 OF_MATPLOTLIB = ("MPLBACKEND", "MATPLOTLIBRC", "SOURCE_DATE_EPOCH")  # for others, as in a notebook's shell
@@ -33,10 +35,24 @@ ENDS = 1_000  # characters at the end of a sentence, which is to have at most fo
 EXIT_STATUSES = "Exit status: 0 fine, 1 a check failed, 2 the input or the call is wrong."
 USAGE_ERROR = typer.BadParameter.__mro__[2]  # of all faults that the parser of the command line finds
 
-COMMANDS = (  # each a function of that name, in a module of that name
-    "evaluate", "fit", "apply", "threshold", "plot", "compare", "check", "plan", "inspect", "merge",
-    "simulate", "study", "benchmark", "explain", "guide", "schema",
-)  # fmt: skip
+COMMANDS = {  # by name, what help says of them; each is a function of that name, in a module of that name
+    "evaluate": "Say how good predicted probabilities are.",
+    "fit": "Fit a recalibration.",
+    "apply": "Recalibrate the scores of a file.",
+    "threshold": "Find the confidence from which on an error rate is promised.",
+    "plot": "Draw figures.",
+    "compare": "Compare systems: do they differ beyond chance?",
+    "check": "Check predictions against the rules of a policy.",
+    "plan": "Say how many rows a decision needs, before more are labelled.",
+    "inspect": "Show how files are read.",
+    "merge": "Merge the states of parts.",
+    "simulate": "Simulate predictions with known truth.",
+    "study": "Compare estimates of calibration errors with true values.",
+    "benchmark": "Try every calibrator: fit to some rows, judge on others.",
+    "explain": "Explain a metric, calibrator, figure, argument or option.",
+    "guide": "Read the manual.",
+    "schema": "Print the JSON Schema of a report or of a calibrator.",
+}
 NAMES = {
     "evaluate": f"Metrics: {', '.join(METRICS)}.\n\n",
     "fit": f"Methods: {', '.join(METHODS)}.\n\n",
@@ -44,11 +60,20 @@ NAMES = {
 }
 
 
+class Commands(PlainGroup):
+    """The commands; help lists them without loading their modules."""
+
+    def format_commands(self, ctx: Any, formatter: Any) -> None:
+        """Write what each command does."""
+        with formatter.section("Commands"):
+            formatter.write_dl([*COMMANDS.items()])
+
+
 def app_of(commands: Iterable[str] = COMMANDS) -> typer.Typer:
     """Return the command line with some of its subcommands; the modules of no others are loaded."""
     app = typer.Typer(
         name="calcli",
-        cls=PlainGroup,
+        cls=Commands,
         pretty_exceptions_enable=False,
         rich_markup_mode=None,
         context_settings={"help_option_names": ["-h", "--help"]},
@@ -117,8 +142,9 @@ def status_of(arguments: list[str]) -> int:
     """Run the command line and return its exit status."""
     try:
         arguments = [without_secrets(text) for text in arguments]
-        asked = COMMANDS if set(COMMANDS).isdisjoint(arguments[:1]) else arguments[:1]
-        return app_of(asked)(arguments or ["--help"], prog_name="calcli", standalone_mode=False) or FINE
+        arguments = arguments or ["--help"]
+        app = app_of(_needed(arguments[0]))
+        return app(arguments, prog_name="calcli", standalone_mode=False) or FINE
     except KeyboardInterrupt:
         return INTERRUPTED
     except BrokenPipeError:
@@ -136,6 +162,14 @@ def status_of(arguments: list[str]) -> int:
             raise
         remark(_within(_sentence(fault)))
         return WRONG
+
+
+def _needed(first: str) -> Iterable[str]:
+    """Return the commands whose modules are needed, by the first argument."""
+    if first in COMMANDS:
+        return (first,)
+    # help needs none; a misspelled command needs all, for the nearest one, and so does a shell that completes
+    return () if first in HELP and COMPLETING not in os.environ else COMMANDS
 
 
 def _within(sentence: str) -> str:

@@ -134,7 +134,7 @@ def _processes(few: Path, many: Path) -> None:
         return [sys.executable, "-m", "tests.benchmarks.byhand", str(path)]
 
     def evaluate(path: Path) -> list[str]:
-        return [sys.executable, "-m", "calcli", "evaluate", str(path), "--format", "json", "--workers", "1"]
+        return [sys.executable, "-m", "calcli", "evaluate", str(path), "--format", "json"]
 
     chosen = ["--metrics", ",".join(byhand.METRICS)]
     rows = []

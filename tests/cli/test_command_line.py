@@ -50,6 +50,7 @@ def test_help_lists_the_commands_and_exit_statuses(run, arguments):
 def test_every_command_has_help_with_an_example(run, command):
     status, out, _ = run(command, "--help")
     assert status == 0
+    assert out.splitlines()[2].strip() == COMMANDS[command]
     assert f"  calcli {command} " in out
     assert "Exit status: 0 fine" in out
     assert "<str>" not in out
