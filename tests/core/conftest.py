@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from functools import cache
+
 import numpy as np
 import pytest
 
@@ -46,6 +48,7 @@ def reference_predictions(dataset, predict):
 def evaluated(reference_predictions):
     """Return an evaluator of real predictions without intervals: name, draws of tests -> Evaluation."""
 
+    @cache
     def evaluate_data(name: str, draws: int = 0) -> Evaluation:
         return evaluate(reference_predictions(name), Settings(draws=draws, intervals=False))
 

@@ -33,6 +33,11 @@ def test_means_by_hand(posterior):
             "kl": (s * np.log(s / q)).sum(1).mean(),
         }
         assert {name: curve[at] for name, curve in found.curves.items()} == pytest.approx(expected)
+    whole = of(np.array([0.0, 0.5, 0.5, 1.0]))
+    weighted = of(np.array([0.0, 0.5, 1.0]), np.array([1.0, 2.0, 1.0]))
+    for name, curve in whole.curves.items():
+        np.testing.assert_allclose(weighted.curves[name], curve)
+        assert np.isfinite(curve).all()
 
 
 def test_only_score_divergences_are_least_at_the_mean(posterior):
@@ -47,11 +52,3 @@ def test_only_score_divergences_are_least_at_the_mean(posterior):
         assert abs(least[name] - np.median(posterior)) <= step
         assert abs(least[name] - found.mean) > 0.1
         assert found.at_mean[name] > found.curves[name].min() + 0.01
-
-
-def test_weights_and_sure_rows():
-    whole = of(np.array([0.0, 0.5, 0.5, 1.0]))
-    weighted = of(np.array([0.0, 0.5, 1.0]), np.array([1.0, 2.0, 1.0]))
-    for name, curve in whole.curves.items():
-        np.testing.assert_allclose(weighted.curves[name], curve)
-        assert np.isfinite(curve).all()

@@ -1,13 +1,21 @@
-"""Risk curves against the scores they integrate to and against counting."""
+"""Risk, rejection, precision, recall and net benefit: reference scores, scikit-learn and counting."""
 
 from __future__ import annotations
 
 import numpy as np
 import pytest
 from scipy import stats
+from sklearn.metrics import precision_recall_curve
 
 from calcli.core.curves.needs import problem_of
-from calcli.core.curves.risk import integrals_of, rejection_curve, risk_curve, weighted_risk
+from calcli.core.curves.risk import (
+    integrals_of,
+    net_benefit,
+    precision_recall,
+    rejection_curve,
+    risk_curve,
+    weighted_risk,
+)
 from calcli.core.evaluating.evaluate import evaluate
 from calcli.core.language.settings import Settings
 from calcli.core.problems.problem import ordered_problem
@@ -25,14 +33,16 @@ def test_areas_are_the_reference_scores(golden, evaluated, name):
     assert np.trapezoid(curve.brier_risk, curve.threshold) == pytest.approx(reference["brier_sum"], rel=0.005)
     constant = np.trapezoid(curve.constant_risk, curve.log_odds)
     assert constant == pytest.approx(reference["prior_entropy_nats"], rel=0.05)
-
-
-@pytest.mark.parametrize("name", NAMES)
-def test_risk_at_one_half_is_half_the_error_rate(golden, evaluated, name):
-    curve = risk_curve(problem_of(evaluated(name), "class-1"))
     middle = len(curve.threshold) // 2
     assert curve.threshold[middle] == 0.5
-    assert curve.brier_risk[middle] / 4 == pytest.approx((1 - golden[name]["accuracy"]) / 2, abs=1e-9)
+    assert curve.brier_risk[middle] / 4 == pytest.approx((1 - reference["accuracy"]) / 2, abs=1e-9)
+    # by eq. 12 the area is the log-loss, and with Beta(2, 2) one and a half Brier scores
+    evaluation = evaluated(name)
+    weighted = weighted_risk(evaluation, integrals_of(evaluation, ("log_loss", "brier")))
+    area = np.trapezoid(weighted.weighted["brier"], weighted.a)
+    assert area == pytest.approx(1.5 * reference["brier_sum"], rel=0.01)
+    normalized = reference["ce_nats"] / reference["prior_entropy_nats"]
+    assert weighted.normalized["log_loss"] == pytest.approx(normalized)
 
 
 @pytest.mark.parametrize("weighted", [False, True])
@@ -44,12 +54,9 @@ def test_risk_is_the_mean_cost_counted_row_by_row(weighted):
     for t, risk in zip(curve.threshold[::40], curve.brier_risk[::40], strict=True):
         cost = np.where(outcome, (1 - t) * (score < t), t * (score >= t))
         assert risk / 4 == pytest.approx(np.average(cost, weights=weights))
-
-
-def test_sure_and_wrong_costs_without_bound():
-    curve = risk_curve(ordered_problem(np.array([0.2, 0.7, 1.0]), np.array([False, True, False])))
-    assert curve.log_loss == np.inf
-    assert np.isfinite(curve.risk).all()
+    sure = risk_curve(ordered_problem(np.array([0.2, 0.7, 1.0]), np.array([False, True, False])))
+    assert sure.log_loss == np.inf
+    assert np.isfinite(sure.risk).all()
 
 
 @pytest.mark.parametrize("name", [*NAMES, "cifar100_vgg19_bn"])
@@ -88,17 +95,6 @@ def test_intervals_of_what_is_kept_are_those_of_shares():
     np.testing.assert_allclose(twice.high, curve.high)
 
 
-@pytest.mark.parametrize("name", NAMES)
-def test_weighted_risks_integrate_to_the_reference_scores(golden, evaluated, name):
-    """By eq. 12 the area is the log-loss, and with Beta(2, 2) one and a half Brier scores."""
-    evaluation, reference = evaluated(name), golden[name]
-    curve = weighted_risk(evaluation, integrals_of(evaluation, ("log_loss", "brier")))
-    area = np.trapezoid(curve.weighted["brier"], curve.a)
-    assert area == pytest.approx(1.5 * reference["brier_sum"], rel=0.01)
-    normalized = reference["ce_nats"] / reference["prior_entropy_nats"]
-    assert curve.normalized["log_loss"] == pytest.approx(normalized)
-
-
 OWN = ("beta_score:a=3:b=2", "beta_score:a=2:b=3", "weighted_risk:weights=mine", "normalized_beta_score")
 
 
@@ -133,3 +129,50 @@ def test_the_weighted_risk_is_that_of_the_costs_of_equation_11(drawn):
         assert curve.weighted[OWN[0]][i] == pytest.approx(density * cost.mean())
         own = np.interp(1 - a, [0.1, 0.2, 1], [0, 1.5, 0], left=0)
         assert curve.weighted[OWN[2]][i] == pytest.approx(own * cost.mean())
+
+
+@pytest.fixture(params=["equal rows", "weights", "weights of 0"])
+def rows(request):
+    """Return scores with ties, outcomes, and weights or None."""
+    rng = np.random.default_rng(0)
+    score = np.round(rng.random(120), 2)
+    weights = None if request.param == "equal rows" else 0.5 + rng.random(120)
+    if request.param == "weights of 0":
+        weights[score >= np.quantile(score, 0.9)] = 0
+    return score, rng.random(120) < score, weights
+
+
+def test_precision_and_recall_are_those_of_scikit_learn(rows):
+    score, outcome, weights = rows
+    curve = precision_recall(ordered_problem(score, outcome, weights))
+    seen = slice(None) if weights is None else weights > 0
+    given = None if weights is None else weights[seen]
+    precision, recall, threshold = precision_recall_curve(outcome[seen], score[seen], sample_weight=given)
+    np.testing.assert_array_equal(curve.threshold[::-1], threshold)
+    np.testing.assert_allclose(curve.precision[::-1], precision[:-1])
+    np.testing.assert_allclose(curve.recall[::-1], recall[:-1])
+    assert curve.frequency == pytest.approx(np.average(outcome, weights=weights))
+
+
+def test_of_many_rows_some_points_of_that_curve_are_left():
+    rng = np.random.default_rng(1)
+    score = rng.random(5000)
+    outcome = rng.random(5000) < score
+    curve = precision_recall(ordered_problem(score, outcome))
+    assert 300 < len(curve.threshold) < 500
+    precision, recall, threshold = precision_recall_curve(outcome, score)
+    place = np.searchsorted(threshold, curve.threshold)
+    np.testing.assert_allclose(curve.precision, precision[place])
+    np.testing.assert_allclose(curve.recall, recall[place])
+    assert curve.recall[-1] == 1
+
+
+def test_net_benefit_is_counted_row_by_row(rows):
+    score, outcome, weights = rows
+    curve = net_benefit(ordered_problem(score, outcome, weights))
+    every = np.ones(120) if weights is None else weights
+    for t, found, treat_all in zip(curve.threshold, curve.net_benefit, curve.treat_all, strict=True):
+        true, false = (every[(score >= t) & (outcome == is_true)].sum() for is_true in (True, False))
+        assert found == pytest.approx((true - false * t / (1 - t)) / every.sum())
+        share = np.average(outcome, weights=weights)
+        assert treat_all == pytest.approx(share - (1 - share) * t / (1 - t))

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import itertools
 from dataclasses import replace
 
 import numpy as np
@@ -10,7 +9,6 @@ import pytest
 
 from calcli.core.curves import simplex
 from calcli.core.data.predictions import ArrayScores, Predictions
-from calcli.core.estimators.partitions import cell_partition
 from calcli.core.evaluating.evaluate import evaluate
 from calcli.core.language.errors import InputError, UsageError
 from calcli.core.language.settings import Settings
@@ -27,31 +25,9 @@ def some_predictions(n: int = 400, k: int = 3, seed: int = 0, weighted: bool = F
     return Predictions(ArrayScores(probs, "probs"), labels, names, weights)
 
 
-def outcomes(predictions, lens="canonical", groups=None):
-    settings = Settings(("accuracy",), draws=0, intervals=False, groups=groups or {})
-    return simplex.outcomes(evaluate(predictions, settings), lens)
-
-
 def simplexes(predictions, lens="canonical", groups=None, binning=simplex.TRIANGLES):
-    return simplex.simplexes(outcomes(predictions, lens, groups), binning)
-
-
-def test_triangles_are_small_and_hold_every_row_once():
-    probs = np.random.default_rng(0).dirichlet(np.ones(3) * 0.7, 5000)
-    order, cuts = cell_partition(probs, 8)
-    assert sorted(order) == list(range(5000))
-    assert len(cuts) - 1 == 64
-    for start, stop in itertools.pairwise(cuts):
-        inside = probs[order[start:stop]]
-        assert np.ptp(inside, axis=0).max() <= 1 / 8 + 1e-12
-
-
-def test_corners_have_a_bin():
-    order, cuts = cell_partition(np.eye(3).repeat(2, axis=0), 8)
-    assert np.diff(cuts).tolist() == [2, 2, 2]
-    assert {frozenset(order[a:b]) for a, b in itertools.pairwise(cuts)} == {
-        frozenset({0, 1}), frozenset({2, 3}), frozenset({4, 5})
-    }  # fmt: skip
+    settings = Settings(("accuracy",), draws=0, intervals=False, groups=groups or {})
+    return simplex.simplexes(simplex.outcomes(evaluate(predictions, settings), lens), binning)
 
 
 @pytest.mark.parametrize("binning", [25, None, Recursive(40)])
@@ -103,19 +79,7 @@ def test_faces_are_the_rows_of_the_other_classes():
     np.testing.assert_allclose(face.share @ face.frequency, [np.mean(labels[kept] == k) for k in (0, 2, 3)])
 
 
-def test_groups_add_up_their_classes():
-    predictions = some_predictions(k=10)
-    groups = {"kind": dict(zip("abcdefghij", "xyyyzzzzzx", strict=True))}
-    problem = outcomes(predictions, "kind", groups)
-    assert problem.names == ("x", "y", "z")
-    probs, labels = problem.probs, problem.labels
-    table = predictions.scores.array
-    np.testing.assert_allclose(probs[:, 0], table[:, 0] + table[:, 9])
-    np.testing.assert_allclose(probs.sum(1), 1)
-    assert np.array_equal(labels == 0, np.isin(predictions.labels, [0, 9]))
-
-
-def test_wrong_numbers_of_classes_and_groups_are_refused():
+def test_wrong_numbers_of_classes_groups_and_bins_are_refused():
     with pytest.raises(UsageError, match="needs 3 or 4 classes, but arrays has 10"):
         simplexes(some_predictions(k=10))
     groups = {"kind": dict(zip("abcdefghij", "xyyyyyyyyy", strict=True))}
@@ -125,6 +89,9 @@ def test_wrong_numbers_of_classes_and_groups_are_refused():
         simplexes(some_predictions(k=10), "largest-4")
     with pytest.raises(UsageError, match=r"--bins 24: .* expected 16 or 25"):
         simplexes(some_predictions(), binning=24)
+    alone = replace(some_predictions(k=4), labels=np.zeros(400, int))
+    with pytest.raises(InputError, match="every row is of 'a'"):
+        simplexes(alone)
 
 
 def test_the_largest_and_four_groups_are_outcomes_as_well():
@@ -133,8 +100,11 @@ def test_the_largest_and_four_groups_are_outcomes_as_well():
     (found,) = simplexes(predictions, "largest-2", binning=1).values()
     assert found.names == ("top-1", "top-2", "rest")
     np.testing.assert_allclose(found.mean[0, :2], ranked[:, :2].mean(0))
-    groups = {"kind": dict(zip("abcdefghij", "wxyzzzzzzz", strict=True))}
-    assert list(simplexes(predictions, "kind", groups)) == ["", *(f"without {name}" for name in "wxyz")]
+    groups = {"kind": dict(zip("abcdefghij", "wxyzzzzzzw", strict=True))}
+    four = simplexes(predictions, "kind", groups, binning=1)
+    assert list(four) == ["", *(f"without {name}" for name in "wxyz")]
+    own = predictions.scores.array[:, [0, 9]].sum(1).mean(), np.isin(predictions.labels, [0, 9]).mean()
+    assert (four[""].mean[0, 0], four[""].frequency[0, 0]) == pytest.approx(own)
     assert list(simplexes(predictions, "largest-3"))[4] == "without rest"
 
 
@@ -163,14 +133,6 @@ def test_outlines_of_recursive_bins_fill_the_triangle_and_hold_their_rows():
     _, splits = recursive_splits(predictions.scores.array, 40)
     counts = np.bincount(splits.bin_of(predictions.scores.array))
     np.testing.assert_array_equal(counts, found.count)
-
-
-def test_an_empty_face_is_refused():
-    predictions = Predictions(
-        ArrayScores(np.full((5, 4), 0.25), "probs"), np.zeros(5, np.int64), ("a", "b", "c", "d")
-    )
-    with pytest.raises(InputError, match="every row is of 'a'"):
-        simplexes(predictions)
 
 
 @pytest.mark.parametrize("weighted", [False, True])

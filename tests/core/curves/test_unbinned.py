@@ -32,14 +32,6 @@ def test_isotonic_curve_is_that_of_scikit_learn(weighted):
     assert curve.score[-1] == problem.score[-1]
 
 
-@pytest.mark.parametrize("score", [0.7, 0.62, 1 / 3])
-def test_equal_scores_are_one_point(score):
-    problem = ordered_problem(np.full(300, score), np.arange(300) % 3 > 0)
-    curve = corp_curve(problem, "top-1", 9, np.random.default_rng(0))
-    assert set(curve.score) == {score}
-    assert set(curve.frequency) == {2 / 3}
-
-
 @pytest.mark.parametrize("weighted", [False, True])
 def test_kernel_curve_is_the_direct_sum(weighted):
     problem = some_problem(weighted=weighted)
@@ -79,7 +71,9 @@ def test_a_wide_kernel_leaves_calibrated_curves_on_the_diagonal():
 
 
 @pytest.mark.parametrize("name", NAMES)
-def test_smooth_curves_agree_with_the_rows_at_every_confidence(evaluated, name):
+def test_smooth_curves_agree_with_the_rows_at_every_confidence_and_have_the_reference_error(
+    golden, evaluated, name
+):
     problem = evaluated(name).confidence
     curve = kernel_curve(problem, "top-1", 9, np.random.default_rng(0))
     drawn = np.interp(problem.score, curve.score, curve.frequency)
@@ -92,6 +86,7 @@ def test_smooth_curves_agree_with_the_rows_at_every_confidence(evaluated, name):
             apart.append((drawn[rows].mean() - accuracy) / error)
     assert len(apart) >= 7
     assert np.abs(apart).max() < 2.5
+    assert curve.error == pytest.approx(golden[name]["smece_top_own"], abs=1e-5)
 
 
 def test_curves_tell_where_no_row_does():
@@ -129,12 +124,6 @@ def test_the_ends_of_a_band_of_many_rows_are_those_of_isotonic_fits():
     np.testing.assert_allclose(np.interp(score[-3:], curve.score, curve.high), high, atol=0.05)
 
 
-@pytest.mark.parametrize("name", NAMES)
-def test_curves_tell_the_smooth_calibration_error(golden, evaluated, name):
-    curve = kernel_curve(evaluated(name).confidence, "top-1", 5, np.random.default_rng(0))
-    assert curve.error == pytest.approx(golden[name]["smece_top_own"], abs=1e-5)
-
-
 @pytest.mark.parametrize("draw_curve", [corp_curve, kernel_curve])
 def test_band_holds_nine_of_ten_calibrated_curves(draw_curve):
     rng = np.random.default_rng(2)
@@ -148,13 +137,16 @@ def test_band_holds_nine_of_ten_calibrated_curves(draw_curve):
     assert 0.8 < np.mean(inside) < 0.98
 
 
+@pytest.mark.parametrize("score", [1.0, 0.7, 0.62, 1 / 3])
 @pytest.mark.parametrize("draw_curve", [corp_curve, kernel_curve])
-def test_one_score_makes_one_frequency(draw_curve):
-    problem = ordered_problem(np.full(40, 1.0), np.arange(40) < 30)
+def test_one_score_makes_one_frequency(draw_curve, score):
+    problem = ordered_problem(np.full(300, score), np.arange(300) % 3 > 0)
     curve = draw_curve(problem, "top-1", 20, np.random.default_rng(0))
-    assert set(curve.score) == {1.0}
-    np.testing.assert_allclose(curve.frequency, 0.75)
-    np.testing.assert_allclose(curve.low, 1.0)
+    assert set(curve.score) == {score}
+    np.testing.assert_allclose(curve.frequency, 2 / 3)
+    if score == 1:
+        np.testing.assert_allclose(curve.low, 1.0)
+    np.testing.assert_allclose(cumulative(problem).frequency, 2 / 3, atol=1e-9)
 
 
 def test_raw_data_are_thinned():
@@ -206,13 +198,6 @@ def test_slopes_of_equal_scores_are_steps(weighted, distinct):
     assert result.widest == np.abs(result.outcome_sum - result.score_sum).argmax()
 
 
-def test_slopes_of_distinct_scores_have_no_steps():
-    score = np.random.default_rng(0).random(300)
-    result = cumulative(ordered_problem(score, score > 0.4))
-    np.testing.assert_array_equal(result.score, [score.min(), *np.sort(score)])
-    np.testing.assert_allclose(result.fractile, np.arange(301) / 300)
-
-
 @pytest.mark.parametrize("weighted", [False, True])
 def test_cumulative_sums_are_sums(weighted):
     problem = some_problem(weighted=weighted)
@@ -232,11 +217,9 @@ def test_smoothed_frequency_finds_the_true_one():
     result = cumulative(ordered_problem(score, rng.random(200_000) < score**2))
     inner = (result.fractile > 0.05) & (result.fractile < 0.95)
     assert np.abs(result.frequency - result.score**2)[inner].max() < 0.03
-
-
-def test_smoothed_frequency_of_one_score_is_the_frequency():
-    result = cumulative(ordered_problem(np.full(100, 0.7), np.arange(100) < 40))
-    np.testing.assert_allclose(result.frequency, 0.4, atol=1e-9)
+    few = cumulative(ordered_problem(score[:300], score[:300] > 0.4))
+    np.testing.assert_array_equal(few.score, [score[:300].min(), *np.sort(score[:300])])
+    np.testing.assert_allclose(few.fractile, np.arange(301) / 300)
 
 
 def test_rows_of_hardly_any_weight_leave_the_slopes_as_they_are():

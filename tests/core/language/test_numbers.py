@@ -21,33 +21,17 @@ from calcli.core.language.numbers import (
     span,
 )
 
+SHOWN = {
+    0.0: "0.0000", 0.49861: "0.4986", -0.03: "-0.0300", 12.5: "12.5000", 0.001: "0.0010",
+    0.00012345: "0.00012", 0.0000016: "1.60e-06", 3.21e-9: "3.21e-09", 0.99911: "0.99911",
+    0.99994: "0.999940", 0.999951: "0.999951", 1.0000321: "1.000032", 1 - 1e-9: "1.0000", 1.0: "1.0000",
+    123456789.0: "123456789.0000", -2.5e224: "-2.5000e+224", math.inf: "inf", math.nan: "undefined",
+}  # fmt: skip
 
-@pytest.mark.parametrize(
-    ("value", "text"),
-    [
-        (0.0, "0.0000"),
-        (0.49861, "0.4986"),
-        (-0.03, "-0.0300"),
-        (-0.0, "0.0000"),
-        (12.5, "12.5000"),
-        (0.001, "0.0010"),
-        (0.00012345, "0.00012"),
-        (0.0000016, "1.60e-06"),
-        (3.21e-9, "3.21e-09"),
-        (0.99911, "0.99911"),
-        (0.99994, "0.999940"),
-        (0.999951, "0.999951"),
-        (1.0000321, "1.000032"),
-        (1 - 1e-9, "1.0000"),
-        (1.0, "1.0000"),
-        (123456789.0, "123456789.0000"),
-        (-2.5e224, "-2.5000e+224"),
-        (math.inf, "inf"),
-        (math.nan, "undefined"),
-    ],
-)
-def test_number(value, text):
-    assert number(value) == text
+
+def test_a_number_has_four_digits_or_as_many_as_tell_it_from_0_and_1():
+    assert {value: number(value) for value in SHOWN} == SHOWN
+    assert number(-0.0) == "0.0000"
 
 
 @given(st.floats(min_value=1e-9, max_value=1e6))
@@ -98,21 +82,15 @@ def test_an_interval_is_as_fine_as_its_width():
     assert number(0.5, digits=apart(0.0)) == "0.5000"
 
 
-def test_p_value():
-    assert [p_value(p) for p in (1.0, 0.001, 0.00049, 0.0)] == ["1.000", "0.001", "<0.001", "<0.001"]
-
-
 def test_words():
-    assert counted(1, "row") == "1 row"
-    assert counted(1200, "row") == "1,200 rows"
-    assert counted(2, "class") == "2 classes"
+    assert [p_value(p) for p in (1.0, 0.001, 0.00049, 0.0)] == ["1.000", "0.001", "<0.001", "<0.001"]
+    counts = counted(1, "row"), counted(1200, "row"), counted(2, "class")
+    assert counts == ("1 row", "1,200 rows", "2 classes")
     assert [percent(part) for part in (0.9117, 0.0, 1.0, 1 - 1e-9)] == ["91.2%", "0.0%", "100.0%", "100.0%"]
     assert [percent(part) for part in (0.0003, -1e-5, 0.99996)] == ["0.030%", "-0.0010%", "99.9960%"]
     assert percent(-0.0298, digits=apart(0.04), unit="") == "-3.0"
-    assert [percent(one, digits=apart(0.000448), unit="") for one in (0.000014, -0.00021)] == [
-        "0.001",
-        "-0.021",
-    ]
+    fine = apart(0.000448)
+    assert [percent(one, digits=fine, unit="") for one in (0.000014, -0.00021)] == ["0.001", "-0.021"]
     assert [relative(one) for one in (0.5216, -0.00012, math.nan)] == ["+52.2%", "-0.012%", "undefined"]
     assert some(["a", "b"]) == "a, b"
     assert some(list(range(8))) == "0, 1, 2, 3, 4 and 3 more"
