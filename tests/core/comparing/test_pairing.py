@@ -52,32 +52,24 @@ def test_rows_without_counterpart_are_counted_and_refused_unless_allowed(files):
     assert [system.n_rows for system in found.systems] == [40, 40]
 
 
-def test_a_key_that_repeats_is_refused(files):
+def test_a_key_that_repeats_or_is_no_column_is_refused(files):
     first, second, _ = files
+    with pytest.raises(UsageError, match="--key uid: arrays has no such column; it has id, site"):
+        pair(files[:2], PairSettings(key="uid"))
     repeated = replace(second, columns={"id": np.where(second.columns["id"] == 14, 7, second.columns["id"])})
     with pytest.raises(InputError, match="id 7 is there 2 times"):
         pair([first, repeated], PairSettings(key="id"))
 
 
-def test_a_key_that_is_no_column_is_refused(files):
-    with pytest.raises(UsageError, match="--key uid: arrays has no such column; it has id, site"):
-        pair(files[:2], PairSettings(key="uid"))
-
-
-def test_files_in_another_order_are_noticed_by_their_labels(files):
-    with pytest.raises(InputError, match=r"different labels.*match them with --key COLUMN"):
-        pair(files[:2])
-
-
-def test_files_of_another_length_are_refused(files, predict):
-    with pytest.raises(InputError, match=r"has 2 rows and arrays has 50.*--key COLUMN.*--unpaired"):
-        pair([files[0], predict(np.eye(3)[:2], [0, 1])])
-
-
-def test_other_weights_are_refused(files):
-    first, _, aligned = files
-    with pytest.raises(InputError, match="different row weights"):
-        pair([first, replace(aligned, weights=None)])
+def test_rows_that_are_not_the_same_are_refused(files, predict):
+    first, second, aligned = files
+    for other, message in (
+        (second, r"different labels.*match them with --key COLUMN"),
+        (predict(np.eye(3)[:2], [0, 1]), r"has 2 rows and arrays has 50.*--key COLUMN.*--unpaired"),
+        (replace(aligned, weights=None), "different row weights"),
+    ):
+        with pytest.raises(InputError, match=message):
+            pair([first, other])
 
 
 def test_other_classes_are_refused_by_name(predict):

@@ -11,7 +11,7 @@ from calcli.core.comparing.redraws import room
 from calcli.core.data.predictions import ArrayScores, Predictions
 
 NAMES = ("log_loss", "brier", "accuracy", "auroc", "ece")
-FILES, REDRAWS = 12, 40
+FILES, REDRAWS = 12, 20
 
 
 def balanced(rows, rng):
@@ -74,7 +74,7 @@ def predictions(logits, labels):
 
 @pytest.mark.parametrize("draw", [balanced, rare, near_perfect, ten])
 def test_new_rows_keep_the_limits_in_95_of_100_files(draw):
-    """All limits together, of 480 redraws from the generator and as many from the file itself."""
+    """All limits together, of 240 redraws from the generator and as many from the file itself."""
     rng, new, own = np.random.default_rng(0), [], []
     for _ in range(FILES):
         logits, labels = draw(150, rng)

@@ -1,23 +1,29 @@
 """Choices on one set and reports on another, against table 5.1 of van de Waterlaat 2021."""
 
+from __future__ import annotations
+
 import math
 
 import pytest
 
-from calcli.core.comparing.selection import best_of, paired_by_number, relative_change
+from calcli.core.comparing.selection import (
+    best_of,
+    by_folder,
+    numbers_in_names,
+    paired_by_number,
+    relative_change,
+)
 from calcli.core.language.errors import UsageError
 from calcli.core.language.expressions import parse_metric
 
 
-@pytest.mark.parametrize(
-    ("first", "second", "percent"),
-    [(0.2438, 0.1747, -28.34), (0.0303, 0.0251, -17.16), (0.6512, 0.6294, -3.35)],
-)
-def test_changes_are_relative_as_in_the_thesis(first, second, percent):
-    assert 100 * relative_change(first, second) == pytest.approx(percent, abs=0.005)
-
-
-def test_a_share_of_nothing_is_none():
+def test_changes_are_relative_as_in_the_thesis():
+    for first, second, percent in (
+        (0.2438, 0.1747, -28.34),
+        (0.0303, 0.0251, -17.16),
+        (0.6512, 0.6294, -3.35),
+    ):
+        assert 100 * relative_change(first, second) == pytest.approx(percent, abs=0.005)
     assert math.isnan(relative_change(0, 1))
     assert relative_change(-2.0, -1.0) == 0.5
 
@@ -41,3 +47,14 @@ def test_pairs_by_number():
         paired_by_number(["v/e_2"], ["t/e_2", "t/e_3"])
     with pytest.raises(UsageError, match="do not all have one"):
         paired_by_number(["v/first"], ["t/e_2"])
+
+
+def test_the_number_in_which_files_differ():
+    assert numbers_in_names(["e_1.npy", "e_10.npy", "e_2.npy"]) == [1, 10, 2]
+    assert numbers_in_names(["cifar10_e3_v2.npy", "cifar10_e12_v2.npy"]) == [3, 12]
+    assert numbers_in_names(["r1_e007.csv.gz"]) == [7]
+    assert numbers_in_names(["a/1/first.npy", "a/1/e_2.npy"]) is None  # folders do not count
+    with pytest.raises(UsageError, match=r"e_1.npy and e_01.npy have the same number 1"):
+        numbers_in_names(["e_1.npy", "e_01.npy"])
+    assert by_folder(["run/train/e1", "run/test/e1", "run/train/e2"]) == {"train": [0, 2], "test": [1]}
+    assert by_folder(["a/x/e1", "a/e2"]) == {"a/x": [0], "a": [1]}

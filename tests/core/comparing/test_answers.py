@@ -37,17 +37,11 @@ def differences(systems, *names, **settings):
     return compare(systems, asked, Plan(ranked_by=names[0]))[0].differences[0]
 
 
-def test_what_is_right_may_differ(two):
+def test_what_is_right_may_differ_but_not_the_questions(two):
     assert pair(two).systems == two
-    one = replace(two[1], labels=1 - two[1].labels)
-    assert pair([two[0], one]).unmatched == (0, 0)
-
-
-def test_answers_to_other_questions_are_no_pairs(two):
-    ids = np.arange(1500)
-    first, second = (replace(system, columns={"id": ids}) for system in two)
-    assert pair([first, second]).systems == (first, second)
-    turned = replace(second, columns={"id": ids[::-1]})
+    first, second = (replace(system, columns={"id": np.arange(1500)}) for system in two)
+    assert pair([first, replace(second, labels=1 - second.labels)]).unmatched == (0, 0)
+    turned = replace(second, columns={"id": np.arange(1500)[::-1]})
     with pytest.raises(InputError, match="--key id"):
         pair([first, turned])
     assert pair([first, turned], PairSettings(key="id")).unmatched == (0, 0)
@@ -75,13 +69,13 @@ def test_areas_are_compared_with_their_own_outcomes(two):
     assert (found.baseline, found.candidate) == pytest.approx(tuple(areas))
     rng = np.random.default_rng(0)
     drawn = []
-    for _ in range(400):
+    for _ in range(150):
         rows = rng.integers(0, 1500, 1500)
         pairs = zip(two, scores, strict=True)
         once, twice = (metrics.roc_auc_score(system.labels[rows], own[rows]) for system, own in pairs)
         drawn.append(twice - once)
     half = stats.norm.ppf(0.975) * np.std(drawn)
-    assert (found.interval.high - found.interval.low) / 2 == pytest.approx(half, rel=0.12)
+    assert (found.interval.high - found.interval.low) / 2 == pytest.approx(half, rel=0.15)
 
 
 def test_errors_alike_are_not_told_apart(two):
