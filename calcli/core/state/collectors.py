@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from calcli.core.data.arrays import Array, Floats
+from calcli.core.data.arrays import Array, Doubles, Floats
 from calcli.core.data.binning import Bins, equal_width_index
 from calcli.core.data.blocks import Block, RowStatistic
 from calcli.core.data.predictions import Predictions
@@ -223,24 +223,23 @@ class ClassUnits:
 
     def __init__(self, units: Units, n_classes: int, bins: int) -> None:
         self._unit = units.of_row
-        self.sums = np.zeros((units.number, 3, n_classes, bins))
+        self._sums = np.zeros((3, n_classes, bins, units.number))
 
     def add(self, block: Block) -> None:
-        """Add one block to the sums."""
-        _, _, classes, bins = self.sums.shape
-        probs = block.probs.T
-        weights = np.ones(len(probs)) if block.weights is None else block.weights
-        index = equal_width_index(probs.ravel(), bins).reshape(probs.shape)
-        places = (self._unit[block.rows][:, None] * 3 * classes + np.arange(classes)) * bins + index
-        flat = self.sums.reshape(-1)
-        own = places[np.arange(len(probs)), block.labels]
-        # np.add.at is many times as fast where places and values are flat and of one type
-        for at, values in (
-            (places, np.repeat(weights, classes)),
-            (places + classes * bins, weights[:, None] * probs),
-            (own + 2 * classes * bins, weights),
-        ):
-            np.add.at(flat, at.ravel(), values.ravel().astype(np.float64, copy=False))
+        """Add one block to the sums, class by class: the table of one class stays in the cache."""
+        weight, score, outcome = self._sums
+        _, bins, units = score.shape
+        unit, weights = self._unit[block.rows], block.weights
+        for k, prob in enumerate(block.probs):
+            cells, own = equal_width_index(prob, bins) * units + unit, block.labels == k
+            weight[k] += _sums(cells, weights, weight[k])
+            score[k] += _sums(cells, prob if weights is None else prob * weights, score[k])
+            outcome[k] += _sums(cells[own], None if weights is None else weights[own], outcome[k])
+
+    @property
+    def sums(self) -> Doubles:
+        """(units, 3, K, bins) sums of weight, score and outcome."""
+        return np.moveaxis(self._sums, -1, 0)
 
 
 class VectorTable:
