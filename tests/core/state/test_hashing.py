@@ -12,12 +12,9 @@ from calcli.core.state.hashing import of_keys, of_numbers
 N = 100_000
 
 
-def test_no_two_numbers_share_a_hash():
+def test_no_two_numbers_or_keys_share_a_hash():
     assert len(np.unique(of_numbers(0, N))) == N
     assert np.array_equal(of_numbers(40, 90), of_numbers(0, N)[40:90])
-
-
-def test_no_two_keys_share_a_hash():
     keys = [f"{user}-{day:02}" for user in range(2000) for day in range(50)]
     assert len(np.unique(of_keys(np.array(keys), "id"))) == N
 

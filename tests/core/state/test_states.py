@@ -1,0 +1,282 @@
+"""States, and runs from many rows that keep sums, say what the rows say."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from itertools import pairwise
+
+import numpy as np
+import pytest
+
+from calcli.core.comparing.comparison import Plan, compare
+from calcli.core.data.predictions import ArrayScores, Predictions
+from calcli.core.data.slices import select
+from calcli.core.evaluating import gathering
+from calcli.core.evaluating.evaluate import evaluate
+from calcli.core.evaluating.gathering import state_of
+from calcli.core.language.errors import InputError, NeedsRows, UsageError
+from calcli.core.language.settings import Settings
+from calcli.core.state import sample
+from calcli.core.state import state as states
+from calcli.core.state.hashing import of_numbers
+from calcli.core.state.merging import merge
+from calcli.core.state.state import left_of
+from calcli.io.states import from_bytes, to_bytes
+
+METRICS = (
+    "log_loss", "brier", "normalized_log_loss", "normalized_brier", "accuracy", "normalized_error_rate",
+    "mean_confidence", "mean_gap", "top1_brier", "ece", "ece_l2", "mce", "ece:binning=equal-mass",
+    "ece:bins=7", "ece_l2:debiased=true", "ks", "smooth_ece", "kde_ece", "mmce", "over_confidence",
+    "cw_ece", "cw_ece_l2", "cw_ece:bins=7",
+)  # fmt: skip
+SETTINGS = Settings(metrics=METRICS, draws=99)
+
+
+def drawn(n, classes, seed=0, weighted=False, dtype=np.float64):
+    rng = np.random.default_rng(seed)
+    logits = (2 * rng.normal(size=(n, classes))).astype(dtype)
+    labels = (0.7 * logits + rng.gumbel(size=logits.shape)).argmax(1)
+    weights = rng.gamma(2, size=n) if weighted else None
+    return Predictions(ArrayScores(logits, "logits"), labels, tuple(map(str, range(classes))), weights)
+
+
+def some(rows, chosen):
+    return select(rows, np.isin(np.arange(rows.n_rows), chosen))
+
+
+def parts_of(rows, cuts, settings=SETTINGS):
+    ends = pairwise([0, *cuts, rows.n_rows])
+    return [state_of(some(rows, np.arange(*pair)), settings) for pair in ends]
+
+
+def told(state, settings=SETTINGS):
+    return evaluate(left_of(state), settings)
+
+
+def same(first, second, atol=0.0):
+    assert first.estimates.keys() == second.estimates.keys()
+    for name, estimate in first.estimates.items():
+        other = second.estimates[name]
+        assert other.value == pytest.approx(estimate.value, abs=atol, rel=0, nan_ok=True), name
+        assert other.no_interval == estimate.no_interval, name
+        if estimate.interval is not None:  # of which sums of fourth powers tell the degrees of freedom
+            ends = pytest.approx([estimate.interval.low, estimate.interval.high], abs=1000 * atol, rel=0)
+            assert [other.interval.low, other.interval.high] == ends, name
+
+
+@pytest.mark.parametrize("classes", [2, 4])
+@pytest.mark.parametrize("weighted", [False, True])
+@pytest.mark.parametrize(("n", "cuts"), [(900, [100, 101, 700]), (25_000, [29, 12_000])])
+def test_a_state_says_what_its_rows_say(n, cuts, classes, weighted):
+    rows = drawn(n, classes, weighted=weighted)
+    expected, found = evaluate(rows, SETTINGS), told(merge(parts_of(rows, cuts)))
+    same(expected, found, 1e-12 if n == 900 else 1e-9)
+    for name, estimate in expected.estimates.items():
+        null, other = estimate.if_calibrated, found.estimates[name].if_calibrated
+        if null is None or "smooth" in name or estimate.call.is_class_wise:  # of which a state tests none
+            continue
+        if n == 900:
+            assert null == other, name
+        elif other is not None and not weighted:
+            assert (other.p_value, other.mean) == pytest.approx((null.p_value, null.mean), rel=1e-6), name
+
+
+@pytest.mark.parametrize("n", [4, 8, 16, 25_000])
+def test_what_few_rows_carry_has_no_interval_in_a_state_either(n):
+    """Also of many rows that are all sure and right: errors that they promise count."""
+    rows = drawn(n, 3, seed=n)
+    if n > 100:
+        rows = replace(rows, scores=ArrayScores(12 * np.eye(3)[rows.labels], "logits"))
+    expected = evaluate(rows, SETTINGS)
+    assert any(one.no_interval.startswith("effective sample size") for one in expected.estimates.values())
+    same(expected, told(state_of(rows, SETTINGS)), 1e-9)
+
+
+@pytest.mark.parametrize("weighted", [False, True])
+def test_on_the_grid_errors_stay_near_those_of_the_rows(monkeypatch, weighted):
+    monkeypatch.setattr(states, "CELLS", 100)
+    rows = drawn(25_000, 2, weighted=weighted)
+    expected, coarse = evaluate(rows, SETTINGS), told(merge(parts_of(rows, [9_000])))
+    for name in METRICS:
+        exact = name in ("ece", "ece_l2", "mce", "cw_ece", "cw_ece:bins=7", "log_loss", "accuracy")
+        bound = 1e-9 if exact else 2e-4  # half a cell's share of the rows
+        found = coarse.estimates[name]
+        assert found.value == pytest.approx(expected.estimates[name].value, abs=bound), name
+        assert ("cells:grid" in found.signature) == (name == "ks") or name not in ("ks", "log_loss")
+
+
+def test_infinite_losses_are_counted_and_named():
+    rows = drawn(25_000, 2)
+    first = [7, 12_000, 24_999]
+    rows.scores.array[first] = -np.inf
+    rows.scores.array[first, 1 - rows.labels[first]] = 0
+    expected = evaluate(rows, SETTINGS).summary.infinite_log_loss
+    found = told(merge(parts_of(rows, [9_000]))).summary.infinite_log_loss
+    assert found.first == expected.first == tuple(first)
+    assert found.value_without == pytest.approx(expected.value_without)
+
+
+def test_the_default_report_of_a_small_state_has_what_needs_rows():
+    rows, usual = drawn(500, 3), Settings(draws=99)
+    own, report = evaluate(rows, usual), told(state_of(rows, usual), usual)
+    assert report.estimates.keys() == own.estimates.keys()
+    assert report.summary.skipped == ()
+
+
+def test_what_a_state_cannot_tell_is_refused_by_name():
+    rows = drawn(500, 3)
+    with pytest.raises(UsageError, match="--cluster"):
+        state_of(rows, Settings(cluster="user"))
+    state = state_of(rows, Settings(metrics=("log_loss", "cw_ece"), clip=1e-6))
+    assert "clip:1e-06" in told(state, Settings()).summary.metrics["log_loss"].signature
+    for settings, words in ((Settings(clip=1e-3), "--clip"), (Settings(sd=True), "--sd")):
+        with pytest.raises(UsageError, match=words):
+            told(state, settings)
+    with pytest.raises(NeedsRows, match="sums over 15 bins of each class, not 7; "):
+        told(state, Settings(metrics=("cw_ece",), bins=7))
+    state.body.sample = None  # as slices have it
+    for metric, words in (
+        ("calibration_loss", "a state cannot give calibration_loss"),
+        ("ece:lens=top-2", "made without the lens top-2"),
+    ):
+        with pytest.raises(NeedsRows, match=words):
+            told(state, Settings(metrics=("log_loss", metric)))
+    of_two = state_of(drawn(500, 2), Settings(metrics=("log_loss", "cw_ece")))
+    with pytest.raises(NeedsRows, match=r"^the state has no sums over 7 bins; "):
+        told(of_two, Settings(metrics=("cw_ece",), bins=7))
+    rows = drawn(25_000, 2)
+    with pytest.raises(InputError, match="too large"):
+        state_of(replace(rows, scores=ArrayScores(1e8 * rows.scores.array, "logits")), SETTINGS)
+
+
+def test_unlike_states_and_the_same_rows_are_refused():
+    state = state_of(drawn(500, 3), SETTINGS)
+    with pytest.raises(InputError, match="have the same 500 rows"):
+        merge([state, state])
+    for predictions, more, words in (
+        (drawn(500, 2), {}, "classes"),
+        (drawn(500, 3, weighted=True), {}, "weights"),
+        (drawn(500, 3, 1), {"metrics": ("brier",)}, "metrics"),
+        (drawn(500, 3, 1), {"clip": 1e-6}, "clip"),
+        (drawn(500, 3, 1), {"precision": "single"}, "precisions"),
+    ):
+        with pytest.raises(InputError, match=words):
+            merge([state, state_of(predictions, replace(SETTINGS, **more))])
+
+
+@pytest.fixture
+def many(monkeypatch):
+    """Return 25,000 rows, which shall be so many that a run keeps sums and a sample of them."""
+    monkeypatch.setattr(gathering, "MANY_ROWS", 20_000)
+    monkeypatch.setattr("calcli.core.evaluating.usual.MANY", 40_000)
+    return {classes: drawn(25_000, classes, dtype=np.float32) for classes in (2, 4)}
+
+
+def sampled(rows, size):
+    chosen = np.argsort(of_numbers(0, rows.n_rows))[:size]
+    return replace(rows, scores=ArrayScores(rows.scores.array[chosen], "logits"), labels=rows.labels[chosen])
+
+
+@pytest.mark.parametrize(("classes", "precision"), [(2, "single"), (2, "double"), (4, "double")])
+def test_the_default_report_of_a_run_from_many_rows_is_that_of_the_rows(classes, precision, many):
+    rows, settings = many[classes], Settings(draws=99, precision=precision)
+    found, expected = evaluate(rows, settings), evaluate(rows, replace(settings, rows="all"))
+    of_state = told(from_bytes(to_bytes(state_of(rows, settings))), settings)
+    assert found.estimates.keys() == expected.estimates.keys() == of_state.estimates.keys()
+    for name, estimate in expected.estimates.items():
+        own, other = found.estimates[name], of_state.estimates[name]
+        if own.rows:
+            assert f"n:25000|rows:{own.rows}|" in own.signature
+            assert own.value == pytest.approx(estimate.value, abs=5 / own.rows**0.5), name
+            continue
+        if "|cells:log-odds|" in own.signature:  # in other folds; states have a sample
+            assert own.value == pytest.approx(estimate.value, abs=estimate.parts["standard_error"]), name
+            assert other.value == pytest.approx(own.value, abs=0.01)
+            continue
+        assert own.value == pytest.approx(estimate.value, abs=1e-7), name
+        assert (other.rows, other.value) == (own.rows, pytest.approx(own.value, abs=1e-7)), name
+        if estimate.interval is not None:
+            assert own.interval.low == pytest.approx(estimate.interval.low, abs=1e-5), name
+        if estimate.if_calibrated is not None:
+            assert own.if_calibrated.p_value == pytest.approx(estimate.if_calibrated.p_value, abs=0.02), name
+        assert own.signature == estimate.signature
+    for own, whole in (
+        (one.summary.reliability, two.summary.reliability) for one, two in [(found, expected)]
+    ):
+        assert [one.rows for one in own] == [one.rows for one in whole]
+    assert found.summary.per_class[0].rows == expected.summary.per_class[0].rows
+    assert found.predictions is rows
+
+
+def test_exact_scores_become_the_grid_beyond_their_limit(monkeypatch, many):
+    monkeypatch.setattr(states, "CELLS_IN_RUN", 1_000)
+    settings = Settings(draws=99)
+    found, expected = (evaluate(many[2], replace(settings, rows=rows)) for rows in (settings.rows, "all"))
+    assert "cells:grid" in found.estimates["ks"].signature
+    for name, estimate in expected.estimates.items():
+        if found.estimates[name].rows is None and estimate.call.entry.name != "relative_calibration_loss":
+            assert found.estimates[name].value == pytest.approx(estimate.value, abs=2e-4), name
+    assert found.estimates["ece"].value == pytest.approx(expected.estimates["ece"].value, abs=1e-8)
+
+
+SAMPLED = ("skce:estimator=block", "calibration_slope", "corp_miscalibration",
+           "relative_calibration_loss:recalibrator=vector")  # fmt: skip
+
+
+@pytest.mark.parametrize("many_rows", [20_000, 30_000])
+def test_what_needs_rows_has_a_sample_unless_all_are_asked_for(many_rows, monkeypatch, many):
+    monkeypatch.setattr(gathering, "MANY_ROWS", many_rows)
+    monkeypatch.setattr(sample, "MOST", 5_000)
+    rows, settings = many[2], Settings((*SAMPLED, "log_loss", "ks:lens=class-1"), draws=0)
+    found = evaluate(rows, settings).estimates
+    few = evaluate(sampled(rows, 5_000), replace(settings, rows="all")).estimates
+    whole = evaluate(rows, replace(settings, rows="all")).estimates
+    for name, own in found.items():
+        of_sample = own.call.asked in SAMPLED
+        assert own.rows == (5_000 if of_sample else None)
+        assert whole[name].rows is None
+        shuffled = "relative" in name or "skce" in name  # which depend on the order of the rows
+        expected = few if of_sample else whole
+        assert own.value == pytest.approx(expected[name].value, abs=3e-3 if shuffled else 1e-7), name
+
+
+@pytest.mark.parametrize("option", ["test", "sd", "resample_predictions"])
+def test_what_redraws_rows_redraws_those_of_the_sample(option, monkeypatch, many):
+    monkeypatch.setattr(sample, "MOST", 1_000)
+    monkeypatch.setattr("calcli.core.estimators.effort.FEWEST", 16)
+    monkeypatch.setattr("calcli.core.estimators.effort.SPREADS", 400_000)
+    settings = Settings(metrics=("mce", "skce:estimator=block"), draws=20, **{option: True})
+    mce, own = evaluate(many[2], settings).estimates.values()
+    few = evaluate(sampled(many[2], 1_000), replace(settings, rows="all"))
+    expected = few.estimates["skce:estimator=block"]
+    assert (own.rows, mce.rows) == (1_000, None)
+    assert own.value == pytest.approx(expected.value, abs=1e-6)
+    if option == "sd":
+        assert own.sd == pytest.approx(expected.sd, rel=0.6)
+        assert mce.sd > 0
+    else:
+        null, other = own.if_calibrated, expected.if_calibrated
+        assert null.mean == pytest.approx(other.mean, abs=other.sd)
+        assert null.sd == pytest.approx(other.sd, rel=0.5)
+
+
+@pytest.mark.parametrize("paired", [True, False])
+def test_systems_are_compared_on_samples_of_their_rows(paired, monkeypatch, many):
+    monkeypatch.setattr(sample, "MOST", 2_000)
+    first, plan = many[2], Plan(paired=paired)
+    second = replace(first, scores=replace(first.scores, array=first.scores.array * np.float32(2)))
+    settings = Settings(metrics=("log_loss", "calibration_loss", "ece"), draws=99)
+    (found,) = compare([first, second], settings, plan)
+    own = found.differences[0]
+    assert [own[name].rows for name in settings.metrics] == [(), (2_000, 2_000), ()]
+    assert "|rows:2000|" in own["calibration_loss"].signature
+    (few,) = compare([sampled(one, 2_000) for one in (first, second)], replace(settings, rows="all"), plan)
+    (whole,) = compare([first, second], replace(settings, rows="all"), plan)
+    for name, expected in (("calibration_loss", few), ("log_loss", whole), ("ece", whole)):
+        other = expected.differences[0][name]
+        assert own[name].value == pytest.approx(other.value, abs=1e-6)
+        assert own[name].verdict == other.verdict
+        assert own[name].p_value == pytest.approx(other.p_value, abs=0.02)
+        if other.interval is not None:
+            assert own[name].interval.low == pytest.approx(other.interval.low, abs=1e-5)
+    assert not found.apart
