@@ -242,14 +242,12 @@ def test_what_needs_rows_has_a_sample_unless_all_are_asked_for(many_rows, monkey
 
 @pytest.mark.parametrize("option", ["test", "sd", "resample_predictions"])
 def test_what_redraws_rows_redraws_those_of_the_sample(option, monkeypatch, many):
-    monkeypatch.setattr(sample, "MOST", 1_000)
-    monkeypatch.setattr("calcli.core.estimators.effort.FEWEST", 16)
-    monkeypatch.setattr("calcli.core.estimators.effort.SPREADS", 400_000)
+    monkeypatch.setattr(sample, "MOST", 300)
     settings = Settings(metrics=("mce", "skce:estimator=block"), draws=20, **{option: True})
     mce, own = evaluate(many[2], settings).estimates.values()
-    few = evaluate(sampled(many[2], 1_000), replace(settings, rows="all"))
+    few = evaluate(sampled(many[2], 300), replace(settings, rows="all"))
     expected = few.estimates["skce:estimator=block"]
-    assert (own.rows, mce.rows) == (1_000, None)
+    assert (own.rows, mce.rows) == (300, None)
     assert own.value == pytest.approx(expected.value, abs=1e-6)
     if option == "sd":
         assert own.sd == pytest.approx(expected.sd, rel=0.6)
