@@ -67,7 +67,7 @@ class Block:
         n, k = scores.shape
         self.class_axis = 0 if k <= CLASS_MAJOR_LIMIT else 1
         self._of_answers = predictions.of_answers
-        self._rank = 0  # of the labels, if `likeliest` made the block
+        self._rank: int | None = None  # of the labels, if `likeliest` made the block
         self._kept: dict[Hashable, Any] = {}
         self._largest: dict[int, tuple[NDArray[np.intp], Floats]] = {}
         source = scores.T if self.class_axis == 0 else scores
@@ -176,6 +176,8 @@ class Block:
         """(n,) whether the most probable class, the first one on ties, is the label; or an answer right."""
         if self._of_answers:
             return self.labels == 1
+        if self._rank is not None:
+            return np.full(len(self.total), self._rank == 0)
         hit = self._label_exp == self.top
         if self.tied_rows:
             is_top = np.take(self._is_top, self._tied, axis=1 - self.class_axis)
@@ -237,7 +239,7 @@ class Block:
 
     def labelled(self, labels: NDArray[np.intp]) -> Block:
         """Return the block as if it had other labels, (n,); what its statistics keep is of no label."""
-        return self._with(labels=labels)
+        return self._with(labels=labels, _rank=None)
 
     def _with(self, **known: Any) -> Block:
         """Return the block with what is known of other labels."""
@@ -251,6 +253,8 @@ class Block:
 
     def label_within(self, r: int) -> NDArray[np.bool_]:
         """(n,) whether the label is among the `r` most probable classes; ties go to the lower class."""
+        if self._rank is not None:
+            return np.full(len(self.total), self._rank < r)
         own = self._label_exp
         within = self._count(self.exp >= self.per_row(own)) <= r
         beyond = np.flatnonzero(~within)  # unless ties are all that puts them there

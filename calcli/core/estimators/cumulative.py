@@ -14,7 +14,7 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from calcli.core.data.arrays import Doubles, Floats
+from calcli.core.data.arrays import Doubles, Floats, batches
 from calcli.core.data.binning import Bins
 from calcli.core.estimators.calibrationerror import OneDimensional
 from calcli.core.estimators.consistency import Null, compare, outcome_sums
@@ -27,6 +27,7 @@ from calcli.core.state.gridcells import CellTable
 
 ENOUGH_VARIANCE = 10.0  # sum of s (1 - s) from which the Brownian limit is used
 CATALAN = 0.915965594177219  # E sup|B|^2 on [0, 1] is twice Catalan's constant
+TOGETHER = 1 << 16  # rows whose moments are added up at once
 LEAST_RANGE = 0.25  # below which Brownian motion has its range with a probability of less than 1e-30
 
 
@@ -134,13 +135,15 @@ class Kuiper(CumulativeError):
         from that of the other by at most the range of the noise's cumulative sum. Brownian motion of the
         variance sum (y - s)^2 / n^2, in which the error is another part, has a larger one as a rule.
         """
-        own, score = problem.squared_weights, problem.score.astype(np.float64, copy=False)
-        seen = np.square(problem.outcome - score)
-        expected, skewed = score * (1 - score), score**3 + (1 - score) ** 3
-        each = np.square(problem.mean_row_weights)
+        moments = np.zeros(4)
+        for rows in batches(len(problem.score), 1, TOGETHER):
+            part = problem.at(rows)
+            own, score = part.squared_weights, part.score.astype(np.float64, copy=False)
+            seen, expected = np.square(part.outcome - score), score * (1 - score)
+            each, expected_fourth = own * np.square(part.mean_row_weights), expected * (1 - 3 * expected)
+            moments += own @ seen, own @ expected, each @ np.square(seen), each @ expected_fourth
+        squares, second, fourths, fourth = map(float, moments)
         total = problem.total_weight
-        squares, fourths = float(own @ seen), float((own * each) @ np.square(seen))
-        second, fourth = float(own @ expected), float((own * each) @ (expected * skewed))
         pooled = (squares + second) / 2 / total**2, (fourths + fourth) / 2 / total**4
         value = self.value(problem)
         spread = Spread(value, problem.n_rows, squares / total**2, 0.0, fourths / total**4, pooled=pooled)

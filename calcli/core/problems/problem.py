@@ -127,7 +127,7 @@ class Problem:
         stop = len(self.score) if high >= 1 else stop
         kept = slice(int(start), int(stop))
         rows = None if self.rows is None else self.rows.within(kept, low, high)
-        return replace(self._at(kept), rows=rows)
+        return replace(self.at(kept), rows=rows)
 
     def resampled(self, rng: np.random.Generator) -> Problem:
         """Return rows that are drawn with replacement, their outcomes from their scores.
@@ -145,7 +145,8 @@ class Problem:
             drawn = Problem(score, rng.random(n) < score, weights)
         return drawn if drawn.total_weight else self.resampled(rng)
 
-    def _at(self, rows: slice) -> Problem:
+    def at(self, rows: slice) -> Problem:
+        """Return some rows, as if every pair were a row of its own."""
         weights = None if self.weights is None else self.weights[rows]
         counts = None if self.counts is None else self.counts[rows]
         squares = None if self.squares is None else self.squares[rows]
@@ -153,7 +154,7 @@ class Problem:
 
     def of_other_class(self) -> Problem:
         """Return the problem of the first of two classes, if this is that of the second."""
-        turned = self._at(slice(None, None, -1))
+        turned = self.at(slice(None, None, -1))
         return replace(turned, score=1 - turned.score, outcome=~turned.outcome)
 
     def in_region(self, region: str, owner: str) -> Problem:
