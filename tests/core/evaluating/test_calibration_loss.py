@@ -13,6 +13,7 @@ from sklearn.model_selection import StratifiedKFold
 
 from calcli.core.calibrators.softmax import DPAffine
 from calcli.core.calibrators.temperature import Temperature
+from calcli.core.comparing.comparison import Plan, compare
 from calcli.core.data.chance import Stream, generator
 from calcli.core.data.logspace import log_softmax
 from calcli.core.data.predictions import Provenance
@@ -527,3 +528,26 @@ def test_resamples_give_the_same_bits_in_any_number_of_processes(predict, monkey
     assert (first.value, first.retrained) == (second.value, second.retrained)
     told = "2 processes refitted to resamples (--workers)"
     assert [told in str(vars(summary).values()) for summary in (one, two)] == [False, True]
+
+
+def test_intervals_cover_the_true_difference_of_systems(predict):
+    """A calibrated system and the same with doubled logits, whose calibration loss is known by simulation."""
+    rng = np.random.default_rng(1)
+
+    def draw(rows):
+        logits = rng.normal(0, 1.5, size=(rows, 2))
+        chance = special.expit(logits[:, 1] - logits[:, 0])
+        return logits, (rng.random(rows) < chance).astype(int)
+
+    def loss(logits, labels):
+        return -log_softmax(logits)[np.arange(len(labels)), labels]
+
+    logits, labels = draw(400_000)
+    expected = (loss(2 * logits, labels) - loss(logits, labels)).mean()
+    name, covered = "calibration_loss:recalibrator=temperature", 0
+    for _ in range(25):
+        logits, labels = draw(300)
+        systems = [predict(table, labels, "logits") for table in (logits, 2 * logits)]
+        (found,) = compare(systems, Settings(metrics=(name,), draws=0), Plan(ranked_by=name))
+        covered += found.differences[0][name].interval.contains(expected)
+    assert covered >= 21  # 24 are expected; 20 or fewer happen once in 140 times

@@ -49,22 +49,17 @@ def test_labels_that_are_certain_have_one_error(predict):
 def test_true_posteriors_are_rejected_as_often_as_chance_says(predict, resample):
     """While calibration, which is false, is always rejected (Vaicenavicius et al. 2019, section 4.2)."""
     p_values, calibrated = [], []
-    for seed in range(60):
+    for seed in range(40):
         predictions, posteriors = mixture(predict, 150, seed, intercept=1.0, slope=1.0)
         settings = Settings(
-            metrics=METRICS[:2],
-            draws=19,
-            intervals=False,
-            test=True,
-            resample_predictions=resample,
-            seed=seed,
+            METRICS[:2], draws=19, intervals=False, test=True, resample_predictions=resample, seed=seed
         )
         found = evaluate(predictions, settings, companions=Companions(posteriors=posteriors)).estimates
         p_values += [one.if_given.p_value for one in found.values()]
         calibrated += [one.if_calibrated.p_value for one in found.values()]
     assert max(calibrated) < 0.051
     rejected = sum(p <= 0.2 for p in p_values)
-    assert stats.binomtest(rejected // 2, 60, 0.2).pvalue > 0.001  # two metrics of the same data are one test
+    assert stats.binomtest(rejected // 2, 40, 0.2).pvalue > 0.001  # two metrics of the same data are one test
 
 
 def test_true_values_stand_beside_estimates(predict):
@@ -144,20 +139,6 @@ def test_a_lens_averages_what_it_does_not_show(predict):
     assert true_error(call, predictions, drawn.posteriors, Settings()) == pytest.approx(gap[:, 1].mean())
 
 
-def test_true_errors_of_classes_average_what_these_do_not_show(predict):
-    """Each class is right in the mean of its score, whatever the other two do."""
-    rng = np.random.default_rng(0)
-    probs = rng.dirichlet(np.ones(3), 50_000)
-    share = (probs[:, 1] > probs[:, 2]) * 2.0 - 1  # independent of class 0
-    truth = probs.copy()
-    truth[:, 0] += share * np.minimum(probs[:, 0], 1 - probs[:, 0]) / 2
-    truth[:, 1:] *= ((1 - truth[:, 0]) / (1 - probs[:, 0]))[:, None]
-    predictions = predict(probs, np.zeros(50_000, int))
-    call = parse_metric("ece:lens=class-0")
-    assert np.abs(truth - probs)[:, 0].mean() > 0.1
-    assert true_error(call, predictions, truth, Settings()) < 0.02
-
-
 VECTORS = "expected_miscalibration:lens="
 
 
@@ -207,14 +188,8 @@ def test_true_errors_count_rows_by_their_weights(predict):
     weights = np.where(probs[:, 1] < 0.5, rng.integers(0, 3, 120), 0)
     repeated = predict(np.repeat(probs, weights, axis=0), np.zeros(weights.sum(), int))
     weighted = predict(probs, np.zeros(120, int), weights=weights.astype(float))
-    for name in (
-        "ece",
-        "ks",
-        "cw_ece",
-        "ks:lens=class-wise",
-        "expected_miscalibration",
-        "ece:lens=marginal:norm=2",
-    ):
+    names = "ece", "ks", "cw_ece", "ks:lens=class-wise", "expected_miscalibration", "ece:lens=marginal:norm=2"
+    for name in names:
         call = parse_metric(name)
         expected = true_error(call, repeated, np.repeat(truth, weights, axis=0), Settings())
         assert true_error(call, weighted, truth, Settings()) == pytest.approx(expected), name
@@ -273,19 +248,3 @@ def test_bars_of_resampled_rows_of_equal_scores_are_binomial():
     assert np.isnan(low[[0, 5, 9]]).all()
     fixed = consistency_band(problem, cuts, 4000, np.random.default_rng(0))
     np.testing.assert_allclose(np.array([low, high]), np.array(fixed), atol=0.006)
-
-
-def test_pairs_of_a_row_are_drawn_together(predict):
-    rng = np.random.default_rng(2)
-    probs = rng.dirichlet(np.ones(3), 40)
-    found = evaluate(predict(probs, rng.integers(0, 3, 40)), Settings(metrics=("ece",), draws=0))
-    problem = problem_of(found, "marginal")
-    np.testing.assert_allclose(problem.score, np.sort(probs.ravel()))
-    drawn = problem.rows.drawn(500, rng)
-    assert (drawn.sum(1) == 40).all()  # one label a row
-    np.testing.assert_allclose(drawn.mean(0), problem.score, atol=0.1)
-    part = problem.within(0.2, 0.6)
-    assert part.rows.drawn(3, rng).shape == (3, len(part.score))
-    again = part.resampled(rng)
-    assert again.score.min() >= 0.2
-    assert again.score.max() < 0.6

@@ -10,7 +10,6 @@ import pytest
 from calcli.core.evaluating.evaluate import evaluate
 from calcli.core.evaluating.recalibrated import Companions
 from calcli.core.language.errors import UsageError
-from calcli.core.language.expressions import parse_metric
 from calcli.core.language.settings import Settings
 
 MINE = "0/0.2/0.6/1"
@@ -43,6 +42,7 @@ def test_trained_on_the_same_rows_it_is_the_plain_error(drawn, binning, lens, we
     plain = value(rows, metric)
     found = value(rows, f"{metric}:training=held-out", rows)
     assert found.value == pytest.approx(plain.value, abs=1e-12)
+    assert ("training" in plain.signature, "training:held-out" in found.signature) == (False, True)
     assert found.if_calibrated is None
     assert found.parts["untrained"] == 0
 
@@ -67,6 +67,8 @@ def test_cross_validation_by_a_plain_loop(drawn, norm):
     found = value(rows, metric, fold_column="part")
     assert found.value == pytest.approx(expected, abs=1e-12)
     assert found.parts["untrained"] == pytest.approx(untrained, abs=1e-12)
+    alone = replace(rows, columns={"part": np.zeros(300)})
+    assert np.isnan(value(alone, metric, fold_column="part").value)
 
 
 def test_frequencies_of_other_data_in_a_region(drawn):
@@ -82,17 +84,10 @@ def test_frequencies_of_other_data_in_a_region(drawn):
     assert value(rows, metric, others).value == pytest.approx(expected / inside.sum())
 
 
-def test_settings_on_recalibration_leave_it_alone(drawn):
-    rows = drawn(4)
-    assert parse_metric("ece", {"training": "held-out"}).arguments["training"] == "test"
-    assert "training" not in value(rows, "ece").signature
-    assert "training:held-out" in value(rows, "ece:training=held-out", rows).signature
-
-
 @pytest.mark.parametrize(
     ("metric", "message"),
     [
-        ("ece:training=held-out", "needs a file of predictions; give it with --calibration-data"),
+        ("ece:training=held-out", "give it with --calibration-data"),
         ("ece:lens=class-wise:training=cross-validation", "trained bins need one score"),
         ("ece:lens=marginal:training=cross-validation", "trained bins need one score"),
         ("ece:lens=canonical:training=cross-validation", "several outcomes"),
@@ -104,8 +99,3 @@ def test_what_cannot_be_trained_is_refused(predict, metric, message):
     rows = predict(rng.dirichlet([1, 1, 1], 30), rng.integers(0, 3, 30))
     with pytest.raises(UsageError, match=message):
         value(rows, metric)
-
-
-def test_without_two_folds_there_is_no_value(drawn):
-    rows = drawn(5, 20, columns={"part": np.zeros(20)})
-    assert np.isnan(value(rows, "ece:training=cross-validation", fold_column="part").value)

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
-
 import numpy as np
 import pytest
 from sklearn.linear_model import LogisticRegression
@@ -69,20 +67,6 @@ def test_sure_probabilities_have_no_log_odds_unless_clipped(predict):
 def test_more_classes_are_refused(predict):
     with pytest.raises(UsageError, match="calibration_in_the_large is for two classes, and there are 3"):
         found(predict(np.full((4, 3), 1 / 3), [0, 1, 2, 0]))
-
-
-def test_dependent_rows_have_wider_intervals_and_no_test(predict):
-    logits, labels = over_confident(300)
-    copies = np.repeat(np.arange(300), 4)
-    copied = replace(predict(logits[copies], labels[copies], "logits"), columns={"user": copies})
-    apart, together = found(copied), found(copied, cluster="user")
-    for name in NAMES[:3]:
-        ends = [one[name].interval for one in (apart, together)]
-        widths = [interval.high - interval.low for interval in ends]
-        # four copies tell no more than one; intercept and slope have another formula where rows are apart
-        assert widths[1] == pytest.approx(2 * widths[0], rel=0.2)
-    assert together["spiegelhalter_z"].if_calibrated is None
-    assert "|cluster:user|" in together["calibration_slope"].signature
 
 
 def test_without_variance_there_is_no_test(predict):

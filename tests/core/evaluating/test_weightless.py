@@ -11,7 +11,6 @@ from calcli.core.comparing.baseline import Baseline
 from calcli.core.comparing.checking import check
 from calcli.core.comparing.comparison import Plan, compare
 from calcli.core.comparing.policy import Bound, NoWorse, Policy, Rule
-from calcli.core.data.predictions import Predictions
 from calcli.core.data.slices import counted, select
 from calcli.core.estimators.evidence import Margin
 from calcli.core.evaluating.evaluate import evaluate, values
@@ -24,48 +23,42 @@ from calcli.core.language.settings import Settings
 from calcli.core.state.state import left_of
 
 METRICS = (
-    "log_loss",
-    "accuracy",
-    "ece",
-    "ece:binning=equal-mass",
-    "binned_refinement_loss",
-    "calibration_loss",
-)
-
-
-def drawn(predict, seed: int) -> Predictions:
-    """Return 400 rows, a third of weight 0; one slice has none but these."""
-    rng = np.random.default_rng(seed)
-    labels = np.random.default_rng(9).integers(0, 3, 400)
-    scores = 2 * np.eye(3)[labels] + rng.normal(size=(400, 3))
-    site = np.random.default_rng(8).choice(["a", "b", "c"], 400)
-    weights = np.where(site == "c", 0, np.random.default_rng(7).integers(1, 4, 400)).astype(float)
-    weights[::7] = 0
-    found = predict(scores, labels, "logits", weights)
-    return replace(found, columns={"site": site, "of": np.arange(400) // 4})
+    "log_loss", "accuracy", "ece", "ece:binning=equal-mass", "binned_refinement_loss", "calibration_loss",
+)  # fmt: skip
+FEW = Settings(metrics=("log_loss", "ece"), draws=99)
 
 
 @pytest.fixture
-def rows(predict):
-    return drawn(predict, 0)
+def systems(predict):
+    """Return two systems of 400 rows, a third of weight 0; one slice has none but these."""
+
+    def drawn(seed):
+        rng, labels = np.random.default_rng(seed), np.random.default_rng(9).integers(0, 3, 400)
+        site = np.random.default_rng(8).choice(["a", "b", "c"], 400)
+        weights = np.where(site == "c", 0, np.random.default_rng(7).integers(1, 4, 400)).astype(float)
+        weights[::7] = 0
+        rows = predict(2 * np.eye(3)[labels] + rng.normal(size=(400, 3)), labels, "logits", weights)
+        return replace(rows, columns={"site": site, "of": np.arange(400) // 4})
+
+    return [drawn(0), drawn(1)]
 
 
-def without(predictions: Predictions) -> Predictions:
-    return select(predictions, predictions.weights != 0)
+def without(rows):
+    return select(rows, rows.weights != 0)
 
 
 @pytest.mark.parametrize(
     "more",
     [
         {"draws": 99},
-        {"draws": 0, "sd": True},
+        {"draws": 0, "sd": True, "metrics": METRICS[:-1]},
         {"draws": 99, "cluster": "of"},
         {"draws": 0, "retrain": 9},
         {"draws": 99, "test": True, "metrics": ("ece",)},
     ],
 )
-def test_an_evaluation_is_that_of_the_other_rows(rows, more):
-    settings = Settings(**{"metrics": METRICS, **more})
+def test_an_evaluation_is_that_of_the_other_rows(systems, more):
+    rows, settings = systems[0], Settings(**{"metrics": METRICS, **more})
     found, expected = evaluate(rows, settings).summary, evaluate(without(rows), settings).summary
     assert found.estimates == expected.estimates
     assert found.input.rows == np.count_nonzero(rows.weights)
@@ -73,74 +66,54 @@ def test_an_evaluation_is_that_of_the_other_rows(rows, more):
     left = np.count_nonzero(rows.weights == 0)
     assert found.input.notes == (f"{left} of 400 rows have weight 0 and are left out",)
     assert values(rows, settings) == values(without(rows), settings)
-
-
-def test_nothing_is_left_out_where_all_rows_have_weight(rows):
     full = replace(rows, weights=np.ones(400))
     assert counted(full) is full
-    assert counted(replace(rows, weights=None)).weights is None
 
 
-def test_slices_are_those_of_the_other_rows(rows):
-    settings = Settings(metrics=("log_loss", "ece"), draws=99)
+def test_slices_posteriors_and_states_are_those_of_the_other_rows(systems, predict):
+    rows = systems[0]
+    exact = predict(np.full((400, 3), 1 / 3), rows.labels)
+    beside = Companions(posteriors=exact), Companions(posteriors=select(exact, rows.weights > 0))
     found, expected = (
         [
-            (part.value, own.summary.input.rows, own.estimates)
-            for part, own in evaluate_slices(one, "site", whole)
+            evaluate(one, FEW, companions=given).estimates,
+            evaluate(left_of(state_of(one, FEW, by=["site"])), FEW).estimates,
+            [
+                (part.value, own.summary.input.rows, own.estimates)
+                for part, own in evaluate_slices(one, "site", evaluate(one, FEW).summary)
+            ],
         ]
-        for one in (rows, without(rows))
-        for whole in [evaluate(one, settings).summary]
+        for one, given in zip((rows, without(rows)), beside, strict=True)
     )
     assert found == expected
-    assert [value for value, *_ in found] == ["a", "b"]
-
-
-def test_posteriors_are_those_of_the_other_rows(rows, predict):
-    exact = predict(np.full((400, 3), 1 / 3), rows.labels)
-    settings = Settings(metrics=("ece",), draws=99)
-    found = evaluate(rows, settings, companions=Companions(posteriors=exact))
-    expected = evaluate(
-        without(rows), settings, companions=Companions(posteriors=select(exact, rows.weights > 0))
-    )
-    assert found.estimates == expected.estimates
+    assert [value for value, *_ in found[-1]] == ["a", "b"]
     with pytest.raises(InputError, match="expected the 400 of arrays"):
-        evaluate(rows, settings, companions=Companions(posteriors=select(exact, rows.weights > 0)))
+        evaluate(rows, FEW, companions=beside[1])
 
 
 @pytest.mark.parametrize("cluster", [None, "of"])
 @pytest.mark.parametrize("paired", [True, False])
-def test_a_comparison_is_that_of_the_other_rows(rows, predict, paired, cluster):
-    systems = [rows, drawn(predict, 1)]
-    settings = Settings(metrics=("log_loss", "ece"), draws=99, cluster=cluster)
-    plan = Plan(paired=paired, by="site")
-    found, expected = (compare(own, settings, plan) for own in (systems, [without(one) for one in systems]))
-    assert [(one.part, one.differences, one.ranking) for one in found] == [
-        (one.part, one.differences, one.ranking) for one in expected
-    ]
-
-
-def test_a_state_is_that_of_the_other_rows(rows):
-    settings = Settings(metrics=("log_loss", "ece"))
+def test_a_comparison_is_that_of_the_other_rows(systems, paired, cluster):
+    settings, plan = replace(FEW, cluster=cluster), Plan(paired=paired, by="site")
     found, expected = (
-        evaluate(left_of(state_of(one, settings, by=["site"])), settings) for one in (rows, without(rows))
+        [(one.part, one.differences, one.ranking) for one in compare(own, settings, plan)]
+        for own in (systems, list(map(without, systems)))
     )
-    assert found.estimates == expected.estimates
-    assert found.summary.input.rows == expected.summary.input.rows
+    assert found == expected
 
 
 @pytest.mark.parametrize("paired", [True, False])
-def test_a_check_is_that_of_the_other_rows(rows, predict, paired):
-    other = drawn(predict, 1)
-    rules = [
+def test_a_check_is_that_of_the_other_rows(systems, paired):
+    rules = (
         Rule(parse_metric("log_loss"), Bound(9.0, most=True), min_rows=300),
         Rule(parse_metric("ece"), Bound(0.9, most=True), part="site=a"),
         Rule(parse_metric("log_loss"), Bound(9.0, most=True), part="site=c"),
         Rule(parse_metric("log_loss"), NoWorse(Margin())),
-    ]
-    policy = Policy(tuple(rules), Settings(draws=99))
+    )
+    policy = Policy(rules, Settings(draws=99))
     found, expected = (
         check(own, policy, Baseline(first, own, paired))
-        for first, own in ((other, rows), (without(other), without(rows)))
+        for own, first in (systems, list(map(without, systems)))
     )
     assert list(map(vars, found.outcomes)) == list(map(vars, expected.outcomes))
     assert found.rows == expected.rows < 300
