@@ -12,7 +12,6 @@ from scipy.optimize import isotonic_regression
 from scipy.special import rel_entr
 from scipy.stats import kstest
 
-from calcli.core.estimators.partitions import cell_partition
 from calcli.core.evaluating.evaluate import evaluate
 from calcli.core.language.entries import written
 from calcli.core.language.errors import UsageError
@@ -184,29 +183,30 @@ def test_corp_through_a_lens_takes_apart_the_problem_of_the_lens(predict, four, 
         assert estimate.value == pytest.approx(value, abs=1e-12)
 
 
+OF_VECTORS = "vectors of several outcomes take binning=recursive or equal-width"
+NO_LENS = "expected one such as canonical or class-0"
+
+
 @pytest.mark.parametrize(
     ("metric", "message"),
     [
-        (
-            "expected_miscalibration:binning=equal-mass",
-            "vectors of several outcomes take binning=recursive or equal-width",
-        ),
-        (
-            f"worst_miscalibration:binning={MINE}",
-            "vectors of several outcomes take binning=recursive or equal-width",
-        ),
+        ("expected_miscalibration:binning=equal-mass", OF_VECTORS),
+        (f"worst_miscalibration:binning={MINE}", OF_VECTORS),
         ("worst_miscalibration:binning=yours", "must be one of equal-width, equal-mass, recursive"),
+        ("ece:binning=equal-mas", "binning must be one of equal-width, .*, did you mean 'equal-mass'"),
         ("ece:region=class-0@0..1", "region must be two numbers in"),
+        ("cw_ece:region=0.5..1", "a region needs one score; name the class, as in lens=class-0"),
         (
             "skce:region=class-4@0..1",
             "no outcome 'class-4' to make a region of; there are class-0 to class-3",
         ),
         ("skce:lens=class-1:region=class-1@0..1", "with one score, a region is given by its ends"),
-        ("expected_miscalibration:lens=class-wise", "expected one such as canonical or class-0"),
-        ("skce:lens=marginal", "expected one such as canonical or class-0"),
+        ("expected_miscalibration:lens=class-wise", NO_LENS),
+        ("skce:lens=marginal", NO_LENS),
+        ("skce:lens=worst-class", NO_LENS),
         ("ece_l2:lens=marginal:debiased=true", "the probabilities of a row depend on each other"),
-        ("skce:lens=worst-class", "expected one such as canonical or class-0"),
         ("ece:debiased=true", "as in ece_l2:debiased=true"),
+        ("ece:lens=canonical", "several outcomes; look at them with expected_miscalibration"),
     ],
 )
 def test_what_does_not_fit_together_is_refused(predict, four, metric, message):
@@ -214,10 +214,19 @@ def test_what_does_not_fit_together_is_refused(predict, four, metric, message):
         found(predict(*four), metric)
 
 
-@pytest.mark.parametrize("metric", ["skce{}", "skce:lens=largest-2{}", "worst_miscalibration{}:min_rows=50"])
-def test_a_region_of_vectors_is_that_of_their_largest_probability(predict, four, metric):
+@pytest.mark.parametrize(
+    ("metric", "score"),
+    [
+        ("skce{}", lambda probs: probs.max(1)),
+        ("skce:lens=largest-2{}", lambda probs: probs.max(1)),
+        ("worst_miscalibration{}:min_rows=50", lambda probs: probs.max(1)),
+        *((f"{name}{{}}", lambda probs: probs.max(1)) for name in ("ks", "smooth_ece")),
+        *((f"{name}:lens=class-2{{}}", lambda probs: probs[:, 2]) for name in ("ks", "mce", "smooth_ece")),
+    ],
+)
+def test_a_region_is_the_rows_whose_score_or_largest_probability_lies_in_it(predict, four, metric, score):
     probs, labels = four
-    inside = (probs.max(1) >= 0.5) & (probs.max(1) < 0.8)
+    inside = (score(probs) >= 0.5) & (score(probs) < 0.8)
     whole = found(predict(probs, labels), metric.format(":region=0.5..0.8"))
     alone = found(predict(probs[inside], labels[inside]), metric.format(""))
     assert whole.value == pytest.approx(alone.value, abs=1e-12)
@@ -244,7 +253,7 @@ def test_labels_of_a_row_are_drawn_together_under_the_marginal_lens(predict, fou
     probs, _ = four
     rng = np.random.default_rng(5)
     ranks = []
-    for draw in range(60):  # of calibrated predictions p-values are uniform
+    for draw in range(40):  # of calibrated predictions p-values are uniform
         labels = (probs.cumsum(1) < rng.random((len(probs), 1))).sum(1)
         estimate = found(predict(probs, labels), "ks:lens=marginal", draws=49, test=True, seed=draw)
         ranks.append(estimate.if_calibrated.p_value)
@@ -262,17 +271,6 @@ def test_a_region_of_vectors_by_conditions_on_outcomes(predict, four, lens, pref
     text = f"expected_miscalibration:lens={lens}:binning=equal-width:bins=7:region={region}"
     value = twin(vectors, outcomes, parted(vectors, "equal-width"), "tv", "1")
     assert found(predict(*four), text).value == pytest.approx(value, abs=1e-12)
-
-
-@pytest.mark.parametrize("side", [1, 2, 5, 10])
-def test_equal_size_cells_of_three_outcomes_are_as_many_triangles(side):
-    rng = np.random.default_rng(1)
-    lattice = np.array([[i, j, 60 - i - j] for i in range(61) for j in range(61 - i)]) / 60
-    points = np.concatenate([rng.dirichlet(np.ones(3), 20_000), lattice])
-    order, cuts = cell_partition(points, side)
-    assert len(cuts) - 1 == side**2
-    for rows in np.split(order, cuts[1:-1]):
-        assert np.ptp(points[rows], axis=0).max() <= 1 / side + 1e-12
 
 
 @st.composite

@@ -75,26 +75,20 @@ def test_affine_recalibrations_win_what_they_win_of_the_rows(n, seed, kind, dtyp
         assert own.value == pytest.approx(other.value, abs=2 * own.grid.bound + 1e-6), name
         for part in ("before", "after"):
             assert own.parts[part] == pytest.approx(other.parts[part], abs=2e-6), name
-        assert own.parts["standard_error"] == pytest.approx(other.parts["standard_error"], rel=0.01), name
+        for key, far in (("standard_error", 0.01), ("relative_standard_error", 0.04)):
+            assert own.parts[key] == pytest.approx(other.parts[key], rel=far), name
 
 
 @pytest.mark.parametrize("weighted", [False, True])
-@pytest.mark.parametrize("n", [2_000, 200_000])
+@pytest.mark.parametrize("n", [2_000, 100_000])
 def test_isotonic_fits_are_within_their_bound(n, weighted):
     found, expected = both(drawn(n, weighted=weighted), (PAV, f"relative_{PAV}"))
     for name, own in found.items():
         assert abs(own.value - expected[name].value) <= own.grid.bound + 1e-9
         assert own.grid.bound < 1e-3
-
-
-@pytest.mark.parametrize("weighted", [False, True])
-def test_standard_errors_are_those_of_the_rows(weighted):
-    rows = drawn(18_000, kind="probs", weighted=weighted)
-    found, expected = both(rows, AFFINE)
-    for name, own in found.items():
-        assert own.rows is None
-        for key in ("standard_error", "relative_standard_error"):
-            assert own.parts[key] == pytest.approx(expected[name].parts[key], rel=0.02), name
+        assert f"|cells:log-odds|bound:{own.grid.bound:.2g}|" in own.signature
+        assert f"|n:{n}|" in own.signature
+        assert ("weighted" in own.signature, "cells" in expected[name].signature) == (weighted, False)
 
 
 def test_cells_tell_losses_before_other_metrics_look_at_a_sample(monkeypatch):
@@ -107,15 +101,8 @@ def test_cells_tell_losses_before_other_metrics_look_at_a_sample(monkeypatch):
         bound = 2 * own.grid.bound + 1e-6 if own.grid else 0
         if name != "unexplained":  # its folds are dealt several times
             assert own.value == pytest.approx(expected[name].value, abs=bound), name
-    assert (
-        evaluate(
-            replace(rows, scores=drawn(400).scores, labels=rows.labels[:400], columns={}),
-            Settings(metrics=AFFINE[:1]),
-        )
-        .estimates[AFFINE[0]]
-        .grid
-        is None
-    )
+    few = evaluate(drawn(400), Settings(metrics=AFFINE[:1])).estimates[AFFINE[0]]
+    assert few.grid is None
 
 
 def test_infinite_losses_have_no_interval():
@@ -153,16 +140,6 @@ def test_certain_rows_stay_certain():
             assert np.isinf(own.parts["before"]) == np.isinf(other.parts["before"]), name
             assert own.parts["before"] == pytest.approx(other.parts["before"], abs=2e-6), name
             assert own.parts["after"] == pytest.approx(other.parts["after"], abs=1e-4), name
-
-
-def test_signatures_say_so():
-    found, expected = both(drawn(2_000), ("calibration_loss", PAV))
-    for name, own in found.items():
-        said = f"|cells:log-odds|bound:{own.grid.bound:.2g}|"
-        assert said in own.signature
-        assert "|n:2000|" in own.signature
-        assert "weighted" not in own.signature
-        assert "cells" not in expected[name].signature
 
 
 @pytest.mark.parametrize(

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from calcli.core.evaluating.evaluate import evaluate
@@ -82,6 +82,7 @@ def populations(draw):
     return draw(st.dictionaries(tenths, tenths, min_size=1, max_size=4))
 
 
+@settings(max_examples=40)
 @given(populations())
 def test_who_is_right_about_vectors_is_right_about_everything_coarser(predict, population):
     groups = {"pairs": {"0": "low", "1": "low", "2": "high", "3": "high"}}

@@ -40,5 +40,5 @@ def test_shown_intervals_of_the_mean_area_miss_rarely(rows):
         return evaluate(from_arrays(scores, labels), Settings(("auroc",), **asked)).estimates["auroc"]
 
     truth = area(np.repeat(labels, 2000), intervals=False).value
-    missed = sum(not area(labels).interval.contains(truth) for _ in range(300))
-    assert missed <= stats.binom.ppf(0.999, 300, 0.06)
+    missed = sum(not area(labels).interval.contains(truth) for _ in range(150))
+    assert missed <= stats.binom.ppf(0.999, 150, 0.06)
