@@ -8,12 +8,13 @@ from dataclasses import replace
 from typing import Any
 
 from calcli.core.comparing.comparison import parse_margins
-from calcli.core.comparing.contest import Contest
+from calcli.core.comparing.systems import measured_systems
 from calcli.core.data.predictions import Predictions
 from calcli.core.data.units import require_clusters
 from calcli.core.estimators.evidence import Margin, Power
 from calcli.core.language.declaring import documented
 from calcli.core.language.errors import InputError, UsageError, naming
+from calcli.core.language.expressions import parse_metric
 from calcli.core.language.settings import PairSettings, Settings
 from calcli.core.language.spelling import of_python
 from calcli.io.options import ReadOptions
@@ -121,11 +122,11 @@ def _of_one(predictions: Predictions, settings: Settings, metric: str, half_widt
             f"half-width is {half_width!r}; expected a number or a percentage above 0, as in 0.01"
         )
     require_clusters(predictions, settings.cluster)
-    contest = Contest([predictions], replace(settings, metrics=(metric,), draws=0))
-    (call,) = contest.calls
-    (value,), variance = contest.values(call), contest.variance(call, 0)
-    power = Power(math.sqrt(variance), contest.rows[0], settings.level) if variance > 0 else None
-    influences = contest.influences(0).get(str(call))
+    call = parse_metric(metric, settings.defaults)
+    (system,) = measured_systems([predictions], replace(settings, metrics=(metric,), draws=0))
+    value, variance = system.value(call), system.variance(call)
+    power = Power(math.sqrt(variance), system.predictions.n_rows, settings.level) if variance > 0 else None
+    influences = system.influences.get(str(call))
     few = influences.spread.too_few() if influences else ""
     need = Need(call.asked, value, wanted.of(value), _known(power, call.asked, few))
     return PlanReport([need], [predictions.provenance.path], paired=False)

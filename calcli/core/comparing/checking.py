@@ -10,10 +10,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from calcli.core.comparing.baseline import Baseline, StoredReport, StoredValue
-from calcli.core.comparing.contest import Contest
 from calcli.core.comparing.everyslice import expanded, of_groups
 from calcli.core.comparing.leftover import part_left, require_same_slice
 from calcli.core.comparing.policy import Bound, Checked, NoWorse, Outcome, Policy, Rule, Status
+from calcli.core.comparing.systems import evidence, measured_systems
 from calcli.core.data.predictions import Predictions
 from calcli.core.data.slices import counted, select, slice_rows
 from calcli.core.data.units import require_clusters
@@ -30,6 +30,7 @@ from calcli.core.estimators.evidence import (
 )
 from calcli.core.estimators.intervals import Interval
 from calcli.core.evaluating.evaluate import evaluate
+from calcli.core.evaluating.families.base import Pair, System
 from calcli.core.evaluating.results import Estimate
 from calcli.core.language.errors import CalcliError, InputError
 from calcli.core.language.expressions import MetricExpression
@@ -173,11 +174,11 @@ class _Judge:
         if settings.cluster:
             self._untested = f" for rows that depend on each other by {settings.cluster}"
         settings = replace(settings, metrics=tuple(dict.fromkeys(rule.call.asked for rule in rules)))
-        self._contest: Contest | None = None
+        self._settings, self._systems = settings, list[System]()
         if baseline is not None and any(isinstance(rule.condition, NoWorse) for rule in rules):
             members = _members(baseline, part)
-            self._contest = Contest(members, settings, baseline.paired, judged=len(members) - 1)
-        compared = self._contest.evaluations[-1] if self._contest else None
+            self._systems = measured_systems(members, settings, baseline.paired, judged=len(members) - 1)
+        compared = self._systems[-1].evaluation if self._systems else None
         # limits are for all rows of the candidate, of which perhaps not all are compared
         fewer = baseline is not None and baseline.candidate.scores is not predictions.scores
         if compared is None or (fewer and any(isinstance(rule.condition, Bound) for rule in rules)):
@@ -299,17 +300,18 @@ class _Judge:
         InputError
             If there is no baseline, or it does not have the metric.
         """
-        if self._baseline is None or self._contest is None:
+        if self._baseline is None or not self._systems:
             raise InputError("the rule compares with a baseline; give one with --baseline")
-        reference = self._baseline.reference
+        reference, candidate = self._baseline.reference, self._systems[-1]
+        value = candidate.value(call)
         if isinstance(reference, Predictions):
-            first, second = self._contest.values(call)
-            return first, second, self._contest.evidence(call, 0, 1)
+            first = self._systems[0]
+            pair = Pair(first, candidate, self._settings, self._baseline.paired)
+            return first.value(call), value, evidence(call, pair)
         stored = self._stored(reference, call)
-        (value,) = self._contest.values(call)
         if stored.interval is None:
             return stored.value, value, Untested()
-        variances = _variance(stored.interval), self._contest.variance(call, 0)
+        variances = _variance(stored.interval), candidate.variance(call)
         reason = self._compared.estimates[str(call)].no_interval
         return stored.value, value, Normal(stored.value, value, variances, 0.0, "unpaired-normal", reason)
 

@@ -3,15 +3,16 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from functools import partial
 from typing import Literal
 
 import numpy as np
 
-from calcli.core.comparing.contest import Contest
 from calcli.core.comparing.leftover import parts_left
 from calcli.core.comparing.selection import relative_change
+from calcli.core.comparing.systems import evidence, measured_systems
 from calcli.core.data.predictions import Predictions
 from calcli.core.data.slices import Slice, counted, select, slice_rows
 from calcli.core.data.units import require_clusters, require_folds
@@ -19,10 +20,11 @@ from calcli.core.estimators.consistency import SHARPNESS, holm
 from calcli.core.estimators.evidence import NO_MARGIN, Evidence, Margin, Power, Untested
 from calcli.core.estimators.influences import BIASED
 from calcli.core.estimators.intervals import Interval
+from calcli.core.evaluating.families.base import Pair, System
 from calcli.core.evaluating.results import Summary
 from calcli.core.language.entries import Metric
 from calcli.core.language.errors import UsageError
-from calcli.core.language.expressions import MetricExpression, parse_metric
+from calcli.core.language.expressions import MetricExpression, parse_metric, parse_metrics
 from calcli.core.language.settings import Costs, Settings
 from calcli.core.language.text import Watch
 from calcli.core.language.version import __version__
@@ -202,8 +204,8 @@ def compare(
         number = 1 if part is None else len(parts) - 1  # of slices that are tested with it
         own = _sharpened(settings, max(len(systems) - 1, number))
         counting = watch if part is None else None
-        contest = Contest(members, own, plan.paired, counting, None, number, ranked_by)
-        found.append(_compared(contest, part, ranked_by, margins))
+        measured = measured_systems(members, own, plan.paired, counting)
+        found.append(_compared(measured, part, own, plan.paired, ranked_by, margins, number))
     return [found[0], *_corrected(found[1:], settings.level)]
 
 
@@ -344,51 +346,61 @@ def _parts(
 
 
 def _compared(
-    contest: Contest, part: Slice | None, ranked_by: MetricExpression, margins: Mapping[str, Margin]
+    systems: Sequence[System],
+    part: Slice | None,
+    settings: Settings,
+    paired: bool,
+    ranked_by: MetricExpression,
+    margins: Mapping[str, Margin],
+    slices: int,
 ) -> Comparison:
-    level = contest.settings.level
-    candidates = range(1, len(contest.evaluations))
+    """Return the comparison of measured systems on all rows, or on one of so many slices."""
+    calls, rivals = parse_metrics(settings.metrics, settings.defaults), len(systems) - 1
+
+    def between(call: MetricExpression, first: int, second: int, margin: Margin = NO_MARGIN) -> Difference:
+        tests = slices * (2 * rivals - 1 if call == ranked_by else rivals)
+        return _of_pair(call, Pair(systems[first], systems[second], settings, paired, tests), margin)
+
     differences = tuple(
-        {
-            call.asked: _between(contest, call, 0, candidate, margins.get(str(call), NO_MARGIN))
-            for call in contest.calls
-        }
-        for candidate in candidates
+        {call.asked: between(call, 0, n, margins.get(str(call), NO_MARGIN)) for call in calls}
+        for n in range(1, len(systems))
     )
-    ranking = rank(contest, ranked_by, level)
+    values = [one.value(ranked_by) for one in systems]
+    ranking = rank(ranked_by, values, partial(between, ranked_by), settings.level)
     best, top, cost = ranking[0].system, ranking[0].system, None
-    accuracy = next((call for call in contest.calls if str(call) == "accuracy"), None)
+    accuracy = next((call for call in calls if str(call) == "accuracy"), None)
     if accuracy is not None:
-        values = contest.values(accuracy)
+        values = [one.value(accuracy) for one in systems]
         top = int(np.argmax(values)) if values[best] < max(values) else best
-        cost = _between(contest, accuracy, top, best)
-    summaries = tuple(evaluation.summary for evaluation in contest.evaluations)
-    return Comparison(part, summaries, differences, tuple(ranking), ranked_by, cost, top, contest.apart)
+        cost = between(accuracy, top, best)
+    pairs = [Pair(systems[0], one, settings, paired) for one in systems[1:]]
+    apart = paired and not all(pair.telling(call).paired for pair in pairs for call in calls)
+    summaries = tuple(one.evaluation.summary for one in systems)
+    return Comparison(part, summaries, differences, tuple(ranking), ranked_by, cost, top, apart)
 
 
-def _between(
-    contest: Contest, call: MetricExpression, first: int, second: int, margin: Margin = NO_MARGIN
-) -> Difference:
-    values = contest.values(call)
-    evidence = contest.evidence(call, first, second)
-    sizes = contest.sampled_rows(call)
-    rows = (sizes[first], sizes[second]) if sizes else ()
-    size, number = margin.of(values[first]), (rows or contest.rows)[second]
-    return difference(call, values[first], values[second], evidence, contest.settings, size, rows, number)
+def _of_pair(call: MetricExpression, pair: Pair, margin: Margin) -> Difference:
+    both = pair.baseline, pair.candidate
+    first, second = (one.value(call) for one in both)
+    every, rows = ([one.predictions.n_rows for one in both], [one.rows(call) for one in both])
+    sampled = () if rows == every else tuple(rows)
+    found, size = evidence(call, pair), margin.of(first)
+    return difference(call, first, second, found, pair.settings, size, sampled, rows[1])
 
 
-def rank(contest: Contest, call: MetricExpression, level: float) -> list[Ranked]:
-    """Rank all systems by a metric, with the set that cannot be told from the best.
+def rank(
+    call: MetricExpression, values: Sequence[float], between: Callable[[int, int], Difference], level: float
+) -> list[Ranked]:
+    """Rank systems by the values of a metric, with the set that cannot be told from the best.
 
-    The best is the one with the best value, undefined values come last. Its differences to the others are
-    tested with Holm's correction.
+    The best is the one with the best value, undefined values come last. Its differences `between` it and the
+    others are tested with Holm's correction.
     """
-    values = np.array([call.entry.cost(value) for value in contest.values(call)])
-    order = np.argsort(values, kind="stable").tolist()
+    costs = np.array([call.entry.cost(value) for value in values])
+    order = np.argsort(costs, kind="stable").tolist()
     best = order[0]
-    found = [_between(contest, call, best, other) for other in order[1:]]
-    corrected = _with_holm(found, level)
-    defined = ~np.isnan(values)
+    corrected = _with_holm([between(best, other) for other in order[1:]], level)
+    defined = ~np.isnan(costs)
     return [Ranked(best, None, bool(defined[best]))] + [
         Ranked(system, to_best, bool(defined[system]) and to_best.verdict != "worse")
         for system, to_best in zip(order[1:], corrected, strict=True)

@@ -16,6 +16,7 @@ from typing import NamedTuple
 
 import numpy as np
 
+from calcli.core.comparing.systems import influences
 from calcli.core.data.arrays import Doubles, Floats, batch_sizes
 from calcli.core.data.binning import equal_width_index
 from calcli.core.data.blocks import sweep
@@ -23,14 +24,12 @@ from calcli.core.data.chance import Stream, draw_labels, generator
 from calcli.core.data.predictions import ArrayScores, Predictions
 from calcli.core.data.slices import counted, gathered, select
 from calcli.core.evaluating.evaluate import measure, values
-from calcli.core.evaluating.families import by_family
-from calcli.core.evaluating.families.base import Entrant, available
 from calcli.core.evaluating.measurements import Measurements
 from calcli.core.language.expressions import MetricExpression, parse_metrics
 from calcli.core.language.settings import Settings
 from calcli.core.problems.vectors import canonical_lens
 from calcli.core.state.collectors import VectorTable
-from calcli.core.state.state import Remains
+from calcli.core.state.state import rows_left
 
 REDRAWS = 1_999
 KEPT = 0.975  # share of the redraws that keep all limits together
@@ -90,9 +89,7 @@ def room(predictions: Predictions, names: Sequence[str], seed: int = 0) -> dict[
 
 def _held(predictions: Predictions) -> Predictions:
     """Return rows in memory, evenly spaced ones of many, or the sample of a state."""
-    if isinstance(predictions, Remains):
-        sample = predictions.state.body.sample
-        return predictions if sample is None else sample.of(predictions)
+    predictions = rows_left(predictions)
     if (number := predictions.n_rows) > MOST_ROWS:
         chosen = np.zeros(number, bool)
         chosen[np.linspace(0, number - 1, MOST_ROWS).astype(np.intp)] = True
@@ -112,14 +109,13 @@ def _deviations(
     weights = np.ones(rows.n_rows) if rows.weights is None else rows.weights
     share = weights / weights.sum()
     brought: dict[str, tuple[MetricExpression, Doubles]] = {}
-    for family, own in by_family(calls):
-        influences = available(family.influences, own, Entrant(measured, settings, paired=False))
-        for call in own:
-            if (one := influences.get(str(call))) is not None:
-                sign = -1 if call.entry.direction == "higher" else 1
-                brought[call.asked] = call, sign * one.of_units[:, None]
-            elif call.entry.family.beside_null:
-                brought[call.asked] = call, _gaps(measured, call, share)
+    known = influences(measured, calls)
+    for call in calls:
+        if (one := known.get(str(call))) is not None:
+            sign = -1 if call.entry.direction == "higher" else 1
+            brought[call.asked] = call, sign * one.of_units[:, None]
+        elif call.entry.family.beside_null:
+            brought[call.asked] = call, _gaps(measured, call, share)
     harm = _harm(rows, settings, rng) if brought else {}
     found: dict[str, list[Doubles]] = {name: [] for name in brought}
     errors: list[Doubles] = []

@@ -16,7 +16,7 @@ from calcli.core.calibrators.crossvalidation import (
     checked_folds,
     rows_of,
 )
-from calcli.core.comparing.contest import Contest
+from calcli.core.comparing.systems import measured_systems
 from calcli.core.data.arrays import Array, Floats, Positions
 from calcli.core.data.chance import Stream, generator
 from calcli.core.data.predictions import ArrayScores, Predictions, require_classes
@@ -27,7 +27,7 @@ from calcli.core.estimators.consistency import holm
 from calcli.core.estimators.evidence import Nearness, Studentized, sum_of_errors
 from calcli.core.estimators.influences import Influences
 from calcli.core.language.errors import CalcliError, UsageError
-from calcli.core.language.expressions import parse_method, parse_methods
+from calcli.core.language.expressions import parse_method, parse_methods, parse_metrics
 from calcli.core.language.methods import CHOICE, METHODS
 from calcli.core.language.metrics import METRICS
 from calcli.core.language.questions import WRONG_RIGHT
@@ -218,14 +218,14 @@ def trial(task: Task, method: str, settings: Settings) -> Trial:
             task.columns,
         )
         metrics = tuple(dict.fromkeys([*settings.metrics, "accuracy"]))
-        contest = Contest([predictions], replace(settings, metrics=metrics))
+        (system,) = measured_systems([predictions], replace(settings, metrics=metrics))
     except CalcliError as fault:
         return Trial(task.model, method, {}, fault=str(fault))
     except Exception as fault:  # whatever goes wrong inside one method, the others are still wanted
         return Trial(task.model, method, {}, fault=f"{type(fault).__name__}: {fault}")
-    values = {call.asked: contest.values(call)[0] for call in contest.calls}
-    found = contest.influences(0)
-    influences = {call.asked: found[str(call)] for call in contest.calls if str(call) in found}
+    calls, found = parse_metrics(metrics, settings.defaults), system.influences
+    values = {call.asked: system.value(call) for call in calls}
+    influences = {call.asked: found[str(call)] for call in calls if str(call) in found}
     return Trial(task.model, method, values, *seconds, influences=influences)
 
 

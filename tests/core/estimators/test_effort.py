@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from calcli.core.comparing.contest import Contest
+from calcli.core.comparing.systems import evidence, measured_systems
 from calcli.core.estimators.effort import (
     BEARABLE,
     ENOUGH,
@@ -15,6 +15,7 @@ from calcli.core.estimators.effort import (
     affordable_draws,
     affordable_resamples,
 )
+from calcli.core.evaluating.families.base import Pair
 from calcli.core.language.expressions import parse_metric
 from calcli.core.language.methods import METHODS
 from calcli.core.language.settings import Settings
@@ -52,8 +53,9 @@ def many_classes(predict):
 
 
 def permutations(systems, metric):
-    contest = Contest(systems, Settings(metrics=(metric,)))
-    return contest.evidence(parse_metric(metric), 0, 1).method
+    settings = Settings(metrics=(metric,))
+    first, second, *others = measured_systems(systems, settings)
+    return evidence(parse_metric(metric), Pair(first, second, settings, tests=1 + len(others))).method
 
 
 def test_kernels_of_many_classes_are_computed_less_often(many_classes):

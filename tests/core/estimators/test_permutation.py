@@ -7,7 +7,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from calcli.core.comparing.contest import Contest
+from calcli.core.comparing.systems import evidence, measured_systems
 from calcli.core.data import units
 from calcli.core.data.units import Units, deal
 from calcli.core.estimators import permutation
@@ -18,6 +18,7 @@ from calcli.core.estimators.permutation import (
     permuted_differences,
 )
 from calcli.core.evaluating.evaluate import evaluate
+from calcli.core.evaluating.families.base import Pair
 from calcli.core.language.expressions import parse_metric, region_ends
 from calcli.core.language.settings import Settings
 from calcli.core.problems.problem import ordered_problem
@@ -112,8 +113,8 @@ def test_class_wise_swaps_agree_with_a_loop(predict):
     labels = rng.integers(0, 3, 60)
     call = parse_metric("cw_ece_l2")
     systems = [predict(table, labels) for table in tables]
-    contest = Contest(systems, Settings(metrics=("cw_ece_l2",), intervals=False, draws=5, seed=4))
-    found = contest.evidence(call, 0, 1).swapped
+    settings = Settings(metrics=("cw_ece_l2",), intervals=False, draws=5, seed=4)
+    found = evidence(call, Pair(*measured_systems(systems, settings), settings)).swapped
 
     def value(first, second, kept):
         mixed = np.where(kept[:, None] > 0, first, second)
@@ -168,6 +169,7 @@ def test_equally_miscalibrated_systems_are_rarely_told_apart(metric, predict):
         labels = (rng.random((150, 1)) > truth.cumsum(1)).sum(1)
         noisy = [np.exp(1.5 * np.log(truth + 1e-9) + rng.normal(0, 0.5, (150, 3))) for _ in range(2)]
         systems = [predict(table / table.sum(1, keepdims=True), labels) for table in noisy]
-        rejected += Contest(systems, settings).evidence(call, 0, 1).p_value() <= 0.05
+        pair = Pair(*measured_systems(systems, settings), settings)
+        rejected += evidence(call, pair).p_value() <= 0.05
     # 10 are expected; 20 or more happen once in 500 times
     assert 1 <= rejected <= 20

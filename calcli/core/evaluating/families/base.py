@@ -4,29 +4,26 @@ from __future__ import annotations
 
 import math
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any, TypeVar
 
 import numpy as np
 
 from calcli.core.data.blocks import RowStatistic
 from calcli.core.data.chance import Stream, generator
 from calcli.core.data.predictions import Predictions
-from calcli.core.data.units import Units
 from calcli.core.estimators.effort import CALL, CLASS, affordable_draws
-from calcli.core.estimators.evidence import Evidence, Nearness, Permuted, Studentized, Untested, sum_of_errors
+from calcli.core.estimators.evidence import Evidence
 from calcli.core.estimators.influences import Influences, Spread, carried_by
 from calcli.core.estimators.intervals import Interval
-from calcli.core.estimators.permutation import Swapped, swapped_signs
+from calcli.core.estimators.permutation import Swapped
 from calcli.core.estimators.rules.base import ScoringRule
 from calcli.core.evaluating.measurements import Measurements, Pass
-from calcli.core.evaluating.results import Decision, Estimate
-from calcli.core.language.errors import NeedsRows
+from calcli.core.evaluating.results import Decision, Estimate, Evaluation
 from calcli.core.language.expressions import MetricExpression
 from calcli.core.language.settings import Settings
+from calcli.core.state.hashing import Hashes
 
-T = TypeVar("T")
 INFINITE = "its value is infinite"
 
 
@@ -61,104 +58,94 @@ class Findings:
         return cls(estimates, tuple(notes), decisions)
 
 
-@dataclass(frozen=True)
-class Entrant:
-    """One of the systems of a comparison.
+@dataclass(frozen=True, eq=False)
+class System:
+    """One of the systems that are compared.
 
     Attributes
     ----------
     measured
         What a pass over its rows found.
-    settings
-        Of the comparison: permutations (`draws`), seed.
-    paired
-        Whether all systems have the same rows.
+    evaluation
+        Its values.
+    influences
+        What each unit brings to the metrics that have intervals, by canonical expression.
+    sample
+        The same of a sample of the rows, for the metrics that need rows where only these are looked at.
+    hashes
+        Of its rows, where they are a sample.
     """
 
     measured: Measurements
-    settings: Settings
-    paired: bool
-
-
-@dataclass(frozen=True)
-class System:
-    """What is kept of a system to compare it.
-
-    Attributes
-    ----------
-    predictions
-        As they were measured.
-    units
-        Rows that change sides together.
-    values
-        Of the metrics, by canonical expression, as all that follows.
-    influences
-        What each unit brings to the metrics that have intervals.
-    kept
-        What else families keep of their metrics.
-    """
-
-    predictions: Predictions
-    units: Units
-    values: Mapping[str, float]
+    evaluation: Evaluation
     influences: Mapping[str, Influences]
-    kept: Mapping[str, Any]
+    sample: System | None = None
+    hashes: Hashes | None = None
+
+    @property
+    def predictions(self) -> Predictions:
+        """As they were measured."""
+        return self.measured.predictions
+
+    def value(self, call: MetricExpression) -> float:
+        """Return the value of a metric."""
+        return self.evaluation.estimates[str(call)].value
+
+    def rows(self, call: MetricExpression) -> int:
+        """Return how many rows a metric comes from."""
+        return self.evaluation.estimates[str(call)].rows or self.predictions.n_rows
+
+    def telling(self, call: MetricExpression) -> System:
+        """Return the system itself, or its sample, where that tells a metric."""
+        own = self.sample
+        return own if own is not None and str(call) in own.evaluation.estimates else self
+
+    def variance(self, call: MetricExpression) -> float:
+        """Return the variance of a metric; nan where there is none, or few rows tell it."""
+        influences = self.telling(call).influences.get(str(call))
+        if influences is None or not influences.spread.enough:
+            return math.nan
+        return influences.spread.standard_error**2
 
 
-@dataclass(frozen=True)
-class Match:
-    """Two systems, and how they are compared.
+@dataclass(frozen=True, eq=False)
+class Pair:
+    """Two systems that are compared.
 
     Attributes
     ----------
     baseline, candidate
         The systems.
     settings
-        Of the comparison.
+        Of the comparison: permutations (`draws`), seed.
     paired
         Whether row i is the same case in both.
     tests
         How many pairs of systems, on how many slices, are tested on the same metric.
-    recompute
-        Swaps predictions so often, and computes any metric again: the way that always works.
     """
 
     baseline: System
     candidate: System
     settings: Settings
-    paired: bool
-    tests: int
-    recompute: Callable[[MetricExpression, int], Swapped | None]
+    paired: bool = True
+    tests: int = 1
 
-    def both(self, call: MetricExpression) -> tuple[Any, Any]:
-        """Return what is kept of a metric of baseline and candidate; None where nothing is."""
-        return self.baseline.kept.get(str(call)), self.candidate.kept.get(str(call))
-
-    @property
-    def values(self) -> tuple[Mapping[str, float], Mapping[str, float]]:
-        """The values of baseline and candidate."""
-        return self.baseline.values, self.candidate.values
-
-    @property
-    def unit(self) -> str:
-        """What is one observation."""
-        return "row" if self.settings.cluster is None else "cluster"
+    def telling(self, call: MetricExpression) -> Pair:
+        """Return the pair itself, or that of the samples that tell a metric, paired if of the same rows."""
+        both = self.baseline.telling(call), self.candidate.telling(call)
+        first, second = (one.hashes for one in both)
+        same = first is second or (first is not None and second is not None and np.array_equal(first, second))
+        return Pair(*both, self.settings, self.paired and same, self.tests)
 
     @property
     def same_classes(self) -> bool:
         """Whether both have as many classes, so that their predictions can be swapped."""
         return self.baseline.predictions.n_classes == self.candidate.predictions.n_classes
 
-    @property
-    def has_rows(self) -> bool:
-        """Whether both have rows, of which metrics can be computed again."""
-        return self.baseline.predictions.has_rows and self.candidate.predictions.has_rows
-
     def affordable(self, effort: float) -> int:
         """Return how many permutations are made, if computing the metric of one system costs so much."""
         sizes = [math.prod(one.predictions.scores.shape) for one in (self.baseline, self.candidate)]
-        draws = self.settings.draws
-        return affordable_draws(draws, 2 * effort + sum(sizes), sum(sizes), self.tests)
+        return affordable_draws(self.settings.draws, 2 * effort + sum(sizes), sum(sizes), self.tests)
 
     @property
     def rng(self) -> np.random.Generator:
@@ -206,76 +193,24 @@ class Family(ABC):
             If a metric does not fit the data, or needs a file that is not there.
         """
 
-    def influences(self, calls: Sequence[MetricExpression], system: Entrant) -> Mapping[str, Influences]:
+    def influences(
+        self, calls: Sequence[MetricExpression], measured: Measurements
+    ) -> Mapping[str, Influences]:
         """Return what each unit brings to those metrics that have intervals, for comparisons."""
         return {}
 
-    def kept(self, calls: Sequence[MetricExpression], system: Entrant) -> Mapping[str, Any]:
-        """Return what else comparisons need of a system."""
-        return {}
+    def of_few(self, call: MetricExpression, pair: Pair, difference: Influences) -> Evidence | None:
+        """Return exact evidence on a difference that few rows carry; None where there is none."""
+        return None
 
-    def evidence(self, call: MetricExpression, match: Match) -> Evidence:
-        """Return what the data say about the difference of two systems.
+    def swapped(self, call: MetricExpression, pair: Pair) -> Swapped | None:
+        """Return differences with predictions swapped; None where no way is quicker than computing anew."""
+        return None
 
-        Influences, where so many rows carry the difference that they tell; else predictions are swapped,
-        which says nothing of how near two values are to the best one between others.
-        """
-        first, second = (system.influences.get(str(call)) for system in (match.baseline, match.candidate))
-        target = call.entry.target
-        if first is not None and second is not None:
-            studentized = Studentized(first, second, match.paired)
-            enough = studentized.difference.spread.enough
-            found = studentized if enough else self.of_few(call, match, studentized.difference)
-            if target is None:
-                return found
-            return Nearness(found, sum_of_errors(first, second, target, match.paired))
-        if target is not None:
-            return Untested()
-        baseline, candidate = (values[str(call)] for values in match.values)
-        if not (match.settings.draws and math.isfinite(baseline) and math.isfinite(candidate)):
-            return Untested()
-        swapped = self.swapped(call, match)
-        if swapped is None:
-            return Untested()
-        return Permuted(candidate - baseline, baseline, swapped, match.paired)
-
-    def of_few(self, call: MetricExpression, match: Match, difference: Influences) -> Evidence:
-        """Return the evidence on a difference that few rows carry: what each brings changes its sign."""
-        reason = difference.spread.too_few(match.unit)
-        if not (match.paired and match.settings.draws):
-            return Untested(no_interval=reason)
-        swapped = swapped_signs(difference, match.settings.draws, match.rng)
-        baseline = match.values[0][str(call)]
-        return Permuted(difference.value, baseline, swapped, True, reason)
-
-    def swapped(self, call: MetricExpression, match: Match) -> Swapped | None:
-        """Return differences with predictions swapped; None where they cannot be, or fits were repeated."""
-        if call.fitted is not None or not (match.same_classes and match.has_rows):
-            return None
-        draws = match.affordable(self.effort(call, match.baseline.predictions, match.settings))
-        return match.recompute(call, draws) if draws else None
+    def recomputed(self, call: MetricExpression) -> bool:
+        """Tell whether a metric is computed anew with predictions swapped, where no way is quicker."""
+        return call.fitted is None
 
     def effort(self, call: MetricExpression, predictions: Predictions, settings: Settings) -> float:
         """Return what computing a metric again costs, besides looking at the scores."""
         return CALL + CLASS * predictions.n_classes
-
-    def variance(self, call: MetricExpression, system: System) -> float:
-        """Return the variance of a metric of one system; nan where there is none, or few rows tell it."""
-        influences = system.influences.get(str(call))
-        if influences is None or not influences.spread.enough:
-            return math.nan
-        return influences.spread.standard_error**2
-
-
-def available(
-    of: Callable[[Sequence[MetricExpression], Entrant], Mapping[str, T]],
-    calls: Sequence[MetricExpression],
-    entrant: Entrant,
-) -> dict[str, T]:
-    """Return what a family has of metrics, without those that need rows which are not there."""
-    try:
-        return dict(of(calls, entrant))
-    except NeedsRows:
-        if len(calls) == 1:
-            return {}
-        return {name: one for call in calls for name, one in available(of, [call], entrant).items()}

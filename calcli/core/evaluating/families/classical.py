@@ -23,7 +23,7 @@ from calcli.core.estimators.classical import (
 )
 from calcli.core.estimators.consistency import Null
 from calcli.core.estimators.influences import Influences, Pooled
-from calcli.core.evaluating.families.base import Entrant, Family, Findings, judged
+from calcli.core.evaluating.families.base import Family, Findings, judged
 from calcli.core.evaluating.measurements import Measurements, Pass
 from calcli.core.evaluating.results import Estimate
 from calcli.core.evaluating.signatures import signature
@@ -53,9 +53,11 @@ class ClassicalFamily(Family):
         rows = _Rows.of(measured, settings)
         return Findings({str(call): _estimate(rows, measured, call, settings) for call in calls})
 
-    def influences(self, calls: Sequence[MetricExpression], system: Entrant) -> Mapping[str, Influences]:
+    def influences(
+        self, calls: Sequence[MetricExpression], measured: Measurements
+    ) -> Mapping[str, Influences]:
         """Return what each unit brings to the measures."""
-        rows = _Rows.of(system.measured, system.settings)
+        rows = _Rows.of(measured, measured.settings)
         found = {str(call): rows.influences(call) for call in calls}
         return {name: one for name, one in found.items() if one is not None}
 

@@ -9,10 +9,9 @@ percentile intervals of them cover too rarely, and they have none.
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import astuple, replace
 from functools import partial
-from typing import Any
 
 import numpy as np
 
@@ -30,7 +29,7 @@ from calcli.core.estimators.rules.base import Decomposable
 from calcli.core.estimators.scoring import Means
 from calcli.core.estimators.sums import Sums
 from calcli.core.evaluating.binnedparts import binned_parts, from_class_sums, keep_parts
-from calcli.core.evaluating.families.base import Entrant, Family, Findings, Match, judged, losses
+from calcli.core.evaluating.families.base import Family, Findings, Pair, judged, losses
 from calcli.core.evaluating.measurements import Measurements, Pass
 from calcli.core.evaluating.results import Estimate
 from calcli.core.evaluating.signatures import signature
@@ -69,26 +68,21 @@ class DecompositionFamily(Family):
             estimates[str(call)] = Estimate(call, value, line, interval, reason, parts=parts)
         return Findings(estimates)
 
-    def kept(self, calls: Sequence[MetricExpression], system: Entrant) -> Mapping[str, Any]:
-        """Keep the sums over the bins of every unit."""
-        sums = [call for call in calls if _part(call) in OF_SUMS and from_class_sums(call)]
-        binned = sums if system.settings.draws else []
-        return {str(call): system.measured.collected(("unit bins", _bins(call))).sums for call in binned}
-
-    def swapped(self, call: MetricExpression, match: Match) -> Swapped | None:
-        """Swap units of sums, where there are any."""
-        first, second = match.both(call)
-        if first is None or not match.same_classes:
-            return super().swapped(call, match)
-        predictions = match.baseline.predictions
+    def swapped(self, call: MetricExpression, pair: Pair) -> Swapped | None:
+        """Swap units of sums over the bins of every class, where these are enough."""
         part = _part(call)
-        rule = decomposable_rule(call.score, of_answers=predictions.of_answers)
+        if not (part in OF_SUMS and from_class_sums(call) and pair.same_classes):
+            return None
+        first, second = (
+            one.measured.collected(("unit bins", _bins(call))).sums for one in (pair.baseline, pair.candidate)
+        )
+        rule = _rule(call, pair.baseline.measured)
 
         def statistic(bins: Bins) -> Doubles:
             each = (Bins(*sums) for sums in zip(*astuple(bins), strict=True))
             return np.array([getattr(binned_losses(sums, rule), part) for sums in each])
 
-        return swapped_sums(first, second, statistic, match.settings.draws, match.rng, match.paired)
+        return swapped_sums(first, second, statistic, pair.settings.draws, pair.rng, pair.paired)
 
     def effort(self, call: MetricExpression, predictions: Predictions, settings: Settings) -> float:
         """Return what computing a part again costs, where there are kernel densities of every class."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping, Sequence
 from types import MappingProxyType
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 
@@ -34,7 +34,7 @@ from calcli.core.evaluating.classwise import (
     marginal_null,
     marginal_value,
 )
-from calcli.core.evaluating.families.base import Entrant, Family, Findings, Match
+from calcli.core.evaluating.families.base import Family, Findings, Pair
 from calcli.core.evaluating.measurements import Measurements, Pass
 from calcli.core.evaluating.results import Estimate, VectorBins
 from calcli.core.evaluating.signatures import signature
@@ -88,48 +88,30 @@ class ErrorFamily(Family):
             )
         return Findings(estimates)
 
-    def kept(self, calls: Sequence[MetricExpression], system: Entrant) -> Mapping[str, Any]:
-        """Keep what the quickest way to swap predictions needs of each error, if there is one."""
-        measured, kept = system.measured, dict[str, Any]()
-        if not system.settings.draws:
-            return kept
-        for call in calls:
-            if call.trains_bins:
-                continue
-            estimator = find_estimator(call)
-            if not (call.is_class_wise or call.is_marginal) and measured.is_scalar(call.lens):
-                score, outcome, weights, inside = measured.look(call.lens)
-                units = measured.units if inside is None else measured.units.within(inside)
-                kept[str(call)] = Side(score, outcome, units, weights)
-            elif call.is_class_wise and from_sums(estimator):
-                kept[str(call)] = measured.collected(("unit bins", estimator.bins)).sums
-        return kept
+    def swapped(self, call: MetricExpression, pair: Pair) -> Swapped | None:
+        """Swap scores of a lens, or sums over the bins of every class."""
+        estimator, both = find_estimator(call), (pair.baseline.measured, pair.candidate.measured)
+        how = pair.rng, pair.paired
+        if call.trains_bins or call.is_marginal or isinstance(estimator, OfVectors):
+            return None
+        if not call.is_class_wise:
+            first, second = (_side(one, call) for one in both)
+            draws = pair.affordable(estimator.effort) if estimator.effort else pair.settings.draws
+            return permuted_differences(first, second, estimator, draws, *how)
+        if not (from_sums(estimator) and estimator.recomputed and pair.same_classes):
+            return None
+        before, after = (one.collected(("unit bins", estimator.bins)).sums for one in both)
+        return swapped_sums(
+            before,
+            after,
+            lambda bins: class_wise_error(estimator.of_sums(bins), call.over_classes),
+            pair.settings.draws,
+            *how,
+        )
 
-    def swapped(self, call: MetricExpression, match: Match) -> Swapped | None:
-        """Swap predictions, by the quickest way there is; not where bins would have to be trained anew."""
-        if call.trains_bins:
-            return None
-        estimator, draws = find_estimator(call), match.settings.draws
-        first, second = match.both(call)
-        if isinstance(first, Side) and isinstance(second, Side) and not isinstance(estimator, OfVectors):
-            sides = first.within(call.region), second.within(call.region)
-            affordable = match.affordable(estimator.effort) if estimator.effort else draws
-            return permuted_differences(*sides, estimator, affordable, match.rng, match.paired)
-        if not (match.same_classes and match.has_rows):
-            return None
-        if not estimator.recomputed:
-            return None
-        if call.is_class_wise and from_sums(estimator):
-            over = call.over_classes
-            return swapped_sums(
-                first,
-                second,
-                lambda bins: class_wise_error(estimator.of_sums(bins), over),
-                draws,
-                match.rng,
-                match.paired,
-            )
-        return super().swapped(call, match)
+    def recomputed(self, call: MetricExpression) -> bool:
+        """Tell whether an error is quick enough to compute anew; bins would have to be trained anew."""
+        return find_estimator(call).recomputed and not call.trains_bins
 
     def effort(self, call: MetricExpression, predictions: Predictions, settings: Settings) -> float:
         """Return what computing an error again costs, where it is on a grid of every class."""
@@ -223,6 +205,17 @@ def _interval(
         return None, "rows depend on each other, or are weighted by their labels"
     problem = _problem(measured, call)
     return find_estimator(call).judged(problem, settings.level) if problem.total_weight else (None, "")
+
+
+def _side(measured: Measurements, call: MetricExpression) -> Side:
+    """Return what is swapped of a system: its scores through a lens, in the region of the metric."""
+
+    def made() -> Side:
+        score, outcome, weights, inside = measured.look(call.lens)
+        units = measured.units if inside is None else measured.units.within(inside)
+        return Side(score, outcome, units, weights)
+
+    return measured.once(("side", call.lens), made).within(call.region)
 
 
 def _rng(settings: Settings) -> np.random.Generator:

@@ -19,7 +19,7 @@ from calcli.core.estimators.ranking import (
     ranking_influences,
     row_influences,
 )
-from calcli.core.evaluating.families.base import Entrant, Family, Findings
+from calcli.core.evaluating.families.base import Family, Findings
 from calcli.core.evaluating.measurements import Measurements, Pass
 from calcli.core.evaluating.results import Estimate
 from calcli.core.evaluating.signatures import signature
@@ -72,9 +72,11 @@ class RankingFamily(Family):
             )
         return Findings(estimates)
 
-    def influences(self, calls: Sequence[MetricExpression], system: Entrant) -> Mapping[str, Influences]:
+    def influences(
+        self, calls: Sequence[MetricExpression], measured: Measurements
+    ) -> Mapping[str, Influences]:
         """Return the influences of the units on the measures (DeLong et al. 1988)."""
-        measured, every = system.measured, {}
+        every = {}
         for call in calls:
             ranking, lens = _ranking(call), _lens(call, measured)
             if not ranking.moves:

@@ -19,7 +19,7 @@ from calcli.core.estimators.intervals import Interval
 from calcli.core.estimators.rules.base import ScoringRule
 from calcli.core.estimators.scoring import Means, OfMeans
 from calcli.core.estimators.sums import Sums
-from calcli.core.evaluating.families.base import Entrant, Family, Findings, judged, losses
+from calcli.core.evaluating.families.base import Family, Findings, judged, losses
 from calcli.core.evaluating.measurements import Measurements, Pass
 from calcli.core.evaluating.recalibrated import CalibrationLoss, Recalibrated
 from calcli.core.evaluating.results import Estimate
@@ -165,14 +165,16 @@ class RecalibrationFamily(Family):
             )  # fmt: skip
         return Findings(estimates, (*measured.recalibrations.notes(), *dict.fromkeys(told)))
 
-    def influences(self, calls: Sequence[MetricExpression], system: Entrant) -> Mapping[str, Influences]:
+    def influences(
+        self, calls: Sequence[MetricExpression], measured: Measurements
+    ) -> Mapping[str, Influences]:
         """Return what each unit brings to the calibration losses.
 
         Rows have the recalibrated posteriors they have; no transform is fitted again. As the score after
         recalibration is at its least over the parameters of the transform, what these vary by changes it in
         second order only.
         """
-        measured, every = system.measured, dict[str, Influences]()
+        every = dict[str, Influences]()
         for call in calls:
             found = recalibrated(call, measured) if _of(call).trained else None
             if found is None:

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import replace
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -15,14 +15,14 @@ from calcli.core.estimators.costs import CostMatrix, Decided
 from calcli.core.estimators.evidence import NORMAL, Evidence, ExactShares, Normal
 from calcli.core.estimators.influences import Influences
 from calcli.core.estimators.intervals import Interval
-from calcli.core.estimators.permutation import Swapped
 from calcli.core.estimators.scores import Proper, Score, find_score
 from calcli.core.estimators.scoring import rival
 from calcli.core.estimators.sums import Sums
-from calcli.core.evaluating.families.base import Entrant, Family, Findings, Match, judged
+from calcli.core.evaluating.families.base import Family, Findings, Pair, judged
 from calcli.core.evaluating.measurements import Measurements, Pass
 from calcli.core.evaluating.results import Decision, Estimate, OfClass
 from calcli.core.evaluating.signatures import signature
+from calcli.core.language.errors import NeedsRows
 from calcli.core.language.expressions import MetricExpression
 from calcli.core.language.settings import Settings
 
@@ -64,40 +64,30 @@ class ScoreFamily(Family):
         decisions = {name: tuple(_decisions(measured, matrix)) for name, matrix in costs.items()}
         return Findings(estimates, decisions=decisions)
 
-    def influences(self, calls: Sequence[MetricExpression], system: Entrant) -> Mapping[str, Influences]:
+    def influences(
+        self, calls: Sequence[MetricExpression], measured: Measurements
+    ) -> Mapping[str, Influences]:
         """Return what each unit brings to the scores."""
-        return _influences({str(call): _score(call, system.measured) for call in calls}, system.measured)
+        return _influences({str(call): _score(call, measured) for call in calls}, measured)
 
-    def kept(self, calls: Sequence[MetricExpression], system: Entrant) -> Mapping[str, Any]:
-        """Keep the hits of shares that may have exact intervals, where rows are known."""
-        measured = system.measured
-        scores = {str(call): _score(call, measured) for call in calls}
-        exact = {
-            name: score for name, score in scores.items() if score.is_share and _is_exact(score, measured)
-        }
-        known = measured.rows.columns
-        return {
-            name: _hits(one, measured) for name, one in exact.items() if known.keys() >= one.statistics.keys()
-        }
-
-    def of_few(self, call: MetricExpression, match: Match, difference: Influences) -> Evidence:
+    def of_few(self, call: MetricExpression, pair: Pair, difference: Influences) -> Evidence | None:
         """Return exact evidence on shares; systems whose losses are all the same are taken for the same."""
-        first, second = match.both(call)
-        baseline, candidate = (values[str(call)] for values in match.values)
+        first, second = (_exact_hits(call, one.measured) for one in (pair.baseline, pair.candidate))
+        baseline, candidate = pair.baseline.value(call), pair.candidate.value(call)
         if first is not None and second is not None:
-            if match.paired:
+            if pair.paired:
                 gained, lost = (np.count_nonzero(a & ~b) for a, b in ((second, first), (first, second)))
             else:
                 gained, lost = (np.count_nonzero(hits) for hits in (second, first))
             counts = int(gained), len(second), int(lost), len(first)
-            return ExactShares(*counts, baseline, match.paired)
-        if match.paired and isinstance(call.entry.mathematics, Proper) and not difference.of_units.any():
+            return ExactShares(*counts, baseline, pair.paired)
+        if pair.paired and isinstance(call.entry.mathematics, Proper) and not difference.of_units.any():
             return Normal(baseline, candidate, (0.0, 0.0), 0.0, "same-losses")
-        return super().of_few(call, match, difference)
-
-    def swapped(self, call: MetricExpression, match: Match) -> Swapped | None:
-        """Return None: what has no influences is infinite or undefined."""
         return None
+
+    def recomputed(self, call: MetricExpression) -> bool:
+        """Return False: what has no influences is infinite or undefined."""
+        return False
 
 
 def _score(call: MetricExpression, found: Pass | Measurements) -> Score:
@@ -144,11 +134,16 @@ def _is_exact(score: Score, measured: Measurements) -> bool:
     return alike and (score.is_share or score.among is not None)
 
 
-def _hits(score: Score, measured: Measurements) -> NDArray[np.bool_]:
-    """Return the (N,) rows whose share a score is."""
+def _exact_hits(call: MetricExpression, measured: Measurements) -> NDArray[np.bool_] | None:
+    """Return the (N,) rows whose share a score is, if it has an exact interval and they are known."""
+    score = _score(call, measured)
+    if not (score.is_share and _is_exact(score, measured)):
+        return None
     (column,) = score.statistics
-    found: Array = measured.rows[column]
-    return found == 0 if score.is_of_misses else found != 0
+    with suppress(NeedsRows):
+        found: Array = measured.rows[column]
+        return found == 0 if score.is_of_misses else found != 0
+    return None
 
 
 def _decisions(measured: Measurements, costs: CostMatrix) -> Iterator[Decision]:
