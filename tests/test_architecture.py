@@ -131,7 +131,6 @@ def test_every_sub_room_of_core_has_its_layer():
 SHORT = 60  # lines of code below which an idea shares a file, unless a registry names the file
 ALONE = {  # why a short file of core has no neighbour to join
     "calibrators/fit/quadratic": "least squares under constraints, of pools and splines",
-    "comparing/promised": "the promise of a threshold, by the terms of a policy",
     "data/arrays": "types that every file imports",
     "data/chance": "streams of random numbers",
     "data/distributions": "rows of probabilities as they are stored",

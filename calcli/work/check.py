@@ -10,9 +10,9 @@ from typing import Any
 
 from calcli.core.comparing.baseline import Against, StoredReport
 from calcli.core.comparing.checking import check as check_predictions
-from calcli.core.comparing.leftover import require_same_clip
+from calcli.core.comparing.checking import check_promise, promise_of
+from calcli.core.comparing.pairing import require_same_clip
 from calcli.core.comparing.policy import Checked, Policy, Undecided
-from calcli.core.comparing.promised import check_promise, promise_of
 from calcli.core.comparing.redraws import KEPT, REDRAWS, room
 from calcli.core.data.predictions import Predictions
 from calcli.core.evaluating.evaluate import evaluate

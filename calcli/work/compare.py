@@ -8,8 +8,7 @@ from typing import Any
 
 from calcli.core.comparing.comparison import Plan, compared_metrics, parse_margins
 from calcli.core.comparing.comparison import compare as compare_systems
-from calcli.core.comparing.leftover import as_states, unlike_rows
-from calcli.core.comparing.pairing import pair, require_same_classes
+from calcli.core.comparing.pairing import as_states, pair, require_same_classes, states_in
 from calcli.core.data.predictions import Predictions
 from calcli.core.language.declaring import COLUMN, TEXT, checked, declared, documented, mapping
 from calcli.core.language.errors import InputError, UsageError, naming
@@ -80,8 +79,6 @@ def compare(
     asked = settings_of(settings)
     for sentence in idle_options(asked):
         tell(sentence)
-    if not pairing.allow_other_classes:
-        require_same_classes(systems)
     return _compared(systems, asked, plan, pairing)
 
 
@@ -133,8 +130,6 @@ def compare_files(
         return replace(settings, metrics=metrics)
 
     systems = [predictions_in([file], options, engine, asked) for file in files]
-    if not pairing.allow_other_classes:
-        require_same_classes(systems)
     return _compared(systems, settings, plan, pairing, selecting=select is not None, watcher=watcher)
 
 
@@ -147,20 +142,14 @@ def _compared(
     selecting: bool = False,
     watcher: Watcher = unwatched,
 ) -> ComparisonReport:
-    unmatched: Sequence[int] = (0,) * len(systems)
-    left = next((system for system in systems if not system.has_rows), None)
-    if left is not None:
+    if not pairing.allow_other_classes:
+        require_same_classes(systems)
+    for left in states_in(systems)[:1]:
         settings = replace(settings, metrics=compared_metrics(left, settings, plan))
-        systems = as_states(systems, settings, pairing.key, [plan.by] if plan.by else ())
-    unlike = unlike_rows(systems) if plan.paired and not systems[0].has_rows else ""
-    if unlike and not pairing.paired:
-        plan = replace(plan, paired=False)
-    if plan.paired:
-        keep = [name for name in (plan.by, settings.cluster) if name]
-        same = pair(systems, pairing, keep)
-        systems, unmatched = same.systems, same.unmatched
-    watch = watcher("comparing", sum(system.n_rows for system in systems))
-    found = tuple(compare_systems(systems, settings, plan, watch))
+    systems = as_states(systems, settings, pairing.key, [plan.by] if plan.by else ())
+    same = pair(systems, pairing, keep=[name for name in (plan.by, settings.cluster) if name])
+    watch = watcher("comparing", sum(system.n_rows for system in same.systems))
+    found = tuple(compare_systems(same.systems, settings, replace(plan, paired=same.paired), watch))
     if selecting and (reason := no_best(found[0])):
         raise InputError(f"no system can be selected: {reason}; use another metric")
-    return ComparisonReport(found, settings, plan.paired, unmatched, selecting, unlike)
+    return ComparisonReport(found, settings, same.paired, same.unmatched, selecting, same.unlike)

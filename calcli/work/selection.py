@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 
-from calcli.core.comparing.leftover import require_same_clip
+from calcli.core.comparing.pairing import require_same_clip
 from calcli.core.comparing.selection import Choice, best_of, by_folder, paired_by_number
 from calcli.core.evaluating.evaluate import evaluate
 from calcli.core.evaluating.results import Estimate

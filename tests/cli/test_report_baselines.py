@@ -6,8 +6,8 @@ import json
 
 import pytest
 
+from calcli.core.comparing.baseline import unlike_setting
 from calcli.core.comparing.policy import NoWorse, Policy, Rule
-from calcli.core.comparing.unlikesettings import unlike_setting
 from calcli.core.estimators.evidence import Margin
 from calcli.core.language.expressions import parse_metric
 from calcli.core.language.settings import Settings

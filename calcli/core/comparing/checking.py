@@ -1,4 +1,4 @@
-"""Judging the rules of a policy on predictions, alone and against a baseline."""
+"""Judging predictions by a policy, alone and against a baseline, or by what a threshold promises."""
 
 from __future__ import annotations
 
@@ -7,15 +7,22 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
 import numpy as np
-from numpy.typing import NDArray
 
 from calcli.core.comparing.baseline import Baseline, StoredReport, StoredValue
-from calcli.core.comparing.everyslice import expanded, of_groups
-from calcli.core.comparing.leftover import part_left, require_same_slice
-from calcli.core.comparing.policy import Bound, Checked, NoWorse, Outcome, Policy, Rule, Status
+from calcli.core.comparing.policy import (
+    Bound,
+    Checked,
+    NoWorse,
+    Outcome,
+    Policy,
+    Rule,
+    Status,
+    Undecided,
+)
+from calcli.core.comparing.slices import expanded, of_groups, slice_of
 from calcli.core.comparing.systems import evidence, measured_systems
 from calcli.core.data.predictions import Predictions
-from calcli.core.data.slices import counted, select, slice_rows
+from calcli.core.data.slices import counted, slice_names
 from calcli.core.data.units import require_clusters
 from calcli.core.estimators.consistency import SHARPNESS, holm
 from calcli.core.estimators.evidence import (
@@ -28,20 +35,21 @@ from calcli.core.estimators.evidence import (
     Power,
     Untested,
 )
-from calcli.core.estimators.intervals import Interval
+from calcli.core.estimators.intervals import Interval, level_percent
+from calcli.core.estimators.thresholds import Found, Threshold, confidences, independent_rows
 from calcli.core.evaluating.evaluate import evaluate
 from calcli.core.evaluating.families.base import Pair, System
 from calcli.core.evaluating.results import Estimate
 from calcli.core.language.errors import CalcliError, InputError
-from calcli.core.language.expressions import MetricExpression
-from calcli.core.language.numbers import number, numbers, plus_minus
+from calcli.core.language.expressions import MetricExpression, parse_metric
+from calcli.core.language.numbers import number, numbers, percent, plus_minus, span
 from calcli.core.language.settings import Settings
-from calcli.core.state.state import Remains
 
 UNUSED = (
     "the baseline was not used, as no rule of the policy compares with it; add rules with max_increase or "
     "max_decrease, as calcli check --init FILE --baseline BASELINE writes them"
 )
+WORDS = {"passed": "holds", "broken": "is broken", "undecided": "is undecided"}
 FEWEST_ROWS = 50  # of a slice, for a rule on a metric without intervals
 
 
@@ -176,13 +184,15 @@ class _Judge:
         settings = replace(settings, metrics=tuple(dict.fromkeys(rule.call.asked for rule in rules)))
         self._settings, self._systems = settings, list[System]()
         if baseline is not None and any(isinstance(rule.condition, NoWorse) for rule in rules):
-            members = _members(baseline, part)
+            both = [one for one in (baseline.reference, baseline.candidate) if isinstance(one, Predictions)]
+            members = _members(both, part, paired=baseline.paired)
             self._systems = measured_systems(members, settings, baseline.paired, judged=len(members) - 1)
         compared = self._systems[-1].evaluation if self._systems else None
         # limits are for all rows of the candidate, of which perhaps not all are compared
         fewer = baseline is not None and baseline.candidate.scores is not predictions.scores
         if compared is None or (fewer and any(isinstance(rule.condition, Bound) for rule in rules)):
-            alone = evaluate(_part(predictions, part), settings, test_classes=False)
+            (rows,) = _members([predictions], part)
+            alone = evaluate(rows, settings, test_classes=False)
         else:
             alone = compared
         self._alone, self._compared = alone, alone if compared is None else compared
@@ -343,19 +353,9 @@ def _too_few(rule: Rule, estimate: Estimate, rows: int) -> str:
     return ""
 
 
-def _members(baseline: Baseline, part: str) -> list[Predictions]:
-    """Return the baseline, if it has rows, and the candidate, of one slice."""
-    if isinstance(baseline.reference, StoredReport):
-        return [_part(baseline.candidate, part)]
-    systems = [baseline.reference, baseline.candidate]
-    if not (baseline.paired and part):
-        return [_part(system, part) for system in systems]
-    if baseline.candidate.has_rows:
-        rows = _rows_of(baseline.candidate, part)
-        return [select(system, rows) for system in systems]
-    members = [_part(system, part) for system in systems]
-    require_same_slice(systems, members, part)
-    return members
+def _members(systems: Sequence[Predictions], part: str, *, paired: bool = False) -> Sequence[Predictions]:
+    """Return systems, or one slice of them; paired rows by the candidate's column."""
+    return slice_of(systems, part, paired=paired) if part else systems
 
 
 def _apart(worse: float) -> str:
@@ -371,21 +371,6 @@ def _variance(interval: Interval) -> float:
     """Return the variance that a normal interval would have come from."""
     half = (interval.high - interval.low) / 2
     return float((half / NORMAL.inv_cdf((1 + interval.level) / 2)) ** 2)
-
-
-def _part(predictions: Predictions, part: str) -> Predictions:
-    if part and isinstance(predictions, Remains):
-        return part_left(predictions, part)
-    return select(predictions, _rows_of(predictions, part)) if part else predictions
-
-
-def _rows_of(predictions: Predictions, part: str) -> NDArray[np.bool_]:
-    """Return the (N,) booleans of a slice given as `column=value`."""
-    column, _, value = part.partition("=")
-    for found, rows in slice_rows(predictions, column):
-        if found.value == value:
-            return rows
-    raise InputError(f"{predictions.provenance.path} has no row with {column} = {value!r}")
 
 
 def _corrected(tested: Mapping[int, Outcome], alpha: float) -> dict[int, Outcome]:
@@ -420,3 +405,55 @@ def _decided_by(power: Power | None, margin: float) -> str:
         return ""
     rows = f", and the margin needs {power.not_worse(margin):,} rows" if margin else ""
     return f": a difference of {number(power.detectable)} is detectable{rows}"
+
+
+def promise_of(threshold: Threshold, undecided: Undecided | None = None) -> Policy:
+    """Return a policy with a rule for each promise."""
+    call, limit = parse_metric("error_rate"), threshold.max_error
+    condition = Bound(limit, most=True, end="upper", undecided=undecided or "fail")
+    rules = []
+    for one in threshold.found:
+        if one.threshold is not None:
+            part = f"{threshold.by}={one.value}" if threshold.by else ""
+            name = f"error rate of answers at most {limit:g}" + (f" [{part}]" if part else "")
+            rules.append(Rule(call, condition, part, name=name))
+    return Policy(tuple(rules))
+
+
+def check_promise(threshold: Threshold, policy: Policy, predictions: Predictions) -> Checked:
+    """Judge the promises of a threshold, rules of `promise_of`, by the exact interval of the error rate.
+
+    Raises
+    ------
+    InputError
+        If predictions are not such as it was made of, or have a slice that it does not know.
+    UsageError
+        If they have weights, or are a state.
+    """
+    path = predictions.provenance.path
+    threshold.require_same(predictions.kind, predictions.classes, path)
+    _, hit, looked_at = confidences(predictions, threshold.target)
+    rows = independent_rows(predictions, looked_at, threshold.cluster, threshold.seed)
+    rows = rows[threshold.answers(predictions)[rows]]
+    slices = slice_names(predictions.column(threshold.by)) if threshold.by else np.full(len(hit), "")
+    promised = [one for one in threshold.found if one.threshold is not None]
+    outcomes = []
+    for rule, one in zip(policy.rules, promised, strict=True):
+        own = rows if one.value is None else rows[slices[rows] == one.value]
+        outcomes.append(_kept(rule, one, int(np.count_nonzero(~hit[own])), len(own)))
+    return Checked(path, predictions.n_rows, tuple(outcomes), reading=predictions.reading)
+
+
+def _kept(rule: Rule, found: Found, errors: int, rows: int) -> Outcome:
+    """Return what so many errors among answers say of a promise."""
+    assert isinstance(rule.condition, Bound)
+    limit = rule.condition.limit
+    if not rows:
+        return Outcome(rule, "undecided", "no row is answered, so the promise is undecided", limit=limit)
+    ends, rate = Interval.of_share(errors, rows, found.level), errors / rows
+    status: Status = rule.condition.judge(ends.high, ends.low)
+    reason = (
+        f"{errors:,} of {rows:,} answers are wrong, {percent(rate)} ({level_percent(found.level)} interval "
+        f"{span(ends.low, ends.high, percent)}): the promise {WORDS[status]}"
+    )
+    return Outcome(rule, status, reason, rate, limit, limit - rate)

@@ -10,11 +10,12 @@ from typing import Literal
 
 import numpy as np
 
-from calcli.core.comparing.leftover import parts_left
+from calcli.core.comparing.pairing import states_in
 from calcli.core.comparing.selection import relative_change
+from calcli.core.comparing.slices import slices_of
 from calcli.core.comparing.systems import evidence, measured_systems
 from calcli.core.data.predictions import Predictions
-from calcli.core.data.slices import Slice, counted, select, slice_rows
+from calcli.core.data.slices import Slice, counted
 from calcli.core.data.units import require_clusters, require_folds
 from calcli.core.estimators.consistency import SHARPNESS, holm
 from calcli.core.estimators.evidence import NO_MARGIN, Evidence, Margin, Power, Untested
@@ -28,7 +29,6 @@ from calcli.core.language.expressions import MetricExpression, parse_metric, par
 from calcli.core.language.settings import Costs, Settings
 from calcli.core.language.text import Watch
 from calcli.core.language.version import __version__
-from calcli.core.state.state import Remains
 
 Verdict = Literal["better", "worse", "different", "equivalent", "undecided", "no evidence", "untested"]
 
@@ -197,7 +197,7 @@ def compare(
         require_folds(system, settings.fold_column)
     parts: list[tuple[Slice | None, Sequence[Predictions]]] = [(None, systems)]
     if plan.by is not None:
-        parts += _parts(systems, plan.by, plan.paired)
+        parts += slices_of(systems, plan.by, paired=plan.paired)
     margins = {str(parse_metric(name, settings.defaults)): x for name, x in (plan.margins or {}).items()}
     found = []
     for part, members in parts:
@@ -251,12 +251,12 @@ def compared_metrics(baseline: Predictions, settings: Settings, plan: Plan) -> t
 
 def usually_compared(predictions: Predictions, costs: Sequence[Costs] = ()) -> list[str]:
     """Return the metrics that are compared if none are named; of a state, those that it was made for."""
-    left = predictions.state if isinstance(predictions, Remains) else None
-    if left and left.head.metrics:
-        return [name for name in left.head.metrics if not parse_metric(name).entry.family.fits]
+    states = states_in([predictions])
+    if made_for := [name for one in states for name in one.state.head.metrics]:
+        return [name for name in made_for if not parse_metric(name).entry.family.fits]
     names = ["log_loss", "brier", "accuracy", *(f"bayes_risk:costs={one.name}" for one in costs)]
     rows, classes = predictions.scores.shape
-    if classes == 2 or (rows * classes <= RANKED_LIMIT and left is None):
+    if classes == 2 or (rows * classes <= RANKED_LIMIT and not states):
         names.append("auroc")
     class_wise = classes <= MOST_CLASSES and not predictions.of_answers
     return [*names, "mean_gap", "ece", "ks", *["cw_ece"] * class_wise]
@@ -324,25 +324,6 @@ def _told(entry: Metric, worse: float) -> Verdict:
     if entry.direction == "none":
         return "different"
     return "worse" if worse > 0 else "better"
-
-
-def _parts(
-    systems: Sequence[Predictions], column: str, paired: bool
-) -> list[tuple[Slice | None, Sequence[Predictions]]]:
-    """Return the slices that all systems have; paired ones are sliced by the baseline's column."""
-    if not systems[0].has_rows:
-        return [*parts_left(systems, column, paired)]
-    if paired:
-        return [
-            (part, [select(system, rows) for system in systems])
-            for part, rows in slice_rows(systems[0], column)
-        ]
-    tables = [dict(slice_rows(system, column)) for system in systems]
-    return [
-        (part, [select(system, table[part]) for system, table in zip(systems, tables, strict=True)])
-        for part in tables[0]
-        if all(part in table for table in tables)
-    ]
 
 
 def _compared(

@@ -1,4 +1,4 @@
-"""Pairing: which row of one file is the same as which row of another."""
+"""Pairing: which row of one system is the same as which row of another, of states as their digests tell."""
 
 from __future__ import annotations
 
@@ -8,40 +8,51 @@ from dataclasses import dataclass, replace
 import numpy as np
 from numpy.typing import NDArray
 
-from calcli.core.comparing.leftover import unlike_rows
 from calcli.core.data.arrays import Array, missing
 from calcli.core.data.predictions import Predictions, require_classes
 from calcli.core.data.slices import gathered, select, slice_names
+from calcli.core.evaluating.gathering import state_of
+from calcli.core.evaluating.stored import uses_clip
 from calcli.core.language.errors import InputError, UsageError
-from calcli.core.language.settings import IN_ORDER, PairSettings
-from calcli.core.state.state import Remains
+from calcli.core.language.settings import IN_ORDER, PairSettings, Settings, StateSettings
+from calcli.core.state.deals import same_rows
+from calcli.core.state.runs import run_of
+from calcli.core.state.state import Body, Remains, left_of
 
 QUESTIONS = ("id", "qid", "uid", "question_id", "sample_id", "doc_id", "example_id", "question", "prompt")
 
 
 @dataclass(frozen=True)
 class Paired:
-    """Predictions of several systems for the same rows.
+    """Predictions of several systems, for the same rows if these may be paired.
 
     Attributes
     ----------
     systems
-        The baseline first; row i is the same case in each of them.
+        The baseline first; if paired, row i is the same case in each of them.
     unmatched
         Rows of each that some other system has no counterpart for; they were left out.
+    paired
+        Whether they are for the same rows.
+    unlike
+        Why states are not, if they were to be.
     """
 
     systems: tuple[Predictions, ...]
     unmatched: tuple[int, ...]
+    paired: bool = True
+    unlike: str = ""
 
 
 def pair(systems: Sequence[Predictions], how: PairSettings = IN_ORDER, keep: Sequence[str] = ()) -> Paired:
-    """Pair the rows of several systems, by their order or by a key.
+    """Pair the rows of several systems, by their order or by a key, if they are to be paired.
+
+    States of different rows are left unpaired, unless `how` refuses that.
 
     Parameters
     ----------
     systems
-        The baseline first.
+        The baseline first; all of them states, or none.
     how
         By which column, if not by their order, and whether rows that not all systems have are left out.
     keep
@@ -50,18 +61,19 @@ def pair(systems: Sequence[Predictions], how: PairSettings = IN_ORDER, keep: Seq
     Raises
     ------
     InputError
-        If rows, labels, weights, classes or columns differ, or a key repeats or is missing.
+        If rows, labels, weights or columns differ, or a key repeats or is missing.
     UsageError
         If the key is not a column.
     """
-    key = how.key
-    require_same_classes(systems)
-    if not all(system.has_rows for system in systems):
-        if unlike := unlike_rows(systems):
-            keyed = all(isinstance(one, Remains) and one.state.head.key for one in systems)
-            order = "" if keyed else " in the same order"
+    key, as_they_are = how.key, Paired(tuple(systems), (0,) * len(systems))
+    if not how.pairs:
+        return replace(as_they_are, paired=False)
+    if states := states_in(systems):
+        unlike = unlike_rows(states)
+        if unlike and how.paired:
+            order = "" if all(one.state.head.key for one in states) else " in the same order"
             raise InputError(f"{unlike}; expected the same cases{order}; compare with --unpaired")
-        return Paired(tuple(systems), (0,) * len(systems))
+        return replace(as_they_are, paired=not unlike, unlike=unlike)
     if key is None:
         for other in systems[1:]:
             if other.n_rows != systems[0].n_rows:
@@ -70,7 +82,7 @@ def pair(systems: Sequence[Predictions], how: PairSettings = IN_ORDER, keep: Seq
                     f"{systems[0].n_rows:,}; expected the same cases in the same order; match them with "
                     "--key COLUMN, or compare different test sets with --unpaired"
                 )
-        paired, keys = Paired(tuple(systems), (0,) * len(systems)), None
+        paired, keys = as_they_are, None
     else:
         paired, keys = _matched(systems, key, how.allow_unmatched, keep)
     for other in paired.systems[1:]:
@@ -222,3 +234,127 @@ def _take(predictions: Predictions, rows: NDArray[np.intp]) -> Predictions:
 
 def _path(predictions: Predictions) -> str:
     return predictions.provenance.path
+
+
+def states_in(systems: Sequence[Predictions]) -> list[Remains]:
+    """Return those systems of which states are left."""
+    return [system for system in systems if isinstance(system, Remains)]
+
+
+def as_states(
+    systems: Sequence[Predictions],
+    settings: Settings,
+    key: str | None = None,
+    by: Sequence[str] = (),
+) -> Sequence[Predictions]:
+    """Return systems as they are, or all of them as states if one is.
+
+    Parameters
+    ----------
+    systems
+        Predictions, or what is left of some.
+    settings
+        Metrics that they are to be compared by.
+    key
+        The column by which rows are paired; None for that of the states, if they have one.
+    by
+        Columns whose values are compared as well.
+
+    Raises
+    ------
+    UsageError
+        If a state was made without the key, or with another clip than is asked for, which matters.
+    """
+    if not (known := states_in(systems)):
+        return systems
+    require_same_clip(systems, settings)
+    for system in known:
+        if key and system.state.head.key != key:
+            made = f"with --key {own}" if (own := system.state.head.key) else "without"
+            raise UsageError(
+                f"--key {key}: {system.provenance.path} was made {made}; make it with --key {key}"
+            )
+    left = known[0].state
+    alike = replace(
+        settings,
+        groups=left.head.groups,
+        precision="single" if left.head.computed_in == "float32" else "double",
+    )
+    run = run_of(left.parts) or None
+    how = StateSettings(left.head.key or None, run, left.parts[0].first if run else 0)
+    return [
+        system
+        if system in known
+        else left_of(state_of(system, alike, known=how, by=by), system.provenance.path)
+        for system in systems
+    ]
+
+
+def require_same_clip(systems: Sequence[Predictions], settings: Settings) -> None:
+    """Raise a UsageError if a metric depends on the clip and a state was made with another one than asked."""
+    if not uses_clip(settings):
+        return
+    for system in states_in(systems):
+        if system.state.head.clip != settings.clip:
+            made = f"with {clip:g}" if (clip := system.state.head.clip) else "without"
+            asked = f"{settings.clip:g}" if settings.clip else "none"
+            raise UsageError(
+                f"--clip: {system.provenance.path} was made {made}, and {asked} is asked for; use the same "
+                "(clip in a policy), or make a new state from the predictions"
+            )
+
+
+def unlike_rows(systems: Sequence[Remains]) -> str:
+    """Return how the rows of states differ, as far as can be told; "" if they do not.
+
+    Keys and labels are compared row by row, or by digests of deals of rows.
+
+    Raises
+    ------
+    InputError
+        If the same rows have different weights.
+    """
+    first, name = systems[0].state, systems[0].provenance.path
+    for system in systems[1:]:
+        state, other = system.state, system.provenance.path
+        if state.head.weighted != first.head.weighted:
+            with_weights, without = (other, name) if state.head.weighted else (name, other)
+            raise InputError(
+                f"{with_weights} has row weights and {without} has none; make states of both with the same "
+                "--weights, or compare with --unpaired"
+            )
+        if bool(state.head.key) != bool(first.head.key):
+            known, numbered = (other, name) if state.head.key else (name, other)
+            key = state.head.key or first.head.key
+            return f"{known} identifies rows by {key} and {numbered} by their order"
+        if state.n_rows != first.n_rows:
+            return f"{other} has {state.n_rows:,} rows and {name} has {first.n_rows:,}"
+        if state.body.deals is not None and state.parts[0].first != first.parts[0].first:
+            starts = f"{state.parts[0].first:,} and {first.parts[0].first:,}"
+            return f"the rows of {other} and {name} are numbered from {starts}"
+        if not _same_rows(first.body, state.body, answers=system.of_answers):
+            if first.head.key:
+                return f"{other} and {name} have different values of {first.head.key}, or labels of these"
+            return f"{other} and {name} have different labels, or the same ones in another order"
+        if not _same_weights(first.body, state.body):
+            how = "expected the same, or compare with --unpaired"
+            raise InputError(f"{other} and {name} have different row weights; {how}")
+    return ""
+
+
+def _same_rows(first: Body, second: Body, *, answers: bool) -> bool:
+    """Tell whether rows are the same; of answers the labels may differ, as one system may be right."""
+    if answers and not first.keyed:
+        return True
+    if first.deals is not None and second.deals is not None:
+        return same_rows([first.deals, second.deals])
+    same = first.hashes is None or np.array_equal(first.hashes, second.hashes)  # type: ignore[arg-type]
+    return same and (answers or np.array_equal(first.labels, second.labels))
+
+
+def _same_weights(first: Body, second: Body) -> bool:
+    """Tell whether the same rows have the same weights; their sums may differ by rounding."""
+    if first.deals is None or second.deals is None:
+        return first.weights is None or np.array_equal(first.weights, second.weights)  # type: ignore[arg-type]
+    mine, others = ((own.weight, own.squares) for own in (first.deals, second.deals))
+    return all(a is None or b is None or np.allclose(a, b) for a, b in zip(mine, others, strict=True))

@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 from calcli.core.comparing.comparison import Plan, compare
-from calcli.core.comparing.leftover import as_states, unlike_rows
+from calcli.core.comparing.pairing import as_states, unlike_rows
 from calcli.core.data.predictions import ArrayScores, Predictions
 from calcli.core.evaluating.gathering import state_of
 from calcli.core.language.settings import Settings
