@@ -186,8 +186,7 @@ def compare(
     UsageError
         If a metric is unknown, or the ranking's has no direction.
     """
-    ranked_by = parse_metric(plan.ranked_by, settings.defaults)
-    if ranked_by.entry.direction == "none":
+    if (ranked_by := parse_metric(plan.ranked_by, settings.defaults)).entry.direction == "none":
         raise UsageError(f"no value of {ranked_by} is better than another; rank by log_loss")
     settings = replace(settings, metrics=compared_metrics(systems[0], settings, plan))
     for system in systems[:1] if plan.paired else systems:
@@ -198,14 +197,13 @@ def compare(
     parts: list[tuple[Slice | None, Sequence[Predictions]]] = [(None, systems)]
     if plan.by is not None:
         parts += slices_of(systems, plan.by, paired=plan.paired)
-    margins = {str(parse_metric(name, settings.defaults)): x for name, x in (plan.margins or {}).items()}
     found = []
     for part, members in parts:
         number = 1 if part is None else len(parts) - 1  # of slices that are tested with it
         own = _sharpened(settings, max(len(systems) - 1, number))
         counting = watch if part is None else None
         measured = measured_systems(members, own, plan.paired, counting)
-        found.append(_compared(measured, part, own, plan.paired, ranked_by, margins, number))
+        found.append(_compared(measured, part, own, plan, number))
     return [found[0], *_corrected(found[1:], settings.level)]
 
 
@@ -267,26 +265,20 @@ RANKED_LIMIT = 10_000_000  # scores up to which every class is put in order for 
 MOST_CLASSES = 20  # of which class-wise errors are compared unasked
 
 
-def difference(
-    call: MetricExpression,
-    baseline: float,
-    candidate: float,
-    evidence: Evidence,
-    settings: Settings,
-    margin: float = 0,
-    rows: tuple[int, ...] = (),
-    number: int = 0,
-) -> Difference:
+def _difference(call: MetricExpression, pair: Pair, limit: Margin) -> Difference:
     """Return a difference with its interval, p-value and verdict, and what so many rows tell."""
-    if math.isnan(candidate - baseline):  # both infinite, or undefined
-        evidence = Untested()
-    interval, p_value, reason = evidence.interval(settings.level), evidence.p_value(), evidence.no_interval
+    both, settings, level = (pair.baseline, pair.candidate), pair.settings, pair.settings.level
+    baseline, candidate = (one.value(call) for one in both)
+    every, rows = (one.predictions.n_rows for one in both), tuple(one.rows(call) for one in both)
+    sampled = () if rows == tuple(every) else rows
+    told: Evidence = Untested()
+    if not math.isnan(candidate - baseline):  # as where both are infinite
+        told = evidence(call, pair)
+    interval, p_value, reason = told.interval(level), told.p_value(), told.no_interval
     if interval is not None and not interval.contains(candidate - baseline):
         interval, reason = None, BIASED
-    of = f"|rows:{'+'.join(map(str, dict.fromkeys(rows)))}" if rows else ""
+    of = f"|rows:{'+'.join(map(str, dict.fromkeys(sampled)))}" if sampled else ""
     clip = f"|clip:{settings.clip:g}" if settings.clip and call.is_clipped else ""
-    signature = f"{call}|difference{of}{clip}|{evidence.method}|seed:{settings.seed}|version:{__version__}"
-    power = Power.of(evidence, number, settings.level) if interval else None
     found = Difference(
         call,
         baseline,
@@ -294,14 +286,14 @@ def difference(
         interval,
         p_value,
         p_value,
-        margin,
+        limit.of(baseline),
         "untested",
-        signature,
+        f"{call}|difference{of}{clip}|{told.method}|seed:{settings.seed}|version:{__version__}",
         reason,
-        rows,
-        power,
+        sampled,
+        Power.of(told, rows[1], level) if interval else None,
     )
-    return replace(found, verdict=_verdict(found, settings.level))
+    return replace(found, verdict=_verdict(found, level))
 
 
 def _verdict(found: Difference, level: float) -> Verdict:
@@ -330,46 +322,37 @@ def _compared(
     systems: Sequence[System],
     part: Slice | None,
     settings: Settings,
-    paired: bool,
-    ranked_by: MetricExpression,
-    margins: Mapping[str, Margin],
+    plan: Plan,
     slices: int,
 ) -> Comparison:
     """Return the comparison of measured systems on all rows, or on one of so many slices."""
     calls, rivals = parse_metrics(settings.metrics, settings.defaults), len(systems) - 1
+    ranked_by = parse_metric(plan.ranked_by, settings.defaults)
+    margins = {str(parse_metric(name, settings.defaults)): x for name, x in (plan.margins or {}).items()}
 
     def between(call: MetricExpression, first: int, second: int, margin: Margin = NO_MARGIN) -> Difference:
         tests = slices * (2 * rivals - 1 if call == ranked_by else rivals)
-        return _of_pair(call, Pair(systems[first], systems[second], settings, paired, tests), margin)
+        return _difference(call, Pair(systems[first], systems[second], settings, plan.paired, tests), margin)
 
     differences = tuple(
         {call.asked: between(call, 0, n, margins.get(str(call), NO_MARGIN)) for call in calls}
         for n in range(1, len(systems))
     )
     values = [one.value(ranked_by) for one in systems]
-    ranking = rank(ranked_by, values, partial(between, ranked_by), settings.level)
+    ranking = _ranked(ranked_by, values, partial(between, ranked_by), settings.level)
     best, top, cost = ranking[0].system, ranking[0].system, None
     accuracy = next((call for call in calls if str(call) == "accuracy"), None)
     if accuracy is not None:
         values = [one.value(accuracy) for one in systems]
         top = int(np.argmax(values)) if values[best] < max(values) else best
         cost = between(accuracy, top, best)
-    pairs = [Pair(systems[0], one, settings, paired) for one in systems[1:]]
-    apart = paired and not all(pair.telling(call).paired for pair in pairs for call in calls)
+    pairs = [Pair(systems[0], one, settings, plan.paired) for one in systems[1:]]
+    apart = plan.paired and not all(pair.telling(call).paired for pair in pairs for call in calls)
     summaries = tuple(one.evaluation.summary for one in systems)
     return Comparison(part, summaries, differences, tuple(ranking), ranked_by, cost, top, apart)
 
 
-def _of_pair(call: MetricExpression, pair: Pair, margin: Margin) -> Difference:
-    both = pair.baseline, pair.candidate
-    first, second = (one.value(call) for one in both)
-    every, rows = ([one.predictions.n_rows for one in both], [one.rows(call) for one in both])
-    sampled = () if rows == every else tuple(rows)
-    found, size = evidence(call, pair), margin.of(first)
-    return difference(call, first, second, found, pair.settings, size, sampled, rows[1])
-
-
-def rank(
+def _ranked(
     call: MetricExpression, values: Sequence[float], between: Callable[[int, int], Difference], level: float
 ) -> list[Ranked]:
     """Rank systems by the values of a metric, with the set that cannot be told from the best.

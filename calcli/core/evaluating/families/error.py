@@ -98,7 +98,7 @@ class ErrorFamily(Family):
             first, second = (_side(one, call) for one in both)
             draws = pair.affordable(estimator.effort) if estimator.effort else pair.settings.draws
             return permuted_differences(first, second, estimator, draws, *how)
-        if not (from_sums(estimator) and estimator.recomputed and pair.same_classes):
+        if not (from_sums(estimator) and pair.same_classes):
             return None
         before, after = (one.collected(("unit bins", estimator.bins)).sums for one in both)
         return swapped_sums(
