@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
+from functools import partial
 
 import numpy as np
 from numpy.typing import NDArray
@@ -13,10 +14,12 @@ from calcli.core.comparing.pairing import states_in, unlike_rows
 from calcli.core.comparing.policy import EVERY, Bound, Outcome, Rule
 from calcli.core.data.arrays import Array
 from calcli.core.data.predictions import Predictions
-from calcli.core.data.slices import PREDICTED, Slice, select, slice_numbers, slice_rows
+from calcli.core.data.slices import PREDICTED, Slice, select, slice_numbers
 from calcli.core.estimators.consistency import holm
 from calcli.core.language.errors import InputError, UsageError
-from calcli.core.state.state import Remains, left_of
+from calcli.core.state.state import Remains, State, left_of
+
+Cut = Callable[[Predictions], Predictions]  # takes a slice out of the system it is of, or out of paired rows
 
 
 def slices_of(
@@ -31,21 +34,21 @@ def slices_of(
     UsageError
         If a state was made without them.
     """
-    states = states_in(systems)
-    for system in states:
-        if column not in system.state.slices:
+    if paired and not states_in(systems):
+        for value, cut in _cuts(systems[0], column).items():
+            yield Slice(column, value), [cut(system) for system in systems]
+        return
+    tables = [_cuts(system, column) for system in systems]
+    for system, cuts in zip(systems, tables, strict=True):
+        if not cuts:
             raise UsageError(
                 f"--by {column}: {system.provenance.path} was made without slices by it; make a state with "
                 f"--by {column} --save-state from the predictions"
             )
-    if paired and not states:
-        for part, rows in slice_rows(systems[0], column):
-            yield part, [select(system, rows) for system in systems]
-        return
-    tables = [dict(_slices(system, column)) for system in systems]
-    for part in tables[0]:
-        if all(part in table for table in tables):
-            members = [table[part] for table in tables]
+    for value in tables[0]:
+        if all(value in cuts for cuts in tables):
+            part = Slice(column, value)
+            members = [cuts[value](system) for system, cuts in zip(systems, tables, strict=True)]
             if paired:
                 _require_same_slice(systems, members, str(part))
             yield part, members
@@ -60,9 +63,9 @@ def slice_of(systems: Sequence[Predictions], part: str, *, paired: bool) -> Sequ
         If there is no such slice, or paired slices of states have different rows.
     """
     if paired and not states_in(systems):
-        rows = _rows_in(systems[-1], part)
-        return [select(system, rows) for system in systems]
-    members = [_member(system, part) for system in systems]
+        cut = _cut(systems[-1], part)
+        return [cut(system) for system in systems]
+    members = [_cut(system, part)(system) for system in systems]
     if paired:
         _require_same_slice(systems, members, part)
     return members
@@ -70,9 +73,8 @@ def slice_of(systems: Sequence[Predictions], part: str, *, paired: bool) -> Sequ
 
 def slices_by(predictions: Predictions, column: str) -> list[Slice]:
     """Return the slices by a column, or by predicted classes; none where there is no such thing."""
-    if isinstance(predictions, Remains):
-        return [Slice(column, value) for value in predictions.state.slices.get(column, ())]
-    return slice_numbers(predictions, column)[0] if may_slice(predictions, column) else []
+    values = _cuts(predictions, column) if may_slice(predictions, column) else ()
+    return [Slice(column, value) for value in values]
 
 
 def may_slice(predictions: Predictions, column: str) -> bool:
@@ -81,38 +83,35 @@ def may_slice(predictions: Predictions, column: str) -> bool:
     return predicted or column in predictions.columns or isinstance(predictions, Remains)
 
 
-def _slices(predictions: Predictions, column: str) -> Iterator[tuple[Slice, Predictions]]:
+def _cuts(predictions: Predictions, column: str) -> dict[str, Cut]:
+    """Return what takes out each value of a column, by value; nothing if a state has no slices by it."""
     if isinstance(predictions, Remains):
-        for value, own in predictions.state.slices[column].items():
-            yield Slice(column, value), left_of(own, predictions.provenance.path)
-        return
-    for part, rows in slice_rows(predictions, column):
-        yield part, select(predictions, rows)
+        left = predictions.state.slices.get(column, {})
+        return {value: partial(_left_in, own) for value, own in left.items()}
+    slices, numbers = slice_numbers(predictions, column)
+    return {part.value: partial(_rows_in, numbers, n) for n, part in enumerate(slices)}
 
 
-def _member(system: Predictions, part: str) -> Predictions:
-    """Return the slice of one system given as `column=value`."""
-    if not isinstance(system, Remains):
-        return select(system, _rows_in(system, part))
+def _rows_in(numbers: NDArray[np.intp], number: int, predictions: Predictions) -> Predictions:
+    return select(predictions, numbers == number)
+
+
+def _left_in(state: State, predictions: Predictions) -> Predictions:
+    return left_of(state, predictions.provenance.path)
+
+
+def _cut(system: Predictions, part: str) -> Cut:
+    """Return what takes out the slice of a system that is given as `column=value`."""
     column, _, value = part.partition("=")
-    path, slices = system.provenance.path, system.state.slices
-    if column not in slices:
+    path, cuts = system.provenance.path, _cuts(system, column)
+    if not cuts:
         raise InputError(
             f"{path} has no slices by {column!r}; expected a column of that name, or a state that was made "
             f"with --by {column} --save-state"
         )
-    if value not in slices[column]:
+    if value not in cuts:
         raise InputError(f"{path} has no row with {column} = {value!r}")
-    return left_of(slices[column][value], path)
-
-
-def _rows_in(predictions: Predictions, part: str) -> NDArray[np.bool_]:
-    """Return the (N,) booleans of a slice given as `column=value`."""
-    column, _, value = part.partition("=")
-    slices, numbers = slice_numbers(predictions, column)
-    if (wanted := Slice(column, value)) not in slices:
-        raise InputError(f"{predictions.provenance.path} has no row with {column} = {value!r}")
-    return numbers == slices.index(wanted)
+    return cuts[value]
 
 
 def _require_same_slice(systems: Sequence[Predictions], members: Sequence[Predictions], part: str) -> None:

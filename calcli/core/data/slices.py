@@ -176,13 +176,6 @@ def gathered(scores: Scores, order: Positions | None = None) -> GatheredScores:
     return GatheredScores(held, scores.kind, scores.kind_reason, stored=scores.dtype)
 
 
-def slice_rows(predictions: Predictions, column: str) -> Iterator[tuple[Slice, NDArray[np.bool_]]]:
-    """Yield every value of a column, in order, with the (N,) booleans of its rows; see `slice_numbers`."""
-    slices, numbers = slice_numbers(predictions, column)
-    for number, part in enumerate(slices):
-        yield part, numbers == number
-
-
 def slice_numbers(predictions: Predictions, column: str) -> tuple[list[Slice], NDArray[np.intp]]:
     """Return every value of a column, in order, and the (N,) number among them of each row's own.
 

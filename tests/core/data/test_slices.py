@@ -13,7 +13,7 @@ from calcli.core.data import blocks, slices
 from calcli.core.data.predictions import ArrayScores
 from calcli.core.data.priors import Priors
 from calcli.core.data.simulation import simulate
-from calcli.core.data.slices import select, select_each, slice_names, slice_numbers, slice_rows
+from calcli.core.data.slices import select, select_each, slice_names, slice_numbers
 from calcli.core.evaluating.evaluate import evaluate
 from calcli.core.evaluating.sliced import evaluate_slices, with_corrected_p
 from calcli.core.language.errors import InputError
@@ -28,7 +28,8 @@ def test_a_slice_is_its_rows(weighted, predict, monkeypatch):
     place = np.where(rng.random(300) < 0.3, "north", "south")
     whole = replace(predict(logits, labels, "logits", weights), columns={"place": place})
     monkeypatch.setattr(blocks, "BLOCK_BYTES", 64 * 4 * 8)
-    found = {part: select(whole, chosen) for part, chosen in slice_rows(whole, "place")}
+    slices, numbers = slice_numbers(whole, "place")
+    found = {part: select(whole, numbers == n) for n, part in enumerate(slices)}
     assert [str(name) for name in found] == ["place=north", "place=south"]
     for name, part in found.items():
         chosen = place == name.value
@@ -99,12 +100,12 @@ def test_slices_of_shifted_posteriors_are_shifted_from_what_was_read(predict):
 def test_a_column_that_is_not_there_or_no_grouping_is_refused(predict):
     predictions = replace(predict(np.full((2000, 2), 0.5), [0, 1] * 1000), columns={"id": np.arange(2000)})
     with pytest.raises(InputError, match=r"no column 'country'.*the columns are: id, besides labels and"):
-        list(slice_rows(predictions, "country"))
+        slice_numbers(predictions, "country")
     with pytest.raises(InputError, match="2,000 values"):
-        list(slice_rows(predictions, "id"))
+        slice_numbers(predictions, "id")
     predictions = replace(predict(np.full((101, 2), 0.5), [0] * 101), columns={"id": np.arange(101)})
     with pytest.raises(InputError, match="column 'id' has 101 values in 101 rows; --by takes a column of at"):
-        list(slice_rows(predictions, "id"))
+        slice_numbers(predictions, "id")
 
 
 def test_slices_are_understood_and_computed_like_the_whole(predict):
@@ -172,7 +173,7 @@ def test_slices_by_predicted_class(predict):
     assert [part["accuracy"].value for part in parts] == pytest.approx([0.3, 0.9, 0.9])
     assert [part["mean_confidence"].value for part in parts] == pytest.approx([0.6] * 3)
     named = replace(rows, columns={"predicted-class": np.array(["x"] * 40 + ["y"] * 40)})
-    assert [part.value for part, _ in slice_rows(named, "predicted-class")] == ["x", "y"]
+    assert [part.value for part in slice_numbers(named, "predicted-class")[0]] == ["x", "y"]
 
 
 @pytest.mark.parametrize(
@@ -198,8 +199,7 @@ def test_a_value_has_one_name_whatever_its_type(predict, column, names):
     assert slice_names(column).tolist() == names
     n = len(column)
     predictions = replace(predict([[0.5, 0.5]] * n, [0] * n), columns={"c": column})
-    parts = list(slice_rows(predictions, "c"))
+    parts, numbers = slice_numbers(predictions, "c")
     assert len(parts) == len(set(names))
-    for part, rows in parts:
-        assert part.shown == (part.value or "(empty)")
-        assert [name == part.value for name in names] == rows.tolist()
+    assert [parts[number].value for number in numbers] == names
+    assert [part.shown for part in parts] == [part.value or "(empty)" for part in parts]
