@@ -10,15 +10,7 @@ import pytest
 
 from calcli.core.comparing.baseline import Against, Baseline, StoredReport, StoredValue
 from calcli.core.comparing.checking import check
-from calcli.core.comparing.policy import (
-    Bound,
-    NoWorse,
-    Policy,
-    Rule,
-    exit_status,
-    failure,
-    parse_failure,
-)
+from calcli.core.comparing.policy import Bound, NoWorse, Policy, Rule, exit_status, failure, parse_failure
 from calcli.core.estimators.evidence import Margin
 from calcli.core.estimators.intervals import Interval
 from calcli.core.evaluating.evaluate import evaluate

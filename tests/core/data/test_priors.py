@@ -105,9 +105,7 @@ def test_the_constant_system_scores_one_at_its_own_priors(predict):
     predictions = predict(np.tile([0.2, 0.3, 0.5], (100, 1)), labels)
     names = ("normalized_log_loss", "normalized_brier", "normalized_bayes_risk:costs=abstain")
     settings = Settings(
-        metrics=names,
-        priors=Priors((0.2, 0.3, 0.5)),
-        costs=(CostWord("abstain", "abstain", 0.4),),
+        metrics=names, priors=Priors((0.2, 0.3, 0.5)), costs=(CostWord("abstain", "abstain", 0.4),)
     )
     for estimate in evaluate(predictions, settings).estimates.values():
         assert estimate.value == pytest.approx(1, abs=1e-12)

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
-from dataclasses import is_dataclass, replace
+import pickle
+from dataclasses import replace
 from functools import partial
 
 import numpy as np
@@ -20,7 +20,6 @@ from calcli.core.evaluating.evaluate import evaluate
 from calcli.core.evaluating.usual import default_metrics
 from calcli.core.language.errors import InputError, UsageError
 from calcli.core.language.settings import Settings
-from calcli.core.problems.problem import Problem
 
 PLAIN = Settings(intervals=False, draws=0)
 
@@ -66,13 +65,6 @@ def test_scikit_learn_agrees_on_rows_of_which_some_are_tied(k, weighted, predict
     counted = slice(None) if weights is None else weights > 0
     tied = (logits == logits.max(1, keepdims=True)).sum(1) > 1
     assert found.summary.input.tied_rows == tied[counted].sum() > 0
-
-
-def test_the_class_frequencies_as_prediction_score_exactly_one(predict):
-    labels = np.array([0] * 5 + [1] * 3 + [2] * 2)
-    found = values(predict(np.tile([0.5, 0.3, 0.2], (10, 1)), labels))
-    assert found["normalized_log_loss"] == pytest.approx(1, abs=1e-15)
-    assert found["normalized_brier"] == pytest.approx(1, abs=1e-15)
 
 
 prob_rows = st.lists(
@@ -214,12 +206,6 @@ def test_large_data_of_which_all_rows_are_asked_for_skips_what_orders_every_clas
     assert len(skipped) == 2
 
 
-@pytest.mark.parametrize("name", ["ece:lens=class-9", "ece:lens=top", "nonsense"])
-def test_metrics_that_do_not_fit_are_refused(name, predict):
-    with pytest.raises(UsageError):
-        evaluate(predict([[0.5, 0.5]], [0]), Settings(metrics=(name,)))
-
-
 def test_clusters_make_intervals_wider_and_leave_tests_out(predict):
     logits, labels = sample(2, n=100)
     ten = np.repeat(np.arange(100), 10)
@@ -253,26 +239,10 @@ def test_nothing_to_repeat_is_no_fault(predict):
 
 
 def test_a_summary_holds_no_rows(predict):
-    probs = np.tile([0.7, 0.3], (300, 1))
+    probs = np.tile([0.7, 0.3], (30_000, 1))
     probs[:120] = 1, 0
     costs = (CostWord("abstain", "abstain", 0.1),)
-    summary = evaluate(predict(probs, np.arange(300) % 2), Settings(costs=costs, draws=9)).summary
+    asked = Settings(("log_loss", "ece", "bayes_risk"), costs=costs, draws=9)
+    summary = evaluate(predict(probs, np.arange(30_000) % 2), asked).summary
     assert summary.infinite_log_loss.rows == 60
-    seen = []
-
-    def look(at):
-        seen.append(at)
-        if is_dataclass(at):
-            at = vars(at)
-        if isinstance(at, Mapping):
-            at = list(at.values())
-        if isinstance(at, list | tuple):
-            for one in at:
-                look(one)
-
-    look(summary)
-    assert {"Input", "ClassRow", "ReliabilityBin", "InfiniteLogLoss", "Decision", "Estimate", "Null"} <= {
-        type(one).__name__ for one in seen
-    }
-    assert not [one for one in seen if isinstance(one, np.ndarray | Predictions | Problem)]
-    assert max(len(one) for one in seen if isinstance(one, list | tuple)) < 50
+    assert len(pickle.dumps(replace(summary, settings=None))) < 20_000

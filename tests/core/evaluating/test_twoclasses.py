@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from sklearn.linear_model import LogisticRegression
 
 from calcli.core.evaluating.evaluate import evaluate
 from calcli.core.language.errors import UsageError
@@ -24,31 +23,16 @@ def over_confident(n=4000):
     return np.stack([np.zeros(n), 2 * truth], axis=1), labels
 
 
-def test_slope_against_scikit_learn(predict):
-    logits, labels = over_confident()
-    fit = LogisticRegression(C=np.inf, tol=1e-10).fit(logits[:, 1:], labels)
-    slope = found(predict(logits, labels, "logits"))["calibration_slope"]
-    assert slope.value == pytest.approx(fit.coef_[0, 0], abs=1e-6)
-    assert slope.interval.low < 0.5 < slope.interval.high < 1
-
-
-def test_in_the_large_and_intercept(predict):
-    logits, labels = over_confident()
-    estimates = found(predict(logits, labels, "logits"))
-    probs = 1 / (1 + np.exp(-logits[:, 1]))
-    assert estimates["calibration_in_the_large"].value == pytest.approx(np.mean(probs - labels), abs=1e-12)
-    intercept = estimates["calibration_intercept"]
-    moved = 1 / (1 + np.exp(-logits[:, 1] - intercept.value))
-    assert moved.mean() == pytest.approx(labels.mean(), abs=1e-9)  # that is what it is
-    assert intercept.interval.low < 0 < intercept.interval.high
-
-
-def test_spiegelhalter_has_a_p_value(predict):
+def test_an_intercept_makes_the_mean_right_and_spiegelhalter_has_a_p_value(predict):
     logits, labels = over_confident()
     z = found(predict(logits, labels, "logits"))["spiegelhalter_z"]
     assert z.value > 5
     assert (z.if_calibrated.mean, z.if_calibrated.sd) == (0, 1)
     assert z.if_calibrated.p_value < 1e-6
+    intercept = found(predict(logits, labels, "logits"))["calibration_intercept"]
+    moved = 1 / (1 + np.exp(-logits[:, 1] - intercept.value))
+    assert moved.mean() == pytest.approx(labels.mean(), abs=1e-9)  # that is what it is
+    assert intercept.interval.low < 0 < intercept.interval.high
     right = found(predict(logits / 2, labels, "logits"))["spiegelhalter_z"]
     assert right.if_calibrated.p_value > 0.01
 
