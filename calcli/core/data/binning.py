@@ -13,9 +13,10 @@ from typing import Any, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
-from calcli.core.data.arrays import Array, Doubles, Floats
+from calcli.core.data.arrays import Array, Doubles, Floats, batches
 
 T = TypeVar("T", bound=np.generic)
+TOGETHER = 1 << 16  # scores that are binned at once; their temporaries stay in the cache
 MASS_ROUNDING = 1e-12  # relative noise of a sum of weights
 COMMON = 1e-6  # of their unit: how near weights are to multiples of it
 FINEST = 1e-4  # of the largest weight: the least unit that is looked for
@@ -201,17 +202,15 @@ def equal_width_bins(score: Floats, outcome: Array, weights: Floats | None, bins
     bins
         How many.
     """
-    if weights is None:
-        cells = equal_width_index(score, bins)
-        count = np.bincount(cells, minlength=bins)
-        hits = np.bincount(cells[outcome.astype(bool, copy=False)], minlength=bins)
-        sums = np.bincount(cells, score, bins).astype(np.float64, copy=False)
-        return Bins(count, count.astype(np.float64), sums, hits.astype(np.float64))
-    carrying = weights > 0
-    score, outcome, weights = score[carrying], outcome[carrying], weights[carrying]
-    cells = equal_width_index(score, bins)
-    values = np.stack([weights, score * weights, outcome * weights])
-    of_weight, of_score, of_outcome = (
-        np.bincount(cells, own, bins).astype(np.float64, copy=False) for own in values
-    )
-    return Bins(np.bincount(cells, minlength=bins), of_weight, of_score, of_outcome)
+    table = np.zeros((4, bins))
+    for rows in batches(len(score), 1, TOGETHER):
+        part, hits, weight = score[rows], outcome[rows], None
+        if weights is not None:
+            carrying = weights[rows] > 0
+            weight = weights[rows][carrying]
+            part, hits = part[carrying], hits[carrying]
+        cells = equal_width_index(part, bins)
+        weighted = (part, hits) if weight is None else (part * weight, hits * weight)
+        table += [np.bincount(cells, values, bins) for values in (None, weight, *weighted)]
+    count, *sums = table
+    return Bins(count.astype(np.int64), *sums)

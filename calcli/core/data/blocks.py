@@ -185,14 +185,19 @@ class Block:
         return hit
 
     @cached_property
-    def brier(self) -> Floats:
-        """(n,) sum over the classes of (probability - [class is label])^2."""
+    def _squared_norm(self) -> Floats:
+        """(n,) sum over the classes of probability^2."""
         if self.class_axis == 0:
             squares = np.einsum("kn,kn->n", self.exp, self.exp)
         else:
             squares = np.vecdot(self.exp, self.exp)
+        return squares / self.total**2
+
+    @cached_property
+    def brier(self) -> Floats:
+        """(n,) sum over the classes of (probability - [class is label])^2."""
         # the three terms cancel for a sure and right row, which may leave a rounding error below zero
-        return np.maximum(squares / self.total**2 - 2 * self.label_prob + 1, 0)
+        return np.maximum(self._squared_norm - 2 * self.label_prob + 1, 0)
 
     @property
     def log_odds(self) -> Floats:
@@ -233,7 +238,7 @@ class Block:
             first = (ones > zeros).astype(np.intp)
             return self.labelled(first), self.labelled(1 - first)
         top = np.broadcast_to(self.top, self.total.shape)
-        second = np.where(self._is_top, -1, self.exp).max(self.class_axis)
+        second = (self.exp * ~self._is_top).max(self.class_axis)
         second[self._tied] = top[self._tied]
         return self._with(_label_exp=top, _rank=0), self._with(_label_exp=second, _rank=1)
 
