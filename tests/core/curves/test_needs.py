@@ -20,7 +20,7 @@ from calcli.core.data.predictions import ArrayScores, Held, Predictions
 from calcli.core.estimators.costs import parse_cost_word
 from calcli.core.evaluating.evaluate import evaluate
 from calcli.core.language.errors import UsageError
-from calcli.core.language.figures import FIGURES, USUAL, find_figures, refuse_more_systems, standard_names
+from calcli.core.language.figures import FIGURES, USUAL, find_figures, standard_names
 from calcli.core.language.questions import WRONG_RIGHT
 from calcli.core.language.settings import Settings
 
@@ -127,16 +127,6 @@ def test_standard_figures_look_through_the_lens():
     assert standard_names(10, "class-3") == ["reliability", "deviation", "ks"]
     assert standard_names(10, "class-wise") == ["class-wise"]
     assert standard_names(3, region="0.5..1") == ["reliability", "deviation", "ks"]
-
-
-def test_any_number_of_epochs_but_few_panels():
-    refuse_more_systems(find_figures(["epochs"]), 100)
-    refuse_more_systems(find_figures(["scores"]), 7)
-    refuse_more_systems(find_figures(["reliability"]), 12)
-    with pytest.raises(UsageError, match="reliability shows at most 12 systems, not 13"):
-        refuse_more_systems(find_figures(["epochs", "reliability"]), 13)
-    with pytest.raises(UsageError, match="slices shows at most 4 systems, not 5"):
-        refuse_more_systems(find_figures(["slices"]), 5)
 
 
 @pytest.mark.parametrize("lens", ["class-1", "marginal", "top-2"])

@@ -1,6 +1,13 @@
+"""Labels are drawn from their probabilities, in batches that cover every draw."""
+
+from __future__ import annotations
+
 import numpy as np
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
+from calcli.core.data.arrays import batches
 from calcli.core.data.chance import draw_labels
 
 
@@ -26,3 +33,10 @@ def test_impossible_classes_are_never_drawn(dtype):
     labels = draw_labels(probs, 100, np.random.default_rng(2))
     assert set(labels[::2].ravel()) == {1, 3}
     assert set(labels[1::2].ravel()) == {2}
+
+
+@given(st.integers(0, 40), st.integers(1, 9), st.integers(1, 99))
+def test_batches_cover_everything_once_in_order(number, size, most):
+    found = [range(number)[one] for one in batches(number, size, most)]
+    assert [i for one in found for i in one] == list(range(number))
+    assert all(len(one) * size <= max(most, size) for one in found)

@@ -56,7 +56,7 @@ def test_scikit_learn_agrees_on_rows_of_which_some_are_tied(k, weighted, predict
     if k > 5:
         expected["top5_accuracy"] = average((order[:, :5] == labels[:, None]).any(1))
     areas = [sk.roc_auc_score(labels == c, q[:, c], sample_weight=weights) for c in range(k) if k < 300]
-    for kind, scores in (("logits", logits), ("probs", q)):
+    for kind, scores in (("logits", logits), ("log-probs", np.log(q)), ("probs", q)):
         if kind == "probs" and k < 300:  # rows are tied that are the same, not those of the same softmax
             expected["auroc"] = areas[1] if k == 2 else np.mean(areas)
         found = evaluate(predict(scores, labels, kind, weights), replace(PLAIN, metrics=tuple(expected)))

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import numpy as np
 import pytest
 
 from calcli.core.evaluating.evaluate import evaluate
@@ -82,21 +81,6 @@ def test_smooth_ece(name, golden, dataset, predict):
     settings = Settings(metrics=("smooth_ece",), intervals=False, draws=0)
     found = evaluate(predict(*dataset(name), "logits"), settings).estimates["smooth_ece"]
     assert found.value == pytest.approx(golden[name]["smece_top_own"], rel=0, abs=1e-6)
-
-
-def test_logits_and_their_softmax_agree(golden, dataset, predict):
-    scores, labels = dataset("cifar10_resnet-20")
-    shifted = scores.astype("float64")
-    shifted -= shifted.max(1, keepdims=True)
-    probs = np.exp(shifted) / np.exp(shifted).sum(1, keepdims=True)
-    known = [key for key in EXPRESSIONS if golden["cifar10_resnet-20"].get(key) is not None]
-    names = tuple(str(parse_metric(EXPRESSIONS[key])) for key in known)
-    settings = Settings(metrics=names, intervals=False, draws=0)
-    from_logits = evaluate(predict(scores, labels, "logits"), settings).estimates
-    for kind, given in [("probs", probs), ("log-probs", np.log(probs))]:
-        found = evaluate(predict(given, labels, kind), settings).estimates
-        for name in names:
-            assert found[name].value == pytest.approx(from_logits[name].value, abs=1e-12), name
 
 
 def test_toys(toys, binary, predict):
