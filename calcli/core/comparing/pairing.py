@@ -1,4 +1,4 @@
-"""Pairing: which row of one system is the same as which row of another, of states as their digests tell."""
+"""Pairing: which row of one system is the same as which row of another, in files and in states."""
 
 from __future__ import annotations
 
@@ -24,18 +24,18 @@ QUESTIONS = ("id", "qid", "uid", "question_id", "sample_id", "doc_id", "example_
 
 @dataclass(frozen=True)
 class Paired:
-    """Predictions of several systems, for the same rows if these may be paired.
+    """Systems whose rows were to be paired.
 
     Attributes
     ----------
     systems
-        The baseline first; if paired, row i is the same case in each of them.
+        The baseline first.
     unmatched
         Rows of each that some other system has no counterpart for; they were left out.
     paired
-        Whether they are for the same rows.
+        Whether row i is the same case in all of them.
     unlike
-        Why states are not, if they were to be.
+        How the rows of states differ, which are then not paired; "" if they do not.
     """
 
     systems: tuple[Predictions, ...]
@@ -45,9 +45,9 @@ class Paired:
 
 
 def pair(systems: Sequence[Predictions], how: PairSettings = IN_ORDER, keep: Sequence[str] = ()) -> Paired:
-    """Pair the rows of several systems, by their order or by a key, if they are to be paired.
+    """Pair the rows of several systems by their order or by a key, unless they are to be compared unpaired.
 
-    States of different rows are left unpaired, unless `how` refuses that.
+    States of different rows stay unpaired if nobody insists on pairs.
 
     Parameters
     ----------

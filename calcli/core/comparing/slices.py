@@ -19,7 +19,7 @@ from calcli.core.estimators.consistency import holm
 from calcli.core.language.errors import InputError, UsageError
 from calcli.core.state.state import Remains, State, left_of
 
-Cut = Callable[[Predictions], Predictions]  # takes a slice out of the system it is of, or out of paired rows
+Cut = Callable[[Predictions], Predictions]  # takes a slice out of a system, or out of one paired with it
 
 
 def slices_of(
@@ -78,7 +78,7 @@ def slices_by(predictions: Predictions, column: str) -> list[Slice]:
 
 
 def may_slice(predictions: Predictions, column: str) -> bool:
-    """Tell whether there is such a column to slice by, or predicted classes; of a state its slices tell."""
+    """Tell whether rows have such a column, or predicted classes, to slice by; True for any state."""
     predicted = column == PREDICTED and not predictions.of_answers
     return predicted or column in predictions.columns or isinstance(predictions, Remains)
 

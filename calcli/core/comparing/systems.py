@@ -72,8 +72,8 @@ def measured_systems(
 def evidence(call: MetricExpression, pair: Pair) -> Evidence:
     """Return what the data say about the difference of two systems on a metric.
 
-    Influences, where so many rows carry the difference that they tell; else predictions are swapped, which
-    says nothing of how near two values are to the best one between others.
+    It rests on the influences of units if enough rows carry the difference, else on swapped predictions.
+    Swaps do not tell which of two values is nearer to the best one, where that lies between others.
     """
     pair, family, target = pair.telling(call), FAMILIES[call.entry.family], call.entry.target
     first, second = (one.influences.get(str(call)) for one in (pair.baseline, pair.candidate))
@@ -105,7 +105,7 @@ def _of_signs(call: MetricExpression, pair: Pair, difference: Influences) -> Evi
 
 
 def influences(measured: Measurements, calls: Sequence[MetricExpression]) -> Mapping[str, Influences]:
-    """Return what each unit brings to metrics that have intervals, but for what needs rows that are gone."""
+    """Return what each unit brings to the metrics that have intervals, without those whose rows are gone."""
     found: dict[str, Influences] = {}
     for family, own in by_family([call for call in calls if str(call) not in measured.deferred]):
         try:

@@ -1,4 +1,4 @@
-"""What a family of metrics is: what it needs of the pass, its estimates, and its evidence in a comparison."""
+"""Families of metrics: what they need of the pass, their estimates, and what they say of pairs of systems."""
 
 from __future__ import annotations
 
@@ -67,13 +67,13 @@ class System:
     measured
         What a pass over its rows found.
     evaluation
-        Its values.
+        The values of the metrics.
     influences
         What each unit brings to the metrics that have intervals, by canonical expression.
     sample
-        The same of a sample of the rows, for the metrics that need rows where only these are looked at.
+        The same for a sample of the rows, where that tells some of the metrics.
     hashes
-        Of its rows, where they are a sample.
+        Of the rows, if they are a sample.
     """
 
     measured: Measurements
@@ -84,7 +84,7 @@ class System:
 
     @property
     def predictions(self) -> Predictions:
-        """As they were measured."""
+        """The rows that were measured."""
         return self.measured.predictions
 
     def value(self, call: MetricExpression) -> float:
@@ -131,7 +131,7 @@ class Pair:
     tests: int = 1
 
     def telling(self, call: MetricExpression) -> Pair:
-        """Return the pair itself, or that of the samples that tell a metric, paired if of the same rows."""
+        """Return the pair itself, or the samples that tell a metric, which are paired if their rows are."""
         both = self.baseline.telling(call), self.candidate.telling(call)
         first, second = (one.hashes for one in both)
         same = first is second or (first is not None and second is not None and np.array_equal(first, second))
