@@ -9,14 +9,17 @@ import numpy as np
 import pytest
 from scipy.special import log_softmax, softmax
 from scipy.stats import sem, t
+from sklearn.metrics import roc_auc_score
 
 from calcli.core.comparing.comparison import Plan, compare, compared_metrics, parse_margins
 from calcli.core.data.slices import select
 from calcli.core.estimators.evidence import Margin
+from calcli.core.evaluating import usual
 from calcli.core.evaluating.evaluate import values
 from calcli.core.language.errors import UsageError
 from calcli.core.language.metrics import METRICS
 from calcli.core.language.settings import Settings
+from calcli.core.state import sample
 
 SETTINGS = Settings(metrics=("log_loss", "accuracy"), draws=99)
 
@@ -304,6 +307,22 @@ def test_an_undefined_value_is_never_among_the_best(binary):
         assert not found.ranking[-1].among_best
         best = [one.estimates[metric].value for one in found.summaries]
         assert best[found.ranking[0].system] == np.nanmin(best)
+
+
+def test_the_sample_of_one_system_is_compared_with_all_rows_of_another(predict, monkeypatch):
+    """The area of two classes is told by all rows, that of three by a sample where scores are many."""
+    monkeypatch.setattr(usual, "MANY", 1_000)
+    monkeypatch.setattr(sample, "MOST", 300)
+    rng = np.random.default_rng(0)
+    tables = [rng.normal(size=(900, classes)) for classes in (2, 3)]
+    labels = [(table + rng.gumbel(size=table.shape)).argmax(1) for table in tables]
+    systems = [predict(*rows, "logits") for rows in zip(tables, labels, strict=True)]
+    (found,) = compare(systems, replace(SETTINGS, metrics=("log_loss", "auroc")), Plan(paired=False))
+    area = found.differences[0]["auroc"]
+    assert area.rows == (900, 300)
+    assert area.baseline == pytest.approx(roc_auc_score(labels[0], tables[0][:, 1] - tables[0][:, 0]))
+    assert area.interval.low < area.value < area.interval.high
+    assert found.differences[0]["log_loss"].rows == ()
 
 
 def test_margins_are_metrics_with_positive_numbers():
