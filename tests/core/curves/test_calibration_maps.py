@@ -68,3 +68,11 @@ def test_rows_that_no_temperature_changes_are_counted_unless_they_are_all(predic
     np.testing.assert_allclose(curve.log_loss, np.log(2) / 2)
     with pytest.raises(InputError, match="every label has probability 0"):
         temperature_curve(thinned_rows(predict([[1, 0], [1, 0]], [1, 1]), ROWS))
+
+
+def test_rows_are_thinned_evenly(predict):
+    rng = np.random.default_rng(0)
+    scores, labels = rng.normal(size=(700, 300)), rng.integers(0, 300, 700)  # in several blocks
+    kept, rows = thinned_rows(predict(scores, labels, "logits"), 101), np.linspace(0, 699, 101).astype(int)
+    np.testing.assert_array_equal(kept.scores, scores[rows])
+    np.testing.assert_array_equal(kept.labels, labels[rows])

@@ -130,6 +130,7 @@ def test_any_partition_and_order_gives_the_same_state(n, seed, cuts, dtype, weig
         require_same(found, other)
         (whole,) = parts_of(rows, [], n, run=run)
         require_told(found, whole)
+        assert len(whole.state.body.sample.rows.hashes) == min(whole.n_rows, 20)
 
 
 @pytest.mark.parametrize(("n", "weighted"), [(900, False), (900, True), (45_000, False)])
