@@ -160,6 +160,17 @@ def test_rows_that_are_missing_in_between_keep_their_place(n):
     require_same(last.merge(first), first.merge(last))
 
 
+def test_rows_behind_missing_ones_have_the_numbers_of_the_run(monkeypatch):
+    monkeypatch.setattr(states, "UNIT_LIMIT", 5)  # that they are summed
+
+    def one_wrong(row, **known):
+        return calcli.State.of(np.eye(2)[[0] * 10], (np.arange(10) == row) * 1, metrics="log_loss", **known)
+
+    july, later = (one_wrong(row, run="july", first_row=first) for row, first in ((3, 0), (4, 30)))
+    for merged_ones in (july.merge(later, one_wrong(5)), july.merge(later).merge(one_wrong(5))):
+        assert calcli.evaluate(merged_ones).results[0].infinite_log_loss.first == (3, 34, 45)
+
+
 def test_crossing_parts_of_one_run_are_refused():
     rows = drawn(900, weighted=True)
     parts, others = parts_of(rows, [400], 900), parts_of(rows, [399, 401], 900)
