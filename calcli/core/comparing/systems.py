@@ -150,24 +150,21 @@ def _counting_on(watch: Watch | None, done: int) -> Watch | None:
 
 
 def _recomputed(call: MetricExpression, pair: Pair) -> Swapped | None:
-    """Return differences of a metric that is computed anew, if that is affordable."""
-    family = FAMILIES[call.entry.family]
-    if not (family.recomputed(call) and pair.same_classes):
-        return None
-    draws = pair.affordable(family.effort(call, pair.baseline.predictions, pair.settings))
-    return recomputed_differences(call, pair, draws) if draws else None
-
-
-def recomputed_differences(call: MetricExpression, pair: Pair, draws: int) -> Swapped:
-    """Return differences of any metric with predictions swapped at random.
+    """Return differences of a metric computed anew with predictions swapped; None if that is too slow.
 
     Permutations in which it is undefined do not count, and of very many rows there are fewer of them.
     """
-    both = pair.baseline, pair.candidate
+    family, both = FAMILIES[call.entry.family], (pair.baseline, pair.candidate)
+    effort = family.effort(call, pair.baseline.predictions, pair.settings)
+    if not (family.recomputed(call) and pair.same_classes and (draws := pair.affordable(effort))):
+        return None
     given = all(one.predictions.kind == "probs" for one in both)
-    systems = [_in_memory(one, as_given=given) for one in both]
-    pooled = _joined(systems)
-    table, weights = np.concatenate([gathered(one.scores).array for one in systems]), pooled.weights
+    first, second = (_in_memory(one, as_given=given) for one in both)
+    table = np.concatenate([gathered(one.scores).array for one in (first, second)])
+    labels, weights = np.concatenate([first.labels, second.labels]), None
+    if not (first.weights is None and second.weights is None):
+        each = [np.ones(one.n_rows) if one.weights is None else one.weights for one in (first, second)]
+        weights = np.concatenate(each)
     plain = replace(
         pair.baseline.measured.settings,
         metrics=(call.asked,),
@@ -179,12 +176,12 @@ def recomputed_differences(call: MetricExpression, pair: Pair, draws: int) -> Sw
     )
 
     def value(rows: Positions) -> float:
-        own = None if weights is None else weights[rows]
         part = replace(
-            pooled,
-            scores=ArrayScores(table[rows], pooled.kind),
-            labels=pooled.labels[rows],
-            weights=own,
+            first,
+            scores=ArrayScores(table[rows], first.kind),
+            labels=labels[rows],
+            weights=None if weights is None else weights[rows],
+            columns={},
         )
         return values(part, plain)[str(call)]
 
@@ -201,13 +198,3 @@ def _in_memory(system: System, *, as_given: bool) -> Predictions:
         return replace(rows, scores=scores)
 
     return system.measured.once(("in memory", as_given), made)
-
-
-def _joined(systems: Sequence[Predictions]) -> Predictions:
-    """Return labels and weights of all systems, with the scores of the first."""
-    weights = None
-    if any(system.weights is not None for system in systems):
-        own = [np.ones(system.n_rows) if system.weights is None else system.weights for system in systems]
-        weights = np.concatenate(own)
-    labels = np.concatenate([system.labels for system in systems])
-    return replace(systems[0], labels=labels, weights=weights, columns={})
