@@ -1,9 +1,27 @@
-"""Predictions whose truth is known, shared by the tests of this folder."""
+"""Predictions whose truth is known, and calibrators by their expressions."""
 
 from __future__ import annotations
 
 import numpy as np
 from scipy import special
+
+from calcli.core.calibrators.base import Calibrator, make
+from calcli.core.language.expressions import parse_method
+from calcli.core.language.methods import METHODS
+
+SMALL = {  # each method, with settings that take no longer than its mathematics needs
+    name: f"{name}:calibrator=platt" if method.family == "wrapper" else name
+    for name, method in METHODS.items()
+} | {
+    "pool": "pool:members=dp+svs+isotonic",
+    "structured": "structured:penalties=1:off_diagonal_penalties=10",
+    "dirichlet": "dirichlet:off_diagonal_penalties=10:intercept_penalties=1/0.01",
+}
+
+
+def made(text) -> Calibrator:
+    """Return the calibrator of an expression, not fitted."""
+    return make(parse_method(text))
 
 
 def drawn(n, classes, seed=0):
@@ -13,6 +31,12 @@ def drawn(n, classes, seed=0):
     cumulative = special.softmax(logits, axis=1).cumsum(axis=1)
     labels = (rng.random((n, 1)) > cumulative[:, :-1]).sum(axis=1)
     return 2 * logits + rng.standard_normal(classes), labels
+
+
+def columns(prob):
+    """Return the log-probabilities, (n, 2), of (n,) probabilities of the second of two classes."""
+    with np.errstate(divide="ignore"):
+        return np.log(np.column_stack([1 - np.asarray(prob), prob]))
 
 
 def log_loss(calibrator, scores, labels):

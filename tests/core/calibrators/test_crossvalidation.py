@@ -4,20 +4,24 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from scipy import stats
+from scipy import optimize, special
 
 from calcli.core.calibrators import crossvalidation
 from calcli.core.calibrators.crossvalidation import (
     LabeledScores,
+    Rescored,
     checked_folds,
     held_out_folds,
     paired_difference,
     rows_of,
     simplest,
 )
+from calcli.core.calibrators.fit.scale import solve_folds
+from calcli.core.calibrators.fit.training import prepare
 from calcli.core.calibrators.isotonic import Isotonic
 from calcli.core.calibrators.softmax import DPAffine
 from calcli.core.calibrators.temperature import Temperature
+from calcli.core.data.predictions import ArrayScores
 from calcli.core.data.units import stratified_folds
 from calcli.core.estimators.rules import scoring_rule
 from calcli.core.language.errors import InputError
@@ -67,28 +71,6 @@ def test_fewer_rows_than_folds():
         held_out(Temperature(), LabeledScores(np.eye(3), np.arange(3)), folds=5, seed=0)
 
 
-def test_losses_of_a_row():
-    probs = np.array([[0.5, 0.3, 0.2], [0.0, 0.4, 0.6]])
-    with np.errstate(divide="ignore"):
-        log_probs = np.log(probs)
-    labels = np.array([1, 0])
-    np.testing.assert_allclose(scoring_rule("log_loss").losses(log_probs, labels), [-np.log(0.3), np.inf])
-    brier = [0.5**2 + 0.7**2 + 0.2**2, 1 + 0.4**2 + 0.6**2]
-    np.testing.assert_allclose(scoring_rule("brier").losses(log_probs, labels), brier)
-
-
-def test_difference_and_its_standard_error():
-    rng = np.random.default_rng(3)
-    first, second = rng.exponential(size=(2, 50))
-    found = paired_difference(first, second, None)
-    assert found.mean == pytest.approx((first - second).mean())
-    assert found.standard_error == pytest.approx(stats.sem(first - second, ddof=0))
-    weights = rng.integers(0, 3, size=50).astype(float)
-    weighted = paired_difference(first, second, weights)
-    assert weighted.mean == pytest.approx(np.average(first - second, weights=weights))
-    assert weighted == paired_difference(first, second, 7 * weights)
-
-
 def test_infinite_losses_decide():
     finite, infinite = np.array([1.0, 2.0]), np.array([1.0, np.inf])
     assert paired_difference(infinite, finite, None).mean == np.inf
@@ -123,3 +105,60 @@ def test_a_few_logits_that_resemble_probabilities_are_fitted_as_logits():
     assert many.take(np.array([True, True, False])).fit(Temperature()).parameters == expected
     with pytest.raises(InputError, match="not all 0"):
         LabeledScores(few.scores, few.labels, np.zeros(2)).fit(Temperature())
+
+
+def drawn(rows, classes, seed=0):
+    rng = np.random.default_rng(seed)
+    truth = rng.normal(scale=2, size=(rows, classes))
+    return 1.7 * truth, (truth + rng.gumbel(size=truth.shape)).argmax(axis=1)
+
+
+def log_losses(scores, labels, alpha):
+    return -special.log_softmax(alpha * scores, axis=1)[np.arange(len(labels)), labels]
+
+
+@pytest.mark.parametrize("rows", [400, 20_000])
+def test_folds_are_solved_or_left_to_a_fit(rows):
+    scores, labels = drawn(rows, 4)
+    fold = stratified_folds(labels, 5, np.random.default_rng(0))
+    fitted = Temperature().fit(scores, labels)
+    prepared = prepare(scores, labels, None, normalize=False, keep_zeros=True)
+    alpha = 1 / fitted.parameters["temperature"]
+    found = dict(solve_folds(prepared, fold, alpha, 1e-6))
+    assert len(found) == (5 if rows > 1000 else len(found))
+    for number, own in found.items():
+        outside = fold != number
+        oracle = optimize.minimize_scalar(
+            lambda a, o=outside: log_losses(scores[o], labels[o], a).mean(),
+            bounds=(0.1, 2), method="bounded", options={"xatol": 1e-10},
+        )  # fmt: skip
+        assert own == pytest.approx(oracle.x, rel=2e-5)
+        assert log_losses(scores[outside], labels[outside], own).mean() <= oracle.fun * (1 + 1e-10)
+
+
+@pytest.mark.parametrize("rows", [60, 5_000])
+def test_held_out_fits_do_not_depend_on_the_fit_to_all_rows(rows):
+    scores, labels = drawn(rows, 4, seed=3)
+    data = LabeledScores(scores, labels)
+    fold = stratified_folds(labels, 5, np.random.default_rng(0))
+    told = data.left_out(Temperature().fit(scores, labels), fold)
+    alone = data.left_out(Temperature(), fold)
+    assert sorted(told) == sorted(alone) == list(range(5))
+    for number, fitted in alone.items():
+        expected = fitted.parameters["temperature"]
+        assert told[number].parameters["temperature"] == pytest.approx(expected, rel=1e-6)
+
+
+def test_rescored_is_what_each_fold_gets():
+    scores, labels = drawn(500, 3)
+    data = LabeledScores(scores, labels)
+    fold = np.random.default_rng(0).integers(0, 3, 500)
+    fits = data.left_out(Temperature(), fold)
+    rescored = Rescored(ArrayScores(scores, "logits"), fits, fold)
+    found = np.concatenate(list(rescored.blocks(37)))
+    assert rescored.kind == "logits"
+    for number, fitted in fits.items():
+        own = fold == number
+        np.testing.assert_allclose(
+            special.log_softmax(found[own], axis=1), fitted.apply(scores[own]), atol=1e-12
+        )

@@ -7,8 +7,7 @@ from scipy.special import expit
 from sklearn.calibration import _sigmoid_calibration
 from sklearn.linear_model import LogisticRegression
 
-from calcli.core.calibrators.logistic import Beta, Platt
-from calcli.core.language.errors import UsageError
+from calcli.core.calibrators.logistic import AT_ONCE, Beta, Platt
 
 SPLIT_SETS = ["cifar10_resnet-20", "cifar10_vgg19_bn", "cifar100_vgg19_bn", "agnews_gpt2", "fvcaus_plda"]
 
@@ -104,22 +103,6 @@ def test_the_fit_is_that_of_log_odds_in_any_unit(score, unit):
     np.testing.assert_allclose(fitted(unit), fitted(1.0), rtol=0, atol=1e-5)
 
 
-def test_beta_ab_leaves_one_half_where_it_is():
-    scores, labels = binary(300, seed=4)
-    half = np.log([[0.5, 0.5]])
-    np.testing.assert_allclose(Beta(variant="ab").fit(scores, labels).predict_proba(half), 0.5)
-
-
-def test_own_log_odds_come_back():
-    rng = np.random.default_rng(5)
-    true = rng.normal(0, 2, 200_000)
-    labels = (rng.random(200_000) < expit(true)).astype(int)
-    distorted = (true + 1) / 0.5
-    fitted = Platt().fit(np.column_stack([np.zeros_like(true), distorted]), labels).parameters
-    assert fitted["slope"][0] == pytest.approx(0.5, abs=0.01)
-    assert fitted["intercept"][0] == pytest.approx(-1, abs=0.03)
-
-
 @pytest.mark.parametrize(
     "make", [Platt, lambda: Platt(target_smoothing=False), Beta, lambda: Beta(variant="am")]
 )
@@ -145,12 +128,6 @@ def test_separable_data_are_remarked_on():
     assert Platt().fit(scores, labels).notes == []
 
 
-def test_constant_score_gives_the_frequency():
-    scores = np.log(np.full((8, 2), [0.3, 0.7]))
-    labels = np.array([0, 0, 1, 0, 0, 1, 0, 0])
-    np.testing.assert_allclose(Beta().fit(scores, labels).predict_proba(scores)[:, 1], 0.25, atol=1e-8)
-
-
 def test_probabilities_of_exactly_0_count_as_half_the_smallest():
     q = np.array([0.0, 0.02, 0.3, 0.5, 0.7, 0.9, 1.0])
     labels = np.array([0, 1, 0, 1, 0, 1, 1])
@@ -165,11 +142,6 @@ def test_probabilities_of_exactly_0_count_as_half_the_smallest():
         platt.predict_proba(scores)[:, 1], expit(-slope * features - intercept), atol=1e-4
     )
     assert "exactly 0" in platt.notes[0]
-
-
-def test_unknown_variant_is_refused():
-    with pytest.raises(UsageError, match="variant must be one of abm, ab, am"):
-        Beta(variant="abc")
 
 
 @pytest.mark.parametrize("ratio", [1.0, 1e6, 1e10])
@@ -193,3 +165,24 @@ def test_a_class_without_rows_gets_the_probability_of_its_targets():
     fitted = Platt().fit(logits, np.arange(50) % 2)
     assert fitted.parameters["slope"][2] == 0
     assert fitted.parameters["intercept"][2] == pytest.approx(-np.log(51), rel=1e-12)
+
+
+ROWS, FEATURES, PROBLEMS = 150, 3, 7
+
+
+@pytest.mark.parametrize("score", ["log_loss", "brier"])
+@pytest.mark.parametrize("make", [Beta, Platt])
+def test_maps_of_many_classes_are_those_of_each_class_alone(make, score):
+    rng = np.random.default_rng(2)
+    rows, classes = 500, 80
+    assert rows * classes > AT_ONCE
+    logits = 2 * rng.normal(size=(rows, classes))
+    labels = np.where(rng.random(rows) < 0.7, logits.argmax(1), rng.integers(0, classes, rows))
+    settings = {"target_smoothing": False, "score": score} if make is Platt else {"score": score}
+    whole = make(**settings).fit(logits, labels).parameters
+    names = ["slope", "intercept"] if make is Platt else ["a", "b", "c"]
+    for k in (0, 40, 79):
+        alone = make(lens=f"class-{k}", **settings).fit(logits, labels).parameters
+        np.testing.assert_allclose(
+            [whole[name][k] for name in names], [alone[name][0] for name in names], rtol=1e-6, atol=1e-8
+        )

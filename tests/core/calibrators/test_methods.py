@@ -10,8 +10,6 @@ from typing import Literal, get_args, get_origin, get_type_hints
 
 import numpy as np
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 
 from calcli.core import calibrators
 from calcli.core.calibrators.base import Calibrator, calibrator_class, make
@@ -61,54 +59,16 @@ def test_choices_are_those_of_the_class(name):
 
 
 @pytest.mark.parametrize(
-    ("text", "canonical", "settings"),
-    [
-        ("temperature", "temperature", {}),
-        ("histogram:bins=15", "histogram", {}),
-        ("histogram:binning=equal-width:bins=20", "histogram:bins=20:binning=equal-width", {"bins": 20}),
-        ("platt:target_smoothing=false", "platt:target_smoothing=false", {"target_smoothing": False}),
-        ("isotonic:smoothing=0.50", "isotonic:smoothing=0.5", {"smoothing": 0.5}),
-        (
-            "dirichlet:intercept_penalties=1/0.5",
-            "dirichlet:intercept_penalties=1/0.5",
-            {"intercept_penalties": (1.0, 0.5)},
-        ),
-    ],
-)
-def test_expressions_print_back(text, canonical, settings):
-    call = parse_method(text)
-    assert str(call) == canonical
-    assert str(parse_method(canonical)) == canonical
-    assert settings.items() <= call.arguments.items()
-    assert make(call).get_params() == dict(call.arguments) | {"scores_are": "logits"}
-
-
-@given(st.integers(1, 10**6), st.floats(0, 1e6))
-def test_any_setting_prints_back_to_itself(bins, smoothing):
-    call = parse_method(f"histogram:bins={bins}:smoothing={smoothing!r}")
-    assert parse_method(str(call)) == call
-
-
-@pytest.mark.parametrize(
     ("text", "message"),
     [
-        (
-            "temprature",
-            "unknown method 'temprature', did you mean 'temperature'; `calcli explain` lists them all",
-        ),
-        ("dp-shift", "unknown method 'dp-shift', did you mean 'dp'"),
-        ("plat", "unknown method 'plat', did you mean 'platt'"),
+        ("dp-shift", "unknown method 'dp-shift', did you mean 'dp'; `calcli explain` lists them all"),
         ("xyz", "unknown method 'xyz'; `calcli explain`"),
         ("histogram:bin=3", "'histogram' has no argument 'bin=3'; it takes: lens, keep_top, ranks, bins"),
         ("histogram:bins", "'histogram:bins': bins has no value; expected bins=VALUE"),
-        ("temperature:x=3", "'temperature' has no argument 'x=3'; it takes: score"),
-        ("histogram:bins=many", "bins must be a whole number of at least 1, not 'many'"),
+        ("histogram:bins=0", "bins must be a whole number of at least 1, not '0'"),
         ("platt:target_smoothing=yes", "target_smoothing must be one of auto, true, false, not 'yes'"),
         ("isotonic:smoothing=much", "smoothing must be a number of at least 0, not 'much'"),
-        (
-            "dirichlet:intercept_penalties=1/x",
-            "numbers from 0 to 1e.09, as in 1/0.1, not '1/x'",
-        ),
+        ("dirichlet:intercept_penalties=1/x", "numbers from 0 to 1e.09, as in 1/0.1, not '1/x'"),
     ],
 )
 def test_wrong_expressions_say_what_is_known(text, message):
@@ -117,8 +77,6 @@ def test_wrong_expressions_say_what_is_known(text, message):
 
 
 def test_settings_out_of_range_are_refused():
-    with pytest.raises(UsageError, match="bins must be a whole number of at least 1"):
-        parse_method("histogram:bins=0")
     for wrong in ({"bins": 0}, {"bins": 2.5}, {"smoothing": float("nan")}, {"binning": "mine"}):
         with pytest.raises(UsageError, match=f"{next(iter(wrong))} must be "):
             Histogram(**wrong)
@@ -153,20 +111,3 @@ def test_every_setting_is_documented(method):
     documented = ", ".join(documented).split(", ") if documented else []
     documented.append("scores_are")  # of all of them, where they are declared
     assert sorted(documented) == sorted(inspect.signature(calibrator).parameters)
-
-
-BY_ROWS = {"dirichlet", "structured", "pool", "vector-histogram"}  # as the docstring of `fit` says
-
-
-@pytest.mark.parametrize("name", METHODS)
-def test_a_row_of_weight_two_is_the_row_twice_unless_rows_are_counted_or_dealt(name):
-    rng = np.random.default_rng(0)
-    logits, weights = rng.normal(size=(600, 3)) * 1.5, rng.integers(1, 4, 600)
-    labels = np.array([rng.choice(3, p=np.exp(row) / np.exp(row).sum()) for row in logits * 0.6])
-    weighted, repeated = (make(parse_method(EXPRESSIONS[name])) for _ in range(2))
-    found = weighted.fit(logits, labels, weights).predict_proba(logits)
-    repeated.fit(np.repeat(logits, weights, axis=0), np.repeat(labels, weights))
-    same = np.abs(found - repeated.predict_proba(logits)).max() < 1e-6
-    assert same == (name not in BY_ROWS)
-    if name in BY_ROWS:
-        assert f"`{type(weighted).__name__}`" in Calibrator.fit.__doc__

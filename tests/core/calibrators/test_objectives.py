@@ -13,7 +13,7 @@ from calcli.core.evaluating.evaluate import evaluate
 from calcli.core.language.errors import InputError, UsageError
 from calcli.core.language.expressions import parse_methods
 from calcli.core.language.settings import Settings
-from calcli.core.recalibrating.fitting import FitSettings, fit
+from calcli.core.recalibrating.fitting import fit
 
 
 @pytest.fixture(scope="module")
@@ -149,14 +149,6 @@ def test_platt_scaling_of_raw_logits(rows):
     assert two.parameters["slope"].shape == (2,)
     with pytest.raises(UsageError, match="input=raw takes every logit by itself"):
         Platt(input="raw", lens="top-1")
-
-
-def test_raw_logits_by_the_expression(predict, rows):
-    calls = parse_methods(["platt:input=raw"])
-    probs = predict(softmax(rows[0], axis=1), rows[1])
-    with pytest.raises(UsageError, match="needs logits"):
-        fit(probs, calls, FitSettings(folds=0))
-    assert fit(predict(*rows, "logits"), calls, FitSettings(folds=0)).calibrator.input == "raw"
 
 
 def test_beta_maps_may_fall():

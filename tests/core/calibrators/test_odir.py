@@ -77,31 +77,6 @@ def test_chosen_penalties_have_the_smallest_held_out_loss_of_those_tried():
     np.testing.assert_array_equal(fitted.apply(logits), same.apply(logits))
 
 
-def test_strong_confusion_of_two_classes_calls_for_a_weak_penalty():
-    rng = np.random.default_rng(5)
-    labels = rng.integers(0, 3, 3000)
-    logits = rng.standard_normal((3000, 3))
-    swapped = np.array([1, 0, 2])[labels]  # the classifier mistakes class 0 for class 1 and the reverse
-    logits[np.arange(3000), swapped] += 3
-    fitted = Dirichlet().fit(logits, labels)
-    assert fitted.parameters["off_diagonal_penalty"] <= 1
-    assert (fitted.apply(logits).argmax(axis=1) == labels).mean() > 0.9
-
-
-def test_seed_decides_the_folds_and_two_fits_agree_to_the_bit():
-    logits, labels = drawn(200, 3)
-    first, second = (Dirichlet(seed=1).fit(logits, labels).apply(logits) for _ in range(2))
-    np.testing.assert_array_equal(first, second)
-
-
-def test_weight_0_is_no_row():
-    logits, labels = drawn(300, 3)
-    weights = (np.arange(300) % 3 > 0).astype(float)
-    kept = weights > 0
-    weighted, plain = Dirichlet().fit(logits, labels, weights), Dirichlet().fit(logits[kept], labels[kept])
-    np.testing.assert_array_equal(weighted.apply(logits), plain.apply(logits))
-
-
 def test_wrong_settings_and_too_few_rows_are_refused():
     with pytest.raises(UsageError, match=r"off_diagonal_penalty must be a number from 0 to 1e\+09"):
         MatrixODIR(off_diagonal_penalty=-1)

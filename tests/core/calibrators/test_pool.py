@@ -25,15 +25,6 @@ def test_no_scipy_search_on_the_simplex_does_better(seed):
     assert log_loss(likelihoods, weights, w) <= oracle.fun + 1e-10
 
 
-def test_gradient_is_equal_on_the_used_members_and_worse_on_the_others():
-    rng = np.random.default_rng(9)
-    likelihoods, weights = rng.random((200, 4)), np.full(200, 1 / 200)
-    w = mixture_weights(likelihoods, weights)
-    gain = weights @ (likelihoods / (likelihoods @ w)[:, None])  # 1 where w > 0, else at most 1
-    np.testing.assert_allclose(gain[w > 0], 1, atol=1e-8)
-    assert np.all(gain <= 1 + 1e-8)
-
-
 @pytest.mark.parametrize("seed", range(12))
 def test_members_that_are_almost_alike_have_the_least_loss_of_the_simplex(seed):
     rng = np.random.default_rng(seed)
@@ -45,18 +36,6 @@ def test_members_that_are_almost_alike_have_the_least_loss_of_the_simplex(seed):
     gain = weights @ (likelihoods / (likelihoods @ w)[:, None])
     np.testing.assert_allclose(gain[w > 0], 1, atol=1e-8)
     assert np.all(gain <= 1 + 1e-8)
-
-
-def test_best_member_takes_all_and_equal_members_share():
-    best = np.array([[0.9, 0.9, 0.5]] * 10)
-    w = mixture_weights(best, np.full(10, 0.1))
-    assert w[2] == 0
-    assert w[0] + w[1] == pytest.approx(1)
-
-
-def test_two_members_that_are_right_in_turn_share_by_frequency():
-    right_in_turn = np.array([[1.0, 0.0]] * 3 + [[0.0, 1.0]])
-    np.testing.assert_allclose(mixture_weights(right_in_turn, np.full(4, 0.25)), [0.75, 0.25], rtol=1e-8)
 
 
 def test_rows_that_hardly_any_member_expects_stop_no_fit():

@@ -2,11 +2,8 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from scipy import optimize, special, stats
+from scipy import optimize, special
 
-from calcli.core.calibrators.fit.preconditioning import inverse
-from calcli.core.calibrators.fit.softmaxloss import SoftmaxLoss
-from calcli.core.calibrators.fit.softmaxmodels import PartsModel, Penalty
 from calcli.core.calibrators.fit.training import prepare
 from calcli.core.calibrators.odir import Dirichlet
 from calcli.core.calibrators.softmax import DPAffine, MatrixScaling
@@ -18,71 +15,10 @@ from calcli.core.calibrators.structured import (
     StructuredScaling,
     bends_of,
     beyond_chance,
-    rises,
 )
 from calcli.core.calibrators.temperature import Temperature, TemperatureMix
 from calcli.core.language.errors import InputError
-from tests.benchmarks.scoresets import as_it_is, shifted_priors, simulated
 from tests.core.samples import drawn, log_loss
-
-PENALTIES = [
-    Penalty(0.01, 0.02, 0.03, 0.04),
-    Penalty(None, 0.02, 0.03, 0.04),
-    Penalty(0.01, None, None, None),
-    Penalty(0.1, None, 0.2, None),
-    Penalty(0.01, 0.02, 0.03, None),
-]
-
-
-def loss_at_random(penalty, classes=4, n=200):
-    """A loss, parameters, and which of them are free: the diagonal of the matrix is not."""
-    rng = np.random.default_rng(0)
-    logits, labels = drawn(n, classes)
-    rows = prepare(logits, labels, rng.random(n) + 0.1, normalize=True, keep_zeros=False)
-    features = [rows.scores, *bends_of(rows.scores, "both")]
-    model = PartsModel(features, penalty, np.array([1.0, 0, 0]))
-    loss = SoftmaxLoss(rows, model, model.penalty)
-    size = len(model.penalty)
-    free = np.ones(size, np.bool_)
-    if penalty.matrix is not None:
-        free[-(classes**2) :] = ~np.eye(classes, dtype=np.bool_).ravel()
-    return loss, 0.2 * rng.standard_normal(size) * free, free
-
-
-@pytest.mark.parametrize("penalty", PENALTIES)
-def test_derivatives_are_those_of_finite_differences(penalty):
-    loss, theta, free = loss_at_random(penalty)
-    gradient = loss.evaluate(theta)[1]
-    numeric = optimize.approx_fprime(theta, lambda t: loss.evaluate(t)[0], 1e-7)
-    np.testing.assert_allclose(gradient[free], numeric[free], atol=1e-6)
-    loss.evaluate(theta)
-    v = np.random.default_rng(1).standard_normal(len(theta)) * free
-    product = loss.curve(v)
-    ahead, behind = (loss.evaluate(theta + side * 1e-6 * v)[1] for side in (1, -1))
-    np.testing.assert_allclose(product[free], ((ahead - behind) / 2e-6)[free], atol=1e-8)
-
-
-@pytest.mark.parametrize("penalty", PENALTIES)
-def test_of_few_rows_the_curvature_of_each_class_is_inverted_by_itself(penalty):
-    classes = 5
-    loss, theta, free = loss_at_random(penalty, classes, n=12)
-    loss.evaluate(theta)
-    loss.refresh()
-    hessian = np.array([loss.curve(unit) for unit in np.eye(len(theta))])
-    end = loss.model._ends[2]
-    first = 0 if penalty.slopes is None else 3
-    groups = [np.arange(first), *np.arange(first, end).reshape(-1, classes).T]
-    groups += [np.array([entry]) for entry in range(end, len(theta)) if free[entry]]
-    g = np.random.default_rng(1).standard_normal(len(theta))
-    expected = np.zeros(len(theta))
-    for group in groups:
-        expected[group] = np.linalg.solve(hessian[np.ix_(group, group)], g[group])
-    np.testing.assert_allclose(loss.precondition(g), expected, rtol=1e-5, atol=1e-8)
-
-
-def test_vector_and_parts_are_the_same_parameters():
-    loss, theta, _ = loss_at_random(PENALTIES[0])
-    np.testing.assert_allclose(loss.model.pack(loss.model.parts(theta)), theta)
 
 
 def test_features_bend_where_they_should():
@@ -191,44 +127,6 @@ def test_intercepts_are_kept_as_far_as_they_are_more_than_chance():
     assert beyond_chance(uniform, 1.0, 0 * beta) == 0
 
 
-def test_squares_of_intercepts_of_chance_are_one_less_than_classes():
-    """And so half of such intercepts or more are dropped."""
-    dropped = []
-    for seed in range(40):
-        logits, labels = simulated(500, 5, as_it_is, seed)
-        found = DPAffine().fit(logits, labels).parameters
-        rows = prepare(logits, labels, None, normalize=True, keep_zeros=False)
-        dropped.append(beyond_chance(rows, found["alpha"], found["beta"]) == 0)
-    assert np.mean(dropped) == pytest.approx(stats.chi2(4).cdf(4), abs=0.2)  # .59
-
-
-@pytest.mark.parametrize("base", ["scaled", "centered", "mixed"])
-def test_other_priors_cost_nothing(base):
-    logits, labels = simulated(1000, 10, shifted_priors, 3)
-    dp = DPAffine().fit(logits[:500], labels[:500])
-    strong = StructuredScaling(base=base, penalties=(1.0,), form="diagonal").fit(logits[:500], labels[:500])
-    assert log_loss(strong, logits[500:], labels[500:]) < log_loss(dp, logits[500:], labels[500:]) + 0.01
-
-
-def test_strong_penalties_leave_slopes_for_all_classes():
-    logits, labels = simulated(400, 4, as_it_is, 0)  # whose intercepts are no more than chance
-    strong = StructuredScaling(bends="none", penalties=(1e9,), off_diagonal_penalties=(1e9,))
-    temperature = Temperature().fit(logits, labels)
-    fitted = strong.fit(logits, labels)
-    weak_ridge = abs(log_loss(fitted, logits, labels) - log_loss(temperature, logits, labels))
-    assert weak_ridge < 1e-4
-    assert np.abs(fitted.parameters["matrix"]).max() < 1e-6
-
-
-def test_a_class_without_rows_and_separable_rows_have_finite_fits():
-    logits, labels = drawn(300, 4)
-    for method in (BentTemperature(), BentDP(), SMS(), StructuredScaling()):
-        absent = method.fit(logits[labels != 3], labels[labels != 3])
-        assert np.isfinite(absent.apply(logits)).all()
-        certain = method.fresh().fit(30 * np.eye(4)[labels], labels)
-        assert np.isfinite(certain.apply(logits)).all()
-
-
 def test_smoothed_labels_call_for_a_bend():
     rng = np.random.default_rng(3)
     truth = 3 * rng.standard_normal((4000, 5))
@@ -242,12 +140,6 @@ def test_smoothed_labels_call_for_a_bend():
     )
 
 
-def test_map_that_falls_is_seen():
-    assert rises(np.array([1.0, 0.2, 0.1]), 3)
-    assert not rises(np.array([1.0, -0.5, 0.0]), 3)  # falls where p is near 1
-    assert rises(np.array([1.0, 0.5]), 2)
-
-
 def test_chosen_strengths_are_among_those_given():
     logits, labels = drawn(300, 3)
     fitted = StructuredScaling(penalties=(1.0, 0.1), off_diagonal_penalties=(5.0, 0.5)).fit(logits, labels)
@@ -258,37 +150,11 @@ def test_chosen_strengths_are_among_those_given():
     np.testing.assert_array_equal(fitted.apply(logits), same.apply(logits))
 
 
-def test_other_classes_are_refused():
-    logits, labels = drawn(100, 3)
-    with pytest.raises(InputError, match="fitted on 3 classes, the scores have 4"):
-        SMS().fit(logits, labels).apply(np.zeros((2, 4)))
-
-
 def test_mixed_temperature_is_its_formula():
     logits, labels = drawn(100, 3)
     temperature = Temperature().fit(logits, labels)
     expected = 100 / 101 * np.exp(temperature.apply(logits)) + 1 / 101 / 3
     np.testing.assert_allclose(TemperatureMix().fit(logits, labels).predict_proba(logits), expected)
-
-
-@pytest.mark.parametrize("n", [1, 64, 65, 300])
-@pytest.mark.parametrize("rank", [5, 600])
-def test_an_inverse_is_positive_definite(n, rank):
-    features = np.random.default_rng(n).normal(size=(n, rank))
-    matrix = features @ features.T
-    found, damped = inverse(matrix, 1e-9 * rank), matrix + 1e-9 * rank * np.eye(n)
-    np.testing.assert_allclose(found @ damped, np.eye(n), atol=1e-14 * n * np.linalg.cond(damped))
-    assert np.linalg.eigvalsh(found).min() > 0
-
-
-def test_an_indefinite_matrix_is_damped_more():
-    found = inverse(np.array([[1.0, 1.001], [1.001, 1.0]]), 1e-5)
-    assert np.linalg.eigvalsh(found).min() > 0
-
-
-def test_a_hessian_of_roundings_is_damped_until_it_is_definite():
-    found = inverse(np.array([[-1.0, 5.0], [5.0, 1.0]]), 1e-5)
-    assert np.linalg.eigvalsh(found).min() > 0
 
 
 @pytest.mark.parametrize("seed", [30, 48, 57])

@@ -12,18 +12,16 @@ import pytest
 from sklearn.base import clone, is_classifier
 from sklearn.datasets import load_iris
 from sklearn.linear_model import LogisticRegression
-from sklearn.metrics import log_loss
 from sklearn.model_selection import GridSearchCV, StratifiedKFold, cross_val_predict, cross_val_score
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import FunctionTransformer
 
-from calcli.core.calibrators.base import calibrator_class
 from calcli.core.calibrators.histogram import Histogram
 from calcli.core.calibrators.softmax import DPAffine, VectorScaling
 from calcli.core.calibrators.temperature import Temperature
 from calcli.core.calibrators.wrappers import PreserveTop1
 from calcli.core.language.errors import InputError, UsageError
-from calcli.core.language.methods import METHODS
+from tests.core.samples import SMALL, made
 
 NAMES = np.array(["setosa", "versicolor", "virginica"])
 
@@ -38,23 +36,33 @@ def iris() -> tuple[np.ndarray, np.ndarray]:
     return probs / probs.sum(1, keepdims=True), NAMES[labels]
 
 
-def made(method, **settings):
-    inner = {"calibrator": DPAffine()} if method.family == "wrapper" else {}
-    return calibrator_class(method)(**inner, **settings)
-
-
-@pytest.mark.parametrize("method", METHODS.values(), ids=METHODS)
-def test_every_calibrator_takes_probabilities_and_names(iris, method):
+@pytest.mark.parametrize("text", SMALL.values())
+def test_every_calibrator_takes_probabilities_and_names(iris, text):
     probs, names = iris
-    fitted = clone(made(method, scores_are="probs")).fit(probs, names)
+    fitted = clone(made(text).set_params(scores_are="probs")).fit(probs, names)
     assert is_classifier(fitted)
     assert fitted.classes_.tolist() == NAMES.tolist()
     found = fitted.predict_proba(probs)
-    expected = made(method).fit(np.log(probs), np.searchsorted(NAMES, names)).predict_proba(np.log(probs))
+    expected = made(text).fit(np.log(probs), np.searchsorted(NAMES, names)).predict_proba(np.log(probs))
     np.testing.assert_array_equal(found, expected)
     np.testing.assert_array_equal(fitted.predict(probs), NAMES[found.argmax(1)])
     copied = pickle.loads(pickle.dumps(fitted))
     np.testing.assert_array_equal(copied.predict_proba(probs), found)
+
+
+def test_settings_are_searched(iris):
+    probs, names = iris
+    wrapped = PreserveTop1(calibrator=Histogram(), scores_are="probs")
+    search = GridSearchCV(wrapped, {"calibrator__bins": [2, 5, 40]}, scoring="neg_log_loss", cv=3)
+    search.fit(probs, names)
+    losses = [
+        -cross_val_score(
+            wrapped.set_params(calibrator__bins=bins), probs, names, scoring="neg_log_loss", cv=3
+        )
+        for bins in (2, 5, 40)
+    ]
+    np.testing.assert_allclose(-search.cv_results_["mean_test_score"], np.mean(losses, 1), rtol=1e-12)
+    assert search.best_estimator_.calibrator.bins == (2, 5, 40)[np.argmin(np.mean(losses, 1))]
 
 
 def test_in_a_pipeline_weights_reach_it(iris):
@@ -76,27 +84,6 @@ def test_cross_validated_by_scikit_learn_it_is_fitted_to_the_other_folds(iris):
     for kept, out in folds.split(probs, names):
         fitted = DPAffine().fit(np.log(probs[kept]), np.searchsorted(NAMES, names[kept]))
         np.testing.assert_array_equal(found[out], fitted.predict_proba(np.log(probs[out])))
-
-
-def test_settings_are_searched(iris):
-    probs, names = iris
-    tried = {"bins": [2, 5, 40]}
-    search = GridSearchCV(Histogram(scores_are="probs"), tried, scoring="neg_log_loss", cv=3).fit(
-        probs, names
-    )
-    losses = []
-    for bins in tried["bins"]:
-        of_folds = [
-            log_loss(names[out], Histogram(bins=bins, scores_are="probs").fit(probs[kept], names[kept])
-                     .predict_proba(probs[out]), labels=NAMES)
-            for kept, out in StratifiedKFold(3).split(probs, names)
-        ]  # fmt: skip
-        losses.append(np.mean(of_folds))
-    np.testing.assert_allclose(-search.cv_results_["mean_test_score"], losses, rtol=1e-12)
-    assert search.best_estimator_.bins == search.best_params_["bins"] == tried["bins"][np.argmin(losses)]
-    wrapped = PreserveTop1(calibrator=Histogram(), scores_are="probs")
-    inner = GridSearchCV(wrapped, {"calibrator__bins": [2, 5]}, scoring="accuracy", cv=3).fit(probs, names)
-    assert inner.best_estimator_.calibrator.bins == inner.best_params_["calibrator__bins"]
 
 
 @pytest.mark.parametrize("shape", [(-1,), (-1, 1)])

@@ -4,12 +4,17 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from scipy import optimize, special
 from scipy.optimize import minimize
 
+from calcli.core.calibrators.base import make
 from calcli.core.calibrators.isotonic import Isotonic
-from calcli.core.calibrators.logistic import Beta, Platt
+from calcli.core.calibrators.logistic import Beta
+from calcli.core.calibrators.reduced import Reduced
+from calcli.core.calibrators.temperature import Temperature
 from calcli.core.calibrators.wrappers import PerPredictedClass, PreserveTop1, keep_top, top1_changes
-from calcli.core.language.errors import UsageError
+from calcli.core.language.expressions import parse_method
+from calcli.core.language.methods import METHODS
 
 ROWS = st.lists(st.integers(0, 20), min_size=2, max_size=6).filter(any)
 
@@ -41,11 +46,6 @@ def test_kept_row_is_the_nearest(seed):
         options={"ftol": 1e-14},
     )
     np.testing.assert_allclose(keep_top(row[None], np.array([top]))[0], nearest.x, atol=1e-6)
-
-
-def test_pool_by_hand():
-    kept = keep_top(np.array([[0.5, 0.3, 0.1, 0.1], [0.4, 0.05, 0.35, 0.2]]), np.array([1, 1]))
-    np.testing.assert_allclose(kept, [[0.4, 0.4, 0.1, 0.1], [0.8 / 3, 0.8 / 3, 0.8 / 3, 0.2]])
 
 
 @pytest.mark.parametrize("name", ["cifar100_vgg19_bn", "agnews_gpt2"])
@@ -91,25 +91,50 @@ def test_each_predicted_class_has_its_own_and_rare_ones_the_common_calibrator():
     assert "1 of 3 classes are predicted on fewer than 50 rows" in got.notes[-1]
 
 
-@pytest.mark.parametrize(
-    "wrapper",
-    [
-        PerPredictedClass(calibrator=Isotonic(lens="top-1"), min_rows=10),
-        PreserveTop1(calibrator=Platt()),
-        PreserveTop1(calibrator=PerPredictedClass(calibrator=Platt())),
-    ],
-)
-def test_parameters_restore_the_same_bits(wrapper):
-    scores, labels = predicted_sample()
-    weights = np.random.default_rng(1).random(900)
-    wrapper.fit(scores, labels, weights)
-    restored = type(wrapper)(**wrapper.get_params())
-    restored.parameters = dict(wrapper.parameters)
-    np.testing.assert_array_equal(restored.apply(scores), wrapper.apply(scores))
+def sample(rows=400, classes=4, seed=0):
+    """Return over-confident logits and labels."""
+    rng = np.random.default_rng(seed)
+    logits = 2 * rng.standard_normal((rows, classes))
+    return 2 * logits, (logits + rng.gumbel(size=logits.shape)).argmax(axis=1)
 
 
-def test_unfitted_is_refused():
-    with pytest.raises(UsageError, match="has not been fitted"):
-        PreserveTop1(calibrator=Platt()).apply(np.zeros((1, 3)))
-    with pytest.raises(UsageError, match="has not been fitted"):
-        PerPredictedClass(calibrator=Platt()).apply(np.zeros((1, 3)))
+def confidence_and_right(logits, labels):
+    probs = special.softmax(logits, axis=1)
+    return probs.max(axis=1), probs.argmax(axis=1) == labels
+
+
+def test_temperature_of_the_confidence_is_the_optimum_of_its_log_odds():
+    logits, labels = sample()
+    confidence, right = confidence_and_right(logits, labels)
+    log_odds = special.logit(confidence)
+
+    def loss(alpha):
+        return np.logaddexp(0, np.where(right, -alpha, alpha) * log_odds).mean()
+
+    oracle = optimize.minimize_scalar(loss, bounds=(1e-3, 10), method="bounded", options={"xatol": 1e-10})
+    fitted = Reduced(calibrator=Temperature()).fit(logits, labels)
+    assert 1 / fitted.parameters["temperature"] == pytest.approx(oracle.x, rel=1e-6)
+    rows, top = np.arange(len(logits)), logits.argmax(axis=1)
+    expected = special.expit(oracle.x * log_odds)
+    calibrated = fitted.predict_proba(logits)
+    np.testing.assert_allclose(calibrated[rows, top], expected, rtol=1e-6)
+    others = special.softmax(logits, axis=1) * ((1 - expected) / (1 - confidence))[:, None]
+    others[rows, top] = expected
+    np.testing.assert_allclose(calibrated, others, rtol=1e-6)
+
+
+@pytest.mark.parametrize("name", [name for name, method in METHODS.items() if "lens" in method.arguments])
+def test_reduced_problem_of_one_score_is_the_top_class(name):
+    logits, labels = sample()
+    got = Reduced(calibrator=make(parse_method(name))).fit(logits, labels).apply(logits)
+    expected = make(parse_method(f"{name}:lens=top-1")).fit(logits, labels).apply(logits)
+    np.testing.assert_allclose(got, expected, atol=1e-9)
+
+
+def test_certain_rows_share_the_rest_evenly():
+    logits, labels = sample(classes=3)
+    certain = np.array([[0.0, -np.inf, -np.inf]])
+    fitted = Reduced(calibrator=make(parse_method("platt"))).fit(logits, labels)
+    first, second, third = fitted.predict_proba(certain)[0]
+    assert 0 < second == pytest.approx(third)
+    assert first + second + third == pytest.approx(1)

@@ -8,18 +8,14 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy import optimize, special
 
-import calcli
 from calcli.core.calibrators.odir import MatrixODIR
-from calcli.core.calibrators.reduced import Reduced
 from calcli.core.calibrators.softmax import BiasOnly, DPAffine, MatrixScaling, VectorScaling
 from calcli.core.calibrators.temperature import EnsembleTemperature, Temperature
-from calcli.core.calibrators.wrappers import PerPredictedClass, PreserveTop1
 
 KEEPING = [Temperature, EnsembleTemperature, BiasOnly, DPAffine]
 FILLING = [VectorScaling, MatrixScaling, MatrixODIR]
 keeping = pytest.mark.parametrize("method", KEEPING, ids=lambda method: method.name)
 filling = pytest.mark.parametrize("method", FILLING, ids=lambda method: method.name)
-every = pytest.mark.parametrize("method", KEEPING + FILLING, ids=lambda method: method.name)
 
 
 def rounded(decimals, *, never_true, seed=0, n=400, classes=3, sharpness=1.0):
@@ -114,36 +110,3 @@ def test_raw_logits_of_minus_infinity_stay_raw(method):
     filled = np.where(np.isinf(logits), lowest, logits)
     got = method(input="raw").fit(logits, labels).apply(logits)
     np.testing.assert_allclose(got, method(input="raw").fit(filled, labels).apply(filled), atol=1e-6)
-
-
-def test_saturated_single_precision_probabilities_give_nearly_the_temperature_of_the_logits():
-    rng = np.random.default_rng(0)
-    logits = 2 * rng.standard_normal((3000, 3))
-    labels = (logits + rng.gumbel(size=logits.shape)).argmax(axis=1)
-    probs = special.softmax((20 * logits).astype(np.float32), axis=1)
-    with np.errstate(divide="ignore"):
-        log_probs = np.log(probs)
-    assert np.isinf(log_probs).mean() > 0.05
-    expected = Temperature().fit(20 * logits, labels).parameters["temperature"]
-    assert Temperature().fit(log_probs, labels).parameters["temperature"] == pytest.approx(expected, rel=0.02)
-
-
-CALIBRATORS = [method() for method in KEEPING + FILLING] + [
-    PerPredictedClass(calibrator=calcli.Temperature(), min_rows=20),
-    PreserveTop1(calibrator=calcli.VectorScaling()),
-    Reduced(calibrator=calcli.DPAffine()),
-]
-
-
-@pytest.mark.parametrize("calibrator", CALIBRATORS, ids=lambda calibrator: calibrator.name)
-@pytest.mark.parametrize("informed", [True, False], ids=["informed", "uninformed"])
-def test_weights_are_repeated_rows(calibrator, informed):
-    rng = np.random.default_rng(3)
-    logits = 2 * rng.standard_normal((300, 3))
-    noise = rng.gumbel(size=logits.shape)
-    labels = (logits + noise if informed else noise - logits / 10).argmax(axis=1)
-    weights = rng.integers(0, 4, 300)
-    repeated = np.repeat(np.arange(300), weights)
-    got = calibrator.fit(logits, labels, weights).predict_proba(logits)
-    expected = calibrator.fit(logits[repeated], labels[repeated]).predict_proba(logits)
-    np.testing.assert_allclose(got, expected, atol=1e-6)
