@@ -11,8 +11,6 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from calcli.core.comparing.checking import check
-from calcli.core.comparing.policy import Bound, Policy, Rule
 from calcli.core.data.priors import Priors
 from calcli.core.estimators.cumulative import (
     CATALAN,
@@ -22,8 +20,6 @@ from calcli.core.estimators.cumulative import (
     range_quantile,
 )
 from calcli.core.evaluating.evaluate import evaluate
-from calcli.core.language.errors import UsageError
-from calcli.core.language.expressions import parse_metric
 from calcli.core.language.settings import Settings
 from calcli.core.problems.problem import ordered_problem
 
@@ -117,17 +113,6 @@ def test_reference_values(decide, dataset, predict):
         assert kuiper.if_calibrated.mean == pytest.approx(math.sqrt(8 / math.pi) * own["kuiper_sigma"])
 
 
-def test_few_rows_are_tested_by_draws(binary):
-    rng = np.random.default_rng(0)
-    rejected = 0
-    for seed in range(300):
-        score = rng.beta(0.5, 3, 25)
-        null = Kuiper().null(ordered_problem(score, rng.random(25) < score), 39, np.random.default_rng(seed))
-        assert null.draws == 39
-        rejected += null.p_value <= 0.1
-    assert 0.05 < rejected / 300 < 0.15
-
-
 def estimate(rows, **more):
     settings = Settings(("kuiper",), draws=0, **more)
     (found,) = evaluate(rows, settings, test_classes=False).estimates.values()
@@ -144,21 +129,3 @@ def test_there_is_no_interval_where_it_might_not_hold(binary):
     assert "depend on each other" in estimate(rows, priors=Priors((0.5, 0.5))).no_interval
     sure = binary(np.full(400, 0.999), np.ones(400, int))
     assert estimate(sure).no_interval.startswith("effective sample size")
-
-
-def test_a_policy_proves_calibration(binary):
-    rng = np.random.default_rng(5)
-    score = rng.random(4_000)
-    rows = binary(score, (rng.random(4_000) < score).astype(int))
-    off = binary(score**2, (rng.random(4_000) < score).astype(int))
-    few = binary(score[:200], (rng.random(200) < score[:200]).astype(int))
-
-    def status(rows, end="upper"):
-        rule = Rule(parse_metric("kuiper:lens=class-1"), Bound(0.05, most=True, end=end))
-        (outcome,) = check(rows, Policy((rule,))).outcomes
-        return outcome.status
-
-    assert [status(one) for one in (rows, off, few)] == ["passed", "broken", "undecided"]
-    assert [status(one, "lower") for one in (rows, off, few)] == ["passed", "broken", "passed"]
-    with pytest.raises(UsageError, match="kuiper has an interval"):
-        Rule(parse_metric("ece"), Bound(0.05, most=True, end="upper"))

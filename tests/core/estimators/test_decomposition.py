@@ -31,62 +31,12 @@ def test_reference_values(golden, dataset, predict):
         assert found == pytest.approx([expected[key] for key in keys], abs=1e-9), name
 
 
-def test_an_undecided_classifier_on_balanced_classes(predict):
-    """It is calibrated, and all its Brier score of 2 x 1/4 is refinement loss."""
-    predictions = predict([[0.5, 0.5]] * 4, [0, 1, 0, 1])
-    assert values(predictions, "brier", *BINNED) == [0.5, 0.0, 0.5]
-
-
-def test_a_sure_classifier_that_is_right_half_of_the_time(predict):
-    """Half of its Brier score of 1 is calibration loss, 2 x (1 - 1/2)^2, and half is refinement loss."""
-    predictions = predict([[1.0, 0.0]] * 2 + [[0.0, 1.0]] * 2, [0, 1, 0, 1])
-    assert values(predictions, "brier", *BINNED) == [1.0, 0.5, 0.5]
-
-
-def test_refinement_loss_of_frequencies_of_nine_tenths(predict):
-    """2 x 0.9 x 0.1 = 0.18, whatever the probabilities of the two bins are."""
-    probs = np.repeat([[0.8, 0.2], [0.3, 0.7]], 10, axis=0)
-    labels = [0] * 9 + [1] + [1] * 9 + [0]
-    calibration, refinement = values(predict(probs, labels), *BINNED)
-    assert refinement == pytest.approx(0.18, abs=1e-15)
-    assert calibration == pytest.approx((2 * 0.1**2 + 2 * 0.2**2) / 2, abs=1e-15)
-
-
-def test_binned_losses_by_hand_with_a_remainder(predict):
-    """Both rows share a bin: mean probability 0.95, frequency 1/2; what the bin hides is the remainder."""
-    found = evaluate(
-        predict([[0.04, 0.96], [0.06, 0.94]], [1, 0]), Settings(metrics=("binned_calibration_loss",), draws=0)
-    )
-    parts = found.estimates["binned_calibration_loss"].parts
-    assert parts["calibration"] == pytest.approx(2 * 0.45**2)
-    assert parts["refinement"] == pytest.approx(0.5)
-    assert parts["score"] == pytest.approx(0.04**2 + 0.94**2)
-    assert parts["remainder"] == pytest.approx(0.04**2 + 0.94**2 - 2 * 0.45**2 - 0.5)
-
-
-def test_log_losses_of_bins_by_hand(predict):
-    predictions = predict([[0.25, 0.75]] * 4, [1, 1, 0, 0])
-    calibration, refinement = values(predictions, *(f"{name}:score=log_loss" for name in BINNED))
-    assert calibration == pytest.approx(0.5 * np.log(0.5 / 0.75) + 0.5 * np.log(0.5 / 0.25))
-    assert refinement == pytest.approx(np.log(2))
-
-
 def test_the_binned_brier_losses_are_the_class_wise_error(predict):
     rng = np.random.default_rng(0)
     q = rng.dirichlet(np.ones(5), 400)
     predictions = predict(q, rng.integers(0, 5, 400), weights=rng.exponential(size=400))
     calibration, error = values(predictions, "binned_calibration_loss:bins=9", "cw_ece_l2:bins=9")
     assert calibration == pytest.approx(5 * error**2, abs=1e-14)
-
-
-def test_rows_without_weight_do_not_count(predict):
-    """Not even a row whose log-loss is infinite."""
-    probs, labels = [[0.3, 0.7], [0.8, 0.2], [1.0, 0.0]], [1, 0, 1]
-    names = [f"{name}:score=log_loss" for name in BINNED]
-    weighted, alone = predict(probs, labels, weights=[1, 1, 0]), predict(probs[:2], labels[:2])
-    assert values(weighted, *names) == pytest.approx(values(alone, *names), abs=1e-14)
-    found = evaluate(weighted, Settings(metrics=(names[0],), draws=0)).estimates[names[0]]
-    assert found.parts["score"] == pytest.approx(-(np.log(0.7) + np.log(0.8)) / 2)
 
 
 def test_a_sum_of_nothing_but_rounding_is_no_probability(predict):

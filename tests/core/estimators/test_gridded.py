@@ -11,6 +11,7 @@ from calcli.core.estimators.cumulative import KolmogorovSmirnov, Kuiper
 from calcli.core.estimators.gridded import area_on_grid, average_precision_on_grid
 from calcli.core.estimators.miscalibration import BinnedError
 from calcli.core.estimators.ranking import AREA, PRECISION
+from calcli.core.estimators.selective import Augrc, Aurc, Coverage, SelectiveAccuracy
 from calcli.core.problems.problem import ordered_problem
 from calcli.core.state.cells import ScoreCells
 from calcli.core.state.grid import grid_edges
@@ -24,6 +25,7 @@ ESTIMATORS = {
     "whole cells": BinnedError("equal-width", 15),
     "whole cells, norm 2": BinnedError("equal-width", 20, "2"),
 }
+SELECTIVE = {"aurc": Aurc(), "augrc": Augrc(), "accuracy": SelectiveAccuracy(0.7), "coverage": Coverage(0.3)}
 
 
 def on_grid(score, outcome, weights=None):
@@ -40,6 +42,11 @@ def errors(score, outcome, weights=None):
         name: (abs(one.value(problem) - one.value(truth)), one.on_grid(table, problem))
         for name, one in ESTIMATORS.items()
     }
+    whole = None if weights is None else np.ceil(weights)  # which count as rows
+    counted, of_rows = on_grid(score, outcome, whole), ordered_problem(score, outcome, whole)
+    for name, one in SELECTIVE.items():
+        apart = abs(one.spread(counted.problem()).value - one.spread(of_rows).value)
+        found[name] = apart, one.on_grid(counted.table())
     area = abs(AREA.spread(problem).value - AREA.spread(truth).value), area_on_grid(table)
     precision = abs(PRECISION.spread(problem).value - PRECISION.spread(truth).value)
     return found | {"auroc": area, "average_precision": (precision, average_precision_on_grid(table))}

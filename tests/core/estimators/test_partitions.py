@@ -12,7 +12,6 @@ from calcli.core.estimators.miscalibration import BinnedError
 from calcli.core.estimators.partitions import (
     Partition,
     miscalibration,
-    miscalibration_null,
     vector_bins,
 )
 from calcli.core.problems.problem import ordered_problem
@@ -141,15 +140,6 @@ class TestPartition:
         assert all(len(part) < min_rows or len(values) == 1
                    for part, values in zip(np.split(order, cuts[1:-1]), seen, strict=True))  # fmt: skip
 
-    def test_equal_weights_change_nothing(self, dirichlet):
-        probs, labels = dirichlet
-        for weights in (np.full(500, 2.0), np.full(500, 0.25)):
-            plain, weighted = (recursive_partition(probs, 40, w) for w in (None, weights))
-            assert np.array_equal(plain.order, weighted.order)
-            bins = vector_bins(probs, labels, plain), vector_bins(probs, labels, weighted, weights)
-            plain_value, weighted_value = (miscalibration(b, "tv", "1") for b in bins)
-            assert weighted_value == pytest.approx(plain_value, abs=1e-12)
-
     def test_weight_two_equals_the_row_twice(self, dirichlet):
         probs, labels = dirichlet
         weights = np.repeat([1.0, 2.0], 250)
@@ -162,45 +152,3 @@ class TestPartition:
         assert len(cuts) == 3
         assert bins.score == pytest.approx(expected.score)
         assert np.array_equal(bins.outcome, expected.outcome)
-
-    def test_rows_without_weight(self, dirichlet):
-        probs, labels = dirichlet
-        weights = np.where(np.arange(500) < 250, 1.0, 0.0)
-        bins = vector_bins(probs, labels, recursive_partition(probs, 2, weights), weights)
-        assert np.isfinite(miscalibration(bins, "tv", "max"))
-
-
-class TestNull:
-    def test_moments_are_those_of_labels_drawn_one_by_one(self, dirichlet):
-        probs, labels = dirichlet
-        rng = np.random.default_rng(2)
-        partition = recursive_partition(probs, 50)
-        found = miscalibration_null(probs, labels, partition, "tv", "1", 400, rng)
-        draws = []
-        for _ in range(200):
-            drawn = np.array([rng.choice(4, p=row) for row in probs])
-            draws.append(miscalibration(vector_bins(probs, drawn, partition), "tv", "1"))
-        assert found.mean == pytest.approx(np.mean(draws), abs=4 * found.sd * np.sqrt(1 / 400 + 1 / 200))
-        assert found.sd == pytest.approx(np.std(draws), rel=0.3)
-
-    @pytest.mark.parametrize("weighted", [False, True])
-    def test_calibrated_predictions_are_rejected_as_often_as_promised(self, weighted):
-        rng = np.random.default_rng(3)
-        weights = rng.exponential(size=200) if weighted else None
-        rejected = 0
-        for _ in range(200):
-            simulation = gaussian_mixture(200, rng)
-            probs = np.exp(simulation.scores)
-            partition = recursive_partition(probs, 40, weights)
-            null = miscalibration_null(
-                probs, simulation.labels, partition, "euclidean", "max", 19, rng, weights
-            )
-            rejected += null.p_value <= 0.05
-        assert rejected <= 20  # Binomial(200, 0.05) exceeds it once in a thousand
-
-    def test_miscalibrated_vectors_are_found_where_classes_are_right(self):
-        population = three_class_population("table-1")
-        probs, labels = np.tile(population.scores, (20, 1)), np.tile(population.labels, 20)
-        partition = recursive_partition(probs, 201)
-        null = miscalibration_null(probs, labels, partition, "tv", "1", 199, np.random.default_rng(4))
-        assert null.p_value == 1 / 200

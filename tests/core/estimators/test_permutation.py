@@ -10,7 +10,6 @@ import pytest
 from calcli.core.comparing.systems import evidence, measured_systems
 from calcli.core.data import units
 from calcli.core.data.units import Units, deal
-from calcli.core.estimators import permutation
 from calcli.core.estimators.calibrationerror import find_estimator
 from calcli.core.estimators.permutation import (
     Side,
@@ -87,15 +86,6 @@ def test_clusters_change_sides_as_a_whole():
     swaps = np.random.default_rng(5).integers(0, 2, size=(9, 5))
     expected = [looped(sides, call, kept[np.searchsorted(list("abcde"), clusters)] > 0) for kept in swaps]
     assert found.draws == pytest.approx(expected, abs=1e-12)
-
-
-def test_draws_are_the_same_in_small_batches(monkeypatch):
-    sides, estimator = two_sides(81, seed=3), find_estimator(parse_metric("ks"))
-    whole = permuted_differences(*sides, estimator, 12, np.random.default_rng(2))
-    monkeypatch.setattr(permutation, "MEMBERSHIPS", 200)
-    np.testing.assert_array_equal(
-        permuted_differences(*sides, estimator, 12, np.random.default_rng(2)).draws, whole.draws
-    )
 
 
 def test_differences_without_rows_do_not_count():

@@ -27,23 +27,6 @@ def sds(predictions, **settings):
     return {name: estimate.sd for name, estimate in found.estimates.items()}
 
 
-def test_the_spread_is_that_of_other_data_sets(predict):
-    rng = np.random.default_rng(0)
-    values = [
-        [e.value for e in evaluate(predict(*over_confident(rng), "logits"), plain).estimates.values()]
-        for plain in [Settings(metrics=NAMES, intervals=False, draws=0)] * 300
-    ]
-    found = [list(sds(predict(*over_confident(rng), "logits")).values()) for _ in range(4)]
-    # both have an error of some 5%, and data sets differ
-    assert np.mean(found, 0) == pytest.approx(np.std(values, 0), rel=0.2)
-
-
-def test_sd_of_the_area_is_near_that_of_delong(predict):
-    predictions = predict(*over_confident(np.random.default_rng(1)), "logits")
-    area = evaluate(predictions, Settings(metrics=("auroc",), level=0.682689)).estimates["auroc"]
-    assert sds(predictions)["auroc"] == pytest.approx((area.interval.high - area.interval.low) / 2, rel=0.15)
-
-
 @pytest.mark.parametrize("name", ["ece:bins=10", "ks", "accuracy"])
 def test_sd_is_the_standard_error_of_scipy(predict, name):
     logits, labels = over_confident(np.random.default_rng(5))
@@ -87,11 +70,11 @@ def test_priors_hold_in_every_resample(predict):
 
 
 def test_an_error_alone_has_the_spread_that_it_has_among_others(predict):
-    predictions = predict(*over_confident(np.random.default_rng(7)), "logits")
+    predictions = predict(*over_confident(np.random.default_rng(7), 150), "logits")
     for name in ("ks", "cw_ece", "cw_ece:weights=inverse-frequency"):
         several, alone = (
             evaluate(predictions, Settings(metrics=names, intervals=False, draws=0, sd=True))
-            for names in ((name, "accuracy", "ece", *(f"ece:bins={bins}" for bins in range(2, 40))), (name,))
+            for names in ((name, "accuracy", "ece", *(f"ece:bins={bins}" for bins in range(2, 12))), (name,))
         )
         assert alone.estimates[name].sd == several.estimates[name].sd > 0
 

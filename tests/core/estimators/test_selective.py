@@ -8,17 +8,15 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from scipy.special import digamma
 
 from calcli.core.estimators.influences import Influences
 from calcli.core.estimators.ranking import row_influences
-from calcli.core.estimators.selective import Augrc, Aurc, Coverage, SelectiveAccuracy, _digamma
+from calcli.core.estimators.selective import Augrc, Aurc, Coverage, SelectiveAccuracy
 from calcli.core.evaluating.evaluate import evaluate
 from calcli.core.evaluating.gathering import state_of
 from calcli.core.language.errors import UsageError
 from calcli.core.language.settings import Settings
 from calcli.core.problems.problem import ordered_problem
-from calcli.core.state.cells import ScoreCells
 from calcli.core.state.state import left_of
 
 MEASURES = {"aurc": Aurc(), "augrc": Augrc(), "accuracy": SelectiveAccuracy(0.7), "coverage": Coverage(0.3)}
@@ -56,20 +54,6 @@ def test_ties_are_in_random_order_in_expectation(rows):
     wrong = np.cumsum([sum(run) for run in runs])
     shares = [end / len(rows) for end, errors in zip(ends, wrong, strict=True) if end and errors <= 0.3 * end]
     assert value(MEASURES["coverage"], score, outcome) == pytest.approx(max(shares, default=0))
-
-
-@given(st.lists(st.tuples(st.integers(0, 5), st.booleans(), st.integers(1, 4)), min_size=1, max_size=10))
-def test_weights_are_rows(rows):
-    score, outcome, often = map(np.array, zip(*rows, strict=True))
-    for name, measure in MEASURES.items():
-        weighted = value(measure, score, outcome, often.astype(float))
-        repeated = value(measure, np.repeat(score, often), np.repeat(outcome, often))
-        assert weighted == pytest.approx(repeated, abs=1e-12), name
-
-
-def test_digamma():
-    x = np.concatenate([np.linspace(1, 30, 200), [1e3, 1e6]])
-    assert _digamma(x) == pytest.approx(digamma(x), abs=1e-14, rel=1e-14)
 
 
 @pytest.mark.parametrize("name", ["aurc", "augrc", "accuracy"])
@@ -118,18 +102,6 @@ def test_reference_values(decide, dataset, predict):
         settings = Settings(asked, intervals=False, rows="all", precision="double")
         for found in evaluate(rows, settings, test_classes=False).estimates.values():
             assert found.value == pytest.approx(own[found.call.asked], abs=1e-9), (data, found.call.asked)
-
-
-@given(st.integers(50, 2000), st.integers(0, 1000))
-def test_no_error_of_the_grid_exceeds_its_bound(n, seed):
-    rng = np.random.default_rng(seed)
-    score = np.clip(rng.random() + 10.0 ** rng.integers(-5, 0) * rng.normal(size=n), 0, 1)
-    outcome, weights = rng.random(n) < score, rng.integers(1, 4, n) * 1.0 if seed % 2 else None
-    cells = ScoreCells(1, weights is not None, score.dtype)
-    cells.add(score, outcome, weights)
-    for name, measure in MEASURES.items():
-        true = abs(measure.spread(cells.problem()).value - value(measure, score, outcome, weights))
-        assert true <= measure.on_grid(cells.table()).bound + 1e-9, name
 
 
 def test_a_state_tells_the_same(binary):

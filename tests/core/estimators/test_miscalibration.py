@@ -1,3 +1,7 @@
+"""Smooth, kernel and debiased calibration errors and MMCE: naive twins, reference values, closed forms."""
+
+from __future__ import annotations
+
 import numpy as np
 import pytest
 from hypothesis import given
@@ -7,7 +11,9 @@ from scipy.optimize import brentq
 from scipy.special import softmax
 from scipy.stats import norm
 
-from calcli.core.estimators import smooth
+from calcli.core.data.binning import Bins, equal_mass_cuts
+from calcli.core.estimators.miscalibration import binned_error, concentration, debiased_l2, debiased_square
+from calcli.core.estimators.mmce import MaximumMeanError
 from calcli.core.estimators.smooth import KernelDensityECE, SmoothECE
 from calcli.core.problems.problem import ordered_problem
 
@@ -78,9 +84,12 @@ def test_smooth_ece_of_mass_at_one(toys):
     assert smooth_ece(ordered_problem(score, outcome)) == pytest.approx(expected, abs=1e-6)
 
 
-@pytest.mark.parametrize(
+both = pytest.mark.parametrize(
     ("fast", "naive"), [(smooth_ece, naive_smooth_ece), (kde_ece, naive_kde_ece)], ids=["smooth", "kde"]
 )
+
+
+@both
 @pytest.mark.parametrize("power", [1, 4])
 def test_against_plain_sums_of_kernels(fast, naive, power):
     score, outcome = simulated(100, np.random.default_rng(power), power)
@@ -88,13 +97,11 @@ def test_against_plain_sums_of_kernels(fast, naive, power):
     assert fast(ordered_problem(score, outcome)) == pytest.approx(naive(score, outcome), abs=2e-6)
 
 
-@pytest.mark.parametrize(
-    ("fast", "naive"), [(smooth_ece, naive_smooth_ece), (kde_ece, naive_kde_ece)], ids=["smooth", "kde"]
-)
+@both
 def test_many_rows_in_a_cell_of_the_grid(fast, naive):
     rng = np.random.default_rng(1)
-    score = 0.15 * rng.random(250) ** 2
-    outcome = rng.random(250) < score
+    score = 0.15 * rng.random(120) ** 2
+    outcome = rng.random(120) < score
     assert fast(ordered_problem(score, outcome)) == pytest.approx(naive(score, outcome), abs=2e-6)
 
 
@@ -104,43 +111,6 @@ def test_gaps_of_one_sign_add_up(scores):
     score = np.array(scores)
     problem = ordered_problem(score, np.zeros(len(score), bool))
     assert smooth_ece(problem) == pytest.approx(score.mean(), abs=1e-5)  # what the grid can tell
-
-
-@pytest.mark.parametrize("score", [1e-05, 3e-7, 0.3])
-def test_one_gap_needs_no_search(score, monkeypatch):
-    sums, asked = smooth._smoothed_sums, []
-    monkeypatch.setattr(smooth, "_smoothed_sums", lambda *given: asked.append(1) or sums(*given))
-    assert smooth_ece(ordered_problem(np.array([score]), np.array([False]))) == pytest.approx(score, abs=1e-9)
-    assert len(asked) <= 4
-
-
-def test_only_the_total_weight_of_equal_rows_counts():  # not for KDE-ECE, whose width goes by how many rows
-    score, outcome = (np.repeat(column, 2) for column in simulated(100, np.random.default_rng(3)))
-    uneven = ordered_problem(score, outcome, np.tile([1.5, 0.5], 100))
-    assert smooth_ece(uneven) == pytest.approx(smooth_ece(ordered_problem(score, outcome)), abs=1e-9)
-
-
-@pytest.mark.parametrize("estimator", [smooth_ece, kde_ece])
-def test_a_row_without_weight_is_as_one_that_is_not_there(estimator):
-    score, outcome = simulated(80, np.random.default_rng(9))
-    kept = np.arange(80) % 4 > 0
-    expected = estimator(ordered_problem(score[kept], outcome[kept]))
-    assert estimator(ordered_problem(score, outcome, 2.5 * kept)) == pytest.approx(expected, abs=1e-9)
-
-
-def test_weight_two_equals_the_row_twice():  # not for KDE-ECE either
-    score, outcome = simulated(60, np.random.default_rng(4))
-    weights = np.repeat([2.0, 1.0], 30)
-    twice = np.repeat(np.arange(60), np.repeat([2, 1], 30))
-    expected = smooth_ece(ordered_problem(score[twice], outcome[twice]))
-    assert smooth_ece(ordered_problem(score, outcome, weights)) == pytest.approx(expected, abs=1e-9)
-
-
-@pytest.mark.parametrize("estimator", [smooth_ece, kde_ece])
-def test_single_precision(estimator):
-    score, outcome = simulated(500, np.random.default_rng(5))
-    expected = estimator(ordered_problem(score, outcome))
-    assert estimator(ordered_problem(score.astype(np.float32), outcome)) == pytest.approx(expected, abs=1e-5)
 
 
 def test_sure_and_right_predictions_have_no_smooth_error():
@@ -153,30 +123,6 @@ def test_one_score_for_all_rows():
     problem = ordered_problem(np.full(10, 0.7), np.arange(10) < 4)
     assert kde_ece(problem) == pytest.approx(0.3, abs=2e-4)
     assert smooth_ece(problem) == pytest.approx(0.3, abs=1e-9)
-
-
-@pytest.mark.parametrize(
-    ("estimator", "null"), [(smooth_ece, smooth_ece_null), (kde_ece, kde_ece_null)], ids=["smooth", "kde"]
-)
-class TestNull:
-    def test_moments_are_those_of_outcomes_drawn_one_by_one(self, estimator, null):
-        rng = np.random.default_rng(6)
-        score, outcome = simulated(400, rng)
-        found = null(ordered_problem(score, outcome), 400, rng)
-        draws = [estimator(ordered_problem(score, rng.random(400) < score)) for _ in range(200)]
-        error = found.sd * np.sqrt(1 / 400 + 1 / 200)
-        assert found.mean == pytest.approx(np.mean(draws), abs=4 * error)
-        assert found.sd == pytest.approx(np.std(draws), rel=0.3)
-
-    def test_calibrated_predictions_are_rejected_as_often_as_promised(self, estimator, null):
-        rng = np.random.default_rng(7)
-        problems = [ordered_problem(*simulated(300, rng)) for _ in range(100)]
-        rejected = sum(null(problem, 19, rng).p_value <= 0.05 for problem in problems)
-        assert rejected <= 12  # Binomial(100, 0.05) exceeds it once in a thousand
-
-    def test_over_confident_predictions_are_found(self, estimator, null):
-        rng = np.random.default_rng(8)
-        assert null(ordered_problem(*simulated(2000, rng, power=2)), 199, rng).p_value == 1 / 200
 
 
 def test_draws_of_the_same_outcomes_are_as_large():
@@ -195,3 +141,86 @@ def test_sure_predictions_that_hold_are_no_larger_than_draws_that_hold(null):
         score = 1 - np.exp(rng.normal(-9, 3, 50)).clip(1e-12, 1e-3)
         found = null(ordered_problem(score, np.ones(50, bool)), 39, rng)
         assert found.p_value >= 0.5
+
+
+def debiased(problem, bins=15, function=debiased_square):
+    cuts = equal_mass_cuts(problem.score, bins)
+    return float(function(problem.binned(cuts), concentration(problem, cuts)))
+
+
+def test_real_predictions(golden, dataset):
+    for name, values in golden.items():
+        scores, labels = dataset(name)
+        probs = softmax(scores.astype(np.float64), axis=1)
+        problem = ordered_problem(probs.max(1), probs.argmax(1) == labels)
+        square, root = (debiased(problem, function=function) for function in (debiased_square, debiased_l2))
+        assert square == pytest.approx(values["l2_top_em15_debiased_sq"], abs=1e-9), name
+        assert root == pytest.approx(values["l2_top_em15_debiased"], abs=1e-9), name
+
+
+def test_arithmetic():
+    # 0.5 with 3 of 4 hits, 1.0 with 1 of 2: (0.25^2 - 0.75 x 0.25 / 3) 4/6 + (0.5^2 - 0.5 x 0.5 / 1) 2/6
+    problem = ordered_problem(np.repeat([0.5, 1.0], [4, 2]), np.array([1, 1, 1, 0, 1, 0], bool))
+    assert debiased(problem, 2) == pytest.approx(0, abs=1e-15)
+    surer = ordered_problem(np.repeat([0.5, 1.0], [4, 2]), np.array([1, 1, 1, 0, 0, 0], bool))
+    assert debiased(surer, 2) == pytest.approx(1 / 3)
+
+
+def test_a_negative_square_has_the_root_zero():
+    problem = ordered_problem(np.full(4, 0.5), np.array([1, 1, 0, 0], bool))
+    assert debiased(problem, 1) == pytest.approx(-0.25 / 3)
+    assert debiased(problem, 1, debiased_l2) == 0
+
+
+def test_rows_alone_in_their_bin_say_nothing():
+    problem = ordered_problem(np.array([0.2, 0.9]), np.array([True, False]))
+    assert debiased(problem, 2) == 0
+    weights = np.array([3.0, 0.0, 1.0])
+    heavy = ordered_problem(np.array([0.2, 0.2, 0.9]), np.array([True, False, False]), weights)
+    assert debiased(heavy, 2) == 0
+
+
+@pytest.mark.parametrize("weighted", [False, True])
+def test_zero_on_average_where_predictions_are_calibrated(weighted):
+    rng = np.random.default_rng(1)
+    plain, corrected = [], []
+    for _ in range(1000):
+        score = np.repeat(rng.random(10), 20)
+        weights = rng.exponential(size=200) if weighted else None
+        problem = ordered_problem(score, rng.random(200) < score, weights)
+        cuts = equal_mass_cuts(problem.score, 10)
+        plain.append(binned_error(problem.binned(cuts), "2") ** 2)
+        corrected.append(debiased(problem, 10))
+    error = np.std(corrected) / np.sqrt(1000)
+    assert abs(np.mean(corrected)) < 3 * error
+    assert np.mean(plain) > 10 * error
+
+
+def test_many_outcomes_at_once():
+    rng = np.random.default_rng(3)
+    score = np.sort(rng.random(60))
+    problems = [ordered_problem(score, rng.random(60) < score) for _ in range(4)]
+    cuts = equal_mass_cuts(score, 5)
+    bins = [problem.binned(cuts) for problem in problems]
+    outcomes = np.stack([own.outcome for own in bins])
+    table = Bins(bins[0].count, bins[0].weight, bins[0].score, outcomes)
+    expected = [debiased(problem, 5) for problem in problems]
+    assert debiased_square(table, concentration(problems[0], cuts)) == pytest.approx(expected)
+
+
+def naive(score, outcome, weights):
+    gap = weights * (outcome - score)
+    kernel = np.exp(-np.abs(score[:, None] - score) / 0.4)
+    return np.sqrt(gap @ kernel @ gap) / weights.sum()
+
+
+@pytest.mark.parametrize("digits", [1, 12])
+@pytest.mark.parametrize("weighted", [False, True])
+def test_it_is_the_double_sum(digits, weighted):
+    rng = np.random.default_rng(0)
+    score = np.round(rng.random(200), digits)
+    outcome = rng.random(200) < score**2
+    weights = rng.exponential(size=200) if weighted else None
+    problem = ordered_problem(score, outcome, weights)
+    expected = naive(score, outcome, np.ones(200) if weights is None else weights)
+    assert MaximumMeanError().value(problem) == pytest.approx(expected, rel=1e-12)
