@@ -99,4 +99,5 @@ def test_nulls_are_the_values_of_labels_drawn_from_the_predictions(k, weighted, 
         assert null.sd == pytest.approx(own.std(), rel=0.3), name
     sharp = found(predict(*drawn(1500, k, sharper=4.0)), nulls, draws=99, test=True)
     missed = {name for name, one in sharp.items() if one.if_calibrated.p_value > 0.05} - set(BY_ROWS[2:6])
-    assert {name.partition(":")[0] for name in missed} <= {"mce", "under_confidence"}  # decided by thin bins
+    weak = {"mce", "under_confidence", "skce:estimator=block"}  # decided by thin bins, or by few pairs
+    assert {name for name in missed if not {name, name.partition(":")[0]} & weak} == set()

@@ -118,14 +118,6 @@ def test_ks_is_the_mean_gap_where_all_gaps_have_one_sign(scores):
     assert error == pytest.approx(abs(score.mean() - 0), abs=1e-12)
 
 
-def test_ks_is_the_mean_gap_of_an_over_confident_classifier():
-    # every score occurs with fewer hits than it promises: 0.5 with 1 of 4, 0.75 with 2 of 4, 1.0 with 3 of 4
-    score = np.repeat([0.5, 0.75, 1.0], 4)
-    outcome = np.array([1, 0, 0, 0, 1, 1, 0, 0, 1, 1, 1, 0], bool)
-    error = KolmogorovSmirnov().value(ordered_problem(score, outcome))
-    assert error == pytest.approx(score.mean() - outcome.mean())
-
-
 def test_groups_are_found_by_the_names_of_classes():
     kinds = {"cow": "farm", "cat": "pet", "dog": "pet"}
     assert group_members("kind", kinds, ("cat", "cow", "dog")) == [[0, 2], [1]]

@@ -52,28 +52,6 @@ def test_without_weights_shifted_scores_take_the_fast_way_to_the_same_blocks(row
     )
 
 
-@given(ROWS)
-def test_values_increase_strictly_and_keep_the_total(rows):
-    score, outcome, weight = (np.array(column, dtype=float) for column in zip(*rows, strict=True))
-    blocks = pav(score, outcome, weight)
-    assert (np.diff(blocks.value) > 0).all()
-    assert (blocks.lower[1:] > blocks.upper[:-1]).all()
-    assert blocks.hits.sum() == pytest.approx(weight @ outcome)
-
-
-@pytest.mark.parametrize("decimals", [2, 16])
-@pytest.mark.parametrize("weighted", [False, True])
-def test_agrees_with_scikit_learn(decimals, weighted):
-    rng = np.random.default_rng(4)
-    score = rng.random(3000).round(decimals)
-    outcome = rng.random(3000) < score**2
-    weight = rng.integers(1, 4, 3000).astype(float) if weighted else None
-    oracle = IsotonicRegression().fit(score, outcome, sample_weight=weight)
-    np.testing.assert_allclose(
-        fitted_at(pav(score, outcome, weight), score), oracle.predict(score), atol=1e-12
-    )
-
-
 def test_chain_that_must_be_pooled_from_its_end():
     # rising frequencies, then a heavy block of misses: each merge makes just one more violator
     n = 2000

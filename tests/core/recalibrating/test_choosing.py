@@ -4,59 +4,14 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from scipy import optimize
 
-from calcli.core.calibrators.base import make
-from calcli.core.calibrators.crossvalidation import simplest
-from calcli.core.calibrators.pool import Pool, pool_weights
-from calcli.core.language.errors import UsageError
+from calcli.core.calibrators.pool import Pool
 from calcli.core.language.expressions import parse_method, parse_methods
 from calcli.core.language.settings import FitSettings
 from calcli.core.recalibrating.candidates import candidates_for, freedom
 from calcli.core.recalibrating.choosing import _resampled_choice, repeats, sureness
 from calcli.core.recalibrating.fitting import fit
 from tests.core.samples import drawn
-
-
-def members(rng, n, classes):
-    """Probabilities of three members, and labels drawn from a mixture of them."""
-    probs = rng.dirichlet(np.ones(classes), (3, n))
-    mixed = np.tensordot([0.5, 0.5, 0.0], probs, axes=1)
-    labels = (mixed.cumsum(axis=1) > rng.random((n, 1))).argmax(axis=1)
-    return probs, labels
-
-
-@pytest.mark.parametrize("score", ["log_loss", "brier"])
-@pytest.mark.parametrize("weighted", [False, True])
-def test_weights_of_a_pool_are_those_that_scipy_finds(score, weighted):
-    rng = np.random.default_rng(2)
-    probs, labels = members(rng, 400, 4)
-    share = rng.random(400) if weighted else np.ones(400)
-
-    def loss(w):
-        mixed = np.tensordot(w, probs, axes=1)
-        own = mixed[np.arange(400), labels]
-        losses = -np.log(own) if score == "log_loss" else (mixed**2).sum(axis=1) - 2 * own
-        return np.average(losses, weights=share)
-
-    found = pool_weights(np.log(probs), labels, share if weighted else None, score)
-    oracle = optimize.minimize(
-        loss, np.full(3, 1 / 3), bounds=[(0, 1)] * 3, method="SLSQP",
-        constraints={"type": "eq", "fun": lambda w: w.sum() - 1}, options={"ftol": 1e-12},
-    )  # fmt: skip
-    assert found.sum() == pytest.approx(1)
-    assert found.min() >= 0
-    assert loss(found) <= oracle.fun + 1e-9
-
-
-def test_a_pool_is_the_mean_of_its_members():
-    logits, labels = drawn(200, 3)
-    pool = Pool(members="temperature+dp", weights=(0.25, 0.75)).fit(logits, labels)
-    made = [parse_method(name) for name in ("temperature", "dp")]
-    first, second = (make(call).fit(logits, labels).predict_proba(logits) for call in made)
-    np.testing.assert_allclose(pool.predict_proba(logits), 0.25 * first + 0.75 * second)
-    with pytest.raises(UsageError, match="2 members need 2 weights"):
-        Pool(members="temperature+dp", weights=(1.0,))
 
 
 def mixed_up(n):
@@ -92,17 +47,6 @@ def test_a_pool_that_gains_less_than_a_hundredth_is_not_worth_its_members(gain, 
     assert (found.share, found.others) == ((1, {}) if chosen == "a" else (0, {"pool": 1.0}))
 
 
-def test_resamples_choose_by_the_same_rule():
-    rng = np.random.default_rng(0)
-    for _ in range(50):
-        losses = rng.normal(0, 1, 60) * 0.05 + rng.normal(0, 0.3, (5, 60))
-        chosen, _ = simplest(list(losses), None)
-        assert (
-            _resampled_choice(losses, np.full(60, 1 / 60), [(float(k),) for k in range(5)], np.zeros(60))
-            == chosen
-        )
-
-
 def test_of_methods_equally_free_the_best_is_chosen(predict):
     rng = np.random.default_rng(3)
     base = rng.random(300)
@@ -126,18 +70,6 @@ def test_a_method_better_in_every_row_is_chosen_surely_and_without_optimism():
     assert found.share == 1
     assert found.others == {}
     assert found.optimism == 0
-
-
-def test_choice_by_chance_is_told():
-    losses = np.random.default_rng(1).normal(1, 1, (12, 200))  # none is better than another
-    means = losses.mean(axis=1)
-    chosen, _ = simplest(list(losses), None)
-    ranks = [(float(k),) for k in range(12)]
-    found = sureness([str(k) for k in range(12)], ranks, list(losses), None, chosen, repeats=1)
-    assert found.share < 0.9
-    assert found.share + sum(found.others.values()) == pytest.approx(1)
-    assert 0 <= found.optimism < 0.5
-    assert means.std() > 0
 
 
 def test_few_rows_are_dealt_several_times():
@@ -169,13 +101,10 @@ def test_the_score_rules_the_pool(predict):
     assert by["log_loss"].values["log_loss"] <= by["brier"].values["log_loss"] + 1e-9
 
 
-@pytest.mark.parametrize("weighted", [False, True])
-def test_any_number_of_processes_chooses_the_same(predict, weighted):
-    rng = np.random.default_rng(5)
+def test_any_number_of_processes_chooses_the_same(predict):
     logits, labels = drawn(150, 3)
-    predictions = predict(logits, labels, kind="logits", weights=rng.random(150) if weighted else None)
-    names = ["dp", "structured:penalties=0.3:off_diagonal_penalties=3", "temperature", "pool"]
-    names += ["structured:penalties=0.3:off_diagonal_penalties=10", "spline:lens=within-top-3"]
+    predictions = predict(logits, labels, kind="logits", weights=np.random.default_rng(5).random(150))
+    names = ["dp", "isotonic", "temperature", "pool:members=dp+isotonic", "spline:lens=within-top-3"]
     one, two = (fit(predictions, parse_methods(names), FitSettings(workers=n)) for n in (1, 2))
     assert sum(bool(candidate.failed) for candidate in one.candidates) == 1
     assert repr(one.candidates) == repr(two.candidates)

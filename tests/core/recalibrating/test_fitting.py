@@ -47,13 +47,6 @@ def test_reference_numbers(golden, halves, name):
         assert fitted.gain is None
 
 
-def test_before_is_what_the_scores_are(golden, reference_predictions):
-    name = "agnews_gpt2"
-    before = fit(reference_predictions(name), TEMPERATURE, FitSettings(folds=0)).before
-    keys = {"log_loss": "ce_nats", "brier": "brier_sum", "ece": "ece_top_ew15_l1", "accuracy": "accuracy"}
-    assert before == pytest.approx({ours: golden[name][theirs] for ours, theirs in keys.items()}, abs=1e-9)
-
-
 class Counted(ArrayScores):
     """Scores that count how often they are read."""
 
@@ -150,20 +143,6 @@ def test_auto_shows_what_cannot_be_fitted(predict):
         fit(predictions, parse_methods(["spline:lens=within-top-2", "spline:lens=within-top-3"]))
 
 
-def test_the_score_decides(predict):
-    """One sure error costs the log-loss much and the Brier score little."""
-    rng = np.random.default_rng(1)
-    predictions = predict(rng.normal(size=(50, 3)), rng.integers(3, size=50), kind="logits")
-    calls = parse_methods(["temperature", "bias"])
-    by_score = {
-        score: fit(predictions, calls, FitSettings(score=score)).candidates for score in ("log_loss", "brier")
-    }
-    for score, candidates in by_score.items():
-        losses = [one.values[score] for one in candidates if one.call]
-        shown = [one.difference.mean for one in candidates if one.call]
-        assert shown == pytest.approx([loss - min(losses) for loss in losses])
-
-
 def test_to_choose_takes_folds(predict):
     predictions = predict([[0.5, 0.5]] * 4, [0, 1, 0, 1])
     with pytest.raises(UsageError, match="--folds 2 or more"):
@@ -192,20 +171,6 @@ def test_wrappers_in_their_order(predict):
     assert found.calibrator.calibrator.min_rows == 7
     assert found.changed_rows == 0
     assert found.after["accuracy"] == found.before["accuracy"] == found.cross_validated["accuracy"]
-
-
-def test_weights_count_as_repeated_rows(predict):
-    rng = np.random.default_rng(4)
-    scores = rng.normal(size=(40, 3))
-    labels = (scores + rng.normal(size=(40, 3))).argmax(1)
-    weights = rng.integers(0, 4, size=40)
-    repeated = np.repeat(np.arange(40), weights)
-    settings = FitSettings(folds=0)
-    once = fit(predict(scores, labels, kind="logits", weights=weights), TEMPERATURE, settings)
-    often = fit(predict(scores[repeated], labels[repeated], kind="logits"), TEMPERATURE, settings)
-    assert once.calibrator.parameters == pytest.approx(often.calibrator.parameters)
-    assert once.after == pytest.approx(often.after)
-    np.testing.assert_allclose(once.priors, often.priors)
 
 
 def test_rows_of_weight_0_are_not_counted(predict):
