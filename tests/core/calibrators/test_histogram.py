@@ -26,27 +26,6 @@ def log_columns(q):
         return np.log(np.column_stack([1 - q, q]))
 
 
-@pytest.mark.parametrize("name", SPLIT_SETS)
-@pytest.mark.parametrize(("binning", "key"), [("equal-width", "ew15"), ("equal-mass", "em15")])
-def test_plain_form_on_real_splits(golden, dataset, name, binning, key):
-    scores, labels = dataset(name)
-    half = len(labels) // 2
-    plain = Histogram(lens="top-1", keep_top=False, binning=binning, smoothing=0).fit(
-        scores[:half].astype(float), labels[:half]
-    )
-    log_probs = plain.apply(scores[half:].astype(float))
-    of_label = log_probs[np.arange(len(labels) - half), labels[half:]]
-    reference = {
-        k: golden[name][f"split_hist_top_{key}_{k}"]
-        for k in ("n_zero_prob_true", "logloss_clip_2em52", "acc")
-    }
-    assert np.isneginf(of_label).sum() == reference["n_zero_prob_true"]
-    assert -np.maximum(of_label, -52 * np.log(2)).mean() == pytest.approx(
-        reference["logloss_clip_2em52"], rel=1e-9
-    )
-    assert (log_probs.argmax(1) == labels[half:]).mean() == reference["acc"]
-
-
 @pytest.mark.parametrize("make", [Histogram, lambda: Histogram(binning="equal-width"), ScalingBinning])
 @pytest.mark.parametrize("name", SPLIT_SETS)
 def test_default_form_gives_no_class_the_probability_0(dataset, name, make):

@@ -9,8 +9,6 @@ from sklearn.linear_model import LogisticRegression
 
 from calcli.core.calibrators.logistic import AT_ONCE, Beta, Platt
 
-SPLIT_SETS = ["cifar10_resnet-20", "cifar10_vgg19_bn", "cifar100_vgg19_bn", "agnews_gpt2", "fvcaus_plda"]
-
 
 def binary(n, seed, power=1.6):
     rng = np.random.default_rng(seed)
@@ -20,23 +18,6 @@ def binary(n, seed, power=1.6):
 
 def log_odds(scores):
     return scores[:, 1] - scores[:, 0]
-
-
-@pytest.mark.parametrize("name", SPLIT_SETS)
-def test_beta_on_real_splits(golden, dataset, name):
-    scores, labels = dataset(name)
-    half = len(labels) // 2
-    beta = Beta().fit(scores[:half].astype(float), labels[:half])
-    log_probs = beta.apply(scores[half:].astype(float))
-    reference = golden[name]
-    loss = -log_probs[np.arange(len(labels) - half), labels[half:]].mean()
-    assert loss == pytest.approx(reference["split_beta_ovr_logloss"], rel=1e-8)
-    assert (log_probs.argmax(1) == labels[half:]).mean() == reference["split_beta_ovr_acc"]
-    fitted = np.array([beta.parameters[key] for key in "abc"])
-    assert (fitted[1] == 0).sum() == reference["split_beta_ovr_n_b_zero"]
-    if len(fitted.T) > 1:  # of two classes only class 1 has a map
-        np.testing.assert_allclose(fitted[:, 0], reference["split_beta_ovr_abc_class0"], rtol=1e-6)
-    assert beta.notes == []
 
 
 @pytest.mark.parametrize("weighted", [False, True])

@@ -22,29 +22,6 @@ MODELS = {  # test-side definitions: parameters as one vector -> scores
 }
 
 
-REFERENCE = {
-    "temperature": "split_temperature",
-    "dp": "split_dp_affine",
-    "vector": "split_vector",
-    "matrix": "split_matrix",
-}
-
-
-@pytest.mark.parametrize("method", [Temperature, *METHODS[1:]], ids=lambda method: method.name)
-@pytest.mark.parametrize("name", DATASETS)
-def test_reference_log_loss_on_the_other_half(name, method, golden, dataset):
-    expected = golden[name].get(REFERENCE[method.name] + "_logloss")
-    if expected is None:
-        pytest.skip("no finite optimum or no reference of this split")
-    scores, labels = dataset(name)
-    half = len(labels) // 2
-    fitted = method().fit(scores[:half], labels[:half])
-    assert fitted.notes == []
-    assert log_loss(fitted, scores[half:], labels[half:]) == pytest.approx(expected, rel=1e-6)
-    in_training = golden[name][REFERENCE[method.name] + "_train_logloss"]
-    assert log_loss(fitted, scores[:half], labels[:half]) == pytest.approx(in_training, rel=1e-9)
-
-
 @pytest.mark.parametrize("name", DATASETS)
 def test_reference_dp_fitted_on_all_rows(name, golden, dataset):
     scores, labels = dataset(name)

@@ -80,32 +80,6 @@ def test_influences_are_a_plain_loop(weighted, clustered):
     assert found.of_units.sum() == pytest.approx(0, abs=1e-12)
 
 
-def favourites(rows, classes, sure, rng):
-    """Return labels and losses of calibrated predictions that favour a class, by how much `sure` says.
-
-    All classes are as frequent: the entropy of the labels is ln(classes).
-    """
-    right = rng.random(rows) < sure + (1 - sure) / classes
-    labels = rng.integers(0, classes, rows)
-    q = np.where(right, sure, 0) + (1 - sure) / classes
-    return labels, -np.log(q)
-
-
-@pytest.mark.parametrize(("rows", "classes", "sure"), [(200, 50, 0.3), (1000, 100, 0.3), (200, 2, 0.3)])
-def test_intervals_of_a_normalized_loss_hold_the_truth(rows, classes, sure):
-    rng, trials, missed, shown = np.random.default_rng(rows), 200, 0, 0
-    hit, miss = sure + (1 - sure) / classes, (1 - sure) / classes
-    truth = -(hit * np.log(hit) + (1 - hit) * np.log(miss)) / np.log(classes)
-    for _ in range(trials):
-        labels, losses = favourites(rows, classes, sure, rng)
-        found = Sums({"log_loss": losses}, labels, classes).influences(SCORES)["normalized"]
-        interval, _ = found.spread.judged(0.95)
-        shown += interval is not None
-        missed += interval is not None and not interval.contains(truth)
-    assert missed <= stats.binom.ppf(0.999, trials, 0.06)
-    assert shown > trials / 2
-
-
 def test_the_entropy_is_too_low_by_what_is_known():
     """(K - 1) / 2N (Miller 1955)."""
     labels = np.repeat(np.arange(100), 50)

@@ -1,7 +1,7 @@
+"""Lenses against a stable sort, of few classes and of many, and how they are named."""
+
 import numpy as np
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 
 from calcli.core.data.blocks import CLASS_MAJOR_LIMIT, sweep
 from calcli.core.data.predictions import ArrayScores, Predictions
@@ -17,23 +17,16 @@ def predictions_of(scores, labels, kind="probs"):
     return Predictions(ArrayScores(scores, kind), labels, tuple(map(str, range(scores.shape[1]))))
 
 
-def induced(predictions, name):
-    """Return the scores and outcomes of a one-dimensional lens."""
-    lens = find_lens(name, predictions.n_classes)
+def induced(predictions, name, groups=None):
+    """Return the scores and outcomes of a lens: one each, or the (N, d) probabilities and the labels."""
+    lens = find_lens(name, predictions.n_classes, groups)
+    if hasattr(lens, "size"):
+        table = VectorTable(lens, predictions, np.dtype(np.float64))
+        sweep(predictions, [table])
+        return table.problem.probs, table.problem.labels
     table = RowTable(predictions.n_rows, lens.statistics)
     sweep(predictions, [table])
     return table[lens.score], table[lens.outcome]
-
-
-def induced_vectors(predictions, name, groups=None):
-    """Return the (N, d) probabilities and the labels of a vector lens."""
-    lens = find_lens(name, predictions.n_classes, groups)
-    table = VectorTable(lens, predictions, np.dtype(np.float64))
-    sweep(predictions, [table])
-    problem = table.problem
-    assert problem.probs.shape == (predictions.n_rows, lens.size)
-    assert problem.probs.sum(1) == pytest.approx(1)
-    return problem.probs, problem.labels
 
 
 def test_ks_of_real_predictions(golden, dataset):
@@ -46,60 +39,27 @@ def test_ks_of_real_predictions(golden, dataset):
                 assert error == pytest.approx(values[key] / 100, abs=1e-9), (name, key)
 
 
-@pytest.fixture(params=[6, CLASS_MAJOR_LIMIT + 1])
-def tied(request):
-    """Return predictions with many ties, in both layouts of a block."""
+@pytest.mark.parametrize("classes", [6, CLASS_MAJOR_LIMIT + 1])  # in both layouts of a block
+def test_against_a_stable_sort(classes):
     rng = np.random.default_rng(0)
-    counts = rng.integers(1, 4, (200, request.param)).astype(float)
-    return predictions_of(counts / counts.sum(1, keepdims=True), rng.integers(0, request.param, 200))
-
-
-def ranked(predictions):
-    """Return the classes of each row by falling probability, the lower ones first, and the probabilities."""
-    order = np.argsort(-predictions.scores.array, axis=1, kind="stable")
-    return order, np.take_along_axis(predictions.scores.array, order, 1)
-
-
-@pytest.mark.parametrize("r", [1, 2, 6])
-def test_ranks_against_a_stable_sort(tied, r):
-    order, probs = ranked(tied)
-    score, hit = induced(tied, f"top-{r}")
-    assert score == pytest.approx(probs[:, r - 1])
-    assert np.array_equal(hit, order[:, r - 1] == tied.labels)
-    score, hit = induced(tied, f"within-top-{r}")
-    assert score == pytest.approx(probs[:, :r].sum(1))
-    assert score.max() <= 1
-    assert np.array_equal(hit, (order[:, :r] == tied.labels[:, None]).any(1))
-
-
-@pytest.mark.parametrize("k", [2, 5])
-def test_largest_against_a_stable_sort(tied, k):
-    order, expected = ranked(tied)
-    probs, labels = induced_vectors(tied, f"largest-{k}")
-    assert probs[:, :k] == pytest.approx(expected[:, :k])
-    assert probs[:, k] == pytest.approx(expected[:, k:].sum(1))
-    assert np.array_equal(labels, np.minimum((order == tied.labels[:, None]).argmax(1), k))
-
-
-def test_canonical_changes_nothing(tied):
-    probs, labels = induced_vectors(tied, "canonical")
-    assert probs == pytest.approx(tied.scores.array)
-    assert np.array_equal(labels, tied.labels)
-
-
-def test_groups_add_their_classes_up(tied):
-    groups = [[3], [0, 4], [1, 2, *range(5, tied.n_classes)]]
-    probs, labels = induced_vectors(tied, "kinds", {"kinds": groups})
-    for number, group in enumerate(groups):
-        assert probs[:, number] == pytest.approx(tied.scores.array[:, group].sum(1))
-        assert np.array_equal(labels == number, np.isin(tied.labels, group))
-
-
-@pytest.mark.parametrize("k", [0, 5])
-def test_one_class(tied, k):
-    score, hit = induced(tied, f"class-{k}")
-    assert score == pytest.approx(tied.scores.array[:, k])
-    assert np.array_equal(hit, tied.labels == k)
+    counts = rng.integers(1, 4, (200, classes)).astype(float)  # with many ties
+    probs, labels = counts / counts.sum(1, keepdims=True), rng.integers(0, classes, 200)
+    order = np.argsort(-probs, axis=1, kind="stable")
+    ranked, hits = np.take_along_axis(probs, order, 1), order == labels[:, None]
+    groups = {"kinds": [[3], [0, 4], [1, 2, *range(5, classes)]]}
+    summed = np.column_stack([probs[:, group].sum(1) for group in groups["kinds"]])
+    own = np.argmax([np.isin(labels, group) for group in groups["kinds"]], axis=0)
+    expected = {"class-0": (probs[:, 0], labels == 0), "class-5": (probs[:, 5], labels == 5)}
+    expected |= {f"top-{r}": (ranked[:, r - 1], hits[:, r - 1]) for r in (1, 2, 6)}
+    expected |= {f"within-top-{r}": (ranked[:, :r].sum(1), hits[:, :r].any(1)) for r in (1, 2, 5)}
+    for k in (2, 5):
+        largest = np.column_stack([ranked[:, :k], ranked[:, k:].sum(1)])
+        expected[f"largest-{k}"] = largest, np.minimum(hits.argmax(1), k)
+    expected |= {"canonical": (probs, labels), "kinds": (summed, own)}
+    for name, (score, outcome) in expected.items():
+        found = induced(predictions_of(probs, labels), name, groups)
+        assert found[0] == pytest.approx(score), name
+        assert np.array_equal(found[1], outcome), name
 
 
 @pytest.mark.parametrize(
@@ -108,14 +68,6 @@ def test_one_class(tied, k):
 def test_lenses_that_do_not_fit_are_refused(name):
     with pytest.raises(UsageError, match=name):
         find_lens(name, 3)
-
-
-@given(st.lists(st.floats(0, 1), min_size=1, max_size=40))
-def test_ks_is_the_mean_gap_where_all_gaps_have_one_sign(scores):
-    # Gupta et al. 2021, equation 8; outcomes that never happen leave no gap of the other sign
-    score = np.array(scores)
-    error = KolmogorovSmirnov().value(ordered_problem(score, np.zeros(len(score), bool)))
-    assert error == pytest.approx(abs(score.mean() - 0), abs=1e-12)
 
 
 def test_groups_are_found_by_the_names_of_classes():

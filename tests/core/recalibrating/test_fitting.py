@@ -16,7 +16,7 @@ from calcli.core.language.errors import UsageError
 from calcli.core.language.expressions import parse_methods
 from calcli.core.language.settings import FitSettings
 from calcli.core.recalibrating.candidates import candidates_for
-from calcli.core.recalibrating.fitting import cross_validated, fit, fits, processes_of, record_of
+from calcli.core.recalibrating.fitting import cross_validated, fit, fits, record_of
 
 TEMPERATURE = parse_methods(["temperature"])
 DP = parse_methods(["dp"])
@@ -104,17 +104,6 @@ def test_many_float32_probabilities_keep_their_steps(predict, monkeypatch):
     expected = IsotonicRegression().fit_transform(level, labels)
     np.testing.assert_allclose(found, expected, atol=1e-9)
     assert log_loss(labels, found) == pytest.approx(fitted.after["log_loss"], rel=1e-5)
-
-
-def test_logits_and_probabilities_give_the_same_model(predict):
-    rng = np.random.default_rng(0)
-    logits, labels = rng.normal(size=(200, 3)) * 3, rng.integers(3, size=200)
-    probs = np.exp(logits) / np.exp(logits).sum(1, keepdims=True)
-    for call in parse_methods(["temperature", "vector", "dirichlet", "beta"]):
-        settings = FitSettings(folds=0)
-        from_logits = fit(predict(logits, labels, kind="logits"), [call], settings).calibrator
-        from_probs = fit(predict(probs, labels), [call], settings).calibrator
-        np.testing.assert_allclose(from_logits.apply(logits), from_probs.apply(np.log(probs)), atol=1e-6)
 
 
 def test_auto_takes_the_true_model(predict):
@@ -230,15 +219,3 @@ def test_the_fault_of_a_method_is_told_by_any_number_of_processes(predict, worke
     predictions = predict(rng.normal(size=(60, 2)), rng.integers(2, size=60), kind="logits")
     with pytest.raises(UsageError, match="needs more than the 2 classes"):
         fit(predictions, parse_methods(["spline:lens=within-top-2"]), FitSettings(workers=workers))
-
-
-def test_one_method_has_processes_where_any_gains_or_if_asked_for(monkeypatch, predict):
-    monkeypatch.setattr("calcli.core.data.processes.cores", lambda: 4)
-    rows = predict(np.zeros((20, 3)), np.arange(20) % 3, kind="logits")
-    dp, temperature = parse_methods(["dp"]), parse_methods(["temperature"])
-    monkeypatch.setattr("calcli.core.recalibrating.fitting.GAINS", 300)
-    assert processes_of(dp, FitSettings(), rows) == 4
-    assert processes_of(dp, FitSettings(folds=4), rows) == 1
-    assert processes_of(dp, FitSettings(folds=4, workers=9), rows) == 5
-    assert processes_of(temperature, FitSettings(workers=9), rows) == 1
-    assert processes_of(dp, FitSettings(workers=9, folds=0), rows) == 1
