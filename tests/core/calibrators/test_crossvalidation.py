@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from scipy import optimize, special
+from scipy import special
 
 from calcli.core.calibrators import crossvalidation
 from calcli.core.calibrators.crossvalidation import (
@@ -16,8 +16,6 @@ from calcli.core.calibrators.crossvalidation import (
     rows_of,
     simplest,
 )
-from calcli.core.calibrators.fit.scale import solve_folds
-from calcli.core.calibrators.fit.training import prepare
 from calcli.core.calibrators.isotonic import Isotonic
 from calcli.core.calibrators.softmax import DPAffine
 from calcli.core.calibrators.temperature import Temperature
@@ -111,29 +109,6 @@ def drawn(rows, classes, seed=0):
     rng = np.random.default_rng(seed)
     truth = rng.normal(scale=2, size=(rows, classes))
     return 1.7 * truth, (truth + rng.gumbel(size=truth.shape)).argmax(axis=1)
-
-
-def log_losses(scores, labels, alpha):
-    return -special.log_softmax(alpha * scores, axis=1)[np.arange(len(labels)), labels]
-
-
-@pytest.mark.parametrize("rows", [400, 20_000])
-def test_folds_are_solved_or_left_to_a_fit(rows):
-    scores, labels = drawn(rows, 4)
-    fold = stratified_folds(labels, 5, np.random.default_rng(0))
-    fitted = Temperature().fit(scores, labels)
-    prepared = prepare(scores, labels, None, normalize=False, keep_zeros=True)
-    alpha = 1 / fitted.parameters["temperature"]
-    found = dict(solve_folds(prepared, fold, alpha, 1e-6))
-    assert len(found) == (5 if rows > 1000 else len(found))
-    for number, own in found.items():
-        outside = fold != number
-        oracle = optimize.minimize_scalar(
-            lambda a, o=outside: log_losses(scores[o], labels[o], a).mean(),
-            bounds=(0.1, 2), method="bounded", options={"xatol": 1e-10},
-        )  # fmt: skip
-        assert own == pytest.approx(oracle.x, rel=2e-5)
-        assert log_losses(scores[outside], labels[outside], own).mean() <= oracle.fun * (1 + 1e-10)
 
 
 @pytest.mark.parametrize("rows", [60, 5_000])

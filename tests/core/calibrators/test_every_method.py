@@ -78,6 +78,7 @@ def test_each_row_gets_a_better_distribution_by_parameters_alone(text, classes):
     unseen, truth = (table[600:] for table in drawn(2000, classes))
     found = calibrator.apply(unseen)
     assert found.dtype == np.float64
+    assert np.isfinite(found).all()
     assert_distributions(found, atol=1e-12)
     before = -special.log_softmax(unseen, axis=1)[np.arange(len(truth)), truth].mean()
     assert log_loss(calibrator, unseen, truth) < before + 1e-3 * (text == "platt:input=raw")  # biased if raw

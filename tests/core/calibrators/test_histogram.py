@@ -13,50 +13,33 @@ from calcli.core.calibrators.histogram import Histogram, ScalingBinning
 from calcli.core.calibrators.record import CalibratorRecord
 from calcli.core.calibrators.vectorhistogram import VectorHistogram
 from calcli.core.estimators.partitions import miscalibration, vector_bins
-from calcli.core.language.errors import InputError, UsageError
+from calcli.core.language.errors import InputError
 from calcli.core.problems.splits import recursive_partition
 from calcli.io.calibrators import load_calibrator, save_calibrator
-from tests.core.samples import drawn
-
-SPLIT_SETS = ["cifar10_resnet-20", "cifar10_vgg19_bn", "cifar100_vgg19_bn", "agnews_gpt2", "fvcaus_plda"]
-
-
-def log_columns(q):
-    with np.errstate(divide="ignore"):
-        return np.log(np.column_stack([1 - q, q]))
-
-
-@pytest.mark.parametrize("make", [Histogram, lambda: Histogram(binning="equal-width"), ScalingBinning])
-@pytest.mark.parametrize("name", SPLIT_SETS)
-def test_default_form_gives_no_class_the_probability_0(dataset, name, make):
-    scores, labels = dataset(name)
-    half = len(labels) // 2
-    assert np.isfinite(make().fit(scores[:half], labels[:half]).apply(scores[half:])).all()
+from tests.core.samples import columns, drawn
 
 
 def test_frequencies_by_hand():
     q = np.array([0.05, 0.15, 0.30, 0.35, 0.62, 0.64, 0.9])
     labels = np.array([0, 0, 1, 0, 1, 1, 1])
     overall = (4 + 0.5) / (7 + 1)
-    fitted = Histogram(bins=4, binning="equal-width").fit(log_columns(q), labels)
-    got = fitted.predict_proba(log_columns(np.array([0.1, 0.3, 0.6, 0.8])))[:, 1]
+    fitted = Histogram(bins=4, binning="equal-width").fit(columns(q), labels)
+    got = fitted.predict_proba(columns(np.array([0.1, 0.3, 0.6, 0.8])))[:, 1]
     np.testing.assert_allclose(
         got, np.array([0 + overall, 1 + overall, 2 + overall, 1 + overall]) / [3, 3, 3, 2]
     )
 
 
 def test_scores_of_an_empty_bin_stay():
-    fitted = Histogram(bins=10, binning="equal-width").fit(
-        log_columns(np.array([0.1, 0.9])), np.array([0, 1])
-    )
-    np.testing.assert_allclose(fitted.predict_proba(log_columns(np.array([0.42])))[0, 1], 0.42)
+    fitted = Histogram(bins=10, binning="equal-width").fit(columns(np.array([0.1, 0.9])), np.array([0, 1]))
+    np.testing.assert_allclose(fitted.predict_proba(columns(np.array([0.42])))[0, 1], 0.42)
 
 
 def test_equal_scores_share_a_bin():
     q = np.repeat([0.2, 0.4, 0.8], [10, 30, 20])
     labels = np.tile([0, 1], 30)
-    fitted = Histogram(bins=6, smoothing=0).fit(log_columns(q), labels)
-    np.testing.assert_allclose(fitted.predict_proba(log_columns(q))[:, 1], 0.5)
+    fitted = Histogram(bins=6, smoothing=0).fit(columns(q), labels)
+    np.testing.assert_allclose(fitted.predict_proba(columns(q))[:, 1], 0.5)
     assert list(fitted.parameters["sizes"]) == [3]
 
 
@@ -67,22 +50,10 @@ def test_scaling_binning_gives_bin_means_of_the_curve():
     slope, intercept = _sigmoid_calibration(logit(q), labels)
     curve = np.sort(expit(-slope * logit(q) - intercept))
     expected = np.concatenate([np.full(len(part), part.mean()) for part in np.array_split(curve, 7)])
-    got = ScalingBinning(bins=7).fit(log_columns(q), labels).predict_proba(log_columns(np.sort(q)))
+    got = ScalingBinning(bins=7).fit(columns(q), labels).predict_proba(columns(np.sort(q)))
     np.testing.assert_allclose(got[:, 1], expected, atol=1e-4)
     np.testing.assert_allclose(got.sum(1), 1)
     assert len(np.unique(got[:, 1])) == 7
-
-
-@pytest.mark.parametrize(
-    "settings", [{"bins": 0}, {"bins": 2.5}, {"binning": "recursive"}, {"smoothing": np.nan}]
-)
-def test_settings_it_does_not_have_are_refused(settings):
-    with pytest.raises(UsageError, match=next(iter(settings))):
-        Histogram(**settings)
-
-
-def columns(q):
-    return np.log(np.column_stack([1 - q, q]))
 
 
 def test_the_mean_of_binnings_by_hand():

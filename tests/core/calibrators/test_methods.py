@@ -13,7 +13,6 @@ import pytest
 
 from calcli.core import calibrators
 from calcli.core.calibrators.base import Calibrator, calibrator_class, make
-from calcli.core.calibrators.histogram import Histogram
 from calcli.core.calibrators.temperature import Temperature
 from calcli.core.language.entries import written
 from calcli.core.language.errors import UsageError
@@ -76,10 +75,23 @@ def test_wrong_expressions_say_what_is_known(text, message):
         parse_method(text)
 
 
-def test_settings_out_of_range_are_refused():
-    for wrong in ({"bins": 0}, {"bins": 2.5}, {"smoothing": float("nan")}, {"binning": "mine"}):
-        with pytest.raises(UsageError, match=f"{next(iter(wrong))} must be "):
-            Histogram(**wrong)
+SETTINGS = [
+    (name, key) for name, method in METHODS.items() for key in method.arguments if key != "calibrator"
+]
+
+
+@pytest.mark.parametrize(("name", "key"), SETTINGS)
+@pytest.mark.parametrize("wrong", ["mine", -1, 2.5, float("nan"), ("a",)], ids=str)
+def test_what_a_setting_cannot_be_is_refused_by_its_name(name, key, wrong):
+    entry = METHODS[name]
+    if isinstance(wrong, float) and wrong > 0 and isinstance(entry.arguments[key].default, float):
+        return  # which it may be
+    inner = {"calibrator": Temperature()} if entry.family == "wrapper" else {}
+    with pytest.raises(UsageError, match=rf"{key}\b|unknown method"):
+        calibrator_class(entry)(**inner, **{key: wrong})
+
+
+def test_numbers_of_numpy_are_numbers():
     assert Histogram(bins=np.int64(7), smoothing=np.float32(0.5)).bins == 7
 
 

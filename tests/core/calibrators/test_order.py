@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 import calcli
 from calcli.core.language.methods import METHODS, ORDER, ROWS, ROWS_OR_TIES
 from tests.conftest import REFERENCE
-from tests.core.samples import SMALL, made
+from tests.core.samples import SMALL, columns, made
 
 ROUNDING = 1e-8  # by which log-odds of a map that rises may fall
 EXTREMES = [0.0, 5e-324, 1e-300, 1e-40, 1e-17, 1e-9, 1e-6, 1e-4]
@@ -56,7 +56,7 @@ def fitted(text, probs, labels):
 def log_odds(calibrator, second):
     """Return the log-odds after calibration of (n,) probabilities of the second of two classes."""
     with np.errstate(divide="ignore", invalid="ignore"):
-        found = calibrator.apply(np.log(np.column_stack([1 - second, second])))
+        found = calibrator.apply(columns(second))
         return found[:, 1] - found[:, 0]
 
 

@@ -13,22 +13,11 @@ from calcli.core.calibrators.structured import (
     BentDP,
     BentTemperature,
     StructuredScaling,
-    bends_of,
     beyond_chance,
 )
 from calcli.core.calibrators.temperature import Temperature, TemperatureMix
 from calcli.core.language.errors import InputError
 from tests.core.samples import drawn, log_loss
-
-
-def test_features_bend_where_they_should():
-    probs = np.array([[0.7, 0.2, 0.1], [1e-9, 1e-9, 1 - 2e-9]])
-    complement, softened = bends_of(np.log(probs), "both")
-    np.testing.assert_allclose(complement, -np.log1p(-probs), rtol=1e-6)
-    assert complement[1, 2] == pytest.approx(-np.log(2e-9), rel=1e-12)  # not from 1 - p, which has few digits
-    np.testing.assert_allclose(softened, np.log(probs + 0.01))
-    assert len(bends_of(np.log(probs[:, :2]), "both")) == 1
-    assert bends_of(np.log(probs), "none") == []
 
 
 def spelled_out(x, labels, rows, classes, *, matrix):

@@ -49,21 +49,6 @@ def test_intercept_against_scipy(sample):
         assert calibration_intercept(log_odds, outcome, own).value == pytest.approx(oracle.x[0], abs=1e-5)
 
 
-def test_standard_errors_are_the_spread_over_samples():
-    rng = np.random.default_rng(1)
-    for estimator, truth in [(calibration_slope, 0.7), (calibration_intercept, None), (in_the_large, None)]:
-        found = []
-        for _ in range(300):
-            log_odds, outcome = simulated(300, rng, 0.3, 0.7)
-            found.append(estimator(log_odds if estimator is not in_the_large else expit(log_odds), outcome))
-        values = np.array([coefficient.value for coefficient in found])
-        if truth is not None:
-            assert values.mean() == pytest.approx(truth, abs=0.03)
-            covered = [own.of_units().spread.interval(0.9).contains(truth) for own in found]
-            assert np.mean(covered) == pytest.approx(0.9, abs=0.06)
-        assert np.mean([own.standard_error for own in found]) == pytest.approx(values.std(), rel=0.15)
-
-
 def test_in_the_large_against_scipy(sample):
     log_odds, outcome, _ = sample
     gap = expit(log_odds) - outcome

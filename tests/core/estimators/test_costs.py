@@ -78,15 +78,6 @@ def test_abstention_is_one_more_decision(predict):
     assert taken == {"0": (1, 0.25, 0.0), "1": (1, 0.25, 0.0), "abstain": (2, 0.5, pytest.approx(0.1))}
 
 
-def test_errors_on_one_class_may_cost_more(predict):
-    q = [[0.95, 0.05], [0.7, 0.3]]
-    costs = parse_cost_word("imbalanced:1:10")
-    found = judged(predict(q, [0, 1]), costs)
-    # 10 x 0.05 < 0.95 but 10 x 0.3 > 0.7
-    assert [row.rows for row in found.summary.decisions["imbalanced"]] == [1, 1]
-    assert found.estimates["bayes_risk:costs=imbalanced"].value == 0
-
-
 def test_balanced_costs_measure_balanced_accuracy(predict):
     rng = np.random.default_rng(1)
     labels = rng.choice(3, 300, p=[0.7, 0.2, 0.1])
@@ -94,15 +85,6 @@ def test_balanced_costs_measure_balanced_accuracy(predict):
     found = judged(predict(sure, labels), CostWord("balanced", "balanced"))
     accuracy = balanced_accuracy_score(labels, sure.argmax(1))
     assert found.estimates["bayes_risk:costs=balanced"].value == pytest.approx(1 - accuracy, abs=1e-12)
-
-
-def test_the_best_constant_decision_scores_one(predict):
-    labels = np.array([0] * 6 + [1] * 3 + [2])
-    predictions = predict(np.tile([0.6, 0.3, 0.1], (10, 1)), labels)
-    costs = (CostWord("abstain", "abstain", 0.25), table([[0, 2, 1], [5, 0, 1], [1, 1, 0]]))
-    found = judged(predictions, *costs).estimates
-    for one in costs:
-        assert found[f"normalized_bayes_risk:costs={one.name}"].value == pytest.approx(1, abs=1e-15)
 
 
 def test_rows_of_a_table_are_found_by_name(predict):

@@ -111,15 +111,6 @@ def test_intervals_of_shares_join_those_of_both():
     assert evidence.p_worse(-1, Margin(0.2)) == pytest.approx(1, abs=1e-9)
 
 
-@pytest.mark.parametrize("rates", [(0.01, 0.01), (0.03, 0.005), (0.0, 0.02)])
-def test_intervals_of_shares_hold_the_difference(rates):
-    rng = np.random.default_rng(1)
-    held = 0
-    for gained, lost, _ in rng.multinomial(200, [*rates, 1 - sum(rates)], size=300).tolist():
-        held += ExactShares(gained, 200, lost, 200, 0.5, True).interval(0.95).contains(rates[0] - rates[1])
-    assert held >= stats.binom.ppf(0.001, 300, 0.95)
-
-
 def test_normal_evidence_is_the_z_test():
     evidence = Normal(0.8, 0.9, (0.0004, 0.0009), 0.0002, "z")
     error = math.sqrt(0.0004 + 0.0009 - 2 * 0.0002)

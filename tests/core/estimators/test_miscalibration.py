@@ -11,7 +11,7 @@ from scipy.optimize import brentq
 from scipy.special import softmax
 from scipy.stats import norm
 
-from calcli.core.data.binning import Bins, equal_mass_cuts
+from calcli.core.data.binning import equal_mass_cuts
 from calcli.core.estimators.miscalibration import binned_error, concentration, debiased_l2, debiased_square
 from calcli.core.estimators.mmce import MaximumMeanError
 from calcli.core.estimators.smooth import KernelDensityECE, SmoothECE
@@ -125,14 +125,6 @@ def test_one_score_for_all_rows():
     assert smooth_ece(problem) == pytest.approx(0.3, abs=1e-9)
 
 
-def test_draws_of_the_same_outcomes_are_as_large():
-    """Of sure scores that are all right nearly every draw has the outcomes observed, but for rounding."""
-    for seed in range(20):
-        score = np.sort(1 - 1e-4 * np.random.default_rng(seed).random(200))
-        problem = ordered_problem(score, np.ones(200, bool))
-        assert kde_ece_null(problem, 39, np.random.default_rng(seed)).p_value > 0.5
-
-
 @pytest.mark.parametrize("null", [smooth_ece_null, kde_ece_null])
 def test_sure_predictions_that_hold_are_no_larger_than_draws_that_hold(null):
     """All but few draws have the same outcomes, and so the same error."""
@@ -156,14 +148,6 @@ def test_real_predictions(golden, dataset):
         square, root = (debiased(problem, function=function) for function in (debiased_square, debiased_l2))
         assert square == pytest.approx(values["l2_top_em15_debiased_sq"], abs=1e-9), name
         assert root == pytest.approx(values["l2_top_em15_debiased"], abs=1e-9), name
-
-
-def test_arithmetic():
-    # 0.5 with 3 of 4 hits, 1.0 with 1 of 2: (0.25^2 - 0.75 x 0.25 / 3) 4/6 + (0.5^2 - 0.5 x 0.5 / 1) 2/6
-    problem = ordered_problem(np.repeat([0.5, 1.0], [4, 2]), np.array([1, 1, 1, 0, 1, 0], bool))
-    assert debiased(problem, 2) == pytest.approx(0, abs=1e-15)
-    surer = ordered_problem(np.repeat([0.5, 1.0], [4, 2]), np.array([1, 1, 1, 0, 0, 0], bool))
-    assert debiased(surer, 2) == pytest.approx(1 / 3)
 
 
 def test_a_negative_square_has_the_root_zero():
@@ -194,18 +178,6 @@ def test_zero_on_average_where_predictions_are_calibrated(weighted):
     error = np.std(corrected) / np.sqrt(1000)
     assert abs(np.mean(corrected)) < 3 * error
     assert np.mean(plain) > 10 * error
-
-
-def test_many_outcomes_at_once():
-    rng = np.random.default_rng(3)
-    score = np.sort(rng.random(60))
-    problems = [ordered_problem(score, rng.random(60) < score) for _ in range(4)]
-    cuts = equal_mass_cuts(score, 5)
-    bins = [problem.binned(cuts) for problem in problems]
-    outcomes = np.stack([own.outcome for own in bins])
-    table = Bins(bins[0].count, bins[0].weight, bins[0].score, outcomes)
-    expected = [debiased(problem, 5) for problem in problems]
-    assert debiased_square(table, concentration(problems[0], cuts)) == pytest.approx(expected)
 
 
 def naive(score, outcome, weights):
