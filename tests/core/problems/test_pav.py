@@ -52,6 +52,17 @@ def test_without_weights_shifted_scores_take_the_fast_way_to_the_same_blocks(row
     )
 
 
+@pytest.mark.parametrize("decimals", [2, 16])
+@pytest.mark.parametrize("weighted", [False, True])
+def test_agrees_with_scikit_learn(decimals, weighted):
+    rng = np.random.default_rng(4)
+    score = rng.random(3000).round(decimals)
+    outcome = rng.random(3000) < score**2
+    weight = rng.integers(1, 4, 3000).astype(float) if weighted else None
+    expected = IsotonicRegression().fit(score, outcome, sample_weight=weight).predict(score)
+    np.testing.assert_allclose(fitted_at(pav(score, outcome, weight), score), expected, atol=1e-12)
+
+
 def test_chain_that_must_be_pooled_from_its_end():
     # rising frequencies, then a heavy block of misses: each merge makes just one more violator
     n = 2000
