@@ -69,6 +69,16 @@ def test_fewer_rows_than_folds():
         held_out(Temperature(), LabeledScores(np.eye(3), np.arange(3)), folds=5, seed=0)
 
 
+def test_losses_of_a_row():
+    probs = np.array([[0.5, 0.3, 0.2], [0.0, 0.4, 0.6]])
+    with np.errstate(divide="ignore"):
+        log_probs = np.log(probs)
+    labels = np.array([1, 0])
+    np.testing.assert_allclose(scoring_rule("log_loss").losses(log_probs, labels), [-np.log(0.3), np.inf])
+    expected = ((probs - np.eye(3)[labels]) ** 2).sum(axis=1)
+    np.testing.assert_allclose(scoring_rule("brier").losses(log_probs, labels), expected)
+
+
 def test_infinite_losses_decide():
     finite, infinite = np.array([1.0, 2.0]), np.array([1.0, np.inf])
     assert paired_difference(infinite, finite, None).mean == np.inf

@@ -155,6 +155,9 @@ def test_scores_of_other_classes_and_before_the_fit_are_refused(text):
         calibrator.predict_proba(np.zeros((1, 4)))
     with pytest.raises(InputError, match="3 columns; expected 4"):
         fitted(text, 4).predict_proba(np.zeros((1, 3)))
+    if text in (*MAPS, *LEARNING_OF_CLASSES, "bent-dp", "sms") and text != "spline":
+        with pytest.raises(InputError, match="fitted on 4 classes, the scores have 3"):
+            fitted(text, 4).apply(np.zeros((1, 3)))
 
 
 @every_form

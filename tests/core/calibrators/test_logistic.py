@@ -1,5 +1,7 @@
 from __future__ import annotations
 
+from types import SimpleNamespace
+
 import numpy as np
 import pytest
 from scipy.optimize import minimize
@@ -7,6 +9,7 @@ from scipy.special import expit
 from sklearn.calibration import _sigmoid_calibration
 from sklearn.linear_model import LogisticRegression
 
+from calcli.core.calibrators.fit.newton import minimize as minimize_by_newton
 from calcli.core.calibrators.logistic import AT_ONCE, Beta, Platt
 from tests.core.samples import columns
 
@@ -123,6 +126,18 @@ def test_probabilities_of_exactly_0_count_as_half_the_smallest():
         platt.predict_proba(scores)[:, 1], expit(-slope * features - intercept), atol=1e-4
     )
     assert "exactly 0" in platt.notes[0]
+
+
+@pytest.mark.parametrize("curvature", [1e-320, 0.0, -1e-320])
+def test_newton_goes_straight_down_where_rounding_left_no_curvature(curvature):
+    square = SimpleNamespace(
+        rounding=1e-15, refresh_cost=1, evaluate=lambda x: (1 + x @ x / 4, x / 2), refresh=lambda: None,
+        curve=lambda v: curvature * v, precondition=lambda g: g / curvature if curvature else 0 * g,
+        unbounded=lambda: False, reach=lambda v: float(np.abs(v).max()), setback=lambda v: 0.0,
+    )  # fmt: skip
+    found = minimize_by_newton(square, np.ones(1), 1e-8)
+    assert found.converged
+    np.testing.assert_allclose(found.x, 0, atol=1e-7)
 
 
 @pytest.mark.parametrize("ratio", [1.0, 1e6, 1e10])

@@ -30,15 +30,6 @@ def test_reference_dp_fitted_on_all_rows(name, golden, dataset):
     assert log_loss(fitted, scores, labels) == pytest.approx(golden[name]["rcl_tot_dp_ce"], rel=1e-9)
 
 
-@pytest.mark.parametrize("name", [name for name in DATASETS if name.startswith("cifar")])
-def test_reference_vector_scaling_of_raw_logits(name, golden, dataset):
-    scores, labels = dataset(name)
-    half = len(labels) // 2
-    fitted = VectorScaling(input="raw").fit(scores[:half], labels[:half])
-    expected = golden[name]["split_vector_on_raw_scores_logloss"]
-    assert log_loss(fitted, scores[half:], labels[half:]) == pytest.approx(expected, rel=1e-6)
-
-
 def separable_by_a_matrix(n, classes):
     """Return logits whose labels are the largest entries of a linear map of the log-probabilities."""
     rng = np.random.default_rng(0)

@@ -67,6 +67,8 @@ def test_a_slice_is_compared_by_the_larger_of_two_errors():
     own = Interval(1.5 - 0.3 * z, 1.5 + 0.1 * z, 0.95)
     assert slice_p_value(1.5, own, 1.0, whole, 0.25) == pytest.approx(2 * norm.sf(0.5 / 0.3))
     assert slice_p_value(1.5, own, 1.0, whole, 0.04) == pytest.approx(2 * norm.sf(0.5 / 0.5))
+    low = Interval(0.5 - 0.1 * z, 0.5 + 0.3 * z, 0.95)
+    assert slice_p_value(0.5, low, 1.0, whole, 0.25) == pytest.approx(2 * norm.sf(0.5 / 0.3))
     assert math.isnan(slice_p_value(1.5, None, 1.0, whole, 0.25))
     assert math.isnan(slice_p_value(math.inf, own, 1.0, whole, 0.25))
 

@@ -128,6 +128,10 @@ class TestClusters:
         jackknife = np.sqrt(59 / 60 * np.square(without - np.mean(without)).sum())
         assert whole.standard_error == pytest.approx(jackknife, rel=0.02)
 
+    def test_one_cluster_has_no_spread(self, estimator, sample):
+        found = self.estimate(estimator, *sample[:2], clusters=np.zeros(400, np.intp))
+        assert np.isnan(found.standard_error)
+
 
 class TestUndetermined:
     def test_outcomes_told_apart_have_an_infinite_slope(self):

@@ -197,19 +197,6 @@ def test_the_remainder_is_what_varies_within_bins(predict):
     assert estimated + remainder == pytest.approx(score)
 
 
-def test_the_refinement_loss_of_one_vector(predict):
-    """Example 4.3.2: calibrated (0.1, 0.9), so 0.18, here times the share of its rows, one half."""
-    probs = np.repeat([[0.3, 0.7], [0.6, 0.4]], 10, axis=0)
-    labels = [0] + [1] * 9 + [0] * 10
-    names = [
-        f"binned_refinement_loss:lens=class-{k}:region={ends}" for k, ends in ((0, "0..0.5"), (1, "0.5..1"))
-    ]
-    found = evaluate(predict(probs, labels), Settings(names, intervals=False, draws=0)).estimates.values()
-    assert sum(one.value for one in found) == pytest.approx(0.18 / 2)
-    assert [one.parts["share"] for one in found] == [0.5, 0.5]
-    assert sum(one.parts["refinement_within"] for one in found) == pytest.approx(0.18)
-
-
 def test_the_kernel_loss_is_the_squared_kernel_error(predict):
     rng = np.random.default_rng(2)
     predictions = predict(rng.dirichlet(np.ones(3), 400), rng.integers(0, 3, 400))

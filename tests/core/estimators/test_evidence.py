@@ -161,6 +161,17 @@ def test_a_margin_is_of_the_difference_and_the_test_of_what_was_swapped():
     assert math.isnan(Permuted(0.1, 0.1, Swapped(0.1, np.empty(0)), True).p_value())
 
 
+def test_equal_shares_are_proven_to_be_close_where_rows_are_many():
+    assert ExactShares(0, 1000, 0, 1000, 0.9, True).p_not_worse(-1, Margin(0.01)) < 0.001
+    assert ExactShares(0, 100, 0, 100, 0.9, True).p_not_worse(-1, Margin(0.01)) > 0.3
+
+
+def test_without_a_test_nothing_is_said():
+    assert Untested().interval(0.95) is None
+    assert math.isnan(Untested().p_value())
+    assert math.isnan(Untested().p_worse(1, NONE))
+
+
 def test_margins_read_well():
     assert [str(Margin()), str(Margin(0.01)), str(Margin(relative=0.05))] == ["0", "0.01", "5%"]
     assert Margin(0.01, 0.1).of(-2) == pytest.approx(0.21)

@@ -52,7 +52,7 @@ def test_without_weights_shifted_scores_take_the_fast_way_to_the_same_blocks(row
     )
 
 
-@pytest.mark.parametrize("decimals", [2, 16])
+@pytest.mark.parametrize("decimals", [2, 6, 16])
 @pytest.mark.parametrize("weighted", [False, True])
 def test_agrees_with_scikit_learn(decimals, weighted):
     rng = np.random.default_rng(4)

@@ -104,7 +104,8 @@ def test_the_score_rules_the_pool(predict):
 def test_any_number_of_processes_chooses_the_same(predict):
     logits, labels = drawn(150, 3)
     predictions = predict(logits, labels, kind="logits", weights=np.random.default_rng(5).random(150))
-    names = ["dp", "isotonic", "temperature", "pool:members=dp+isotonic", "spline:lens=within-top-3"]
+    names = ["dp", "structured:penalties=0.3:off_diagonal_penalties=3", "temperature", "pool"]
+    names += ["structured:penalties=0.3:off_diagonal_penalties=10", "spline:lens=within-top-3"]
     one, two = (fit(predictions, parse_methods(names), FitSettings(workers=n)) for n in (1, 2))
     assert sum(bool(candidate.failed) for candidate in one.candidates) == 1
     assert repr(one.candidates) == repr(two.candidates)

@@ -162,20 +162,22 @@ def test_wrappers_in_their_order(predict):
     assert found.after["accuracy"] == found.before["accuracy"] == found.cross_validated["accuracy"]
 
 
-def test_rows_of_weight_0_are_not_counted(predict):
-    rng = np.random.default_rng(5)
-    scores = rng.normal(size=(60, 3))
-    labels = rng.integers(0, 3, size=60)
-    kept = (labels != 2) & (rng.random(60) < 0.7)
+def test_weights_count_as_repeated_rows_and_those_of_weight_0_as_none(predict):
+    rng = np.random.default_rng(4)
+    scores, weights = rng.normal(size=(60, 3)), rng.integers(0, 4, size=60)
+    labels = (scores + rng.normal(size=(60, 3))).argmax(1)
+    weights[labels == 2] = 0
+    repeated = np.repeat(np.arange(60), weights)
     settings = FitSettings(folds=0)
-    whole = fit(predict(scores, labels, kind="logits", weights=kept.astype(float)), DP, settings)
-    part = fit(predict(scores[kept], labels[kept], kind="logits"), DP, settings)
-    assert whole.changed_rows == part.changed_rows > 0
-    assert (
-        whole.class_rows.tolist()
-        == part.class_rows.tolist()
-        == np.bincount(labels[kept], minlength=3).tolist()
-    )
+    once = fit(predict(scores, labels, kind="logits", weights=weights), DP, settings)
+    often = fit(predict(scores[repeated], labels[repeated], kind="logits"), DP, settings)
+    np.testing.assert_allclose(once.calibrator.apply(scores), often.calibrator.apply(scores), rtol=1e-5)
+    assert once.after == pytest.approx(often.after)
+    np.testing.assert_allclose(once.priors, often.priors)
+    kept = fit(predict(scores[weights > 0], labels[weights > 0], kind="logits"), DP, settings)
+    assert once.class_rows.tolist() == kept.class_rows.tolist()
+    assert once.class_rows.tolist() == np.bincount(labels[weights > 0], minlength=3).tolist()
+    assert 0 < once.changed_rows < np.count_nonzero(weights)
 
 
 def test_every_fit_is_counted(predict):
