@@ -63,6 +63,12 @@ def test_agrees_with_scikit_learn(decimals, weighted):
     np.testing.assert_allclose(fitted_at(pav(score, outcome, weight), score), expected, atol=1e-12)
 
 
+def test_a_tie_of_both_outcomes_among_many_rows_is_one_block():
+    score, outcome = np.append(np.arange(2000), 1000), np.append(np.arange(2000) >= 1000, False)
+    expected = IsotonicRegression().fit(score, outcome).predict(score)
+    np.testing.assert_allclose(fitted_at(pav(score, outcome), score), expected, atol=1e-12)
+
+
 def test_chain_that_must_be_pooled_from_its_end():
     # rising frequencies, then a heavy block of misses: each merge makes just one more violator
     n = 2000
