@@ -7,13 +7,7 @@ import pytest
 from sklearn.metrics import balanced_accuracy_score
 
 from calcli.core.data import blocks
-from calcli.core.estimators.costs import (
-    CostTable,
-    CostWord,
-    find_costs,
-    parse_cost_word,
-    with_distinct_names,
-)
+from calcli.core.estimators.costs import CostTable, CostWord, find_costs, parse_cost_word, with_distinct_names
 from calcli.core.evaluating.evaluate import evaluate
 from calcli.core.language.errors import InputError, UsageError
 from calcli.core.language.settings import Settings

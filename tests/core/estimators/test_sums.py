@@ -28,20 +28,6 @@ def rows(n, k=3, seed=0):
     return columns, rng.integers(0, k, n), rng.exponential(size=n)
 
 
-@pytest.fixture
-def predict_errors(predict):
-    """Return intervals of the normalized error rate of 300 rows, 30% of them wrong, of equal classes."""
-
-    def make(rng, classes):
-        labels = rng.integers(0, classes, 300)
-        said = np.where(rng.random(300) < 0.3, (labels + 1) % classes, labels)
-        predictions = predict(0.6 * np.eye(classes)[said] + 0.4 / classes, labels)
-        settings = Settings(metrics=("normalized_error_rate",), draws=0)
-        return evaluate(predictions, settings).estimates["normalized_error_rate"].interval
-
-    return make
-
-
 def entropy(weights):
     return -sum(p * np.log(p) for p in weights / weights.sum() if p > 0)
 
@@ -63,11 +49,7 @@ def test_influences_are_a_plain_loop(weighted, clustered):
     columns, labels, weights = rows(60)
     units = np.random.default_rng(1).integers(0, 15, 60) if clustered else np.arange(60)
     sums = Sums(
-        columns,
-        labels,
-        3,
-        weights if weighted else None,
-        units=Units.of(60, units if clustered else None),
+        columns, labels, 3, weights if weighted else None, units=Units.of(60, units if clustered else None)
     )
     found = sums.influences(SCORES)["normalized"]
     w = weights if weighted else np.ones(60)
@@ -100,12 +82,15 @@ def test_ends_follow_a_function_of_a_mean():
 
 
 @pytest.mark.parametrize("classes", [2, 10])
-def test_a_normalized_error_rate_holds_the_truth_where_many_classes_are_as_frequent(classes, predict_errors):
+def test_a_normalized_error_rate_holds_the_truth_where_many_classes_are_as_frequent(classes, predict):
     """The largest of equal frequencies is too large: nine in ten classes or more may be the most frequent."""
     rng, held = np.random.default_rng(classes), 0
     for _ in range(100):
-        interval = predict_errors(rng, classes)
-        held += interval.contains(0.3 / (1 - 1 / classes))
+        labels = rng.integers(0, classes, 300)
+        said = np.where(rng.random(300) < 0.3, (labels + 1) % classes, labels)
+        predictions = predict(0.6 * np.eye(classes)[said] + 0.4 / classes, labels)
+        found = evaluate(predictions, Settings(metrics=("normalized_error_rate",), draws=0))
+        held += found.estimates["normalized_error_rate"].interval.contains(0.3 / (1 - 1 / classes))
     assert held >= stats.binom.ppf(0.001, 100, 0.95)
 
 
