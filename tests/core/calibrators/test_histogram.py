@@ -1,3 +1,5 @@
+"""Histograms of a score, their means over binnings, and of vectors."""
+
 from __future__ import annotations
 
 import json

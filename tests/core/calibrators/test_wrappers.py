@@ -1,3 +1,5 @@
+"""Wrappers: the predicted class kept, a calibrator for each, and the problem of being right."""
+
 from __future__ import annotations
 
 import numpy as np

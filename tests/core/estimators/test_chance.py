@@ -1,4 +1,4 @@
-"""What exceeds chance among many."""
+"""What exceeds chance: in bins, in slices, in draws, and among many tests."""
 
 from __future__ import annotations
 

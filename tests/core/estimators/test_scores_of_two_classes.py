@@ -1,4 +1,4 @@
-"""Beta-weighted scores against the log-loss, the Brier score, and numerical integration of Bayes risks."""
+"""Beta-weighted scores, risks with weights of one's own, and Cllr, against integrals and definitions."""
 
 from __future__ import annotations
 

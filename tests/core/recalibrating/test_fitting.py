@@ -11,12 +11,14 @@ from sklearn.metrics import accuracy_score, log_loss
 
 from calcli.core.calibrators.record import recalibrate
 from calcli.core.calibrators.wrappers import PerPredictedClass, PreserveTop1
+from calcli.core.data import blocks
 from calcli.core.data.predictions import ArrayScores
+from calcli.core.evaluating.evaluate import values
 from calcli.core.language.errors import UsageError
-from calcli.core.language.expressions import parse_methods
+from calcli.core.language.expressions import parse_method, parse_methods
 from calcli.core.language.settings import FitSettings
 from calcli.core.recalibrating.candidates import candidates_for
-from calcli.core.recalibrating.fitting import cross_validated, fit, fits, record_of
+from calcli.core.recalibrating.fitting import ASKED, cross_validated, fit, fits, record_of
 
 TEMPERATURE = parse_methods(["temperature"])
 DP = parse_methods(["dp"])
@@ -211,3 +213,40 @@ def test_the_fault_of_a_method_is_told_by_any_number_of_processes(predict, worke
     predictions = predict(rng.normal(size=(60, 2)), rng.integers(2, size=60), kind="logits")
     with pytest.raises(UsageError, match="needs more than the 2 classes"):
         fit(predictions, parse_methods(["spline:lens=within-top-2"]), FitSettings(workers=workers))
+
+
+STEPPED = (
+    "isotonic:interpolation=steps",
+    "histogram",
+    "bbq",
+    "scaling-binning",
+    "spline",
+    "vector-histogram:min_rows=10",
+)
+
+
+def permuted(kind: str, classes: int) -> np.ndarray:
+    """Return single-precision scores, permutations of few rows."""
+    rng = np.random.default_rng(classes)
+    few = rng.dirichlet(np.ones(classes), 40)
+    probs = rng.permuted(few[rng.integers(0, 40, 301)], axis=1)
+    return (probs if kind == "probs" else np.log(probs) + rng.integers(0, 2, (301, 1))).astype(np.float32)
+
+
+@pytest.mark.parametrize("limit", [1, blocks.DOUBLE_LIMIT])
+@pytest.mark.parametrize("kind", ["probs", "logits"])
+@pytest.mark.parametrize("reduced", [False, True])
+def test_the_metrics_after_a_fit_are_those_of_its_application(predict, monkeypatch, reduced, kind, limit):
+    """Also of as many scores as are read in single precision, and of rows that are applied in parts."""
+    monkeypatch.setattr(blocks, "DOUBLE_LIMIT", limit)
+    for classes in (3, 10):
+        scores = permuted(kind, classes)
+        rows = predict(scores, np.random.default_rng(0).integers(0, classes, len(scores)), kind)
+        for method in STEPPED:
+            found = fit(rows, [parse_method(method)], FitSettings(folds=0, reduced=reduced))
+            record = record_of(found, None)
+            parts = [recalibrate(record, part, kind) for part in np.split(scores, [1, 8, 130])]
+            done = predict(np.concatenate(parts), rows.labels, "log-probs")
+            applied = values(done, ASKED)
+            for score in ("log_loss", "brier"):  # others see the last digit of single precision
+                assert found.after[score] == pytest.approx(applied[score], abs=2e-6), method
