@@ -33,6 +33,9 @@ def test_slices_in_order(streamed, step):
 
 
 def test_it_is_an_array_to_others(streamed):
+    np.testing.assert_array_equal(streamed[:9], LABELS[:9])
+    assert streamed[:100] is streamed[:] is streamed
+    streamed.times.clear()
     chosen = np.array([True, False] * 50)
     for found, expected in (
         (streamed == 3, LABELS == 3),

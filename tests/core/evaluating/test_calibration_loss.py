@@ -464,6 +464,14 @@ def test_retrained_intervals_by_hand(predict, size):
         np.testing.assert_allclose([found.retrained.low, found.retrained.high], ends, atol=0.2 * np.ptp(ends))
 
 
+def test_resamples_of_few_clusters_have_rows_to_train_on(predict):
+    predictions, _ = simulated("mcs", predict, 80)
+    unit = np.arange(80) % 4
+    given = replace(predictions, columns={"of": unit, "fold": unit % 2})  # one draw in eight is of one fold
+    found = estimate(given, LOSS, cluster="of", fold_column="fold", retrain=40, intervals=True)
+    assert found.retrained.low <= found.retrained.high
+
+
 def test_a_transform_of_other_rows_is_frozen_in_intervals_unless_asked(predict):
     """Appendix E of Ferrer & Ramos 2024: the spread is that of the rows under one fit."""
     predictions, made = simulated("mcps", predict, 400)

@@ -258,8 +258,12 @@ def test_labels_of_a_row_are_drawn_together_under_the_marginal_lens(predict, fou
         estimate = found(predict(probs, labels), "ks:lens=marginal", draws=49, test=True, seed=draw)
         ranks.append(estimate.if_calibrated.p_value)
     assert kstest(ranks, "uniform").pvalue > 0.001
-    estimate = found(predict(probs, labels), "ece:lens=marginal:region=0.2..0.6", draws=49, test=True)
-    assert 0 < estimate.if_calibrated.p_value <= 1
+    metric, null = "ece:lens=marginal:region=0.2..0.6", []
+    for resample in (False, True):
+        asked = {"draws": 49, "test": True, "resample_predictions": resample}
+        null.append(found(predict(probs, labels), metric, **asked).if_calibrated)
+        assert 0 < null[-1].p_value <= 1
+    assert null[0].mean == pytest.approx(null[1].mean, rel=0.2)
 
 
 @pytest.mark.parametrize(("lens", "prefix"), [("canonical", "class"), ("pairs", "group")])
