@@ -12,7 +12,7 @@ import pytest
 from sklearn.base import clone, is_classifier
 from sklearn.datasets import load_iris
 from sklearn.linear_model import LogisticRegression
-from sklearn.model_selection import GridSearchCV, StratifiedKFold, cross_val_predict, cross_val_score
+from sklearn.model_selection import GridSearchCV, cross_val_predict, cross_val_score
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import FunctionTransformer
 
@@ -75,15 +75,6 @@ def test_in_a_pipeline_weights_reach_it(iris):
     assert pipeline.classes_.tolist() == NAMES.tolist()
     assert set(pipeline.predict(probs)) <= set(NAMES)
     assert "Temperature" in pipeline._repr_html_()
-
-
-def test_cross_validated_by_scikit_learn_it_is_fitted_to_the_other_folds(iris):
-    probs, names = iris
-    folds = StratifiedKFold(4)
-    found = cross_val_predict(DPAffine(scores_are="probs"), probs, names, cv=folds, method="predict_proba")
-    for kept, out in folds.split(probs, names):
-        fitted = DPAffine().fit(np.log(probs[kept]), np.searchsorted(NAMES, names[kept]))
-        np.testing.assert_array_equal(found[out], fitted.predict_proba(np.log(probs[out])))
 
 
 @pytest.mark.parametrize("shape", [(-1,), (-1, 1)])

@@ -86,23 +86,6 @@ def test_more_classes_are_taken_apart_one_by_one(predict):
         values(predict(q, labels), "corp_miscalibration:score=log_loss")
 
 
-@pytest.mark.parametrize("lens", ["top-1", "class-2", "top-2"])
-def test_a_lens_of_one_score_is_taken_apart_by_itself(predict, lens):
-    rng = np.random.default_rng(3)
-    q, labels = rng.dirichlet(np.ones(4), 200), rng.integers(0, 4, 200)
-    order = np.argsort(-q, axis=1)
-    score, outcome = {
-        "top-1": (q.max(1), order[:, 0] == labels),
-        "class-2": (q[:, 2], labels == 2),
-        "top-2": (np.sort(q, axis=1)[:, -2], order[:, 1] == labels),
-    }[lens]
-    for name, loss in (("log_loss", log_loss), ("brier", brier_score_loss)):
-        answers = score, isotonic(score, outcome, None), np.full(200, outcome.mean())
-        before, after, constant = (loss(outcome, answer) for answer in answers)
-        found = values(predict(q, labels), *(f"{part}:score={name}:lens={lens}" for part in ISOTONIC))
-        assert found == pytest.approx([before - after, constant - after, constant], abs=1e-12)
-
-
 def test_the_uncertainty_of_a_lens_has_its_own_interval(predict):
     rng = np.random.default_rng(4)
     q, labels = rng.dirichlet(np.ones(3), 400), np.repeat([0, 1, 2], [300, 60, 40])

@@ -105,26 +105,7 @@ class TestPapers:
         assert found == pytest.approx(expected, abs=0.013)
 
 
-def naive_bins(points, rows, min_rows):
-    inside = points[rows]
-    if len(rows) < min_rows:
-        return [rows]
-    widest = inside.var(0).argmax()
-    low = inside[:, widest] < inside[:, widest].mean()
-    if low.all() or not low.any():
-        return [rows]
-    return naive_bins(points, rows[low], min_rows) + naive_bins(points, rows[~low], min_rows)
-
-
 class TestPartition:
-    @pytest.mark.parametrize("min_rows", [2, 50, 1000])
-    def test_against_plain_recursion(self, dirichlet, min_rows):
-        probs, _ = dirichlet
-        order, cuts = recursive_partition(probs, min_rows)
-        expected = naive_bins(probs, np.arange(len(probs)), min_rows)
-        found = np.split(order, cuts[1:-1])
-        assert [rows.tolist() for rows in found] == [rows.tolist() for rows in expected]
-
     @given(st.lists(st.tuples(*3 * [st.sampled_from([0, 0.25, 0.5, 1])]), min_size=1), st.integers(1, 20))
     def test_every_row_once_and_equal_rows_together(self, rows, min_rows):
         points = np.array(rows, float)
