@@ -58,13 +58,6 @@ def test_bins_are_those_of_scikit_learn():
     np.testing.assert_allclose(result.frequency, frequency)
 
 
-def test_errors_are_those_of_the_evaluation(evaluated):
-    evaluation = evaluated("sst2_gpt2", draws=99)
-    result = reliability(evaluation.confidence, estimates=evaluation.estimates, draws=9)
-    assert result.binned.if_calibrated is evaluation.estimates["ece"].if_calibrated
-    assert result.ks.if_calibrated is evaluation.estimates["ks"].if_calibrated
-
-
 def test_consistency_bars_are_binomial_quantiles_for_equal_scores():
     n, p = 200, 0.625
     problem = ordered_problem(np.full(n, p), np.arange(n) % 2 == 0)

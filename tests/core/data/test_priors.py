@@ -74,16 +74,6 @@ def test_shifted_posteriors_are_those_of_the_other_priors(kind, predict):
     assert loss == pytest.approx(np.average(expected, weights=weights), abs=1e-12)
 
 
-def test_shifting_mends_a_calibrated_system(predict):
-    made = gaussian_classes("cal", 20_000, np.random.default_rng(2), prior=0.5)
-    predictions = predict(made.scores, made.labels, made.kind)
-    asked = {"priors": Priors((0.95, 0.05)), "metrics": ("relative_calibration_loss",)}
-    assert values(predictions, **asked)["relative_calibration_loss"] > 0.3
-    assert (
-        abs(values(predictions, **asked, shift_to_priors=asked["priors"])["relative_calibration_loss"]) < 0.01
-    )
-
-
 def test_intervals_know_that_the_priors_are_fixed(predict):
     """The variance is that of stratified sampling: sum of prior_k^2 var_k / n_k."""
     predictions, made = sample(predict, 900)
