@@ -51,6 +51,10 @@ def test_rows_repeated_to_the_priors_give_the_same_values(predict):
     repeated = predict(np.repeat(made.scores, times, axis=0), np.repeat(made.labels, times), "log-probs")
     priors = np.bincount(repeated.labels) / len(repeated.labels)
     assert values(predictions, priors=Priors(tuple(priors))) == pytest.approx(values(repeated))
+    copies = np.random.default_rng(1).integers(1, 4, 300)  # a weight is a row repeated here as well
+    again = predict(np.repeat(made.scores, copies, axis=0), np.repeat(made.labels, copies), "log-probs")
+    weighted = replace(predictions, weights=copies.astype(float))
+    assert values(weighted, priors=Priors()) == pytest.approx(values(again, priors=Priors()))
 
 
 def test_names_say_which_prior_is_whose(predict):
