@@ -363,27 +363,28 @@ def test_what_is_won_of_few_rows_hangs_little_on_the_seed(predict):
 
 def test_the_rows_are_dealt_until_the_mean_is_steady(predict):
     """By hand: the mean over deals, its variance beside that of the rows, and where they end."""
-    predictions = near_perfect(predict, 300, classes=3)
+    predictions = near_perfect(predict, 60, seed=1, classes=3)
     labels, logits = predictions.labels, predictions.scores.array
-    rng, rows = generator(0, Stream.FOLDS), np.arange(300)
+    rng, rows = generator(0, Stream.FOLDS), np.arange(60)
     before = -log_softmax(logits)[rows, labels]
     won, moved = [], []
     whole = Temperature().fit(logits, labels).apply(logits)[rows, labels]
     for number in range(20):
-        fold, after = stratified_folds(labels, 5, rng), np.empty(300)
+        fold, after = stratified_folds(labels, 5, rng), np.empty(60)
         for k in range(5):
             fitted = Temperature().fit(logits[fold != k], labels[fold != k])
             after[fold == k] = -fitted.apply(logits)[rows, labels][fold == k]
         won.append(before - after)
-        moved.append(np.square(after + whole).sum() / 300**2)  # how far a row's loss is from that of all rows
+        moved.append(np.square(after + whole).sum() / 60**2)  # how far a row's loss is from that of all rows
         mean = np.mean(won, axis=0)
         dealing = stats.sem(np.mean(won, axis=1)) if number else np.inf
-        if number >= 4 and dealing <= 0.1 * mean.std() / np.sqrt(300):
+        if number >= 4 and dealing <= 0.1 * mean.std() / np.sqrt(60):
             break
     found = estimate(predictions, expression("temperature", name="calibration_loss"))
+    assert len(won) == 15
     assert f"|folds:5|deals:{len(won)}|" in found.signature
     assert found.value == pytest.approx(mean.mean(), abs=1e-9)
-    error = np.sqrt(mean.var() / 300 + 4 * np.mean(moved) + dealing**2)  # 5 folds less one: the jackknife
+    error = np.sqrt(mean.var() / 60 + 4 * np.mean(moved) + dealing**2)  # 5 folds less one: the jackknife
     assert found.parts["standard_error"] == pytest.approx(error, rel=1e-6)
 
 
