@@ -12,6 +12,7 @@ import pytest
 from calcli.core.comparing.comparison import Plan, compare
 from calcli.core.comparing.pairing import as_states, unlike_rows
 from calcli.core.data.predictions import ArrayScores, Predictions
+from calcli.core.data.slices import select
 from calcli.core.evaluating.gathering import state_of
 from calcli.core.language.settings import Settings
 from calcli.core.state.merging import merge
@@ -96,6 +97,16 @@ def test_rows_are_matched_by_digests(rows):
     parts = [state_of(part(own), SETTINGS) for own in (slice(0, rows // 3), slice(rows // 3, rows))]
     assert unlike_rows([*states_of([first]), left_of(merge(parts))]) == ""
     assert "order" in unlike_rows([*states_of([first]), left_of(merge(parts[::-1]))])
+
+
+def test_areas_of_merged_states_are_as_uncertain_as_those_of_the_whole():
+    first, second = two_systems(45_000)
+    ends = slice(0, 21_000), slice(21_000, 45_000)
+    parts = [select(second, np.isin(np.arange(45_000), np.arange(45_000)[own])) for own in ends]
+    merged = left_of(merge([state_of(part, SETTINGS) for part in parts]))
+    old, new = states_of([first, second])
+    found, expected = (differences([old, one], metrics=("auroc",))["auroc"] for one in (merged, new))
+    assert (found.value, found.interval) == (expected.value, expected.interval)
 
 
 def test_predictions_beside_a_state_become_one():

@@ -45,7 +45,7 @@ def test_tables_carry_no_commands_of_names():
     assert "<b>" not in text.replace("\\<b>", "")
 
 
-@settings(max_examples=40)
+@settings(max_examples=20)
 @given(st.recursive(st.text(), lambda inner: st.lists(inner) | st.dictionaries(st.text(), inner)))
 def test_json_says_the_same_without_control_characters(value):
     text = plain_json(json.dumps(value, indent=2, ensure_ascii=False))
