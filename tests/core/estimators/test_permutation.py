@@ -197,6 +197,8 @@ def permutations(systems, metric):
 def test_metrics_that_fit_are_not_tested(predict, method):
     two = [predict([[0.3, 0.7], [0.6, 0.4], [0.2, 0.8]] * 4, [1, 0, 0] * 4)] * 2
     assert permutations(two, f"expected_score:recalibrator={method}:training=test") == "untested"
+    assert permutations(two, "ece") == "paired-permutation:999"
+    assert 124 <= int(permutations(two, "smooth_ece").partition(":")[2]) < 999  # which takes longer
 
 
 @pytest.mark.parametrize("name", sorted(METHODS))
