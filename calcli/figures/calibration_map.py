@@ -10,7 +10,7 @@ from matplotlib.figure import Figure
 
 from calcli.core.curves.calibration_maps import BINS, SPREAD, CalibrationMap
 from calcli.core.curves.calibration_maps import calibration_map as map_of
-from calcli.core.curves.needs import thinned_of
+from calcli.core.curves.needs import some_rows
 from calcli.core.curves.reliability import FEW_ROWS
 from calcli.core.data.arrays import Doubles
 from calcli.core.data.logspace import from_log_odds, log_odds
@@ -55,7 +55,7 @@ def make(evaluations: Evaluations, view: View) -> Made:
             predictions = evaluation.predictions
             require_classes(predictions, record.classes, name)
             record.refuse_kind(predictions.kind, predictions.provenance.path)
-            rows = thinned_of(evaluation, FIGURES["calibration-map"])
+            rows = some_rows(evaluation, FIGURES["calibration-map"])
             results[f"{name} on {system}"] = map_of(record.calibrator, rows, raw=record.raw)
     return (
         calibration_map(results, classes_of(evaluations)),
@@ -70,13 +70,13 @@ def caption(results: Mapping[str, CalibrationMap], classes: Sequence[str] = ()) 
     scaled = ", both in log-odds" if first.lens == "class-1" else ""
     text = words(first.lens, classes)
     score = text.said.partition(" ")[0]
-    looked, thinned = f"{first.bins.count.sum():,}", ""
+    looked = f"{first.bins.count.sum():,}"
     if first.bins.count.sum() < first.all_rows:
-        thinned = f" of {first.all_rows:,}, evenly thinned"
+        looked += f" of {first.all_rows:,}"
     return (
         f"Line: the {text.said} after calibration against the {score} before{scaled}. Circles: "
         f"{text.observed} in {BINS} bins of equal width there, their area by the number of rows, faint "
-        f"where they are fewer than {FEW_ROWS}; of {looked} rows{thinned}. Gray: "
+        f"where they are fewer than {FEW_ROWS}; of {looked} rows. Gray: "
         f"{SPREAD:.0%} of the rows of about that {score}, where the map depends on more than the {score}."
     )
 

@@ -10,7 +10,7 @@ from matplotlib.ticker import FixedLocator, NullLocator, StrMethodFormatter
 
 from calcli.core.curves.calibration_maps import FLAT, TemperatureCurve
 from calcli.core.curves.calibration_maps import temperature_curve as curve_of
-from calcli.core.curves.needs import thinned_of
+from calcli.core.curves.needs import some_rows
 from calcli.core.language.figures import FIGURES
 from calcli.figures.drawing import Evaluations, Made, View
 from calcli.figures.inline import tell_curves
@@ -27,7 +27,7 @@ CAPTION = (
 def make(evaluations: Evaluations, view: View) -> Made:
     """Return the figure, and the curve of each system."""
     kind = FIGURES["temperature"]
-    results = {system: curve_of(thinned_of(evaluation, kind)) for system, evaluation in evaluations.items()}
+    results = {system: curve_of(some_rows(evaluation, kind)) for system, evaluation in evaluations.items()}
     return temperature_curve(results), results, CAPTION
 
 
@@ -77,5 +77,5 @@ def _best(result: TemperatureCurve) -> str:
         found = f"best above {last:.4g}" if falls else f"best below {first:.4g}"
         found += "" if result.fitted is None else f"\na fit takes {result.fitted:.4g} (dot)"
     if result.rows < result.all_rows:
-        found += f"\n{result.rows:,} of {result.all_rows:,} rows, evenly thinned"
+        found += f"\n{result.rows:,} of {result.all_rows:,} rows"
     return f"{found}\nwithout rows of infinite loss: {result.left_out:,}" if result.left_out else found

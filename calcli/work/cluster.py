@@ -11,8 +11,7 @@ from typing import Any, TypeVar
 import numpy as np
 
 from calcli.core.data.predictions import Predictions
-from calcli.core.evaluating.gathering import state_of
-from calcli.core.evaluating.stored import require_mergeable
+from calcli.core.evaluating.gathering import require_mergeable, state_of
 from calcli.core.language.errors import UsageError
 from calcli.core.language.settings import NUMBERED, Settings, StateSettings
 from calcli.core.language.text import Watch, Watcher, unwatched

@@ -27,7 +27,6 @@ from calcli.core.language.errors import UsageError
 from calcli.core.language.expressions import parse_metric
 from calcli.core.language.questions import WRONG_RIGHT
 from calcli.core.language.settings import Settings
-from calcli.core.state.sample import thinned_rows
 from calcli.figures import View, calibration_map, draw, epochs, forest, score_bars
 from calcli.figures.drawing import classes_of
 from calcli.figures.risk import CONSTANT
@@ -602,9 +601,7 @@ def test_a_temperature_that_is_fitted_and_not_the_best_says_so(n, sign, said):
 @pytest.mark.parametrize("case", ["two classes", "three classes"])
 def test_calibration_map_is_the_map(evaluations, case):
     predictions = evaluations[case].predictions
-    result = map_of(
-        Temperature().fit(predictions.scores.array, predictions.labels), thinned_rows(predictions, 20_000)
-    )
+    result = map_of(Temperature().fit(predictions.scores.array, predictions.labels), predictions)
     (axes,) = calibration_map({"temperature": result}, predictions.classes).axes
     np.testing.assert_array_equal(axes.lines[1].get_xdata(), result.before)
     np.testing.assert_array_equal(axes.lines[1].get_ydata(), result.after)

@@ -10,7 +10,6 @@ import pyarrow.parquet as pq
 import pytest
 
 from calcli.core.data.labels import StreamedLabels
-from calcli.core.evaluating import gathering
 from calcli.core.evaluating.evaluate import evaluate
 from calcli.core.language.settings import Settings
 from calcli.io import arraylabels, labelcolumns, storedarrays
@@ -109,7 +108,7 @@ def test_a_wrong_label_is_named(label, message, tmp_path):
 
 
 def test_a_run_in_sums_keeps_no_labels(tmp_path, monkeypatch):
-    monkeypatch.setattr(gathering, "MANY_ROWS", 100)
+    monkeypatch.setattr("calcli.core.evaluating.evaluate.MANY_ROWS", 100)
     monkeypatch.setattr("calcli.core.evaluating.usual.MANY", 100)
     path = written(tmp_path / "t.parquet", NAMES[LABELS])
     rows = read(path)
@@ -200,7 +199,7 @@ def test_labels_that_are_cut_off_are_refused(tmp_path):
 
 
 def test_a_run_in_sums_keeps_no_labels_of_arrays(tmp_path, monkeypatch):
-    monkeypatch.setattr(gathering, "MANY_ROWS", 100)
+    monkeypatch.setattr("calcli.core.evaluating.evaluate.MANY_ROWS", 100)
     monkeypatch.setattr("calcli.core.evaluating.usual.MANY", 100)
     rows = read(pair(tmp_path, LABELS))
     found = evaluate(rows, Settings(("log_loss", "accuracy", "cw_ece"), draws=0))

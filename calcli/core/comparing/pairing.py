@@ -11,8 +11,7 @@ from numpy.typing import NDArray
 from calcli.core.data.arrays import Array, missing
 from calcli.core.data.predictions import Predictions, require_classes
 from calcli.core.data.slices import gathered, select, slice_names
-from calcli.core.evaluating.gathering import state_of
-from calcli.core.evaluating.stored import uses_clip
+from calcli.core.evaluating.gathering import state_of, uses_clip
 from calcli.core.language.errors import InputError, UsageError
 from calcli.core.language.settings import IN_ORDER, PairSettings, Settings, StateSettings
 from calcli.core.state.deals import same_rows

@@ -22,7 +22,7 @@ from calcli.core.data.binning import equal_width_index
 from calcli.core.data.blocks import sweep
 from calcli.core.data.chance import Stream, draw_labels, generator
 from calcli.core.data.predictions import ArrayScores, Predictions
-from calcli.core.data.slices import counted, gathered, select
+from calcli.core.data.slices import counted, gathered, thinned
 from calcli.core.evaluating.evaluate import measure, values
 from calcli.core.evaluating.measurements import Measurements
 from calcli.core.language.expressions import MetricExpression, parse_metrics
@@ -90,11 +90,8 @@ def room(predictions: Predictions, names: Sequence[str], seed: int = 0) -> dict[
 def _held(predictions: Predictions) -> Predictions:
     """Return rows in memory, evenly spaced ones of many, or the sample of a state."""
     predictions = rows_left(predictions)
-    if (number := predictions.n_rows) > MOST_ROWS:
-        chosen = np.zeros(number, bool)
-        chosen[np.linspace(0, number - 1, MOST_ROWS).astype(np.intp)] = True
-        predictions = select(predictions, chosen)
-    return replace(predictions, scores=gathered(predictions.scores), columns={})
+    rows = thinned(predictions, MOST_ROWS)
+    return replace(rows, scores=gathered(rows.scores), columns={})
 
 
 def _rarer(rows: Predictions) -> int:

@@ -107,7 +107,7 @@ def _of_signs(call: MetricExpression, pair: Pair, difference: Influences) -> Evi
 def influences(measured: Measurements, calls: Sequence[MetricExpression]) -> Mapping[str, Influences]:
     """Return what each unit brings to the metrics that have intervals, without those whose rows are gone."""
     found: dict[str, Influences] = {}
-    for family, own in by_family([call for call in calls if str(call) not in measured.deferred]):
+    for family, own in by_family([call for call in calls if str(call) not in measured.left]):
         try:
             found |= family.influences(own, measured)
         except NeedsRows:
@@ -121,7 +121,7 @@ def _with_samples(
     systems: Sequence[System], settings: Settings, calls: Sequence[MetricExpression]
 ) -> list[System]:
     """Return systems with samples of their rows, where these tell some of the metrics."""
-    asked = tuple(c.asked for c in calls if any(str(c) in one.measured.deferred for one in systems))
+    asked = tuple(c.asked for c in calls if any(str(c) in one.measured.left for one in systems))
     samples = [one.measured.sample if asked else None for one in systems]
     rows = [own.of(one.predictions) for one, own in zip(systems, samples, strict=True) if own is not None]
     if not rows:

@@ -8,14 +8,15 @@ import numpy as np
 from numpy.typing import NDArray
 
 from calcli.core.calibrators.base import Calibrator
+from calcli.core.calibrators.crossvalidation import rows_of
 from calcli.core.calibrators.temperature import Temperature
 from calcli.core.curves.reliability import FEW_ROWS
 from calcli.core.data.arrays import Doubles, Tables
 from calcli.core.data.binning import Bins
 from calcli.core.data.logspace import from_log_odds, log_odds, log_softmax, log_sum_exp
+from calcli.core.data.predictions import Predictions
 from calcli.core.language.errors import InputError
 from calcli.core.problems.problem import ordered_problem
-from calcli.core.state.sample import ThinnedRows
 
 POINTS = 201
 BINS = 15
@@ -114,36 +115,37 @@ class TemperatureCurve:
         return self.fitted_loss is not None and self.fitted_loss <= self.log_loss.min() * (1 + FLAT)
 
 
-def calibration_map(calibrator: Calibrator, thinned: ThinnedRows, *, raw: bool = False) -> CalibrationMap:
+def calibration_map(calibrator: Calibrator, rows: Predictions, *, raw: bool = False) -> CalibrationMap:
     """Return what a fitted calibrator makes of the scores of some data, such as those of its fit.
 
     Parameters
     ----------
     calibrator
         Fitted to these classes.
-    thinned
-        Rows of these data.
+    rows
+        Some of these data.
     raw
         Whether it takes raw logits, of which the calibrated score of two classes is not a function.
     """
-    scores, labels = thinned.scores, thinned.labels
+    held = rows_of(rows, exact=True)
+    scores, labels = held.scores, np.asarray(held.labels)
     probs = np.exp(log_softmax(scores))
     if scores.shape[1] == 2:
         lens, chosen = "class-1", np.ones(len(labels), np.intp)
     else:
         lens, chosen = "top-1", probs.argmax(1)
-    rows = np.arange(len(labels))
-    score, outcome = probs[rows, chosen], labels == chosen
+    score, outcome = probs[np.arange(len(labels)), chosen], labels == chosen
     low_end, high_end = log_odds(np.array([score.min(), score.max()])).tolist()
     if lens == "class-1" and not raw:
         before = from_log_odds(np.linspace(low_end, high_end, POINTS))
         after = low = high = np.exp(calibrator.apply(np.log(np.stack([1 - before, before], axis=1)))[:, 1])
     else:
-        before, after, low, high = _summary(score, np.exp(calibrator.apply(scores)[rows, chosen]))
-    problem = ordered_problem(score, outcome, thinned.weights)
+        calibrated = np.exp(calibrator.apply(scores)[np.arange(len(labels)), chosen])
+        before, after, low, high = _summary(score, calibrated)
+    problem = ordered_problem(score, outcome, held.weights)
     even = tuple(from_log_odds(np.linspace(low_end, high_end, BINS + 1)).tolist())
     bins = problem.bins(even if lens == "class-1" else "equal-width", BINS)
-    return CalibrationMap(lens, before, after, low, high, bins, thinned.all_rows)
+    return CalibrationMap(lens, before, after, low, high, bins, _all_rows(rows))
 
 
 def _summary(before: Doubles, after: Doubles) -> tuple[Doubles, Doubles, Doubles, Doubles]:
@@ -163,7 +165,12 @@ def _summary(before: Doubles, after: Doubles) -> tuple[Doubles, Doubles, Doubles
     return mean, calibrated, low, high
 
 
-def temperature_curve(thinned: ThinnedRows, widest: float = 8.0) -> TemperatureCurve:
+def _all_rows(rows: Predictions) -> int:
+    """Return how many rows there are of which these are some."""
+    return rows.provenance.sampled_from or rows.n_rows
+
+
+def temperature_curve(rows: Predictions, widest: float = 8.0) -> TemperatureCurve:
     """Return the log-loss against the temperature, from 1 / widest to widest.
 
     Rows whose label has probability 0 would make it infinite everywhere and are left out.
@@ -173,8 +180,8 @@ def temperature_curve(thinned: ThinnedRows, widest: float = 8.0) -> TemperatureC
     InputError
         If no row is left.
     """
-    labels, weights = thinned.labels, thinned.weights
-    log_probs, rows = log_softmax(thinned.scores), len(labels)
+    held = rows_of(rows, exact=True)
+    labels, weights, log_probs = np.asarray(held.labels), held.weights, log_softmax(held.scores)
     own = log_probs[np.arange(len(labels)), labels]
     possible = np.isfinite(own)
     if not possible.any():
@@ -193,4 +200,4 @@ def temperature_curve(thinned: ThinnedRows, widest: float = 8.0) -> TemperatureC
         if temperature[0] <= found <= temperature[-1]:
             fitted, fitted_loss = found, loss(found)
     left_out = int(np.count_nonzero(~possible))
-    return TemperatureCurve(temperature, losses, fitted, fitted_loss, rows, thinned.all_rows, left_out)
+    return TemperatureCurve(temperature, losses, fitted, fitted_loss, rows.n_rows, _all_rows(rows), left_out)

@@ -1,4 +1,4 @@
-"""What figures need of an evaluation: its metrics, problems of lenses, evenly spaced rows and slices."""
+"""What figures need of an evaluation: its metrics, problems of lenses, some of its rows, and slices."""
 
 from __future__ import annotations
 
@@ -8,9 +8,9 @@ from math import inf
 import numpy as np
 from numpy.typing import NDArray
 
-from calcli.core.data.blocks import sweep, working_dtype
 from calcli.core.data.predictions import Predictions
-from calcli.core.evaluating.measurements import Looks
+from calcli.core.data.slices import thinned
+from calcli.core.evaluating.measurements import Measurements
 from calcli.core.evaluating.results import Evaluation
 from calcli.core.evaluating.usual import RECALIBRATION_LIMIT
 from calcli.core.language.entries import FigureKind
@@ -18,12 +18,12 @@ from calcli.core.language.errors import UsageError
 from calcli.core.language.expressions import parse_metric, parse_metrics
 from calcli.core.language.figures import FIGURES, USUAL
 from calcli.core.language.settings import Settings
-from calcli.core.problems.lenses import Groups, Lens, find_lens, find_scalar_lens
+from calcli.core.problems.lenses import Groups, Lens, find_lens
 from calcli.core.problems.marginal import marginal_problem
-from calcli.core.problems.problem import Problem, ordered_problem
+from calcli.core.problems.problem import Problem
 from calcli.core.problems.vectors import VectorLens, VectorProblem, members_by_name
-from calcli.core.state.collectors import RowTable, VectorTable
-from calcli.core.state.sample import ThinnedRows, thinned_rows
+from calcli.core.state.needs import Scores, Vectors, through
+from calcli.core.state.state import rows_left
 
 
 def problem_of(evaluation: Evaluation, lens: str, region: str = "all") -> Problem:
@@ -66,13 +66,9 @@ def vectors_of(evaluation: Evaluation, lens: str) -> VectorProblem:
     return evaluation.vectors[lens].with_weight()
 
 
-def thinned_of(evaluation: Evaluation, figure: FigureKind) -> ThinnedRows:
-    """Return the rows a figure looks at: kept ones, else from another pass over the rows."""
-    predictions = evaluation.predictions
-    limit = figure.rows_of(predictions.n_classes)
-    if limit not in evaluation.thinned:
-        evaluation.thinned[limit] = thinned_rows(predictions, limit, evaluation.settings.precision)
-    return evaluation.thinned[limit]
+def some_rows(evaluation: Evaluation, figure: FigureKind) -> Predictions:
+    """Return the rows a figure looks at: evenly spaced ones of many, and of a state those of its sample."""
+    return thinned(rows_left(evaluation.predictions), figure.rows_of(evaluation.predictions.n_classes))
 
 
 def _pooled(evaluation: Evaluation) -> Problem:
@@ -81,23 +77,22 @@ def _pooled(evaluation: Evaluation) -> Problem:
 
 
 def _vectors(evaluation: Evaluation, lens: str) -> VectorProblem:
-    predictions, precision = evaluation.predictions, evaluation.settings.precision
-    groups = members_by_name(evaluation.settings.groups, predictions.classes)
-    found = find_lens(lens, predictions.n_classes, groups)
-    if not isinstance(found, VectorLens):
+    rows, settings = evaluation.predictions, evaluation.settings
+    need = through(lens, rows, settings)
+    if isinstance(need, Scores):
         raise UsageError(f"the lens {lens} has one outcome")
-    table = VectorTable(found, predictions, working_dtype(predictions, precision))
-    sweep(predictions, [table], precision)
-    return table.problem
+    return Measurements.of(rows, settings, [need]).vector_problem(lens)
 
 
 def _induced(evaluation: Evaluation, lens: str) -> Problem:
-    predictions = evaluation.predictions
-    groups = members_by_name(evaluation.settings.groups, predictions.classes)
-    found = find_scalar_lens(lens, predictions.n_classes, groups)
-    rows = RowTable(predictions.n_rows, found.statistics)
-    sweep(predictions, [rows], evaluation.settings.precision)
-    return ordered_problem(*found.look(rows.columns, predictions.weights)[:3])
+    rows, settings = evaluation.predictions, evaluation.settings
+    need = through(lens, rows, settings)
+    if isinstance(need, Vectors):
+        raise UsageError(
+            f"the lens {lens} has several outcomes; expected one score, as of top-1, class-0 or two groups "
+            "of classes; for three outcomes there is the figure simplex"
+        )
+    return Measurements.of(rows, settings, [need]).problem(lens)
 
 
 def usual_lens(every: Iterable[Predictions]) -> str:
@@ -111,15 +106,19 @@ def usual_lens(every: Iterable[Predictions]) -> str:
     return "class-1" if alike and first.n_classes == 2 and not first.of_answers else "top-1"
 
 
-def looks_of(figures: Iterable[FigureKind], predictions: Predictions, lens: str, settings: Settings) -> Looks:
-    """Return what figures look at; parameters as for `lenses_of`."""
+def looks_of(
+    figures: Iterable[FigureKind], predictions: Predictions, lens: str, settings: Settings
+) -> tuple[str, ...]:
+    """Return the lenses that figures look through, whose problems are small enough to keep.
+
+    Parameters as for `lenses_of`.
+    """
     figures = list(figures)
     groups = members_by_name(settings.groups, predictions.classes)
     several = [outcomes_lens(lens, settings) for figure in figures if figure.bins == "vectors"]
     known = {name: _known_lens(name, predictions.n_classes, groups) for name in several}
     vectors = [name for name, found in known.items() if isinstance(found, VectorLens) and found.size <= 4]
-    rows = dict.fromkeys(figure.rows_of(predictions.n_classes) for figure in figures if figure.rows)
-    return Looks(lenses_of(figures, predictions, lens, settings), tuple(vectors), tuple(rows))
+    return (*lenses_of(figures, predictions, lens, settings), *vectors)
 
 
 def outcomes_lens(lens: str, settings: Settings) -> str:

@@ -314,4 +314,3 @@ ROW_STATISTICS: dict[str, RowStatistic] = {
     "hit": lambda block: block.hit,
     "top5_hit": lambda block: block.label_within(5),
 }
-LOG_ODDS: dict[str, RowStatistic] = {"log_odds": lambda block: block.log_odds}  # of two classes

@@ -109,6 +109,17 @@ def select(predictions: Predictions, chosen: NDArray[np.bool_]) -> Predictions:
     )
 
 
+def thinned(predictions: Predictions, most: int) -> Predictions:
+    """Return so many rows at most, evenly spaced; the provenance says of how many."""
+    number = predictions.n_rows
+    if number <= most:
+        return predictions
+    chosen = np.zeros(number, np.bool_)
+    chosen[np.linspace(0, number - 1, most).astype(np.intp)] = True
+    rows, origin = select(predictions, chosen), predictions.provenance
+    return replace(rows, provenance=replace(origin, sampled_from=origin.sampled_from or number))
+
+
 def counted(predictions: Predictions) -> Predictions:
     """Return the rows of a weight above 0, with a note on the others; all rows where none has weight 0."""
     weights = predictions.weights

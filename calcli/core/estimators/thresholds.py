@@ -509,8 +509,6 @@ def confidences(
         If rows have weights, or there are none.
     """
     path = predictions.provenance.path
-    if not predictions.has_rows:
-        raise UsageError(f"{path} is a state, which keeps sums and no rows; give the predictions")
     if predictions.weights is not None:
         raise UsageError(
             f"{path} has row weights, and the promise is about rows that count alike; leave out the weights"

@@ -3,19 +3,23 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Iterator
 
 import numpy as np
 from numpy.typing import NDArray
 
 from calcli.core.data.arrays import Array, Floats
+from calcli.core.data.predictions import Predictions
 from calcli.core.estimators.decomposition import BinnedLosses, binned_losses
 from calcli.core.estimators.rules import decomposable_rule
 from calcli.core.estimators.rules.base import Decomposable
 from calcli.core.estimators.smooth import densities
-from calcli.core.evaluating.measurements import Measurements, Pass
+from calcli.core.evaluating.measurements import Measurements
 from calcli.core.language.errors import UsageError
 from calcli.core.language.expressions import CLASS_WISE, MetricExpression, region_ends
+from calcli.core.language.settings import Settings
 from calcli.core.problems.problem import Problem
+from calcli.core.state.needs import Need, UnitsOf, all_probs, class_sums, through, unit_sums
 
 Parts = dict[str, float]
 
@@ -28,8 +32,10 @@ def from_class_sums(call: MetricExpression) -> bool:
     return call.lens == CLASS_WISE and call.arguments["estimator"] == "bins"
 
 
-def keep_parts(call: MetricExpression, made: Pass) -> None:
-    """Say what a pass must keep for the parts of a score.
+def needs_of_parts(
+    call: MetricExpression, rows: Predictions, settings: Settings, units_for: UnitsOf | None
+) -> Iterator[Need]:
+    """Yield what a pass must keep for the parts of a score.
 
     Raises
     ------
@@ -42,7 +48,7 @@ def keep_parts(call: MetricExpression, made: Pass) -> None:
             raise UsageError(
                 f"{call}: for whole vectors a region is one bin; name it, as in region={EXAMPLE}"
             )
-        made.keep_probs()
+        yield all_probs(rows)
     elif "@" in call.region:
         raise UsageError(f"{call}: conditions on several classes are for whole vectors; say lens=canonical")
     elif call.lens != CLASS_WISE:
@@ -51,14 +57,14 @@ def keep_parts(call: MetricExpression, made: Pass) -> None:
                 f"{call}: the parts are those of classes, not of the lens {call.lens}; expected class-wise, "
                 "one such as class-0, or canonical with a region"
             )
-        made.keep_lens(call.lens)
+        yield through(call.lens, rows, settings, each=True)
     elif call.region != "all":
         raise UsageError(f"{call}: a region needs one score; name the class, as in lens=class-0")
     elif from_class_sums(call):
-        made.keep_bins(bins)
-        made.keep_unit_bins(bins)
+        yield from class_sums(bins, rows, settings)
+        yield from unit_sums(bins, rows, units_for)
     else:
-        made.keep_probs()
+        yield all_probs(rows)
 
 
 def binned_parts(call: MetricExpression, measured: Measurements) -> Parts:
@@ -68,7 +74,7 @@ def binned_parts(call: MetricExpression, measured: Measurements) -> Parts:
     rows. Of whole vectors the rows of the region are one bin. They are nan where there is no row.
     """
     rule = decomposable_rule(call.score, of_answers=measured.predictions.of_answers)
-    losses, weights = measured.rows[call.score], measured.predictions.weights
+    losses, weights = measured.columns[call.score], measured.predictions.weights
     share: Parts = {}
     if call.lens == CLASS_WISE:
         found = _every_class(call, measured, rule)
@@ -112,7 +118,7 @@ def _of_vectors(call: MetricExpression, measured: Measurements, rule: Decomposab
     own /= own.sum()
     frequency = np.bincount(problem.labels, own, problem.probs.shape[1]).astype(np.float64)
     found = BinnedLosses(*rule.binned(np.ones(len(frequency)), own @ problem.probs, frequency))
-    score = part * _mean(measured.rows[call.score][inside], own[inside])
+    score = part * _mean(measured.columns[call.score][inside], own[inside])
     estimated = part * found.estimated
     return {
         "score": score,

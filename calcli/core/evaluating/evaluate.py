@@ -4,14 +4,12 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from contextlib import suppress
 from dataclasses import replace
 from functools import partial
 
 import numpy as np
 
 from calcli.core.data.binning import Bins, equal_width_edges
-from calcli.core.data.blocks import ROW_STATISTICS
 from calcli.core.data.chance import Stream, generator
 from calcli.core.data.predictions import Predictions
 from calcli.core.data.priors import at_priors
@@ -23,9 +21,17 @@ from calcli.core.evaluating.classwise import class_rows
 from calcli.core.evaluating.families import FAMILIES, by_family
 from calcli.core.evaluating.families.base import Findings
 from calcli.core.evaluating.families.ranking import backwards_area
-from calcli.core.evaluating.folded import is_told_by_cells, keep_odds, of_cells
-from calcli.core.evaluating.gathering import SampledRows, measured_sample, needs_rows, of_sample, summed
-from calcli.core.evaluating.measurements import NOTHING, Looks, Measurements, Pass, UnitsOf
+from calcli.core.evaluating.folded import is_told_by_cells, of_cells
+from calcli.core.evaluating.gathering import (
+    lack,
+    measured_sample,
+    needs_of,
+    needs_of_report,
+    needs_rows,
+    of_sample,
+    of_state,
+)
+from calcli.core.evaluating.measurements import Measurements
 from calcli.core.evaluating.recalibrated import Companions
 from calcli.core.evaluating.results import (
     ClassRow,
@@ -36,14 +42,26 @@ from calcli.core.evaluating.results import (
     ReliabilityBin,
     Summary,
 )
-from calcli.core.evaluating.stored import StoredMeasurements
 from calcli.core.evaluating.usual import area_of, default_metrics, gap_of, is_sampled, tests_classes
 from calcli.core.language.errors import NeedsRows, UsageError
 from calcli.core.language.expressions import MetricExpression, parse_metrics
 from calcli.core.language.questions import looks_at_classes, refuse_classes, refuse_places
 from calcli.core.language.settings import Settings
 from calcli.core.language.text import Watch
+from calcli.core.state.collect import collect
+from calcli.core.state.needs import (
+    Need,
+    OddsByFold,
+    Sampled,
+    Scores,
+    UnitsOf,
+    Vectors,
+    all_probs,
+    through,
+)
 from calcli.core.state.state import Remains
+
+MANY_ROWS = 5_000_000  # above which a run keeps sums, not rows
 
 
 def evaluate(
@@ -51,7 +69,7 @@ def evaluate(
     settings: Settings | None = None,
     watch: Watch | None = None,
     companions: Companions | None = None,
-    looks: Looks = NOTHING,
+    looks: Sequence[str] = (),
     test_classes: bool = True,
 ) -> Evaluation:
     """Evaluate predictions.
@@ -67,7 +85,7 @@ def evaluate(
     companions
         Predictions that some metrics need beside them.
     looks
-        What figures look at beside the top-1 problem.
+        Lenses that figures look through, beside top-1.
     test_classes
         Whether the table of classes is tested as well, if the settings ask for every test.
 
@@ -78,22 +96,23 @@ def evaluate(
     """
     settings = settings or Settings()
     require_clusters(predictions, settings.cluster)
-    if companions and companions.calibration and not predictions.has_rows:
-        path = predictions.provenance.path
-        raise UsageError(
-            f"--calibration-data is for rows, and {path} is a state, which keeps sums; leave it out"
-        )
     companions = companions and companions.counted(predictions)
     predictions = counted(predictions)
     require_folds(predictions, settings.fold_column)
     alone = companions in (None, Companions())
     sampled = alone and is_sampled(predictions, settings)
     redrawn = settings.test or settings.sd or settings.resample_predictions  # which takes the rows
-    if sampled and not redrawn and (sums := summed(predictions, settings, watch, looks.lenses)):
-        with suppress(NeedsRows):
-            return assess(sums, settings, test_classes)
-    measured = measure(predictions, settings, watch, companions, looks=looks, sampled=sampled, folded=alone)
-    return _resampled(assess(measured, settings, test_classes), measured)
+    measured = measure(
+        predictions,
+        settings,
+        watch,
+        companions,
+        looks=looks,
+        sampled=sampled,
+        folded=alone,
+        summed=sampled and not redrawn and predictions.n_rows > MANY_ROWS,
+    )
+    return _resampled(assess(measured, settings, test_classes, looks), measured)
 
 
 def values(predictions: Predictions, settings: Settings) -> dict[str, float]:
@@ -102,21 +121,19 @@ def values(predictions: Predictions, settings: Settings) -> dict[str, float]:
     Parameters and errors as for `evaluate`; without priors and what draws at random.
     """
     predictions = counted(predictions)
-    if isinstance(predictions, Remains) or is_sampled(predictions, settings):
+    if is_sampled(predictions, settings):
         return {name: one.value for name, one in evaluate(predictions, settings).estimates.items()}
-    return values_of(lean_pass(predictions, settings).run())
+    return values_of(Measurements.of(predictions, settings, lean_needs(predictions, settings)))
 
 
-def lean_pass(predictions: Predictions, settings: Settings) -> Pass:
-    """Return a pass that keeps what the metrics need that settings name, and nothing else."""
-    made = Pass(predictions, settings)
-    for call in _calls(predictions, settings):
-        FAMILIES[call.entry.family].needs(call, made)
-    return made
+def lean_needs(predictions: Predictions, settings: Settings) -> list[Need]:
+    """Return what the metrics need that settings name, and nothing else."""
+    calls = _calls(predictions, settings)
+    return [need for call in calls for need in needs_of(call, predictions, settings)]
 
 
 def values_of(measured: Measurements) -> dict[str, float]:
-    """Return the values of these metrics, by canonical expression."""
+    """Return the values of the metrics that settings name, by canonical expression."""
     calls = _calls(measured.predictions, measured.settings)
     found = _findings(measured, calls, measured.settings)[0].estimates
     return {name: found[name].value for name in map(str, calls)}
@@ -128,41 +145,54 @@ def measure(
     watch: Watch | None = None,
     companions: Companions | None = None,
     units_for: UnitsOf | None = None,
-    looks: Looks = NOTHING,
+    looks: Sequence[str] = (),
     *,
     sampled: bool = False,
     folded: bool = False,
+    summed: bool = False,
 ) -> Measurements:
-    """Return what one pass finds for the metrics of the settings.
+    """Return what a state, or one pass over rows, tells of the metrics of the settings.
 
-    Parameters as for `evaluate`, and `units_for` as for `Pass`; `sampled` leaves what needs rows to a sample,
-    and `folded` what they tell to cells of the log-odds by fold.
+    Parameters as for `evaluate`. `units_for` tells the units that change sides in a comparison; `sampled`
+    leaves what needs rows to a sample, and `folded` what they tell to cells of the log-odds by fold; `summed`
+    keeps no row.
     """
     _refuse_draws(settings)
     if isinstance(predictions, Remains):
-        return StoredMeasurements(predictions, predictions.state, settings, looks.lenses)
+        if companions and companions.calibration:
+            path = predictions.provenance.path
+            raise UsageError(
+                f"--calibration-data is for rows, and {path} is a state, which keeps sums; leave it out"
+            )
+        state = predictions.state
+        settings = of_state(state, settings, predictions.provenance.path)
+        calls = _calls(predictions, settings, state.head.metrics)
+        lacks = {str(call): lack(call, state, predictions, settings) for call in calls}
+        left = {name: reason for name, reason in lacks.items() if reason}
+        return Measurements(predictions, state, settings, left=left)
     calls = _calls(predictions, settings)
-    predictions = at_priors(predictions, settings)
+    rows = at_priors(predictions, settings)
 
-    made = Pass(predictions, settings, companions, units_for, looks)
-    made.keep_rows({"hit": ROW_STATISTICS["hit"]})
-    made.keep_looks()
-    made.keep_bins(settings.bins)
+    told = [call for call in calls if folded and is_told_by_cells(call, rows, settings)]
+    later = [call for call in calls if sampled and needs_rows(call, rows, settings, summed=summed)]
+    others = [call for call in [*calls, gap_of(rows, settings)] if call not in told and call not in later]
+    needs = needs_of_report(rows, settings, others, looks, units_for)
     of_classes = any(call.is_class_wise or call.is_marginal for call in calls)
-    if settings.test or (of_classes and tests_classes(predictions, settings)):
-        made.keep_probs()
-    told = [call for call in calls if folded and is_told_by_cells(call, predictions, settings)]
-    others = [call for call in calls if call not in told]
-    later = [call for call in others if sampled and needs_rows(call, predictions, settings)]
-    for call in [*others, gap_of(predictions, settings)]:
-        if call not in later:
-            FAMILIES[call.entry.family].needs(call, made)
-    if later or not (made.tells_areas or settings.cluster):  # a sample has no columns
-        made.keep("sample", lambda: SampledRows(predictions))
-    keep_odds(made, told)
-    found = made.run(watch)
-    found.deferred = frozenset(map(str, [*told, *later]))
-    return found
+    if settings.test or (of_classes and tests_classes(rows, settings)):
+        needs.append(all_probs(rows))
+    if summed:
+        needs = [
+            need for need in needs if not need.of_rows
+        ]  # figures look up those of several outcomes later
+        sampling = bool(later)
+    else:  # a sample, which has no columns, tells whether scores rank the wrong way round
+        ordered = rows.n_classes == 2 or all_probs(rows) in needs
+        sampling = any(call not in told for call in later) or not (ordered or settings.cluster)
+    needs += [Sampled()] if sampling else []
+    needs += [OddsByFold(settings.folds, settings.seed)] if told else []
+    state = collect(rows, settings, needs, watch, summed=summed)
+    left = dict.fromkeys(map(str, [*told, *later]), "")
+    return Measurements(rows, state, settings, companions, left=left)
 
 
 def _refuse_draws(settings: Settings) -> None:
@@ -177,7 +207,7 @@ def _refuse_draws(settings: Settings) -> None:
 
 
 def _calls(predictions: Predictions, settings: Settings, usual: Sequence[str] = ()) -> list[MetricExpression]:
-    names = usual or settings.metrics or default_metrics(predictions, settings)[0]
+    names = settings.metrics or usual or default_metrics(predictions, settings)[0]
     calls = parse_metrics(names, settings.defaults)
     if predictions.of_answers:
         refuse_classes(calls)
@@ -188,18 +218,21 @@ def _calls(predictions: Predictions, settings: Settings, usual: Sequence[str] = 
     return calls
 
 
-def assess(measured: Measurements, settings: Settings, test_classes: bool = True) -> Evaluation:
+def assess(
+    measured: Measurements, settings: Settings, test_classes: bool = True, looks: Sequence[str] = ()
+) -> Evaluation:
     """Return the evaluation of what `measure` found with these settings, or with more draws."""
     predictions, settings = measured.predictions, measured.agreed(settings)
     if not settings.draws_outcomes:
         settings = replace(settings, draws=0)
-    calls = _calls(predictions, settings, measured.usual)
+    usual = measured.state.head.metrics
+    calls = _calls(predictions, settings, usual)
     found, missing = _findings(measured, calls, settings)
     bins = measured.lens_bins("top-1", settings.bins)
     classes = () if predictions.of_answers else tuple(class_rows(measured, settings, test_classes))
     summary = Summary(
         _input(measured, classes),
-        replace(settings, metrics=settings.metrics or measured.usual),
+        replace(settings, metrics=settings.metrics or usual),
         {str(call): found.estimates[str(call)] for call in calls if str(call) in found.estimates},
         float(bins.outcome.sum() / bins.weight.sum()),
         measured.infinite_log_loss,
@@ -212,14 +245,15 @@ def assess(measured: Measurements, settings: Settings, test_classes: bool = True
         gap=_gap(found, measured, settings),
         backwards_area=area_if_backwards(measured, settings, found.estimates),
     )
+    seen = {name: through(name, predictions, settings) for name in dict.fromkeys(["top-1", *looks])}
+    known = {name: need for name, need in seen.items() if measured.tells(need)}
     return Evaluation(
         predictions,
         summary,
-        LensProblems(measured.seen, measured.problem),
+        LensProblems((name for name, need in known.items() if isinstance(need, Scores)), measured.problem),
         measured.class_bins(settings.bins),
         measured.posteriors,
-        {lens: measured.vector_problem(lens) for lens in measured.looks.vectors},
-        {limit: measured.collected(("thinned", limit)) for limit in measured.looks.thinned},
+        {name: measured.vector_problem(name) for name, need in known.items() if isinstance(need, Vectors)},
     )
 
 
@@ -228,17 +262,15 @@ def _gap(found: Findings, measured: Measurements, settings: Settings) -> Estimat
     call = gap_of(measured.predictions, settings)
     if str(call) in found.estimates:
         return found.estimates[str(call)]
-    with suppress(NeedsRows):
-        return FAMILIES[call.entry.family].estimates([call], measured, settings).estimates[str(call)]
-    return None
+    if not measured.tells(*needs_of(call, measured.predictions, settings)):
+        return None
+    return FAMILIES[call.entry.family].estimates([call], measured, settings).estimates[str(call)]
 
 
-def keep_order(made: Pass) -> None:
-    """Keep what tells whether scores rank the wrong way round: of more than two classes a sample."""
-    if made.predictions.n_classes == 2:
-        made.keep_lens("class-1")
-    else:
-        made.keep("sample", lambda: SampledRows(made.predictions))
+def needs_of_order(predictions: Predictions, settings: Settings) -> Iterable[Need]:
+    """Return what tells whether scores rank the wrong way round: of more than two classes a sample."""
+    of_all = predictions.n_classes == 2
+    return needs_of(area_of(settings), predictions, settings) if of_all else (Sampled(),)
 
 
 def area_if_backwards(
@@ -252,14 +284,11 @@ def area_if_backwards(
     area = known.get(str(call))
     if area is not None and not area.value < 0.5:
         return None
-    with suppress(NeedsRows):
-        many, sample = measured.predictions.n_classes > 2, measured.sample
-        if many and sample is not None and not settings.cluster:
-            measured = measured_sample(sample, measured, [call])
-        elif many and area is None and not measured.keeps_probs:
-            return None
-        return backwards_area(measured)
-    return None
+    sample = measured.sample
+    if measured.predictions.n_classes > 2 and sample is not None and not settings.cluster:
+        measured = measured_sample(sample, measured, [call])
+    told = measured.tells(*needs_of(call, measured.predictions, settings))
+    return backwards_area(measured) if told else None
 
 
 def _findings(
@@ -272,43 +301,24 @@ def _findings(
     NeedsRows
         If such a metric was asked for by name.
     """
-    parts: list[Findings] = []
-    left = {str(call): (call, "") for call in calls if str(call) in measured.deferred}
-    for family, own in by_family([call for call in calls if str(call) not in left]):
-        try:
-            parts.append(family.estimates(own, measured, settings))
-        except NeedsRows:
-            for call in own:
-                try:
-                    parts.append(family.estimates([call], measured, settings))
-                except NeedsRows as fault:
-                    left[str(call)] = call, str(fault)
-    parts += _from_odds(measured, left, settings)
-    if not left:
-        return Findings.joined(parts), []
-    if measured.sample is not None:
-        measured.deferred = frozenset(left)
-        parts.append(of_sample(measured.sample, measured, [call for call, _ in left.values()]))
-        return Findings.joined(parts), []
+    told = [call for call in calls if str(call) not in measured.left]
+    parts = [family.estimates(own, measured, settings) for family, own in by_family(told)]
+    left = [call for call in calls if str(call) in measured.left]
+    need = OddsByFold(settings.folds, settings.seed)
+    if measured.tells(need):
+        counted = [call for call in left if is_told_by_cells(call, measured.predictions, settings)]
+        parts.append(of_cells(measured.kept(need), measured, counted))
+        left = [call for call in left if call not in counted]
+    if left and measured.sample is not None:
+        parts.append(of_sample(measured.sample, measured, left))
+        left = []
     path, missing = measured.predictions.provenance.path, dict[str, list[str]]()
-    for call, reason in left.values():
-        why = reason.removeprefix(f"{path}: ")
+    for call in left:
+        why = measured.left[str(call)].removeprefix(f"{path}: ")
         if settings.metrics:
             raise NeedsRows(f"{path} cannot give {call.asked}: {why}")
         missing.setdefault(why, []).append(call.asked)
     return Findings.joined(parts), [f"left out: {', '.join(asked)}; {why}" for why, asked in missing.items()]
-
-
-def _from_odds(
-    measured: Measurements, left: dict[str, tuple[MetricExpression, str]], settings: Settings
-) -> list[Findings]:
-    """Return what cells of the log-odds tell of metrics that are left, and leave the others."""
-    told = [call for call, _ in left.values() if is_told_by_cells(call, measured.predictions, settings)]
-    if measured.odds is None or not told:
-        return []
-    for call in told:
-        del left[str(call)]
-    return [of_cells(measured.odds, measured, told)]
 
 
 def _resampled(evaluation: Evaluation, measured: Measurements) -> Evaluation:
@@ -379,7 +389,7 @@ def _rows_behind(
 
 
 def _input(measured: Measurements, classes: Sequence[ClassRow]) -> Input:
-    predictions, facts, origin = measured.predictions, measured.facts, measured.predictions.provenance
+    predictions, facts, origin = measured.predictions, measured.state.facts, measured.predictions.provenance
     return Input(
         **vars(origin),
         rows=predictions.n_rows,

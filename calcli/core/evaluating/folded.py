@@ -14,12 +14,14 @@ from calcli.core.estimators.gridded import GridError
 from calcli.core.evaluating.families import FAMILIES
 from calcli.core.evaluating.families.base import Findings
 from calcli.core.evaluating.families.recalibration import Loss, recalibrated
-from calcli.core.evaluating.measurements import Measurements, Pass
+from calcli.core.evaluating.gathering import needs_of
+from calcli.core.evaluating.measurements import Measurements
 from calcli.core.evaluating.recalibrated import Companions, Recalibrations
 from calcli.core.evaluating.usual import is_counted, is_sampled
 from calcli.core.language.expressions import MetricExpression
 from calcli.core.language.metrics import AFFINE, AFFINE_MAPS, PAV
 from calcli.core.language.settings import Settings
+from calcli.core.state.collect import collect
 from calcli.core.state.oddscells import Entries, OddsCells
 
 STRAIGHT = (AFFINE, *AFFINE_MAPS, "bias")  # in the log-odds
@@ -42,14 +44,6 @@ def is_told_by_cells(call: MetricExpression, whole: Predictions, settings: Setti
     return method in STRAIGHT and training != "held-out"
 
 
-def keep_odds(made: Pass, told: Sequence[MetricExpression]) -> None:
-    """Keep cells of the log-odds for metrics that they tell, if there are any."""
-    rows, settings = made.predictions, made.settings
-    if told:
-        made.odds = odds = OddsCells(rows, settings.folds, settings.seed)
-        made.keep("odds", lambda: odds)
-
-
 def of_cells(cells: OddsCells, whole: Measurements, calls: Sequence[MetricExpression]) -> Findings:
     """Return calibration losses from cells, each with what these leave open."""
     found = []
@@ -60,8 +54,16 @@ def of_cells(cells: OddsCells, whole: Measurements, calls: Sequence[MetricExpres
         measured = _measured(cells, whole, own, halvings, pooled=isotonic)
         best = _measured(cells, whole, own, halvings, apart=True) if isotonic else None
         entries = cells.entries(halvings)
-        measured.cell_errors = {str(call): _error(call, entries, measured, best) for call in own}
-        found.append(FAMILIES[own[0].entry.family].estimates(own, measured, whole.settings))
+        errors = {str(call): _error(call, entries, measured, best) for call in own}
+        known = Measurements(
+            measured.predictions,
+            measured.state,
+            measured.settings,
+            of_rows=whole.predictions.n_rows,
+            cell_errors=errors,
+            recalibrations=measured.recalibrations,
+        )
+        found.append(FAMILIES[own[0].entry.family].estimates(own, known, whole.settings))
     joined = Findings.joined(found)
     return replace(joined, notes=tuple(note for note in joined.notes if EXACT_ZEROS not in note))
 
@@ -89,20 +91,17 @@ def _measured(
         weights=entries.weight,
         columns={},
     )
-    made = Pass(rows, settings)
-    for call in calls:
-        FAMILIES[call.entry.family].needs(call, made)
-    found = made.run()
-    found.weighted = whole.weighted
-    found.of_rows, found.cell_errors = whole.predictions.n_rows, {}
+    state = collect(rows, settings, [need for call in calls for need in needs_of(call, rows, settings)])
+    state = replace(state, head=replace(state.head, weighted=whole.state.head.weighted))
+    moved = rows
     if pooled or apart:
         places = (2 * entries.cell + entries.labels) * STEP
         odds = places - places.mean() if apart else cells.entries(halvings, pooled=True).odds
-        rows = replace(rows, scores=_scores(odds))
-    found.recalibrations = Recalibrations(
-        rows, Companions(), settings.seed, 0.0, None, entries.fold, cells.folds, entries.squares
+        moved = replace(rows, scores=_scores(odds))
+    recalibrations = Recalibrations(
+        moved, Companions(), settings.seed, 0.0, None, entries.fold, cells.folds, entries.squares
     )
-    return found
+    return Measurements(rows, state, settings, recalibrations=recalibrations)
 
 
 def _scores(odds: Doubles) -> ArrayScores:

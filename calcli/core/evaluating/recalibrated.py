@@ -58,9 +58,7 @@ class Companions:
             If posteriors are not of these rows.
         """
         weights, posteriors = predictions.weights, self.posteriors
-        if posteriors is None or weights is None or not (predictions.has_rows and posteriors.has_rows):
-            return self
-        if weights.all() or not weights.any():
+        if posteriors is None or weights is None or weights.all() or not weights.any():
             return self
         self._require_rows(predictions)
         return replace(self, posteriors=select(posteriors, weights > 0))

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -19,7 +19,6 @@ from calcli.core.language.questions import WRONG_RIGHT
 from calcli.core.language.settings import Settings
 from calcli.core.problems.problem import Problem
 from calcli.core.problems.vectors import VectorProblem
-from calcli.core.state.sample import ThinnedRows
 
 SHOWN = 4  # metrics in one line
 
@@ -345,7 +344,7 @@ class Summary:
 class LensProblems(dict[str, Problem]):
     """Induced problems by lens; those of some lenses are put in order when they are looked up."""
 
-    def __init__(self, lenses: Collection[str], problem: Callable[[str], Problem]) -> None:
+    def __init__(self, lenses: Iterable[str], problem: Callable[[str], Problem]) -> None:
         super().__init__()
         self._lenses, self._problem = frozenset(lenses), problem
 
@@ -381,8 +380,6 @@ class Evaluation:
         (N, K) true probabilities of the labels, where they were given.
     vectors
         Problems of several outcomes that were asked for, by lens.
-    thinned
-        Evenly spaced rows that were asked for, by their number.
     slices
         What was found out about the values of columns that were asked for, by column.
     """
@@ -393,7 +390,6 @@ class Evaluation:
     class_bins: Bins
     posteriors: Doubles | None = None
     vectors: dict[str, VectorProblem] = field(default_factory=dict)
-    thinned: dict[int, ThinnedRows] = field(default_factory=dict)
     slices: dict[str, tuple[Summary, ...]] = field(default_factory=dict)
 
     def __repr__(self) -> str:

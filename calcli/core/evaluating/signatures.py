@@ -42,7 +42,7 @@ def signature(
         parts.append("cells:grid")
     if grid is not None:
         parts.append(f"bound:{grid.bound:.2g}")
-    if measured.weighted:
+    if measured.state.head.weighted:
         parts.append("weighted")
     if settings.cluster is not None:
         parts.append(f"cluster:{settings.cluster}")

@@ -10,13 +10,14 @@ from calcli.core.data.binning import Bins, bin_index, equal_width_edges
 from calcli.core.data.predictions import require_classes
 from calcli.core.estimators.calibrationerror import OneDimensional
 from calcli.core.estimators.miscalibration import BinnedError
-from calcli.core.evaluating.measurements import Measurements, Pass
+from calcli.core.evaluating.measurements import Measurements
 from calcli.core.evaluating.recalibrated import NEEDS
 from calcli.core.language.errors import UsageError
 from calcli.core.language.expressions import MetricExpression, region_ends
 from calcli.core.problems.lenses import Seen
 from calcli.core.problems.problem import Problem
 from calcli.core.problems.vectors import between
+from calcli.core.state.needs import through
 
 
 def trained_error(
@@ -106,9 +107,8 @@ def _elsewhere(measured: Measurements, call: MetricExpression) -> Seen:
     if rows is None:
         raise UsageError(NEEDS.format("training=held-out", "--calibration-data"))
     require_classes(rows, measured.predictions.classes, measured.predictions.provenance.path)
-    made = Pass(rows, measured.settings)
-    made.keep_lens(call.lens)
-    return made.run().look(call.lens)
+    settings = measured.settings
+    return Measurements.of(rows, settings, [through(call.lens, rows, settings)]).look(call.lens)
 
 
 def _folds(measured: Measurements, seen: Seen) -> NDArray[np.intp]:

@@ -16,27 +16,25 @@ AUROC_LIMIT = 10_000_000  # elements up to which the default report ranks every 
 def is_sampled(predictions: Predictions, settings: Settings) -> bool:
     """Tell whether what needs rows looks at a sample of them, though all are there."""
     rows, classes = predictions.scores.shape
-    return rows * classes > MANY and _may_leave_rows(predictions, settings)
+    return rows * classes > MANY and _may_leave_rows(settings)
 
 
 def is_counted(predictions: Predictions, settings: Settings) -> bool:
     """Tell whether calibration losses come from counts of the rows, by score, label and fold."""
     many = predictions.n_classes == 2 and predictions.n_rows > COUNTED
-    return many and not settings.clip and _may_leave_rows(predictions, settings)
+    return many and not settings.clip and _may_leave_rows(settings)
 
 
-def _may_leave_rows(predictions: Predictions, settings: Settings) -> bool:
-    """Tell whether all rows are there, and nothing is asked that looks at each."""
-    if not predictions.has_rows or settings.rows == "all" or settings.fold_column:
-        return False
+def _may_leave_rows(settings: Settings) -> bool:
+    """Tell whether nothing is asked that looks at each row."""
     asked = settings.priors, settings.cluster, settings.costs, settings.decision_column, settings.retrain
-    return not any(asked)
+    return not (settings.rows == "all" or settings.fold_column or any(asked))
 
 
 def tests_classes(predictions: Predictions, settings: Settings) -> bool:
     """Tell whether class-wise errors are tested: where that is asked for, or takes no time."""
     rows, classes = predictions.scores.shape
-    plain = predictions.has_rows and settings.draws_outcomes and not settings.resample_predictions
+    plain = settings.draws_outcomes and not settings.resample_predictions
     return settings.draws > 0 and (settings.test or (plain and rows * classes <= TESTED))
 
 

@@ -138,23 +138,6 @@ def _nearest_lens(name: str, groups: Iterable[str]) -> str:
     return nearest_name(name, [*(f"{kind}-{number}" for kind in NUMBERED), *WHOLE, *groups])
 
 
-def find_scalar_lens(name: str, n_classes: int, groups: Groups | None = None) -> Lens:
-    """Return the one-dimensional lens of that name; parameters as for `find_lens`.
-
-    Raises
-    ------
-    UsageError
-        If there is no such lens, or it has several outcomes.
-    """
-    lens = find_lens(name, n_classes, groups)
-    if not isinstance(lens, Lens):
-        raise UsageError(
-            f"the lens {name} has several outcomes; expected one score, as of top-1, class-0 or two groups "
-            "of classes; for three outcomes there is the figure simplex"
-        )
-    return lens
-
-
 _TOP = Lens("top-1", "confidence", "hit", {key: ROW_STATISTICS[key] for key in ("confidence", "hit")})
 
 

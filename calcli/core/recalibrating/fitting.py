@@ -6,6 +6,7 @@ import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from itertools import count
+from operator import attrgetter
 
 import numpy as np
 from numpy.typing import NDArray
@@ -30,8 +31,8 @@ from calcli.core.data.predictions import ArrayScores, Predictions, Scores, calle
 from calcli.core.data.processes import Processes, processes_for
 from calcli.core.data.slices import counted, gathered
 from calcli.core.data.units import column_folds, stratified_folds
-from calcli.core.evaluating.evaluate import area_if_backwards, keep_order, lean_pass, values_of
-from calcli.core.evaluating.measurements import Measurements, Pass
+from calcli.core.evaluating.evaluate import area_if_backwards, lean_needs, needs_of_order, values_of
+from calcli.core.evaluating.measurements import Measurements
 from calcli.core.language.errors import InputError, UsageError
 from calcli.core.language.expressions import MethodExpression
 from calcli.core.language.methods import ERRORS
@@ -46,6 +47,7 @@ from calcli.core.recalibrating.choosing import (
     repeats,
 )
 from calcli.core.recalibrating.trials import Dealt, MetricValues, Performance, Trials
+from calcli.core.state.needs import Need, RowValues
 
 GAINS = 100_000_000  # scores fitted to, from which processes gain with any method; some do from a hundredth
 STEPPED = ("one score", "vectors", "pool")  # families of methods that may have steps
@@ -164,14 +166,12 @@ def fit(
         _refuse_choice(calls, settings)
     predictions = counted(predictions)
     held = gathered(predictions.scores)
-    first = _pass(predictions, held)
-    keep_order(first)
-    measured = first.run()
+    measured = _measured(predictions, held, *needs_of_order(predictions, ASKED))
     before, area = _performance(measured, settings.score), area_if_backwards(measured, ASKED, {})
     if raw := [settings.wrapped(call) for call in calls if takes_raw(call, settings.raw)]:
         refuse_raw(predictions, raw)
     rows = _rows(replace(predictions, scores=held), calls)
-    del held, first, measured  # what only they hold makes room for the fits
+    del held, measured  # what only they hold makes room for the fits
     if are_probabilities(rows.scores):
         raise InputError(
             f"{predictions.provenance.path} has probabilities, which --kind takes for {predictions.kind}; "
@@ -180,7 +180,7 @@ def fit(
     scores = ArrayScores(rows.scores, "logits")
 
     def judge(scores: Scores) -> Performance:
-        return _performance(_pass(predictions, scores).run(), settings.score)
+        return _performance(_measured(predictions, scores), settings.score)
 
     made, step = _maker(settings), _steps(watch)
     call = calls[0]
@@ -339,16 +339,16 @@ def _rows(predictions: Predictions, calls: Sequence[MethodExpression]) -> Labele
     return rows_of(predictions, exact=not families.isdisjoint(STEPPED))
 
 
-def _pass(predictions: Predictions, scores: Scores) -> Pass:
-    """Return a pass over rows with these scores that keeps what makes their performance."""
-    made = lean_pass(replace(predictions, scores=scores), ASKED)
-    made.keep_rows({"predicted": lambda block: block.predicted, "tied": lambda block: block.tied})
-    return made
+def _measured(predictions: Predictions, scores: Scores, *more: Need) -> Measurements:
+    """Return what a pass over rows with these scores finds of their performance, and what else is needed."""
+    rows = replace(predictions, scores=scores)
+    places = [RowValues("predicted", attrgetter("predicted")), RowValues("tied", attrgetter("tied"))]
+    return Measurements.of(rows, ASKED, [*lean_needs(rows, ASKED), *places, *more])
 
 
 def _performance(measured: Measurements, score: str) -> Performance:
     """Return what the scores are worth that a pass went over, with losses by a score that is asked for."""
-    rows = measured.rows
+    rows = measured.columns
     losses = rows[score].astype(np.float64, copy=False)
     return Performance(values_of(measured), losses, rows["predicted"], rows["tied"])
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any, NamedTuple, NoReturn
 
@@ -18,12 +18,12 @@ from calcli.core.state.cells import ScoreCells
 from calcli.core.state.deals import Deals, RankCells, digests_of
 from calcli.core.state.expectedmoments import Moments
 from calcli.core.state.hashing import Hashes
+from calcli.core.state.needs import ONLY_SUMS, Need
 from calcli.core.state.runs import Part
 from calcli.core.state.sample import Sample
 
 CELLS_IN_RUN = 5_000_000  # of each lens, in a run that saves no state
 CELLS = 1 << 17  # distinct scores of all lenses together up to which their cells are exact
-ONLY_SUMS = "this needs rows, and a state keeps sums, not rows; use the predictions"
 
 
 @dataclass(frozen=True)
@@ -287,6 +287,10 @@ class State:
         Statistics of the rows.
     slices
         States of the rows of each value of columns, by column and value.
+    kept
+        In a run, what only a pass over rows keeps.
+    expected
+        In a run, the moments of losses by name, of the labels expected.
     """
 
     head: Head
@@ -295,11 +299,17 @@ class State:
     bins: Mapping[int, Bins]
     body: Body
     slices: Mapping[str, Mapping[str, State]] = field(default_factory=dict)
+    kept: Mapping[Need, Any] = field(default_factory=dict)
+    expected: Mapping[str, Moments] = field(default_factory=dict)
 
     @property
     def n_rows(self) -> int:
         """Number of rows."""
         return self.body.n_rows
+
+    def lack(self, needs: Iterable[Need]) -> str:
+        """Return why not all that is needed is told, as a clause; "" if it is."""
+        return next((reason for need in needs if (reason := need.lack(self))), "")
 
 
 class NoRows:

@@ -5,20 +5,18 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
+from calcli.core.calibrators.crossvalidation import rows_of
 from calcli.core.calibrators.softmax import VectorScaling
 from calcli.core.calibrators.temperature import Temperature
 from calcli.core.curves.calibration_maps import calibration_map, temperature_curve
 from calcli.core.data.logspace import log_softmax
 from calcli.core.data.predictions import ArrayScores, Predictions
 from calcli.core.language.errors import InputError
-from calcli.core.state.sample import thinned_rows
-
-ROWS = 20_000
 
 
 @pytest.mark.parametrize("name", ["sst2_gpt2", "agnews_gpt2", "cifar100_vgg19_bn"])
 def test_temperature_curve_has_its_minimum_at_the_fitted_temperature(golden, reference_predictions, name):
-    curve = temperature_curve(thinned_rows(reference_predictions(name), ROWS))
+    curve = temperature_curve(reference_predictions(name))
     assert np.interp(1, curve.temperature, curve.log_loss) == pytest.approx(golden[name]["ce_nats"], abs=1e-9)
     assert curve.fitted == pytest.approx(golden[name]["rcl_tot_ts_T"], rel=1e-3)
     assert curve.fitted_loss == pytest.approx(golden[name]["rcl_tot_ts_ce"], abs=1e-6)
@@ -31,7 +29,7 @@ def test_map_of_a_temperature_is_a_sigmoid(golden, reference_predictions):
     temperature = golden["sst2_gpt2"]["rcl_tot_ts_T"]
     calibrator = Temperature()
     calibrator.fit(predictions.scores.array, predictions.labels)
-    result = calibration_map(calibrator, thinned_rows(predictions, ROWS))
+    result = calibration_map(calibrator, predictions)
     expected = 1 / (1 + ((1 - result.before) / result.before) ** (1 / temperature))
     np.testing.assert_allclose(result.after, expected, atol=1e-5)
     assert result.lens == "class-1"
@@ -41,8 +39,8 @@ def test_map_of_a_temperature_is_a_sigmoid(golden, reference_predictions):
 def test_map_of_many_classes_follows_the_predicted_class(reference_predictions):
     predictions = reference_predictions("agnews_gpt2")
     calibrator = Temperature().fit(predictions.scores.array, predictions.labels)
-    result = calibration_map(calibrator, thinned_rows(predictions, ROWS))
-    probs = np.exp(log_softmax(thinned_rows(predictions, 10**6).scores))
+    result = calibration_map(calibrator, predictions)
+    probs = np.exp(log_softmax(rows_of(predictions).scores))
     assert result.lens == "top-1"
     assert (result.before[0], result.before[-1]) == (probs.max(1).min(), probs.max(1).max())
     assert np.all(result.low <= result.high)
@@ -55,7 +53,7 @@ def test_map_of_raw_logits_sees_what_probabilities_do_not():
     labels = (rng.random(2000) < 1 / (1 + np.exp(logits[:, 0] + logits[:, 1]))).astype(int)
     calibrator = VectorScaling(input="raw").fit(logits, labels)
     predictions = Predictions(ArrayScores(logits, "logits"), labels, ("a", "b"))
-    result = calibration_map(calibrator, thinned_rows(predictions, ROWS), raw=True)
+    result = calibration_map(calibrator, predictions, raw=True)
     assert result.lens == "class-1"
     # rows of one score differ in the sum of their logits, on which the label depends
     middle = (result.before > 0.1) & (result.before < 0.9)  # in runs of many rows
@@ -63,16 +61,8 @@ def test_map_of_raw_logits_sees_what_probabilities_do_not():
 
 
 def test_rows_that_no_temperature_changes_are_counted_unless_they_are_all(predict):
-    curve = temperature_curve(thinned_rows(predict([[1, 0], [1, 0], [0.5, 0.5]], [1, 0, 0]), ROWS))
+    curve = temperature_curve(predict([[1, 0], [1, 0], [0.5, 0.5]], [1, 0, 0]))
     assert curve.left_out == 1
     np.testing.assert_allclose(curve.log_loss, np.log(2) / 2)
     with pytest.raises(InputError, match="every label has probability 0"):
-        temperature_curve(thinned_rows(predict([[1, 0], [1, 0]], [1, 1]), ROWS))
-
-
-def test_rows_are_thinned_evenly(predict):
-    rng = np.random.default_rng(0)
-    scores, labels = rng.normal(size=(700, 300)), rng.integers(0, 300, 700)  # in several blocks
-    kept, rows = thinned_rows(predict(scores, labels, "logits"), 101), np.linspace(0, 699, 101).astype(int)
-    np.testing.assert_array_equal(kept.scores, scores[rows])
-    np.testing.assert_array_equal(kept.labels, labels[rows])
+        temperature_curve(predict([[1, 0], [1, 0]], [1, 1]))

@@ -12,17 +12,20 @@ from calcli.core.curves.needs import (
     looks_of,
     metrics_of,
     problem_of,
-    thinned_of,
+    some_rows,
     usual_lens,
     vectors_of,
 )
 from calcli.core.data.predictions import ArrayScores, Held, Predictions
+from calcli.core.data.slices import gathered
 from calcli.core.estimators.costs import parse_cost_word
 from calcli.core.evaluating.evaluate import evaluate
+from calcli.core.evaluating.gathering import state_of
 from calcli.core.language.errors import UsageError
 from calcli.core.language.figures import FIGURES, USUAL, find_figures, standard_names
 from calcli.core.language.questions import WRONG_RIGHT
 from calcli.core.language.settings import Settings
+from calcli.core.state.state import left_of
 
 
 def some_predictions(n: int = 300, k: int = 4) -> Predictions:
@@ -64,14 +67,27 @@ def test_one_pass_brings_all_that_figures_look_at(monkeypatch):
     evaluation = evaluate(predictions, settings, looks=looks_of(figures, predictions, USUAL, settings))
     later = evaluate(predictions, settings)
     for _ in range(2):  # of an evaluation that did not know of it, the rows are read again and kept
-        expected = problem_of(later, "top-1"), vectors_of(later, "canonical"), thinned_of(later, figures[2])
+        expected = problem_of(later, "top-1"), vectors_of(later, "canonical")
         monkeypatch.delattr(Held, "blocks", raising=False)
     found = problem_of(evaluation, "top-1"), vectors_of(evaluation, "canonical")
     np.testing.assert_array_equal(found[0].score, expected[0].score)
     np.testing.assert_array_equal(found[1].probs, expected[1].probs)
-    for figure in figures[1:3]:
-        np.testing.assert_array_equal(thinned_of(evaluation, figure).scores, expected[2].scores)
-    np.testing.assert_array_equal(expected[2].scores, np.log(predictions.scores.array))
+
+
+def test_figures_of_rows_look_at_evenly_spaced_ones_of_many():
+    few, many = (evaluate(some_predictions(n), Settings(("accuracy",), draws=0)) for n in (300, 25_000))
+    kind = FIGURES["calibration-map"]
+    assert some_rows(few, kind) is few.predictions
+    rows, every = some_rows(many, kind), np.linspace(0, 24_999, 20_000).astype(int)
+    np.testing.assert_array_equal(gathered(rows.scores).array, many.predictions.scores.array[every])
+    np.testing.assert_array_equal(rows.labels, many.predictions.labels[every])
+    assert rows.provenance.sampled_from == 25_000
+
+
+def test_figures_of_rows_look_at_the_sample_of_a_state():
+    rows = some_predictions()
+    found = some_rows(evaluate(left_of(state_of(rows))), FIGURES["temperature"])
+    assert sorted(found.scores.array[:, 0]) == sorted(np.float32(rows.scores.array[:, 0]))
 
 
 def test_figures_look_through_the_lenses_that_the_classes_have():

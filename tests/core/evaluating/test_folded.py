@@ -27,7 +27,7 @@ PAV = "calibration_loss:recalibrator=pav:training=test"
 
 @pytest.fixture(autouse=True)
 def _many_are_few(monkeypatch):
-    monkeypatch.setattr("calcli.core.evaluating.gathering.MANY_ROWS", 900)
+    monkeypatch.setattr("calcli.core.evaluating.evaluate.MANY_ROWS", 900)
     monkeypatch.setattr("calcli.core.evaluating.usual.MANY", 1_000)
     monkeypatch.setattr("calcli.core.evaluating.usual.COUNTED", 500)
 

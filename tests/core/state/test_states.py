@@ -11,7 +11,6 @@ import pytest
 from calcli.core.comparing.comparison import Plan, compare
 from calcli.core.data.predictions import ArrayScores, Predictions
 from calcli.core.data.slices import select
-from calcli.core.evaluating import gathering
 from calcli.core.evaluating.evaluate import evaluate
 from calcli.core.evaluating.gathering import state_of
 from calcli.core.language.errors import InputError, NeedsRows, UsageError
@@ -141,7 +140,7 @@ def test_what_a_state_cannot_tell_is_refused_by_name():
     ):
         with pytest.raises(NeedsRows, match=words):
             told(state, Settings(metrics=("log_loss", metric)))
-    of_two = state_of(drawn(500, 2), Settings(metrics=("log_loss", "cw_ece")))
+    of_two = state_of(drawn(21_000, 2), Settings(metrics=("log_loss", "cw_ece")))
     with pytest.raises(NeedsRows, match=r"^the state has no sums over 7 bins; "):
         told(of_two, Settings(metrics=("cw_ece",), bins=7))
     rows = drawn(25_000, 2)
@@ -167,7 +166,7 @@ def test_unlike_states_and_the_same_rows_are_refused():
 @pytest.fixture
 def many(monkeypatch):
     """Return 25,000 rows, which shall be so many that a run keeps sums and a sample of them."""
-    monkeypatch.setattr(gathering, "MANY_ROWS", 20_000)
+    monkeypatch.setattr("calcli.core.evaluating.evaluate.MANY_ROWS", 20_000)
     monkeypatch.setattr("calcli.core.evaluating.usual.MANY", 40_000)
     return {classes: drawn(25_000, classes, dtype=np.float32) for classes in (2, 4)}
 
@@ -225,7 +224,7 @@ SAMPLED = ("skce:estimator=block", "calibration_slope", "corp_miscalibration",
 
 @pytest.mark.parametrize("many_rows", [20_000, 30_000])
 def test_what_needs_rows_has_a_sample_unless_all_are_asked_for(many_rows, monkeypatch, many):
-    monkeypatch.setattr(gathering, "MANY_ROWS", many_rows)
+    monkeypatch.setattr("calcli.core.evaluating.evaluate.MANY_ROWS", many_rows)
     monkeypatch.setattr(sample, "MOST", 5_000)
     rows, settings = many[2], Settings((*SAMPLED, "log_loss", "ks:lens=class-1"), draws=0)
     found = evaluate(rows, settings).estimates

@@ -9,7 +9,6 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from calcli.core.data.blocks import RowStatistic
 from calcli.core.data.chance import Stream, generator
 from calcli.core.data.predictions import Predictions
 from calcli.core.estimators.effort import CALL, CLASS, affordable_draws
@@ -18,11 +17,12 @@ from calcli.core.estimators.influences import Influences, Spread, carried_by
 from calcli.core.estimators.intervals import Interval
 from calcli.core.estimators.permutation import Swapped
 from calcli.core.estimators.rules.base import ScoringRule
-from calcli.core.evaluating.measurements import Measurements, Pass
+from calcli.core.evaluating.measurements import Measurements
 from calcli.core.evaluating.results import Decision, Estimate, Evaluation
 from calcli.core.language.expressions import MetricExpression
 from calcli.core.language.settings import Settings
 from calcli.core.state.hashing import Hashes
+from calcli.core.state.needs import Mean, Need, UnitsOf
 
 INFINITE = "its value is infinite"
 
@@ -153,9 +153,9 @@ class Pair:
         return generator(self.settings.seed, Stream.SWAPS)
 
 
-def losses(call: MetricExpression, rule: ScoringRule, settings: Settings) -> dict[str, RowStatistic]:
-    """Return the losses of rows by the score that a metric is about, by its name."""
-    return {call.score: rule.statistic(settings.clip)}
+def loss(call: MetricExpression, rule: ScoringRule, settings: Settings, *, each: bool = False) -> Mean:
+    """Return the losses of rows by the score that a metric is about."""
+    return Mean(call.score, rule.statistic(settings.clip), is_loss=True, each=each)
 
 
 def judged(spread: Spread | None, value: float, settings: Settings) -> tuple[Interval | None, str]:
@@ -172,8 +172,25 @@ class Family(ABC):
     """Metrics that are measured, estimated and compared in one way."""
 
     @abstractmethod
-    def needs(self, call: MetricExpression, made: Pass) -> None:
-        """Say what a pass must keep for a metric.
+    def needs(
+        self,
+        call: MetricExpression,
+        rows: Predictions,
+        settings: Settings,
+        units_for: UnitsOf | None = None,
+    ) -> Iterable[Need]:
+        """Return what a pass must keep for a metric.
+
+        Parameters
+        ----------
+        call
+            The metric.
+        rows
+            Of which it is; they are not read.
+        settings
+            How it is computed.
+        units_for
+            In a comparison: the units that change sides together.
 
         Raises
         ------

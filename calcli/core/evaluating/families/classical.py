@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 
@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from calcli.core.data.arrays import Array, Floats
-from calcli.core.data.blocks import LOG_ODDS
+from calcli.core.data.predictions import Predictions
 from calcli.core.data.units import Units
 from calcli.core.estimators.classical import (
     UNKNOWN,
@@ -24,12 +24,13 @@ from calcli.core.estimators.classical import (
 from calcli.core.estimators.consistency import Null
 from calcli.core.estimators.influences import Influences, Pooled
 from calcli.core.evaluating.families.base import Family, Findings, judged
-from calcli.core.evaluating.measurements import Measurements, Pass
+from calcli.core.evaluating.measurements import Measurements
 from calcli.core.evaluating.results import Estimate
 from calcli.core.evaluating.signatures import signature
 from calcli.core.language.errors import UsageError
 from calcli.core.language.expressions import MetricExpression
 from calcli.core.language.settings import Settings
+from calcli.core.state.needs import LOG_ODDS, Need, UnitsOf, through
 
 
 class ClassicalFamily(Family):
@@ -39,12 +40,17 @@ class ClassicalFamily(Family):
     are weighted by their outcomes.
     """
 
-    def needs(self, call: MetricExpression, made: Pass) -> None:
-        """Keep scores and log-odds of the second of two classes."""
-        if made.predictions.n_classes != 2:
-            raise UsageError(f"{call} is for two classes, and there are {made.predictions.n_classes}")
-        made.keep_lens("class-1")
-        made.keep_rows(LOG_ODDS)
+    def needs(
+        self,
+        call: MetricExpression,
+        rows: Predictions,
+        settings: Settings,
+        units_for: UnitsOf | None = None,
+    ) -> Iterable[Need]:
+        """Return scores and log-odds of the second of two classes."""
+        if rows.n_classes != 2:
+            raise UsageError(f"{call} is for two classes, and there are {rows.n_classes}")
+        return through("class-1", rows, settings), LOG_ODDS
 
     def estimates(
         self, calls: Sequence[MetricExpression], measured: Measurements, settings: Settings
@@ -77,7 +83,7 @@ class _Rows:
     @classmethod
     def of(cls, measured: Measurements, settings: Settings) -> _Rows:
         score, outcome, weights, _ = measured.look("class-1")
-        log_odds, units = measured.rows["log_odds"], measured.units
+        log_odds, units = measured.columns["log_odds"], measured.units
         if weights is not None and not weights.all():
             counts = weights > 0  # others would hide that the rest have one outcome or one score only
             score, outcome, log_odds, weights = (

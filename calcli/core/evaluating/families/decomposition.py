@@ -9,7 +9,7 @@ percentile intervals of them cover too rarely, and they have none.
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import astuple, replace
 from functools import partial
 
@@ -17,7 +17,6 @@ import numpy as np
 
 from calcli.core.data.arrays import Array, Doubles, batches
 from calcli.core.data.binning import Bins
-from calcli.core.data.blocks import LOG_ODDS
 from calcli.core.data.predictions import Predictions
 from calcli.core.estimators.cllr import find_cllr, min_cllr
 from calcli.core.estimators.decomposition import Corp, RefinedBins, binned_losses, corp, summed
@@ -28,15 +27,16 @@ from calcli.core.estimators.rules import decomposable_rule
 from calcli.core.estimators.rules.base import Decomposable
 from calcli.core.estimators.scoring import Means
 from calcli.core.estimators.sums import Sums
-from calcli.core.evaluating.binnedparts import binned_parts, from_class_sums, keep_parts
-from calcli.core.evaluating.families.base import Family, Findings, Pair, judged, losses
-from calcli.core.evaluating.measurements import Measurements, Pass
+from calcli.core.evaluating.binnedparts import binned_parts, from_class_sums, needs_of_parts
+from calcli.core.evaluating.families.base import Family, Findings, Pair, judged, loss
+from calcli.core.evaluating.measurements import Measurements
 from calcli.core.evaluating.results import Estimate
 from calcli.core.evaluating.signatures import signature
 from calcli.core.language.errors import UsageError
 from calcli.core.language.expressions import CLASS_WISE, MetricExpression
 from calcli.core.language.metrics import METRICS
 from calcli.core.language.settings import Settings
+from calcli.core.state.needs import LOG_ODDS, ClassPlaces, Mean, Need, UnitsOf, UnitSums, all_probs, through
 
 Parts = dict[str, float]
 
@@ -48,9 +48,15 @@ LOOKED_UP = 1 << 20  # bins of probabilities at once
 class DecompositionFamily(Family):
     """Parts over equal-width bins of every class, or by isotonic fits."""
 
-    def needs(self, call: MetricExpression, made: Pass) -> None:
-        """Keep the losses, and the bins or what must be put in order."""
-        call.entry.mathematics.needs(call, made)
+    def needs(
+        self,
+        call: MetricExpression,
+        rows: Predictions,
+        settings: Settings,
+        units_for: UnitsOf | None = None,
+    ) -> Iterable[Need]:
+        """Return the losses, and the bins or what must be put in order."""
+        return call.entry.mathematics.needs(call, rows, settings, units_for)
 
     def estimates(
         self, calls: Sequence[MetricExpression], measured: Measurements, settings: Settings
@@ -74,9 +80,9 @@ class DecompositionFamily(Family):
         if not (part in OF_SUMS and from_class_sums(call) and pair.same_classes):
             return None
         first, second = (
-            one.measured.collected(("unit bins", _bins(call))).sums for one in (pair.baseline, pair.candidate)
+            one.measured.kept(UnitSums(_bins(call))).sums for one in (pair.baseline, pair.candidate)
         )
-        rule = _rule(call, pair.baseline.measured)
+        rule = _rule(call, pair.baseline.measured.predictions)
 
         def statistic(bins: Bins) -> Doubles:
             each = (Bins(*sums) for sums in zip(*astuple(bins), strict=True))
@@ -95,8 +101,8 @@ def _part(call: MetricExpression) -> str:
     return str(call.entry.fixed["part"])
 
 
-def _rule(call: MetricExpression, found: Pass | Measurements) -> Decomposable:
-    return decomposable_rule(call.score, of_answers=found.predictions.of_answers)
+def _rule(call: MetricExpression, rows: Predictions) -> Decomposable:
+    return decomposable_rule(call.score, of_answers=rows.of_answers)
 
 
 def _bins(call: MetricExpression) -> int:
@@ -115,10 +121,13 @@ def _spread(call: MetricExpression, measured: Measurements) -> Spread | None:
     """Return the spread of a part whose bias is known."""
     rows, refined = measured.predictions, None
     if "bins" in call.arguments:
-        refined = RefinedBins(measured.class_bins(_bins(call)), _rule(call, measured))
+        refined = RefinedBins(measured.class_bins(_bins(call)), _rule(call, measured.predictions))
         column, of_means = _refined_losses(refined, measured), _mean
     else:
-        column, of_means = _outcome(call, measured), partial(_uncertainty, call, rule=_rule(call, measured))
+        column, of_means = (
+            _outcome(call, measured),
+            partial(_uncertainty, call, rule=_rule(call, measured.predictions)),
+        )
     sums = Sums({"value": column}, rows.labels, rows.n_classes, rows.weights, rows.priors, measured.units)
     found = sums.influences({"value": of_means}).get("value")
     if found is None:
@@ -126,7 +135,8 @@ def _spread(call: MetricExpression, measured: Measurements) -> Spread | None:
     if refined is None:
         return found.spread
     spread = replace(
-        found.spread, pooled=measured.pooled(losses(call, _rule(call, measured), measured.settings))
+        found.spread,
+        pooled=measured.pooled(loss(call, _rule(call, measured.predictions), measured.settings).statistics),
     )
     share = measured.effective_rows / rows.n_rows
     return replace(spread, bias=refined.bias(share))
@@ -138,7 +148,7 @@ def _mean(means: Means) -> Doubles:
 
 def _refined_losses(refined: RefinedBins, measured: Measurements) -> Array:
     """Return the (N,) losses of the rows if each probability were the frequency of its bin."""
-    cells: Array = measured.collected(("cells", refined.bins)).cells
+    cells: Array = measured.kept(ClassPlaces(refined.bins)).cells
     labels = measured.predictions.labels
     every = batches(len(labels), len(cells), LOOKED_UP)
     return np.concatenate([refined.losses(cells[:, batch], labels[batch]) for batch in every])
@@ -161,12 +171,14 @@ class Binned:
     """The parts of a score over bins."""
 
     @staticmethod
-    def needs(call: MetricExpression, made: Pass) -> None:
-        """Keep the losses and the bins."""
-        made.keep_losses(losses(call, _rule(call, made), made.settings))
-        keep_parts(call, made)
-        if _has_interval(call) and made.settings.intervals:
-            made.keep_cells(_bins(call))
+    def needs(
+        call: MetricExpression, rows: Predictions, settings: Settings, units_for: UnitsOf | None
+    ) -> Iterable[Need]:
+        """Return the losses and the bins."""
+        yield loss(call, _rule(call, rows), settings, each=True)
+        yield from needs_of_parts(call, rows, settings, units_for)
+        if _has_interval(call) and settings.intervals:
+            yield ClassPlaces(_bins(call))
 
     @staticmethod
     def parts(call: MetricExpression, measured: Measurements) -> Parts:
@@ -178,15 +190,15 @@ class Isotonic:
     """The parts of a score by isotonic regression (CORP)."""
 
     @staticmethod
-    def needs(call: MetricExpression, made: Pass) -> None:
-        """Keep the losses, and what must be put in order."""
-        made.keep_losses(losses(call, _rule(call, made), made.settings))
+    def needs(
+        call: MetricExpression, rows: Predictions, settings: Settings, units_for: UnitsOf | None
+    ) -> Iterable[Need]:
+        """Return the losses, and what must be put in order."""
+        yield loss(call, _rule(call, rows), settings, each=True)
         if call.lens != CLASS_WISE:
-            made.keep_lens(call.lens)
-        elif made.predictions.n_classes == 2:
-            made.keep_rows(LOG_ODDS)
+            yield through(call.lens, rows, settings, each=True)
         else:
-            made.keep_probs()
+            yield LOG_ODDS if rows.n_classes == 2 else all_probs(rows)
 
     @staticmethod
     def parts(call: MetricExpression, measured: Measurements) -> Parts:
@@ -204,20 +216,22 @@ class Ratios:
     """The cost of likelihood ratios, the least by any increasing map, and what calibration wins."""
 
     @staticmethod
-    def needs(call: MetricExpression, made: Pass) -> None:
-        """Keep the costs of the ratios and the log-odds."""
-        found = find_cllr(call.entry.name, made.predictions, made.settings)
-        made.keep_rows(found.statistics | LOG_ODDS)
+    def needs(
+        call: MetricExpression, rows: Predictions, settings: Settings, units_for: UnitsOf | None
+    ) -> Iterable[Need]:
+        """Return the costs of the ratios and the log-odds."""
+        yield from (Mean(*one) for one in find_cllr(call.entry.name, rows, settings).statistics.items())
+        yield LOG_ODDS
 
     @staticmethod
     def parts(call: MetricExpression, measured: Measurements) -> Parts:
         """Return the costs, and the prior odds."""
         rows = measured.predictions
         found = find_cllr(call.entry.name, rows, measured.settings)
-        columns = {name: measured.rows[name] for name in found.statistics}
+        columns = {name: measured.columns[name] for name in found.statistics}
         means = Sums(columns, rows.labels, 2, rows.weights, rows.priors, measured.units).means()
         actual = float(found.value(means))
-        least = min_cllr(measured.rows["log_odds"], rows.labels, rows.weights)
+        least = min_cllr(measured.columns["log_odds"], rows.labels, rows.weights)
         return {
             "cllr": actual,
             "min_cllr": least,
@@ -227,7 +241,7 @@ class Ratios:
 
 
 def _corp(call: MetricExpression, measured: Measurements) -> Corp:
-    rule = _rule(call, measured)
+    rule = _rule(call, measured.predictions)
     labels, weights = measured.predictions.labels, measured.predictions.weights
     if not call.is_class_wise:
         if not measured.is_scalar(call.lens):
@@ -239,7 +253,7 @@ def _corp(call: MetricExpression, measured: Measurements) -> Corp:
         return corp(score, outcome, rule.binary(score, outcome), weights, rule)
     if measured.predictions.n_classes == 2:
         # the log-odds tell rows apart whose probabilities both round to 1
-        one = corp(measured.rows["log_odds"], labels == 1, measured.rows[call.score], weights, rule)
+        one = corp(measured.columns["log_odds"], labels == 1, measured.columns[call.score], weights, rule)
         return Corp(one.score, rule.outcomes * one.recalibrated, rule.outcomes * one.uncertainty)
     if not rule.additive:
         raise UsageError(

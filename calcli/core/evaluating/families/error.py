@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from types import MappingProxyType
 from typing import NamedTuple
 
@@ -35,7 +35,7 @@ from calcli.core.evaluating.classwise import (
     marginal_value,
 )
 from calcli.core.evaluating.families.base import Family, Findings, Pair
-from calcli.core.evaluating.measurements import Measurements, Pass
+from calcli.core.evaluating.measurements import Measurements
 from calcli.core.evaluating.results import Estimate, VectorBins
 from calcli.core.evaluating.signatures import signature
 from calcli.core.evaluating.trainedbins import trained_error
@@ -45,6 +45,7 @@ from calcli.core.language.errors import UsageError
 from calcli.core.language.expressions import MetricExpression, region_ends
 from calcli.core.language.settings import Settings
 from calcli.core.problems.problem import Problem
+from calcli.core.state.needs import Folds, Need, UnitsOf, UnitSums, all_probs, class_sums, through, unit_sums
 
 MOST_NUMBERS = 1_000_000  # means of bins of vectors that a report holds
 
@@ -52,21 +53,23 @@ MOST_NUMBERS = 1_000_000  # means of bins of vectors that a report holds
 class ErrorFamily(Family):
     """Errors through a lens; differences are tested by swapping predictions."""
 
-    def needs(self, call: MetricExpression, made: Pass) -> None:
-        """Keep scores and outcomes of the lens; of class-wise errors sums, or all probabilities."""
+    def needs(
+        self,
+        call: MetricExpression,
+        rows: Predictions,
+        settings: Settings,
+        units_for: UnitsOf | None = None,
+    ) -> Iterable[Need]:
+        """Return scores and outcomes of the lens; of class-wise errors sums, or all probabilities."""
         estimator = find_estimator(call)
-        if call.is_marginal:
-            if call.region == "all" and from_sums(estimator):
-                made.keep_bins(estimator.bins)
-            else:
-                made.keep_probs()
-        elif not call.is_class_wise:
-            made.keep_lens(call.lens)
-        elif from_sums(estimator):
-            made.keep_bins(estimator.bins)
-            made.keep_unit_bins(estimator.bins)
-        else:
-            made.keep_probs()
+        if not (call.is_class_wise or call.is_marginal):
+            by_row = isinstance(estimator, OfVectors) or call.trains_bins
+            seen = through(call.lens, rows, settings, each=by_row)
+            return (seen, Folds()) if call.trains_bins else (seen,)
+        if not from_sums(estimator) or (call.is_marginal and call.region != "all"):
+            return (all_probs(rows),)
+        sums = class_sums(estimator.bins, rows, settings)
+        return sums if call.is_marginal else (*sums, *unit_sums(estimator.bins, rows, units_for))
 
     def estimates(
         self, calls: Sequence[MetricExpression], measured: Measurements, settings: Settings
@@ -100,7 +103,7 @@ class ErrorFamily(Family):
             return permuted_differences(first, second, estimator, draws, *how)
         if not (from_sums(estimator) and pair.same_classes):
             return None
-        before, after = (one.collected(("unit bins", estimator.bins)).sums for one in both)
+        before, after = (one.kept(UnitSums(estimator.bins)).sums for one in both)
         return swapped_sums(
             before,
             after,
@@ -278,8 +281,8 @@ def _class_wise(
 
 def _tests_classes(measured: Measurements, settings: Settings) -> bool:
     """Tell whether errors of all classes are tested; a sample of rows may not have kept what that takes."""
-    asked = settings.test and settings.draws > 0
-    return asked or (measured.keeps_probs and tests_classes(measured.predictions, settings))
+    rows = measured.predictions
+    return measured.tells(all_probs(rows)) and tests_classes(rows, settings)
 
 
 def _marginal(

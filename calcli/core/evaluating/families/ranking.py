@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
 
 from calcli.core.data.arrays import Array, Doubles
+from calcli.core.data.predictions import Predictions
 from calcli.core.estimators.influences import FEWEST, Influences, Spread
 from calcli.core.estimators.ranking import (
     Ranking,
@@ -20,15 +21,15 @@ from calcli.core.estimators.ranking import (
     row_influences,
 )
 from calcli.core.evaluating.families.base import Family, Findings
-from calcli.core.evaluating.measurements import Measurements, Pass
+from calcli.core.evaluating.measurements import Measurements
 from calcli.core.evaluating.results import Estimate
 from calcli.core.evaluating.signatures import signature
 from calcli.core.evaluating.usual import area_of
 from calcli.core.language.errors import UsageError
 from calcli.core.language.expressions import MetricExpression
 from calcli.core.language.settings import Settings
-from calcli.core.problems.lenses import Lens
 from calcli.core.state.deals import rank_edges
+from calcli.core.state.needs import Need, Scores, UnitsOf, every_class, through
 
 
 class RankingFamily(Family):
@@ -37,20 +38,22 @@ class RankingFamily(Family):
     Without a lens they are those of the second of two classes, or the mean over more.
     """
 
-    def needs(self, call: MetricExpression, made: Pass) -> None:
-        """Keep scores and outcomes of the lens, or the probabilities, to put each class in order."""
+    def needs(
+        self,
+        call: MetricExpression,
+        rows: Predictions,
+        settings: Settings,
+        units_for: UnitsOf | None = None,
+    ) -> Iterable[Need]:
+        """Return scores and outcomes of the lens, or the probabilities, to put each class in order."""
         if call.lens:
-            made.keep_lens(call.lens)
-            lens = made.lenses[call.lens]
-            if not isinstance(lens, Lens) or lens.given:
+            need = through(call.lens, rows, settings)
+            if not isinstance(need, Scores) or need.lens.given:
                 raise UsageError(
                     f"{call} needs one score in every row; expected a lens such as top-1 or class-1"
                 )
-        elif made.predictions.n_classes == 2:
-            made.keep_lens("class-0")
-            made.keep_lens("class-1")
-        else:
-            made.keep_probs()
+            return (need,)
+        return every_class(rows, settings)
 
     def estimates(
         self, calls: Sequence[MetricExpression], measured: Measurements, settings: Settings
@@ -113,16 +116,11 @@ def _spread(measured: Measurements, call: MetricExpression) -> Spread:
 
 
 def backwards_area(measured: Measurements) -> float | None:
-    """Return the area if the scores rank the wrong way round beyond chance, else None.
-
-    Raises
-    ------
-    NeedsRows
-        If what was measured does not tell it.
-    """
-    call = area_of(measured.settings)
+    """Return the area if the scores rank the wrong way round beyond chance, else None."""
+    call, rows = area_of(measured.settings), measured.predictions
     lens = _lens(call, measured)
-    if lens and measured.predictions.has_rows and is_not_backwards(*measured.look(lens)[:3]):
+    by_row = lens is not None and measured.tells(through(lens, rows, measured.settings, each=True))
+    if lens and by_row and is_not_backwards(*measured.look(lens)[:3]):  # sooner told than the area
         return None
     area = _spread(measured, call)
     if math.isnan(area.value) or area.fewest < FEWEST:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from operator import attrgetter, itemgetter
 from typing import ClassVar
@@ -19,14 +19,15 @@ from calcli.core.estimators.intervals import Interval
 from calcli.core.estimators.rules.base import ScoringRule
 from calcli.core.estimators.scoring import Means, OfMeans
 from calcli.core.estimators.sums import Sums
-from calcli.core.evaluating.families.base import Family, Findings, judged, losses
-from calcli.core.evaluating.measurements import Measurements, Pass
+from calcli.core.evaluating.families.base import Family, Findings, judged, loss
+from calcli.core.evaluating.measurements import Measurements
 from calcli.core.evaluating.recalibrated import CalibrationLoss, Recalibrated
 from calcli.core.evaluating.results import Estimate
 from calcli.core.evaluating.signatures import signature
 from calcli.core.language.expressions import MetricExpression
 from calcli.core.language.metrics import GIVEN, L1
 from calcli.core.language.settings import Settings
+from calcli.core.state.needs import Need, Rows, UnitsOf
 
 POSTERIOR = "posterior of class {}"
 
@@ -135,9 +136,15 @@ OF_THESE_ROWS = "the recalibration is fitted to these rows; --calibration-data f
 class RecalibrationFamily(Family):
     """With intervals under posteriors that stay as they are."""
 
-    def needs(self, call: MetricExpression, made: Pass) -> None:
-        """Keep the losses of the rows."""
-        made.keep_losses(losses(call, _rule(call, made), made.settings))
+    def needs(
+        self,
+        call: MetricExpression,
+        rows: Predictions,
+        settings: Settings,
+        units_for: UnitsOf | None = None,
+    ) -> Iterable[Need]:
+        """Return the losses of the rows, and the rows, for fits."""
+        return loss(call, expected.expected_score(call.whole, rows, settings), settings, each=True), Rows()
 
     def estimates(
         self, calls: Sequence[MetricExpression], measured: Measurements, settings: Settings
@@ -195,7 +202,7 @@ class RecalibrationFamily(Family):
 
 def recalibrated(call: MetricExpression, measured: Measurements) -> Recalibrated | None:
     """Return the recalibration that a metric asks for; None where there are no two folds."""
-    return measured.recalibrations.of(call, _rule(call, measured), measured.rows[call.score])
+    return measured.recalibrations.of(call, _rule(call, measured), measured.columns[call.score])
 
 
 def _of_sums(
@@ -204,7 +211,11 @@ def _of_sums(
     with np.errstate(invalid="ignore", divide="ignore"):  # of infinite losses nothing is won
         found = sums.influences({str(call): of_means})
     by_labels = not _of(call).labelless
-    moments = measured.pooled(losses(call, _rule(call, measured), measured.settings)) if by_labels else None
+    moments = (
+        measured.pooled(loss(call, _rule(call, measured), measured.settings).statistics)
+        if by_labels
+        else None
+    )
     return {name: replace(one, pooled=moments, lost=of_fits) for name, one in found.items()}
 
 
@@ -214,9 +225,9 @@ def _of_fits(call: MetricExpression, found: Recalibrated) -> float:
     return found.variance_of_fits / before**2 if before else 0.0
 
 
-def _rule(call: MetricExpression, found: Pass | Measurements) -> ScoringRule:
+def _rule(call: MetricExpression, measured: Measurements) -> ScoringRule:
     """Return the score that a metric is about."""
-    return expected.expected_score(call.whole, found.predictions, found.settings)
+    return expected.expected_score(call.whole, measured.predictions, measured.settings)
 
 
 def _of(call: MetricExpression) -> OfRecalibration:

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from contextlib import suppress
 from dataclasses import replace
 
 import numpy as np
 from numpy.typing import NDArray
 
 from calcli.core.data.arrays import Array
+from calcli.core.data.predictions import Predictions
 from calcli.core.estimators.costs import CostMatrix, Decided
 from calcli.core.estimators.evidence import NORMAL, Evidence, ExactShares, Normal
 from calcli.core.estimators.influences import Influences
@@ -19,23 +19,30 @@ from calcli.core.estimators.scores import Proper, Score, find_score
 from calcli.core.estimators.scoring import rival
 from calcli.core.estimators.sums import Sums
 from calcli.core.evaluating.families.base import Family, Findings, Pair, judged
-from calcli.core.evaluating.measurements import Measurements, Pass
+from calcli.core.evaluating.measurements import Measurements
 from calcli.core.evaluating.results import Decision, Estimate, OfClass
 from calcli.core.evaluating.signatures import signature
-from calcli.core.language.errors import NeedsRows
 from calcli.core.language.expressions import MetricExpression
 from calcli.core.language.settings import Settings
+from calcli.core.state.needs import Mean, Need, RowValues, UnitsOf
 
 
 class ScoreFamily(Family):
     """With intervals by the jackknife, also of differences; shares of independent rows have exact ones."""
 
-    def needs(self, call: MetricExpression, made: Pass) -> None:
-        """Keep the losses of the rows, and the decisions that costs lead to."""
-        score = _score(call, made)
-        made.keep_losses(score.statistics)
+    def needs(
+        self,
+        call: MetricExpression,
+        rows: Predictions,
+        settings: Settings,
+        units_for: UnitsOf | None = None,
+    ) -> Iterable[Need]:
+        """Return the losses of the rows, and the decisions that costs lead to."""
+        score = find_score(call, rows, settings)
+        needs = [Mean(name, of, is_loss=True) for name, of in score.statistics.items()]
         if score.costs is not None:
-            made.keep_rows({score.costs.decision_column: score.costs.decided})
+            needs.append(RowValues(score.costs.decision_column, score.costs.decided))
+        return needs
 
     def estimates(
         self, calls: Sequence[MetricExpression], measured: Measurements, settings: Settings
@@ -90,8 +97,8 @@ class ScoreFamily(Family):
         return False
 
 
-def _score(call: MetricExpression, found: Pass | Measurements) -> Score:
-    return find_score(call, found.predictions, found.settings)
+def _score(call: MetricExpression, measured: Measurements) -> Score:
+    return find_score(call, measured.predictions, measured.settings)
 
 
 def _sums(measured: Measurements, scores: Iterable[Score]) -> Sums:
@@ -140,16 +147,14 @@ def _exact_hits(call: MetricExpression, measured: Measurements) -> NDArray[np.bo
     if not (score.is_share and _is_exact(score, measured)):
         return None
     (column,) = score.statistics
-    with suppress(NeedsRows):
-        found: Array = measured.rows[column]
-        return found == 0 if score.is_of_misses else found != 0
-    return None
+    found = measured.columns.get(column)
+    return None if found is None else found == 0 if score.is_of_misses else found != 0
 
 
 def _decisions(measured: Measurements, costs: CostMatrix) -> Iterator[Decision]:
     """Yield how often each decision was taken and what it cost."""
     weights = measured.predictions.weights
-    taken, paid = measured.rows[costs.decision_column], measured.rows[costs.column]
+    taken, paid = measured.columns[costs.decision_column], measured.columns[costs.column]
     size = len(costs.decisions)
     count = np.bincount(taken, minlength=size)
     weight = np.bincount(taken, weights, size)
