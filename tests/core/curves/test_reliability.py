@@ -7,8 +7,11 @@ import pytest
 from scipy.stats import binom
 from sklearn.calibration import calibration_curve
 
+from calcli.core.curves.needs import problem_of
 from calcli.core.curves.reliability import class_reliability, reliability
 from calcli.core.estimators.miscalibration import BinnedError
+from calcli.core.evaluating.evaluate import evaluate
+from calcli.core.language.settings import Settings
 from calcli.core.problems.problem import ordered_problem
 
 NAMES = ("sst2_gpt2", "agnews_gpt2", "cifar100_vgg19_bn")
@@ -104,3 +107,14 @@ def test_rows_without_weight_are_drawn_again():
     null = result.ks.if_calibrated
     assert null.mean > 0
     assert 0 < null.p_value <= 1
+
+
+@pytest.mark.parametrize("region", ["all", "0.2..0.6"])
+def test_pairs_of_a_row_are_drawn_again_together(predict, region):
+    rng = np.random.default_rng(2)
+    probs = rng.dirichlet(np.ones(3), 300)
+    labels = (probs.cumsum(1) < rng.random((300, 1))).sum(1)
+    problem = problem_of(evaluate(predict(probs, labels), Settings(("ece",), draws=0)), "marginal", region)
+    fixed, again = (reliability(problem, draws=99, resampled=how).ks.if_calibrated for how in (False, True))
+    assert again.mean == pytest.approx(fixed.mean, rel=0.3)
+    assert min(fixed.p_value, again.p_value) > 0.01
