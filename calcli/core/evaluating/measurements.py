@@ -327,8 +327,11 @@ class Measurements:
         if others.any():
             kept = None if weights is None else weights[others]
             without = float(np.average(losses[others].astype(np.float64), weights=kept))
-        first = tuple(map(self.predictions.stored_row, infinite[:FIRST].tolist()))
-        return InfiniteLogLoss(len(infinite), first, without)
+        body, places = self.state.body, infinite[:FIRST].tolist()
+        if body.keyed:
+            return InfiniteLogLoss(len(infinite), (), without)
+        first = map(body.numbers.__getitem__ if len(body.numbers) else self.predictions.stored_row, places)
+        return InfiniteLogLoss(len(infinite), tuple(map(int, first)), without)
 
     @cached_property
     def clipped_rows(self) -> int:

@@ -110,8 +110,8 @@ class MeasuredRows(NamedTuple):
 class Body:
     """The statistics of rows: row by row up to 20,000 of them, of more the sums over deals, and score cells.
 
-    In a run that saves no state every row is kept, or all are summed at once; cells are then exact for longer,
-    and nothing is kept to compare by. Slices are small: without a sample there are no coarse cells by deal.
+    In a run that saves no state every row is kept, or all are summed at once; cells are exact for longer, and
+    nothing is kept to compare by. Slices are small: without a sample there are no coarse cells by deal.
 
     Attributes
     ----------

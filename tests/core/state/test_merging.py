@@ -9,6 +9,7 @@ from itertools import pairwise
 from unittest import mock
 
 import numpy as np
+import pandas as pd
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -160,8 +161,9 @@ def test_rows_that_are_missing_in_between_keep_their_place(n):
     require_same(last.merge(first), first.merge(last))
 
 
-def test_rows_behind_missing_ones_have_the_numbers_of_the_run(monkeypatch):
-    monkeypatch.setattr(states, "UNIT_LIMIT", 5)  # that they are summed
+@pytest.mark.parametrize("kept", [5, 20_000])  # rows, of more there are sums
+def test_rows_behind_missing_ones_have_the_numbers_of_the_run(kept, monkeypatch):
+    monkeypatch.setattr(states, "UNIT_LIMIT", kept)
 
     def one_wrong(row, **known):
         return calcli.State.of(np.eye(2)[[0] * 10], (np.arange(10) == row) * 1, metrics="log_loss", **known)
@@ -169,6 +171,9 @@ def test_rows_behind_missing_ones_have_the_numbers_of_the_run(monkeypatch):
     july, later = (one_wrong(row, run="july", first_row=first) for row, first in ((3, 0), (4, 30)))
     for merged_ones in (july.merge(later, one_wrong(5)), july.merge(later).merge(one_wrong(5))):
         assert calcli.evaluate(merged_ones).results[0].infinite_log_loss.first == (3, 34, 45)
+    keyed = pd.DataFrame({"0": 1.0, "1": 0.0, "label": [0, 1, 0, 0, 0, 0], "id": list("fedcba")})
+    by_key = calcli.State.of(keyed, key="id", metrics="log_loss")
+    assert calcli.evaluate(by_key).results[0].infinite_log_loss.first == ()
 
 
 def test_crossing_parts_of_one_run_are_refused():
