@@ -14,7 +14,7 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
-from calcli.core.calibrators.base import refuse_overflow
+from calcli.core.calibrators.estimator import refuse_overflow
 from calcli.core.calibrators.record import CalibratorRecord, recalibrate, scores_as, unfitted
 from calcli.core.data.arrays import Array, Doubles, Floats
 from calcli.core.data.merged import merged, own_class, rest_of

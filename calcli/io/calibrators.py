@@ -18,7 +18,8 @@ from typing import Annotated, Any, Literal, TypedDict, get_args
 
 import numpy as np
 
-from calcli.core.calibrators.base import Calibrator, Parameter, calibrator_class
+from calcli.core.calibrators.base import Calibrator, calibrator_class
+from calcli.core.calibrators.fit.training import Parameter
 from calcli.core.calibrators.record import CalibratorRecord, FitOrigin, FitRows
 from calcli.core.data.arrays import Array
 from calcli.core.data.predictions import Kind, called

@@ -10,7 +10,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from calcli.core.calibrators.arguments import checked_weights
-from calcli.core.calibrators.base import Calibrator, Parameters
+from calcli.core.calibrators.base import Calibrator
+from calcli.core.calibrators.fit.training import Parameters
 from calcli.core.data.arrays import Array, Doubles, Floats, Positions, batches
 from calcli.core.data.blocks import BLOCK_BYTES, working_dtype
 from calcli.core.data.predictions import DerivedScores, Kind, Predictions, Scores

@@ -9,9 +9,8 @@ from typing import Any, ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
-from calcli.core.calibrators.base import Parameters
 from calcli.core.calibrators.fit.newton import Vector
-from calcli.core.calibrators.fit.training import inner_folds, weighted_rows
+from calcli.core.calibrators.fit.training import Parameters, inner_folds, weighted_rows
 from calcli.core.calibrators.softmax import MatrixScaling, Score
 from calcli.core.data.arrays import Array
 

@@ -12,7 +12,7 @@ from typing import Any, ClassVar, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
-from calcli.core.calibrators.base import Calibrator, Parameter, Parameters
+from calcli.core.calibrators.base import Calibrator
 from calcli.core.calibrators.events import (
     Bools,
     Event,
@@ -23,7 +23,7 @@ from calcli.core.calibrators.events import (
     log_sum,
     ranked_classes,
 )
-from calcli.core.calibrators.fit.training import weighted_rows
+from calcli.core.calibrators.fit.training import Parameter, Parameters, weighted_rows
 from calcli.core.calibrators.sharing import limits_reached, recalibrated
 from calcli.core.data.arrays import Array, Doubles, Floats
 from calcli.core.data.logspace import kept_log_probs

@@ -9,9 +9,9 @@ from typing import Any, ClassVar, Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from calcli.core.calibrators.base import Calibrator, Parameter, Parameters, make
+from calcli.core.calibrators.base import Calibrator, make
 from calcli.core.calibrators.fit.quadratic import nearest_within
-from calcli.core.calibrators.fit.training import inner_folds, weighted_rows
+from calcli.core.calibrators.fit.training import Parameter, Parameters, inner_folds, weighted_rows
 from calcli.core.data.arrays import Array, Doubles, Floats
 from calcli.core.data.logspace import row_blocks
 from calcli.core.language.errors import UsageError

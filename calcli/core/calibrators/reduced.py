@@ -8,8 +8,9 @@ from typing import Any, ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
-from calcli.core.calibrators.base import Calibrator, Parameters
+from calcli.core.calibrators.base import Calibrator
 from calcli.core.calibrators.events import Bools, Event, Ranks, event_of, ranked_classes
+from calcli.core.calibrators.fit.training import Parameters
 from calcli.core.calibrators.sharing import limits_reached, recalibrated
 from calcli.core.data.arrays import Array, Doubles, Floats
 from calcli.core.data.logspace import kept_log_probs

@@ -9,13 +9,22 @@ from typing import Any, ClassVar, Literal, Self
 import numpy as np
 from numpy.typing import NDArray
 
-from calcli.core.calibrators.base import SHOWN, Calibrator, Parameter, Parameters
+from calcli.core.calibrators.base import Calibrator
+from calcli.core.calibrators.estimator import SHOWN
 from calcli.core.calibrators.fit.newton import RAN_AWAY, Minimum, Vector, minimize, minimize_brier
 from calcli.core.calibrators.fit.scale import first_map
 from calcli.core.calibrators.fit.searching import CALIBRATION_ERRORS, best_in_box
 from calcli.core.calibrators.fit.softmaxloss import Coordinates, SoftmaxLoss, SoftmaxModel
 from calcli.core.calibrators.fit.softmaxmodels import WIDEST, MatrixModel, PartsModel, Penalty
-from calcli.core.calibrators.fit.training import TrainingRows, lifted, prepare, raised, refuse_wide
+from calcli.core.calibrators.fit.training import (
+    Parameter,
+    Parameters,
+    TrainingRows,
+    lifted,
+    prepare,
+    raised,
+    refuse_wide,
+)
 from calcli.core.data.arrays import Array, Doubles, Floats
 from calcli.core.data.logspace import log_softmax
 from calcli.core.language.errors import InputError

@@ -14,12 +14,14 @@ from typing import Any, ClassVar, Literal, Self
 import numpy as np
 from numpy.typing import NDArray
 
-from calcli.core.calibrators.base import Calibrator, Parameter, Parameters
+from calcli.core.calibrators.base import Calibrator
 from calcli.core.calibrators.fit.newton import minimize
 from calcli.core.calibrators.fit.scale import first_guess, solve_temperature
 from calcli.core.calibrators.fit.softmaxloss import SoftmaxLoss
 from calcli.core.calibrators.fit.softmaxmodels import Parts, PartsModel, Penalty, forward
 from calcli.core.calibrators.fit.training import (
+    Parameter,
+    Parameters,
     TrainingRows,
     inner_folds,
     prepare,

@@ -8,7 +8,8 @@ from typing import Any, ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
-from calcli.core.calibrators.base import Calibrator, Parameters
+from calcli.core.calibrators.base import Calibrator
+from calcli.core.calibrators.fit.training import Parameters
 from calcli.core.data.arrays import Array, Doubles
 from calcli.core.data.logspace import log_softmax
 from calcli.core.problems.splits import Splits, recursive_splits

@@ -9,7 +9,8 @@ from typing import Any, ClassVar, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
-from calcli.core.calibrators.base import Calibrator, Parameter, Parameters
+from calcli.core.calibrators.base import Calibrator
+from calcli.core.calibrators.fit.training import Parameter, Parameters
 from calcli.core.data.arrays import Array, Doubles
 
 HAIR = 1e-12  # by so much, relatively, a class that must stay on top exceeds those it is pooled with

@@ -327,11 +327,13 @@ class Measurements:
         if others.any():
             kept = None if weights is None else weights[others]
             without = float(np.average(losses[others].astype(np.float64), weights=kept))
-        body, places = self.state.body, infinite[:FIRST].tolist()
+        body, first = self.state.body, infinite[:FIRST]
         if body.keyed:
             return InfiniteLogLoss(len(infinite), (), without)
-        first = map(body.numbers.__getitem__ if len(body.numbers) else self.predictions.stored_row, places)
-        return InfiniteLogLoss(len(infinite), tuple(map(int, first)), without)
+        if len(body.numbers):
+            return InfiniteLogLoss(len(infinite), tuple(body.numbers[first].tolist()), without)
+        rows = map(self.predictions.stored_row, first.tolist())
+        return InfiniteLogLoss(len(infinite), tuple(rows), without)
 
     @cached_property
     def clipped_rows(self) -> int:

@@ -8,8 +8,9 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from calcli.core.calibrators.base import Calibrator, Parameters, make
+from calcli.core.calibrators.base import Calibrator, make
 from calcli.core.calibrators.crossvalidation import LabeledScores
+from calcli.core.calibrators.fit.training import Parameters
 from calcli.core.calibrators.pool import pool_weights
 from calcli.core.calibrators.structured import Structured
 from calcli.core.data.arrays import Array, Doubles, Floats, Positions
