@@ -113,8 +113,8 @@ def collect(
     of_rows = keys or RowKeys(rows)
     by_row = in_run and not summed
     table = RowTable(rows.n_rows, statistics) if by_row else _Chunks(body, statistics, of_rows)
-    sampled = body.sample is not None and (rows.n_rows > body.sample.room or not in_run)
-    expected = ExpectedMoments({} if summed or sampled else losses, seen=not in_run)  # a sample tells them
+    unseen = summed or (body.sample is not None and not in_run)  # a sample tells them
+    expected = ExpectedMoments({} if unseen else losses, seen=not in_run)
     facts = InputFacts(rows)
     bins = {
         need.bins: ClassBins(rows, need.bins)
