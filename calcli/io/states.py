@@ -31,7 +31,6 @@ from calcli.io.statechecks import check_arrays, check_bins, check_rows, check_sa
 
 ENDING = ".calcli"
 SCHEMA = "calcli.state/2"
-EARLIER = "calcli.state/1"  # where the rows of slices are numbered by themselves
 HEAD = "state.json"
 SLICES = "slices/"
 MADE = (1980, 1, 1, 0, 0, 0)  # the same arrays make the same file
@@ -137,18 +136,14 @@ def from_bytes(data: bytes | memoryview, name: str = "state") -> State:
 
 def _require_version(head: Any, name: str) -> None:
     schema = head["schema"]
-    if schema == EARLIER and head["slices"] and not head["head"]["key"]:
-        raise InputError(
-            f"{name} has slices (--by) and is written in version 1 of the format, which does not tell which "
-            "of all rows are theirs; make it again from the predictions"
-        )
-    if schema in (SCHEMA, EARLIER):
+    if schema == SCHEMA:
         return
     kind, _, version = str(schema).rpartition("/")
     if kind == SCHEMA.rpartition("/")[0] and version.isdigit():
         raise InputError(
             f"{name} is written in version {version} of the format by calcli {head.get('calcli')}; this is "
-            f"calcli {__version__}, which reads version {SCHEMA.rpartition('/')[2]}"
+            f"calcli {__version__}, which reads version {SCHEMA.rpartition('/')[2]}; make it again from the "
+            "predictions"
         )
     raise ValueError(f"schema {schema!r}")
 

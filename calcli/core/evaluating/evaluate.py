@@ -180,10 +180,8 @@ def measure(
     of_classes = any(call.is_class_wise or call.is_marginal for call in calls)
     if settings.test or (of_classes and tests_classes(rows, settings)):
         needs.append(all_probs(rows))
-    if summed:
-        needs = [
-            need for need in needs if not need.of_rows
-        ]  # figures look up those of several outcomes later
+    if summed:  # problems of several outcomes are looked up later, by the figures
+        needs = [need for need in needs if not need.of_rows]
         sampling = bool(later)
     else:  # a sample, which has no columns, tells whether scores rank the wrong way round
         ordered = rows.n_classes == 2 or all_probs(rows) in needs
