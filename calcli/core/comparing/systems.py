@@ -108,12 +108,7 @@ def influences(measured: Measurements, calls: Sequence[MetricExpression]) -> Map
     """Return what each unit brings to the metrics that have intervals, without those whose rows are gone."""
     found: dict[str, Influences] = {}
     for family, own in by_family([call for call in calls if str(call) not in measured.left]):
-        try:
-            found |= family.influences(own, measured)
-        except NeedsRows:
-            for call in own:
-                with suppress(NeedsRows):
-                    found |= family.influences([call], measured)
+        found |= family.influences(own, measured)
     return found
 
 

@@ -244,7 +244,7 @@ def assess(
         backwards_area=area_if_backwards(measured, settings, found.estimates),
     )
     seen = {name: through(name, predictions, settings) for name in dict.fromkeys(["top-1", *looks])}
-    known = {name: need for name, need in seen.items() if measured.tells(need)}
+    known = {name: need for name, need in seen.items() if measured.state.tells(need)}
     return Evaluation(
         predictions,
         summary,
@@ -260,7 +260,7 @@ def _gap(found: Findings, measured: Measurements, settings: Settings) -> Estimat
     call = gap_of(measured.predictions, settings)
     if str(call) in found.estimates:
         return found.estimates[str(call)]
-    if not measured.tells(*needs_of(call, measured.predictions, settings)):
+    if not measured.state.tells(*needs_of(call, measured.predictions, settings)):
         return None
     return FAMILIES[call.entry.family].estimates([call], measured, settings).estimates[str(call)]
 
@@ -285,7 +285,7 @@ def area_if_backwards(
     sample = measured.sample
     if measured.predictions.n_classes > 2 and sample is not None and not settings.cluster:
         measured = measured_sample(sample, measured, [call])
-    told = measured.tells(*needs_of(call, measured.predictions, settings))
+    told = measured.state.tells(*needs_of(call, measured.predictions, settings))
     return backwards_area(measured) if told else None
 
 
@@ -303,7 +303,7 @@ def _findings(
     parts = [family.estimates(own, measured, settings) for family, own in by_family(told)]
     left = [call for call in calls if str(call) in measured.left]
     need = OddsByFold(settings.folds, settings.seed)
-    if measured.tells(need):
+    if measured.state.tells(need):
         counted = [call for call in left if is_told_by_cells(call, measured.predictions, settings)]
         parts.append(of_cells(measured.kept(need), measured, counted))
         left = [call for call in left if call not in counted]

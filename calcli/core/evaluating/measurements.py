@@ -108,10 +108,6 @@ class Measurements:
             self._once[key] = make()
         return cast(T, self._once[key])
 
-    def tells(self, *needs: Need) -> bool:
-        """Tell whether all that is needed was kept."""
-        return not self.state.lack(needs)
-
     def kept(self, need: Kept) -> Any:
         """Return what only a pass over rows keeps.
 

@@ -307,6 +307,10 @@ class State:
         """Number of rows."""
         return self.body.n_rows
 
+    def tells(self, *needs: Need) -> bool:
+        """Say whether it tells all that is needed."""
+        return not self.lack(needs)
+
     def lack(self, needs: Iterable[Need]) -> str:
         """Return why not all that is needed is told, as a clause; "" if it is."""
         return next((reason for need in needs if (reason := need.lack(self))), "")

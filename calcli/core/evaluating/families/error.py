@@ -282,7 +282,7 @@ def _class_wise(
 def _tests_classes(measured: Measurements, settings: Settings) -> bool:
     """Tell whether errors of all classes are tested; a sample of rows may not have kept what that takes."""
     rows = measured.predictions
-    return measured.tells(all_probs(rows)) and tests_classes(rows, settings)
+    return measured.state.tells(all_probs(rows)) and tests_classes(rows, settings)
 
 
 def _marginal(

@@ -78,20 +78,22 @@ class RankingFamily(Family):
     def influences(
         self, calls: Sequence[MetricExpression], measured: Measurements
     ) -> Mapping[str, Influences]:
-        """Return the influences of the units on the measures (DeLong et al. 1988)."""
+        """Return the influences of the units (DeLong et al. 1988); slices of large states lack them."""
         every = {}
         for call in calls:
             ranking, lens = _ranking(call), _lens(call, measured)
             if not ranking.moves:
                 continue
             coarse = measured.by_deal(lens) if lens else None
-            if lens is None or coarse is None:
-                found = _influences(measured, call)
-            else:
+            if lens is not None and coarse is not None:
                 problem = measured.problem(lens)
                 of_units, lost = dealt_influences(ranking, problem, rank_edges(), coarse)
                 spread = ranking.spread(problem)
                 found = Influences(spread.value, of_units, len(of_units), lost=lost, fewest=spread.fewest)
+            elif lens is None or _sees_rows(lens, measured):
+                found = _influences(measured, call)
+            else:
+                continue
             if not math.isnan(found.value):
                 every[str(call)] = found
         return every
@@ -101,6 +103,11 @@ def _ranking(call: MetricExpression) -> Ranking:
     arguments = {key: value for key, value in call.arguments.items() if key != "lens"}
     found: Ranking = call.entry.mathematics(**arguments)
     return found
+
+
+def _sees_rows(lens: str, measured: Measurements) -> bool:
+    """Tell whether each row is seen through a lens."""
+    return measured.state.tells(through(lens, measured.predictions, measured.settings, each=True))
 
 
 def _lens(call: MetricExpression, measured: Measurements) -> str | None:
@@ -117,11 +124,10 @@ def _spread(measured: Measurements, call: MetricExpression) -> Spread:
 
 def backwards_area(measured: Measurements) -> float | None:
     """Return the area if the scores rank the wrong way round beyond chance, else None."""
-    call, rows = area_of(measured.settings), measured.predictions
+    call = area_of(measured.settings)
     lens = _lens(call, measured)
-    by_row = lens is not None and measured.tells(through(lens, rows, measured.settings, each=True))
-    if lens and by_row and is_not_backwards(*measured.look(lens)[:3]):  # sooner told than the area
-        return None
+    if lens and _sees_rows(lens, measured) and is_not_backwards(*measured.look(lens)[:3]):
+        return None  # which is sooner told than the area
     area = _spread(measured, call)
     if math.isnan(area.value) or area.fewest < FEWEST:
         return None
