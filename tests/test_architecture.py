@@ -130,6 +130,7 @@ def test_every_sub_room_of_core_has_its_layer():
 
 SHORT = 60  # lines of code below which an idea shares a file, unless a registry names the file
 ALONE = {  # why a short file of core has no neighbour to join
+    "calibrators/base": "what a method learns and applies, apart from what users call",
     "calibrators/fit/quadratic": "least squares under constraints, of pools and splines",
     "data/arrays": "types that every file imports",
     "data/chance": "streams of random numbers",
