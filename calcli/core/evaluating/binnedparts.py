@@ -9,7 +9,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from calcli.core.data.arrays import Array, Floats
-from calcli.core.data.predictions import Predictions
 from calcli.core.estimators.decomposition import BinnedLosses, binned_losses
 from calcli.core.estimators.rules import decomposable_rule
 from calcli.core.estimators.rules.base import Decomposable
@@ -17,9 +16,8 @@ from calcli.core.estimators.smooth import densities
 from calcli.core.evaluating.measurements import Measurements
 from calcli.core.language.errors import UsageError
 from calcli.core.language.expressions import CLASS_WISE, MetricExpression, region_ends
-from calcli.core.language.settings import Settings
 from calcli.core.problems.problem import Problem
-from calcli.core.state.needs import Need, UnitsOf, all_probs, class_sums, through, unit_sums
+from calcli.core.state.needs import Need, Pass, all_probs, class_sums, through, unit_sums
 
 Parts = dict[str, float]
 
@@ -32,9 +30,7 @@ def from_class_sums(call: MetricExpression) -> bool:
     return call.lens == CLASS_WISE and call.arguments["estimator"] == "bins"
 
 
-def needs_of_parts(
-    call: MetricExpression, rows: Predictions, settings: Settings, units_for: UnitsOf | None
-) -> Iterator[Need]:
+def needs_of_parts(call: MetricExpression, of: Pass) -> Iterator[Need]:
     """Yield what a pass must keep for the parts of a score.
 
     Raises
@@ -48,7 +44,7 @@ def needs_of_parts(
             raise UsageError(
                 f"{call}: for whole vectors a region is one bin; name it, as in region={EXAMPLE}"
             )
-        yield all_probs(rows)
+        yield all_probs(of.rows)
     elif "@" in call.region:
         raise UsageError(f"{call}: conditions on several classes are for whole vectors; say lens=canonical")
     elif call.lens != CLASS_WISE:
@@ -57,14 +53,14 @@ def needs_of_parts(
                 f"{call}: the parts are those of classes, not of the lens {call.lens}; expected class-wise, "
                 "one such as class-0, or canonical with a region"
             )
-        yield through(call.lens, rows, settings, each=True)
+        yield through(call.lens, of.rows, of.settings, each=True)
     elif call.region != "all":
         raise UsageError(f"{call}: a region needs one score; name the class, as in lens=class-0")
     elif from_class_sums(call):
-        yield from class_sums(bins, rows, settings)
-        yield from unit_sums(bins, rows, units_for)
+        yield from class_sums(bins, of.rows, of.settings)
+        yield from unit_sums(bins, of)
     else:
-        yield all_probs(rows)
+        yield all_probs(of.rows)
 
 
 def binned_parts(call: MetricExpression, measured: Measurements) -> Parts:

@@ -19,7 +19,7 @@ from calcli.core.language.expressions import MetricExpression, parse_metrics
 from calcli.core.language.settings import NUMBERED, Settings, StateSettings
 from calcli.core.language.text import Watch
 from calcli.core.state.collect import RowKeys, collect
-from calcli.core.state.needs import CLIPPED, Mean, Need, Sampled, UnitsOf, class_sums, through
+from calcli.core.state.needs import CLIPPED, Mean, Need, Pass, Sampled, UnitsOf, class_sums, through
 from calcli.core.state.runs import Part
 from calcli.core.state.sample import Sample
 from calcli.core.state.state import State
@@ -29,7 +29,7 @@ def needs_of(
     call: MetricExpression, rows: Predictions, settings: Settings, units_for: UnitsOf | None = None
 ) -> Iterable[Need]:
     """Return what a pass must keep for a metric; see `Family.needs`."""
-    return FAMILIES[call.entry.family].needs(call, rows, settings, units_for)
+    return FAMILIES[call.entry.family].needs(call, Pass(rows, settings, units_for))
 
 
 def needs_rows(

@@ -25,13 +25,13 @@ from calcli.core.evaluating.results import InfiniteLogLoss
 from calcli.core.language.errors import NeedsRows
 from calcli.core.language.settings import Settings
 from calcli.core.language.text import Watch
-from calcli.core.problems.lenses import Lens, Seen, find_lens
+from calcli.core.problems.lenses import Seen
 from calcli.core.problems.problem import Problem, ordered_problem
-from calcli.core.problems.vectors import VectorLens, VectorProblem, members_by_name
+from calcli.core.problems.vectors import VectorLens, VectorProblem
 from calcli.core.state.collect import collect
 from calcli.core.state.collectors import VectorTable
 from calcli.core.state.gridcells import CellTable
-from calcli.core.state.needs import CLIPPED, ONLY_SUMS, ClassSums, Kept, Mean, Need, Vectors, through
+from calcli.core.state.needs import CLIPPED, ONLY_SUMS, ClassSums, Kept, Mean, Need, Scores, Vectors, through
 from calcli.core.state.sample import Sample
 from calcli.core.state.state import State
 
@@ -154,23 +154,19 @@ class Measurements:
         share = rows.n_rows / self.predictions.n_rows
         return None if found is None else (found[0] * share, found[1] * share**3)
 
-    def lens(self, name: str) -> Lens | VectorLens:
-        """Return the lens of that name."""
-        rows, groups = self.predictions, self.settings.groups
-        return self.once(
-            ("lens", name),
-            lambda: find_lens(name, rows.n_classes, members_by_name(groups, rows.classes)),
-        )
+    def _through(self, lens: str) -> Scores | Vectors:
+        """Return what it takes to look through a lens."""
+        return self.once(("lens", lens), lambda: through(lens, self.predictions, self.settings))
 
     def is_scalar(self, lens: str) -> bool:
         """Tell whether a lens has one score and one outcome."""
-        return isinstance(self.lens(lens), Lens)
+        return isinstance(self._through(lens), Scores)
 
     def look(self, lens: str) -> Seen:
         """Return what is seen through a one-dimensional lens, in the order of the rows."""
-        found = self.lens(lens)
-        assert isinstance(found, Lens)
-        return found.look(self.columns, self.predictions.weights)
+        seen = self._through(lens)
+        assert isinstance(seen, Scores)
+        return seen.lens.look(self.columns, self.predictions.weights)
 
     def problem(self, lens: str) -> Problem:
         """Return the induced problem of a one-dimensional lens, put in order once."""
@@ -193,11 +189,10 @@ class Measurements:
 
     def vector_problem(self, lens: str) -> VectorProblem:
         """Return the problem of a vector lens, or of a one-dimensional one as one of two outcomes."""
-        if self.is_scalar(lens):
+        seen = self._through(lens)
+        if isinstance(seen, Scores):
             return self.problem(lens).as_vectors()
-        need = through(lens, self.predictions, self.settings)
-        assert isinstance(need, Vectors)
-        return cast(VectorTable, self.kept(need)).problem
+        return cast(VectorTable, self.kept(seen)).problem
 
     @property
     def effective_rows(self) -> float:
@@ -229,7 +224,7 @@ class Measurements:
 
     def outcomes_of(self, lens: str, size: int) -> tuple[str, ...]:
         """Return the names of the outcomes of a lens, of classes and groups by what they are called."""
-        found, classes = self.lens(lens), self.predictions.classes
+        found, classes = self._through(lens).lens, self.predictions.classes
         groups = self.settings.groups.get(lens, {})
         if groups:
             return tuple(dict.fromkeys(groups[name] for name in classes))

@@ -5,7 +5,7 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple
 
 import numpy as np
 
@@ -25,6 +25,14 @@ if TYPE_CHECKING:
 ONLY_SUMS = "this needs rows, and a state keeps sums, not rows; use the predictions"
 CLIPPED = "clipped"  # statistic of rows whose log-loss is
 UnitsOf = Callable[[int], Units]  # that change sides together, given how many sums are kept of each
+
+
+class Pass(NamedTuple):
+    """The rows that a pass goes over, how it computes, and in a comparison the units that change sides."""
+
+    rows: Predictions
+    settings: Settings
+    units_for: UnitsOf | None = None
 
 
 class Need(ABC):
@@ -257,9 +265,9 @@ def class_sums(bins: int, rows: Predictions, settings: Settings) -> tuple[Need, 
     return (ClassSums(bins), *(every_class(rows, settings) if rows.n_classes == 2 else ()))
 
 
-def unit_sums(bins: int, rows: Predictions, units_for: UnitsOf | None) -> tuple[Need, ...]:
+def unit_sums(bins: int, of: Pass) -> tuple[Need, ...]:
     """Return the need of the same sums unit by unit, where there are units."""
-    return () if units_for is None else (UnitSums(bins, units_for(3 * rows.n_classes * bins)),)
+    return () if of.units_for is None else (UnitSums(bins, of.units_for(3 * of.rows.n_classes * bins)),)
 
 
 LOG_ODDS = RowValues("log_odds", lambda block: block.log_odds)  # of two classes

@@ -22,7 +22,7 @@ from calcli.core.evaluating.results import Decision, Estimate, Evaluation
 from calcli.core.language.expressions import MetricExpression
 from calcli.core.language.settings import Settings
 from calcli.core.state.hashing import Hashes
-from calcli.core.state.needs import Mean, Need, UnitsOf
+from calcli.core.state.needs import Mean, Need, Pass
 
 INFINITE = "its value is infinite"
 
@@ -172,25 +172,15 @@ class Family(ABC):
     """Metrics that are measured, estimated and compared in one way."""
 
     @abstractmethod
-    def needs(
-        self,
-        call: MetricExpression,
-        rows: Predictions,
-        settings: Settings,
-        units_for: UnitsOf | None = None,
-    ) -> Iterable[Need]:
+    def needs(self, call: MetricExpression, of: Pass) -> Iterable[Need]:
         """Return what a pass must keep for a metric.
 
         Parameters
         ----------
         call
             The metric.
-        rows
-            Of which it is; they are not read.
-        settings
-            How it is computed.
-        units_for
-            In a comparison: the units that change sides together.
+        of
+            Which rows it goes over, and how; they are not read.
 
         Raises
         ------

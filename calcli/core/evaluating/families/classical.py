@@ -11,7 +11,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from calcli.core.data.arrays import Array, Floats
-from calcli.core.data.predictions import Predictions
 from calcli.core.data.units import Units
 from calcli.core.estimators.classical import (
     UNKNOWN,
@@ -30,7 +29,7 @@ from calcli.core.evaluating.signatures import signature
 from calcli.core.language.errors import UsageError
 from calcli.core.language.expressions import MetricExpression
 from calcli.core.language.settings import Settings
-from calcli.core.state.needs import LOG_ODDS, Need, UnitsOf, through
+from calcli.core.state.needs import LOG_ODDS, Need, Pass, through
 
 
 class ClassicalFamily(Family):
@@ -40,17 +39,11 @@ class ClassicalFamily(Family):
     are weighted by their outcomes.
     """
 
-    def needs(
-        self,
-        call: MetricExpression,
-        rows: Predictions,
-        settings: Settings,
-        units_for: UnitsOf | None = None,
-    ) -> Iterable[Need]:
+    def needs(self, call: MetricExpression, of: Pass) -> Iterable[Need]:
         """Return scores and log-odds of the second of two classes."""
-        if rows.n_classes != 2:
-            raise UsageError(f"{call} is for two classes, and there are {rows.n_classes}")
-        return through("class-1", rows, settings), LOG_ODDS
+        if of.rows.n_classes != 2:
+            raise UsageError(f"{call} is for two classes, and there are {of.rows.n_classes}")
+        return through("class-1", of.rows, of.settings), LOG_ODDS
 
     def estimates(
         self, calls: Sequence[MetricExpression], measured: Measurements, settings: Settings

@@ -36,7 +36,7 @@ from calcli.core.language.errors import UsageError
 from calcli.core.language.expressions import CLASS_WISE, MetricExpression
 from calcli.core.language.metrics import METRICS
 from calcli.core.language.settings import Settings
-from calcli.core.state.needs import LOG_ODDS, ClassPlaces, Mean, Need, UnitsOf, UnitSums, all_probs, through
+from calcli.core.state.needs import LOG_ODDS, ClassPlaces, Mean, Need, Pass, UnitSums, all_probs, through
 
 Parts = dict[str, float]
 
@@ -48,15 +48,9 @@ LOOKED_UP = 1 << 20  # bins of probabilities at once
 class DecompositionFamily(Family):
     """Parts over equal-width bins of every class, or by isotonic fits."""
 
-    def needs(
-        self,
-        call: MetricExpression,
-        rows: Predictions,
-        settings: Settings,
-        units_for: UnitsOf | None = None,
-    ) -> Iterable[Need]:
+    def needs(self, call: MetricExpression, of: Pass) -> Iterable[Need]:
         """Return the losses, and the bins or what must be put in order."""
-        return call.entry.mathematics.needs(call, rows, settings, units_for)
+        return call.entry.mathematics.needs(call, of)
 
     def estimates(
         self, calls: Sequence[MetricExpression], measured: Measurements, settings: Settings
@@ -124,10 +118,8 @@ def _spread(call: MetricExpression, measured: Measurements) -> Spread | None:
         refined = RefinedBins(measured.class_bins(_bins(call)), _rule(call, measured.predictions))
         column, of_means = _refined_losses(refined, measured), _mean
     else:
-        column, of_means = (
-            _outcome(call, measured),
-            partial(_uncertainty, call, rule=_rule(call, measured.predictions)),
-        )
+        column = _outcome(call, measured)
+        of_means = partial(_uncertainty, call, rule=_rule(call, measured.predictions))
     sums = Sums({"value": column}, rows.labels, rows.n_classes, rows.weights, rows.priors, measured.units)
     found = sums.influences({"value": of_means}).get("value")
     if found is None:
@@ -171,13 +163,11 @@ class Binned:
     """The parts of a score over bins."""
 
     @staticmethod
-    def needs(
-        call: MetricExpression, rows: Predictions, settings: Settings, units_for: UnitsOf | None
-    ) -> Iterable[Need]:
+    def needs(call: MetricExpression, of: Pass) -> Iterable[Need]:
         """Return the losses and the bins."""
-        yield loss(call, _rule(call, rows), settings, each=True)
-        yield from needs_of_parts(call, rows, settings, units_for)
-        if _has_interval(call) and settings.intervals:
+        yield loss(call, _rule(call, of.rows), of.settings, each=True)
+        yield from needs_of_parts(call, of)
+        if _has_interval(call) and of.settings.intervals:
             yield ClassPlaces(_bins(call))
 
     @staticmethod
@@ -190,15 +180,13 @@ class Isotonic:
     """The parts of a score by isotonic regression (CORP)."""
 
     @staticmethod
-    def needs(
-        call: MetricExpression, rows: Predictions, settings: Settings, units_for: UnitsOf | None
-    ) -> Iterable[Need]:
+    def needs(call: MetricExpression, of: Pass) -> Iterable[Need]:
         """Return the losses, and what must be put in order."""
-        yield loss(call, _rule(call, rows), settings, each=True)
+        yield loss(call, _rule(call, of.rows), of.settings, each=True)
         if call.lens != CLASS_WISE:
-            yield through(call.lens, rows, settings, each=True)
+            yield through(call.lens, of.rows, of.settings, each=True)
         else:
-            yield LOG_ODDS if rows.n_classes == 2 else all_probs(rows)
+            yield LOG_ODDS if of.rows.n_classes == 2 else all_probs(of.rows)
 
     @staticmethod
     def parts(call: MetricExpression, measured: Measurements) -> Parts:
@@ -216,11 +204,9 @@ class Ratios:
     """The cost of likelihood ratios, the least by any increasing map, and what calibration wins."""
 
     @staticmethod
-    def needs(
-        call: MetricExpression, rows: Predictions, settings: Settings, units_for: UnitsOf | None
-    ) -> Iterable[Need]:
+    def needs(call: MetricExpression, of: Pass) -> Iterable[Need]:
         """Return the costs of the ratios and the log-odds."""
-        yield from (Mean(*one) for one in find_cllr(call.entry.name, rows, settings).statistics.items())
+        yield from (Mean(*one) for one in find_cllr(call.entry.name, of.rows, of.settings).statistics.items())
         yield LOG_ODDS
 
     @staticmethod

@@ -45,7 +45,7 @@ from calcli.core.language.errors import UsageError
 from calcli.core.language.expressions import MetricExpression, region_ends
 from calcli.core.language.settings import Settings
 from calcli.core.problems.problem import Problem
-from calcli.core.state.needs import Folds, Need, UnitsOf, UnitSums, all_probs, class_sums, through, unit_sums
+from calcli.core.state.needs import Folds, Need, Pass, UnitSums, all_probs, class_sums, through, unit_sums
 
 MOST_NUMBERS = 1_000_000  # means of bins of vectors that a report holds
 
@@ -53,23 +53,17 @@ MOST_NUMBERS = 1_000_000  # means of bins of vectors that a report holds
 class ErrorFamily(Family):
     """Errors through a lens; differences are tested by swapping predictions."""
 
-    def needs(
-        self,
-        call: MetricExpression,
-        rows: Predictions,
-        settings: Settings,
-        units_for: UnitsOf | None = None,
-    ) -> Iterable[Need]:
+    def needs(self, call: MetricExpression, of: Pass) -> Iterable[Need]:
         """Return scores and outcomes of the lens; of class-wise errors sums, or all probabilities."""
         estimator = find_estimator(call)
         if not (call.is_class_wise or call.is_marginal):
             by_row = isinstance(estimator, OfVectors) or call.trains_bins
-            seen = through(call.lens, rows, settings, each=by_row)
+            seen = through(call.lens, of.rows, of.settings, each=by_row)
             return (seen, Folds()) if call.trains_bins else (seen,)
         if not from_sums(estimator) or (call.is_marginal and call.region != "all"):
-            return (all_probs(rows),)
-        sums = class_sums(estimator.bins, rows, settings)
-        return sums if call.is_marginal else (*sums, *unit_sums(estimator.bins, rows, units_for))
+            return (all_probs(of.rows),)
+        sums = class_sums(estimator.bins, of.rows, of.settings)
+        return sums if call.is_marginal else (*sums, *unit_sums(estimator.bins, of))
 
     def estimates(
         self, calls: Sequence[MetricExpression], measured: Measurements, settings: Settings

@@ -9,7 +9,6 @@ from typing import Any
 import numpy as np
 
 from calcli.core.data.arrays import Array, Doubles
-from calcli.core.data.predictions import Predictions
 from calcli.core.estimators.influences import FEWEST, Influences, Spread
 from calcli.core.estimators.ranking import (
     Ranking,
@@ -29,7 +28,7 @@ from calcli.core.language.errors import UsageError
 from calcli.core.language.expressions import MetricExpression
 from calcli.core.language.settings import Settings
 from calcli.core.state.deals import rank_edges
-from calcli.core.state.needs import Need, Scores, UnitsOf, every_class, through
+from calcli.core.state.needs import Need, Pass, Scores, every_class, through
 
 
 class RankingFamily(Family):
@@ -38,22 +37,16 @@ class RankingFamily(Family):
     Without a lens they are those of the second of two classes, or the mean over more.
     """
 
-    def needs(
-        self,
-        call: MetricExpression,
-        rows: Predictions,
-        settings: Settings,
-        units_for: UnitsOf | None = None,
-    ) -> Iterable[Need]:
+    def needs(self, call: MetricExpression, of: Pass) -> Iterable[Need]:
         """Return scores and outcomes of the lens, or the probabilities, to put each class in order."""
         if call.lens:
-            need = through(call.lens, rows, settings)
+            need = through(call.lens, of.rows, of.settings)
             if not isinstance(need, Scores) or need.lens.given:
                 raise UsageError(
                     f"{call} needs one score in every row; expected a lens such as top-1 or class-1"
                 )
             return (need,)
-        return every_class(rows, settings)
+        return every_class(of.rows, of.settings)
 
     def estimates(
         self, calls: Sequence[MetricExpression], measured: Measurements, settings: Settings

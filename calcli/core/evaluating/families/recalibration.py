@@ -27,7 +27,7 @@ from calcli.core.evaluating.signatures import signature
 from calcli.core.language.expressions import MetricExpression
 from calcli.core.language.metrics import GIVEN, L1
 from calcli.core.language.settings import Settings
-from calcli.core.state.needs import Need, Rows, UnitsOf
+from calcli.core.state.needs import Need, Pass, Rows
 
 POSTERIOR = "posterior of class {}"
 
@@ -136,15 +136,10 @@ OF_THESE_ROWS = "the recalibration is fitted to these rows; --calibration-data f
 class RecalibrationFamily(Family):
     """With intervals under posteriors that stay as they are."""
 
-    def needs(
-        self,
-        call: MetricExpression,
-        rows: Predictions,
-        settings: Settings,
-        units_for: UnitsOf | None = None,
-    ) -> Iterable[Need]:
+    def needs(self, call: MetricExpression, of: Pass) -> Iterable[Need]:
         """Return the losses of the rows, and the rows, for fits."""
-        return loss(call, expected.expected_score(call.whole, rows, settings), settings, each=True), Rows()
+        rule = expected.expected_score(call.whole, of.rows, of.settings)
+        return loss(call, rule, of.settings, each=True), Rows()
 
     def estimates(
         self, calls: Sequence[MetricExpression], measured: Measurements, settings: Settings

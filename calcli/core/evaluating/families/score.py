@@ -10,7 +10,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from calcli.core.data.arrays import Array
-from calcli.core.data.predictions import Predictions
 from calcli.core.estimators.costs import CostMatrix, Decided
 from calcli.core.estimators.evidence import NORMAL, Evidence, ExactShares, Normal
 from calcli.core.estimators.influences import Influences
@@ -24,22 +23,16 @@ from calcli.core.evaluating.results import Decision, Estimate, OfClass
 from calcli.core.evaluating.signatures import signature
 from calcli.core.language.expressions import MetricExpression
 from calcli.core.language.settings import Settings
-from calcli.core.state.needs import Mean, Need, RowValues, UnitsOf
+from calcli.core.state.needs import Mean, Need, Pass, RowValues
 
 
 class ScoreFamily(Family):
     """With intervals by the jackknife, also of differences; shares of independent rows have exact ones."""
 
-    def needs(
-        self,
-        call: MetricExpression,
-        rows: Predictions,
-        settings: Settings,
-        units_for: UnitsOf | None = None,
-    ) -> Iterable[Need]:
+    def needs(self, call: MetricExpression, of: Pass) -> Iterable[Need]:
         """Return the losses of the rows, and the decisions that costs lead to."""
-        score = find_score(call, rows, settings)
-        needs = [Mean(name, of, is_loss=True) for name, of in score.statistics.items()]
+        score = find_score(call, of.rows, of.settings)
+        needs = [Mean(*statistic, is_loss=True) for statistic in score.statistics.items()]
         if score.costs is not None:
             needs.append(RowValues(score.costs.decision_column, score.costs.decided))
         return needs
@@ -147,8 +140,10 @@ def _exact_hits(call: MetricExpression, measured: Measurements) -> NDArray[np.bo
     if not (score.is_share and _is_exact(score, measured)):
         return None
     (column,) = score.statistics
-    found = measured.columns.get(column)
-    return None if found is None else found == 0 if score.is_of_misses else found != 0
+    if column not in measured.columns:
+        return None
+    found: Array = measured.columns[column]
+    return found == 0 if score.is_of_misses else found != 0
 
 
 def _decisions(measured: Measurements, costs: CostMatrix) -> Iterator[Decision]:
