@@ -15,7 +15,7 @@ help:  ## list these targets
 demo: $(VENV)/installed  ## evaluate the sample data: tables here, report and figures in output/
 	$(BIN)/calcli evaluate sample_data/digits_network_test.npy --per-class -o output
 	@echo
-	$(BIN)/calcli evaluate sample_data/*_test.* --metrics log_loss,brier,accuracy,mean_gap,ece,ks
+	$(BIN)/calcli evaluate sample_data/*_test.*
 	@echo; echo "report and figures: output/report.md, output/report.json, output/reliability.png"
 
 test: $(VENV)/dev  ## ruff, mypy and pytest

@@ -15,6 +15,7 @@ from calcli.io.labelnumbers import are_places, number_of, other_of_two, same_nam
 from calcli.io.labels import MISSING_NAMES, NOT_AVAILABLE, Labels
 from calcli.io.messages import Place, listed
 from calcli.io.options import ReadOptions
+from calcli.io.reading.words import CUSTOM, are_custom, plain_text
 
 
 def class_names(
@@ -141,6 +142,8 @@ def _two_names(
 ) -> tuple[str, ...]:
     """Name both classes where only the second one has scores."""
     second = options.positive or (stored[-1] if stored else None)
+    if second is None and labels.names is not None and are_custom(labels.names):
+        second = next(name for name in labels.names if CUSTOM[plain_text(name)] == 1)
     if options.positive and stored and len(stored) == 1 and labels.names is not None:
         _refuse_other_class(stored[0], options.positive, labels.names, place)
     both = options.classes or (stored if stored and len(stored) == 2 else None)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import os
+import tomllib
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -33,10 +35,24 @@ CONDITIONS = ("max", "min", "max_increase", "max_decrease")
 
 
 def policy_path(given: str | None) -> str:
-    """Return where the policy is: what was given, else calcli.toml here, else pyproject.toml."""
+    """Return where the policy is: what was given, else the nearest one, here or in a folder above."""
     if given is not None:
         return given
-    return PROJECT if Path(PROJECT).is_file() and not Path(FILE).exists() else FILE
+    here = Path.cwd()
+    for folder in (here, *here.parents):
+        if (folder / FILE).exists():
+            return os.path.relpath(folder / FILE)
+        if (folder / PROJECT).is_file() and _holds_policy(folder / PROJECT):
+            return os.path.relpath(folder / PROJECT)
+    return PROJECT if Path(PROJECT).is_file() else FILE
+
+
+def _holds_policy(project: Path) -> bool:
+    """Tell whether a pyproject.toml has a policy, or cannot be read, which is said when it is."""
+    try:
+        return "calcli" in tomllib.loads(project.read_text(encoding="utf-8")).get("tool", {})
+    except (OSError, ValueError, RecursionError, TypeError):
+        return True
 
 
 def read_policy(path: str | Path) -> Policy:

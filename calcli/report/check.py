@@ -10,7 +10,7 @@ from dataclasses import asdict, dataclass
 from decimal import ROUND_CEILING, ROUND_FLOOR, Decimal
 from typing import Any, Literal, cast
 
-from calcli.core.comparing.policy import Bound, Checked, Outcome, Policy, exit_status
+from calcli.core.comparing.policy import Bound, Checked, Outcome, Policy, Result, exit_status
 from calcli.core.comparing.redraws import KEPT, REDRAWS, Room
 from calcli.core.estimators.intervals import level_percent
 from calcli.core.evaluating.results import Estimate, Evaluation
@@ -27,6 +27,15 @@ from calcli.report.shown import Column, Headline, Number, Shown, TextTable, tabl
 from calcli.report.summary import short_names
 from calcli.report.wording import NONE
 
+SHOWN_BY_PYTEST = 240  # characters of what is beside an assertion
+WORDS: dict[Result, str] = {
+    "failed": "failed", "not judged": "could not be judged", "warning": "with a warning", "passed": "passed",
+}  # fmt: skip
+OPEN: dict[Result, str] = {
+    "failed": ", which fails the check",
+    "warning": ", which is a warning",
+    "passed": "",
+}
 RESULTS = {"passed": "passed", "warning": "WARNING", "failed": "FAILED", "not judged": "NOT JUDGED"}
 
 
@@ -82,14 +91,14 @@ class ShownCheck(Shown):
     def headline(self) -> Headline:
         """Return how many files and rules there are, and whether all hold."""
         rules = [outcome for one in self.files for outcome in one.outcomes]
-        found = Counter(outcome.result for outcome in rules)
+        found = Counter(_result(outcome) for outcome in rules)
         faults = sum(bool(one.fault) for one in self.files)
-        numbers = [Number(RESULTS[result].lower(), str(n)) for result, n in found.items()]
-        failed = f"{found['failed']:,} of {counted(len(rules), 'rule')} failed"
-        undecided = sum(outcome.status == "undecided" for outcome in rules)
+        numbers = [Number(result.lower(), str(n)) for result, n in found.items()]
+        broken, undecided = found[RESULTS["failed"]], found["undecided"]
+        failed = f"{broken:,} of {counted(len(rules), 'rule')} failed" if broken else "No rule failed"
+        held = "All rules hold" if not undecided else "No rule failed"
         open = f"; {undecided:,} undecided." if undecided else "."
-        held = f"No rule failed{open}" if undecided else "All rules hold."
-        verdict = (held, f"{failed}{open}", "A file or a rule could not be judged.")
+        verdict = (f"{held}{open}", f"{failed}{open}", "A file or a rule could not be judged.")
         read = f"{counted(len(self.files), 'file')}, judged by {self.path}"
         numbers += [Number("files at fault", str(faults))] if faults else []
         return Headline(read, verdict[self.exit_status], "bad" if self.exit_status else "good", numbers)
@@ -128,7 +137,18 @@ class ShownCheck(Shown):
                 yield {"path": one.path} | {key: value for key, value in found.items() if key != "condition"}
 
     def __repr__(self) -> str:
-        return f"<CheckReport on {'; '.join(map(_results, self.files))}>"
+        """Return what failed, in so few characters that pytest shows all of it."""
+        failed = [one for one in self.files if _failed(one)] or list(self.files)
+        more = f"; and {len(failed) - 1} more" if len(failed) > 1 else ""
+        one = failed[0]
+        lines = [f"{one.path}: {verdict_sentence(one)}{more}"]
+        broken = [outcome for outcome in one.outcomes if outcome.result in ("failed", "not judged")]
+        for outcome in broken:
+            line = f"  {outcome.rule.title}: {_result(outcome)}, {_number(outcome.value)}"
+            if sum(map(len, (*lines, line))) > SHOWN_BY_PYTEST - 10:
+                return "\n".join([*lines, "  ..."])
+            lines.append(line)
+        return "\n".join(lines)
 
 
 def _failed(one: Checked) -> bool:
@@ -168,20 +188,15 @@ def _word(one: Checked) -> str:
     rules = len(one.outcomes)
     if one.fault:
         return "NOT JUDGED"
-    for result in ("failed", "not judged"):
-        if count := one.count(result):
-            return f"{RESULTS[result]}: {count} of {counted(rules, 'rule')}"
+    found = Counter(_result(outcome) for outcome in one.outcomes if outcome.result != "passed")
+    for result in (RESULTS["failed"], RESULTS["not judged"], "undecided"):
+        if found[result]:
+            return f"{result}: {found[result]} of {counted(rules, 'rule')}"
     return "passed"
 
 
-def _results(one: Checked) -> str:
-    return f"{one.path}: {', '.join(f'{outcome.rule.title}: {outcome.result}' for outcome in one.outcomes)}"
-
-
 def _result(one: Outcome) -> str:
-    if one.status != "undecided":
-        return RESULTS[one.result]
-    return "undecided" if one.result == "passed" else f"{RESULTS[one.result]}, undecided"
+    return "undecided" if one.status == "undecided" else RESULTS[one.result]
 
 
 def _number(value: float, *beside: float) -> str:
@@ -189,10 +204,10 @@ def _number(value: float, *beside: float) -> str:
 
 
 CELLS: dict[Column, Callable[[Outcome], str]] = {
+    Column("result", "left"): _result,
     Column("value"): lambda one: _number(one.value, one.limit),
     Column("limit"): lambda one: _number(one.limit, one.value),
-    Column("left"): lambda one: NONE if math.isnan(one.left) else number(one.left, sign=True),
-    Column("result", "left"): _result,
+    Column("headroom"): lambda one: NONE if math.isnan(one.left) else number(one.left, sign=True),
 }
 
 
@@ -219,16 +234,12 @@ def verdict_sentence(one: Checked) -> str:
     """Say what became of a file, in one sentence."""
     if one.fault:
         return f"Could not be judged: {one.fault}."
-    counts = [
-        (one.count("failed"), "failed"),
-        (one.count("not judged"), "could not be judged"),
-        (one.count("warning"), "with a warning"),
-        (one.count("passed"), "passed"),
-    ]
-    parts = [f"{count} {what}" for count, what in counts if count]
-    undecided = sum(outcome.status == "undecided" for outcome in one.outcomes)
-    known = f"; {undecided} undecided" if undecided else ""
-    return f"{counted(len(one.outcomes), 'rule')}: {', '.join(parts)}{known}."
+    decided = [one for one in one.outcomes if one.status != "undecided"]
+    counts = Counter(outcome.result for outcome in decided)
+    parts = [f"{counts[what]} {word}" for what, word in WORDS.items() if counts[what]]
+    open = Counter(outcome.result for outcome in one.outcomes if outcome.status == "undecided")
+    parts += [f"{open[result]} undecided{meaning}" for result, meaning in OPEN.items() if open[result]]
+    return f"{counted(len(one.outcomes), 'rule')}: {', '.join(parts)}."
 
 
 def _outcome(outcome: Outcome) -> OutcomeObject:

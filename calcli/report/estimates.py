@@ -35,6 +35,8 @@ def estimates_table(
     found: Mapping[str, Estimate],
     cells: dict[Column, Callable[[Estimate], str]],
     notes: Iterable[str] = (),
+    *,
+    head: str = "",
 ) -> TextTable:
     """Return a row for each estimate: its value, the standard deviation where there are some, and more.
 
@@ -48,6 +50,8 @@ def estimates_table(
         The other columns, each with what makes its cell.
     notes
         Sentences below the table.
+    head
+        Of the column of names.
     """
     deviations = [one.sd for one in found.values() if one.sd is not None]
     columns: dict[Column, Callable[[Estimate], str]] = {Column("value"): value}
@@ -60,7 +64,7 @@ def estimates_table(
     if any(map(_shows, found.values())):
         columns[Column(GRID)] = _of_grid
         notes = [*notes, OF_GRID]
-    return table_of(title, found.items(), columns | cells, notes)
+    return table_of(title, found.items(), columns | cells, notes, head=head)
 
 
 def sampled(one: Estimate) -> str:

@@ -71,7 +71,7 @@ LEADING_OF_TWO = ("log_loss", "auroc", "ks:lens=class-1")  # as the verdict is o
 MOST_CONSIDERED = 6  # other readings, in tables
 MOST_SYSTEMS = 6  # there; tables have all
 ASKED = (
-    "metrics", "costs", "decision_column", "retrain", "sd", "test", "resample_predictions",
+    "costs", "decision_column", "retrain", "sd", "test", "resample_predictions",
 )  # fmt: skip
 
 
@@ -128,6 +128,8 @@ class EvaluationReport(Shown):
         if len(wholes) + len(self.unread) == 1:
             names = [""]
             tables = overview(wholes[0]) if self._is_short else _one_by_one(wholes[0])
+            if self._is_short and wholes[0].settings.metrics:
+                tables += [*_lost(wholes[0]), _classics(wholes[0])]
             first = backwards_table([("", wholes[0].warnings)])
         else:
             names = short_names([result.input.path for result in wholes])
@@ -237,8 +239,9 @@ def _headline(result: Result) -> Headline:
     sentences += [result.verdict.sentence] if result.verdict else []
     sentences += [result.gain.sentence] if result.gain else []
     word = result.verdict.word if result.verdict else "untested"
-    bad = result.backwards_area is not None or word in ("over-confident", "under-confident")
-    tone: Literal["good", "bad", "plain"] = "bad" if bad else "good" if word == "consistent" else "plain"
+    plain = word in ("untested", "right on average") and result.backwards_area is None
+    good = word == "consistent" and result.backwards_area is None
+    tone: Literal["good", "bad", "plain"] = "good" if good else "plain" if plain else "bad"
     leading = LEADING_OF_TWO if result.of_two else LEADING
     chosen = [name for name in leading if name in metrics] or list(metrics)
     numbers = [Number(name, value(metrics[name]), _beside(metrics[name])) for name in chosen[:3]]
@@ -341,10 +344,14 @@ def _one_by_one(result: Result) -> list[TextTable]:
         decision_table(name, rows, result.input.class_names, _threshold(name, metrics))
         for name, rows in result.decisions.items()
     ]
-    lost = [loss_table(metrics, result.recalibration), parts_table(parts_of_scores(metrics))]
     given = under_given(metrics)
     read = [read_table(result), *considered_table(result.input, MOST_CONSIDERED)]
-    return [*read, _scores(result), *decisions, *lost, _errors(result), given, _classics(result)]
+    return [*read, _scores(result), *decisions, *_lost(result), _errors(result), given, _classics(result)]
+
+
+def _lost(result: Result) -> list[TextTable]:
+    metrics = result.metrics
+    return [loss_table(metrics, result.recalibration), parts_table(parts_of_scores(metrics))]
 
 
 def _threshold(costs: str, metrics: Mapping[str, Estimate]) -> float | None:

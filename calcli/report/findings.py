@@ -9,11 +9,11 @@ from typing import Literal
 import numpy as np
 
 from calcli.core.data.predictions import Provenance, event_name
-from calcli.core.estimators.intervals import Interval, level_percent
+from calcli.core.estimators.intervals import level_percent
 from calcli.core.evaluating.results import Estimate, Summary
 from calcli.core.language.numbers import apart, counted, number, percent, some, span
 from calcli.core.language.questions import WRONG_RIGHT
-from calcli.report.estimates import ends, value
+from calcli.report.estimates import ends, tested_p, value
 from calcli.report.shown import TextTable
 
 BACKWARDS = "backwards"  # code of the warning that comes first
@@ -24,7 +24,21 @@ CONFIDENCE = "top-1"  # the lens that shows it
 ROWS_A_BIN = 10  # fewer than that on average, and errors are mostly noise
 
 
-Word = Literal["over-confident", "under-confident", "too high", "too low", "consistent", "untested"]
+FITTING: dict[str, str] = {  # a mean that is right, and whether all is
+    "consistent": "consistent",
+    "miscalibrated": "right on average, miscalibrated",
+    "right on average": "right on average",
+}
+Word = Literal[
+    "over-confident",
+    "under-confident",
+    "over-predicted",
+    "under-predicted",
+    "miscalibrated",
+    "consistent",
+    "right on average",
+    "untested",
+]
 
 
 @dataclass(frozen=True)
@@ -34,8 +48,9 @@ class Verdict:
     Attributes
     ----------
     word
-        Over- or under-confident, of two classes too high or too low, if the interval of the gap excludes 0;
-        else consistent, "untested" without an interval.
+        Over- or under-confident, of two classes over- or under-predicted, if the interval of the gap excludes
+        0. Else the test of `ks` decides between consistent and miscalibrated; without it they are right on
+        average. "untested" without an interval.
     gap
         Mean confidence minus accuracy, or mean probability minus frequency.
     sentence
@@ -74,18 +89,17 @@ def verdict(summary: Summary) -> Verdict | None:
     interval = gap.interval
     fine = _fineness(gap)
     facts = f"mean confidence {percent(hits + gap.value, digits=fine)}, accuracy {percent(hits, digits=fine)}"
-    word = _word(interval, "over-confident", "under-confident")
+    word, tested = _word(summary, gap, "over-confident", "under-confident")
     if interval is None:
         return Verdict(word, gap.value, f"Not tested, as there is no interval: {facts}.")
     low, high, level = interval.low, interval.high, level_percent(interval.level)
     if word == "under-confident":
         low, high = -high, -low
     between = f"({level} interval {span(low, high, percent, unit='')})"
-    if word == "consistent":
+    if word in FITTING:
         own = percent(gap.value, digits=fine, unit="")
-        return Verdict(
-            word, gap.value, f"Consistent: {facts}; the gap of {own} points {between} can be chance."
-        )
+        chance = f"the gap of {own} points {between} can be chance{tested}"
+        return Verdict(word, gap.value, f"{FITTING[word].capitalize()}: {facts}; {chance}.")
     own = percent(abs(gap.value), digits=fine, unit="")
     return Verdict(word, gap.value, f"{word.capitalize()} by {own} points {between}: {facts}.")
 
@@ -96,14 +110,15 @@ def _of_class(summary: Summary, gap: Estimate) -> Verdict:
     frequency, fine = row.frequency, _fineness(gap)
     predicted, observed = percent(frequency + gap.value, digits=fine), percent(frequency, digits=fine)
     facts = f"{predicted} on average, {observed} observed"
-    word = _word(gap.interval, "too high", "too low")
+    word, tested = _word(summary, gap, "over-predicted", "under-predicted")
     if gap.interval is None:
         sentence = f"{name} is predicted {facts}; not tested, as there is no interval."
         return Verdict(word, gap.value, sentence)
     between = span(gap.interval.low, gap.interval.high, percent, unit="")
-    of_difference = f"({level_percent(gap.interval.level)} interval of the difference {between} points)"
-    how = f"{facts}: consistent" if word == "consistent" else f"{word}: {facts}"
-    return Verdict(word, gap.value, f"{name} is predicted {how} {of_difference}.")
+    level = level_percent(gap.interval.level)
+    of_difference = f"({level} interval of the difference {between} points{tested})"
+    how = f"predicted {facts}: {FITTING[word]}" if word in FITTING else f"{word}: {facts}"
+    return Verdict(word, gap.value, f"{name} is {how} {of_difference}.")
 
 
 def _event(summary: Summary) -> str:
@@ -112,10 +127,19 @@ def _event(summary: Summary) -> str:
     return f"class {name}" if name.isdigit() else name
 
 
-def _word(interval: Interval | None, above: Word, below: Word) -> Word:
-    if interval is None:
-        return "untested"
-    return above if interval.low > 0 else below if interval.high < 0 else "consistent"
+def _word(summary: Summary, gap: Estimate, above: Word, below: Word) -> tuple[Word, str]:
+    """Return the word for a gap and, where there is none, for the test of `ks`, with its p-value in words."""
+    if gap.interval is None:
+        return "untested", ""
+    if not gap.interval.contains(0):
+        return above if gap.interval.low > 0 else below, ""
+    alike = (one for one in summary.estimates.values() if one.call.entry.name == "ks" and one.if_calibrated)
+    test = next((one for one in alike if (one.call.lens, one.call.region) == (gap.call.lens, "all")), None)
+    if test is None or test.if_calibrated is None:
+        return "right on average", ""
+    if test.if_calibrated.p_value > 1 - gap.interval.level + 1e-12:
+        return "consistent", ""
+    return "miscalibrated", f"; ks: p {tested_p(test)}"
 
 
 def _fineness(gap: Estimate) -> int | None:

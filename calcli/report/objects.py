@@ -108,7 +108,8 @@ class OriginObject(TypedDict):
     sha256: str | None
 
 
-INPUT = Fields(Input, ("considered", "chosen", "other_way", "sampled_from"), (OriginObject,))  # for sentences
+FOR_SENTENCES = ("considered", "chosen", "other_way", "sampled_from", "by_ranking")
+INPUT = Fields(Input, FOR_SENTENCES, (OriginObject,))
 CLASS = Fields(ClassRow, ("if_calibrated",), (TestObject, CorrectedObject))
 ESTIMATE = Fields(EstimateObject, (), (TestObject, IntervalObject))
 

@@ -2,16 +2,17 @@
 
 from __future__ import annotations
 
+import shlex
 from collections.abc import Callable, Iterator, Mapping
 from math import isfinite
 
 from calcli.core.evaluating.results import Estimate
 from calcli.core.language.numbers import counted, number, percent, some
-from calcli.report.estimates import bounds, ends, if_calibrated, of_section, tested_p
+from calcli.report.estimates import bounds, ends, estimates_table, if_calibrated, of_section, tested_p
 from calcli.report.posteriors import under_given
-from calcli.report.shown import Column, TextTable, table_of
+from calcli.report.shown import Column, TextTable
 from calcli.report.summary import Result
-from calcli.report.wording import NONE, interval_head
+from calcli.report.wording import NONE, interval_head, without_interval
 
 SCORES = ("log_loss", "brier", "accuracy", "auroc")
 ERRORS = ("ece", "ks", "kuiper")
@@ -21,22 +22,24 @@ TWICE = "; brier is twice scikit-learn's"
 
 
 def overview(result: Result) -> list[TextTable]:
-    """Return the few tables that answer for one data set, of the usual metrics."""
+    """Return the few tables that answer for one data set, of the metrics asked for or the usual ones."""
     usual = (*SCORES_OF_TWO, *ERRORS_OF_TWO) if result.of_two else (*SCORES, *ERRORS)
-    shown = {name: result.metrics[name] for name in usual if name in result.metrics}
+    asked = bool(result.settings.metrics)
+    names = result.metrics if asked else usual
+    shown = {name: result.metrics[name] for name in names if name in result.metrics}
     scores, errors = (of_section(shown, section) for section in ("scores", "errors"))
     read = TextTable(_read(result), notes=tuple(_verdicts(result)))
-    return [read, _scores(scores), _errors(errors), under_given(result.metrics)]
+    return [read, _scores(scores, asked), _errors(errors, asked), under_given(result.metrics)]
 
 
 def further(result: Result) -> str:
-    """Return how to see all of it, and the command that is worth running next."""
-    path = "FILE" if result.input.path == "-" else result.input.path
+    """Return how to see more of it, and the command that is worth running next."""
+    path = "FILE" if result.input.path == "-" else shlex.quote(result.input.path)
     following = f"calcli check --init {path}"
-    if result.gain and result.gain.advice:
+    if any(gain.advice for gain in result.recalibration):
         following = "calcli fit VALIDATION -o calibrator.json"
     twice = TWICE if result.of_two and "brier" in result.metrics else ""
-    return f"--details and --html FILE show all{twice}. Next: `{following}`"
+    return f"--details and --html FILE show more{twice}. Next: `{following}`"
 
 
 def _read(result: Result) -> str:
@@ -53,18 +56,16 @@ def _verdicts(result: Result) -> Iterator[str]:
     yield from (f"Doubt: {doubt}." for doubt in result.input.doubts)
     if result.verdict:
         yield result.verdict.sentence
-    if result.gain:
+    if result.gain and not result.settings.metrics:  # then a table has it
         yield result.gain.sentence
 
 
-def _scores(found: Mapping[str, Estimate]) -> TextTable:
-    cells: dict[Column, Callable[[Estimate], str]] = {
-        Column("value"): lambda one: number(one.value),
-        Column(interval_head(found.values())): ends,
-    }
+def _scores(found: Mapping[str, Estimate], asked: bool) -> TextTable:
+    cells: dict[Column, Callable[[Estimate], str]] = {Column(interval_head(found.values())): ends}
     if any("constant" in one.parts for one in found.values()):
         cells[Column("constant")] = _of_constant
-    return table_of("", found.items(), cells, head="Scores")
+    notes = without_interval(found.values()) if asked else ()
+    return estimates_table("", found, cells, notes, head="Scores")
 
 
 def _of_constant(one: Estimate) -> str:
@@ -77,11 +78,11 @@ def _of_constant(one: Estimate) -> str:
     return f"{percent(one.value / constant)} of {number(constant)}"
 
 
-def _errors(found: Mapping[str, Estimate]) -> TextTable:
+def _errors(found: Mapping[str, Estimate], asked: bool) -> TextTable:
     cells: dict[Column, Callable[[Estimate], str]] = {
-        Column("value"): lambda one: number(one.value),
         Column("if calibrated"): if_calibrated,
         Column("p"): tested_p,
         **bounds(found.values()),
     }
-    return table_of("", found.items(), cells, head="Calibration errors")
+    notes = without_interval(found.values()) if asked else ()
+    return estimates_table("", found, cells, notes, head="Calibration errors")

@@ -174,15 +174,19 @@ def loss_table(metrics: Mapping[str, Estimate], gains: Sequence[Gain]) -> TextTa
 
 def share_won(metrics: Mapping[str, Estimate]) -> str:
     """Return the share of the log-loss that is won on rows not fitted to, of the first way to recalibrate."""
-    found = (
-        one
-        for one in metrics.values()
-        if one.call.entry.name in LOSSES
-        and one.call.arguments["score"] == "log_loss"
-        and one.call.arguments["training"] != "test"
-    )
-    first = next(found, None)
-    return _won(first)[-1] if first else NONE
+    for one in metrics.values():
+        arguments = one.call.arguments
+        unseen = one.call.entry.name in LOSSES and arguments["training"] != "test"
+        if unseen and arguments["score"] == "log_loss" and one.parts:
+            before, after, error = (
+                one.parts[name] for name in ("before", "after", "relative_standard_error")
+            )
+            if not (before > 0 and isfinite(before - after) and isfinite(error)):
+                return NONE
+            digits = 0 if error >= 0.01 else 1
+            share = (before - after) / before
+            return f"{100 * share:.{digits}f} ± {100 * error:.{digits}f}%"
+    return NONE
 
 
 def _won(estimate: Estimate) -> tuple[str, ...]:

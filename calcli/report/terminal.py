@@ -23,6 +23,7 @@ STYLES = {
 SIGNS = {"best": "*", "second": "+", "both": "*+", "over": "", "under": "", None: " "}  # without styles
 UNKNOWN = 80  # characters, if COLUMNS=0 says that the width is unknown
 ROOM = 60  # the least an optional column is worth showing in
+NAME = 16  # the least for names, which are broken before a table is
 
 
 def terminal_text(tables: Sequence[TextTable], width: int | None = None, color: bool = False) -> str:
@@ -63,12 +64,13 @@ def _show(table: TextTable, console: Console) -> None:
         for number, part in enumerate(_folded(_fitting(table, console.width), console.width)):
             if number:
                 console.print()
-            console.print(_rich(part, plain=console.no_color))
+            console.print(_rich(part, console))
     for note in table.notes:
         console.print(Padding(Text(note), (0, 0, 0, GAP)))
 
 
-def _rich(table: TextTable, plain: bool) -> RichTable:
+def _rich(table: TextTable, console: Console) -> RichTable:
+    plain, widths = console.no_color, _widths(table)
     headed = any(column.head for column in table.columns)
     shown = RichTable(
         box=box.SIMPLE_HEAD, show_header=headed, show_edge=False, pad_edge=False, padding=(0, 1, 0, 0)
@@ -76,7 +78,8 @@ def _rich(table: TextTable, plain: bool) -> RichTable:
     marked = {column for _, column in table.marks} if plain else set()
     for n, column in enumerate(table.columns):
         head = column.head + (" " if n in marked else "")
-        shown.add_column(Text(head), justify=column.align, overflow="fold")
+        most = _room_for_names(widths, console.width) if n == 0 else None
+        shown.add_column(Text(head), justify=column.align, overflow="fold", max_width=most)
     for n, row in enumerate(table.rows):
         marks = [table.marks.get((n, place)) for place in range(len(row))]
         signs = [SIGNS[mark] if place in marked else "" for place, mark in enumerate(marks)]
@@ -96,6 +99,7 @@ def _fitting(table: TextTable, width: int) -> TextTable:
 def _folded(table: TextTable, width: int) -> Iterator[TextTable]:
     """Yield the table in parts that fit, each with the first column; the last one has the notes."""
     widths = _widths(table)
+    widths[0] = _room_for_names(widths, width) or widths[0]
     part, used = [0], widths[0]
     for n in range(1, len(table.columns)):
         if len(part) > 1 and used + GAP + widths[n] > width and not table.columns[n].optional:
@@ -104,6 +108,12 @@ def _folded(table: TextTable, width: int) -> Iterator[TextTable]:
         part.append(n)
         used += GAP + widths[n]
     yield _pick(table, part)
+
+
+def _room_for_names(widths: Sequence[int], width: int) -> int | None:
+    """Return to how many characters names are cut so that the other columns fit; None if to none, or too few."""
+    room = width - sum(one + GAP for one in widths[1:])
+    return room if NAME <= room < widths[0] else None
 
 
 def _widths(table: TextTable) -> list[int]:

@@ -19,6 +19,7 @@ from calcli.core.evaluating.evaluate import evaluate
 from calcli.core.language.declaring import PATH, checked, choice, documented, is_path, mapping
 from calcli.core.language.errors import CalcliError, InputError, UsageError, naming
 from calcli.core.language.numbers import number, percent
+from calcli.core.language.questions import WRONG_RIGHT
 from calcli.core.language.settings import IN_ORDER, PairSettings
 from calcli.core.language.spelling import of_python
 from calcli.io.atomic import atomic_path, together
@@ -254,7 +255,11 @@ def policy_for(
     names = [name for name in FIRST_METRICS if name in evaluation.estimates]
     rooms = room(predictions, names)
     rules = [] if baseline is None else [name for name, *_ in RULES_AGAINST]
-    text = first_policy(evaluation, rooms, rules, options.given)
+    reading, second = options.given, predictions.classes[-1]
+    by_name = predictions.classes not in (("0", "1"), (f"not {second}", second), WRONG_RIGHT)
+    if predictions.n_classes == 2 and by_name:
+        reading = reading | {"positive": second}
+    text = first_policy(evaluation, rooms, rules, reading)
     if not tomllib.loads(text).get("rules"):
         raise InputError(
             f"{file} gives no policy a rule: every score is infinite, undefined or too uncertain for a "
@@ -275,7 +280,7 @@ def policy_for(
         titles = ", ".join(rule.title for rule in broken)
         said.append(f"{file} is worse than {baseline}: these rules are left as comments: {titles}")
         lost = {rule.call.asked for rule in broken}
-        text = first_policy(evaluation, rooms, [name for name in rules if name not in lost], options.given)
+        text = first_policy(evaluation, rooms, [name for name in rules if name not in lost], reading)
     return text, said
 
 

@@ -121,6 +121,7 @@ def _of_one(predictions: Predictions, settings: Settings, metric: str, half_widt
         raise UsageError(
             f"half-width is {half_width!r}; expected a number or a percentage above 0, as in 0.01"
         )
+    predictions.require_told_class()
     require_clusters(predictions, settings.cluster)
     call = parse_metric(metric, settings.defaults)
     (system,) = measured_systems([predictions], replace(settings, metrics=(metric,), draws=0))

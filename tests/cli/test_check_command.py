@@ -6,6 +6,7 @@ import io
 import json
 import tomllib
 
+import numpy as np
 import pytest
 
 import calcli
@@ -50,9 +51,9 @@ def test_the_last_release_passes_and_the_degraded_one_fails(run, policy, old, ne
     done = run("check", new, "--policy", policy, "--baseline", old)
     assert done.status == 1
     out = words(done)
-    assert "log_loss at most 0.4 0.4817 0.4000 -0.0817 FAILED" in out
+    assert "log_loss at most 0.4 FAILED 0.4817 0.4000 -0.0817" in out
     assert "log_loss is 0.4817, 0.0817 beyond the limit of 0.4." in out
-    assert "2 rules: 1 failed, 1 passed; 1 undecided." in out
+    assert "2 rules: 1 failed, 1 undecided." in out
 
 
 PROJECT = """
@@ -78,7 +79,7 @@ def project(tmp_path, monkeypatch):
 def test_a_policy_in_pyproject_needs_no_option(run, project):
     done = run("check", "preds.csv")
     assert (done.status, done.err) == (0, "")
-    assert "brier at most 0.1 0.0200 0.1000" in words(done)
+    assert "brier at most 0.1 passed 0.0200 0.1000" in words(done)
     assert calcli.check("preds.csv").exit_status == 0
 
 
@@ -285,7 +286,7 @@ def test_a_baseline_comes_through_a_pipe(run, policy, new, old, sample, monkeypa
     report = run("evaluate", old, "--format", "json").out
     assert "The baseline standard input is a report" in judged(report.encode(), new)
     rows = sample / "cancer_bayes_test.csv"
-    assert "accuracy at most 0.01 worse than baseline 0.9294 0.9194 +0.0100 undecided" in judged(
+    assert "accuracy at most 0.01 worse than baseline undecided 0.9294 0.9194 +0.0100" in judged(
         rows.read_bytes(), rows
     )
 
@@ -470,3 +471,65 @@ def test_files_are_sorted_by_a_metric_of_the_rules(run, policy, sample, tmp_path
     assert (done.status, done.out) == (2, "")
     assert not (tmp_path / "out.xml").exists()
     assert "--sort brier: no rule uses it; expected one of log_loss, accuracy" in done.err
+
+
+def test_a_policy_is_found_in_a_folder_above(run, project, monkeypatch):
+    below = project / "models" / "new"
+    below.mkdir(parents=True)
+    (below.parent / "pyproject.toml").write_text('[project]\nname = "model"\n')  # without a policy
+    monkeypatch.chdir(below)
+    done = run("check", "../../preds.csv", "-f", "json")
+    assert (done.status, json.loads(done.out)["policy"]) == (0, "../../pyproject.toml")
+
+
+def test_a_misspelled_key_is_answered_with_the_right_one(run, project):
+    (project / "calcli.toml").write_text('[[rules]]\nmetric = "accuracy"\nmax_decraese = 0.01\n')
+    assert "unknown key 'max_decraese', did you mean 'max_decrease'" in run("check", "preds.csv").err
+
+
+@pytest.fixture
+def inverted(tmp_path, monkeypatch):
+    """Return a folder with one column of scores beside labels as text, and a file of one minus them."""
+    rng = np.random.default_rng(11)
+    p = rng.beta(1, 4, 900)
+    label = np.where(rng.random(900) < p, "fraud", "legit")
+    for name, scores in (("right", p), ("inverted", 1 - p)):
+        table = "".join(f"{one},{score!r}\n" for one, score in zip(label, scores.tolist(), strict=True))
+        (tmp_path / f"{name}.csv").write_text(f"label,proba\n{table}")
+    monkeypatch.chdir(tmp_path)
+    return tmp_path
+
+
+def test_one_minus_the_probabilities_does_not_pass(run, inverted):
+    assert run("check", "--init", "right.csv", "--positive", "fraud").status == 0
+    policy = tomllib.loads((inverted / "calcli.toml").read_text())
+    assert policy["reading"] == {"positive": "fraud"}
+    assert run("check", "right.csv").status == 0
+    assert run("check", "inverted.csv").status == 1
+
+
+@pytest.mark.parametrize(
+    "command",
+    [
+        ("check", "--init", "right.csv"),
+        ("compare", "right.csv", "right.csv"),
+        ("compare", "right.csv", "inverted.csv"),
+        ("fit", "right.csv", "-o", "cal.json"),
+        ("threshold", "right.csv", "--max-error", "0.2"),
+        ("plan", "right.csv", "--metric", "brier", "--half-width", "0.1"),
+        ("benchmark", "--cal", "right.csv", "--folds", "3"),
+        ("evaluate", "right.csv", "--save-state", "right.state"),
+    ],
+    ids=" ".join,
+)
+def test_what_only_the_ranking_says_decides_nothing(run, inverted, command):
+    done = run(*command)
+    assert done.status == 2
+    assert "nothing says which class proba is the score of" in done.err
+    assert "--positive fraud" in done.err
+    assert "--positive legit" in done.err
+
+
+def test_evaluate_says_first_what_only_the_ranking_says(run, inverted):
+    head = run("evaluate", "right.csv").out.split("\n\n")[0]
+    assert "Doubt: nothing says which class proba is the score of; fraud is taken" in " ".join(head.split())

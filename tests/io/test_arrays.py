@@ -263,7 +263,7 @@ def test_names_of_two_classes_with_one_score(labels, options, classes, expected)
 @pytest.mark.parametrize(
     ("labels", "options", "message"),
     [
-        (["ham", "spam"], {}, "labels ham, spam; say with --positive which"),
+        (["cat", "dog"], {}, "labels cat, dog; say with --positive which"),
         (["a", "b"], {"positive": "c"}, 'that of class "c", but 2 other labels .a, b.; expected one other'),
         (["a", "a"], {"positive": "a"}, 'all labels are "a"; name both classes with --classes OTHER,a'),
         (

@@ -37,9 +37,7 @@ def test_verdict(summarized, confidence, right, word):
 
 
 def test_the_verdict_says_by_how_much(sure):
-    assert sure.verdict.sentence.startswith(
-        "yes is predicted too low: 10.0% on average, 50.0% observed (95% i"
-    )
+    assert sure.verdict.sentence.startswith("yes is under-predicted: 10.0% on average, 50.0% observed (95% i")
 
 
 @pytest.mark.parametrize("level", ["99.99", "97.5"])
@@ -58,10 +56,10 @@ def test_the_verdict_on_two_classes_says_what_the_second_gets(summarized):
     )
     gaps = probs[:, 1] - labels
     error = 1.97 * gaps.std(ddof=1) / math.sqrt(200)
-    assert (low.word, high.word, fine.word) == ("too low", "too high", "consistent")
+    assert (low.word, high.word, fine.word) == ("under-predicted", "over-predicted", "consistent")
     assert low.gap == pytest.approx(gaps.mean())
     assert low.sentence.startswith(
-        "yes is predicted too low: 17.5% on average, 25.0% observed (95% interval of the"
+        "yes is under-predicted: 17.5% on average, 25.0% observed (95% interval of the"
     )
     ends = [float(one) for one in re.findall(r"difference (-[\d.]+) to (-?[\d.]+) points", low.sentence)[0]]
     assert ends == pytest.approx([100 * (gaps.mean() - error), 100 * (gaps.mean() + error)], abs=0.5)
@@ -73,7 +71,20 @@ def test_an_event_is_called_as_the_column_of_labels_is(tmp_path):
     for column, name in (("is_fraud", "fraud"), ("has_left_us", "left us"), ("label", "class 1")):
         (tmp_path / "t.csv").write_text(f"{column},prob\n{rows}")
         (found,) = calcli.evaluate(tmp_path / "t.csv", draws=0).results
-        assert found.verdict.sentence.startswith(f"{name} is predicted too high: 35.0% on average, 25.0% obs")
+        assert found.verdict.sentence.startswith(f"{name} is over-predicted: 35.0% on average, 25.0% obs")
+
+
+def test_right_on_average_is_not_calibrated(summarized):
+    """Of rows at .1 and at .9 a third are wrong: both are over-confident, the mean is right."""
+    probs = [[0.9, 0.1], [0.1, 0.9]] * 200
+    labels = ([0, 1] * 2 + [1, 0]) * 66 + [0, 1] * 2
+    found = summarized(probs, labels, ["no", "yes"])
+    assert abs(found.verdict.gap) < 0.01
+    assert found.verdict.word == "miscalibrated"
+    assert "observed: right on average, miscalibrated (95% interval of the" in found.verdict.sentence
+    assert "; ks: p 0.00" in found.verdict.sentence or "; ks: p <0.001" in found.verdict.sentence
+    untested = summarized(probs, labels, ["no", "yes"], metrics=("log_loss",))
+    assert untested.verdict.word == "right on average"
 
 
 def test_the_verdict_is_there_whatever_was_asked_for(summarized):
@@ -82,7 +93,7 @@ def test_the_verdict_is_there_whatever_was_asked_for(summarized):
     usual = summarized(probs, labels)
     for metrics in (("accuracy",), ("ece",), ("mean_gap",), ("auroc", "ks")):
         assert summarized(probs, labels, metrics=metrics).verdict == usual.verdict
-    assert "too high" in usual.verdict.sentence
+    assert "over-predicted" in usual.verdict.sentence
 
 
 def test_infinite_rows_are_counted_named_and_left_out(impossible):

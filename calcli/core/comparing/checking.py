@@ -100,11 +100,13 @@ def check(predictions: Predictions, policy: Policy, baseline: Baseline | None = 
 
 
 def _require_clusters(predictions: Predictions, column: str | None, baseline: Baseline | None) -> None:
-    """Raise an InputError if a row that is judged, or compared with, has no cluster.
+    """Raise an InputError if a row that is judged, or compared with, has no cluster, or no known class.
 
     If there is no such column at all, it is for the rules to say that they cannot be judged.
     """
     for rows in (predictions, baseline.reference if baseline else None):
+        if isinstance(rows, Predictions):
+            rows.require_told_class()
         if isinstance(rows, Predictions) and column in rows.columns:
             require_clusters(rows, column)
 
@@ -430,6 +432,7 @@ def check_promise(threshold: Threshold, policy: Policy, predictions: Predictions
     UsageError
         If they have weights, or are a state.
     """
+    predictions.require_told_class()
     path = predictions.provenance.path
     threshold.require_same(predictions.kind, predictions.classes, path)
     _, hit, looked_at = confidences(predictions, threshold.target)

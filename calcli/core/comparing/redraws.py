@@ -66,6 +66,7 @@ def room(predictions: Predictions, names: Sequence[str], seed: int = 0) -> dict[
     seed
         Of the redraws.
     """
+    predictions.require_told_class()
     rows, rng = _held(counted(predictions)), generator(seed, Stream.SPREAD)
     settings = Settings(tuple(names), intervals=False, draws=0)
     calls = parse_metrics(names)

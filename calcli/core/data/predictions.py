@@ -138,6 +138,9 @@ class Provenance:
         Columns or arrays taken for the scores, and the shape of an array.
     doubts
         How they might be meant otherwise, sentences for the reader.
+    by_ranking
+        Of one score whose class nothing but the ranking says: which it is taken for, and the options that
+        say it; else "".
     considered
         Columns or arrays that might have been the scores, and why they are not.
     chosen
@@ -167,6 +170,7 @@ class Provenance:
     read_as: str = "arrays"
     taken: tuple[str, ...] = ()
     doubts: tuple[str, ...] = ()
+    by_ranking: str = ""
     considered: tuple[tuple[str, str], ...] = ()
     chosen: str | None = None
     parts: int = 1
@@ -253,6 +257,11 @@ class Predictions:
         kind = f"{scores.kind}: {scores.kind_reason}"
         return f"read as {what}, {labels} {origin.labels}; {size}; {kind}", *origin.doubts
 
+    def require_told_class(self) -> None:
+        """Raise an InputError if nothing but the ranking says which class the one score of each row is of."""
+        if self.provenance.by_ranking:
+            raise InputError(f"{self.provenance.path}: {self.provenance.by_ranking}")
+
     @property
     def n_rows(self) -> int:
         """Number of rows, N."""
@@ -317,6 +326,7 @@ def require_classes(predictions: Predictions, classes: tuple[str, ...], owner: s
         return
     path = predictions.provenance.path
     if set(predictions.classes) == set(classes):
+        predictions.require_told_class()
         order = f"--classes {','.join(classes)} if their labels are names, else save them in one"
         if len(classes) == 2:
             order = f"--positive {shlex.quote(classes[1])}"

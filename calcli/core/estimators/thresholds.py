@@ -445,6 +445,7 @@ def make_threshold(
     if target is not None and (predictions.of_answers or target not in predictions.classes):
         names = "answers, right or wrong" if predictions.of_answers else _few(predictions.classes)
         raise UsageError(f"--target precision:{target}: {path} has no such class; it has {names}")
+    predictions.require_told_class()
     scores, hit, looked_at = confidences(predictions, target)
     slices: list[str | None] = [None]
     numbers = np.zeros(len(scores), np.intp)

@@ -90,6 +90,7 @@ def state_of(
     """
     settings = settings or Settings()
     require_mergeable(settings)
+    predictions.require_told_class()
     given, rows = predictions, counted(predictions)
     # in a run the others keep their places
     left = 0 if known.run is None else given.n_rows - rows.n_rows

@@ -370,9 +370,11 @@ def nearest_name(name: str, known: Iterable[str]) -> str:
     """Return a clause that suggests the known name nearest to a wrong one; "" if none is near.
 
     A synonym, or a word of the wrong name that is a known name, as in `dp-affine`, is nearer than what is
-    spelled alike.
+    spelled alike, unless that differs in a letter or two.
     """
     known, wanted = list(known), name.lower()
+    if misspelled := difflib.get_close_matches(wanted, known, n=1, cutoff=0.85):
+        return f", did you mean {misspelled[0]!r}"
     words = [word for word in (wanted, synonym(name), *re.split(r"[-_ ]", wanted)) if word in known]
     close = words or difflib.get_close_matches(wanted, known, n=1, cutoff=0.5)
     return f", did you mean {close[0]!r}" if close else ""

@@ -139,6 +139,8 @@ def task_of(
     InputError
         If the two have different classes, or a column is missing.
     """
+    for given in (calibration, test) if test else (calibration,):
+        given.require_told_class()
     calibration, test = counted(calibration), test and counted(test)
     settings, rows, judged = settings or Settings(), rows_of(calibration), test or calibration
     named = [name for name in (settings.cluster, settings.fold_column) if name is not None]

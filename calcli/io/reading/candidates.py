@@ -219,7 +219,7 @@ class Candidate:
             one
             for one in values
             if f"_{'_'.join(tokens(one)) or one}_" in whole and not (system and one.isdigit())
-        }
+        } or {one for one in values if any(alike(one, word) for word in words)}
         if found and {"not", "non", "no"} & set(words) - found:
             found = set(values - found) or {"?"}
         elif not found and customary(values) and not system and {"no", "yes"} & self._sides:
@@ -234,6 +234,20 @@ class Candidate:
         no = says("not", stem) or any(CUSTOM[one] == 0 for one in words if len(one) > 1)
         yes = says("yes", stem) or any(CUSTOM[one] == 1 for one in words if len(one) > 1)
         return {"no"} if no else {"yes"} if yes else set()
+
+    @cached_property
+    def side(self) -> int | None:
+        """Whether the class of the one score is 0 or 1, by custom or by metadata; None if neither says it."""
+        called = [plain_text(one) for one in self.head.called.get(self.label, ())]
+        if len(called) == 2 and self.positive in called:
+            return called.index(self.positive)
+        return CUSTOM[self.positive] if customary(self.own | {self.positive}) else None
+
+    @property
+    def ranked(self) -> bool:
+        """Whether nothing but the ranking says of which class the one score is."""
+        unsaid = self.class_in_name is None and self.side is None and not self.decided
+        return self.what == "class" and bool(self.label) and unsaid
 
     @cached_property
     def decided(self) -> dict[str, str]:

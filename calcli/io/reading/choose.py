@@ -20,7 +20,7 @@ from calcli.io.options import ReadOptions
 from calcli.io.reading.candidates import SURELY, Candidate, candidates, ranks, unlabelled
 from calcli.io.reading.head import FEW, Head, ScoreColumns
 from calcli.io.reading.rules import DOUBT, EVERYWHERE, FAULT, MUCH, STRIKE
-from calcli.io.reading.words import CUSTOM, named, plain_text, says
+from calcli.io.reading.words import CUSTOM, are_custom, named, plain_text, says
 
 MOST_REASONS = 3
 MOST_READINGS = 20  # that are compared
@@ -586,6 +586,8 @@ def in_order(
         raise InputError(f"{name} has two columns for class {repeated[0]}; choose the scores with --scores")
     column = dict(zip(classes, scores, strict=True))
     ordered = tuple(classes[i] for i in natural_order(classes))
+    if are_custom(classes):
+        ordered = tuple(sorted(classes, key=lambda name: CUSTOM[plain_text(name)]))
     if tuple(one.strip() for one in (options.scores or "").split(",")) == scores:
         ordered = _as_listed(classes, ordered, wanted)
     if wanted is None or len(classes) == 1:

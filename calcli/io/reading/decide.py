@@ -16,7 +16,7 @@ from calcli.io.layouts.names import kind_by_name, plain
 from calcli.io.options import ReadOptions
 from calcli.io.reading.candidates import Candidate, orders
 from calcli.io.reading.choose import Choice, by_pattern, choose, columns_of, in_order, refuse_elsewhere
-from calcli.io.reading.classes import classes_of, kind_of
+from calcli.io.reading.classes import classes_of, kind_of, spelled
 from calcli.io.reading.tablehead import all_rows, head_of_table
 from calcli.io.reading.words import plain_text
 from calcli.io.tables.table import Table
@@ -50,6 +50,8 @@ class Reading:
         What they are read as.
     notes
         What speaks against it, or should be known, sentences for the user.
+    by_ranking
+        Of one score whose class nothing but the ranking says: which it is taken for; else "".
     struck
         What else the columns might have been, and what speaks against each.
     """
@@ -66,6 +68,7 @@ class Reading:
     percent: bool = False
     layout: Layout = COLUMNS
     notes: tuple[str, ...] = ()
+    by_ranking: str = ""
     struck: tuple[tuple[str, str], ...] = ()
 
     @property
@@ -173,7 +176,20 @@ def _reading(found: Choice, options: ReadOptions, names: list[str]) -> Reading:
         percent=percent,
         layout=layout,
         notes=found.notes,
+        by_ranking=_by_ranking(c, options),
         struck=found.struck,
+    )
+
+
+def _by_ranking(c: Candidate, options: ReadOptions) -> str:
+    """Return a sentence on the class of one score that nothing but the ranking says; "" if something does."""
+    if not c.ranked or options.positive or options.classes or options.against_rest:
+        return ""
+    called = spelled(c.head, c.label)
+    own, other = called[c.positive], next(word for text, word in called.items() if text != c.positive)
+    return (
+        f"nothing says which class {c.source.columns[0]} is the score of; {own} is taken, as it ranks higher "
+        f"there: say --positive {shlex.quote(own)}, or --positive {shlex.quote(other)}"
     )
 
 

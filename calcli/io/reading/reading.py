@@ -241,6 +241,7 @@ def _source(table: Table, reading: Reading, options: ReadOptions) -> TableSource
         layout=(packed.layout if packed and packed.layout else reading.layout).name,
         taken=scores.names,
         doubts=reading.notes,
+        by_ranking=reading.by_ranking,
         considered=reading.struck,
     )
 

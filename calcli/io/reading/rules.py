@@ -568,23 +568,19 @@ def predictions_agree(c: Candidate) -> str | None:
 
 
 def score_is_of_this_class(c: Candidate) -> str | None:
-    """Say so if a name, custom or the ranking speaks for the other class, or none for this one."""
-    if c.what != "class":
+    """Say so if a name or custom speaks for the other class, or nothing, not even the ranking, for this."""
+    if c.what != "class" or c.decided:  # a column of predictions says it
         return None
-    if c.decided:
-        return None  # which says it
-    hint, way, both = c.class_in_name, ranks(c.s, c.y == 1), c.own | {c.positive}
-    custom = CUSTOM[c.positive] if customary(both) else None
-    if called := [plain_text(one) for one in c.head.called.get(c.label, ())]:
-        custom = called.index(c.positive) if len(called) == 2 and c.positive in called else custom
-    if hint is not None and hint != c.positive:
-        return f"its name says that it is of {hint}"
-    if hint is None and custom == 0 and (c.head.n < FEW or cut(c.s, c.head.text[c.label]) != c.positive):
+    if c.class_in_name is not None:
+        if c.class_in_name != c.positive:
+            return f"its name says that it is of {c.class_in_name}"
+        numbered = c.label in c.head.called and c.positive.isdigit()  # a name, or the number of a class
+        turned = numbered and ranks(c.s, c.y == 1) < -2
+        return f"it is lower where {c.label} is {c.positive}" if turned else None
+    if c.side == 0 and (c.head.n < FEW or cut(c.s, c.head.text[c.label]) != c.positive):
         return "by custom one score is that of the class that is 1"
-    if hint is None and custom is None and way < SURELY:
+    if c.ranked and ranks(c.s, c.y == 1) < SURELY:
         return f"nothing says whether it is of {c.positive}, and it is not clearly higher there"
-    if way < -2 and not (both <= {"0", "1", "-1", "true", "false"} and CUSTOM.get(c.positive)):
-        return f"it is lower where {c.label} is {c.positive}"
     return None
 
 

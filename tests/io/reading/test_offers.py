@@ -29,11 +29,6 @@ PROBS = 1 / (1 + np.exp(-ODDS))
             {"label_column": "label"},
         ),
         (
-            {"label": np.where(LABELS, "yes", "no"), "prob_yes": 1 - PROBS},
-            "--positive yes",
-            {"positive": "yes"},
-        ),
-        (
             {"correct": LABELS, "confidence": 1 - PROBS},
             "--confidence confidence",
             {"confidence": "confidence"},
