@@ -15,7 +15,7 @@ from calcli.io.labelnumbers import are_places, number_of, other_of_two, same_nam
 from calcli.io.labels import MISSING_NAMES, NOT_AVAILABLE, Labels
 from calcli.io.messages import Place, listed
 from calcli.io.options import ReadOptions
-from calcli.io.reading.words import CUSTOM, are_custom, plain_text
+from calcli.io.words import CUSTOM, are_custom, plain_text
 
 
 def class_names(

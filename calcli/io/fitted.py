@@ -20,9 +20,9 @@ from calcli.io.options import ReadOptions
 from calcli.io.read import understand
 from calcli.io.reading import find
 from calcli.io.reading.rules import HALF
-from calcli.io.reading.words import says
 from calcli.io.scorekinds import Judged, judge_kind
 from calcli.io.source import Contents, Source
+from calcli.io.words import says
 
 LOOKED_AT = 1 << 13  # rows
 

@@ -27,8 +27,8 @@ from calcli.io.layouts.names import (
 )
 from calcli.io.messages import listed
 from calcli.io.options import ReadOptions
-from calcli.io.reading.words import CUSTOM, are_custom
 from calcli.io.tables.columns import Holds, holds_of
+from calcli.io.words import CUSTOM, are_custom
 
 if TYPE_CHECKING:
     from calcli.io.reading.decide import Reading

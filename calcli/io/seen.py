@@ -16,8 +16,8 @@ from calcli.core.language.questions import option_names
 from calcli.io.layouts import LISTS
 from calcli.io.layouts.unpacking import Unpacked, unpack_column
 from calcli.io.options import ReadOptions
-from calcli.io.reading.words import says
 from calcli.io.tables.table import Derived, Row, Table, derived
+from calcli.io.words import says
 
 HEAD_ROWS = 256  # by which a packed column is known
 MOST_OPTIONS = 26  # of a question

@@ -25,29 +25,8 @@ CONFIDENCE = re.compile(
     r"|(p|prob|probability)_(of_being_)?(correct|right|true)|(correct|right|true)_(p|prob|probability)"
     r"|(max|top|top_?1|predicted|answer)_(softmax_)?prob(ability)?|msp|(confidence|conf)_(self|verbali[sz]ed)"
 )
-OPPOSITES = (("true", "false"), ("correct", "incorrect"), ("correct", "wrong"), ("right", "wrong"))
-SCORE = re.compile(r"(\w+_)?(score|prob|probability|p)")  # beside what is right, it is the confidence
-CORRECT = re.compile(
-    r"(\w+_)?(is_|was_)?(correct|right)(ness)?|correct_?flag|acc(uracy)?|acc_norm|em|exact_match|"
-    r"(\w+_)?(is_)?match(ed|es)?|(is_)?(hit|ok)|grade[ds]?|(judge_)?verdict|(is_)?pass(ed)?|(is_)?(solved|resolved)"
-    r"|success|(is_)?(tp|true_positive)"
-)
-GRADED = re.compile(r"score_\w+")  # text in it is the grade of a scorer of Inspect, such as C or I
-PREDICTION = re.compile(
-    r"(model_|llm_|y_)?(predictions?|preds?|predicted|predict|hat|answer|output|response|guess)"
-    r"(_(label|class|idx|index|name))?|scored_labels?"
-)
-LABEL = re.compile(
-    r"((true|gold|correct|expected|reference|actual)_)?(label|target|answer|class)(_(idx|index|id))?"
-    r"|y(_true|_test)?|(ground_)?truth|gt|gold|reference|expected|actuals?|observed|true"
-)
-READ_TEXT = re.compile(
-    r"(ocr_|rec_|recognized_|predicted_)?(text|word|transcription)"
-)  # by a machine, beside
-TRUE_TEXT = re.compile(r"(ground_truth|gt|true|gold|reference|expected|target)(_(text|word|transcription))?")
 RIGHT = ("1", "1.0", "true", "t", "yes", "y", "correct", "right", "pass", "passed", "match", "matched", "c")
 WRONG = ("0", "0.0", "false", "f", "no", "n", "incorrect", "wrong", "fail", "failed", "mismatch", "i")
-NUMBERS, TEXT = ("float", "integer"), "text"  # what columns hold
 
 
 def is_confidence(name: str) -> bool:

@@ -6,63 +6,8 @@ import re
 from collections.abc import Iterable, Sequence
 
 from calcli.core.data.predictions import Kind
+from calcli.io.words import named, says
 
-LABELS = frozenset(
-    [
-        "label",
-        "labels",
-        "target",
-        "targets",
-        "y",
-        "ytrue",
-        "ytest",
-        "yval",
-        "yvalid",
-        "ytrain",
-        "class",
-        "truth",
-        "groundtruth",
-        "gt",
-        "gold",
-        "goldlabel",
-        "truelabel",
-        "truelabels",
-        "truetarget",
-        "trueclass",
-        "classlabel",
-        "classlabels",
-        "classtarget",
-        "actuallabel",
-        "actualclass",
-        "labelids",
-        "labelid",
-        "labelidx",
-        "labelindex",
-        "targs",
-        "targ",
-    ]
-)
-WEAK_LABELS = frozenset(  # labels where nothing else is
-    [
-        "actual",
-        "actuals",
-        "response",
-        "obs",
-        "observed",
-        "observation",
-        "outcome",
-        "outcomes",
-        "reference",
-        "true",
-        "event",
-        "answer",
-        "indexedlabel",  # of Spark's StringIndexer, beside the label as text
-    ]
-)
-TRUTHS = frozenset(  # labels beside one of the usual names that may be what is predicted
-    ["actual", "actuals", "true", "expected", "reference"]
-)
-MAYBE_PREDICTED = frozenset(["label", "labels", "class"])
 STEMS: dict[str, Kind | None] = {
     "logit": "logits",
     "log_prob": "log-probs",
@@ -86,44 +31,6 @@ LEAD = (
 PREFIXED = re.compile(rf"(?is){LEAD}({STEM})s?[_.\-: ](.+)")
 SUFFIXED = re.compile(rf"(?is)(.+?)[_.\-: ](?:preds?[_.\-: ])?({SURE_STEM})s?")
 ALONE = re.compile(rf"(?i){LEAD}({STEM})s?")
-ITSELF = frozenset(
-    ["probpred", "probapred", "probapositive", "scorepred"]
-)  # one score, not that of a class pred
-GUESSES = frozenset(  # scores where their values are probabilities, else predicted classes
-    [
-        "prediction",
-        "predictions",
-        "pred",
-        "preds",
-        "ypred",
-        "ypreds",
-        "yhat",
-        "yhats",
-        "output",
-        "outputs",
-        "oof",
-        "oofpred",
-        "oofpreds",
-        "predoof",
-        "oofprediction",
-        "oofpredictions",
-        "estimate",
-        "fitted",
-        "cats",
-    ]
-)
-CASES = frozenset(  # objects of what stands beside scores, or of what was judged
-    [
-        "instance",
-        "evaluation",
-        "metadata",
-        "judgeresponse",
-        "judgment",
-        "judgement",
-        "data",
-        "sagemakeroutput",
-    ]
-)
 NO_SCORES = re.compile(  # lists that are something else
     r"(?i).*(embedding|embeddings|embed|features?|vector|hidden|hidden_states?|input_ids|tokens?|token_ids|"
     r"token_type_ids|attention_mask|pixel_values|bbox|boxes|choices|references|(filtered_)?resps)"
@@ -132,11 +39,6 @@ RANKED = re.compile(r"(?i)((?:class_)?(?:index|indices|idx)|labels?|class(?:es)?
 PREDICTED = re.compile(r"(?i)pred|y_?hat|guess|scored.?label|response|argmax|winner")  # a class, perhaps
 TOP = r"top[_\- ]?(\d+)"
 TOPPED = re.compile(rf"(?i)(?:.*[_.\-: ])?{TOP}(?:[_.\-: ].*)?")
-TOP_CLASS = re.compile(
-    rf"(?i)(?:{TOP}[_.\-: ])?"
-    r"(class(?:es|_?names?)?|labels?|names?|(?:class_)?(?:index|idx|id)|preds?|predictions?)"
-    rf"(?:[_.\-: ]{TOP})?"
-)
 
 
 def plain(name: str) -> str:
@@ -147,25 +49,12 @@ def plain(name: str) -> str:
 def label_names(names: Iterable[str]) -> list[str]:
     """Return which of the names are those of labels; weak ones only where there is no other."""
     names = list(names)
-    for known in (LABELS, WEAK_LABELS):
-        if found := [name for name in names if plain(_within(name)) in known]:
-            return found
-    predicted = {plain(name) for name in names if plain(name).startswith("predicted")}
-    return [name for name in names if f"predicted{plain(name)}" in predicted]
-
-
-def _within(name: str) -> str:
-    """Return the name of a field of a case, any other name as it is."""
-    case, dot, field = name.partition(".")
-    return field if dot and plain(case) in CASES else name
+    return [one for one in names if named("truth", one)] or [one for one in names if named("label", one)]
 
 
 def score_names(names: Iterable[str]) -> list[str]:
-    """Return which of the names are those of arrays of scores; guesses only where there is no other."""
-    names = list(names)
-    return [name for name in names if ALONE.fullmatch(name)] or [
-        name for name in names if plain(name) in GUESSES
-    ]
+    """Return which of the names are those of scores, or of arrays of them."""
+    return [one for one in names if says("score", one)]
 
 
 def kind_by_name(names: Sequence[str]) -> tuple[Kind | None, str]:
@@ -202,22 +91,6 @@ def natural_key(text: str) -> list[tuple[int, str]]:
         (len(number), number) if i % 2 else (-1, piece)
         for i, (piece, number) in enumerate(zip(pieces, numbers, strict=True))
     ]
-
-
-def top_ranks(names: Sequence[str]) -> tuple[str, ...] | None:
-    """Return the ranks that columns such as `top1_prob`, `top2_prob` are named after, as `top1`."""
-    found = [match[1] for name in names if (match := TOPPED.fullmatch(name))]
-    numbers = sorted(int(one) for one in found if len(one) < 7)
-    ranks = numbers and numbers == list(range(numbers[0], numbers[0] + len(names))) and numbers[0] < 2
-    return tuple(f"top{int(one)}" for one in found) if ranks and len(names) > 1 else None
-
-
-def top_class(name: str) -> tuple[str, str] | None:
-    """Return what a column such as `top1_class` names by rank, and the rank, as `top1`."""
-    match = TOP_CLASS.fullmatch(name)
-    if match is None or (match[1] is None) == (match[3] is None):
-        return None
-    return f"top {match[2].lower()}", f"top{int((match[1] or match[3])[:7])}"
 
 
 def several_orders(rows: Iterable[Iterable[str]]) -> bool:

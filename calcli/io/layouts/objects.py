@@ -13,8 +13,8 @@ import pyarrow.compute as pc
 from calcli.io.layouts.names import differ_in_numbers, several_orders
 from calcli.io.layouts.unpacking import Head, Unpacked, unpack_column
 from calcli.io.options import ReadOptions
-from calcli.io.reading.words import are_custom, says
 from calcli.io.tables.table import Derived, Row
+from calcli.io.words import are_custom, says
 
 DEEPEST = 3  # objects in objects in objects
 HEAD_ROWS = 256  # by which the order of keys is known

@@ -14,8 +14,8 @@ from calcli.io.labels import MANY, Labels
 from calcli.io.layouts.names import differ_in_numbers
 from calcli.io.messages import command, in_first, listed
 from calcli.io.options import ReadOptions
-from calcli.io.reading.words import CUSTOM, are_custom
 from calcli.io.source import Source
+from calcli.io.words import CUSTOM, are_custom
 
 FEW = 20  # rows that may descend by chance
 LOOKED_AT = 1 << 16  # elements

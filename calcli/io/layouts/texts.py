@@ -17,8 +17,8 @@ from calcli.io.layouts import pairs
 from calcli.io.layouts.names import RANKED, several_orders
 from calcli.io.layouts.unpacking import Head, Unpacked
 from calcli.io.options import ReadOptions
-from calcli.io.reading.words import says
 from calcli.io.tables.table import Derived, Row
+from calcli.io.words import says
 
 NUMBER = r"[-+]?(?:\d+\.?\d*|\.\d+)(?:[eE][-+]?\d+)?|[-+]?(?:nan|inf(?:inity)?)"
 BETWEEN = r"\s*[,;|]\s*|\s+"

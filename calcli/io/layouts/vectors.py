@@ -15,8 +15,8 @@ from calcli.core.language.errors import InputError
 from calcli.io.layouts.names import NO_SCORES
 from calcli.io.layouts.unpacking import Head, Unpacked
 from calcli.io.options import ReadOptions
-from calcli.io.reading.words import named
 from calcli.io.tables.table import Derived, Row
+from calcli.io.words import named
 
 MOST = 1_000_000  # values of a sparse vector: a few bytes may promise any number
 

@@ -25,10 +25,10 @@ from calcli.io.options import ReadOptions
 from calcli.io.reading.choose import Choice, by_pattern, choose
 from calcli.io.reading.classes import classes_of_one, kind_of, spelled
 from calcli.io.reading.head import ROWS, head_of_arrays, spread_rows
-from calcli.io.reading.words import named, says
 from calcli.io.shapes import rows_of
 from calcli.io.source import LazyColumns, Source, StoredScores, value_each
 from calcli.io.storedarrays import OrderedScores, StoredArray
+from calcli.io.words import named, says
 
 CLASS_NAMES = ("classes", "class_names")
 MOST_PARTS = 64  # that are looked at

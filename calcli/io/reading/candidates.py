@@ -18,7 +18,7 @@ from calcli.core.data.predictions import ASKED, Called
 from calcli.io.layouts.names import differ_in_numbers, natural_order
 from calcli.io.options import ReadOptions
 from calcli.io.reading.head import Head, ScoreColumns, distinct_texts
-from calcli.io.reading.words import (
+from calcli.io.words import (
     CUSTOM,
     GRADES,
     PATTERNS,

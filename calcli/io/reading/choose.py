@@ -20,7 +20,7 @@ from calcli.io.options import ReadOptions
 from calcli.io.reading.candidates import SURELY, Candidate, candidates, ranks, unlabelled
 from calcli.io.reading.head import FEW, Head, ScoreColumns
 from calcli.io.reading.rules import DOUBT, EVERYWHERE, FAULT, MUCH, STRIKE
-from calcli.io.reading.words import CUSTOM, are_custom, named, plain_text, says
+from calcli.io.words import CUSTOM, are_custom, named, plain_text, says
 
 MOST_REASONS = 3
 MOST_READINGS = 20  # that are compared

@@ -9,7 +9,7 @@ from calcli.io.layouts.names import PREFIXED, stem_before
 from calcli.io.options import ReadOptions
 from calcli.io.reading.candidates import Candidate
 from calcli.io.reading.head import Head
-from calcli.io.reading.words import CUSTOM, plain_text
+from calcli.io.words import CUSTOM, plain_text
 
 
 def kind_of(c: Candidate) -> Kind:

@@ -18,8 +18,8 @@ from calcli.io.reading.candidates import Candidate, orders
 from calcli.io.reading.choose import Choice, by_pattern, choose, columns_of, in_order, refuse_elsewhere
 from calcli.io.reading.classes import classes_of, kind_of, spelled
 from calcli.io.reading.tablehead import all_rows, head_of_table
-from calcli.io.reading.words import plain_text
 from calcli.io.tables.table import Table
+from calcli.io.words import plain_text
 
 OF_CLASSES = ("scores", "classes", "positive", "label_column", "labels", "against_rest")
 

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from calcli.core.data.arrays import Array, Doubles
 from calcli.io.labels import MISSING_NAMES, one_hot
-from calcli.io.reading.words import named, plain_text, says, tokens
+from calcli.io.words import named, plain_text, says, tokens
 
 ROWS = 10_000  # looked at, spread over the file, so that rare labels are among them
 ELEMENTS = 1 << 18  # that these are at most, where columns are many

@@ -17,10 +17,10 @@ from calcli.io.formats import known_format
 from calcli.io.layouts.answers import require_column
 from calcli.io.messages import listed
 from calcli.io.options import ReadOptions
-from calcli.io.reading.words import named
 from calcli.io.remote import AnyPath
 from calcli.io.tables.columns import holds_of
 from calcli.io.tables.table import Table, beside, kept
+from calcli.io.words import named
 
 INDEX = re.compile(r"__index_level_\d+__|Unnamed: 0|")  # that pandas writes unasked
 

@@ -19,7 +19,7 @@ from calcli.io.layouts.answers import is_confidence
 from calcli.io.layouts.names import RANKED, differ_in_numbers
 from calcli.io.reading.candidates import SURELY, Candidate, cut, matches, ranks, says_right
 from calcli.io.reading.head import FEW
-from calcli.io.reading.words import (
+from calcli.io.words import (
     CUSTOM,
     CUSTOMARY,
     PATTERNS,
