@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, nullcontext
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from itertools import chain
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -38,9 +37,7 @@ from calcli.io.fitted import (
 from calcli.io.folders import parts_of, same_place
 from calcli.io.formats import BY_NAME, Format, format_of, known_format
 from calcli.io.formats.npy import labels_file
-from calcli.io.keptlabels import refuse_names_lost, refuse_numbers, refuse_open_order
-from calcli.io.layouts.classlabels import class_labels
-from calcli.io.layouts.names import PREDICTED, label_names
+from calcli.io.layouts.names import label_names
 from calcli.io.layouts.order import refuse_sorted
 from calcli.io.messages import STDIN, listed
 from calcli.io.options import ReadOptions
@@ -52,8 +49,6 @@ from calcli.io.writing import ARRAYS, PREFIXES, Frame, inserted, open_writer, ou
 
 DECISION, ANSWER = "decision", "answer"
 DOUBLE = np.dtype("f8")
-TRUTH = (("False", "True"), ("false", "true"), ("FALSE", "TRUE"))  # the last are those of R
-Codes = NDArray[np.intp]
 PART_BYTES = 1 << 24  # of scores recalibrated and written at once
 REPAIR = "repair or remove such rows"
 
@@ -196,9 +191,7 @@ def recalibrate_file(
         passage = _prepared(record, contents, stored, form, options, wanted)
         beside = _labels_beside(passage, stored, form, target)
         watch = watcher("rows", passage.source.scores.shape[0] or None)
-        labels = class_labels(passage.frame.whole)
-        watched = [PredictedColumn(one, labels.get(one, ())) for one in passage.predicted]
-        parts = _recalibrated(record, passage, wanted, watched)
+        parts = _recalibrated(record, passage, wanted)
         first = next(parts, None)  # before anything is written: a fault leaves standard output empty
         if first is None:
             raise InputError(f"{passage.source.place.name} has no rows; expected at least one")
@@ -209,11 +202,10 @@ def recalibrate_file(
                 rows, changed = rows + len(part.scores), changed + part.changed_rows
                 answered += part.answered
                 watch(rows)
-        fits = tuple(note for column in watched for note in column.notes)
         return Written(
             rows,
             None if record.of_answers else changed,
-            (*passage.notes, *beside, *fits),
+            (*passage.notes, *beside),
             answered if wanted.threshold is not None else None,
         )
 
@@ -284,8 +276,6 @@ class _Passage:
         What is added to log-probabilities, and of the decisions that are written; None for none.
     own
         The class that all others are put together against; None for none.
-    predicted
-        Names of columns that may hold predicted classes.
     slices
         (N,) names of the slices that rows are in, of a threshold for each of them.
     as_stored
@@ -302,7 +292,6 @@ class _Passage:
     shift: Floats | None
     costs: CostMatrix | None
     own: int | None = None
-    predicted: Sequence[str] = ()
     slices: Array | None = None
     as_stored: bool = False
 
@@ -363,7 +352,6 @@ def _prepared(
     counted = record.classes  # in the order that numbers count
     if own is None and not record.of_answers:
         counted = written_order(record, source, classes, options, form)
-        refuse_open_order(contents, source, counted, options, form, by_name=by_name)
     listing = classes[-width:] if by_name or (same and width == 1) else counted
     lost = list(source.left_out)
     if form.name == "npy" != stored:
@@ -376,8 +364,6 @@ def _prepared(
     if isinstance(source.scores, RankedScores):
         ranks = listed(source.scores.ranks)
         notes = (*notes, f"{source.scores.note}; they are written by class, without {ranks}")
-    refuse_numbers(contents, others, options, form, name)
-    refuse_names_lost(others, counted, options, form, name)
     names = source.stored if by_name or record.of_answers else tuple(PREFIXES[kind] + one for one in listing)
     if twice := set(names) & set(others.names):
         raise InputError(
@@ -400,15 +386,10 @@ def _prepared(
         source.scores, judged, classes, source.place, options.renormalize, without=REPAIR
     )
     times = 100 if plain and same and judged.percent else 1
-    watched = [one for one in others.names if own is None and PREDICTED.search(one)]
-    if record.of_answers:
-        watched = []
     shift, costs = wanted.shift(record), wanted.decisions(record)
     slices = _slices(found, None if threshold is None else threshold.by, name)
     as_stored = threshold is not None and by_name
-    return _Passage(
-        source, scores, frame, kind, listing, times, notes, shift, costs, own, watched, slices, as_stored
-    )
+    return _Passage(source, scores, frame, kind, listing, times, notes, shift, costs, own, slices, as_stored)
 
 
 def _with_columns(schema: Any, wanted: Wanted, form: Format, name: str) -> Any:
@@ -458,7 +439,6 @@ def _recalibrated(
     record: CalibratorRecord,
     passage: _Passage,
     wanted: Wanted,
-    watched: Sequence[PredictedColumn],
 ) -> Iterator[_Part]:
     """Yield the parts of the result, in the order of the rows."""
     checked, name = passage.scores, passage.source.place.name
@@ -495,10 +475,7 @@ def _recalibrated(
             decisions = np.array(costs.decisions)[costs.best(np.exp(log_probs.T))]
             beside = beside.append_column(DECISION, pa.array(decisions, pa.string()))
         rows += len(scores)
-        codes = scores.argmax(axis=1), log_probs.argmax(axis=1)
-        for column in watched:
-            column.count(beside.column(column.name), record.classes, passage.frame.classes, codes)
-        changed = int(np.count_nonzero(codes[0] != codes[1]))
+        changed = int(np.count_nonzero(scores.argmax(axis=1) != log_probs.argmax(axis=1)))
         yield _Part(beside, written, changed, answered)
 
 
@@ -525,82 +502,3 @@ def _alone(kind: Kind, scores: Doubles, place: int) -> Doubles:
     """Return the (n, 1) scores of one class of two, as logits the log-odds."""
     own = scores[:, place : place + 1]
     return own - scores[:, 1 - place : 2 - place] if kind == "logits" else own
-
-
-@dataclass
-class PredictedColumn:
-    """A column that may hold a predicted class in each row: whether it still fits the scores.
-
-    Attributes
-    ----------
-    name
-        Of the column.
-    names
-        What its numbers stand for, where metadata say that.
-    number
-        The class, in the order of the calibrator, that each of its values stands for; None if it holds none.
-    rows, misfits_before, misfits
-        How many rows it was seen in; and of these, in how many it was another class than that of the greatest
-        score as it was stored, and as it is now.
-    """
-
-    name: str
-    names: Sequence[str] = ()
-    number: dict[str, int] | None = field(default_factory=dict)
-    rows: int = 0
-    misfits_before: int = 0
-    misfits: int = 0
-
-    def count(
-        self, column: Any, classes: Sequence[str], stored: Sequence[str], codes: Sequence[Codes]
-    ) -> None:
-        """Count where it does not fit.
-
-        Parameters
-        ----------
-        column
-            A part of it, a pyarrow.Array.
-        classes, stored
-            Names of the classes, in the order of the calibrator and in that of the file.
-        codes
-            The predicted classes, positions in `classes`: of the scores as stored, and recalibrated.
-        """
-        if self.number is None:
-            return
-        held = [_text(value) for value in column.to_pylist()]
-        if not self.number:
-            self.number = self._learned({*held}, classes, stored)
-        number = self.number or {}
-        said = np.array([number.get(text, -1) for text in held])
-        self.rows += len(said)
-        self.misfits_before += int(np.count_nonzero(said != codes[0]))
-        self.misfits += int(np.count_nonzero(said != codes[1]))
-
-    def _learned(
-        self, held: set[str], classes: Sequence[str], stored: Sequence[str]
-    ) -> dict[str, int] | None:
-        """Return what the column calls each class: its name, or its position in the file."""
-        by_name = {name: k for k, name in enumerate(classes)}
-        coded = {str(n): by_name[name] for n, name in enumerate(self.names) if name in by_name}
-        by_place = {str(n): by_name[name] for n, name in enumerate(stored)}
-        places = [coded] if len(coded) == len(classes) else [by_place]
-        if len(classes) == 2:
-            places += [dict(zip(words, places[0].values(), strict=False)) for words in TRUTH]
-        return next((number for number in (by_name, *places) if held <= set(number)), None)
-
-    @property
-    def notes(self) -> tuple[str, ...]:
-        """What there is to say about it, a sentence for the user."""
-        unlike = self.misfits_before > self.rows / 2  # it never fitted
-        if self.number is None or self.misfits <= self.misfits_before or unlike:
-            return ()
-        return (
-            f"the column {self.name} no longer fits the scores: in {self.misfits:,} of {self.rows:,} rows "
-            "it is not the most probable class",
-        )
-
-
-def _text(value: Any) -> str:
-    """Return what a class is called, numbers in one form whatever their type."""
-    text = str(int(value)) if isinstance(value, bool) else str(value)
-    return re.sub(r"^(-?\d+)\.0$", r"\1", text)

@@ -10,34 +10,22 @@ from calcli.core.data.arrays import Array
 from calcli.core.language.errors import InputError
 from calcli.io.heads import native
 from calcli.io.labels import Labels, labels_from_array, one_hot
-from calcli.io.labelstreams import MANY_ROWS, LabelColumn, integer_labels
 from calcli.io.messages import Place
 from calcli.io.shapes import Shape, require_rows
 from calcli.io.source import Source
 from calcli.io.storedarrays import StoredArray
 
 
-def stored_labels(
-    stored: StoredArray, found: Source, place: Place, *, drop: bool = False
-) -> Labels | LabelColumn:
+def stored_labels(stored: StoredArray, found: Source, place: Place, *, drop: bool = False) -> Labels:
     """Take an array for the labels of scores; all its axes are flattened; `drop` as in `labels_from_array`.
-
-    Very many integers in a row are not kept, unless they are in memory, or some are to be left out.
 
     Raises
     ------
     InputError
         If it cannot be read, or has a column for each class in place of one label per row.
     """
-
-    def held() -> Labels:
-        shapes = found.scores.shape, found.rows_shape
-        return flat_labels(stored.load(), shapes, stored.name, place, drop=drop)
-
-    shape, kind = stored.header.shape, stored.header.dtype.kind
-    if drop or stored.opened is None or len(shape) != 1 or shape[0] <= MANY_ROWS or kind not in "iub":
-        return held()
-    return integer_labels(shape[0], stored.integers, held, boolean=kind == "b") or held()
+    shapes = found.scores.shape, found.rows_shape
+    return flat_labels(stored.load(), shapes, stored.name, place, drop=drop)
 
 
 def flat_labels(

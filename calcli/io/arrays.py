@@ -207,7 +207,7 @@ def joined_arrays(parts: Sequence[Source], *, judged: bool) -> Source:
                     f"{part.place.name} and {first.place.name} differ in their {what}: {theirs} and {ours}; "
                     "parts of one data set must be alike; without --concat files are evaluated one by one"
                 )
-    labels = [part.labels.held() for part in parts if part.labels is not None]
+    labels = [part.labels for part in parts if part.labels is not None]
     weights = [part.weights for part in parts if part.weights is not None]
     common = [name for name in first.columns if all(name in part.columns for part in parts)]
     return replace(

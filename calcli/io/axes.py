@@ -8,14 +8,14 @@ import numpy as np
 
 from calcli.core.data.arrays import Array
 from calcli.core.language.errors import InputError, UsageError
-from calcli.io.messages import command
+from calcli.io.offers import Question
 from calcli.io.options import ReadOptions
 
 SAMPLE = "axis0"  # the column that says which sample a place is of
 
 
 def class_axis(
-    shape: tuple[int, ...], labels: tuple[int, ...] | None, options: ReadOptions, path: str, where: str
+    shape: tuple[int, ...], labels: tuple[int, ...] | None, options: ReadOptions, where: str
 ) -> int:
     """Return which axis of an array of scores has the classes: as said, as the labels show, or the last.
 
@@ -25,8 +25,8 @@ def class_axis(
         Of the scores, and of the labels if they are known.
     options
         `class_axis`, if the user said it.
-    path, where
-        The file, and the array in it, for messages.
+    where
+        The array, for messages.
 
     Raises
     ------
@@ -48,10 +48,13 @@ def class_axis(
         return axes - 1
     fitting = [axis for axis in range(axes) if shape[:axis] + shape[axis + 1 :] == labels]
     if len(fitting) > 1:
-        each = "; ".join(command(path, f"--class-axis {axis}") for axis in fitting)
-        raise InputError(
+        said = (
             f"{where} has shape {shape} and labels of shape {labels}: the classes may be axis "
-            f"{' or '.join(map(str, fitting))}; say which: {each}"
+            f"{' or '.join(map(str, fitting))}; say which: "
+        )
+        raise Question(
+            [{"class_axis": axis} for axis in fitting],
+            lambda offers, shown: said + "; ".join(map(shown, offers)),
         )
     return fitting[0] if fitting else axes - 1
 

@@ -12,6 +12,7 @@ from calcli.core.data.predictions import Predictions
 from calcli.core.language.errors import InputError
 from calcli.io.damage import by_keys, sound
 from calcli.io.layouts.objects import with_orders
+from calcli.io.offers import answered
 from calcli.io.options import ReadOptions
 from calcli.io.read import understand
 from calcli.io.reading import find
@@ -43,7 +44,10 @@ def from_table(data: Any, options: ReadOptions) -> Predictions:
         table = _of_pandas(data) if type(data).__module__.startswith("pandas") else pa.table(data)
     except (pa.ArrowException, TypeError, ValueError) as error:
         raise InputError(f"{name} cannot be read as a table: {error}") from error
-    return understand(replace(find([in_memory(name, sound(table))], options), files=()), name, options)
+    part = in_memory(name, sound(table))
+    return answered(
+        lambda said: understand(replace(find([part], said), files=()), name, said), options, [name]
+    )
 
 
 def _of_pandas(data: Any) -> Any:

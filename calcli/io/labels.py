@@ -50,24 +50,10 @@ class Labels:
         """(N,) the labels themselves."""
         return self.codes if self.names is None else np.array(self.names)[self.codes]
 
-    @property
-    def seen(self) -> Labels:
-        """Labels among which each one is."""
-        return self
-
-    def held(self) -> Labels:
-        """Return them in memory, where they are."""
-        return self
-
     def matched(self, classes: Sequence[str], place: Place, *, swapped: bool) -> Array:
         """Return the labels as positions in `classes`, as `match` does, perhaps those of two swapped."""
         found = match(self, classes, place)
         return 1 - found if swapped else found
-
-    def repeated(self, size: int) -> bool:
-        """Tell whether all stretches of so many rows have the same labels, of two classes or more."""
-        table = self.codes.reshape(-1, size)
-        return bool((table == table[:1]).all() and np.ptp(table[0]))
 
     def against_rest(self, name: str, place: Place) -> Labels:
         """Return the labels of one class and, under one name, those of all others."""

@@ -108,15 +108,3 @@ def listed(names: Sequence[str], limit: int = 8) -> str:
     if len(names) <= limit:
         return ", ".join(names) or "none"
     return f"{', '.join(names[: limit - 2])}, ..., {names[-1]} ({len(names)} in all)"
-
-
-def command(name: str, *options: str) -> str:
-    """Return a command line that reads a file with some options."""
-    return f"calcli evaluate {in_command(name)} {' '.join(options)}"
-
-
-def comparison(name: str, systems: Sequence[str]) -> str:
-    """Return a command line that compares columns of a file as systems; of many the first ones."""
-    each = [f"--system {shlex.quote(f'{one}={one}')}" for one in systems]
-    shown = each[:MOST_COMMANDS] + ["and so on"] * (len(each) > MOST_COMMANDS)
-    return f"calcli compare {in_command(name)} {' '.join(shown)}"

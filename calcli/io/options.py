@@ -77,9 +77,7 @@ class ReadOptions:
     drop_missing: bool = setting(
         False, FLAG, "Leave out rows without a label, a score or a confidence, and count them."
     )
-    concat: bool = setting(
-        False, FLAG, "Read the files of a folder as one data set, even if they have the same labels."
-    )
+    concat: bool = setting(False, FLAG, "Read several files as one data set.")
     renormalize: bool = setting(False, FLAG, "Divide rows of probabilities by their sum, however far from 1.")
 
     def named(self, stored: tuple[str, ...] | None) -> tuple[str, ...]:

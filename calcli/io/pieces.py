@@ -67,7 +67,7 @@ def read_piece(piece: Piece, options: ReadOptions) -> Predictions:
     """Read a piece; otherwise as `read`."""
     path, folder = path_of(piece.path), path_of(piece.folder)
     if piece.groups is None:
-        return read_places([(path, folder)], piece.path, options)
+        return read_places([(path, folder)], piece.path, options, [piece.path])
     first, last = piece.groups
     table = BY_NAME["parquet"].module.open_file(path, str(piece), range(first, last + 1))
     found = find([table.beside(partition_of(path, folder))], options)

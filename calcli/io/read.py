@@ -28,11 +28,11 @@ from calcli.io.formats import BY_NAME, Format, known_format, sniff
 from calcli.io.formats.npy import only_labels_beside, read_labels
 from calcli.io.ignored import without_labels, without_missing_values
 from calcli.io.labels import Labels
-from calcli.io.labelstreams import LabelColumn
 from calcli.io.layouts import HARNESS, OBJECTS
 from calcli.io.layouts.order import refuse_sorted, refuse_unordered
 from calcli.io.messages import STDIN, Place, type_in_words
 from calcli.io.namedsystems import of_system
+from calcli.io.offers import answered
 from calcli.io.options import ReadOptions
 from calcli.io.reading import find
 from calcli.io.remote import AnyPath, parts_of_pattern, path_of
@@ -46,7 +46,6 @@ from calcli.io.source import (
     require_label_each,
 )
 from calcli.io.states import is_state, load_state
-from calcli.io.systems import refuse_systems
 
 __all__ = ["ReadOptions", "read", "read_concat"]
 
@@ -91,16 +90,18 @@ def read_concat(paths: Sequence[str | Path], options: ReadOptions | None = None)
     given, options = of_system(given, options or ReadOptions())
     if given == ["-"]:
         with spooled() as (path, form):
-            found = find([form.module.open_file(path, STDIN)], options)
-        return understand(replace(found, files=()), name, options)
+            part = form.module.open_file(path, STDIN)
+            return answered(
+                lambda said: understand(replace(find([part], said), files=()), name, said), options, given
+            )
     places = [(file, folder) for folder in map(path_of, given) for file in parts_of(folder, options)]
-    return read_places(places, name, options, alone=len(given) == 1)
+    return read_places(places, name, options, given)
 
 
 def read_places(
-    places: Sequence[tuple[AnyPath, AnyPath]], name: str, options: ReadOptions, *, alone: bool = False
+    places: Sequence[tuple[AnyPath, AnyPath]], name: str, options: ReadOptions, given: Sequence[str]
 ) -> Predictions:
-    """Read the files of a data set called so, each within what was given, if `alone` one folder."""
+    """Read the files of a data set called so, each within what was given."""
     files = [file for file, _ in places]
     forms = [known_format(file) for file in files]
     parts = [
@@ -117,10 +118,7 @@ def read_places(
         raise UsageError(
             f"--label-column {options.label_column}: {files[0]} has no columns; name the labels with --labels"
         )
-    found = find(parts, options)
-    if alone and len(files) > 1 and not options.concat:
-        refuse_systems(found, str(places[0][1]))
-    return understand(found, name, options)
+    return answered(lambda said: understand(find(parts, said), name, said), options, given)
 
 
 def _refuse_options(state: str, options: ReadOptions | None) -> None:
@@ -188,11 +186,11 @@ def understand(found: Source, name: str, options: ReadOptions) -> Predictions:
     found = replace(found, columns=LazyColumns(readers))
     found, labels = _without(found, labels, options)
     place, rows = found.place, len(labels)
-    refuse_unordered(found, labels.seen, options)
-    classes = class_names(found.classes, columns, labels.seen, options, place)
+    refuse_unordered(found, labels, options)
+    classes = class_names(found.classes, columns, labels, options, place)
     _require_text(classes, place)
     if (own := options.against_rest) is not None and set(classes) == {own, rest_of(own)}:
-        labels = labels.held().against_rest(own, place)
+        labels = labels.against_rest(own, place)
     swapped = columns == 2 and options.positive == classes[0]
     said = [one for one in (options.classes, found.classes) if columns == 1 and one and len(one) == 2]
     order = next((one for one in said if set(one) == set(classes)), classes)
@@ -240,13 +238,13 @@ def understand(found: Source, name: str, options: ReadOptions) -> Predictions:
             turned,
             options.per_character,
             place.left,
-            other_way(found.classes, found.taken, columns, classes, labels.seen, options, place),
+            other_way(found.classes, found.taken, columns, classes, labels, options, place),
         ),
     )
     return understood if options.against_rest is None else against_rest(understood, options.against_rest)
 
 
-def _matched(found: Source, labels: Labels | LabelColumn, classes: Sequence[str], *, swapped: bool) -> Array:
+def _matched(found: Source, labels: Labels, classes: Sequence[str], *, swapped: bool) -> Array:
     """Return the labels as positions in the classes, which are those that the first row has if by rank."""
     try:
         return labels.matched(classes, found.place, swapped=swapped)
@@ -277,17 +275,15 @@ def _require_text(classes: Sequence[str], place: Place) -> None:
             ) from None
 
 
-def _without(
-    found: Source, labels: Labels | LabelColumn, options: ReadOptions
-) -> tuple[Source, Labels | LabelColumn]:
+def _without(found: Source, labels: Labels, options: ReadOptions) -> tuple[Source, Labels]:
     """Return what was found without the rows to be left out; tables with labels did that before."""
     if options.drop_missing and (isinstance(found, ArraySource) or found.labels is None):
-        found, labels = without_missing_values(found, labels.held(), options.named(found.classes))
+        found, labels = without_missing_values(found, labels, options.named(found.classes))
     if options.ignore_label and found.classes == WRONG_RIGHT and isinstance(found, ArraySource):
         which = ", ".join(options.ignore_label)
         raise UsageError(f"--ignore-label {which}: answers in arrays are all read; remove such rows")
     if options.ignore_label and found.classes != WRONG_RIGHT:
-        found, labels = without_labels(found, labels.held(), options.ignore_label)
+        found, labels = without_labels(found, labels, options.ignore_label)
     return found, labels
 
 

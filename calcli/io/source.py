@@ -15,7 +15,6 @@ from calcli.core.data.predictions import Held, Kind
 from calcli.core.language.errors import InputError
 from calcli.io.heads import is_of_single_values
 from calcli.io.labels import Labels
-from calcli.io.labelstreams import LabelColumn
 from calcli.io.messages import Place, type_in_words
 from calcli.io.shapes import Shape, require_rows
 
@@ -222,7 +221,7 @@ class Source(ABC):
     ordered: bool = True
     decided: bool = False
     before: tuple[str, ...] = ()
-    labels: Labels | LabelColumn | None = None
+    labels: Labels | None = None
     labels_from: str = ""
     weights: Array | None = None
     columns: LazyColumns = field(default_factory=LazyColumns)

@@ -17,7 +17,6 @@ from calcli.io.messages import type_in_words
 from calcli.io.remote import AnyPath
 from calcli.io.source import HeldScores, StoredScores, rows_and_columns
 
-TOGETHER = 1 << 18  # integers that are read at once
 COLUMN_BYTES = 1 << 24  # read at once from a file that stores column after column
 
 
@@ -42,8 +41,6 @@ class StoredArray:
         Reads all of it.
     packed
         Whether it can only be read from its beginning on.
-    decode
-        Makes numbers of what is stored.
     """
 
     name: str
@@ -52,7 +49,6 @@ class StoredArray:
     opened: Callable[[], AbstractContextManager[IO[bytes]]] | None
     load: Callable[[], Array]
     packed: bool = False
-    decode: Callable[[Array], Array] = native
 
     @classmethod
     def held(cls, values: Array, name: str, file: str) -> StoredArray:
@@ -78,11 +74,6 @@ class StoredArray:
             return HeldScores(classes_last(self.load(), axis).reshape(shape))
         return ArrayBlocks(self, self.opened, shape)
 
-    def integers(self) -> Iterator[Array]:
-        """Yield parts of an array of integers with one axis, each valid until the next one."""
-        for block in self.scores(0).blocks(TOGETHER):
-            yield block[:, 0].astype(np.int64)
-
 
 @dataclass(frozen=True)
 class ArrayBlocks:
@@ -95,14 +86,14 @@ class ArrayBlocks:
     @property
     def dtype(self) -> np.dtype[Any]:
         """Type as stored, in native byte order."""
-        return self.array.decode(np.empty(0, self.array.header.dtype)).dtype
+        return self.array.header.dtype.newbyteorder("=")
 
     def blocks(self, rows: int) -> Iterator[Array]:
         """Yield (n, K) views of the buffer."""
         with self.opened() as file:
             by_column = self.array.header.fortran_order and self.shape[1] > 1
             for block in self._by_column(file, rows) if by_column else self._by_row(file, rows):
-                yield self.array.decode(block)
+                yield native(block)
 
     def head(self, rows: int) -> Array:
         """Return the first rows."""

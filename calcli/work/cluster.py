@@ -5,10 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
-from hashlib import sha256
 from typing import Any, TypeVar
-
-import numpy as np
 
 from calcli.core.data.predictions import Predictions
 from calcli.core.evaluating.gathering import require_mergeable, state_of
@@ -24,30 +21,11 @@ from calcli.io.read import read_concat
 from calcli.io.remote import parts_of_pattern
 from calcli.io.secrets import kept, recall
 from calcli.io.states import from_bytes, is_state, to_bytes
-from calcli.io.systems import FEWEST, refuse_same_labels
 from calcli.work.distributed import total
 
 T = TypeVar("T")
 
 WHOLE = "all rows"  # the run that parts are of, on their way
-
-
-@dataclass(frozen=True)
-class PartState:
-    """A state on its way.
-
-    Attributes
-    ----------
-    state
-        As a file holds it.
-    rows, labels
-        How many rows each of its parts has, and the digest of their labels, where all have the same; 0 and ""
-        where they differ.
-    """
-
-    state: bytes
-    rows: int
-    labels: str
 
 
 @dataclass(frozen=True)
@@ -101,11 +79,7 @@ class Engine:
         )
         name = given[0] if len(given) == 1 else f"{given[0]} and {len(given) - 1} more"
         found = gather(parts, make, self.watcher(name, len(parts)), self.scheduler)
-        files = [part.path for part in parts if part.groups is None]
-        alike = len(parts) > 1 and found.rows >= FEWEST and len(files) == len(parts)
-        if len(given) == 1 and alike and not options.concat:
-            refuse_same_labels(given[0], files, found.rows)
-        return left_of(numbered(from_bytes(found.state, name), self.known), name)
+        return left_of(numbered(from_bytes(found, name), self.known), name)
 
 
 def parts_to_read(given: Sequence[str], options: ReadOptions) -> tuple[list[Piece], ReadOptions]:
@@ -140,14 +114,11 @@ def made_of(
     hidden: Any,
     known: StateSettings = NUMBERED,
     by: tuple[str, ...] = (),
-) -> PartState:
-    """Return the state of one part; this runs where the workers are."""
+) -> bytes:
+    """Return the state of one part, as a file holds it; this runs where the workers are."""
     recall(hidden)
     predictions = read_piece(part, options)
-    labels = np.ascontiguousarray(predictions.labels)
-    digest = sha256(labels.astype(np.int64).tobytes()).hexdigest() if np.ptp(labels) else ""
-    own = state_of(predictions, settings, known=_known_in(part, predictions.n_rows, known), by=by)
-    return PartState(to_bytes(own), predictions.n_rows, digest)
+    return to_bytes(state_of(predictions, settings, known=_known_in(part, predictions.n_rows, known), by=by))
 
 
 def _known_in(part: Piece, rows: int, known: StateSettings) -> StateSettings:
@@ -171,15 +142,13 @@ def numbered(state: State, known: StateSettings) -> State:
     return replace(state, parts=tuple(replace(part, run="", first=0) for part in state.parts))
 
 
-def merged(states: Sequence[PartState]) -> PartState:
+def merged(states: Sequence[bytes]) -> bytes:
     """Return the state of all rows, numbered on in this order."""
-    whole = to_bytes(merge(from_bytes(one.state) for one in states))
-    alike = len({(one.rows, one.labels) for one in states}) == 1 and states[0].labels
-    return PartState(whole, states[0].rows if alike else 0, states[0].labels if alike else "")
+    return to_bytes(merge(map(from_bytes, states)))
 
 
 def gather(
-    parts: Sequence[Piece], make: Callable[[Piece], PartState], watch: Watch, scheduler: str | None = None
-) -> PartState:
+    parts: Sequence[Piece], make: Callable[[Piece], bytes], watch: Watch, scheduler: str | None = None
+) -> bytes:
     """Make the state of each part, and merge them in their order."""
     return total(parts, make, merged, watch, scheduler)

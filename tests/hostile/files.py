@@ -6,7 +6,6 @@ import csv
 import gzip
 import io
 import json
-import struct
 from collections.abc import Callable
 from typing import Any
 
@@ -82,36 +81,6 @@ def _npz(draw: Draw, columns: Columns) -> bytes:
     with io.BytesIO() as file:
         save(file, **arrays)
         return file.getvalue()
-
-
-def _safetensors(draw: Draw, columns: Columns) -> bytes:
-    codes = {
-        "f8": "F64",
-        "f4": "F32",
-        "f2": "F16",
-        "i8": "I64",
-        "i4": "I32",
-        "i1": "I8",
-        "u1": "U8",
-        "b1": "BOOL",
-    }
-    head: dict[str, Any] = {}
-    body = b""
-    labels = labels_of(columns)
-    known = labels if labels.dtype.str[1:] in codes else np.zeros(len(labels), np.int64)
-    for name, array in (("scores", matrix(columns)), ("labels", known)):
-        if array.dtype.str[1:] not in codes:
-            array = array.astype(np.float64)
-        data = np.ascontiguousarray(array).tobytes()
-        offsets = [len(body), len(body) + len(data)]
-        head[name] = {
-            "dtype": codes[array.dtype.str[1:]],
-            "shape": list(array.shape),
-            "data_offsets": offsets,
-        }
-        body += data
-    text = json.dumps(head).encode()
-    return struct.pack("<Q", len(text)) + text + body
 
 
 def _cell(value: Any) -> str:
@@ -209,7 +178,7 @@ def _arrow(draw: Draw, columns: Columns) -> bytes:
 
 
 WRITERS: dict[str, Callable[[Draw, Columns], bytes]] = {
-    "npy": _npy, "npz": _npz, "safetensors": _safetensors, "csv": _csv, "parquet": _parquet,
+    "npy": _npy, "npz": _npz, "csv": _csv, "parquet": _parquet,
     "arrow": _arrow, "jsonl": _jsonl, "json": _json,
 }  # fmt: skip
 assert set(WRITERS) == set(BY_NAME), "every format is written"

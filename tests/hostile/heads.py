@@ -1,9 +1,8 @@
-"""Heads of arrays: .npy files, members of .npz archives and safetensors that promise something else."""
+"""Heads of arrays: .npy files and members of .npz archives that promise something else."""
 
 from __future__ import annotations
 
 import io
-import json
 import struct
 import zipfile
 
@@ -75,29 +74,3 @@ def _labels(draw: Draw) -> bytes:
     with io.BytesIO() as file:
         np.save(file, draw.arrays.integers(3, size=40))
         return file.getvalue()
-
-
-def safetensors_file(draw: Draw) -> bytes:
-    """Return tensors whose types, shapes and offsets need not fit to each other."""
-    offsets = draw.choice(
-        ([0, 960], [0, 960], [0, 959], [960, 0], [-8, 952], [0, 10**12], [0.0, 960.0], "0", None)
-    )
-    scores = {
-        "dtype": draw.choice(("F64", "F64", "F32", "BF16", "F8_E4M3", "I64", "X", 3, None)),
-        "shape": draw.choice(
-            ([40, 3], [40, 3], [3, 40], [120], [], [-40, -3], [10**9, 10**9], "40", [40, "3"])
-        ),
-        "data_offsets": offsets,
-    }
-    labels = {"dtype": "I64", "shape": [40], "data_offsets": [960, 1280]}
-    tree = {
-        "scores": scores,
-        "labels": labels,
-        "__metadata__": draw.choice(({"format": "pt"}, 3, None, {"a": [1]})),
-    }
-    if draw.chance(0.3):
-        tree[draw.choice(("scores", "labels", draw.name()))] = draw.value()
-    text = json.dumps(tree).encode() + b" " * draw.randrange(8)
-    said = len(text) if draw.chance(0.9) else draw.choice((0, 2, len(text) + 9999, 2**63, len(text) - 1))
-    body = draw.arrays.dirichlet(np.ones(3), size=40).tobytes() + draw.arrays.integers(3, size=40).tobytes()
-    return struct.pack("<Q", said) + text + body

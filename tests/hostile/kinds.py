@@ -270,7 +270,6 @@ KINDS: dict[str, Callable[[Draw, Store], Made]] = {
     **{f"damaged {form}": _damaged_file(form) for form in files.WRITERS},
     "npy heads": _head(heads.npy_file, ".npy"),
     "npz heads": _head(heads.npz_file, ".npz"),
-    "safetensors heads": _head(heads.safetensors_file, ".safetensors"),
     "options": _options,
     "rows": _rows,
     "more rows": _rows,

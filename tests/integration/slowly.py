@@ -8,18 +8,18 @@ import time
 from pathlib import Path
 
 from calcli.io.pieces import Piece
-from calcli.work.cluster import PartState, made_of
+from calcli.work.cluster import made_of
 
 PAUSE = 0.2  # seconds
 
 
-def slowly(part: Piece, **how) -> PartState:
+def slowly(part: Piece, **how) -> bytes:
     """Do the work after a pause."""
     time.sleep(PAUSE)
     return made_of(part, **how)
 
 
-def deadly(part: Piece, **how) -> PartState:
+def deadly(part: Piece, **how) -> bytes:
     """Let one part kill every process that works on it."""
     if Path(part.path).stem.endswith("3"):
         os.kill(os.getpid(), signal.SIGKILL)

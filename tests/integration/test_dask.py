@@ -54,7 +54,7 @@ def parts(tmp_path_factory) -> list[str]:
 def alone(parts) -> bytes:
     """Return the state that one process makes."""
     pieces = in_pieces([str(Path(parts[0]).parent)], ReadOptions())
-    return to_bytes(numbered(from_bytes(merged([made_of(one, **HOW) for one in pieces]).state), NUMBERED))
+    return to_bytes(numbered(from_bytes(merged([made_of(one, **HOW) for one in pieces])), NUMBERED))
 
 
 def test_one_process_that_reads_all_at_once_finds_the_same(parts, alone):
@@ -108,7 +108,7 @@ def test_a_worker_that_dies_changes_no_bit(parts, alone, cluster):
             workers[0].kill()
 
     pieces = in_pieces(parts, ReadOptions())
-    state = from_bytes(gather(pieces, partial(slowly, **HOW), watch, address).state)
+    state = from_bytes(gather(pieces, partial(slowly, **HOW), watch, address))
     assert to_bytes(numbered(state, NUMBERED)) == alone
     assert workers[0].poll() is not None
     left = Engine(address).read([str(Path(parts[0]).parent)], ReadOptions(), lambda _: HOW["settings"])

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import re
+import shlex
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 import pyarrow as pa
@@ -11,6 +13,7 @@ import pyarrow.parquet as pq
 import pytest
 
 from calcli.core.data.predictions import Predictions
+from calcli.core.language.declaring import declared
 from calcli.core.language.errors import InputError, UsageError
 from calcli.io.options import ReadOptions
 from calcli.io.read import read
@@ -83,3 +86,31 @@ def to_parquet(table: pa.Table, path: Path) -> Path:
             raise
         pytest.skip(f"pyarrow {pa.__version__}: {error}")
     return path
+
+
+def offers_of(sentence: object) -> list[str]:
+    """Return the commands that read a file, as they stand in a refusal."""
+    parts = re.split(r"(?=calcli (?:evaluate|compare) )", str(sentence))[1:]
+    ends = r"(; or compare .*?: |; and so on.*|; | or |\. .*)$"
+    return [re.sub(ends, "", one) for one in parts if one.startswith("calcli evaluate")]
+
+
+def options_of(command: str) -> tuple[list[str], ReadOptions]:
+    """Return what a shell and the command line make of a command that reads files."""
+    words, found, files = shlex.split(command)[2:], dict[str, Any](), list[str]()
+    settings = {setting.option: (name, setting) for name, setting in declared(ReadOptions).items()}
+    while words:
+        option, _, value = (
+            words.pop(0).partition("=") if words[0].startswith("--") else ("", "", words.pop(0))
+        )
+        if not option:
+            files.append(value)
+            continue
+        name, setting = settings[option]
+        if setting.values.type is bool:
+            found[name] = True
+            continue
+        value = value or words.pop(0)
+        repeated = setting.values.several == "repeated"
+        found[name] = (*found.get(name, ()), value) if repeated else setting.checked(value, "option")
+    return files, ReadOptions(**found)

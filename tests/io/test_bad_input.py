@@ -52,9 +52,7 @@ def test_a_table_without_columns(tmp_path):
 
 def test_wrong_endings(tmp_path):
     (tmp_path / "t.xyz").write_bytes(b"x")
-    refused(
-        tmp_path / "t.xyz", r't.xyz: the ending ".xyz" is not known; expected one of .npy, .npz, .safetensors'
-    )
+    refused(tmp_path / "t.xyz", r't.xyz: the ending ".xyz" is not known; expected one of .npy, .npz, .csv')
     parquet_file(tmp_path, label=[0], prob_0=[0.5], prob_1=[0.5]).rename(tmp_path / "t.npy")
     refused(tmp_path / "t.npy", "t.npy is not npy, as its ending says: it looks like parquet; rename it")
 

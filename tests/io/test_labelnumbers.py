@@ -9,7 +9,6 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from calcli.io import arraylabels, labelcolumns
 from calcli.io.options import ReadOptions
 from calcli.io.read import read
 from tests.io.samples import refused
@@ -61,11 +60,7 @@ def save(folder, form, names, labels, probs):
 
 
 @pytest.mark.parametrize("form", ["csv", "jsonl", "parquet", "npz"])
-@pytest.mark.parametrize("streamed", [False, True])
-def test_labels_are_the_classes_of_their_names(case, form, streamed, tmp_path, monkeypatch):
-    if streamed:
-        monkeypatch.setattr(labelcolumns, "MANY_ROWS", 10)
-        monkeypatch.setattr(arraylabels, "MANY_ROWS", 10)
+def test_labels_are_the_classes_of_their_names(case, form, tmp_path):
     names, labels, probs, truth = case
     found = read(save(tmp_path, form, names, labels, probs))
     assert found.classes == tuple(names)

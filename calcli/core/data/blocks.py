@@ -11,7 +11,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from calcli.core.data.arrays import Array, Floats
-from calcli.core.data.labels import in_order
 from calcli.core.data.logspace import SUM_ROUNDING, class_sums, row_sums
 from calcli.core.data.predictions import Predictions
 from calcli.core.language.settings import Precision
@@ -290,12 +289,11 @@ def blocks(predictions: Predictions, precision: Precision = "auto") -> Iterator[
     dtype = working_dtype(predictions, precision)
     rows = min(MOST_ROWS, max(1, BLOCK_BYTES // (predictions.n_classes * dtype.itemsize)))
     buffer = np.empty(rows * predictions.n_classes, dtype)
-    labels_of = in_order(predictions.labels)
     start = 0
     for scores in predictions.scores.blocks(rows):
         where = slice(start, start + len(scores))
         start = where.stop
-        yield Block(scores, where, labels_of(where), predictions, buffer)
+        yield Block(scores, where, predictions.labels[where], predictions, buffer)
 
 
 def sweep(predictions: Predictions, collectors: Iterable[Collector], precision: Precision = "auto") -> None:

@@ -57,7 +57,6 @@ class Format:
 FORMATS = (
     Format("npy", (".npy",), (b"\x93NUMPY",), of_arrays=True),
     Format("npz", (".npz",), (b"PK\x03\x04", b"PK\x05\x06"), of_arrays=True),
-    Format("safetensors", (".safetensors",), of_arrays=True),
     Format("csv", (".csv", ".tsv"), text=True, piped=True),
     Format("parquet", (".parquet", ".pq"), (b"PAR1",)),
     Format("arrow", (".arrow", ".feather", ".ipc"), (b"ARROW1", b"\xff\xff\xff\xff"), piped=True),
@@ -71,6 +70,8 @@ CONVERSIONS = {  # formats that run code when read, or need another library, and
     "np.savez('{stem}.npz', probs=d['probs'], labels=d['labels'])",
     (".joblib",): "import joblib, numpy as np; d = joblib.load('{path}'); "
     "np.savez('{stem}.npz', probs=d['probs'], labels=d['labels'])",
+    (".safetensors",): "import numpy as np; from safetensors.numpy import load_file; "
+    "np.savez('{stem}.npz', **load_file('{path}'))",
     (".h5", ".hdf5"): "import h5py, numpy as np; d = h5py.File('{path}'); "
     "np.savez('{stem}.npz', probs=d['probs'][:], labels=d['labels'][:])",
     (
@@ -151,8 +152,6 @@ def sniff(start: bytes) -> str:
     for form in FORMATS:
         if form.magic and (text if form.text else start).startswith(form.magic):
             return form.name
-    if start[4:9] == b"\0\0\0\0{":  # behind the length of its head
-        return "safetensors"
     return "gzip" if start.startswith(GZIP) else "csv"
 
 

@@ -20,7 +20,6 @@ from calcli.io.atomic import atomic_path
 from calcli.io.axes import class_axis, places_note, sample_column
 from calcli.io.heads import Header, native, read_header
 from calcli.io.labels import Labels
-from calcli.io.labelstreams import LabelColumn
 from calcli.io.layouts import ARRAYS
 from calcli.io.messages import Place, listed
 from calcli.io.options import ReadOptions
@@ -65,7 +64,7 @@ class NpyFile(Arrays):
             and beside.is_file()
         ):
             labels_shape = open_file(beside, str(beside)).header.shape
-        axis = class_axis(shape, labels_shape, options, name, name)
+        axis = class_axis(shape, labels_shape, options, name)
         scores = self.array().scores(axis)
         found = ArraySource(
             place=Place(((name, scores.shape[0]),)),
@@ -89,7 +88,7 @@ class NpyFile(Arrays):
                 f"{self.path} has {scores.shape[0]} rows of scores, but {beside} has {len(labels)} labels; "
                 "name the right labels with --labels"
             )
-        return replace(found, columns=LazyColumns({LABEL: lambda: labels.held().values}))
+        return replace(found, columns=LazyColumns({LABEL: lambda: labels.values}))
 
     def array(self) -> StoredArray:
         """Return the array."""
@@ -183,7 +182,7 @@ def require_array(path: AnyPath) -> None:
         )
 
 
-def read_labels(path: AnyPath, scores: Source, *, drop: bool = False) -> Labels | LabelColumn:
+def read_labels(path: AnyPath, scores: Source, *, drop: bool = False) -> Labels:
     """Read a .npy file of labels of scores; see `stored_labels`."""
     require_array(path)
     file = open_file(path, str(path))

@@ -6,7 +6,7 @@ import zipfile
 from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, contextmanager
 from functools import partial
-from typing import IO, Any, BinaryIO, ClassVar
+from typing import IO, Any, BinaryIO
 
 import numpy as np
 
@@ -84,8 +84,6 @@ def _opened(path: AnyPath) -> Iterator[zipfile.ZipFile]:
 class NpzWriter(Writer):
     """An archive of the array, the class names and the kept columns; gathered in memory."""
 
-    takes_bytes: ClassVar[bool] = True
-
     def __init__(self, sink: BinaryIO, frame: Frame, path: AnyPath | None) -> None:
         super().__init__(sink, frame, path)
         self._beside: list[Any] = []
@@ -101,9 +99,7 @@ class NpzWriter(Writer):
         import pyarrow as pa
 
         table = pa.Table.from_batches(self._beside, self.frame.others)
-        arrays: dict[str, Any] = {
-            name: _array(table.select([name]), self.takes_bytes) for name in table.column_names
-        }
+        arrays: dict[str, Any] = {name: _array(table.select([name])) for name in table.column_names}
         scores = np.concatenate(self._scores).astype(self.frame.dtype, copy=False)
         arrays[self.frame.array_name] = scores if scores.shape[1] > 1 else scores[:, 0]
         if self.frame.classes:
@@ -118,7 +114,7 @@ class NpzWriter(Writer):
 writer = NpzWriter
 
 
-def _array(table: Any, takes_bytes: bool) -> Array:
+def _array(table: Any) -> Array:
     """Return a kept column as an array that needs no pickle: numbers, text, or bytes of one length at most.
 
     Raises
@@ -133,7 +129,7 @@ def _array(table: Any, takes_bytes: bool) -> Array:
     column = table.column(0)
     if pa.types.is_dictionary(column.type):
         column = column.cast(column.type.value_type)
-    if takes_bytes and pa.types.is_binary(column.type) and not column.null_count:
+    if pa.types.is_binary(column.type) and not column.null_count:
         stored: Array = np.array(column.to_pylist(), "S")
         if stored.tolist() == column.to_pylist():  # zeros at the end are lost
             return stored

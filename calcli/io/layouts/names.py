@@ -36,7 +36,6 @@ NO_SCORES = re.compile(  # lists that are something else
     r"token_type_ids|attention_mask|pixel_values|bbox|boxes|choices|references|(filtered_)?resps)"
 )
 RANKED = re.compile(r"(?i)((?:class_)?(?:index|indices|idx)|labels?|class(?:es)?|names?)(?:[_.\-: ](\d+))?")
-PREDICTED = re.compile(r"(?i)pred|y_?hat|guess|scored.?label|response|argmax|winner")  # a class, perhaps
 TOP = r"top[_\- ]?(\d+)"
 TOPPED = re.compile(rf"(?i)(?:.*[_.\-: ])?{TOP}(?:[_.\-: ].*)?")
 

@@ -12,7 +12,8 @@ from calcli.core.language.errors import InputError
 from calcli.io.labelnumbers import are_places, number_of, other_of_two
 from calcli.io.labels import MANY, Labels
 from calcli.io.layouts.names import differ_in_numbers
-from calcli.io.messages import command, in_first, listed
+from calcli.io.messages import in_first, listed
+from calcli.io.offers import Question
 from calcli.io.options import ReadOptions
 from calcli.io.source import Source
 from calcli.io.words import CUSTOM, are_custom
@@ -38,13 +39,16 @@ def refuse_sorted(found: Source, options: ReadOptions) -> None:
         return
     if float((head[:, 0] > head[:, -1]).mean()) <= 0.5:
         return  # equal scores have no order
-    name, first = found.place.parts[0][0], in_first(len(head), found.scores.shape[0])
-    numbers = ",".join(map(str, range(columns))) if columns <= 20 else "0,1,2,..."
-    raise InputError(
-        f"{found.place.name}: {first}the scores descend in every row, as if they were sorted by rank, and "
+    first, name = in_first(len(head), found.scores.shape[0]), found.place.name
+    numbers = {"classes": tuple(map(str, range(columns)))}
+    said = (
+        f"{name}: {first}the scores descend in every row, as if they were sorted by rank, and "
         "nothing says of which class each is: save them in the order of the classes, or save the classes as "
         "well (index_0 ... beside prob_0 ..., or a list index); if they do stand in the order of the "
-        f"classes, say {command(name, '--classes', numbers)}"
+        "classes, say "
+    )
+    raise Question(
+        [numbers], lambda offers, shown: said + (shown(offers[0]) if offers else "so with --classes")
     )
 
 

@@ -21,6 +21,7 @@ from calcli.io.labelnumbers import places_by_name
 from calcli.io.layouts import ARRAYS
 from calcli.io.layouts.names import kind_by_name
 from calcli.io.messages import Place, listed
+from calcli.io.offers import Question
 from calcli.io.options import ReadOptions
 from calcli.io.reading.choose import Choice, by_pattern, choose
 from calcli.io.reading.classes import classes_of_one, kind_of, spelled
@@ -33,6 +34,7 @@ from calcli.io.words import named, says
 CLASS_NAMES = ("classes", "class_names")
 MOST_PARTS = 64  # that are looked at
 BLOCK_VALUES = 1 << 16  # read at once
+OPTIONS = {"label_column": "labels"}  # as they are called for arrays
 
 
 def find_in_archives(
@@ -59,7 +61,7 @@ def _found(archive: Archive, chosen: Choice, options: ReadOptions, *, labelled: 
     (name,) = c.source.columns
     stored = archive.array(name)
     shape = stored.header.shape
-    axis = class_axis(shape, _shape_of_labels(archive, options), options, archive.name, stored.name)
+    axis = class_axis(shape, _shape_of_labels(archive, options), options, stored.name)
     scores, classes = stored.scores(axis), None
     if given is not None:
         scores, classes = _in_order(archive, scores, given, options.classes)
@@ -124,12 +126,12 @@ def _chosen(parts: Sequence[Archive], options: ReadOptions, *, labelled: bool) -
     sources = head.sources if options.scores is None else by_pattern(head, options.scores)
     if given is not None and options.classes is None and not head.lists:
         options = replace(options, classes=given)  # of one score, that of the last
-    return choose(
-        head,
-        [one for one in sources if one.form in ("lists", "columns") and len(one.columns) == 1],
-        options,
-        labelled=labelled and options.labels is None,
-    )
+    alone = [one for one in sources if one.form in ("lists", "columns") and len(one.columns) == 1]
+    try:
+        return choose(head, alone, options, labelled=labelled and options.labels is None)
+    except Question as question:
+        offers = [{OPTIONS.get(k, k): said for k, said in one.items()} for one in question.offers]
+        raise Question(offers, question.told) from None
 
 
 def _rows(archive: Archive, options: ReadOptions, *, labelled: bool) -> dict[str, Array]:
@@ -170,7 +172,7 @@ def _rows(archive: Archive, options: ReadOptions, *, labelled: bool) -> dict[str
         }
     name = next((one for one in deep if says("score", one)), next(iter(deep)))
     shape, labels = shapes[name], _shape_of_labels(archive, options)
-    axis = class_axis(shape, labels, options, archive.name, stored[name].name)
+    axis = class_axis(shape, labels, options, stored[name].name)
     rows_shape = rows_of(shape, axis)
     if labels is not None and len(labels) == 1 and labels != rows_shape and labels[0] in shape[:-1]:
         other = next(n for n, size in enumerate(shape[:-1]) if size != labels[0] or n + 1 == len(shape) - 1)

@@ -6,20 +6,23 @@ import fnmatch
 import re
 import shlex
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 from itertools import islice
 
 import numpy as np
 
 from calcli.core.data.arrays import Array
+from calcli.core.language.declaring import as_option
 from calcli.core.language.errors import CalcliError, InputError, UsageError
 from calcli.io.layouts.names import PREFIXED, but_for_capitals, natural_order
-from calcli.io.messages import MOST_COMMANDS, command, comparison, listed
+from calcli.io.messages import MOST_COMMANDS, STDIN, listed
+from calcli.io.offers import Commands, Offer, Question
 from calcli.io.options import ReadOptions
 from calcli.io.reading.candidates import SURELY, Candidate, candidates, ranks, unlabelled
 from calcli.io.reading.head import FEW, Head, ScoreColumns
-from calcli.io.reading.rules import DOUBT, EVERYWHERE, FAULT, MUCH, STRIKE
+from calcli.io.reading.rules import DOUBT, EVERYWHERE, FAULT, MUCH, STRIKE, Open
 from calcli.io.words import CUSTOM, are_custom, named, plain_text, says
 
 MOST_REASONS = 3
@@ -94,11 +97,11 @@ def choose(
     groups = _groups([one.candidate for one in judged if not one.reason])
     groups = groups or _faulty(judged)
     if not groups:
-        raise InputError(_none(head, every, judged, options))
+        raise _none(head, every, judged, options)
     doubtful = (one.candidate for one in judged if one.doubtful)
     others = list(islice((one for one in doubtful if _contests(one, groups[0])), MOST_READINGS))
     if len(groups) > 1 or others:
-        raise InputError(_several(head, every, [*groups, *([one] for one in others)], options))
+        raise _several(head, every, [*groups, *([one] for one in others)], options)
     names = sorted(map(plain_text, known))
     chosen = max(
         groups[0], key=lambda one: (sorted(map(plain_text, one.source.classes)) == names, *_clearness(one))
@@ -345,55 +348,53 @@ def _described(c: Candidate) -> str:
     return f"{what}, labels in {c.label}" if c.label else what
 
 
-def _command(name: str, options: Mapping[str, str]) -> str:
-    said = (f"--{option.replace('_', '-')} {shlex.quote(value)}" for option, value in options.items())
-    return command(name, *said)
-
-
 def _several(
     head: Head, every: Sequence[Candidate], groups: Sequence[Sequence[Candidate]], options: ReadOptions
-) -> str:
-    """Return a sentence with the command for each of some readings."""
+) -> Question:
+    """Return the question which of some readings is meant."""
     readings = [max(group, key=_clearness) for group in groups[: MOST_COMMANDS + 1]]
     each = [one.options() for one in readings]
     names = list(dict.fromkeys(name for one in each for name in one))
     differ = [name for name in names if len({one.get(name) for one in each}) > 1]
-    found: dict[str, dict[str, str]] = {}
+    found: list[dict[str, str]] = []
     for one, own in zip(readings, each, strict=True):
         for keys in ([name for name in differ if name in own], list(own)):
             chosen = {name: own[name] for name in keys}
             if _chooses(every, one, replace(options, **chosen)):  # type: ignore[arg-type]
-                found.setdefault(_command(head.name, chosen), chosen)
+                found += [chosen] if chosen not in found else []
                 break
-    commands = [*found][:MOST_COMMANDS] + ["and so on"] * (len(found) > MOST_COMMANDS)
-    if not commands:
+    return Question(found, partial(_told_of_several, head, len(readings)))
+
+
+def _told_of_several(head: Head, readings: int, offers: Sequence[Offer], shown: Commands) -> str:
+    """Return a sentence with the command for each of some readings."""
+    if not offers:
         return (
-            f"{head.name} can be read in {len(readings)} ways that give different numbers, and no option "
+            f"{head.name} can be read in {readings} ways that give different numbers, and no option "
             "tells them apart: rename the columns"
         )
-    told = "; ".join(commands)
-    alone = [one["scores"] for one in found.values() if set(one) == {"scores"} and "," not in one["scores"]]
-    systems = (
-        f"; or compare them as systems: {comparison(head.name, alone)}"
-        if len(alone) == len(found) > 1
-        else ""
-    )
-    if all(set(one) == {"label_column"} for one in found.values()):
-        labels = [one["label_column"] for one in found.values()]
+    first = offers[:MOST_COMMANDS]
+    told = "; ".join([*map(shown, first)] + ["and so on"] * (len(offers) > len(first)))
+    what, options = ("array", {*offers[0]}) if head.of_arrays else ("column", {*offers[0]})
+    alike = len(options) == 1 and all(one.keys() == options for one in offers)
+    values = [str(one[name]) for one in offers for name in one] if alike else []
+    if alike and options <= {"label_column", "labels"}:
+        (option,) = map(as_option, options)
         return (
-            f"{head.name} has {len(found)} columns that may be the labels: {listed(labels)}; choose one "
-            f"with --label-column: {told}"
+            f"{head.name} has {len(offers)} {what}s that may be the labels: {listed(values)}; choose one "
+            f"with {option}: {told}"
         )
-    if all(set(one) == {"scores"} for one in found.values()):
-        scores = [one["scores"] for one in found.values()]
-        single = all("," not in one for one in scores)
-        what = (
-            f"{len(found)} columns that may be the scores"
-            if single
-            else f"{len(found)} groups of columns that may be the scores"
+    if alike and options == {"scores"}:
+        single = not any("," in one for one in values)
+        what = f"{what}s" if single else f"groups of {what}s"
+        if single and len(offers) > 1 and head.name != STDIN and not head.of_arrays:
+            systems = shown({"system": tuple(f"{one}={one}" for one in values[:MOST_COMMANDS])})
+            told += f"; or compare them as systems: {systems.replace('evaluate', 'compare', 1)}"
+        return (
+            f"{head.name} has {len(offers)} {what} that may be the scores, {listed(values)}; choose one "
+            f"with --scores: {told}"
         )
-        return f"{head.name} has {what}, {listed(scores)}; choose one with --scores: {told}{systems}"
-    return f"{head.name} can be read in {len(found)} ways that give different numbers; choose one: {told}"
+    return f"{head.name} can be read in {len(offers)} ways that give different numbers; choose one: {told}"
 
 
 def _chooses(every: Sequence[Candidate], wanted: Candidate, options: ReadOptions) -> bool:
@@ -415,15 +416,16 @@ def _has_scores(c: Candidate, options: ReadOptions) -> bool:
     return kinds and ",".join(c.source.columns) == options.scores
 
 
-def _none(head: Head, every: Sequence[Candidate], judged: Sequence[_Judged], options: ReadOptions) -> str:
-    """Return a sentence on what each reading fails."""
+def _none(
+    head: Head, every: Sequence[Candidate], judged: Sequence[_Judged], options: ReadOptions
+) -> InputError:
+    """Return the question what is meant, with what each reading fails."""
     names = [*head.columns, *head.lists]
     found = listed(names)
     if names and all(re.fullmatch(r"[-+.\deE]+", one) for one in names):
-        return (
+        return InputError(
             f"{head.name}: the first line, {found}, looks like numbers; expected a header line with the "
-            "names of the "
-            "columns"
+            "names of the columns"
         )
     order = sorted(
         judged,
@@ -435,7 +437,7 @@ def _none(head: Head, every: Sequence[Candidate], judged: Sequence[_Judged], opt
         reverse=True,
     )  # the likeliest first
     reasons = dict.fromkeys(f"{_described(one.candidate)}: {one.reason}" for one in order)
-    told = "; ".join([*_no_numbers(head), *reasons][:MOST_REASONS])
+    why = "; ".join([*_no_numbers(head), *reasons][:MOST_REASONS])
     scored = next((one for one in head.sources if one.named), None)
     labels = [one for one in head.labels if named("label", one) or named("truth", one)]
     if scored is None:
@@ -455,9 +457,13 @@ def _none(head: Head, every: Sequence[Candidate], judged: Sequence[_Judged], opt
         sentence = f"{head.name}: no labels go with {listed(scored.columns[:3])}: {labels[0]} holds {values}"
     else:
         sentence = f"{head.name}: no reading is left"
-    offers = _offers(head, every, [one for one in order if one.doubtful] or order, options)
-    offer = f"; if that is meant, say {' or '.join(offers)}" if offers else ""
-    return f"{sentence}{f': {told}' if told else ''}{offer}"
+    sentence = f"{sentence}{f': {why}' if why else ''}"
+
+    def told(offers: Sequence[Offer], shown: Commands) -> str:
+        commands = " or ".join(map(shown, offers[:MOST_REASONS]))
+        return f"{sentence}; if that is meant, say {commands}" if commands else sentence
+
+    return Question(_offers(every, order, options), told)
 
 
 def _no_numbers(head: Head) -> list[str]:
@@ -477,24 +483,31 @@ def _no_numbers(head: Head) -> list[str]:
     return [*found, *(f"the lists in column {name} hold text" for name in lists)]
 
 
-def _offers(
-    head: Head, every: Sequence[Candidate], judged: Sequence[_Judged], options: ReadOptions
-) -> list[str]:
-    """Return the commands that choose the first readings."""
-    found: list[str] = []
-    for one in judged[:MOST_REASONS]:
-        if one.candidate.what == "class" and one.candidate.class_in_name not in (
-            None,
-            one.candidate.positive,
-        ):
-            continue  # which no option turns over
-        own = one.candidate.options()
+def _offers(every: Sequence[Candidate], judged: Sequence[_Judged], options: ReadOptions) -> list[Offer]:
+    """Return the options that choose the readings which are doubtful or open; none that proof struck out."""
+    found: list[Offer] = []
+    for one in [one for one in judged if one.doubtful or isinstance(one.reason, Open)][:MOST_READINGS]:
+        c, own = one.candidate, one.candidate.options()
+        if isinstance(one.reason, Open) and one.reason.offers:
+            found += one.reason.offers
+            continue
+        if _is_disproved(c, options) or (
+            c.what == "class" and c.class_in_name not in (None, c.positive)
+        ):  # which no option turns over
+            continue
         for keys in (["label_column"], ["scores"], ["positive"], ["kind"], ["confidence"], list(own)):
             chosen = {name: own[name] for name in keys if name in own}
-            if chosen and _chooses(every, one.candidate, replace(options, **chosen)):  # type: ignore[arg-type]
-                found.append(_command(head.name, chosen))
+            if chosen and _chooses(every, c, replace(options, **chosen)):  # type: ignore[arg-type]
+                found.append(chosen)
                 break
-    return list(dict.fromkeys(found))
+    return [one for n, one in enumerate(found) if one not in found[:n]]
+
+
+def _is_disproved(c: Candidate, options: ReadOptions) -> bool:
+    """Tell whether something speaks against a candidate that is no open question."""
+    rules = (rule for rule in STRIKE if not _given(options) & set(rule.option.split()))
+    reasons = (rule.check(c) for rule in rules if c.label or not rule.labelled)
+    return any(reason and not isinstance(reason, Open) for reason in reasons)
 
 
 def by_pattern(head: Head, pattern: str) -> list[ScoreColumns]:

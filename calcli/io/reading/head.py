@@ -192,6 +192,8 @@ class Head:
         Fields of what was stored as objects, each a column of its own.
     others
         Columns of types that are neither scores nor labels, and what they hold.
+    of_arrays
+        Whether its columns are arrays.
     """
 
     name: str
@@ -204,6 +206,7 @@ class Head:
     words: frozenset[str] = frozenset()
     objects: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
     others: Mapping[str, str] = field(default_factory=dict)
+    of_arrays: bool = False
 
     @cached_property
     def n(self) -> int:
@@ -460,4 +463,4 @@ def head_of_arrays(
         for one, values in lists.items()
         if classes and len(classes) == np.shape(values)[1]
     }
-    return Head(name, columns, lists, classes=known, words=frozenset(map(plain_text, words)))
+    return Head(name, columns, lists, classes=known, words=frozenset(map(plain_text, words)), of_arrays=True)

@@ -19,9 +19,6 @@ from calcli.io.columnvalues import column_values, labels_in, told_apart, worded,
 from calcli.io.damage import refuse_repeated_fields
 from calcli.io.formats import known_format
 from calcli.io.kept import missing_in, without_missing, without_outcomes, without_unread
-from calcli.io.labelcolumns import label_column
-from calcli.io.labels import Labels
-from calcli.io.labelstreams import LabelColumn
 from calcli.io.layouts import LISTS
 from calcli.io.layouts.answers import refuse_missing, require_column, rights_of
 from calcli.io.layouts.classlabels import ScoreNames, with_names
@@ -232,7 +229,9 @@ def _source(table: Table, reading: Reading, options: ReadOptions) -> TableSource
         decided=reading.label is not None,
         before=reading.before if told and not ranked else (),
         percent=reading.percent,
-        labels=None if reading.label is None else _labels(table, reading.label, names, options.ignore_label),
+        labels=None
+        if reading.label is None
+        else labels_in(table, reading.label, names, options.ignore_label),
         labels_from=reading.labels_from,
         weights=None if options.weights is None else column_values(table, options.weights),
         columns=LazyColumns(columns),
@@ -244,11 +243,6 @@ def _source(table: Table, reading: Reading, options: ReadOptions) -> TableSource
         by_ranking=reading.by_ranking,
         considered=reading.struck,
     )
-
-
-def _labels(table: Table, name: str, names: tuple[str, ...], apart: Sequence[str]) -> Labels | LabelColumn:
-    held = partial(labels_in, table, name, names, apart)
-    return (None if names else label_column(table, name, held)) or held()
 
 
 def _answers(table: Table, reading: Reading, options: ReadOptions) -> TableSource:

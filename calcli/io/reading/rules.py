@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -37,6 +37,25 @@ HALF = 0.4995  # rounded to three decimals, one half
 HUGE = 1e6  # beyond which sums are rounded
 CLEARLY, MUCH = 3.0, 8.0  # differences of log-likelihoods, or standard errors
 UNSURPRISING = 3  # errors that are expected, beside which none is no surprise
+
+
+class Open(str):
+    """A reason that is a question: it holds until the user says what is meant.
+
+    Attributes
+    ----------
+    offers
+        What may be said; none if it is that the candidate is meant.
+    """
+
+    offers: tuple[dict[str, Any], ...] = ()
+
+
+def asks(said: str, *offers: dict[str, Any]) -> Open:
+    """Return a question that some options answer."""
+    found = Open(said)
+    found.offers = offers
+    return found
 
 
 class Rule(NamedTuple):
@@ -165,14 +184,14 @@ def kind_is_named(c: Candidate) -> str | None:
     (low, high), many, words = c.source.span, c.source.many, tokens(c.source.stem)
     logit = says("logit", c.source.stem)
     if not many and c.kind == "log-probs" and not logit and not says("logarithm", c.source.stem):
-        return "nothing says that these numbers below 0 are logarithms"
+        return asks("nothing says that these numbers below 0 are logarithms")
     if c.kind == "probs" and not many and {"margin", "logit", "logits", "logodds"} & set(words):
         return "its name says that it is a margin or a logit, which does not end at 0 and 1"
     known = many and (c.source.given or (low < 0 and not words and named_as_classes(c) and c.shown))
     if c.kind != "logits" or known:
         return None
     if not logit or (not many and (low >= 0 or (words[-1] in ("score", "scores") and not c.proved))):
-        return f"nothing says that numbers from {low:.4g} to {high:.4g} are logits"
+        return asks(f"nothing says that numbers from {low:.4g} to {high:.4g} are logits")
     return None
 
 
@@ -194,7 +213,7 @@ def percent_is_one_scale(c: Candidate) -> str | None:
             f"{int(below.sum())} values up to 1 beside {int(above.sum())} up to {values.max():g}: two "
             "scales in one column"
         )
-    return None if says("percent", c.source.stem) else "nothing says that these are percentages"
+    return None if says("percent", c.source.stem) else asks("nothing says that these are percentages")
 
 
 def labels_are_two(c: Candidate) -> str | None:
@@ -222,7 +241,7 @@ def label_varies(c: Candidate) -> str | None:
     """Say so of an unnamed label that is one class throughout."""
     if c.named or c.what in ("answer", "right") or len(c.own) > 1:
         return None
-    return f"{c.label} is {min(c.own, default='missing')} in every row"
+    return asks(f"{c.label} is {min(c.own, default='missing')} in every row")
 
 
 def is_no_constant(c: Candidate) -> str | None:
@@ -414,7 +433,7 @@ def label_does_not_follow(c: Candidate) -> str | None:
         exact = bool((c.y[high] == 1).all() and (1 - c.s[high]).sum() > (3 if c.what == "right" else 10))
     if not exact:
         return None
-    return (
+    return asks(
         f"{c.label} follows from the scores in every row, as a prediction does, or what is above a threshold"
     )
 
@@ -576,11 +595,11 @@ def score_is_of_this_class(c: Candidate) -> str | None:
             return f"its name says that it is of {c.class_in_name}"
         numbered = c.label in c.head.called and c.positive.isdigit()  # a name, or the number of a class
         turned = numbered and ranks(c.s, c.y == 1) < -2
-        return f"it is lower where {c.label} is {c.positive}" if turned else None
+        return asks(f"it is lower where {c.label} is {c.positive}") if turned else None
     if c.side == 0 and (c.head.n < FEW or cut(c.s, c.head.text[c.label]) != c.positive):
         return "by custom one score is that of the class that is 1"
     if c.ranked and ranks(c.s, c.y == 1) < SURELY:
-        return f"nothing says whether it is of {c.positive}, and it is not clearly higher there"
+        return asks(f"nothing says whether it is of {c.positive}, and it is not clearly higher there")
     return None
 
 
@@ -592,7 +611,7 @@ def right_is_no_class(c: Candidate) -> str | None:
         return "a prediction is a threshold of it: it is the score of a class, not of what is right"
     low = c.s < HALF
     if c.label and low.sum() >= FEW and ranks(c.s[low], c.y[low] == 1) < -3:
-        return "below one half it is right the more often the lower it is: the score of a class"
+        return asks("below one half it is right the more often the lower it is: the score of a class")
     return None
 
 

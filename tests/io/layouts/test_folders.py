@@ -1,8 +1,7 @@
-"""Folders of parts, safetensors, and files that are refused with the line that converts them."""
+"""Folders of parts, and files that are refused with the line that converts them."""
 
 from __future__ import annotations
 
-import json
 import shutil
 from decimal import Decimal
 
@@ -23,59 +22,6 @@ from tests.io.samples import refused, scores_of
 FRAME = pd.DataFrame(
     {"id": range(N), "label": NAMES[LABELS]} | {f"prob_{name}": THREE[:, k] for k, name in enumerate(NAMES)}
 )
-bfloat16 = (THREE.astype(np.float32).view(np.uint32) + 0x8000) >> 16
-
-
-def safetensors(path, arrays):
-    """Write the format as its specification says, in the order of the arrays."""
-    head, raw, at = {"__metadata__": {"format": "pt"}}, b"", 0
-    for name, (kind, array) in arrays.items():
-        data = array.tobytes()
-        head[name] = {"dtype": kind, "shape": list(array.shape), "data_offsets": [at, at + len(data)]}
-        raw, at = raw + data, at + len(data)
-    text = json.dumps(head).encode()
-    text += b" " * (-len(text) % 8)
-    path.write_bytes(len(text).to_bytes(8, "little") + text + raw)
-    return path
-
-
-@pytest.mark.parametrize(
-    ("kind", "array", "decimals"),
-    [
-        ("F32", np.log(THREE).astype("<f4"), 6),
-        ("F64", np.log(THREE), 12),
-        ("F16", np.log(THREE).astype("<f2"), 2),
-    ],
-)
-def test_safetensors(kind, array, decimals, tmp_path):
-    path = safetensors(tmp_path / "t.safetensors", {"labels": ("I64", LABELS), "logits": (kind, array)})
-    predictions = read(path)
-    np.testing.assert_array_almost_equal(scores_of(predictions), np.log(THREE), decimals)
-    assert predictions.labels.tolist() == LABELS.tolist()
-    if decimals > 3:
-        trip(path, THREE, LABELS, "arrays", target="out.safetensors")
-
-
-def test_bfloat16(tmp_path):
-    arrays = {"probs": ("BF16", bfloat16.astype("<u2")), "labels": ("I32", LABELS.astype("<i4"))}
-    predictions = read(safetensors(tmp_path / "t.safetensors", arrays))
-    np.testing.assert_allclose(scores_of(predictions), THREE, rtol=2**-8)
-
-
-def test_a_library_reads_what_is_written(tmp_path):
-    library = pytest.importorskip("safetensors.numpy")
-    path = safetensors(tmp_path / "t.safetensors", {"probs": ("F64", THREE), "labels": ("I64", LABELS)})
-    save_fit(fit_file(str(path), ReadOptions(), "temperature", folds=0).fit, tmp_path / "c.json")
-    apply_file(str(tmp_path / "c.json"), str(path), str(tmp_path / "o.safetensors"), ReadOptions())
-    written = library.load_file(tmp_path / "o.safetensors")
-    np.testing.assert_array_equal(written["probs"], scores_of(read(tmp_path / "o.safetensors")))
-
-
-@pytest.mark.parametrize("cut", [4, 20, 200, -1])
-def test_damaged_safetensors(cut, tmp_path):
-    path = safetensors(tmp_path / "t.safetensors", {"probs": ("F64", THREE), "labels": ("I64", LABELS)})
-    path.write_bytes(path.read_bytes()[:cut])
-    refused(path, "truncated or damaged")
 
 
 @pytest.mark.parametrize(
@@ -86,6 +32,7 @@ def test_damaged_safetensors(cut, tmp_path):
         ("a.joblib", "joblib.load"),
         ("a.h5", "h5py.File"),
         ("a.eval", "samples_df"),
+        ("a.safetensors", "load_file"),
     ],
 )
 def test_what_is_not_read_is_told_how_to_convert(name, line, tmp_path):
