@@ -44,7 +44,7 @@ def class_axis(
                 f"--class-axis {options.class_axis}: {where} has {axes} axes, its shape is {shape}"
             )
         return options.class_axis % axes
-    if axes < 3 or labels is None or len(labels) != axes - 1:
+    if axes < 2 or labels is None or len(labels) != axes - 1 or (axes == 2 and shape[:1] == labels):
         return axes - 1
     fitting = [axis for axis in range(axes) if shape[:axis] + shape[axis + 1 :] == labels]
     if len(fitting) > 1:
@@ -66,6 +66,8 @@ def classes_last(scores: Array, axis: int) -> Array:
 
 def places_note(shape: tuple[int, ...], axis: int) -> tuple[str, ...]:
     """Return what there is to say of an array with several places a sample."""
+    if len(shape) == 2 and axis == 0:
+        return (f"shape {shape}: axis 0 has the {shape[0]:,} classes, and axis 1 the rows",)
     if len(shape) < 3:
         return ()
     samples, places = _samples(shape, axis)

@@ -9,7 +9,13 @@ from typing import Any, NoReturn
 import numpy as np
 
 from calcli.core.data.arrays import Array, Floats
-from calcli.core.data.distributions import TOLERANCE, sums_to_one, two_columns
+from calcli.core.data.distributions import (
+    ROUNDING,
+    TOLERANCE,
+    sums_to_one,
+    two_columns,
+    without_rounding,
+)
 from calcli.core.data.logspace import LARGEST, as_floats
 from calcli.core.data.predictions import Kind
 from calcli.core.language.errors import InputError
@@ -112,6 +118,8 @@ class CheckedScores:
         if self.percent:
             block = block / 100
         with np.errstate(all="ignore"):  # what overflows is found, and said, by the checks
+            if self.kind == "probs" and -ROUNDING <= block.min() < 0:
+                block = without_rounding(block)
             self._check(block, start)
         if self.raw.shape[1] == 1:
             if self._pair.shape[1] < len(block) or self._pair.dtype != block.dtype:
@@ -213,7 +221,7 @@ class CheckedScores:
                 "classes may be true at once; evaluate each class by itself as a two-class file, or, if one "
                 "class only is true, divide each row by its sum with --renormalize"
             )
-        if often and np.median(sums[off]) < 1:
+        if often and sums.max() < 1:
             raise InputError(
                 f"{said}, but most rows are off: these look like the largest scores of more classes (a "
                 "sparse top-k dump); save the scores of all classes, or divide each row by its sum with "

@@ -15,10 +15,17 @@ from calcli.core.data.arrays import Array
 from calcli.core.language.errors import InputError
 from calcli.io.labels import Labels, labels_from_array, missing_label
 from calcli.io.layouts.classlabels import class_labels
+from calcli.io.messages import listed
 from calcli.io.tables.columns import decoded, holds_of, numbers, of_joined_type
 from calcli.io.tables.table import Table
 from calcli.io.tables.texts import WORDS, has_codes
 
+SHARE = 1e-2  # how far from 1 the shares of the classes may sum
+SEVERAL = "where several classes may be true at once, evaluate each class by itself"
+SHARES = (
+    "of shares of classes (soft labels) save the largest, as labels.argmax(-1), or a row for each class with "
+    "its share in a column for --weights"
+)
 LONG, MOST_BYTES = 1000, 1 << 29  # characters of a name, and of all rows if each were as long as the longest
 
 EXACT, MOST = 2**53, 1e38  # up to the first a float holds any integer; beyond the second nobody counted one
@@ -222,6 +229,26 @@ def _with_names(codes: Array, names: tuple[str, ...], apart: Collection[str]) ->
     if not others:
         return Labels(codes, names)
     return Labels(np.array([known[code] for code in codes.tolist()]), (*names, *called))
+
+
+def one_true(table: Table, columns: Sequence[str], classes: Sequence[str]) -> Any:
+    """Return the class of each row, a pyarrow.ChunkedArray: that whose column is 1, where others are 0.
+
+    Raises
+    ------
+    InputError
+        If a row has no such class, or several.
+    """
+    values = np.stack([column_values(table, one) for one in columns], axis=1)
+    odd = ~((values == 1) | (values == 0)).all(axis=1) | ((values == 1).sum(axis=1) != 1)
+    if odd.any():
+        row = int(odd.argmax())
+        held = ", ".join(f"{one:g}" for one in values[row].tolist())
+        raise InputError(
+            f"{table.place.row(row)} has {held} in {listed(columns)}; expected one 1 and zeros beside it: "
+            + (SHARES if abs(values[row].sum() - 1) < SHARE and values[row].min() >= 0 else SEVERAL)
+        )
+    return pa.chunked_array([pa.array(np.array(classes, object)[values.argmax(axis=1)], pa.string())])
 
 
 def distinct_texts(table: Table, name: str) -> Iterator[str]:

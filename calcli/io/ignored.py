@@ -35,7 +35,7 @@ def without_labels(found: Source, labels: Labels, ignored: Sequence[str]) -> tup
     which = listed(list(ignored))
     if not left:
         raise InputError(f"{found.place.name}: all {rows:,} labels are to be ignored ({which})")
-    return _rows_of(found, labels, kept, ignored_note(kept, ignored))
+    return rows_of(found, labels, kept, ignored_note(kept, ignored, labels.values))
 
 
 def without_missing_values(found: Source, labels: Labels, classes: Sequence[str]) -> tuple[Source, Labels]:
@@ -56,13 +56,18 @@ def without_missing_values(found: Source, labels: Labels, classes: Sequence[str]
         kept &= ~is_missing(np.array(labels.names, np.str_), classes)[labels.codes]
     if not kept.any():
         raise InputError(f"{found.place.name}: in all {rows:,} rows something is missing")
-    return _rows_of(found, labels, kept, dropped_note(kept))
+    return rows_of(found, labels, kept, dropped_note(kept))
 
 
-def ignored_note(kept: NDArray[np.bool_], ignored: Sequence[str]) -> str:
-    """Return how many rows were left out because of their label, a sentence for the user."""
+def ignored_note(kept: NDArray[np.bool_], ignored: Sequence[str], values: Array) -> str:
+    """Return how many rows were left out because of their label, and which labels no row has: a sentence."""
     left, which = int(np.count_nonzero(~kept)), listed(list(ignored))
-    return f"{left:,} of {len(kept):,} rows have a label to be ignored ({which}) and are left out, as asked"
+    there = {one.strip() for one in np.unique(values[~kept]).astype(str).tolist()}
+    gone = [one for one in ignored if one.strip() not in there]
+    told = f"; no row has {listed(gone)}" if gone else ""
+    if not left:
+        return f"no row has a label to be ignored ({which}): --ignore-label left out nothing"
+    return f"{left:,} of {len(kept):,} rows have a label to be ignored ({which}) and are left out, as asked{told}"
 
 
 def dropped_note(kept: NDArray[np.bool_]) -> str:
@@ -73,7 +78,7 @@ def dropped_note(kept: NDArray[np.bool_]) -> str:
     return f"{dropped:,} of {rows:,} rows, in which something is missing, were left out, as asked"
 
 
-def _rows_of(found: Source, labels: Labels, kept: NDArray[np.bool_], note: str) -> tuple[Source, Labels]:
+def rows_of(found: Source, labels: Labels, kept: NDArray[np.bool_], note: str) -> tuple[Source, Labels]:
     """Return some rows of what was found, and a note why."""
     readers = {name: partial(_kept, reader, kept) for name, reader in found.columns.readers.items()}
     place = KeptPlace.of(found.place, kept)

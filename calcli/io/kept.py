@@ -11,10 +11,12 @@ import pyarrow.compute as pc
 from numpy.typing import NDArray
 
 from calcli.core.data.arrays import Array
+from calcli.core.language.errors import InputError
 from calcli.io.columnvalues import column_values, worded
 from calcli.io.ignored import dropped_note, ignored_note
 from calcli.io.labels import is_missing, missing_words
 from calcli.io.layouts.answers import as_text
+from calcli.io.messages import listed
 from calcli.io.tables.columns import decoded, holds_of
 from calcli.io.tables.table import Table, kept
 
@@ -93,5 +95,10 @@ def _missing_lists(lists: Any) -> Array:
 
 def without_outcomes(table: Table, name: str, ignored: Sequence[str]) -> tuple[Table, str]:
     """Return the rows of a table in which a column does not hold what is to be ignored, such as a refusal."""
-    there = ~np.isin(as_text(worded(table, name)), ignored)
-    return kept(table, there), ignored_note(there, ignored)
+    values = as_text(worded(table, name))
+    there = ~np.isin(values, ignored)
+    if not there.any():
+        raise InputError(
+            f"{table.place.name}: all {len(there):,} labels are to be ignored ({listed(ignored)})"
+        )
+    return kept(table, there), ignored_note(there, ignored, values)

@@ -13,6 +13,7 @@ from calcli.core.data.merged import rest_of
 from calcli.core.language.errors import InputError
 from calcli.io.labelnumbers import INTEGER, Meaning, is_own, places_of, some_numbers
 from calcli.io.messages import Place, listed, type_in_words
+from calcli.io.words import plain_text
 
 MISSING_NUMBERS = (-1, -100, 255)  # what segmentation and language models mark ignored rows with
 MISSING_NAMES = ("", "nan", "none", "null", "<na>")
@@ -160,7 +161,11 @@ def match(labels: Labels, classes: Sequence[str], place: Place) -> Array:
 
 
 def _positions_of_names(names: Sequence[str], classes: Sequence[str]) -> Array:
-    position = {name: k for k, name in enumerate(classes)}
+    position, alike = {name: k for k, name in enumerate(classes)}, dict[str, list[int]]()
+    for k, name in enumerate(classes):
+        alike.setdefault(plain_text(name), []).append(k)
+    near = {name: alike.get(plain_text(name), ()) for name in names if name not in position}
+    position |= {name: found[0] for name, found in near.items() if len(found) == 1}
     return np.array([position.get(name, -1) for name in names], np.int32)
 
 

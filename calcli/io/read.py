@@ -205,9 +205,13 @@ def understand(found: Source, name: str, options: ReadOptions) -> Predictions:
         found = replace(found, scores=JoinedScores((found.scores,), options.limit))
         notes.append(f"only the first {options.limit:,} of {rows:,} rows were read, as asked")
     weights = None if found.weights is None else _checked_weights(found.weights, rows, place, options)
-    if options.renormalize:
-        notes.append("rows that do not sum to one were divided by their sum, as asked")
     judged = _judged(found, options)
+    if options.renormalize:
+        acts = judged.kind == "probs" and columns > 1
+        said = "rows that do not sum to one were divided by their sum, as asked"
+        notes.append(
+            said if acts else "--renormalize is for probabilities of several classes, and did nothing"
+        )
     understood = Predictions(
         CheckedScores.of(
             found.scores,
@@ -279,9 +283,6 @@ def _without(found: Source, labels: Labels, options: ReadOptions) -> tuple[Sourc
     """Return what was found without the rows to be left out; tables with labels did that before."""
     if options.drop_missing and (isinstance(found, ArraySource) or found.labels is None):
         found, labels = without_missing_values(found, labels, options.named(found.classes))
-    if options.ignore_label and found.classes == WRONG_RIGHT and isinstance(found, ArraySource):
-        which = ", ".join(options.ignore_label)
-        raise UsageError(f"--ignore-label {which}: answers in arrays are all read; remove such rows")
     if options.ignore_label and found.classes != WRONG_RIGHT:
         found, labels = without_labels(found, labels, options.ignore_label)
     return found, labels

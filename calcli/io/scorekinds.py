@@ -10,10 +10,12 @@ from calcli.core.data.arrays import Floats
 from calcli.core.data.distributions import (
     FIRST_LOOK,
     HARDLY_LOGITS,
+    ROUNDING,
     TOLERANCE,
     percentages,
     rounding_of,
     sums_to_one,
+    without_rounding,
 )
 from calcli.core.data.logspace import as_floats
 from calcli.core.data.predictions import Called, Kind, called
@@ -75,6 +77,9 @@ def judge_kind(source: Source, options: ReadOptions) -> Judged:
     if not len(head):
         raise InputError(f"{name} has no rows; expected at least one")
     block, first = as_floats(head), in_first(len(head), scores.shape[0])
+    least = float(block.min())
+    if -ROUNDING <= least < 0:
+        block = without_rounding(block)
     if block.shape[1] == 1 and (block == 1).all() and source.classes is None and options.positive is None:
         raise InputError(
             f"{name} has scores for one class only: {first}each of them is 1, as the softmax of one score "
@@ -93,13 +98,17 @@ def judge_kind(source: Source, options: ReadOptions) -> Judged:
         reason = f"percentages: {source.kind_reason}, and {first}{seen}"
         return Judged("probs", True, reason, True, rounding_of(block / 100)[0])
     kind = source.kind or kind_of(block)
+    if kind == "logits" and not source.decided and kind_of(block) == "probs" and sums_to_one(block).all():
+        kind = "probs"  # whatever they are called
     if source.kind is None and kind == "logits" and block.shape[1] > 1 and percentages(block):
         raise InputError(
             f"{name}: {first}the scores of a row sum to 100; expected probabilities, not percentages; say "
             "--kind percent, or --kind logits if they are logits"
         )
-    reason = source.kind_reason or _reason(kind, block, first)
+    reason = (source.kind_reason if kind == source.kind else "") or _reason(kind, block, first)
     tolerance, rounding = rounding_of(block) if kind == "probs" else (TOLERANCE, "")
+    if kind == "probs" and -ROUNDING <= least < 0:
+        rounding += f"; {least:.2g} is taken for 0, as rounding makes it"
     doubts = _saturated(block) if kind == "logits" else ()
     unclear = _unclear(block, source.place, first) if source.kind is None and kind == "logits" else ""
     return Judged(kind, source.kind is not None, reason + rounding, False, tolerance, doubts, unclear)

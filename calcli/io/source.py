@@ -335,14 +335,23 @@ def require_label_each(found: Source, labels: int, labels_from: str) -> None:
     rows, columns = found.scores.shape
     if labels == rows:
         return
-    mend = "name the right labels with --labels"
-    scores_a_label, rest = divmod(rows * columns, labels or 1)
-    if labels and scores_a_label > 1 and not rest:
-        mend = f"if {scores_a_label} are the classes, say which axis has them with --class-axis; else {mend}"
+    mend = mend_of(rows, columns, labels)
     raise InputError(
         f"{found.place.name} has {rows} rows of {columns} scores, but {labels_from} has {labels} labels; "
         f"expected one label per row; {mend}"
     )
+
+
+def mend_of(rows: int, columns: int, labels: int) -> str:
+    """Return what to do about another number of labels than there are rows of scores."""
+    mend = "name the right labels with --labels"
+    scores_a_label, rest = divmod(rows * columns, labels or 1)
+    if not labels or scores_a_label < 2 or rest:
+        return mend
+    if columns == 1:
+        whole = f"({labels}, {scores_a_label})"
+        return f"if the {scores_a_label} scores of a row follow each other, save scores.reshape{whole}; else {mend}"
+    return f"if {scores_a_label} are the classes, say which axis has them with --class-axis; else {mend}"
 
 
 def column_of(found: Source, name: str) -> Array:

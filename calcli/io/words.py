@@ -3,15 +3,16 @@
 from __future__ import annotations
 
 import re
+import unicodedata
 from collections.abc import Container, Iterable, Sequence
 from functools import cache
 
 # parts of a name say what it is; a label is known by its whole name
 WORDS = {
-    "score": r"p|probs?|probas?|probab\w+|scores?|scored|conf|confidences?|confian\w+|cert|certainty|"
+    "score": r"llrs?|p|probs?|probas?|probab\w+|scores?|scored|conf|confidences?|confian\w+|cert|certainty|"
     r"likelihood|logp|logprobs?|wahrscheinlich\w*|logits?|logodds|margin|risk|pred\w*|y?hat|oof|outputs?|softmax|"
     r"sigmoid|raw\w*|resps|estimate|fitted|msp|cats|概率|確率|확률|вероятн\w*",
-    "logit": r"logits?|logodds|margin|raw\w*|resps|scores?|pred\w*|outputs?|ll|loglik\w*|decision",
+    "logit": r"logits?|logodds|margin|raw\w*|resps|scores?|pred\w*|outputs?|ll|llrs?|loglik\w*|decision",
     "logarithm": r"log|logs|logp|logprobs?|ll|loglik\w*",
     "percent": r"probs?|probas?|probab\w+|conf|confidences?|pct|percent\w*|certainty|likelihood",
     "confidence": r"conf|confidences?|cert|certainty|sure|msp|correct|right",
@@ -54,7 +55,12 @@ CUSTOMARY = frozenset(CUSTOM) | {
 GRADES = frozenset(
     ["i", "c", "incorrect", "correct", "wrong", "right"]
 )  # words for what is right and nothing else
-PARTS = ("train", "val", "valid", "validation", "dev", "eval", "test")
+BETWEEN = re.compile(  # words of a name, not digits of a number
+    r"(?<=[^\W\d_])[\s_.\-]+(?=[^\W_])|(?<=[^\W_])[\s_.\-]+(?=[^\W\d_])"
+)
+PARTS = {"train": "train", "test": "test"} | dict.fromkeys(
+    ("val", "valid", "validation", "dev", "eval"), "val"
+)
 
 
 @cache
@@ -90,7 +96,10 @@ def alike(one: str, other: str) -> bool:
 def plain_text(value: object, missing: Container[str] = ()) -> str:
     """Return a value as text that is equal where it means the same class; "" where it is none or says so."""
     text = str(value).strip().casefold()
-    return "" if value is None or text in missing else re.sub(r"^(-?\d+)\.0+$", r"\1", text)
+    if value is None or text in missing:
+        return ""
+    text = BETWEEN.sub(" ", unicodedata.normalize("NFC", text))
+    return re.sub(r"^(-?\d+)\.0+$", r"\1", text)
 
 
 def customary(values: Iterable[str]) -> bool:

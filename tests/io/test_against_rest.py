@@ -61,16 +61,6 @@ def test_the_result_is_read_as_the_note_says(form, target, labels, tmp_path):
     np.testing.assert_allclose(scores_of(found)[:, 1], own / (own + rest), rtol=1e-6)
 
 
-@pytest.mark.parametrize(
-    ("form", "target"), [("csv", "csv"), ("npz", "npz"), ("parquet", "csv"), ("jsonl", "jsonl")]
-)
-def test_labels_in_numbers_that_could_not_be_read_again_are_refused(form, target, tmp_path):
-    path = saved(tmp_path, form, LABELS)
-    with pytest.raises(InputError, match="would not tell whether the class is bee; save the labels as names"):
-        applied(path, target)
-    assert not (tmp_path / f"out.{target}").exists()
-
-
 def test_no_labels_are_needed(tmp_path):
     path = saved(tmp_path, "csv", NAMES[LABELS])
     applied(path, "csv")

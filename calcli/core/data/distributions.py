@@ -2,16 +2,21 @@
 
 from __future__ import annotations
 
+from typing import TypeVar
+
 import numpy as np
 from numpy.typing import NDArray
 
 from calcli.core.data.arrays import Floats
 from calcli.core.data.predictions import Kind
 
+F = TypeVar("F", bound=Floats)
+
 FIRST_LOOK = 1 << 18  # elements of the first rows, by which scores are judged
 TOLERANCE = 1e-3  # how far from one a row of probabilities may sum and still be rounded probabilities
 BFLOAT16 = 2.0**-8  # the same where they have eight binary digits
 WIDEST = 0.05  # the same where rounding to decimals explains it
+MOST_OFF = 0.01  # the same where they lie on both sides of it
 HARDLY_LOGITS = 30  # so far from 0 the largest log-odds rarely are
 ROUNDING = 1e-6  # of the sum itself: 0.999 is within the tolerance
 
@@ -42,7 +47,25 @@ def rounding_of(block: Floats) -> tuple[float, str]:
             if np.median(off) <= tolerance + ROUNDING:
                 return tolerance, f"; rounded to {decimals} decimals"
             break
-    return TOLERANCE, ""
+    far = both_sides(block)
+    return (MOST_OFF, f"; the rows sum to one within {far:.2g}") if far else (TOLERANCE, "")
+
+
+def both_sides(block: Floats) -> float:
+    """Return how far rows lie from one if that is at most a hundredth, as often above as below; else 0.
+
+    Sums of the largest scores of each row alone would all lie below it.
+    """
+    off = block.sum(axis=1, dtype=np.float64) - 1
+    far, n = float(np.abs(off).max(initial=0)), len(off)
+    even = n > 1 and abs(int((off > 0).sum()) - n / 2) <= 2 * n**0.5
+    return far if far <= MOST_OFF and even and abs(off.mean()) <= TOLERANCE else 0.0
+
+
+def without_rounding(block: F) -> F:
+    """Return scores, in which what rounding has put just below 0 is 0."""
+    slight = (block < 0) & (block >= -ROUNDING)
+    return np.where(slight, block.dtype.type(0), block) if slight.any() else block  # type: ignore[return-value]
 
 
 def first_rows(scores: Floats) -> Floats:

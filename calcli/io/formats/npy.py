@@ -21,6 +21,7 @@ from calcli.io.axes import class_axis, places_note, sample_column
 from calcli.io.heads import Header, native, read_header
 from calcli.io.labels import Labels
 from calcli.io.layouts import ARRAYS
+from calcli.io.layouts.names import kind_by_name
 from calcli.io.messages import Place, listed
 from calcli.io.options import ReadOptions
 from calcli.io.remote import AnyPath, path_of
@@ -58,7 +59,7 @@ class NpyFile(Arrays):
         labels_shape = None
         if (
             labelled
-            and len(shape) > 2
+            and len(shape) > 1
             and beside is not None
             and beside.suffix == ".npy"
             and beside.is_file()
@@ -66,7 +67,10 @@ class NpyFile(Arrays):
             labels_shape = open_file(beside, str(beside)).header.shape
         axis = class_axis(shape, labels_shape, options, name)
         scores = self.array().scores(axis)
+        kind, reason = kind_by_name((self.path.stem,))
         found = ArraySource(
+            kind=kind if kind == "logits" else None,
+            kind_reason=reason if kind == "logits" else "",
             place=Place(((name, scores.shape[0]),)),
             scores=scores,
             files=(name,),

@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterable, Sequence
 
 from calcli.core.data.predictions import Kind
-from calcli.io.words import named, says
+from calcli.io.words import named, plain_text, says
 
 STEMS: dict[str, Kind | None] = {
     "logit": "logits",
@@ -99,9 +99,9 @@ def several_orders(rows: Iterable[Iterable[str]]) -> bool:
 
 
 def but_for_capitals(wanted: Sequence[str], names: Sequence[str]) -> tuple[str, ...]:
-    """Return names in the order of those wanted, from which they differ in capitals alone; else none."""
-    folded = {name.casefold(): name for name in names}
-    found = tuple(folded[name.casefold()] for name in wanted if name.casefold() in folded)
+    """Return names in the order of those wanted, from which they differ in capitals or blanks; else none."""
+    folded = {plain_text(name): name for name in names}
+    found = tuple(folded[plain_text(name)] for name in wanted if plain_text(name) in folded)
     return found if len(found) == len(wanted) == len(names) == len(set(found)) else ()
 
 

@@ -17,8 +17,11 @@ from calcli.io.arraylabels import flat_labels, stored_labels
 from calcli.io.arrays import Archive, ArraySource, answers_of, by_row
 from calcli.io.axes import class_axis, classes_last, places_note, sample_column
 from calcli.io.heads import ObjectsError, is_of_single_values
+from calcli.io.ignored import ignored_note
+from calcli.io.ignored import rows_of as of_rows
 from calcli.io.labelnumbers import places_by_name
 from calcli.io.layouts import ARRAYS
+from calcli.io.layouts.answers import as_text
 from calcli.io.layouts.names import kind_by_name
 from calcli.io.messages import Place, listed
 from calcli.io.offers import Question
@@ -27,9 +30,9 @@ from calcli.io.reading.choose import Choice, by_pattern, choose
 from calcli.io.reading.classes import classes_of_one, kind_of, spelled
 from calcli.io.reading.head import ROWS, head_of_arrays, spread_rows
 from calcli.io.shapes import rows_of
-from calcli.io.source import LazyColumns, Source, StoredScores, value_each
+from calcli.io.source import LazyColumns, Source, StoredScores, mend_of, value_each
 from calcli.io.storedarrays import OrderedScores, StoredArray
-from calcli.io.words import named, says
+from calcli.io.words import named, plain_text, says
 
 CLASS_NAMES = ("classes", "class_names")
 MOST_PARTS = 64  # that are looked at
@@ -67,7 +70,7 @@ def _found(archive: Archive, chosen: Choice, options: ReadOptions, *, labelled: 
         scores, classes = _in_order(archive, scores, given, options.classes)
     elif scores.shape[1] > 1 and c.names:
         called = spelled(c.head, c.label)
-        classes = tuple(called[one] for one in c.names)
+        classes = tuple(called.get(plain_text(one), one) for one in c.names)
     elif scores.shape[1] == 1:
         classes = classes_of_one(c, options)
     named_so, reason = kind_by_name((name,))
@@ -154,15 +157,27 @@ def _rows(archive: Archive, options: ReadOptions, *, labelled: bool) -> dict[str
         for name, one in stored.items()
         if one.header.shape and is_of_single_values(one.header.dtype)
     }
-    deep = {name: shape for name, shape in shapes.items() if len(shape) > 2}
+    labels = _shape_of_labels(archive, options)
+    deep = {
+        name: shape
+        for name, shape in shapes.items()
+        if len(shape) > 2
+        or (
+            labels
+            and len(shape) == 2
+            and says("score", name)
+            and shape[0] != labels[0]
+            and shape[1:] == labels
+        )
+    }
     if not deep:
         rows = Counter(shape[0] for shape in shapes.values()).most_common(1)
         called = [name for name in shapes if named("truth", name) or named("label", name)]
         if labelled and len(called) == 1 and shapes[called[0]][0] != rows[0][0] and options.labels is None:
             raise InputError(
                 f'{archive.name} has {rows[0][0]} rows of scores, but array "{called[0]}" has '
-                f"{shapes[called[0]][0]} labels; expected one label per row; name the right labels with "
-                "--labels"
+                f"{shapes[called[0]][0]} labels; expected one label per row; "
+                + mend_of(rows[0][0], 1, shapes[called[0]][0])
             )
         some = spread_rows(rows[0][0] if rows else 0, ROWS)
         return {
@@ -171,7 +186,7 @@ def _rows(archive: Archive, options: ReadOptions, *, labelled: bool) -> dict[str
             if shape[0] == rows[0][0] and options.weights != name
         }
     name = next((one for one in deep if says("score", one)), next(iter(deep)))
-    shape, labels = shapes[name], _shape_of_labels(archive, options)
+    shape = shapes[name]
     axis = class_axis(shape, labels, options, stored[name].name)
     rows_shape = rows_of(shape, axis)
     if labels is not None and len(labels) == 1 and labels != rows_shape and labels[0] in shape[:-1]:
@@ -230,9 +245,14 @@ def _answers(archive: Archive, chosen: Choice, options: ReadOptions) -> Source:
     )
     if not right:
         return by_row(found)
-    if options.weights is None:
+    if options.weights is not None:
+        found = replace(found, weights=_weights(archive, found, options.weights))
+    if not options.ignore_label or found.labels is None:
         return found
-    return replace(found, weights=_weights(archive, found, options.weights))
+    values = as_text(archive.load(right[-1]).reshape(-1))
+    kept = ~np.isin(values, options.ignore_label)
+    found, labels = of_rows(found, found.labels, kept, ignored_note(kept, options.ignore_label, values))
+    return replace(found, labels=labels)
 
 
 def _weights(archive: Archive, found: Source, name: str) -> Array:

@@ -13,8 +13,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from calcli.core.data.arrays import Doubles
+from calcli.core.data.distributions import ROUNDING
 from calcli.core.data.merged import rest_of
 from calcli.core.data.predictions import ASKED, Called
+from calcli.core.language.questions import option_names
 from calcli.io.layouts.names import differ_in_numbers, natural_order
 from calcli.io.options import ReadOptions
 from calcli.io.reading.head import Head, ScoreColumns, distinct_texts
@@ -34,9 +36,11 @@ from calcli.io.words import (
 SURELY = 5.0  # standard errors
 MOST = 0.95  # of the rows
 ROUNDED = 0.02  # of the rows may lie at a threshold
+MOST_LETTERS = 26
+CALLED_LOGITS = {"logit", "logits", "logodds", "llr", "llrs"}  # whatever their range
 FEW_CLASSES = 12  # labels beside one score, of which but one has it
 What = Literal["classes", "class", "answer", "right"]
-How = Literal["names", "custom", "places", "encoder", "numbers", "sorted"]
+How = Literal["names", "custom", "places", "encoder", "numbers", "sorted", "ordered", "letters", "assigned"]
 
 
 class Matched(NamedTuple):
@@ -319,8 +323,10 @@ def kinds(source: ScoreColumns, head: Head, asked: str) -> list[Called]:
         return [asked]  # type: ignore[list-item]
     if set(source.columns) & head.percent:
         return ["percent"]
-    if low >= 0 and high <= 1 + 1e-6:
-        return ["probs"]
+    if low >= 0 and high <= 1 + ROUNDING:
+        if not source.off if source.many else not CALLED_LOGITS & set(tokens(source.stem)):
+            return ["probs"]
+        return ["logits"] if CALLED_LOGITS & set(tokens(source.stem)) else ["probs", "logits"]
     found: list[Called] = ["percent"] if low >= 0 and high <= 101 else []
     if not source.many and not says("logit", source.stem):  # but for a few rows at fault
         values = source.values[:, 0]
@@ -359,6 +365,15 @@ def matches(head: Head, label: str, source: ScoreColumns, rest: str = "") -> lis
         found = [Matched(_places(head, label, {one: sides.index(CUSTOM[one]) for one in values}), "custom")]
     if found:
         return found
+    unnamed = source.form == "lists" and not source.given
+    listings: tuple[tuple[How, tuple[str, ...], bool], ...] = (
+        ("ordered", head.ordered.get(label, ()), unnamed or source.numbered),
+        ("letters", letters(len(classes)), unnamed),
+    )
+    for listed_so, listing, fits in listings:
+        number = {plain_text(one): n for n, one in enumerate(listing)}
+        if fits and len(number) == len(classes) and values <= number.keys():
+            return [Matched(_places(head, label, number), listed_so, listing)]
     whole = all(re.fullmatch(r"-?\d{1,9}", one) for one in values)
     if (
         source.form != "ranked"
@@ -368,7 +383,28 @@ def matches(head: Head, label: str, source: ScoreColumns, rest: str = "") -> lis
         names = tuple(sorted(values, key=int) if whole else sorted(values))
         return [Matched(_places(head, label, {one: n for n, one in enumerate(names)}), "sorted", names)]
     there = sum(one in place for one in values)
+    if source.form == "columns" and len(values) == len(classes) and not there and not whole:
+        names = tuple(sorted(values))
+        return [Matched(_places(head, label, {one: n for n, one in enumerate(names)}), "assigned", names)]
     return [Matched(_places(head, label, place))] if there and 2 * there >= len(values) else []
+
+
+def letters(number: int) -> tuple[str, ...]:
+    """Return what the options of a question are called."""
+    return option_names(number) if 1 < number <= MOST_LETTERS else ()
+
+
+def best_order(c: Candidate) -> list[str]:
+    """Return the labels in the order of the scores that fits best: each goes where it raises them most."""
+    labels = sorted(c.own)
+    text = c.head.text[c.label]
+    raised = np.array([c.p[text == one].mean(axis=0) - c.p.mean(axis=0) for one in labels])
+    order = [""] * raised.shape[1]
+    for _ in labels:
+        row, column = np.unravel_index(np.argmax(raised), raised.shape)
+        order[column] = labels[row]
+        raised[row], raised[:, column] = -np.inf, -np.inf
+    return order
 
 
 def orders(head: Head, source: ScoreColumns) -> dict[How, list[int]]:

@@ -22,7 +22,7 @@ from calcli.io.offers import Commands, Offer, Question
 from calcli.io.options import ReadOptions
 from calcli.io.reading.candidates import SURELY, Candidate, candidates, ranks, unlabelled
 from calcli.io.reading.head import FEW, Head, ScoreColumns
-from calcli.io.reading.rules import DOUBT, EVERYWHERE, FAULT, MUCH, STRIKE, Open
+from calcli.io.reading.rules import DOUBT, EVERYWHERE, FAULT, MUCH, REMARK, STRIKE, Open
 from calcli.io.words import CUSTOM, are_custom, named, plain_text, says
 
 MOST_REASONS = 3
@@ -271,6 +271,9 @@ def _judge(c: Candidate, options: ReadOptions) -> _Judged:
                     fault = fault or reason
                 else:
                     return _Judged(c, reason, rules is DOUBT and not fault)
+    for rule in REMARK:
+        if (c.label or not rule.labelled) and (said := rule.check(c)) and said not in notes:
+            notes.append(said)
     return _Judged(c, fault, fault=bool(fault), notes=tuple(notes))
 
 
@@ -295,7 +298,7 @@ def _same(one: Candidate, other: Candidate) -> bool:
 def _groups(found: Sequence[Candidate]) -> list[list[Candidate]]:
     """Return readings, those together that give the same numbers.
 
-    A truth that is unmistakably named is above others of the same scores.
+    A truth that is unmistakably named is above others of the same scores that are not named at all.
     """
     groups: list[list[Candidate]] = []
     named_so = {
@@ -316,11 +319,9 @@ def _groups(found: Sequence[Candidate]) -> list[list[Candidate]]:
         clear = [group for group in groups if any(one.named for one in group)]
         groups = clear or groups
     sure = [group for group in groups if any(named("truth", one.label) for one in group)]
-    if (
-        len(sure) == 1
-        and len({one.source.columns for group in groups for one in group if one.source.named}) == 1
-    ):
-        return sure
+    others = [one for group in groups for one in group if group not in sure]
+    if len(sure) == 1 and len({one.source.columns for one in [*others, *sure[0]] if one.source.named}) == 1:
+        return groups if any(named("label", one.label) for one in others) else sure
     return groups
 
 

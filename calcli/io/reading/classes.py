@@ -26,7 +26,7 @@ def classes_of(c: Candidate, options: ReadOptions) -> tuple[str, ...] | None:
         return None if options.system else classes_of_one(c, options)
     if c.names:
         called = spelled(c.head, c.label)
-        return tuple(called[one] for one in c.names)
+        return tuple(called.get(plain_text(one), one) for one in c.names)
     if source.form == "lists":
         return None
     if c.how == "names" and c.label:

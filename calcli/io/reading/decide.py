@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import os
 import shlex
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
 
 from calcli.core.data.predictions import Kind
 from calcli.core.language.errors import UsageError
@@ -54,6 +54,8 @@ class Reading:
         Of one score whose class nothing but the ranking says: which it is taken for; else "".
     struck
         What else the columns might have been, and what speaks against each.
+    truth
+        The column that is 1 where each class is true, if the label is made of such columns.
     """
 
     scores: tuple[str, ...]
@@ -70,6 +72,7 @@ class Reading:
     notes: tuple[str, ...] = ()
     by_ranking: str = ""
     struck: tuple[tuple[str, str], ...] = ()
+    truth: Mapping[str, str] = field(default_factory=dict)
 
     @property
     def labels_from(self) -> str:
@@ -90,6 +93,9 @@ def decide(table: Table, options: ReadOptions, *, labelled: bool, known: Sequenc
         If an option names what is not there.
     """
     head, names = head_of_table(table, options), table.schema.names
+    if labelled and options.labels is None:
+        head = head.with_truths()
+        names = [*names, *(one for one in head.columns if one not in names)]
     _refuse_contradictions(options, names, head.name)
     sources = head.sources if options.scores is None else by_pattern(head, options.scores)
     if options.scores is not None and not sources:
@@ -99,7 +105,8 @@ def decide(table: Table, options: ReadOptions, *, labelled: bool, known: Sequenc
         every = all_rows(table, options, columns_of(found))
         if every is not None:
             refuse_elsewhere(found, every, options)
-    return _reading(found, options, names)
+    reading = _reading(found, options, names)
+    return replace(reading, truth=head.truths.get(reading.label or "", {}))
 
 
 def _refuse_contradictions(options: ReadOptions, names: Sequence[str], name: str) -> None:

@@ -12,6 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from calcli.core.data.arrays import Array, Doubles
+from calcli.core.data.distributions import ROUNDING, both_sides, without_rounding
 from calcli.io.labels import MISSING_NAMES, one_hot
 from calcli.io.words import named, plain_text, says, tokens
 
@@ -140,9 +141,19 @@ class ScoreColumns:
         )
         far = np.abs(sums - 1)
         fine = far.max() <= 1e-3 + min(0.05 * k, k / 2 * unit) + 2**-8 * (far.mean() < 2**-8)
+        fine = fine or both_sides(values) > 0
         if fine and abs(sums.mean() - 1) <= 2e-3 + unit / 4:
             return ""
         return f"the rows do not sum to 1: one of them to {sums[far.argmax()]:.4g}"
+
+    @cached_property
+    def of_options(self) -> bool:
+        """Whether they are log-probabilities of a few answers among all others there are, by their name."""
+        if not self.many or not says("logarithm", self.stem) or not self.span[1] <= 0:
+            return False
+        with np.errstate(invalid="ignore"):
+            sums = np.exp(self.values).sum(axis=1)
+        return bool((sums[~np.isnan(sums)] <= 1 + ROUNDING).all())
 
     @cached_property
     def mostly_one(self) -> bool:
@@ -194,6 +205,8 @@ class Head:
         Columns of types that are neither scores nor labels, and what they hold.
     of_arrays
         Whether its columns are arrays.
+    ordered
+        Categories of columns that have an order, in that.
     """
 
     name: str
@@ -207,6 +220,7 @@ class Head:
     objects: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
     others: Mapping[str, str] = field(default_factory=dict)
     of_arrays: bool = False
+    ordered: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
 
     @cached_property
     def n(self) -> int:
@@ -285,15 +299,15 @@ class Head:
     def family(self, columns: Sequence[str], classes: Sequence[str], stem: str = "") -> ScoreColumns:
         """Return columns of numbers, each of the scores of a class."""
         values = np.stack([self.columns[one].astype(np.float64) for one in columns], axis=1)
-        return ScoreColumns(tuple(columns), values, stem, tuple(classes))
+        return ScoreColumns(tuple(columns), without_rounding(values), stem, tuple(classes))
 
     def single(self, name: str) -> ScoreColumns:
         """Return the scores in one column, of numbers or of lists."""
         if name in self.lists:
-            values = self.lists[name].astype(np.float64)
+            values = without_rounding(self.lists[name].astype(np.float64))
             classes = self.classes.get(name) or tuple(map(str, range(values.shape[1])))
             return ScoreColumns((name,), values, name, classes, "lists")
-        return ScoreColumns((name,), self.columns[name].astype(np.float64)[:, None], name)
+        return ScoreColumns((name,), without_rounding(self.columns[name].astype(np.float64)[:, None]), name)
 
     @cached_property
     def numeric(self) -> list[str]:
@@ -331,6 +345,35 @@ class Head:
     @cached_property
     def _numeric(self) -> frozenset[str]:
         return frozenset(self.numeric)
+
+    @cached_property
+    def truths(self) -> dict[str, dict[str, str]]:
+        """Columns of 0 and 1, one 1 in each row, by their classes, of groups that have those of others."""
+        found = {}
+        others = [
+            {plain_text(middle) for middle, name in group.items() if name in self.fractions}
+            for group in self._groups.values()
+        ]
+        for (before, after), group in self._groups.items():
+            own = {
+                middle: name
+                for middle, name in group.items()
+                if (before or after) and np.isin(self.columns[name], (0, 1)).all()
+            }
+            classes = {plain_text(one) for one in own}
+            named = len(own) > 1 and any(classes <= theirs for theirs in others)
+            if named and (np.sum([self.columns[name] for name in own.values()], axis=0) == 1).all():
+                found[f"{before}*{after}"] = own
+        return found
+
+    def with_truths(self) -> Head:
+        """Return it with a column of classes for each group of such columns."""
+        made = {
+            name: np.array(list(own), object)[np.argmax([self.columns[one] for one in own.values()], axis=0)]
+            for name, own in self.truths.items()
+            if name not in self.columns
+        }
+        return replace(self, columns={**self.columns, **made}) if made else self
 
     @cached_property
     def _groups(self) -> dict[tuple[str, str], dict[str, str]]:

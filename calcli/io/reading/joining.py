@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from calcli.core.data.arrays import Array
 from calcli.core.data.slices import slice_names
 from calcli.core.language.errors import InputError, UsageError
-from calcli.io.columnvalues import told_apart
+from calcli.io.columnvalues import one_true, told_apart
 from calcli.io.formats import known_format
 from calcli.io.layouts.answers import require_column
 from calcli.io.messages import listed
@@ -22,6 +22,7 @@ from calcli.io.tables.columns import holds_of
 from calcli.io.tables.table import Table, beside, kept
 from calcli.io.words import named
 
+TRUTH = "truth"  # the column of what is true, made of those of each class
 INDEX = re.compile(r"__index_level_\d+__|Unnamed: 0|")  # that pandas writes unasked
 
 
@@ -48,7 +49,7 @@ def with_labels(table: Table, path: AnyPath, options: ReadOptions) -> tuple[Tabl
         )
     for columns, owner in ((table.columns, name), (other.columns, str(path))):
         require_column(key, columns, owner, "--key")
-    label = _label(other, str(path), key, options)
+    label, other = _label(table, other, str(path), options)
     own, known = (slice_names(told_apart(one, key)) for one in (table, other))
     partner = _partners(own, known)
     there = partner >= 0
@@ -70,7 +71,7 @@ def with_labels(table: Table, path: AnyPath, options: ReadOptions) -> tuple[Tabl
     called = label if label not in table.columns else f"{label} in {path}"
     rows = pa.array(partner[there])
     text = table.text
-    if text is not None and other.text is not None:
+    if text is not None and other.text is not None and label in other.text.columns:
         text = beside(text, {called: other.text.column(label).take(rows)})
     joined = replace(beside(table, {called: other.column(label).take(rows)}), text=text)
     alone = [one for one in table.columns if one != key]
@@ -79,20 +80,28 @@ def with_labels(table: Table, path: AnyPath, options: ReadOptions) -> tuple[Tabl
     return joined, replace(options, labels=None, label_column=called), note
 
 
-def _label(other: Table, name: str, key: str, options: ReadOptions) -> str:
-    """Return the column of labels: that which is named, the only one, or the only one that is called so."""
-    columns = [one for one in other.columns if one != key and not INDEX.fullmatch(one)]
+def _label(table: Table, other: Table, name: str, options: ReadOptions) -> tuple[str, Table]:
+    """Return the column of labels: that which is named, or is called so, or the only one; and its table.
+
+    It may be made of columns that are 1 where each class is true, and are called as those of its scores.
+    """
+    columns = [one for one in other.columns if one != options.key and not INDEX.fullmatch(one)]
     if options.label_column is not None:
         require_column(options.label_column, columns, name, "--label-column")
-        return options.label_column
+        return options.label_column, other
     called = [one for one in columns if named("label", one) or named("truth", one)]
     found = columns if len(columns) == 1 else called
-    if len(found) != 1:
+    if len(found) == 1:
+        return found[0], other
+    both = [one for one in columns if one in table.columns]
+    if len(both) < 2 or not all(
+        holds_of(other.schema.field(one).type) in ("float", "integer") for one in both
+    ):
         raise InputError(
-            f"{name} has the columns {listed(columns)} beside {key}; say which has the labels with "
+            f"{name} has the columns {listed(columns)} beside {options.key}; say which has the labels with "
             "--label-column"
         )
-    return found[0]
+    return TRUTH, beside(other, {TRUTH: one_true(other, both, both)})
 
 
 def _partners(own: Array, known: Array) -> NDArray[np.intp]:

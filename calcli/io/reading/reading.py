@@ -15,7 +15,7 @@ from calcli.core.data.arrays import Array
 from calcli.core.language.errors import InputError, UsageError
 from calcli.core.language.questions import WRONG_RIGHT
 from calcli.io.columnscores import TableScores, stored_scores
-from calcli.io.columnvalues import column_values, labels_in, told_apart, worded, worded_pair
+from calcli.io.columnvalues import column_values, labels_in, one_true, told_apart, worded, worded_pair
 from calcli.io.damage import refuse_repeated_fields
 from calcli.io.formats import known_format
 from calcli.io.kept import missing_in, without_missing, without_outcomes, without_unread
@@ -32,6 +32,7 @@ from calcli.io.remote import path_of
 from calcli.io.seen import packed_columns, refuse_absent_options, unpacked
 from calcli.io.source import LazyColumns, Source, StoredScores
 from calcli.io.tables.table import Table, joined, refuse_duplicates, written
+from calcli.io.tables.table import beside as with_columns
 from calcli.io.tables.table import kept as kept_rows
 from calcli.io.tables.texts import has_codes
 
@@ -149,12 +150,16 @@ def _find(table: Table, options: ReadOptions, *, labelled: bool, classes: Sequen
             raise InputError(f"{name}: --weights {options.weights} is the column of the labels")
     labels = tuple(one for one in (found.label, *found.right) if one is not None)
     parts = (*found.scores, *found.ranks, *labels)
-    view = _view(table, packed, {*parts, options.weights})
+    view = _view(table, packed, {*parts, *found.truth.values(), options.weights})
+    if found.truth and found.label:
+        view = with_columns(
+            view, {found.label: one_true(view, list(found.truth.values()), list(found.truth))}
+        )
     of_options = packed.get(found.scores[0])
     if of_options and found.label and of_options.layout is LISTS and of_options.classes:
         refuse_absent_options(table, found.scores[0], found.label)
     if found.of_answers:
-        outcome = found.right[0] if len(found.right) == 1 else None
+        outcome = found.right[-1] if found.right else None
         return _of_kept(
             view, parts, options, lambda rows: _answers(rows, found, options), found.right, outcome
         )

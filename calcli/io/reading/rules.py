@@ -10,18 +10,31 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable
+from dataclasses import replace
 from typing import Any, NamedTuple
 
 import numpy as np
 
+from calcli.core.data.distributions import ROUNDING
 from calcli.core.data.predictions import ASKED
 from calcli.io.layouts.answers import is_confidence
 from calcli.io.layouts.names import RANKED, differ_in_numbers
-from calcli.io.reading.candidates import SURELY, Candidate, cut, matches, ranks, says_right
+from calcli.io.reading.candidates import (
+    CALLED_LOGITS,
+    SURELY,
+    Candidate,
+    best_order,
+    cut,
+    matches,
+    ranks,
+    says_right,
+)
+from calcli.io.reading.classes import spelled
 from calcli.io.reading.head import FEW
 from calcli.io.words import (
     CUSTOM,
     CUSTOMARY,
+    PARTS,
     PATTERNS,
     alike,
     are_custom,
@@ -33,6 +46,7 @@ from calcli.io.words import (
 )
 
 NUMBER = re.compile(r"[-+]?[0-9]*[.]?[0-9]+(e[-+]?[0-9]+)?")
+OPTIONS = re.compile(r"(?i)(.*[_.])?(choices|options)")  # texts of the answers
 HALF = 0.4995  # rounded to three decimals, one half
 HUGE = 1e6  # beyond which sums are rounded
 CLEARLY, MUCH = 3.0, 8.0  # differences of log-likelihoods, or standard errors
@@ -185,14 +199,32 @@ def kind_is_named(c: Candidate) -> str | None:
     logit = says("logit", c.source.stem)
     if not many and c.kind == "log-probs" and not logit and not says("logarithm", c.source.stem):
         return asks("nothing says that these numbers below 0 are logarithms")
-    if c.kind == "probs" and not many and {"margin", "logit", "logits", "logodds"} & set(words):
-        return "its name says that it is a margin or a logit, which does not end at 0 and 1"
+    if c.kind == "probs" and not many and "margin" in words:
+        return "its name says that it is a margin, which does not end at 0 and 1"
+    if c.kind == "logits" and (CALLED_LOGITS & set(words) or c.source.of_options):
+        return None
+    if many and low >= 0 and high <= 1 + ROUNDING and c.kind == "logits":
+        return asks(
+            f"the rows do not sum to 1, and nothing says that numbers from {low:.4g} to {high:.4g} are logits"
+        )
     known = many and (c.source.given or (low < 0 and not words and named_as_classes(c) and c.shown))
     if c.kind != "logits" or known:
         return None
     if not logit or (not many and (low >= 0 or (words[-1] in ("score", "scores") and not c.proved))):
-        return asks(f"nothing says that numbers from {low:.4g} to {high:.4g} are logits")
+        said = f"nothing says that numbers from {low:.4g} to {high:.4g} are logits"
+        return said if low >= 0 and says("percent", c.source.stem) else asks(said)
     return None
+
+
+def options_are_normalized(c: Candidate) -> str | None:
+    """Remark so of log-probabilities of some answers among all others."""
+    if c.kind != "logits" or not c.source.of_options:
+        return None
+    sums = np.exp(c.source.values).sum(axis=1)
+    return (
+        f"the probabilities of the options sum to {np.nanmin(sums):.2g} to {np.nanmax(sums):.2g}; they are "
+        "divided by their sum, so that they are those among the options"
+    )
 
 
 def percent_is_one_scale(c: Candidate) -> str | None:
@@ -367,6 +399,14 @@ def is_named_as_a_score(c: Candidate) -> str | None:
     return f'"{odd}" in the name of {c.source.columns[0]} is hardly a class' if odd else None
 
 
+def parts_are_one(c: Candidate) -> str | None:
+    """Say so of scores and labels that are named after different parts of the data."""
+    theirs = [{PARTS[one] for one in tokens(name) if one in PARTS} for name in (c.source.stem, c.label)]
+    if all(len(one) == 1 for one in theirs) and theirs[0] != theirs[1]:
+        return f"{c.source.columns[0]} is of {min(theirs[0])} and {c.label} of {min(theirs[1])}"
+    return None
+
+
 def is_no_copy(c: Candidate) -> str | None:
     """Say which name of its own this one begins with, unless a class follows."""
     words = () if c.source.many else tokens(c.source.stem)
@@ -418,8 +458,35 @@ def label_is_nothing_else(c: Candidate) -> str | None:
 
 
 def label_does_not_follow(c: Candidate) -> str | None:
-    """Say so of labels that the scores decide in every row."""
-    if c.what == "answer" or len(np.unique(c.y)) < 2 or named("truth", c.label) or c.head.n < 5:
+    """Say so of labels that the scores decide in every row, unless that is what they are called."""
+    if named("truth", c.label) or (named("label", c.label) and not _another_truth(c)):
+        return None
+    return _follows(c)
+
+
+def label_follows(c: Candidate) -> str | None:
+    """Remark so of what is called the truth."""
+    return _follows(c) if named("truth", c.label) or named("label", c.label) else None
+
+
+def _another_truth(c: Candidate) -> str | None:
+    """Return a column of which the scores say much, and which is not what this label is."""
+    own = c.head.text[c.label]
+    for name in c.head.labels:
+        if name in (c.label, *c.source.columns) or (c.head.text[name] == own).all():
+            continue
+        for one in matches(c.head, name, c.source) if c.source.many else ():
+            if (one.y >= 0).all() and replace(c, label=name, y=one.y, how=one.how).shown:
+                return name
+        values = sorted(c.head.values[name])
+        two = not c.source.many and len(values) == 2
+        if two and abs(ranks(c.s, c.head.text[name] == values[1])) > SURELY:
+            return name
+    return None
+
+
+def _follows(c: Candidate) -> str | None:
+    if c.what == "answer" or len(np.unique(c.y)) < 2 or c.head.n < 5:
         return None
     likeliest = c.p.max(axis=1)
     tied = (c.p >= likeliest[:, None] - 1e-9).sum(axis=1) > 1  # of which nothing follows
@@ -462,8 +529,12 @@ def places_show_in_the_values(c: Candidate) -> str | None:
     """Say so of labels whose places or offsets the values do not show."""
     if c.what != "classes":
         return None
+    if c.how == "letters" and not (c.source.of_options or any(map(OPTIONS.fullmatch, c.head.lists))):
+        return None if c.shown else _which(c, "and the values do not show it")
     if c.how == "sorted" and not c.shown:
-        return f"nothing says which class {min(c.own)} of {c.label} is, and the values do not show it"
+        return _which(c, "and the values do not show it")
+    if c.how == "assigned":
+        return _which(c, "by name")
     if c.how in ("places", "custom", "encoder", "numbers"):
         return _order_is_known(c)
     if c.how == "names" and c.p.shape[1] > 2 and c.source.numbered and c.source.form != "ranked":
@@ -477,6 +548,19 @@ def places_show_in_the_values(c: Candidate) -> str | None:
                     "it may count from another number"
                 )
     return None
+
+
+def _which(c: Candidate, why: str) -> Open:
+    """Ask which class each score is of; the order that the values fit best is filled in."""
+    order, called = best_order(c), spelled(c.head, c.label)
+    named_so = {} if c.named else {"label_column": c.label}
+    names = ", ".join(
+        c.source.columns[:4] if c.source.form == "columns" else [f"scores of {c.source.columns[0]}"]
+    )
+    return asks(
+        f"nothing says which of {names} is that of {called[min(c.own)]} in {c.label}, {why}",
+        {**named_so, "classes": tuple(called[one] for one in order)},
+    )
 
 
 def _order_is_known(c: Candidate) -> str | None:
@@ -525,7 +609,8 @@ def is_stored_by_class(c: Candidate) -> str | None:
     if c.source.form == "ranked" or not c.source.many:
         return None
     for one in c.head.sources:
-        if one.form == "ranked" and one.columns == c.source.columns:
+        other = c.label and not c.own & set(one.plain)  # texts of answers, of which labels are letters
+        if one.form == "ranked" and one.columns == c.source.columns and not other:
             return f"{', '.join(one.ranks[:2])} names the class of each score"
     names = _ranks_beside(c)
     return (
@@ -803,6 +888,7 @@ STRIKE = (
     Rule(is_named_as_a_score, "scores", labelled=False),
     Rule(is_no_copy, "scores", labelled=False),
     Rule(is_not_made_of_another, "scores", labelled=False),
+    Rule(parts_are_one, "label_column scores"),
     Rule(label_is_no_prediction, "label_column"),
     Rule(label_is_nothing_else, "label_column"),
     Rule(label_varies, "label_column"),
@@ -826,6 +912,7 @@ DOUBT = (
 )
 
 
+REMARK = (Rule(label_follows), Rule(options_are_normalized, labelled=False))
 EVERYWHERE = (  # what must hold in all rows of the one score that was chosen
     Rule(percent_is_one_scale, "kind", labelled=False),
     Rule(right_is_no_class, "confidence"),

@@ -65,7 +65,18 @@ def head_of_table(
         frozenset(map(plain_text, options.named(()))),
         _fields(packed.values()),
         {one.name: str(one.type) for one in table.schema if _is_other(one.type)},
+        ordered={one.name: _categories(table, one.name) for one in fields if _is_ordered(one.type)},
     )
+
+
+def _is_ordered(kind: Any) -> bool:
+    return pa.types.is_dictionary(kind) and bool(kind.ordered)
+
+
+def _categories(table: Table, name: str) -> tuple[str, ...]:
+    """Return the categories of a column in their order, as its first rows have them."""
+    first = table.head([name], 1)
+    return () if first is None else tuple(map(str, first.column(0).dictionary.to_pylist()))
 
 
 def _is_other(kind: Any) -> bool:
