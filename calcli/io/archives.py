@@ -27,6 +27,7 @@ ARCHIVE_DAMAGE: tuple[type[Exception], ...] = (
 )
 LOCAL = struct.Struct("<26xHH")  # what stands before an entry: the lengths of its name, and of more
 GZIP = b"\x1f\x8b"
+ZIP = b"PK\x03\x04"
 UNSUSPECTED, PACKING = 1 << 28, 400  # bytes, and bytes for each packed one: more is made to fill memory
 
 
@@ -63,10 +64,42 @@ def opened_text(path: AnyPath) -> Any:
 
     local = on_disk(path)
     with local.open("rb", buffering=0) as file:
-        packed = file.read(len(GZIP)) == GZIP
+        start = file.read(len(ZIP))
+    if start == ZIP:
+        return pa.BufferReader(_only_member(local, str(path)))
+    packed = start.startswith(GZIP)
     if packed:
         _refuse_gzip_bomb(local, str(path))
     return pa.input_stream(str(local), compression="gzip" if packed else None)
+
+
+def unpacked_bytes(path: AnyPath) -> bytes:
+    """Return what a file holds that is packed by gzip, or as the only one in a zip archive.
+
+    Raises
+    ------
+    InputError
+        If it is damaged, or packed to fill memory.
+    """
+    try:
+        return bytes(opened_text(path).read())
+    except OSError as error:
+        raise InputError(f"{path} is truncated or damaged; copy it again") from error
+
+
+def _only_member(path: Path, name: str) -> bytes:
+    """Return the one file in a zip archive, besides what macOS puts there."""
+    try:
+        with zipfile.ZipFile(path) as archive:
+            members = [
+                one for one in archive.infolist() if not (one.is_dir() or one.filename.startswith("__MACOSX"))
+            ]
+            if len(members) != 1:
+                raise InputError(f"{name} holds {len(members)} files; expected one; unpack it")
+            refuse_bomb(name, members[0].file_size, members[0].compress_size)
+            return archive.read(members[0])
+    except ARCHIVE_DAMAGE as error:
+        raise InputError(f"{name} is truncated or damaged; copy it again") from error
 
 
 def _refuse_gzip_bomb(path: Path, name: str) -> None:

@@ -17,7 +17,7 @@ from calcli.io.remote import AnyPath, path_of
 
 PARTITION = re.compile(r"([^=]+)=(.*)")
 SHARD = re.compile(r"(.+?)[-.]\d{3,5}-of-\d{3,5}.*")
-PACKED = (".bz2", ".xz", ".zst", ".lz4", ".zip", ".br", ".z")  # parts that cannot be read
+PACKED = (".bz2", ".xz", ".zst", ".lz4", ".br", ".z")  # parts that cannot be read
 BESIDE = ("dataset_info.json", "dataset_infos.json", "dataset_dict.json", "state.json", "_metadata.json")
 
 

@@ -64,10 +64,10 @@ def ignored_note(kept: NDArray[np.bool_], ignored: Sequence[str], values: Array)
     left, which = int(np.count_nonzero(~kept)), listed(list(ignored))
     there = {one.strip() for one in np.unique(values[~kept]).astype(str).tolist()}
     gone = [one for one in ignored if one.strip() not in there]
-    told = f"; no row has {listed(gone)}" if gone else ""
     if not left:
         return f"no row has a label to be ignored ({which}): --ignore-label left out nothing"
-    return f"{left:,} of {len(kept):,} rows have a label to be ignored ({which}) and are left out, as asked{told}"
+    told = f"{left:,} of {len(kept):,} rows have a label to be ignored ({which}) and are left out, as asked"
+    return f"{told}; no row has {listed(gone)}" if gone else told
 
 
 def dropped_note(kept: NDArray[np.bool_]) -> str:

@@ -208,9 +208,10 @@ def understand(found: Source, name: str, options: ReadOptions) -> Predictions:
     judged = _judged(found, options)
     if options.renormalize:
         acts = judged.kind == "probs" and columns > 1
-        said = "rows that do not sum to one were divided by their sum, as asked"
         notes.append(
-            said if acts else "--renormalize is for probabilities of several classes, and did nothing"
+            "rows that do not sum to one were divided by their sum, as asked"
+            if acts
+            else "--renormalize is for probabilities of several classes, and did nothing"
         )
     understood = Predictions(
         CheckedScores.of(

@@ -348,10 +348,11 @@ def mend_of(rows: int, columns: int, labels: int) -> str:
     scores_a_label, rest = divmod(rows * columns, labels or 1)
     if not labels or scores_a_label < 2 or rest:
         return mend
+    how = f"if {scores_a_label} are the classes, say which axis has them with --class-axis"
     if columns == 1:
-        whole = f"({labels}, {scores_a_label})"
-        return f"if the {scores_a_label} scores of a row follow each other, save scores.reshape{whole}; else {mend}"
-    return f"if {scores_a_label} are the classes, say which axis has them with --class-axis; else {mend}"
+        shape = labels, scores_a_label
+        how = f"if {shape[1]} scores of a row follow each other, save scores.reshape{shape}"
+    return f"{how}; else {mend}"
 
 
 def column_of(found: Source, name: str) -> Array:

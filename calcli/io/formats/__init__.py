@@ -78,18 +78,34 @@ CONVERSIONS = {  # formats that run code when read, or need another library, and
         ".eval",
     ): "from inspect_ai.analysis import samples_df; samples_df('{path}').to_parquet('{stem}.parquet')",
     (".xlsx", ".xls"): "import pandas as pd; pd.read_excel('{path}').to_csv('{stem}.csv', index=False)",
+    (".mat",): "import numpy as np, scipy.io; d = scipy.io.loadmat('{path}', squeeze_me=True); "
+    "np.savez('{stem}.npz', probs=d['probs'], labels=d['labels'])",
+    (".sav", ".zsav"): "import pandas as pd; pd.read_spss('{path}').to_csv('{stem}.csv', index=False)",
+    (".dta",): "import pandas as pd; pd.read_stata('{path}').to_csv('{stem}.csv', index=False)",
+    (".sas7bdat", ".xpt"): "import pandas as pd; pd.read_sas('{path}', encoding='utf-8')"
+    ".to_csv('{stem}.csv', index=False)",
+    (".arff",): "import pandas as pd, scipy.io.arff; d = pd.DataFrame(scipy.io.arff.loadarff('{path}')[0]); "
+    "d.map(lambda x: x.decode() if isinstance(x, bytes) else x).to_csv('{stem}.csv', index=False)",
+    (".avro",): "import fastavro, pandas as pd; pd.DataFrame(fastavro.reader(open('{path}', 'rb')))"
+    ".to_json('{stem}.jsonl', orient='records', lines=True)",
+    (".orc",): "import pyarrow.orc, pyarrow.parquet; "
+    "pyarrow.parquet.write_table(pyarrow.orc.read_table('{path}'), '{stem}.parquet')",
+    (".txt", ".dat"): "import numpy as np; "
+    "np.save('{stem}.npy', np.genfromtxt('{path}', dtype=None, encoding='utf-8'))",
     (".rds", ".rdata"): "import pyreadr; next(iter(pyreadr.read_r('{path}').values())).to_csv('{stem}.csv')",
 }
+PACKED = (".gz", ".zip")  # around text, or one array
+POINTER = b"version https://git-lfs"  # what stands for a file that Git LFS has not fetched
 BY_NAME = Registry("calcli.formats", Format, {form.name: form for form in FORMATS})
 BY_ENDING = {ending: form for form in FORMATS for ending in form.endings}
 
 
 def format_of(path: AnyPath) -> Format | None:
     """Return the format that the name of a file stands for, or None."""
-    packed = path.suffix.lower() == ".gz"
+    packed = path.suffix.lower() in PACKED
     ending = (path.with_suffix("") if packed else path).suffix.lower()
     found = BY_ENDING.get(ending) or _of_plugin(ending)
-    return None if packed and found is not None and not found.text else found
+    return None if packed and found is not None and not (found.text or found.name == "npy") else found
 
 
 def _of_plugin(ending: str) -> Format | None:
@@ -117,7 +133,7 @@ def _refuse_foreign(path: AnyPath) -> None:
     """Raise an InputError with what converts a file that is not read, if it is known."""
     for endings, line in CONVERSIONS.items():
         if path.suffix.lower() in endings:
-            why = "may run any code when it is loaded" if "load(" in line else "needs another library"
+            why = "may run any code when it is loaded" if "load(" in line else "is of another format"
             raise InputError(
                 f"{path}: a {path.suffix} file {why}, and is not read; convert it, with its own names: "
                 f'python -c "{line.format(path=path, stem=path.with_suffix(""))}"'
@@ -141,7 +157,12 @@ def known_format(path: AnyPath) -> Format:
     found = named_format(path)
     if path.stat().st_size == 0:
         raise InputError(f"{path} is empty (0 bytes)")
-    if found.magic and not found.text:
+    with path.open("rb", buffering=0) as file:
+        if file.read(len(POINTER)) == POINTER:
+            raise InputError(
+                f"{path} is a pointer of Git LFS, not the file itself; fetch it with git lfs pull"
+            )
+    if found.magic and not found.text and path.suffix.lower() not in PACKED:
         _refuse_wrong_content(path, found)
     return found
 

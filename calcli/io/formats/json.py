@@ -86,7 +86,8 @@ def table_of(found: Any, name: str) -> Any:
     if not all(isinstance(row, dict) for row in found):
         raise InputError(f"{name}: not all rows are objects; {EXPECTED}")
     harness = harness_table(found, name)
-    return _of_records(found, name) if harness is None else harness
+    with arrow_errors(name, "JSON file"):
+        return jsonl.table_of_records(found) if harness is None else harness
 
 
 def _rows(found: dict[str, Any], name: str) -> Any:
@@ -125,11 +126,6 @@ def _by_names_of_rows(columns: Mapping[str, Mapping[str, Any]], name: str) -> di
                 "expected the same"
             )
     return {column: [values[row] for row in first] for column, values in columns.items()}
-
-
-def _of_records(records: Sequence[Mapping[str, Any]], name: str) -> Any:
-    heads = dict.fromkeys(str(head) for row in records for head in row)
-    return _of_columns({head: [row.get(head) for row in records] for head in heads}, name)
 
 
 def _of_columns(columns: Mapping[str, Sequence[Any]], name: str) -> Any:

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import codecs
+import io
 import json
 import math
 import re
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from decimal import Decimal
 from functools import partial
@@ -21,7 +22,7 @@ from calcli.core.data.arrays import Doubles
 from calcli.core.language.errors import InputError
 from calcli.io.archives import opened_text
 from calcli.io.columnvalues import are_rounded
-from calcli.io.damage import arrow_errors, sound
+from calcli.io.damage import arrow_errors, column_of, sound
 from calcli.io.layouts.harness import FIRST_EVENT, MARKS, events_table, harness_table
 from calcli.io.layouts.objects import HEAD_ROWS, with_orders
 from calcli.io.remote import AnyPath
@@ -65,7 +66,21 @@ def open_file(path: AnyPath, name: str) -> Table:
         try:
             return parsed(parts, name, lambda part, _: ordered(_parsed(partial(reader_of, part))))
         except pa.ArrowException:
-            return in_memory(name, ordered(_parsed(partial(opened_text, path))))
+            try:
+                return in_memory(name, ordered(_parsed(partial(opened_text, path))))
+            except pa.ArrowException:  # values of several types, which Python can hold
+                with opened_text(path) as stream:
+                    records = _records(io.BufferedReader(stream), name)
+                return in_memory(name, table_of_records(records))
+
+
+def table_of_records(records: Sequence[Mapping[str, Any]]) -> Any:
+    """Return a pyarrow.Table of objects; a column whose values have several types becomes text."""
+    heads = dict.fromkeys(str(head) for row in records for head in row)
+    columns = {head: [row.get(head) for row in records] for head in heads}
+    return with_orders(
+        pa.table({head: column_of(values) for head, values in columns.items()}), columns.__getitem__
+    )
 
 
 def _first_rows(part: bytes) -> Iterator[Any]:

@@ -14,11 +14,12 @@ from numpy.lib import format as npy_format
 from calcli.core.data.arrays import Array, Doubles
 from calcli.core.language.errors import InputError, UsageError
 from calcli.io import formats
+from calcli.io.archives import unpacked_bytes
 from calcli.io.arraylabels import stored_labels
 from calcli.io.arrays import Arrays, ArraySource
 from calcli.io.atomic import atomic_path
 from calcli.io.axes import class_axis, places_note, sample_column
-from calcli.io.heads import Header, native, read_header
+from calcli.io.heads import Header, held_array, native, read_header
 from calcli.io.labels import Labels
 from calcli.io.layouts import ARRAYS
 from calcli.io.layouts.names import kind_by_name
@@ -44,6 +45,7 @@ class NpyFile(Arrays):
 
     path: AnyPath
     header: Header
+    held: Array | None = None  # of a packed file
 
     def find(self, options: ReadOptions, *, labelled: bool = True) -> Source:
         """Take the array for scores, and look for labels beside it."""
@@ -67,7 +69,7 @@ class NpyFile(Arrays):
             labels_shape = open_file(beside, str(beside)).header.shape
         axis = class_axis(shape, labels_shape, options, name)
         scores = self.array().scores(axis)
-        kind, reason = kind_by_name((self.path.stem,))
+        kind, reason = kind_by_name((self.path.stem.removesuffix(".npy"),))
         found = ArraySource(
             kind=kind if kind == "logits" else None,
             kind_reason=reason if kind == "logits" else "",
@@ -96,6 +98,8 @@ class NpyFile(Arrays):
 
     def array(self) -> StoredArray:
         """Return the array."""
+        if self.held is not None:
+            return StoredArray.held(self.held, str(self.path), str(self.path))
         header, held = self.header, self.path.stat().st_size - self.header.offset
         if header.dtype.kind in "iufb" and held < header.size:
             raise InputError(
@@ -114,6 +118,9 @@ def open_file(path: AnyPath, name: str) -> NpyFile:
     InputError
         If it is damaged or needs pickle.
     """
+    if path.suffix.lower() in formats.PACKED:
+        values = held_array(unpacked_bytes(path), name)
+        return NpyFile(path, Header(values.shape, False, values.dtype, 0), values)
     with path.open("rb") as file:
         return NpyFile(path, read_header(file, name))
 
@@ -128,7 +135,7 @@ def _array(path: AnyPath) -> Array:
 
 def labels_of_same_stem(path: AnyPath) -> AnyPath | None:
     """Return the file of labels beside a .npy file of scores that is named after it, or None."""
-    beside = (path.with_name(name) for name in _named_after(path.stem))
+    beside = (path.with_name(name) for name in _named_after(path.stem.removesuffix(".npy")))
     return next((file for file in beside if file.is_file()), None)
 
 

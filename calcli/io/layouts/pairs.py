@@ -14,8 +14,10 @@ from calcli.io.layouts.unpacking import Head, Unpacked
 from calcli.io.options import ReadOptions
 from calcli.io.tables.table import Derived, Row
 
-LABEL = re.compile(r"labels?|class(es)?|classname|names?|displaynames?|category|categories|values?")
-SCORE = re.compile(r"scores?|probs?|probas?|probability|probabilities|confidences?")
+LABEL = re.compile(
+    r"labels?|class(es)?|classname|names?|displaynames?|category|categories|values?|tag(name)?s?|tokens?"
+)
+SCORE = re.compile(r"scores?|probs?|probas?|probability|probabilities|confidences?|logprobs?")
 UNLIKE = (pa.ArrowInvalid, pa.ArrowNotImplementedError)  # of values that are of no such kind
 
 

@@ -16,13 +16,19 @@ from calcli.core.language.errors import InputError
 from calcli.io.layouts import pairs
 from calcli.io.layouts.names import RANKED, several_orders
 from calcli.io.layouts.unpacking import Head, Unpacked
+from calcli.io.layouts.vectors import MOST, one_of
 from calcli.io.options import ReadOptions
 from calcli.io.tables.table import Derived, Row
-from calcli.io.words import says
+from calcli.io.words import named, says
 
 NUMBER = r"[-+]?(?:\d+\.?\d*|\.\d+)(?:[eE][-+]?\d+)?|[-+]?(?:nan|inf(?:inity)?)"
 BETWEEN = r"\s*[,;|]\s*|\s+"
 NUMBERS = re.compile(rf"(?i)\s*[\[(]?\s*(?:{NUMBER})(?:(?:{BETWEEN})(?:{NUMBER}))+\s*[\])]?\s*")
+ONE_HOT = re.compile(r"\s*[\[(](\s*[01](\.0*)?\s*[,;\s]?){2,}[\])]\s*")
+ONE = re.compile(rf"(?i)\s*[\[(]+\s*(?:{NUMBER})\s*,?\s*[\])]+\s*")
+SPARSE = re.compile(
+    r"\s*\(\s*(\d{1,7})\s*,\s*\[([\d,\s]*)\]\s*,\s*\[([^\[\]]*)\]\s*\)\s*"
+)  # as Spark shows it
 WORDS = re.compile(r"\s*\[[^{}]*\]\s*", re.DOTALL)
 OBJECTS = re.compile(r"\s*\[?\s*\{.*\}\s*\]?\s*", re.DOTALL)
 SEPARATORS = (",", ";", r"\|", r"[^\s,;|]\s+[^\s,;|]")
@@ -40,23 +46,20 @@ UNLIKE = (pa.ArrowInvalid, pa.ArrowTypeError, OverflowError)  # of objects that 
 def unpack(field: Any, head: Head, options: ReadOptions) -> Unpacked | None:
     """Return lists of numbers, lists of classes with their scores, or numbers from percentages."""
     kind, name = field.type, field.name
-    if not (pa.types.is_string(kind) or pa.types.is_large_string(kind)) or not _may_hold_scores(
-        name, options
-    ):
+    label = _is_label(name) and not says("prediction", name)
+    if not (pa.types.is_string(kind) or pa.types.is_large_string(kind)):
+        return None
+    if not label and not _may_hold_scores(name, options):
         return None
     told = [value for value in head().to_pylist() if value and value.strip()]
     if not told:
         return None
     plainly = [_unwrapped(value) for value in told[:LOOKED_AT]]
-    if all(map(PERCENT.fullmatch, plainly)):
-        return Unpacked((Derived(name, pa.float64(), _percentages),), percent=True)
-    if all(map(ALONE.fullmatch, plainly)) and any("." in value for value in plainly):
-        return Unpacked((Derived(name, pa.float64(), _single),))
-    if all(map(DECIMAL.fullmatch, told)) and any("," in value for value in told) and not _are_pairs(told):
-        return Unpacked((Derived(name, pa.float64(), _decimals),), note=f"{name} has decimal commas")
-    if all(map(NUMBERS.fullmatch, (value.replace("...", " 0 ") for value in plainly))):
-        make = _of_pairs if all(map(DECIMAL.fullmatch, told)) else _numbers
-        return Unpacked((Derived(name, pa.list_(pa.float64()), make),), note=f"{name} holds lists as text")
+    if label:
+        hot = all(map(ONE_HOT.fullmatch, plainly))
+        return Unpacked((Derived(name, pa.int64(), _places),)) if hot else None
+    if found := _of_numbers(name, told, plainly):
+        return found
     if RANKED.fullmatch(name):
         if all(map(WORDS.fullmatch, plainly)) and any("," in value or "'" in value for value in plainly):
             return Unpacked((Derived(name, pa.list_(pa.string()), _words),))
@@ -64,6 +67,26 @@ def unpack(field: Any, head: Head, options: ReadOptions) -> Unpacked | None:
     if all(map(OBJECTS.fullmatch, plainly)):
         return _of_objects(field, list(map(_unwrapped, told)), options)
     return None
+
+
+def _of_numbers(name: str, told: list[str], plainly: list[str]) -> Unpacked | None:
+    """Return numbers, or lists of them, if text holds such."""
+    if all(map(PERCENT.fullmatch, plainly)):
+        return Unpacked((Derived(name, pa.float64(), _percentages),), percent=True)
+    if all(map(ALONE.fullmatch, plainly)) and any("." in value for value in plainly):
+        return Unpacked((Derived(name, pa.float64(), _single),))
+    if all(map(DECIMAL.fullmatch, told)) and any("," in value for value in told) and not _are_pairs(told):
+        return Unpacked((Derived(name, pa.float64(), _decimals),), note=f"{name} has decimal commas")
+    if all(map(ONE.fullmatch, plainly)):
+        return Unpacked((Derived(name, pa.float64(), _unlisted),))
+    if all(SPARSE.fullmatch(one) or NUMBERS.fullmatch(one.replace("...", " 0 ")) for one in plainly):
+        make = _of_pairs if all(map(DECIMAL.fullmatch, told)) else _vectors
+        return Unpacked((Derived(name, pa.list_(pa.float64()), make),), note=f"{name} holds lists as text")
+    return None
+
+
+def _is_label(name: str) -> bool:
+    return named("label", name) or named("truth", name)
 
 
 def _may_hold_scores(name: str, options: ReadOptions) -> bool:
@@ -117,6 +140,34 @@ def _numbers(texts: Any, row: Row) -> Any:
         lists = pa.array([[x for x in one if x] for one in lists.to_pylist()], pa.list_(pa.string()))
         flat = lists.flatten()
     return pa.ListArray.from_arrays(lists.offsets, _as_numbers(flat, lists, row, "numbers, as in [0.1, 0.9]"))
+
+
+def _unlisted(texts: Any, row: Row) -> Any:
+    """Return the one number in each list."""
+    return _single(pc.utf8_trim(texts, "[](), \t\r\n"), row)
+
+
+def _places(texts: Any, row: Row) -> Any:
+    """Return the place of the one 1 in each list."""
+    return one_of(_numbers(texts, row), row)
+
+
+def _vectors(texts: Any, row: Row) -> Any:
+    """Return lists of numbers, dense or sparse."""
+    if pc.any(pc.match_substring_regex(texts, r"\].*\[")).as_py():
+        found = [(text, SPARSE.fullmatch(text or "")) for text in texts.to_pylist()]
+        texts = pa.array([_dense(match) if match else text for text, match in found], pa.string())
+    return _numbers(texts, row)
+
+
+def _dense(found: re.Match[str]) -> str:
+    """Return a sparse vector as a list; of odd indices the text as it is, which is refused."""
+    size, places, values = int(found[1]), found[2].split(","), found[3].split(",")
+    entries = ["0"] * min(size, MOST)
+    for place, value in zip(places, values, strict=False):
+        if place.strip() and int(place) < len(entries):
+            entries[int(place)] = value
+    return f"[{','.join(entries)}]" if len(places) == len(values) else found[0]
 
 
 def _refuse_two_separators(cells: Any, row: Row) -> None:

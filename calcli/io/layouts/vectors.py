@@ -12,6 +12,7 @@ import pyarrow.compute as pc
 
 from calcli.core.data.arrays import Doubles
 from calcli.core.language.errors import InputError
+from calcli.io.labels import one_hot
 from calcli.io.layouts.names import NO_SCORES
 from calcli.io.layouts.unpacking import Head, Unpacked
 from calcli.io.options import ReadOptions
@@ -41,8 +42,13 @@ PARTS: dict[str, Callable[[Any], bool]] = {
 def unpack(field: Any, head: Head, options: ReadOptions) -> Unpacked | None:
     """Return lists of numbers for vectors, and labels for lists of one label."""
     if _is_list(field.type) and (named("label", field.name) or named("truth", field.name)):
-        lengths = set(pc.list_value_length(head()).drop_null().to_pylist())
-        return Unpacked((Derived(field.name, field.type.value_type, _first),)) if lengths == {1} else None
+        lists = head().drop_null()
+        lengths = set(pc.list_value_length(lists).to_pylist())
+        if lengths == {1}:
+            return Unpacked((Derived(field.name, field.type.value_type, _first),))
+        held = np.asarray(lists.flatten()) if _number(field.type.value_type) else np.empty(0)
+        hot = len(lengths) == 1 and len(held) and one_hot(held.reshape(len(lists), -1)) is not None
+        return Unpacked((Derived(field.name, pa.int64(), one_of),)) if hot else None
     if not pa.types.is_struct(field.type) or NO_SCORES.fullmatch(field.name):
         return None
     kinds = {one.name: one.type for one in field.type}
@@ -55,6 +61,25 @@ def unpack(field: Any, head: Head, options: ReadOptions) -> Unpacked | None:
 
 def _is_list(kind: Any) -> bool:
     return bool(pa.types.is_list(kind) or pa.types.is_large_list(kind))
+
+
+def one_of(lists: Any, row: Row) -> Any:
+    """Return the place of the one 1 among the zeros of each list; null where there is no list.
+
+    Raises
+    ------
+    InputError
+        If a list is otherwise.
+    """
+    found = []
+    for n, one in enumerate(lists.to_pylist()):
+        if one and (one.count(1) != 1 or one.count(0) != len(one) - 1):
+            raise InputError(
+                f"{row(n)} has {one} among labels; expected one 1 and zeros beside it; where several classes "
+                "may be true at once, evaluate each class by itself"
+            )
+        found.append(one.index(1) if one else None)
+    return pa.array(found, pa.int64())
 
 
 def _first(lists: Any, row: Row) -> Any:

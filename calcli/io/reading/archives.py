@@ -251,8 +251,8 @@ def _answers(archive: Archive, chosen: Choice, options: ReadOptions) -> Source:
         return found
     values = as_text(archive.load(right[-1]).reshape(-1))
     kept = ~np.isin(values, options.ignore_label)
-    found, labels = of_rows(found, found.labels, kept, ignored_note(kept, options.ignore_label, values))
-    return replace(found, labels=labels)
+    part, labels = of_rows(found, found.labels, kept, ignored_note(kept, options.ignore_label, values))
+    return replace(part, labels=labels)
 
 
 def _weights(archive: Archive, found: Source, name: str) -> Array:
