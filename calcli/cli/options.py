@@ -95,6 +95,7 @@ class ReadingScores(Chosen):
 
     scores: Any = option("scores", ReadOptions)
     kind: Any = option("kind", ReadOptions)
+    scale: Any = option("scale", ReadOptions)
     classes: Any = option("classes", ReadOptions)
     positive: Any = option("positive", ReadOptions)
     renormalize: Any = option("renormalize", ReadOptions)

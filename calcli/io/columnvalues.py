@@ -13,19 +13,14 @@ import pyarrow.compute as pc
 
 from calcli.core.data.arrays import Array
 from calcli.core.language.errors import InputError
-from calcli.io.labels import Labels, labels_from_array, missing_label
+from calcli.io.labels import SHARE, SHARES, Labels, labels_from_array, missing_label
 from calcli.io.layouts.classlabels import class_labels
 from calcli.io.messages import listed
 from calcli.io.tables.columns import decoded, holds_of, numbers, of_joined_type
 from calcli.io.tables.table import Table
 from calcli.io.tables.texts import WORDS, has_codes
 
-SHARE = 1e-2  # how far from 1 the shares of the classes may sum
 SEVERAL = "where several classes may be true at once, evaluate each class by itself"
-SHARES = (
-    "of shares of classes (soft labels) save the largest, as labels.argmax(-1), or a row for each class with "
-    "its share in a column for --weights"
-)
 LONG, MOST_BYTES = 1000, 1 << 29  # characters of a name, and of all rows if each were as long as the longest
 
 EXACT, MOST = 2**53, 1e38  # up to the first a float holds any integer; beyond the second nobody counted one

@@ -18,6 +18,11 @@ from calcli.io.words import plain_text
 MISSING_NUMBERS = (-1, -100, 255)  # what segmentation and language models mark ignored rows with
 MISSING_NAMES = ("", "nan", "none", "null", "<na>")
 NOT_AVAILABLE = ("na", "n/a", "#n/a")  # missing if it is none of the classes that are named
+SHARE = 1e-2  # how far from 1 the shares of the classes may sum
+SHARES = (
+    "of shares of classes (soft labels) save the largest, as labels.argmax(-1), or a row for each class with "
+    "its share in a column for --weights"
+)
 LARGEST = 2.0**63  # larger floats are not the integers of labels
 MANY = 20  # classes, to be written out one by one no more
 

@@ -16,6 +16,7 @@ from calcli.core.language.declaring import (
     documented,
     marks,
     names,
+    numbers,
     setting,
     texts,
     whole,
@@ -51,6 +52,12 @@ class ReadOptions:
     label_column: str | None = setting(None, TEXT, "Column of the labels.", "NAME")
     scores: str | None = setting(None, TEXT, "Score columns, 'p_*' or a,b,c; in .npz, the array.", "PATTERN")
     kind: Kind | Literal["auto", "percent"] = setting("auto", choice(KINDS), "What the scores are.")
+    scale: float | None = setting(
+        None,
+        numbers("a number above 0", lambda value: value > 0),
+        "Divide scores by this: 10 for ratings from 0 to 10.",
+        "NUMBER",
+    )
     classes: tuple[str, ...] | None = setting(
         None, names("cat"), "Classes in the order of the scores, separated by commas.", "NAMES"
     )

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from functools import partial
 from typing import Any
@@ -16,6 +16,7 @@ from calcli.core.language.questions import option_names
 from calcli.io.layouts import LISTS
 from calcli.io.layouts.unpacking import Unpacked, unpack_column
 from calcli.io.options import ReadOptions
+from calcli.io.tables.columns import holds_of
 from calcli.io.tables.table import Derived, Row, Table, derived
 from calcli.io.words import says
 
@@ -38,6 +39,26 @@ def unpacked(table: Table, known: Mapping[str, Unpacked]) -> Table:
     packed = {one.name: it for it in known.values() for one in it.made}
     made = {name: it.made for name, it in known.items()}
     return replace(derived(table, made), packed=packed) if known else table
+
+
+def scaled(table: Table, by: float | None, options: ReadOptions, scores: Sequence[str] = ()) -> Table:
+    """Return a table with numbers divided: in these columns, or in those that are named or look like scores."""
+    if by is None:
+        return table
+    asked = scores or (options.scores or options.confidence or "").split(",")
+    names = [
+        one.name
+        for one in table.schema
+        if holds_of(one.type) in ("float", "integer")
+        and (
+            one.name in asked if any(asked) else says("score", one.name) and not says("prediction", one.name)
+        )
+    ]
+    return derived(table, {one: [Derived(one, pa.float64(), partial(_divided, by=by))] for one in names})
+
+
+def _divided(values: Any, row: Row, *, by: float) -> Any:
+    return pc.divide(values.cast(pa.float64()), by)
 
 
 def _of_options(table: Table, field: Any) -> Unpacked | None:

@@ -129,15 +129,19 @@ def named_format(path: AnyPath) -> Format:
     return found
 
 
+def conversion_of(path: AnyPath) -> str:
+    """Return the line that converts a file that is not read; "" if none is known."""
+    line = next((line for endings, line in CONVERSIONS.items() if path.suffix.lower() in endings), "")
+    return line and f'python -c "{line.format(path=path, stem=path.with_suffix(""))}"'
+
+
 def _refuse_foreign(path: AnyPath) -> None:
     """Raise an InputError with what converts a file that is not read, if it is known."""
-    for endings, line in CONVERSIONS.items():
-        if path.suffix.lower() in endings:
-            why = "may run any code when it is loaded" if "load(" in line else "is of another format"
-            raise InputError(
-                f"{path}: a {path.suffix} file {why}, and is not read; convert it, with its own names: "
-                f'python -c "{line.format(path=path, stem=path.with_suffix(""))}"'
-            )
+    if line := conversion_of(path):
+        why = "may run any code when it is loaded" if "load(" in line else "is of another format"
+        raise InputError(
+            f"{path}: a {path.suffix} file {why}, and is not read; convert it, with its own names: {line}"
+        )
 
 
 def known_format(path: AnyPath) -> Format:

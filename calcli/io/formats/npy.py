@@ -176,12 +176,19 @@ def only_labels_beside(path: AnyPath) -> AnyPath:
         known = f" ({found[0].name} is that of {owners[found[0].name]})" if found else ""
         raise InputError(
             f"{path} has no labels: expected {path.stem}_labels.npy or a labels.npy beside it{known}; "
-            "name the file with --labels"
+            f"{_foreign_labels(path)}name the file with --labels"
         )
     if len(beside) > 1:
         names = listed([file.name for file in beside])
         raise InputError(f"{path} has several files of labels beside it, {names}; choose one with --labels")
     return beside[0]
+
+
+def _foreign_labels(path: AnyPath) -> str:
+    """Return what converts labels beside a file, if they are in a format that is not read."""
+    foreign = (one for one in path.parent.iterdir() if LABEL_FILE.fullmatch(f"{one.stem}.npy"))
+    lines = (formats.conversion_of(one) for one in sorted(foreign, key=str))
+    return next((f"convert what is there with {line}, and " for line in lines if line), "")
 
 
 def require_array(path: AnyPath) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from calcli.core.language.errors import UsageError
 from calcli.io.arrays import Archive, Arrays, joined_arrays
 from calcli.io.options import ReadOptions
 from calcli.io.source import Contents, Source
@@ -38,6 +39,10 @@ def find(
     """
     arrays = [part for part in parts if isinstance(part, Arrays)]
     if arrays:
+        if options.scale is not None:
+            raise UsageError(
+                f"--scale {options.scale:g}: divide the array; the option is for columns of tables"
+            )
         from calcli.io.reading.archives import find_in_archives
 
         archives = [part for part in arrays if isinstance(part, Archive)]

@@ -16,6 +16,7 @@ import numpy as np
 from calcli.core.data.arrays import Array
 from calcli.core.language.declaring import as_option
 from calcli.core.language.errors import CalcliError, InputError, UsageError
+from calcli.io.labels import SHARE, SHARES
 from calcli.io.layouts.names import PREFIXED, but_for_capitals, natural_order
 from calcli.io.messages import MOST_COMMANDS, STDIN, listed
 from calcli.io.offers import Commands, Offer, Question
@@ -439,6 +440,8 @@ def _none(
     )  # the likeliest first
     reasons = dict.fromkeys(f"{_described(one.candidate)}: {one.reason}" for one in order)
     why = "; ".join([*_no_numbers(head), *reasons][:MOST_REASONS])
+    if shares := _shares(head):
+        return InputError(f"{head.name}: {shares}")
     scored = next((one for one in head.sources if one.named), None)
     labels = [one for one in head.labels if named("label", one) or named("truth", one)]
     if scored is None:
@@ -467,9 +470,22 @@ def _none(
     return Question(_offers(every, order, options), told)
 
 
+def _shares(head: Head) -> str:
+    """Return what to do about labels that are shares of classes; "" if there are no such."""
+    named_so = (one for one in head.lists if named("label", one) or named("truth", one))
+    for name in named_so:
+        values = head.lists[name]
+        shares = values.dtype.kind == "f" and len(values) and values.min() >= 0
+        if shares and np.allclose(values.sum(axis=1), 1, atol=SHARE):
+            return f"{name} holds shares of the classes in each row, no labels: {SHARES}"
+    return ""
+
+
 def _no_numbers(head: Head) -> list[str]:
     """Return which columns are named as scores and cannot be."""
-    found = []
+    found = [
+        f"numbers stand in lists within {one}: write them as a column of their own" for one in head.within
+    ]
     for name, own in head.values.items():
         if says("score", name) and name not in head.predictions and own:
             if head.columns[name].dtype.kind == "O":

@@ -207,6 +207,8 @@ class Head:
         Whether its columns are arrays.
     ordered
         Categories of columns that have an order, in that.
+    within
+        Paths of numbers that stand in lists of objects.
     """
 
     name: str
@@ -221,6 +223,7 @@ class Head:
     others: Mapping[str, str] = field(default_factory=dict)
     of_arrays: bool = False
     ordered: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
+    within: tuple[str, ...] = ()
 
     @cached_property
     def n(self) -> int:

@@ -29,7 +29,7 @@ from calcli.io.ranked import RankedScores, names_known, ranked_scores
 from calcli.io.reading.decide import Reading, decide
 from calcli.io.reading.joining import with_labels
 from calcli.io.remote import path_of
-from calcli.io.seen import packed_columns, refuse_absent_options, unpacked
+from calcli.io.seen import packed_columns, refuse_absent_options, scaled, unpacked
 from calcli.io.source import LazyColumns, Source, StoredScores
 from calcli.io.tables.table import Table, joined, refuse_duplicates, written
 from calcli.io.tables.table import beside as with_columns
@@ -143,7 +143,7 @@ def _find(table: Table, options: ReadOptions, *, labelled: bool, classes: Sequen
     seen = unpacked(table, packed)
     refuse_duplicates(seen.schema.names, file)
     name = table.place.name
-    found = decide(seen, options, labelled=labelled, known=classes)
+    found = decide(scaled(seen, options.scale, options), options, labelled=labelled, known=classes)
     if options.weights is not None:
         require_column(options.weights, seen.schema.names, name, "--weights")
         if options.weights in (found.label, *found.right):
@@ -151,6 +151,7 @@ def _find(table: Table, options: ReadOptions, *, labelled: bool, classes: Sequen
     labels = tuple(one for one in (found.label, *found.right) if one is not None)
     parts = (*found.scores, *found.ranks, *labels)
     view = _view(table, packed, {*parts, *found.truth.values(), options.weights})
+    view = scaled(view, options.scale, options, found.scores)
     if found.truth and found.label:
         view = with_columns(
             view, {found.label: one_true(view, list(found.truth.values()), list(found.truth))}

@@ -233,10 +233,13 @@ def percent_is_one_scale(c: Candidate) -> str | None:
     written = bool(set(c.source.columns) & c.head.percent)
     if c.kind != "percent" or c.source.many or written:
         return None
-    if c.source.span[1] <= 10:
-        return (
-            f"numbers from {values.min():g} to {values.max():g} may be ratings: they are on no scale of "
-            "probabilities"
+    if (top := c.source.span[1]) <= 10:
+        whole = bool((values == np.round(values)).all())
+        offers = [{"scale": 5.0 if top <= 5 else 10.0}] if whole else []
+        return asks(
+            f"numbers from {values.min():g} to {top:g} may be ratings: they are on no scale of probabilities"
+            + (f"; --scale {offers[0]['scale']:g} divides them" if offers else ""),
+            *offers,
         )
     below, above, whole = (values > 0) & (values <= 1), values > 1, values == np.round(values)
     often = bool(c.label) and below.sum() >= 0.05 * len(values) and (c.y[below] == 1).mean() > 0.1
@@ -246,6 +249,26 @@ def percent_is_one_scale(c: Candidate) -> str | None:
             "scales in one column"
         )
     return None if says("percent", c.source.stem) else asks("nothing says that these are percentages")
+
+
+def is_no_percent(c: Candidate) -> str | None:
+    """Ask of probabilities that fit far better as percentages of a rare event."""
+    if c.kind != "probs" or c.source.many or not c.label or (c.y < 0).any():
+        return None
+    base, mean = float((c.y == 1).mean()), float(c.s.mean())
+    if not 0 < base < mean / 10:
+        return None
+    as_percent = np.where(c.y == 1, c.s / 100, 1 - c.s / 100)
+    better = float(np.log(np.maximum(as_percent, 1e-6)).sum())
+    constant = len(c.y) * (base * np.log(base) + (1 - base) * np.log1p(-base))
+    if better < max(constant - CLEARLY, c.likelihood + MUCH):
+        return None
+    return asks(
+        f"100 times too large? Its mean is {mean:.3g}, {base:.2%} of the rows are 1, and as percentages they "
+        "fit far better",
+        {"kind": "percent"},
+        {"kind": "probs"},
+    )
 
 
 def labels_are_two(c: Candidate) -> str | None:
@@ -877,6 +900,7 @@ STRIKE = (
     Rule(logits_are_no_margins, labelled=False),
     Rule(kind_is_named, "kind", labelled=False),
     Rule(percent_is_one_scale, "kind", labelled=False),
+    Rule(is_no_percent, "kind"),
     Rule(is_no_constant, "scores", labelled=False),
     Rule(is_stored_by_class, labelled=False),
     Rule(is_not_sorted, "classes scores", labelled=False),

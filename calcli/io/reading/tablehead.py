@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Sequence
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from typing import Any
 
 import numpy as np
@@ -65,8 +65,20 @@ def head_of_table(
         frozenset(map(plain_text, options.named(()))),
         _fields(packed.values()),
         {one.name: str(one.type) for one in table.schema if _is_other(one.type)},
+        within=tuple(path for one in table.schema for path in _numbers_within(one.type, one.name)),
         ordered={one.name: _categories(table, one.name) for one in fields if _is_ordered(one.type)},
     )
+
+
+def _numbers_within(kind: Any, path: str) -> Iterator[str]:
+    """Yield the paths of numbers in objects, those in lists as `stats[].mean`."""
+    if holds_of(kind) == "list":
+        yield from _numbers_within(kind.value_type, f"{path}[]")
+    elif pa.types.is_struct(kind):
+        for one in kind:
+            yield from _numbers_within(one.type, f"{path}.{one.name}")
+    elif "[]." in path and pa.types.is_floating(kind):
+        yield path
 
 
 def _is_ordered(kind: Any) -> bool:

@@ -18,6 +18,7 @@ CASES = REFERENCE / "cases" / "t4"
 READ = [
     ("103-duplicated-ids/dup.csv", {}),
     ("116-class-names-cleaned/o.csv", {}),
+    ("122-ordered-categorical-labels/p.parquet", {}),
     ("14-weka-distribution/weka.csv", {}),
     ("21-spark-sparse-text/spark.csv", {}),
     ("30-isic-onehot-ground-truth/submission.csv", {"labels": "GroundTruth.csv", "key": "image"}),
@@ -25,6 +26,7 @@ READ = [
     ("33-openood-pred-conf-label/cifar10.npz", {"ignore_label": ("-1",)}),
     ("40-rows-sum-to-0.995/preds.npz", {}),
     ("57-538-checking-our-work/spi.csv", {}),
+    ("71-speaker-verification-llr/sv.csv", {}),
     ("75-one-number-lists/out.csv", {}),
     ("76-tiny-negatives/p.npz", {}),
     ("77-segmentation-nchw-255/seg.npz", {"ignore_label": ("255",)}),
@@ -36,11 +38,9 @@ READ = [
     ("98-positive-column-first/yesno.csv", {}),
 ]
 ASKED = [  # refused, with a command that gives the number
-    "122-ordered-categorical-labels/p.parquet",
     "124-val-and-test-in-one-npz/logits.npz",
     *(f"138-two-label-arrays/{one}" for one in ("a.npz", "c.npz", "d.npz", "f.npz", "p.npz", "i.csv")),
     "58-football-home-draw-away/m.csv",
-    "71-speaker-verification-llr/sv.csv",
     "81-logits-within-0-1/s.npz",
 ]
 TOLD = [  # refused, with what is right to do in words
