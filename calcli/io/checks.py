@@ -10,7 +10,6 @@ import numpy as np
 
 from calcli.core.data.arrays import Array, Floats
 from calcli.core.data.distributions import (
-    ROUNDING,
     TOLERANCE,
     sums_to_one,
     two_columns,
@@ -118,7 +117,7 @@ class CheckedScores:
         if self.percent:
             block = block / 100
         with np.errstate(all="ignore"):  # what overflows is found, and said, by the checks
-            if self.kind == "probs" and -ROUNDING <= block.min() < 0:
+            if self.kind == "probs" and (block.min() < 0 or (block.shape[1] == 1 and block.max() > 1)):
                 block = without_rounding(block)
             self._check(block, start)
         if self.raw.shape[1] == 1:

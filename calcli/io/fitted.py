@@ -5,6 +5,7 @@ from __future__ import annotations
 import shlex
 from collections.abc import Sequence
 from dataclasses import replace
+from functools import partial
 
 from calcli.core.calibrators.record import CalibratorRecord
 from calcli.core.data.predictions import called
@@ -16,6 +17,7 @@ from calcli.io.layouts import ALONE
 from calcli.io.layouts.classlabels import class_labels
 from calcli.io.layouts.names import PREFIXED, stem_before
 from calcli.io.messages import listed
+from calcli.io.offers import answered, options_alone
 from calcli.io.options import ReadOptions
 from calcli.io.read import understand
 from calcli.io.reading import find
@@ -67,7 +69,7 @@ def find_again(record: CalibratorRecord, contents: Contents, options: ReadOption
         If an option names what is not there.
     """
     look = how_to_look(record, contents, options)
-    found = _found(record, contents, look)
+    found = answered(partial(_found, record, contents), look, options_alone)
     told = (look.scores, options.classes, options.positive, options.against_rest, options.system)
     if record.of_answers or found.scores.shape[1] > 1 or any(told):
         return found

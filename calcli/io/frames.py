@@ -12,7 +12,7 @@ from calcli.core.data.predictions import Predictions
 from calcli.core.language.errors import InputError
 from calcli.io.damage import by_keys, sound
 from calcli.io.layouts.objects import with_orders
-from calcli.io.offers import answered
+from calcli.io.offers import answered, shown_in
 from calcli.io.options import ReadOptions
 from calcli.io.read import understand
 from calcli.io.reading import find
@@ -46,7 +46,9 @@ def from_table(data: Any, options: ReadOptions) -> Predictions:
         raise InputError(f"{name} cannot be read as a table: {error}") from error
     part = in_memory(name, sound(table))
     return answered(
-        lambda said: understand(replace(find([part], said), files=()), name, said), options, [name]
+        lambda said: understand(replace(find([part], said), files=()), name, said),
+        options,
+        shown_in([name], options),
     )
 
 

@@ -6,9 +6,8 @@ import shlex
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from itertools import islice
-from typing import Any
+from typing import Any, Protocol, TypeVar
 
-from calcli.core.data.predictions import Predictions
 from calcli.core.language.declaring import declared
 from calcli.core.language.errors import CalcliError, InputError
 from calcli.io.messages import MOST_COMMANDS, in_command
@@ -17,6 +16,17 @@ from calcli.io.options import ReadOptions
 Offer = Mapping[str, Any]  # options of reading, by keyword
 Commands = Callable[[Offer], str]
 Told = Callable[[Sequence[Offer], Commands], str]
+
+
+class HasScores(Protocol):
+    """What has scores to be read."""
+
+    @property
+    def scores(self) -> Any:
+        """What gives them block by block."""
+
+
+T = TypeVar("T", bound=HasScores)
 
 FEW_FILES = 3  # that a command names
 BLOCK = 1 << 12  # rows
@@ -35,12 +45,10 @@ class Question(InputError):
 
     def __init__(self, offers: Sequence[Offer], told: Told) -> None:
         self.offers, self.told = offers, told
-        super().__init__(told((), shown_in("FILES", ReadOptions())))
+        super().__init__(told((), options_alone))
 
 
-def answered(
-    read: Callable[[ReadOptions], Predictions], options: ReadOptions, paths: Sequence[str]
-) -> Predictions:
+def answered(read: Callable[[ReadOptions], T], options: ReadOptions, shown: Commands) -> T:
     """Return what is read so; a question is told with those of its offers that are read to their end.
 
     Raises
@@ -52,12 +60,10 @@ def answered(
         return read(options)
     except Question as question:
         sound = (one for one in question.offers if _reads(read, replace(options, **one)))
-        offers = list(islice(sound, MOST_COMMANDS + 1))
-        names = " ".join(map(in_command, paths)) if len(paths) <= FEW_FILES else "FILES"
-        raise InputError(question.told(offers, shown_in(names, options))) from None
+        raise InputError(question.told(list(islice(sound, MOST_COMMANDS + 1)), shown)) from None
 
 
-def _reads(read: Callable[[ReadOptions], Predictions], options: ReadOptions) -> bool:
+def _reads(read: Callable[[ReadOptions], HasScores], options: ReadOptions) -> bool:
     try:
         for _ in read(options).scores.blocks(BLOCK):
             pass
@@ -66,10 +72,16 @@ def _reads(read: Callable[[ReadOptions], Predictions], options: ReadOptions) -> 
     return True
 
 
-def shown_in(files: str, options: ReadOptions, verb: str = "evaluate") -> Commands:
+def shown_in(paths: Sequence[str], options: ReadOptions) -> Commands:
     """Return what shows the command of an offer, with what the user said already."""
+    files = " ".join(map(in_command, paths)) if len(paths) <= FEW_FILES else "FILES"
     given = {name: value for name, value in options.given.items() if name != "system"}  # its columns are said
-    return lambda offer: " ".join([f"calcli {verb} {files}", *_words({**given, **offer})])
+    return lambda offer: " ".join([f"calcli evaluate {files}", *_words({**given, **offer})])
+
+
+def options_alone(offer: Offer) -> str:
+    """Return the options of an offer, to be added to a command."""
+    return " ".join(_words(offer))
 
 
 def _words(options: Offer) -> Iterator[str]:

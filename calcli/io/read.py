@@ -32,7 +32,7 @@ from calcli.io.layouts import HARNESS, OBJECTS
 from calcli.io.layouts.order import refuse_sorted, refuse_unordered
 from calcli.io.messages import STDIN, Place, type_in_words
 from calcli.io.namedsystems import of_system
-from calcli.io.offers import answered
+from calcli.io.offers import answered, shown_in
 from calcli.io.options import ReadOptions
 from calcli.io.reading import find
 from calcli.io.remote import AnyPath, parts_of_pattern, path_of
@@ -92,7 +92,9 @@ def read_concat(paths: Sequence[str | Path], options: ReadOptions | None = None)
         with spooled() as (path, form):
             part = form.module.open_file(path, STDIN)
             return answered(
-                lambda said: understand(replace(find([part], said), files=()), name, said), options, given
+                lambda said: understand(replace(find([part], said), files=()), name, said),
+                options,
+                shown_in(given, options),
             )
     places = [(file, folder) for folder in map(path_of, given) for file in parts_of(folder, options)]
     return read_places(places, name, options, given)
@@ -118,7 +120,7 @@ def read_places(
         raise UsageError(
             f"--label-column {options.label_column}: {files[0]} has no columns; name the labels with --labels"
         )
-    return answered(lambda said: understand(find(parts, said), name, said), options, given)
+    return answered(lambda said: understand(find(parts, said), name, said), options, shown_in(given, options))
 
 
 def _refuse_options(state: str, options: ReadOptions | None) -> None:

@@ -77,9 +77,7 @@ def judge_kind(source: Source, options: ReadOptions) -> Judged:
     if not len(head):
         raise InputError(f"{name} has no rows; expected at least one")
     block, first = as_floats(head), in_first(len(head), scores.shape[0])
-    least = float(block.min())
-    if -ROUNDING <= least < 0:
-        block = without_rounding(block)
+    least, block = float(block.min()), without_rounding(block)
     if block.shape[1] == 1 and (block == 1).all() and source.classes is None and options.positive is None:
         raise InputError(
             f"{name} has scores for one class only: {first}each of them is 1, as the softmax of one score "

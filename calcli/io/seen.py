@@ -42,7 +42,7 @@ def unpacked(table: Table, known: Mapping[str, Unpacked]) -> Table:
 
 
 def scaled(table: Table, by: float | None, options: ReadOptions, scores: Sequence[str] = ()) -> Table:
-    """Return a table with numbers divided: in these columns, or in those that are named or look like scores."""
+    """Return a table with numbers divided: in these columns, or in those said or called scores."""
     if by is None:
         return table
     asked = scores or (options.scores or options.confidence or "").split(",")

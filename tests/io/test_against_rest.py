@@ -6,7 +6,6 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from calcli.core.language.errors import InputError
 from calcli.io.options import ReadOptions
 from calcli.io.read import read
 from calcli.work.apply import apply_file

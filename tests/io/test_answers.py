@@ -347,11 +347,11 @@ def test_the_class_of_a_score_is_named_as_the_labels_are(tmp_path):
     np.testing.assert_array_equal(found.labels, own)
 
 
-def test_answers_in_arrays_are_not_told_of_an_option_for_tables(tmp_path):
+def test_answers_in_arrays_may_be_left_out(tmp_path):
     path, said = tmp_path / "x.npz", np.array(["correct", "wrong", "refused", "correct"])
     np.savez(path, confidence=np.array([0.5, 0.6, 0.7, 0.8]), correct=said)
-    with pytest.raises(InputError, match=r"row 2 has the value 'refused'.*; remove such rows$"):
+    with pytest.raises(InputError, match=r"row 2 has the value 'refused'.*--ignore-label refused$"):
         read(path)
-    np.savez(path, confidence=np.array([0.5, 0.6, 0.8]), correct=said[said != "refused"])
-    with pytest.raises(UsageError, match="--ignore-label wrong: answers in arrays are all read"):
-        read(path, ReadOptions(ignore_label=("wrong",)))
+    found = read(path, ReadOptions(ignore_label=("refused", "other")))
+    np.testing.assert_array_equal(scores_of(found)[:, 1], [0.5, 0.6, 0.8])
+    assert found.provenance.notes[-1].endswith("left out, as asked; no row has other")

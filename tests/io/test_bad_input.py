@@ -434,12 +434,12 @@ def test_classes_beyond_number_are_told_by_some(tmp_path):
         read(tmp_path / "t.jsonl")
 
 
-def test_a_command_for_the_parts_of_a_folder_names_no_file(tmp_path):
+def test_a_command_for_the_parts_of_a_folder_names_it(tmp_path):
     for name in "ab":
         part = tmp_path / f"class={name}"
         part.mkdir()
         (part / "0.csv").write_text(f"label,rf_prob,lr_prob\n{int(name == 'a')},0.3,0.6\n")
-    with pytest.raises(InputError, match="calcli evaluate FILES --scores rf_prob; "):
+    with pytest.raises(InputError, match=f"calcli evaluate {tmp_path} --scores rf_prob; "):
         read(tmp_path)
 
 

@@ -107,10 +107,19 @@ def test_probabilities_that_miss_their_sum_are_no_logits_even_above_one(total):
     assert from_arrays([[1.5, 0.2], [0.3, 1.9], [2.0, 0.1]], [0, 1, 0]).kind == "logits"
 
 
+@pytest.mark.parametrize("value", [1.0000001, -1e-9, -1.3e-17])
+def test_what_rounding_puts_outside_of_0_and_1_is_these(value):
+    scores = np.linspace(0, 1, 60)
+    scores[30] = value
+    found = from_arrays(scores, np.arange(60) % 2)
+    assert found.kind == "probs"
+    assert scores_of(found, 100)[30, 1] == (value > 0)
+
+
 @pytest.mark.parametrize("first_look", [10, 1000])
 @pytest.mark.parametrize(
     ("value", "rows", "refused"),
-    [(1.0000001, 60, True), (-1e-9, 60, True), (1.0000001, 10, True), (2.5, 60, True), (2.5, 5, False)],
+    [(1.00001, 60, True), (-1e-5, 60, True), (1.00001, 10, True), (2.5, 60, True), (2.5, 5, False)],
 )
 def test_one_score_a_row_that_is_nearly_always_in_the_unit_interval(
     value, rows, refused, first_look, monkeypatch

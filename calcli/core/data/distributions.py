@@ -63,9 +63,11 @@ def both_sides(block: Floats) -> float:
 
 
 def without_rounding(block: F) -> F:
-    """Return scores, in which what rounding has put just below 0 is 0."""
-    slight = (block < 0) & (block >= -ROUNDING)
-    return np.where(slight, block.dtype.type(0), block) if slight.any() else block  # type: ignore[return-value]
+    """Return scores, in which what rounding has put just below 0 is 0, and above 1 a single one is 1."""
+    low, high = (block < 0) & (block >= -ROUNDING), (block > 1) & (block <= 1 + ROUNDING)
+    if block.shape[1] == 1 and high.any():
+        block = np.where(high, block.dtype.type(1), block)  # type: ignore[assignment]
+    return np.where(low, block.dtype.type(0), block) if low.any() else block  # type: ignore[return-value]
 
 
 def first_rows(scores: Floats) -> Floats:

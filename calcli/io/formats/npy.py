@@ -66,6 +66,7 @@ class NpyFile(Arrays):
             and beside.suffix == ".npy"
             and beside.is_file()
         ):
+            require_array(beside)
             labels_shape = open_file(beside, str(beside)).header.shape
         axis = class_axis(shape, labels_shape, options, name)
         scores = self.array().scores(axis)

@@ -228,10 +228,18 @@ def _answers(archive: Archive, chosen: Choice, options: ReadOptions) -> Source:
     source = f'array "{c.label}"'
     if c.said:
         source = f'arrays "{c.said}" and "{c.label}", which are equal where it is right'
+    loaded = [archive.load(name) for name in right]
+    kept, values = np.ones(1, np.bool_), np.empty(0)
+    if options.ignore_label and right:
+        values = as_text(loaded[-1].reshape(-1))
+        kept = ~np.isin(values, options.ignore_label)
+        if not kept.any():
+            raise InputError(f"{archive.name}: all labels are to be ignored ({listed(options.ignore_label)})")
+        loaded[-1] = np.where(kept.reshape(loaded[-1].shape), loaded[-1], loaded[-1].reshape(-1)[kept][0])
     others = tuple(name for name in archive.names if name != confidence)
     found = answers_of(
         archive.load(confidence),
-        [archive.load(name) for name in right],
+        loaded,
         (archive.name, confidence, source),
         drop=options.drop_missing,
     )
@@ -249,8 +257,6 @@ def _answers(archive: Archive, chosen: Choice, options: ReadOptions) -> Source:
         found = replace(found, weights=_weights(archive, found, options.weights))
     if not options.ignore_label or found.labels is None:
         return found
-    values = as_text(archive.load(right[-1]).reshape(-1))
-    kept = ~np.isin(values, options.ignore_label)
     part, labels = of_rows(found, found.labels, kept, ignored_note(kept, options.ignore_label, values))
     return replace(part, labels=labels)
 

@@ -383,7 +383,8 @@ def matches(head: Head, label: str, source: ScoreColumns, rest: str = "") -> lis
         names = tuple(sorted(values, key=int) if whole else sorted(values))
         return [Matched(_places(head, label, {one: n for n, one in enumerate(names)}), "sorted", names)]
     there = sum(one in place for one in values)
-    if source.form == "columns" and len(values) == len(classes) and not there and not whole:
+    few = len(values) == len(classes) and 2 * len(values) <= head.n
+    if source.form == "columns" and few and not there and not whole:
         names = tuple(sorted(values))
         return [Matched(_places(head, label, {one: n for n, one in enumerate(names)}), "assigned", names)]
     return [Matched(_places(head, label, place))] if there and 2 * there >= len(values) else []

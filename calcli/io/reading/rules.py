@@ -498,12 +498,13 @@ def _another_truth(c: Candidate) -> str | None:
     for name in c.head.labels:
         if name in (c.label, *c.source.columns) or (c.head.text[name] == own).all():
             continue
+        called = named("label", name) or named("truth", name)
         for one in matches(c.head, name, c.source) if c.source.many else ():
-            if (one.y >= 0).all() and replace(c, label=name, y=one.y, how=one.how).shown:
+            if (one.y >= 0).all() and (called or replace(c, label=name, y=one.y, how=one.how).shown):
                 return name
         values = sorted(c.head.values[name])
         two = not c.source.many and len(values) == 2
-        if two and abs(ranks(c.s, c.head.text[name] == values[1])) > SURELY:
+        if two and (called or abs(ranks(c.s, c.head.text[name] == values[1])) > SURELY):
             return name
     return None
 
@@ -632,8 +633,7 @@ def is_stored_by_class(c: Candidate) -> str | None:
     if c.source.form == "ranked" or not c.source.many:
         return None
     for one in c.head.sources:
-        other = c.label and not c.own & set(one.plain)  # texts of answers, of which labels are letters
-        if one.form == "ranked" and one.columns == c.source.columns and not other:
+        if one.form == "ranked" and one.columns == c.source.columns and c.how != "letters":
             return f"{', '.join(one.ranks[:2])} names the class of each score"
     names = _ranks_beside(c)
     return (

@@ -161,18 +161,23 @@ def test_labels_that_are_predicted_in_every_row(truth, tmp_path):
     refused(saved(tmp_path, columns), f"2 columns that may be the labels: label, {truth}")
 
 
+@pytest.mark.parametrize("other", [{}, {"runner_up": NAMES[ORDER[:, 1]]}, {"copy": NAMES[ORDER[:, 0]]}])
+def test_a_perfect_classifier_is_an_answer(other, tmp_path):
+    columns = {**dict(zip(NAMES, THREE.T, strict=True)), "label": NAMES[ORDER[:, 0]], **other}
+    found = read(saved(tmp_path, columns))
+    np.testing.assert_array_equal(found.labels, ORDER[:, 0])
+    assert any("label follows from the scores in every row" in one for one in found.provenance.doubts)
+
+
 @pytest.mark.parametrize(
     "other",
     [
-        {"runner_up": NAMES[ORDER[:, 1]]},  # never the label
-        {"copy": NAMES[ORDER[:, 0]]},
         {"predicted_before": NAMES[LABELS]},
         {"fold": LABELS},
-        {"remark": np.where(LABELS == 1, "?", NAMES[LABELS])},
     ],
     ids=lambda other: next(iter(other)),
 )
-def test_right_predictions_beside_columns_that_are_no_truth(other, tmp_path):
+def test_a_label_that_follows_is_suspected_beside_what_may_be_the_truth(other, tmp_path):
     columns = {**dict(zip(NAMES, THREE.T, strict=True)), "label": NAMES[ORDER[:, 0]], **other}
     path = saved(tmp_path, columns)
     refused(path, "label follows from the scores in every row|which is none of the classes|has the label")

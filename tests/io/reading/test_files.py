@@ -79,7 +79,8 @@ def files(seed: int) -> dict[str, tuple[dict[str, Any], float | None]]:
         "annotated": ({"label": best, "annotation": y} | by_class("prob_{}", p, range(3)), many),
         "folds": ({"label": y, "fold": group} | by_class("prob_{}", p, range(3)), many),
         "unknown name": ({"species": named} | by_class("score.{}", p), many),
-        "only prediction": ({"id": range(ROWS), "label": best} | by_class("prob_{}", p, range(3)), None),
+        "only prediction": ({"id": range(ROWS), "pred": best} | by_class("prob_{}", p, range(3)), None),
+        "all right": ({"id": range(ROWS), "label": best} | by_class("prob_{}", p, range(3)), loss(p, best)),
         "only fold": ({"fold": np.arange(ROWS) % 3} | by_class("prob_{}", p, range(3)), None),
         "two systems": (
             {"label": y} | by_class("rf_{}", p, range(3)) | by_class("lr_{}", half, range(3)),

@@ -24,9 +24,9 @@ PROBS = 1 / (1 + np.exp(-ODDS))
     [
         ({"label": LABELS, "prob": ODDS}, "--kind logits", {"kind": "logits"}),
         (
-            {"label": (PROBS > 0.5).astype(int), "prob": PROBS},
-            "--label-column label",
-            {"label_column": "label"},
+            {"ill": (PROBS > 0.5).astype(int), "prob": PROBS},
+            "--label-column ill",
+            {"label_column": "ill"},
         ),
         (
             {"correct": LABELS, "confidence": 1 - PROBS},
