@@ -143,7 +143,7 @@ def answers_of(
     for one in correct:
         require_rows(f"{name}: {owner} has values", one.shape, confidence.shape)
         require_single(one, f"{name}: {owner}")
-    flat = native(confidence).reshape(-1)
+    flat, outcomes = native(confidence).reshape(-1), [native(one).reshape(-1) for one in correct]
     if correct and not drop:
         refuse_missing(flat, f"the confidence, {array},", place, mend)
     return ArraySource(

@@ -13,6 +13,7 @@ from calcli.core.language.errors import InputError, UsageError
 from calcli.io.handed import from_answers
 from calcli.io.options import ReadOptions
 from calcli.io.read import read
+from tests.io.samples import scores_of
 
 CONFIDENCE, RIGHT = [0.9, 0.3, 0.55, 1.0], [True, False, True, False]
 

@@ -143,7 +143,7 @@ def test_csv_of_a_spreadsheet_with_other_habits(tmp_path):
 
 def test_damaged_json(tmp_path):
     (tmp_path / "t.jsonl").write_text('{"label": 0, "probs": [0.5, 0.5]}\n{"label": 0, "probs": [0.5,\n')
-    refused(tmp_path / "t.jsonl", "t.jsonl is not a complete and valid file of JSON lines")
+    refused(tmp_path / "t.jsonl", "t.jsonl: line 2 is not complete and valid JSON")
 
 
 def test_csv_without_a_header(tmp_path):
@@ -239,7 +239,7 @@ def test_labels_in_numpy_files(labels, message, tmp_path):
         ),
         (["a", None, "b"], r"t.parquet: row 1 has no label \(null"),
         ([0, None, 1], r"t.parquet: row 1 has no label \(nan"),
-        ([1, 2, 1], "nothing says which class 1 of label is"),
+        ([1, 2, 1], "nothing says which of prob_a, prob_b is that of 1 in label"),
         (
             [[0, 1], [1, 1], [0, 0]],
             "label column label holds lists|has no label column|no labels go with",

@@ -132,7 +132,7 @@ def test_two_numbers_may_be_ranks_or_indicators(tmp_path):
     order, labels = np.argsort(-scores, axis=1), np.array([0, 1, 1])
     own = {"prob_0": np.sort(scores)[:, 1], "prob_1": np.sort(scores)[:, 0], "target": labels}
     ranks = {"class_0": order[:, 0], "class_1": order[:, 1]}
-    message = "class_0, class_1 may name the class of each score|2 groups of columns that may be the scores"
+    message = "class_0, class_1 may name the class of each score|can be read in 3 ways"
     refused(saved(tmp_path, pd.DataFrame(ranks | own), "t.csv"), message)
     named = {f"index_{k}": values for k, values in enumerate(ranks.values())}
     predictions = read(saved(tmp_path, pd.DataFrame(named | own), "t.csv"))
