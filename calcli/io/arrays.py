@@ -152,14 +152,7 @@ def answers_of(
         classes=WRONG_RIGHT,
         kind="probs",
         kind_reason="a confidence is a probability",
-        labels=rights_of(
-            [native(one).reshape(-1) for one in correct],
-            owner,
-            place,
-            mend,
-            drop=drop,
-            table=mend == LEAVE_OUT,
-        )
+        labels=rights_of(outcomes, owner, place, mend, drop=drop, table=mend == LEAVE_OUT)
         if correct
         else None,
         labels_from=owner,
