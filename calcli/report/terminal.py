@@ -111,7 +111,7 @@ def _folded(table: TextTable, width: int) -> Iterator[TextTable]:
 
 
 def _room_for_names(widths: Sequence[int], width: int) -> int | None:
-    """Return to how many characters names are cut so that the other columns fit; None if to none, or too few."""
+    """Return to how many characters names are broken so that other columns fit; None if that is no help."""
     room = width - sum(one + GAP for one in widths[1:])
     return room if NAME <= room < widths[0] else None
 
