@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, NamedTuple
@@ -242,6 +243,7 @@ def held_out_folds(
     fold: NDArray[np.intp],
     fits: dict[int, Calibrator] | None = None,
     watch: Callable[[], None] = lambda: None,
+    among: Positions | None = None,
 ) -> Floats:
     """Return the (N, K) log-probabilities that each row gets from a fit to the other folds.
 
@@ -261,14 +263,19 @@ def held_out_folds(
         folds serve where a fold has none. Each fit starts from nothing if None.
     watch
         Called after each fit.
+    among
+        The rows that are fitted to, as far as they are outside a fold; all if None.
     """
     result = np.empty_like(rows.scores)
+    if among is None:
+        among = np.arange(len(fold))
     for number in numbers_of(fold):
         own = np.flatnonzero(fold == number)
         nearest = next(iter(fits.values()), None) if fits else None
         if fits and number in fits:
             nearest = fits[number]
-        fitted = rows.take(fold != number).fit(calibrator, nearest.parameters if nearest else None)
+        outside = rows.take(among[fold[among] != number])
+        fitted = outside.fit(calibrator, nearest.parameters if nearest else None)
         if fits is not None:
             fits[number] = fitted
         result[own] = applied(fitted.apply, rows.scores.take(own, axis=0))
@@ -285,7 +292,7 @@ class PairedDifference:
     mean
         Weighted mean; above 0 the first has more loss. inf if only the first has rows of infinite loss.
     standard_error
-        Of the mean; nan where it is infinite.
+        Of the mean, for new rows and new fits; nan where it is infinite.
     """
 
     mean: float
@@ -297,8 +304,19 @@ class PairedDifference:
         return bool(self.mean <= 0 or self.mean <= self.standard_error)
 
 
-def paired_difference(first: Doubles, second: Doubles, weights: Floats | None) -> PairedDifference:
-    """Compare the losses of two calibrators on the same rows, (N,) each."""
+def of_shared_rows(folds: int) -> float:
+    """Return how many times the standard error of a cross-validated difference is that of its rows.
+
+    Fits to the rows outside each fold share most of them, and err alike. The variance over V folds is to be
+    multiplied by 1 + V / (V - 1) (Nadeau & Bengio 2003, "Inference for the generalization error").
+    """
+    return math.sqrt(1 + folds / (folds - 1))
+
+
+def paired_difference(
+    first: Doubles, second: Doubles, weights: Floats | None, folds: int
+) -> PairedDifference:
+    """Compare the losses of two calibrators on the same rows, (N,) each, held out in so many folds."""
     weights = np.ones(len(first)) if weights is None else weights
     counted = weights > 0
     first, second, share = first[counted], second[counted], weights[counted] / weights.sum()
@@ -308,10 +326,12 @@ def paired_difference(first: Doubles, second: Doubles, weights: Floats | None) -
     difference = first - second
     mean = float(share @ difference)
     error = np.sqrt(np.square(share) @ np.square(difference - mean))
-    return PairedDifference(mean, float(error))
+    return PairedDifference(mean, of_shared_rows(folds) * float(error))
 
 
-def simplest(losses: Sequence[Doubles], weights: Floats | None) -> tuple[int, list[PairedDifference]]:
+def simplest(
+    losses: Sequence[Doubles], weights: Floats | None, folds: int
+) -> tuple[int, list[PairedDifference]]:
     """Choose by the rule of one standard error (Breiman et al. 1984, section 3.4.3).
 
     Parameters
@@ -320,6 +340,8 @@ def simplest(losses: Sequence[Doubles], weights: Floats | None) -> tuple[int, li
         (N,) held-out losses of each candidate, the simplest first.
     weights
         (N,) row weights, or None.
+    folds
+        In which they were held out.
 
     Returns
     -------
@@ -328,5 +350,5 @@ def simplest(losses: Sequence[Doubles], weights: Floats | None) -> tuple[int, li
     """
     totals = [np.average(one, weights=weights) for one in losses]
     best = losses[int(np.argmin(totals))]
-    differences = [paired_difference(one, best, weights) for one in losses]
+    differences = [paired_difference(one, best, weights, folds) for one in losses]
     return next(i for i, one in enumerate(differences) if one.is_noise), differences

@@ -20,14 +20,16 @@ from calcli.core.calibrators.isotonic import Isotonic
 from calcli.core.calibrators.softmax import DPAffine
 from calcli.core.calibrators.temperature import Temperature
 from calcli.core.data.predictions import ArrayScores
-from calcli.core.data.units import stratified_folds
+from calcli.core.data.units import random_folds
 from calcli.core.estimators.rules import scoring_rule
 from calcli.core.language.errors import InputError
 
 
 def held_out(calibrator, rows, folds, seed):
     count = checked_folds(folds, len(rows.labels))
-    return held_out_folds(calibrator, rows, stratified_folds(rows.labels, count, np.random.default_rng(seed)))
+    return held_out_folds(
+        calibrator, rows, random_folds(len(rows.labels), count, np.random.default_rng(seed))
+    )
 
 
 @pytest.mark.parametrize(("short", "calibrator"), [("ts", Temperature()), ("dp", DPAffine())])
@@ -57,7 +59,7 @@ def test_log_probabilities_have_the_precision_of_the_rows(monkeypatch):
 def test_no_row_is_predicted_from_itself():
     rng = np.random.default_rng(0)
     rows = LabeledScores(rng.normal(size=(60, 3)), rng.integers(3, size=60))
-    fold = stratified_folds(rows.labels, 4, np.random.default_rng(7))
+    fold = random_folds(len(rows.labels), 4, np.random.default_rng(7))
     found = held_out(Isotonic(), rows, folds=4, seed=7)
     for i in range(4):
         alone = Isotonic().fit(rows.scores[fold != i], rows.labels[fold != i])
@@ -81,20 +83,22 @@ def test_losses_of_a_row():
 
 def test_infinite_losses_decide():
     finite, infinite = np.array([1.0, 2.0]), np.array([1.0, np.inf])
-    assert paired_difference(infinite, finite, None).mean == np.inf
-    assert paired_difference(finite, infinite, None).mean == -np.inf
-    assert paired_difference(infinite, infinite, None).mean == 0
-    assert paired_difference(infinite, finite, np.array([1.0, 0.0])).mean == 0
+    assert paired_difference(infinite, finite, None, 5).mean == np.inf
+    assert paired_difference(finite, infinite, None, 5).mean == -np.inf
+    assert paired_difference(infinite, infinite, None, 5).mean == 0
+    assert paired_difference(infinite, finite, np.array([1.0, 0.0]), 5).mean == 0
 
 
 def test_the_simplest_within_one_standard_error():
     best = np.array([1.0, 2.0, 3.0, 4.0])
     noise = np.array([0.3, -0.2, 0.3, -0.2])  # mean 0.05, standard error 0.125
     losses = [best + 1, best + noise, best]
-    chosen, differences = simplest(losses, None)
+    chosen, differences = simplest(losses, None, 5)
     assert chosen == 1
     assert [one.mean for one in differences] == pytest.approx([1, 0.05, 0])
-    assert simplest([best + 0.01, best], None)[0] == 1  # small, but the same in every row
+    errors = [one.standard_error for one in differences]  # as of four rows, times 1.5 of five folds
+    assert errors == pytest.approx([0, 1.5 * 0.125, 0])
+    assert simplest([best + 0.01, best], None, 5)[0] == 1  # small, but the same in every row
 
 
 def test_rows_become_logarithms(predict):
@@ -126,7 +130,7 @@ def test_held_out_fits_do_not_depend_on_the_fit_to_all_rows(rows):
     """Of many rows it tells some of them without a fit."""
     scores, labels = drawn(rows, 4, seed=2)
     data = LabeledScores(scores, labels)
-    fold, whole = stratified_folds(labels, 5, np.random.default_rng(0)), Temperature().fit(scores, labels)
+    fold, whole = random_folds(len(labels), 5, np.random.default_rng(0)), Temperature().fit(scores, labels)
     assert bool(whole.leaving_out(scores, labels, None, fold)) == (rows > 60)
     told = data.left_out(whole, fold)
     alone = data.left_out(Temperature(), fold)
