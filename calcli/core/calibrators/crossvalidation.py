@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -292,7 +292,7 @@ class PairedDifference:
     mean
         Weighted mean; above 0 the first has more loss. inf if only the first has rows of infinite loss.
     standard_error
-        Of the mean, for new rows and new fits; nan where it is infinite.
+        Of the mean; nan where it is infinite.
     """
 
     mean: float
@@ -303,20 +303,18 @@ class PairedDifference:
         """Whether the first is no worse than by one standard error."""
         return bool(self.mean <= 0 or self.mean <= self.standard_error)
 
+    def of_new_fits(self, folds: int) -> PairedDifference:
+        """Return it with the standard error for new rows and fits to others, where it is of so many folds.
 
-def of_shared_rows(folds: int) -> float:
-    """Return how many times the standard error of a cross-validated difference is that of its rows.
-
-    Fits to the rows outside each fold share most of them, and err alike. The variance over V folds is to be
-    multiplied by 1 + V / (V - 1) (Nadeau & Bengio 2003, "Inference for the generalization error").
-    """
-    return math.sqrt(1 + folds / (folds - 1))
+        Fits to the rows outside each of V folds share most of them, and err alike: the variance is to be
+        multiplied by 1 + V / (V - 1) (Nadeau & Bengio 2003, "Inference for the generalization error",
+        Machine Learning 52).
+        """
+        return replace(self, standard_error=self.standard_error * math.sqrt(1 + folds / (folds - 1)))
 
 
-def paired_difference(
-    first: Doubles, second: Doubles, weights: Floats | None, folds: int
-) -> PairedDifference:
-    """Compare the losses of two calibrators on the same rows, (N,) each, held out in so many folds."""
+def paired_difference(first: Doubles, second: Doubles, weights: Floats | None) -> PairedDifference:
+    """Compare the losses of two calibrators on the same rows, (N,) each."""
     weights = np.ones(len(first)) if weights is None else weights
     counted = weights > 0
     first, second, share = first[counted], second[counted], weights[counted] / weights.sum()
@@ -326,12 +324,10 @@ def paired_difference(
     difference = first - second
     mean = float(share @ difference)
     error = np.sqrt(np.square(share) @ np.square(difference - mean))
-    return PairedDifference(mean, of_shared_rows(folds) * float(error))
+    return PairedDifference(mean, float(error))
 
 
-def simplest(
-    losses: Sequence[Doubles], weights: Floats | None, folds: int
-) -> tuple[int, list[PairedDifference]]:
+def simplest(losses: Sequence[Doubles], weights: Floats | None) -> tuple[int, list[PairedDifference]]:
     """Choose by the rule of one standard error (Breiman et al. 1984, section 3.4.3).
 
     Parameters
@@ -340,8 +336,6 @@ def simplest(
         (N,) held-out losses of each candidate, the simplest first.
     weights
         (N,) row weights, or None.
-    folds
-        In which they were held out.
 
     Returns
     -------
@@ -350,5 +344,5 @@ def simplest(
     """
     totals = [np.average(one, weights=weights) for one in losses]
     best = losses[int(np.argmin(totals))]
-    differences = [paired_difference(one, best, weights, folds) for one in losses]
+    differences = [paired_difference(one, best, weights) for one in losses]
     return next(i for i, one in enumerate(differences) if one.is_noise), differences

@@ -10,7 +10,6 @@ import numpy as np
 
 from calcli.core.calibrators.crossvalidation import (
     PairedDifference,
-    of_shared_rows,
     paired_difference,
     simplest,
 )
@@ -127,25 +126,24 @@ def choose(
     if not tried:
         raise UsageError(f"none of the candidates can be fitted: {failed[0].failed}")
     pooled = trials.pooled() if len(singles) < len(calls) else None
-    weights, folds = trials.rows.weights, trials.folds
+    weights = trials.rows.weights
     losses = [done.losses for _, done in tried]
     means = np.array([np.average(one, weights=weights) for one in losses])
     ranks = [freedom(call) for call, _ in tried]
-    chosen = _best_of_equals(means, ranks, simplest(losses, weights, folds)[0])
+    chosen = _best_of_equals(means, ranks, simplest(losses, weights)[0])
     if pooled:
         tried.append(pooled)
-        gain = paired_difference(losses[chosen], pooled[1].losses, weights, folds)
+        gain = paired_difference(losses[chosen], pooled[1].losses, weights)
         losses.append(pooled[1].losses)
         much = gain.mean > POOL_GAIN * np.average(losses[chosen], weights=weights)
         chosen = len(losses) - 1 if much and not gain.is_noise else chosen
     best = losses[int(np.argmin([np.average(one, weights=weights) for one in losses]))]
-    as_is = Candidate(None, before.values, paired_difference(before.losses, best, weights, folds))
+    as_is = Candidate(None, before.values, paired_difference(before.losses, best, weights))
     found = [
-        Candidate(call, done.values, paired_difference(done.losses, best, weights, folds))
-        for call, done in tried
+        Candidate(call, done.values, paired_difference(done.losses, best, weights)) for call, done in tried
     ]
     names = [str(call) for call, _ in tried]
-    sure = sureness(names, ranks, losses, weights, chosen, folds=folds, repeats=len(trials.dealt.folds))
+    sure = sureness(names, ranks, losses, weights, chosen, repeats=len(trials.dealt.folds))
     return *tried[chosen], (as_is, *found, *failed), sure
 
 
@@ -166,7 +164,7 @@ def _strengths(call: MethodExpression) -> tuple[str, ...]:
 
 
 def _is_noise(trials: Trials, losses: Doubles, others: Doubles) -> bool:
-    return paired_difference(losses, others, trials.rows.weights, trials.folds).is_noise
+    return paired_difference(losses, others, trials.rows.weights).is_noise
 
 
 def _best_of_equals(means: Doubles, ranks: Sequence[tuple[float, ...]], chosen: int) -> int:
@@ -181,7 +179,6 @@ def sureness(
     weights: Floats | None,
     chosen: int,
     *,
-    folds: int,
     repeats: int,
 ) -> Sureness | None:
     """Return how often resamples of the rows choose the same, and how optimistic the choice is.
@@ -198,8 +195,8 @@ def sureness(
         (N,) of the rows.
     chosen
         Which was chosen.
-    folds, repeats
-        How many there are, and how often they were dealt.
+    repeats
+        How often the folds were dealt.
 
     Returns
     -------
@@ -221,8 +218,9 @@ def sureness(
         if not (inside.any() and outside.any()):
             continue
         inside, outside = inside / inside.sum(), outside / outside.sum()
-        known = [ranks[k] for k in finite.tolist() if k < len(ranks)]
-        found = _resampled_choice(away, inside, known, table[chosen], folds)
+        found = _resampled_choice(
+            away, inside, [ranks[k] for k in finite.tolist() if k < len(ranks)], table[chosen]
+        )
         count[names[finite[found]]] += 1
         optimism.append(float(away[found] @ outside - away[found] @ inside))
     total = sum(count.values())
@@ -233,20 +231,18 @@ def sureness(
     return Sureness(same, shares, max(0.0, float(np.mean(optimism))), repeats)
 
 
-def _resampled_choice(
-    away: Doubles, share: Doubles, ranks: Sequence[tuple[float, ...]], of: Doubles, folds: int
-) -> int:
+def _resampled_choice(away: Doubles, share: Doubles, ranks: Sequence[tuple[float, ...]], of: Doubles) -> int:
     """Return which of the candidates the rule takes by losses, (C, N), against those of one of them."""
-    singles, shared = away[: len(ranks)], of_shared_rows(folds)
+    singles = away[: len(ranks)]
     means = singles @ share
     best = int(np.argmin(means))
     apart = singles - singles[best]
     gaps = means - means[best]
-    errors = shared * np.sqrt(np.square(apart - gaps[:, None]) @ np.square(share))
+    errors = np.sqrt(np.square(apart - gaps[:, None]) @ np.square(share))
     chosen = _best_of_equals(means, ranks, int(np.argmax(gaps <= np.maximum(errors, 0))))
     if len(away) > len(ranks):
         apart = singles[chosen] - away[-1]
         gain, loss = float(apart @ share), float((of + singles[chosen]) @ share)
-        if gain > max(POOL_GAIN * loss, shared * np.sqrt(np.square(apart - gain) @ np.square(share))):
+        if gain > max(POOL_GAIN * loss, np.sqrt(np.square(apart - gain) @ np.square(share))):
             return len(away) - 1
     return chosen

@@ -205,7 +205,7 @@ def fit(
         done = judge(others)
     if done is not None:
         cross_validated = done.values
-        gain = paired_difference(before.losses, done.losses, rows.weights, settings.folds)
+        gain = paired_difference(before.losses, done.losses, rows.weights).of_new_fits(settings.folds)
     note_rows(calibrator, predictions)
     calibrator.notes += calibrator.order_notes(predictions.n_classes)
     after = judge(Rescored.by_one(scores, calibrator))

@@ -108,11 +108,6 @@ class Trials:
         Called after each fit.
     processes
         What does the fits.
-
-    Attributes
-    ----------
-    folds
-        How many there are.
     """
 
     def __init__(
@@ -125,7 +120,7 @@ class Trials:
         self.dealt, self.rows, self._judge = dealt, dealt.rows, judge
         self._step, self._processes = step, processes
         self._numbers = [numbers_of(fold) for fold in dealt.folds]
-        self._count, self.folds = sum(map(len, self._numbers)), len(self._numbers[0])
+        self._count = sum(map(len, self._numbers))
         self._starts: dict[tuple[Any, ...], Parameters] = {}
         self._best: dict[tuple[str, ...], Member] = {}
 

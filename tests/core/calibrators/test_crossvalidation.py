@@ -83,22 +83,22 @@ def test_losses_of_a_row():
 
 def test_infinite_losses_decide():
     finite, infinite = np.array([1.0, 2.0]), np.array([1.0, np.inf])
-    assert paired_difference(infinite, finite, None, 5).mean == np.inf
-    assert paired_difference(finite, infinite, None, 5).mean == -np.inf
-    assert paired_difference(infinite, infinite, None, 5).mean == 0
-    assert paired_difference(infinite, finite, np.array([1.0, 0.0]), 5).mean == 0
+    assert paired_difference(infinite, finite, None).mean == np.inf
+    assert paired_difference(finite, infinite, None).mean == -np.inf
+    assert paired_difference(infinite, infinite, None).mean == 0
+    assert paired_difference(infinite, finite, np.array([1.0, 0.0])).mean == 0
 
 
 def test_the_simplest_within_one_standard_error():
     best = np.array([1.0, 2.0, 3.0, 4.0])
     noise = np.array([0.3, -0.2, 0.3, -0.2])  # mean 0.05, standard error 0.125
     losses = [best + 1, best + noise, best]
-    chosen, differences = simplest(losses, None, 5)
+    chosen, differences = simplest(losses, None)
     assert chosen == 1
     assert [one.mean for one in differences] == pytest.approx([1, 0.05, 0])
-    errors = [one.standard_error for one in differences]  # as of four rows, times 1.5 of five folds
-    assert errors == pytest.approx([0, 1.5 * 0.125, 0])
-    assert simplest([best + 0.01, best], None, 5)[0] == 1  # small, but the same in every row
+    assert [one.standard_error for one in differences] == pytest.approx([0, 0.125, 0])
+    assert differences[1].of_new_fits(5).standard_error == pytest.approx(1.5 * 0.125)  # of 1 + 5/4 the root
+    assert simplest([best + 0.01, best], None)[0] == 1  # small, but the same in every row
 
 
 def test_rows_become_logarithms(predict):

@@ -47,7 +47,7 @@ def test_auto_takes_a_pool_only_where_it_is_listed_and_gains(predict):
 @pytest.mark.parametrize(("gain", "chosen"), [(0.005, "a"), (0.02, "pool")])
 def test_a_pool_that_gains_less_than_a_hundredth_is_not_worth_its_members(gain, chosen):
     losses = [np.ones(400), np.full(400, 1 - gain)]
-    found = sureness(["a", "pool"], [(0.0,)], losses, None, 0, folds=5, repeats=1)
+    found = sureness(["a", "pool"], [(0.0,)], losses, None, 0, repeats=1)
     assert (found.share, found.others) == ((1, {}) if chosen == "a" else (0, {"pool": 1.0}))
 
 
@@ -57,8 +57,8 @@ def test_of_methods_equally_free_the_best_is_chosen(predict):
     noise = rng.normal(0, 0.3, 300)  # of a standard error of .017
     losses = np.array([base + noise - noise.mean() + 0.01, base + 0.05, base])
     even = np.full(300, 1 / 300)
-    assert _resampled_choice(losses, even, [(0.0,), (1.0,), (2.0,)], np.zeros(300), 5) == 0
-    assert _resampled_choice(losses, even, [(0.0,), (1.0,), (0.0,)], np.zeros(300), 5) == 2
+    assert _resampled_choice(losses, even, [(0.0,), (1.0,), (2.0,)], np.zeros(300)) == 0
+    assert _resampled_choice(losses, even, [(0.0,), (1.0,), (0.0,)], np.zeros(300)) == 2
     assert freedom(parse_method("temperature")) == freedom(parse_method("temperature-mix"))
     labels = rng.integers(0, 3, 120)
     hits = np.where(rng.random(120) < 0.99, labels, (labels + 1) % 3)  # a few that are sure and wrong
@@ -70,7 +70,7 @@ def test_of_methods_equally_free_the_best_is_chosen(predict):
 
 def test_a_method_better_in_every_row_is_chosen_surely_and_without_optimism():
     base = np.random.default_rng(1).random(500)
-    found = sureness(["a", "b"], [(0.0,), (1.0,)], [base + 0.5, base], None, 1, folds=5, repeats=1)
+    found = sureness(["a", "b"], [(0.0,), (1.0,)], [base + 0.5, base], None, 1, repeats=1)
     assert found.share == 1
     assert found.others == {}
     assert found.optimism == 0
