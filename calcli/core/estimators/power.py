@@ -31,7 +31,7 @@ MOST_STEPS = 12
 NEAR = 0.02  # to the power, which so many redraws tell no better
 DIGITS = 2  # of a simulated number of rows
 MOST_ROWS = 10**9  # of a plan
-UNSEEN = 0.5  # row of the largest difference, that might have been seen (Jeffreys)
+UNSEEN = 1.0  # row with the largest difference, that might have been seen as well
 
 
 @dataclass(frozen=True)
@@ -286,6 +286,8 @@ class Units(Redraws):
             mean = float(counts @ each) / number
             value = mean - float(share @ each)
             spread = _scaled(self.pilot.spread, each - mean, counts, value, more)
+            if math.isfinite(spread.fewest):
+                spread = replace(spread, fewest=rng.poisson(spread.fewest))
             ends = spread.p_below(margin), spread.p_above(-margin)
             found.append([spread.enough and p <= tail for p in ends])
         return np.array(found).T
