@@ -10,9 +10,8 @@ import pytest
 from scipy import stats
 
 from calcli.core.estimators.intervals import Interval
-from calcli.report.recalibration import RETRAINED
-from tests.benchmarks import promises, retraining
-from tests.benchmarks.cells import ERRORS, KINDS, LEVEL, SURE, Cell, Found, drawn, every_cell
+from tests.benchmarks import promises
+from tests.benchmarks.cells import ERRORS, KINDS, SURE, Cell, Found, drawn, every_cell
 from tests.benchmarks.coverage import (
     FIXED,
     PAGE,
@@ -54,11 +53,6 @@ def test_the_guide_shows_what_was_found():
     text = PAGE.read_text(encoding="utf-8")
     assert refreshed(text, STUDY) == text
     assert TABLES.read_text(encoding="utf-8") == tables(STUDY)
-
-
-def test_the_report_says_how_often_retrained_intervals_hold():
-    study = retraining.Results()
-    assert f"{min(study.held()):.0%} to {max(study.held()):.0%} held, at a level of {LEVEL:.0%}" in RETRAINED
 
 
 def test_the_guide_says_how_often_a_threshold_keeps_its_promise():

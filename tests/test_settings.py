@@ -32,7 +32,6 @@ OF_PYTHON = (
     "folds",
     "fold_column",
     "limit",
-    "retrain",
     "workers",
     "threshold_weights",
 )  # or two in one

@@ -25,15 +25,13 @@ BAR_HEIGHT = 0.16  # inches: a bar of one system
 
 
 CAPTION = "Bars: values of each metric, a bar for each system; lines: their intervals, where there are any"
-RETRAINED = "; of calibration losses over resamples to which the recalibration is trained again"
 
 
 def make(evaluations: Evaluations, view: View) -> Made:
     """Return the figure, and the scores of each system."""
     systems = {system: evaluation.estimates for system, evaluation in evaluations.items()}
     results = score_sets(systems, asked=bool(view.metrics))
-    again = any(one.retrained for estimates in systems.values() for one in estimates.values())
-    return score_bars(results), results, f"{CAPTION}{RETRAINED if again else ''}."
+    return score_bars(results), results, f"{CAPTION}."
 
 
 @styled

@@ -10,8 +10,8 @@ from typing import Any, cast
 from calcli.core.comparing.comparison import Comparison, Difference
 from calcli.core.comparing.selection import why_none_is_best
 from calcli.core.data.slices import ENOUGH_ROWS
-from calcli.core.estimators.evidence import POWER, Power
 from calcli.core.estimators.intervals import level_percent
+from calcli.core.estimators.power import POWER, Power
 from calcli.core.evaluating.results import Summary
 from calcli.core.language.numbers import apart, counted, number, p_value, percent, relative, span
 from calcli.core.language.settings import Settings

@@ -71,7 +71,7 @@ LEADING_OF_TWO = ("log_loss", "auroc", "ks:lens=class-1")  # as the verdict is o
 MOST_CONSIDERED = 6  # other readings, in tables
 MOST_SYSTEMS = 6  # there; tables have all
 ASKED = (
-    "costs", "decision_column", "retrain", "sd", "test", "resample_predictions",
+    "costs", "decision_column", "sd", "test", "resample_predictions",
 )  # fmt: skip
 
 
@@ -303,7 +303,6 @@ def _estimate(estimate: Estimate) -> EstimateObject:
         found |= asdict(estimate.interval)
     further = {
         "no_interval": estimate.no_interval,
-        "retrained": estimate.retrained and asdict(estimate.retrained),
         "recalibrator": estimate.recalibrator,
         "sd": estimate.sd,
         "sampled_rows": estimate.rows,

@@ -10,7 +10,6 @@ from calcli.core.comparing.policy import Bound, NoWorse, Result, Severity
 from calcli.core.data.predictions import Kind
 from calcli.core.data.slices import Slice
 from calcli.core.estimators.gridded import GridError
-from calcli.core.estimators.intervals import Interval
 from calcli.core.evaluating.results import ClassRow, Decision, InfiniteLogLoss, Input, ReliabilityBin
 from calcli.core.evaluating.study import Deviation
 from calcli.core.language.schemas import Fields
@@ -77,7 +76,6 @@ class EstimateObject(TestObject, CorrectedObject, IntervalObject):
 
     value: float
     no_interval: NotRequired[str]
-    retrained: NotRequired[Annotated[Any, Interval]]
     recalibrator: NotRequired[str]
     sd: NotRequired[float]
     sampled_rows: NotRequired[int]

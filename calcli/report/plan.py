@@ -6,8 +6,8 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from calcli.core.estimators.evidence import POWER, Power
 from calcli.core.estimators.intervals import level_percent
+from calcli.core.estimators.power import POWER, Power
 from calcli.core.language.numbers import counted, number
 from calcli.report.objects import MarginNeedObject, NeedObject, PlanObject, WidthNeedObject
 from calcli.report.shown import Column, Shown, TextTable

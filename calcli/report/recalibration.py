@@ -35,11 +35,6 @@ ONE_LABEL = "all rows have the same label, which it learns to predict"
 CHANCE = 2  # standard errors within which a gain may be chance
 TRAINING = {"cross-validation": "", "held-out": ", held-out", "test": ", same rows"}
 ERROR = "± se: the standard error, over rows and over folds."
-RETRAINED = (
-    "retrained: intervals from resamples to which the recalibration is refitted (Ferrer & Ramos 2024, "
-    "appendix E). Of 200 and 500 simulated rows 91% to 100% held, at a level of 95%, the mean value of the "
-    "loss; they say nothing about the gain on new rows, and no verdict uses them."
-)
 FEW = f"{CARRIED}; recalibrator=dp uses it anyway."
 
 
@@ -163,8 +158,6 @@ def loss_table(metrics: Mapping[str, Estimate], gains: Sequence[Gain]) -> TextTa
     further: dict[Column, Callable[[Estimate], str]] = {}
     if any(estimate.rows for estimate in found):
         further[Column(SAMPLED)] = sampled
-    if any(estimate.retrained for estimate in found):
-        further[Column("retrained")] = lambda one: _ends(one, one.retrained)
     if any(estimate.interval for estimate in found):
         further[Column(interval_head(found), optional=True)] = lambda one: _ends(one, one.interval)
     rows = [(*_won(estimate), *(make(estimate) for make in further.values())) for estimate in found]
@@ -213,8 +206,6 @@ def _loss_notes(found: Sequence[Estimate]) -> Iterator[str]:
         yield FEW
     if any(one.rows for one in found):
         yield OF_SAMPLE
-    if any(one.retrained for one in found):
-        yield RETRAINED
 
 
 def parts_of_scores(metrics: Mapping[str, Estimate]) -> dict[str, Estimate]:

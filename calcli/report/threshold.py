@@ -92,13 +92,14 @@ class ShownThreshold(Shown):
 
     def _refused(self, one: Found) -> str:
         of = f" of {self.threshold.by}={one.value}" if self.threshold.by else ""
-        more = "with the rates of these rows no number of rows would be enough"
+        more = "no number of rows like these is likely to be enough"
         if one.rows_needed is not None:
-            more = f"with the rates of these rows about {_rounded(one.rows_needed):,} rows would be enough"
+            more = f"about {_rounded(one.rows_needed):,} rows like these would be enough in 80% of cases"
+        assert one.least_error is not None
         return (
-            f"Nothing can be promised{of} at {level_percent(self.threshold.max_error)}. The least error that "
-            f"can be is {percent(one.least_error)}; {counted(one.least_rows, 'row')} without an error are "
-            f"the bare minimum, and {more}."
+            f"Nothing can be promised{of} at {level_percent(self.threshold.max_error)}. The lowest "
+            f"error rate that can be promised with these rows is {percent(one.least_error)}. It takes at least "
+            f"{counted(one.least_rows, 'row')} without an error, and {more}."
         )
 
 

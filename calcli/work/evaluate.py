@@ -105,8 +105,6 @@ def evaluation_of(
     if companions.calibration is not None:
         given = {"training": "held-out", **given}
     asked = settings_of(given)
-    if asked.retrain and asked.workers is None:  # processes would import the script that called anew
-        asked = replace(asked, workers=1)
     for sentence in idle(asked, companions):
         tell(sentence)
     return asked, evaluated(predictions, asked, columns, companions)

@@ -23,7 +23,7 @@ from calcli.core.language.settings import NUMBERED, FitSettings, Settings, State
 from calcli.core.language.viewing import PlotSettings
 from calcli.io.options import ReadOptions
 
-OF_RECALIBRATIONS = ("folds", "fold_column", "retrain")
+OF_RECALIBRATIONS = ("folds", "fold_column")
 UNUSED = "--posteriors has no effect: no {} asked for uses them, as ece and a reliability diagram do"
 NAMED = {"groups": "lens", "threshold_weights": "weights"}  # arguments that take a name
 

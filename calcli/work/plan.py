@@ -11,7 +11,8 @@ from calcli.core.comparing.comparison import parse_margins
 from calcli.core.comparing.systems import measured_systems
 from calcli.core.data.predictions import Predictions
 from calcli.core.data.units import require_clusters
-from calcli.core.estimators.evidence import Margin, Power
+from calcli.core.estimators.evidence import Margin
+from calcli.core.estimators.power import Power
 from calcli.core.language.declaring import documented
 from calcli.core.language.errors import InputError, UsageError, naming
 from calcli.core.language.expressions import parse_metric

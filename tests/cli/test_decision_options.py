@@ -12,7 +12,7 @@ import pytest
 
 from calcli.core.calibrators.crossvalidation import rows_of
 from calcli.core.evaluating.evaluate import evaluate
-from calcli.core.evaluating.recalibration import recalibrator
+from calcli.core.evaluating.recalibrated import recalibrator
 from calcli.core.language.settings import Settings
 from calcli.core.recalibrating.fitting import recalibrated
 from calcli.io.options import ReadOptions

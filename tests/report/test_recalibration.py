@@ -191,14 +191,6 @@ def test_what_is_won_of_the_rows_of_the_fit_has_no_error():
     assert (table.rows[0][-1], table.notes) == ("20.0%", ())
 
 
-def test_retrained_intervals_in_the_table():
-    (found,) = loss(0.5, 0.4).values()
-    table = loss_table({"": replace(found, retrained=Interval(-0.05, 0.3, 0.95))}, [])
-    assert (table.columns[-1].head, table.rows[0][-1]) == ("retrained", "-5.0% to 30.0%")
-    assert "Ferrer & Ramos 2024, appendix E" in table.notes[-1]
-    assert "no verdict uses them" in table.notes[-1]
-
-
 def test_intervals_are_those_of_what_was_asked_for():
     both = loss(0.5, 0.4) | loss(0.5, 0.4, "calibration_loss")
     ends = [Interval(0.1, 0.3, 0.9), Interval(0.05, 0.15, 0.9)]

@@ -8,11 +8,11 @@ import numpy as np
 import pytest
 from sklearn.model_selection import StratifiedKFold
 
-from calcli.core.calibrators.crossvalidation import rows_of
+from calcli.core.calibrators.crossvalidation import held_out_folds, rows_of
 from calcli.core.data.predictions import ArrayScores, Predictions
 from calcli.core.estimators.costs import CostWord
 from calcli.core.evaluating.evaluate import evaluate
-from calcli.core.evaluating.recalibration import Recalibration, recalibrator
+from calcli.core.evaluating.recalibrated import recalibrator
 from calcli.core.language.settings import Settings
 
 RECALIBRATED = {"calt": "temperature", "cal": "dp", "calp": "pav"}
@@ -52,7 +52,7 @@ def systems(dataset):
         if row == "raw":
             return raw
         fold = fold if row != "calp" else None
-        log_probs = Recalibration(recalibrator(RECALIBRATED[row]), fold).apply(rows_of(raw))
+        log_probs = held_out_folds(recalibrator(RECALIBRATED[row]), rows_of(raw), fold)
         log_probs = np.maximum(
             log_probs, np.log(1e-30)
         )  # as the paper's code clips what PAV calls impossible

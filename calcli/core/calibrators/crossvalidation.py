@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -242,6 +243,7 @@ def held_out_folds(
     fold: NDArray[np.intp],
     fits: dict[int, Calibrator] | None = None,
     watch: Callable[[], None] = lambda: None,
+    among: Positions | None = None,
 ) -> Floats:
     """Return the (N, K) log-probabilities that each row gets from a fit to the other folds.
 
@@ -261,14 +263,19 @@ def held_out_folds(
         folds serve where a fold has none. Each fit starts from nothing if None.
     watch
         Called after each fit.
+    among
+        The rows that are fitted to, as far as they are outside a fold; all if None.
     """
     result = np.empty_like(rows.scores)
+    if among is None:
+        among = np.arange(len(fold))
     for number in numbers_of(fold):
         own = np.flatnonzero(fold == number)
         nearest = next(iter(fits.values()), None) if fits else None
         if fits and number in fits:
             nearest = fits[number]
-        fitted = rows.take(fold != number).fit(calibrator, nearest.parameters if nearest else None)
+        outside = rows.take(among[fold[among] != number])
+        fitted = outside.fit(calibrator, nearest.parameters if nearest else None)
         if fits is not None:
             fits[number] = fitted
         result[own] = applied(fitted.apply, rows.scores.take(own, axis=0))
@@ -295,6 +302,15 @@ class PairedDifference:
     def is_noise(self) -> bool:
         """Whether the first is no worse than by one standard error."""
         return bool(self.mean <= 0 or self.mean <= self.standard_error)
+
+    def of_new_fits(self, folds: int) -> PairedDifference:
+        """Return it with the standard error for new rows and fits to others, where it is of so many folds.
+
+        Fits to the rows outside each of V folds share most of them, and err alike: the variance is to be
+        multiplied by 1 + V / (V - 1) (Nadeau & Bengio 2003, "Inference for the generalization error",
+        Machine Learning 52).
+        """
+        return replace(self, standard_error=self.standard_error * math.sqrt(1 + folds / (folds - 1)))
 
 
 def paired_difference(first: Doubles, second: Doubles, weights: Floats | None) -> PairedDifference:

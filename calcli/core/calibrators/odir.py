@@ -74,7 +74,7 @@ class Dirichlet(MatrixScaling):
     intercept_penalties : tuple of float
         Values of mu to choose from, 0 or more.
     folds : int
-        Number of stratified folds, 2 or more.
+        Number of folds, 2 or more.
     seed : int
         Seed of the folds.
 

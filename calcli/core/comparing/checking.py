@@ -32,10 +32,10 @@ from calcli.core.estimators.evidence import (
     Margin,
     Normal,
     Permuted,
-    Power,
     Untested,
 )
 from calcli.core.estimators.intervals import Interval, level_percent
+from calcli.core.estimators.power import Power
 from calcli.core.estimators.thresholds import Found, Threshold, confidences, independent_rows
 from calcli.core.evaluating.evaluate import evaluate
 from calcli.core.evaluating.families.base import Pair, System
@@ -297,7 +297,7 @@ class _Judge:
         if not rule.call.entry.family.proves:
             return found
         rows = estimate.rows or self._compared.predictions.n_rows
-        found = replace(found, power=Power.of(evidence, rows, self._level))
+        found = replace(found, power=Power.of(evidence, rows, self._level, sign))
         good = evidence.p_not_worse(sign, condition.margin)
         if good > self._alpha or math.isnan(good):
             return found
@@ -402,10 +402,11 @@ def _within(margin: Margin) -> str:
 
 
 def _decided_by(power: Power | None, margin: float) -> str:
-    """Say which difference so many rows tell, and how many rows a margin needs."""
+    """Say which difference so many rows tell, and how many more a margin needs."""
     if power is None:
         return ""
-    rows = f", and the margin needs {power.not_worse(margin):,} rows" if margin else ""
+    needed = power.not_worse(margin) if margin else 0
+    rows = f"; if both are equally good, {needed:,} rows would prove it" if needed > power.rows else ""
     return f": a difference of {number(power.detectable)} is detectable{rows}"
 
 

@@ -18,9 +18,10 @@ from calcli.core.data.predictions import Predictions
 from calcli.core.data.slices import Slice, counted
 from calcli.core.data.units import require_clusters, require_folds
 from calcli.core.estimators.consistency import SHARPNESS, holm
-from calcli.core.estimators.evidence import NO_MARGIN, Evidence, Margin, Power, Untested
+from calcli.core.estimators.evidence import NO_MARGIN, Evidence, Margin, Untested
 from calcli.core.estimators.influences import BIASED
 from calcli.core.estimators.intervals import Interval
+from calcli.core.estimators.power import Power
 from calcli.core.evaluating.families.base import Pair, System
 from calcli.core.evaluating.results import Summary
 from calcli.core.language.entries import Metric
@@ -293,9 +294,13 @@ def _difference(call: MetricExpression, pair: Pair, limit: Margin) -> Difference
         f"{call}|difference{of}{clip}|{told.method}|seed:{settings.seed}|version:{__version__}",
         reason,
         sampled,
-        Power.of(told, rows[1], level) if interval else None,
+        Power.of(told, rows[1], level, _sign(call)) if interval else None,
     )
     return replace(found, verdict=_verdict(found, level))
+
+
+def _sign(call: MetricExpression) -> int:
+    return -1 if call.entry.direction == "higher" else 1
 
 
 def _verdict(found: Difference, level: float) -> Verdict:

@@ -8,7 +8,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any, Literal
 
-from calcli.core.estimators.evidence import NO_MARGIN, Margin, Power
+from calcli.core.estimators.evidence import NO_MARGIN, Margin
+from calcli.core.estimators.power import Power
 from calcli.core.evaluating.results import Estimate
 from calcli.core.language.errors import InputError, UsageError
 from calcli.core.language.expressions import MetricExpression, parse_metric

@@ -72,10 +72,6 @@ def _is_drawn(call: MetricExpression, *, errors: bool) -> bool:
     return call.entry.name == LOSS or _is_normalized(call.entry) or (errors and _is_error(call))
 
 
-def _with_interval(estimate: Estimate) -> Estimate:
-    return replace(estimate, interval=estimate.retrained or estimate.interval)
-
-
 def score_sets(systems: Mapping[str, Mapping[str, Estimate]], *, asked: bool = False) -> dict[str, ScoreSet]:
     """Return the normalized scores and shares that all systems have; where they are asked for, also errors.
 
@@ -103,7 +99,7 @@ def score_sets(systems: Mapping[str, Mapping[str, Estimate]], *, asked: bool = F
             f"the figure scores draws {known} and calibration errors; {left} is not among them; see --metrics"
         )
     return {
-        system: ScoreSet(tuple(_with_interval(estimates[expression]) for expression in drawn))
+        system: ScoreSet(tuple(estimates[expression] for expression in drawn))
         for system, estimates in systems.items()
     }
 

@@ -23,7 +23,7 @@ class Stream(IntEnum):
     CLASS_OUTCOMES = 4  # as `OUTCOMES`, of all classes
     CURVES = 4  # resampled for figures
     FOLDS = 4  # of the rows that are recalibrated
-    RECALIBRATED_RESAMPLES = 5  # of rows with their recalibrated posteriors
+    POWER = 5  # of more rows, to see what they would prove
     SPREAD = 5  # standard deviations of any metric
     RESAMPLED_PREDICTIONS = 6  # for errors if calibrated
     GIVEN_OUTCOMES = 7  # of given posteriors, for errors if these are true

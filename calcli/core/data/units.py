@@ -205,41 +205,33 @@ def require_values(predictions: Predictions, column: str, mend: str, *, weighted
         raise InputError(f"{where} has no value in column {column!r}{more}; {mend}")
 
 
-def stratified_folds(
-    labels: NDArray[np.integer[Any]],
-    folds: int,
-    generator: np.random.Generator,
-    units: Units | None = None,
+def random_folds(
+    rows: int, folds: int, generator: np.random.Generator, units: Units | None = None
 ) -> NDArray[np.intp]:
-    """Deal the rows at random into folds that hold each class as evenly as it goes.
+    """Deal rows at random into folds of equal size, whatever their labels.
 
-    The rows of a class are dealt round in turn, each class going on where the one before it stopped, so that
-    the folds differ by one row at most, in each class and in all. Units of several rows are dealt whole, by
-    the most frequent class of each; where they are fewer than the folds, some of these stay empty.
+    Folds that hold each class as evenly as it goes would tell a fit how often a class occurs among the rows
+    that it is judged on: offsets of classes then seem to help where they only follow chance.
 
     Parameters
     ----------
-    labels : array of int (N,)
-        The class of each row.
+    rows : int
+        How many.
     folds : int
         Number of folds, 2 or more.
     generator : numpy.random.Generator
         Source of randomness.
     units : Units, optional
-        Rows that stay together; each may be by itself if None.
+        Rows that stay together; where units are fewer than the folds, some of these stay empty.
 
     Returns
     -------
-    array of int (N,)
+    array of int (rows,)
         The fold of each row, 0 to folds - 1.
     """
     if units is not None and not units.single:
-        return stratified_folds(_usual_labels(labels, units), folds, generator)[units.of_row]
-    shuffled = generator.permutation(len(labels))
-    by_class = shuffled[np.argsort(labels[shuffled], kind="stable")]
-    fold = np.empty(len(labels), np.intp)
-    fold[by_class] = np.arange(len(labels)) % folds
-    return fold
+        return random_folds(units.number, folds, generator)[units.of_row]
+    return generator.permutation(rows) % folds
 
 
 def numbers_of(fold: NDArray[np.integer[Any]]) -> list[int]:
@@ -260,13 +252,3 @@ def column_folds(predictions: Predictions, column: str) -> NDArray[np.intp]:
     if len(known) < 2:
         raise InputError(f"{predictions.provenance.path}: column {column!r} has one value; expected folds")
     return fold
-
-
-def _usual_labels(labels: NDArray[np.integer[Any]], units: Units) -> NDArray[np.intp]:
-    """Return the most frequent class of each unit."""
-    classes = int(labels.max()) + 1
-    pairs, counts = np.unique(units.of_row * classes + labels, return_counts=True)
-    pairs = pairs[np.argsort(counts, kind="stable")]
-    usual = np.empty(units.number, np.intp)
-    usual[pairs // classes] = pairs % classes  # the most frequent class comes last and stays
-    return usual

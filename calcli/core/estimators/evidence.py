@@ -17,7 +17,6 @@ from calcli.core.estimators.intervals import Interval, coin_upper, root, share_l
 from calcli.core.estimators.permutation import Swapped
 
 NORMAL = NormalDist()
-POWER = 0.8  # of what is called detectable
 
 
 @dataclass(frozen=True)
@@ -60,59 +59,6 @@ class Margin:
 
 
 NO_MARGIN = Margin()
-
-
-@dataclass(frozen=True)
-class Power:
-    """What so many rows tell: four times in five, at the level of the interval.
-
-    Attributes
-    ----------
-    standard_error
-        Of a difference, or of a value.
-    rows
-        How many it comes from, of the candidate.
-    level
-        Of the interval.
-    """
-
-    standard_error: float
-    rows: int
-    level: float
-
-    @classmethod
-    def of(cls, evidence: Evidence, rows: int, level: float) -> Power | None:
-        """Return that of a difference; None where nothing is known of its spread."""
-        return cls(evidence.standard_error, rows, level) if evidence.standard_error > 0 else None
-
-    @property
-    def detectable(self) -> float:
-        """The true difference that is proven to be one with a probability of `POWER`."""
-        return self._within(POWER) * self.standard_error
-
-    @property
-    def half_width(self) -> float:
-        """Half the width of the interval."""
-        return self._within(0.5) * self.standard_error
-
-    def not_worse(self, margin: float) -> int:
-        """Return the rows by which a true difference of 0 is proven not to be worse by a margin."""
-        return self._rows(self._within(POWER), margin)
-
-    def equivalent(self, margin: float) -> int:
-        """Return the rows by which a true difference of 0 is proven to be within a margin on both sides."""
-        return self._rows(self._within((1 + POWER) / 2), margin)
-
-    def known_within(self, half_width: float) -> int:
-        """Return the rows by which an interval has half a width."""
-        return self._rows(self._within(0.5), half_width)
-
-    def _within(self, power: float) -> float:
-        """Return how many standard errors off a limit a value is proven with some power."""
-        return NORMAL.inv_cdf((1 + self.level) / 2) + NORMAL.inv_cdf(power)
-
-    def _rows(self, errors: float, width: float) -> int:
-        return math.ceil(self.rows * (errors * self.standard_error / width) ** 2)
 
 
 class Evidence(Protocol):

@@ -37,6 +37,9 @@ HALVINGS = 20  # of the logarithm of the level of each size
 NEGLIGIBLE = 1e-25  # a probability that counts as dead: this errs on the safe side
 LONGEST = 10_000_000  # rows up to which is looked for how many it takes
 COARSE = 50  # parts of the rows it takes, within which they are told
+REDRAWS, MOST_CELLS = 200, 500  # of the rows at hand, by confidence
+POWER = 0.8  # share of the redraws in which something is promised
+STEPS = 1_000  # of error rates, of which the least is looked for
 BOUNDED = 20  # sizes whose bounds are computed exactly, the lowest by Wilson's
 
 
@@ -150,11 +153,12 @@ class Found:
     accepted_rows, errors
         At or above the threshold; 0 where there is none.
     least_error
-        The least error rate that could be promised of these rows, whatever was asked for.
+        The least error rate that would be promised of these rows, up to a thousandth; None if what was asked
+        for is.
     least_rows
         Rows without an error that any promise takes.
     rows_needed
-        About how many rows like these it would take; None if none were found.
+        With how many rows like these it would be promised four times in five; None if with none.
     """
 
     value: str | None
@@ -163,7 +167,7 @@ class Found:
     rows: int
     accepted_rows: int
     errors: int
-    least_error: float
+    least_error: float | None
     least_rows: int
     rows_needed: int | None
 
@@ -195,12 +199,12 @@ def find_threshold(
     sizes, errors = ends_of_ties(scores, wrong)
     last = last_accepted(sizes, errors, band_sizes(max_error, rows, level))
     bare = math.ceil(math.log(delta) / math.log1p(-max_error))
-    least = _least_error(sizes, errors, delta / rows)
     if last is None:
-        more = _rows_needed(sizes / rows, errors / rows, rows, max_error, level)
+        least = _least_error(sizes, errors, rows, level)
+        more = _rows_needed(sizes, errors, max_error, level)
         return Found(value, None, level, rows, 0, 0, least, bare, more)
     at = float(np.partition(scores, rows - sizes[last])[rows - sizes[last]])
-    return Found(value, at, level, rows, int(sizes[last]), int(errors[last]), least, bare, None)
+    return Found(value, at, level, rows, int(sizes[last]), int(errors[last]), None, bare, None)
 
 
 def ends_of_ties(scores: Doubles, wrong: Array) -> tuple[Positions, Positions]:
@@ -217,31 +221,64 @@ def last_accepted(sizes: Array, errors: Positions, needed: Positions) -> int | N
     return int(places[-1]) if len(places) else None
 
 
-def _least_error(sizes: Positions, errors: Positions, tail: float) -> float:
-    """Return the least of the bounds of error rates (Clopper & Pearson 1934) of some sizes.
+def _least_error(sizes: Positions, errors: Positions, rows: int, level: float) -> float:
+    """Return the least error rate that is promised if it is asked for, in parts of `STEPS`.
 
-    With the tail divided by their number it holds for every threshold, and every rate chosen later.
+    It lies between the least of the bounds of Clopper & Pearson 1934 at the level of a single size, and that
+    at the level divided by their number; rates in between are asked for.
     """
-    high = wilson_interval(errors / sizes, sizes, 1 - 2 * tail)[1]
-    best = np.argsort(high, kind="stable")[:BOUNDED]
-    return min(share_most(int(errors[one]), int(sizes[one]), tail) for one in best)
+
+    def bound(tail: float) -> int:
+        high = wilson_interval(errors / sizes, sizes, 1 - 2 * tail)[1]
+        best = np.argsort(high, kind="stable")[:BOUNDED]
+        return math.ceil(min(share_most(int(errors[one]), int(sizes[one]), tail) for one in best) * STEPS)
+
+    delta = 1 - level
+    low, high = bound(delta) - 1, bound(delta / rows)
+    guess = (low + high) // 2
+    if rows <= BAND_ROWS and high < STEPS:
+        guess = bound(_level_of_each(high / STEPS, rows, delta))  # which hardly depends on the rate
+    while high - low > 1 and high < STEPS:
+        guess = min(max(guess, low + 1), high - 1)
+        if last_accepted(sizes, errors, band_sizes(guess / STEPS, rows, level)) is None:
+            low, guess = guess, guess + 1
+        else:
+            high, guess = guess, guess - 1
+        if rows > BAND_ROWS:
+            guess = (low + high) // 2
+    return min(high, STEPS) / STEPS
 
 
-def _rows_needed(shares: Doubles, errors: Doubles, rows: int, max_error: float, level: float) -> int | None:
-    """Return about how many rows with the rates of these would be accepted somewhere; None if none."""
-    if not (errors < max_error * shares).any():
+def _rows_needed(sizes: Positions, errors: Positions, max_error: float, level: float) -> int | None:
+    """Return about how many rows are accepted somewhere with a probability of `POWER`; None if none are.
+
+    They are drawn from those at hand and an error more among the most confident ones, which might have been
+    seen. None are if the frequencies of these rows are too uncertain for any rate as low (Bayesian bootstrap,
+    Rubin 1981).
+    """
+    chosen = np.unique(np.linspace(0, len(sizes) - 1, MOST_CELLS).round().astype(np.intp))
+    wrong = np.diff(errors[chosen], prepend=0)
+    right = np.diff(sizes[chosen], prepend=0) - wrong
+    wrong[0] += 1
+    seen, cells = np.concatenate([right, wrong]), len(chosen)
+    drawn = generator(0, Stream.POWER).standard_gamma(seen, (REDRAWS, 2 * cells))
+    false = np.cumsum(drawn[:, cells:], axis=1)
+    if (false < max_error * (np.cumsum(drawn[:, :cells], axis=1) + false)).any(axis=1).mean() < POWER:
         return None
 
     def enough(number: int, most: int) -> bool:
         """Tell of a number of rows, with the level of each size that `most` rows have."""
-        sizes, counts = np.floor(shares * number), np.ceil(errors * number - 1e-9)
+        counts = generator(0, Stream.POWER, number).multinomial(number, seen / seen.sum(), REDRAWS)
+        below = np.cumsum(counts[:, cells:], axis=1)
+        looked_at = np.cumsum(counts[:, :cells], axis=1) + below
         if most > BAND_ROWS:
             needed = band_sizes(max_error, most, level)
         else:
             needed = _sizes(max_error, number, _level_of_each(max_error, most, 1 - level))
-        return last_accepted(sizes, counts.astype(np.intp), needed) is not None
+        known = np.append(needed, np.iinfo(np.intp).max)
+        return bool((looked_at >= known[np.minimum(below, len(needed))]).any(axis=1).mean() >= POWER)
 
-    low, high = rows, 2 * rows
+    low, high = 0, int(sizes[-1])
     while not enough(high, high):
         low, high = high, 2 * high
         if high > LONGEST:
@@ -250,7 +287,7 @@ def _rows_needed(shares: Doubles, errors: Doubles, rows: int, max_error: float, 
     while high - low > max(1, low // COARSE):
         middle = (low + high) // 2
         low, high = (low, middle) if enough(middle, most) else (middle, high)
-    return high
+    return max(high, int(sizes[-1]) + 1)
 
 
 def one_of_each(units: Array, rng: np.random.Generator) -> Positions:
@@ -278,7 +315,7 @@ class FoundObject(TypedDict):
     accepted_rows: int
     errors: int
     accepted_share: ShareObject | None
-    least_error: float
+    least_error: float | None
     least_rows: int
     rows_needed: int | None
 

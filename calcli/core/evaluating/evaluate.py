@@ -21,7 +21,6 @@ from calcli.core.evaluating.classwise import class_rows
 from calcli.core.evaluating.families import FAMILIES, by_family
 from calcli.core.evaluating.families.base import Findings
 from calcli.core.evaluating.families.ranking import backwards_area
-from calcli.core.evaluating.folded import is_told_by_cells, of_cells
 from calcli.core.evaluating.gathering import (
     lack,
     measured_sample,
@@ -51,7 +50,6 @@ from calcli.core.language.text import Watch
 from calcli.core.state.collect import collect
 from calcli.core.state.needs import (
     Need,
-    OddsByFold,
     Sampled,
     Scores,
     UnitsOf,
@@ -109,7 +107,6 @@ def evaluate(
         companions,
         looks=looks,
         sampled=sampled,
-        folded=alone,
         summed=sampled and not redrawn and predictions.n_rows > MANY_ROWS,
     )
     return _resampled(assess(measured, settings, test_classes, looks), measured)
@@ -148,14 +145,12 @@ def measure(
     looks: Sequence[str] = (),
     *,
     sampled: bool = False,
-    folded: bool = False,
     summed: bool = False,
 ) -> Measurements:
     """Return what a state, or one pass over rows, tells of the metrics of the settings.
 
     Parameters as for `evaluate`. `units_for` tells the units that change sides in a comparison; `sampled`
-    leaves what needs rows to a sample, and `folded` what they tell to cells of the log-odds by fold; `summed`
-    keeps no row.
+    leaves what needs rows to a sample; `summed` keeps no row.
     """
     _refuse_draws(settings)
     if isinstance(predictions, Remains):
@@ -173,9 +168,8 @@ def measure(
     calls = _calls(predictions, settings)
     rows = at_priors(predictions, settings)
 
-    told = [call for call in calls if folded and is_told_by_cells(call, rows, settings)]
     later = [call for call in calls if sampled and needs_rows(call, rows, settings, summed=summed)]
-    others = [call for call in [*calls, gap_of(rows, settings)] if call not in told and call not in later]
+    others = [call for call in [*calls, gap_of(rows, settings)] if call not in later]
     needs = needs_of_report(rows, settings, others, looks, units_for)
     of_classes = any(call.is_class_wise or call.is_marginal for call in calls)
     if settings.test or (of_classes and tests_classes(rows, settings)):
@@ -185,11 +179,10 @@ def measure(
         sampling = bool(later)
     else:  # a sample, which has no columns, tells whether scores rank the wrong way round
         ordered = rows.n_classes == 2 or all_probs(rows) in needs
-        sampling = any(call not in told for call in later) or not (ordered or settings.cluster)
+        sampling = bool(later) or not (ordered or settings.cluster)
     needs += [Sampled()] if sampling else []
-    needs += [OddsByFold(settings.folds, settings.seed)] if told else []
     state = collect(rows, settings, needs, watch, summed=summed)
-    left = dict.fromkeys(map(str, [*told, *later]), "")
+    left = dict.fromkeys(map(str, later), "")
     return Measurements(rows, state, settings, companions, left=left)
 
 
@@ -302,11 +295,6 @@ def _findings(
     told = [call for call in calls if str(call) not in measured.left]
     parts = [family.estimates(own, measured, settings) for family, own in by_family(told)]
     left = [call for call in calls if str(call) in measured.left]
-    need = OddsByFold(settings.folds, settings.seed)
-    if measured.state.tells(need):
-        counted = [call for call in left if is_told_by_cells(call, measured.predictions, settings)]
-        parts.append(of_cells(measured.kept(need), measured, counted))
-        left = [call for call in left if call not in counted]
     if left and measured.sample is not None:
         parts.append(of_sample(measured.sample, measured, left))
         left = []

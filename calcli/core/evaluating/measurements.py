@@ -17,7 +17,6 @@ from calcli.core.data.blocks import RowStatistic
 from calcli.core.data.labels import label_sums
 from calcli.core.data.predictions import Predictions
 from calcli.core.data.units import Units
-from calcli.core.estimators.gridded import GridError
 from calcli.core.estimators.influences import Pooled, carriers, pooled, pooled_moments
 from calcli.core.estimators.sums import Sums
 from calcli.core.evaluating.recalibrated import Companions, Recalibrations
@@ -60,13 +59,9 @@ class Measurements:
     companions
         Predictions that some metrics need beside them.
     left
-        Why metrics are not told, by canonical expression; "" where a sample or cells are to tell them.
+        Why metrics are not told, by canonical expression; "" where a sample is to tell them.
     of_rows
-        How many rows these are a sample of, or cells; None for all.
-    cell_errors
-        Where entries are cells of the log-odds, what these leave open of metrics.
-    recalibrations
-        Those of the rows; made anew if None.
+        How many rows these are a sample of; None for all.
 
     Attributes
     ----------
@@ -85,12 +80,10 @@ class Measurements:
         *,
         left: Mapping[str, str] | None = None,
         of_rows: int | None = None,
-        cell_errors: Mapping[str, GridError | None] | None = None,
-        recalibrations: Recalibrations | None = None,
     ) -> None:
         self.predictions, self.state, self.settings = predictions, state, settings
         self.companions, self.left = companions or Companions(), left or {}
-        self.of_rows, self.cell_errors, self._recalibrations = of_rows, cell_errors, recalibrations
+        self.of_rows = of_rows
         self.dtype = np.dtype(state.head.computed_in)
         self.columns, self._deals = _Columns(state.body.columns), state.body.deals
         self._once: dict[Hashable, Any] = {}
@@ -251,8 +244,6 @@ class Measurements:
     @cached_property
     def recalibrations(self) -> Recalibrations:
         """The recalibrations of the rows, of which each is done once."""
-        if self._recalibrations is not None:
-            return self._recalibrations
         rows, settings = self.predictions, self.settings
         given = rows.column_if(settings.fold_column)
         return Recalibrations(

@@ -6,31 +6,31 @@ recalibration that is trained on other rows.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass, replace
-from functools import cached_property, partial
+from dataclasses import dataclass, field, replace
+from functools import cached_property
 
 import numpy as np
-from numpy.typing import NDArray
 
-from calcli.core.calibrators.crossvalidation import LabeledScores, rows_of
+from calcli.core.calibrators.base import Calibrator, make
+from calcli.core.calibrators.crossvalidation import LabeledScores, held_out_folds, rows_of
+from calcli.core.calibrators.order import TURNED, turns_classes
 from calcli.core.data.arrays import Array, Doubles, Floats, Positions
 from calcli.core.data.chance import Stream, generator
 from calcli.core.data.logspace import log_softmax
 from calcli.core.data.predictions import Predictions, require_classes
-from calcli.core.data.processes import Processes, processes_for
 from calcli.core.data.slices import select
-from calcli.core.data.units import Units, stratified_folds
+from calcli.core.data.units import Units, random_folds
 from calcli.core.estimators.effort import FIT, FIT_ROWS, affordable_deals
 from calcli.core.estimators.rules.base import ScoringRule
-from calcli.core.evaluating.recalibration import Recalibration, affine_map, notes_of, recalibrator
 from calcli.core.language.errors import InputError, UsageError
 from calcli.core.language.expressions import MetricExpression, nested_method
-from calcli.core.language.metrics import AFFINE, GIVEN, PAV
+from calcli.core.language.metrics import AFFINE, AFFINE_MAPS, ERRORS_EACH, GIVEN, PAV, ROWS_EACH
 
 FEWEST_DEALS = 5  # of which the variance is known well enough to stop
 STEADY = 0.1  # standard deviation of the mean over deals, in standard errors of the rows
-GAINS = 100_000_000  # scores that are resampled, from which processes gain, one or two seconds of them
+MOST_FITTED = 200_000  # rows that fits go to, evenly spaced; more would not be told from them
 NEEDS = "{} needs a file of predictions; give it with {} FILE"
 
 
@@ -41,9 +41,9 @@ class Companions:
     Attributes
     ----------
     calibration
-        Rows to train recalibrations on.
+        Rows that recalibrations are fitted to, and bins trained on, with training=held-out.
     posteriors
-        Posteriors of the evaluated rows that are taken for calibrated.
+        True posteriors of the evaluated rows, in their order.
     """
 
     calibration: Predictions | None = None
@@ -95,92 +95,80 @@ class Companions:
 
 
 @dataclass(frozen=True)
-class CalibrationLoss:
-    """A score before and after recalibration.
-
-    Attributes
-    ----------
-    before, after
-        The score, the lower the better.
-    standard_error, relative_error
-        Of their difference, and of its share of the score before; nan where a loss is infinite, or where none
-        is needed.
-    """
-
-    before: float
-    after: float
-    standard_error: float = np.nan
-    relative_error: float = np.nan
-
-    @property
-    def absolute(self) -> float:
-        """What the recalibration wins; slightly negative where there is nothing to win."""
-        return self.before - self.after
-
-    @property
-    def relative(self) -> float:
-        """The same as a share of the score before; nan where that is zero or infinite."""
-        return self.absolute / self.before if 0 < self.before < np.inf else np.nan
-
-
-@dataclass(frozen=True)
 class Recalibrated:
     """Rows with their recalibrated posteriors, as one score sees them.
 
-    In cross-validation rows may be dealt into folds several times; whatever is said of them is the mean over
+    In cross-validation rows may be dealt into folds several times; what is said of them is the mean over
     these deals.
 
     Attributes
     ----------
-    kept
-        (n,) which of the rows that are evaluated have weight; no others count here.
-    rows
-        Those rows as they are.
+    rows, units
+        The rows of a weight above 0, and which of them belong together.
     rule
         The score.
     before
-        (n,) its losses of these rows.
+        (n,) losses of the rows as they are.
+    greatest
+        What a loss counts as at most; infinity without clipping.
     method
         What recalibrates.
     deals
         (n, K) recalibrated log-posteriors of each deal, at least one.
-    recalibrations
-        Where each comes from; none if they were given.
-    units
-        Which rows belong together.
-    clip
-        Least probability of a label that the log-loss counts with; 0 for no clipping.
-    squares
-        (n,) sums of squared weights, where entries stand for several rows each; None for one.
+    folds
+        Into how many folds rows were dealt; 1 without cross-validation.
     whole
-        (n, K) log-posteriors by a fit to all rows, in cross-validation.
+        (n, K) log-posteriors by a fit to the rows of all folds, in cross-validation.
     """
 
-    kept: NDArray[np.intp]
     rows: LabeledScores
+    units: Units
     rule: ScoringRule
     before: Doubles
+    greatest: float
     method: str
     deals: tuple[Doubles, ...]
-    recalibrations: tuple[Recalibration, ...]
-    units: Units
-    clip: float
-    squares: Doubles | None = None
+    folds: int = 1
     whole: Doubles | None = None
 
-    @property
-    def calibration_loss(self) -> CalibrationLoss:
-        """The score before and after."""
-        before, after = self.mean(self.before), self.mean(self.losses)
-        with np.errstate(invalid="ignore", divide="ignore"):
-            errors = np.array([self._spread(self.before - self.losses), self._spread_of_share()])
-            of_fits = np.sqrt(self.variance_of_fits) / np.array([1.0, before])
-            return CalibrationLoss(before, after, *map(float, np.hypot(errors, of_fits)))
+    def mean(self, losses: Array) -> float:
+        """Return the weighted mean over the rows."""
+        return float(np.average(losses.astype(np.float64, copy=False), weights=self.rows.weights))
+
+    def over_deals(self, of: Callable[[Doubles], Doubles]) -> Doubles:
+        """Return the mean over the deals of a function of log-posteriors."""
+        found = of(self.deals[0])
+        return found if len(self.deals) == 1 else np.mean([found, *map(of, self.deals[1:])], axis=0)
+
+    def losses_of(self, log_probs: Doubles) -> Doubles:
+        """Return the (n,) losses of other log-posteriors."""
+        losses = self.rule.losses(log_probs, self.rows.labels)
+        return losses if self.greatest == np.inf else np.minimum(losses, self.greatest)
 
     @cached_property
     def losses(self) -> Doubles:
         """(n,) losses of the recalibrated posteriors."""
-        return self._over_deals(lambda log_probs: self._losses(log_probs, self.rows.labels))
+        first, *others = self.losses_of_deals
+        return np.mean([first, *others], axis=0) if others else first
+
+    @cached_property
+    def losses_of_deals(self) -> tuple[Doubles, ...]:
+        """(n,) losses of the posteriors of each deal."""
+        return tuple(map(self.losses_of, self.deals))
+
+    @cached_property
+    def log_probs(self) -> Doubles:
+        """(n, K) log-probabilities as they are."""
+        return log_softmax(self.rows.scores.astype(np.float64, copy=False))
+
+    @cached_property
+    def expected_losses(self) -> Doubles:
+        """(n,) losses expected of the rows if labels came from the recalibrated posteriors.
+
+        The semi-empirical expectation: over the rows as they are, over the labels by the posteriors
+        (Ferrer & Ramos 2024, section 3.4, table 1).
+        """
+        return self.over_deals(lambda posteriors: self.rule.expected(self.log_probs, posteriors))
 
     @cached_property
     def variance_of_fits(self) -> float:
@@ -193,142 +181,92 @@ class Recalibrated:
         """
         if self.whole is None:
             return 0.0
-        of_deals = [self._losses(one, self.rows.labels) for one in self.deals]
-        known = self._losses(self.whole, self.rows.labels)
+        known, means = self.losses_of(self.whole), [self.mean(losses) for losses in self.losses_of_deals]
         with np.errstate(invalid="ignore"):
-            moved = np.mean([self._norm(losses - known) ** 2 for losses in of_deals])
-        others = len(self.recalibrations[0].fits) - 1
-        return others * float(moved) + _variance([self.mean(losses) for losses in of_deals])
+            moved = np.mean([self._norm(losses - known) ** 2 for losses in self.losses_of_deals])
+        return (self.folds - 1) * float(moved) + _variance(means)
 
-    def dealt(self, more: Iterable[tuple[Doubles, Recalibration]]) -> Recalibrated:
-        """Return the same after as many more deals as make the mean steady, or as there are.
+    def standard_errors(self) -> tuple[float, float]:
+        """Return those of what is won, and of the share that is won, by the jackknife.
 
-        It is where their standard deviation is a tenth of the standard error of the rows.
+        To first order a row that brings most of the score, and of what is won of it, would bring nothing.
         """
-        deals, recalibrations = [*self.deals], [*self.recalibrations]
-        total, means = self.losses.copy(), [self.mean(self.losses)]
-        for log_probs, recalibration in more:
-            losses = self._losses(log_probs, self.rows.labels)
-            deals.append(log_probs)
-            recalibrations.append(recalibration)
-            means.append(self.mean(losses))
-            total += losses
-            if len(deals) < FEWEST_DEALS:
-                continue
-            with np.errstate(invalid="ignore"):
-                spread = self._spread(self.before - total / len(deals))
-            if not _variance(means) > (STEADY * spread) ** 2:  # also where a loss is infinite
-                break
-        return replace(self, deals=tuple(deals), recalibrations=tuple(recalibrations))
+        weights = self.rows.weights
+        with np.errstate(invalid="ignore", divide="ignore"):
+            before, after = (self.units.sums(one, weights) for one in (self.before, self.losses))
+            share = self.units.weights(weights)
+            share /= share.sum()
+            left = after.sum() / before.sum() - (after.sum() - after) / (before.sum() - before)
+            brought = (1 - share) * left
+            own = np.linalg.norm(brought - share * brought.sum())
+            errors = np.array([self.spread(self.before - self.losses), own])
+            of_fits = np.sqrt(self.variance_of_fits) / np.array([1.0, self.mean(self.before)])
+            absolute, relative = np.hypot(errors, of_fits).tolist()
+        return absolute, relative
 
-    def _spread(self, brought: Doubles) -> float:
+    def spread(self, brought: Doubles) -> float:
         """Return the standard error of the mean of (n,) values, as dependent rows have it."""
         return self._norm(brought - self.mean(brought))
 
     def _norm(self, deviations: Doubles) -> float:
         """Return the root of the sum of squares of what units bring to a mean."""
-        weights = np.ones(len(deviations)) if self.rows.weights is None else self.rows.weights
-        if self.squares is not None:
-            return float(np.sqrt(self.squares @ np.square(deviations)) / weights.sum())
-        return float(np.linalg.norm(self.units.sums(weights * deviations / weights.sum())))
-
-    def _spread_of_share(self) -> float:
-        """Return the standard error of the share that is won, by the jackknife.
-
-        To first order a row that brings most of the score, and of what is won of it, would bring nothing.
-        """
-        weights = np.ones(len(self.before)) if self.rows.weights is None else self.rows.weights
-        if self.squares is not None:  # of many rows, of which none brings much
-            left = self.mean(self.losses) / self.mean(self.before)
-            return self._spread(left * self.before - self.losses) / self.mean(self.before)
-        before, after = (self.units.sums(weights * one) for one in (self.before, self.losses))
-        share = self.units.weights(self.rows.weights) / weights.sum()
-        left = after.sum() / before.sum() - (after.sum() - after) / (before.sum() - before)
-        brought = (1 - share) * left
-        return float(np.linalg.norm(brought - share * brought.sum()))
-
-    def resampled_losses(self, resamples: int, seed: int, workers: int = 1) -> list[CalibrationLoss]:
-        """Return the same for resamples of the rows, to each of which the transform is fitted again.
-
-        Only of posteriors that come from a transform. The deals take turns. Any number of processes gives the
-        same bits.
-        """
-        rest = replace(self, deals=(), whole=None)  # which are made anew
-        with Processes((rest, seed), workers) as processes:
-            found = dict(processes.each(_resampled_loss, range(resamples)))
-        return [found[number] for number in range(resamples)]
-
-    def processes_for(self, resamples: int, workers: int | None) -> int:
-        """Return how many processes look at resamples: no more than said, and one where they gain nothing."""
-        held = self.rows.scores.size
-        if self.recalibrations and self.recalibrations[0].training_rows is not None:
-            held += self.recalibrations[0].training_rows.scores.size
-        if resamples * held < GAINS:
-            return 1
-        return processes_for(resamples * held, resamples, workers, held, GAINS)
-
-    def expected_losses(self) -> Doubles:
-        """Return the (n,) losses expected of the rows if labels came from the recalibrated posteriors.
-
-        The semi-empirical expectation: over the rows as they are, over the labels by the posteriors
-        (Ferrer & Ramos 2024, section 3.4, table 1).
-        """
-        return self._over_deals(lambda posteriors: self.rule.expected(self._log_probs, posteriors))
-
-    def unexplained(self) -> float:
-        """Return what share of the score, normalized, the recalibrated posteriors do not expect.
-
-        Each is divided by that of the constant system under its own class priors, which are the frequencies
-        of the labels, or the mean posteriors (Ferrer & Ramos 2024, table 1). Without that the optimum over a
-        scale of the scores would explain everything: its gradient is the difference of the two.
-        """
-        posteriors = self.posteriors()
-        counts = np.bincount(self.rows.labels, self.rows.weights, posteriors.shape[1])
-        expected = np.average(posteriors, axis=0, weights=self.rows.weights)
-        constant = self.rule.constant(np.stack([counts / counts.sum(), expected]))
-        with np.errstate(invalid="ignore", divide="ignore"):
-            scores = np.array([self.mean(self.before), self.mean(self.expected_losses())])
-            observed, semi = scores / constant
-            return float(1 - semi / observed)
-
-    def posteriors(self) -> Doubles:
-        """Return the (n, K) recalibrated posteriors."""
-        return self._over_deals(np.exp)
-
-    def distances(self) -> Doubles:
-        """Return the (n,) sums over the classes of the absolute differences of both posteriors."""
-        probs = np.exp(self._log_probs)
-        return self._over_deals(lambda posteriors: np.abs(probs - np.exp(posteriors)).sum(axis=1))
-
-    def entropies(self) -> Doubles:
-        """Return the (n,) losses expected of the recalibrated posteriors themselves, the least possible."""
-        return self._over_deals(lambda posteriors: self.rule.expected(posteriors, posteriors))
-
-    def mean(self, losses: Array) -> float:
-        """Return the weighted mean over the rows."""
-        return _mean(losses, self.rows.weights)
-
-    @property
-    def _log_probs(self) -> Doubles:
-        return log_softmax(self.rows.scores.astype(np.float64, copy=False))
-
-    def _over_deals(self, of: Callable[[Doubles], Doubles]) -> Doubles:
-        found = of(self.deals[0])
-        return found if len(self.deals) == 1 else np.mean([found, *map(of, self.deals[1:])], axis=0)
-
-    def _losses(self, log_probs: Doubles, labels: Array) -> Doubles:
-        losses, greatest = self.rule.losses(log_probs, labels), self.rule.greatest(self.clip)
-        return losses if greatest == np.inf else np.minimum(losses, greatest)
+        weights = self.rows.weights
+        total = len(deviations) if weights is None else weights.sum()
+        return float(np.linalg.norm(self.units.sums(deviations, weights)) / total)
 
 
-def _resampled_loss(shared: tuple[Recalibrated, int], number: int) -> CalibrationLoss:
-    """Return the calibration loss of a resample, to which the transform is fitted again."""
-    found, seed = shared
-    rng = generator(seed, Stream.RECALIBRATED_RESAMPLES, number)
-    recalibration = found.recalibrations[number % len(found.recalibrations)]
-    drawn = recalibration.resample(found.rows, found.units, rng)
-    after = found._losses(drawn.log_probs, found.rows.labels[drawn.rows])
-    return CalibrationLoss(_mean(found.before[drawn.rows], drawn.weights), _mean(after, drawn.weights))
+@dataclass
+class _Trained:
+    """A method that recalibrates rows, each deal of them once.
+
+    Every fit starts from that of the same fold of the deal before, the first ones from each other: the usual
+    methods solve convex problems, so that the start decides on the time and not on the result.
+
+    Attributes
+    ----------
+    method
+        What recalibrates.
+    rows
+        (n rows) What is recalibrated.
+    fitted_to
+        The rows it is fitted to, or those of them that are outside a fold.
+    fold
+        Returns in which fold each of the rows is, by the number of the deal; None for one fit.
+    most
+        How often rows are dealt at most.
+    fits
+        By fold, of each deal that was asked for.
+    """
+
+    method: str
+    rows: LabeledScores
+    fitted_to: LabeledScores
+    fold: Callable[[int], Positions] | None = None
+    most: int = 1
+    fits: list[dict[int, Calibrator]] = field(default_factory=list)
+    _deals: list[Doubles] = field(default_factory=list)
+
+    def deal(self, number: int) -> Doubles:
+        """Return the (n, K) recalibrated log-posteriors of a deal."""
+        while len(self._deals) <= number:
+            fits = dict(self.fits[-1]) if self.fits else {}
+            if self.fold is None:
+                fits[0] = self.fitted_to.fit(recalibrator(self.method))
+                found: Array = fits[0].apply(self.rows.scores)
+            else:
+                fold, among = self.fold(len(self._deals)), _spaced(self.rows)
+                found = held_out_folds(recalibrator(self.method), self.rows, fold, fits, among=among)
+            self.fits.append(fits)
+            self._deals.append(found.astype(np.float64, copy=False))
+        return self._deals[number]
+
+    @cached_property
+    def whole(self) -> Doubles | None:
+        """(n, K) log-posteriors by a fit to the rows of all folds; None without folds."""
+        if self.fold is None:
+            return None
+        start = next((fit.parameters for fit in self.fits[0].values()), None)
+        return self.fitted_to.fit(recalibrator(self.method), start).apply(self.rows.scores)
 
 
 class Recalibrations:
@@ -336,27 +274,18 @@ class Recalibrations:
 
     Parameters
     ----------
-    predictions
-        What is evaluated.
-    companions
-        What is read beside it.
+    predictions, companions
+        What is recalibrated, and what else was read.
     seed
         Of the folds.
     clip
-        See `Recalibrated`.
+        Least probability of a label.
     units
         Which rows belong together.
     folds
-        (N,) column of which rows that share a value form a fold; None to deal them out.
+        (N,) folds that were given; dealt if None.
     number
-        Of folds that they are dealt into.
-    squares
-        See `Recalibrated`.
-
-    Attributes
-    ----------
-    kept
-        (n,) which rows have weight; no others count.
+        How many there are otherwise.
     """
 
     def __init__(
@@ -368,24 +297,22 @@ class Recalibrations:
         units: Units | None = None,
         folds: Array | None = None,
         number: int = 5,
-        squares: Doubles | None = None,
     ) -> None:
         self._predictions, self._companions, self._clip = predictions, companions, clip
-        self._squares = squares
         weights, self._rows = predictions.weights, rows_of(predictions)
         self.kept = np.arange(predictions.n_rows) if weights is None else np.flatnonzero(weights)
         if len(self.kept) < predictions.n_rows:
             self._rows = self._rows.take(self.kept)
         self._units = (units or Units.of(predictions.n_rows)).among(self.kept)
         self._rng, self._given_folds, self._number = generator(seed, Stream.FOLDS), folds, number
-        self._deals: list[Positions] = []
+        self._folds: list[Positions] = []
         self._trained: dict[tuple[str, str], _Trained] = {}
         self._done: dict[tuple[str, str, str], Recalibrated] = {}
 
     @property
     def folds(self) -> Positions:
         """(n,) in which fold each row with weight is, the first time that they are dealt."""
-        return self._deal(0)
+        return self._fold(0)
 
     def of(self, call: MetricExpression, rule: ScoringRule, before: Array) -> Recalibrated | None:
         """Return the recalibration that a metric asks for; None where there are no two folds to do it with.
@@ -414,132 +341,79 @@ class Recalibrations:
 
     def notes(self) -> Iterable[str]:
         """Yield what the fits want said."""
-        classes = self._predictions.n_classes
         for trained in self._trained.values():
-            fits = [fit for recalibration in trained.recalibrations for fit in recalibration.fits.values()]
-            yield from (f"{trained.method}: {note}" for note in notes_of(fits, classes))
+            fits = [fit for every in trained.fits for fit in every.values()]
+            yield from (f"{trained.method}: {note}" for note in notes_of(fits, self._predictions.n_classes))
 
     def _recalibrated(self, method: str, training: str, rule: ScoringRule, before: Array) -> Recalibrated:
-        made = partial(
-            Recalibrated,
-            kept=self.kept,
-            rows=self._rows,
-            rule=rule,
-            before=before[self.kept].astype(np.float64, copy=False),
-            units=self._units,
-            clip=self._clip,
-            squares=self._squares,
-        )
+        losses, greatest = before[self.kept].astype(np.float64, copy=False), rule.greatest(self._clip)
+        own = self._rows, self._units, rule, losses, greatest
         if method == GIVEN:
             posteriors = self._companions.log_posteriors(self._predictions)
             if posteriors is None:
                 raise UsageError(NEEDS.format("recalibrator=given", "--posteriors"))
-            return made(method=method, deals=(posteriors[self.kept],), recalibrations=())
+            return Recalibrated(*own, method, (posteriors[self.kept],))
         if (method, training) not in self._trained:
             self._trained[method, training] = self._train(method, training)
         trained = self._trained[method, training]
-        first, recalibration = trained.deal(0)
-        whole = trained.whole
-        found = made(method=trained.method, deals=(first,), recalibrations=(recalibration,), whole=whole)
-        return found.dealt(map(trained.deal, range(1, trained.most)))
+        first = trained.deal(0)
+        found = Recalibrated(*own, trained.method, (first,), len(trained.fits[0]), trained.whole)
+        return found if trained.most == 1 else replace(found, deals=_steady(found, trained))
 
     def _train(self, method: str, training: str) -> _Trained:
         """Return how the rows are recalibrated."""
         if training == "held-out":
-            rows = self._training_rows()
-            alike = Units.of(len(rows.labels)).effective_number(rows.weights)
-            return _Trained(self._called(method, rows, alike), self._rows, None, rows)
-        called = self._called(method, self._rows, self._alike)
-        if training == "test":
-            return _Trained(called, self._rows)
-        return _Trained(called, self._rows, self._deal, most=self._most(called))
-
-    @property
-    def _alike(self) -> float:
-        """How many rows of equal weight that depend on no other tell as much."""
-        weights, squares = self._rows.weights, self._squares
-        if weights is not None and squares is not None:
-            return float(weights.sum() ** 2 / squares.sum())
-        return self._units.effective_number(weights)
-
-    def _most(self, method: str) -> int:
-        """Return how often rows are dealt at most; entries, which stand for many, once."""
-        if self._given_folds is not None or self._squares is not None:
-            return 1
+            given = self._companions.calibration
+            if given is None:
+                raise UsageError(NEEDS.format("training=held-out", "--calibration-data"))
+            require_classes(given, self._predictions.classes, self._predictions.provenance.path)
+            others = rows_of(given)
+            called = _called(method, others, Units.of(len(others.labels)))
+            return _Trained(called, self._rows, others.take(_spaced(others)))
+        called = _called(method, self._rows, self._units)
+        if training == "test":  # of all rows: a map that has not seen one may give it an infinite loss
+            return _Trained(called, self._rows, self._rows)
         rows, classes = self._rows.scores.shape
-        own = 0 if method == PAV else nested_method(method).effort(rows + FIT_ROWS, classes) / 5
-        return affordable_deals(rows, self._number * (own + FIT))
+        own = 0 if called == PAV else nested_method(called).effort(rows + FIT_ROWS, classes) / 5
+        most = 1 if self._given_folds is not None else affordable_deals(rows, self._number * (own + FIT))
+        return _Trained(called, self._rows, self._rows.take(_spaced(self._rows)), self._fold, most)
 
-    def _training_rows(self) -> LabeledScores:
-        rows = self._companions.calibration
-        if rows is None:
-            raise UsageError(NEEDS.format("training=held-out", "--calibration-data"))
-        require_classes(rows, self._predictions.classes, self._predictions.provenance.path)
-        return rows_of(rows)
-
-    def _called(self, method: str, rows: LabeledScores, number: float) -> str:
-        """Return the method that is meant, fitted to rows that tell as much as a number of equal weight."""
-        if method != AFFINE:
-            return method
-        return affine_map(rows.scores, rows.labels, rows.weights, number)
-
-    def _deal(self, number: int) -> Positions:
+    def _fold(self, number: int) -> Positions:
         """Return in which fold each row is, one of the times that they are dealt."""
-        while len(self._deals) <= number:
+        while len(self._folds) <= number:
             if self._given_folds is None:
-                dealt = stratified_folds(self._rows.labels, self._number, self._rng, self._units)
+                dealt = random_folds(len(self._rows.labels), self._number, self._rng, self._units)
             else:
                 dealt = np.unique(self._given_folds[self.kept], return_inverse=True)[1]
-            self._deals.append(dealt)
-        return self._deals[number]
+            self._folds.append(dealt)
+        return self._folds[number]
 
 
-class _Trained:
-    """A method that recalibrates rows, each deal of them once.
+def _steady(found: Recalibrated, trained: _Trained) -> tuple[Doubles, ...]:
+    """Return the log-posteriors of as many deals as make the mean loss steady, or as there are.
 
-    Every fit starts from that of the same fold of the deal before.
-
-    Attributes
-    ----------
-    method
-        What recalibrates.
-    most
-        How often the rows are dealt at most.
-    recalibrations
-        Of the deals that were asked for.
+    It is where their standard deviation is a tenth of the standard error of the rows.
     """
+    deals, means, total = [*found.deals], [found.mean(found.losses)], found.losses.copy()
+    for number in range(1, trained.most):
+        deals.append(trained.deal(number))
+        losses = found.losses_of(deals[-1])
+        means.append(found.mean(losses))
+        total += losses
+        if len(deals) < FEWEST_DEALS:
+            continue
+        with np.errstate(invalid="ignore"):
+            spread = found.spread(found.before - total / len(deals))
+        if not _variance(means) > (STEADY * spread) ** 2:  # also where a loss is infinite
+            break
+    return tuple(deals)
 
-    def __init__(
-        self,
-        method: str,
-        rows: LabeledScores,
-        folds: Callable[[int], Positions] | None = None,
-        training_rows: LabeledScores | None = None,
-        most: int = 1,
-    ) -> None:
-        self.method, self.most = method, most
-        self.recalibrations: list[Recalibration] = []
-        self._rows, self._folds, self._training_rows = rows, folds, training_rows
-        self._log_probs: list[Doubles] = []
 
-    @cached_property
-    def whole(self) -> Doubles | None:
-        """(n, K) log-posteriors by a fit to all rows; None unless others are fitted to parts of them."""
-        if self._folds is None:
-            return None
-        known = self.recalibrations[0].fits if self.recalibrations else {}
-        start = next((fit.parameters for fit in known.values()), None)
-        return self._rows.fit(recalibrator(self.method), start).apply(self._rows.scores)
-
-    def deal(self, number: int) -> tuple[Doubles, Recalibration]:
-        """Return the (n, K) recalibrated log-posteriors of a deal, and where they come from."""
-        while len(self._log_probs) <= number:
-            fits = dict(self.recalibrations[-1].fits) if self.recalibrations else {}
-            fold = None if self._folds is None else self._folds(len(self._log_probs))
-            recalibration = Recalibration(recalibrator(self.method), fold, self._training_rows, fits)
-            self._log_probs.append(recalibration.apply(self._rows))
-            self.recalibrations.append(recalibration)
-        return self._log_probs[number], self.recalibrations[number]
+def _spaced(rows: LabeledScores) -> Positions:
+    """Return the numbers of all rows, or of as many that are evenly spaced as fits go to."""
+    count = len(rows.labels)
+    most = min(count, MOST_FITTED)
+    return np.arange(most) * count // most
 
 
 def _variance(means: Sequence[float]) -> float:
@@ -548,5 +422,55 @@ def _variance(means: Sequence[float]) -> float:
         return float(np.var(means, ddof=1)) / len(means) if len(means) > 1 else 0.0
 
 
-def _mean(losses: Array, weights: Floats | None) -> float:
-    return float(np.average(losses.astype(np.float64, copy=False), weights=weights))
+def notes_of(fits: Sequence[Calibrator], classes: int) -> list[str]:
+    """Return what fits want said, once where they differ in numbers only, with how many of them say it."""
+    alike: dict[str, list[str]] = {}
+    for fitted in fits:
+        for note in [*fitted.notes, *([TURNED.says] if turns_classes(fitted.apply, classes) else [])]:
+            alike.setdefault(re.sub(r"\d+", "#", note), []).append(note)
+    return [f"in {len(notes)} of {len(fits)} fits, {notes[0]}" for notes in alike.values()]
+
+
+def recalibrator(name: str) -> Calibrator:
+    """Return a calibrator to fit: any method, settings after slashes.
+
+    Raises
+    ------
+    UsageError
+        If there is no such method.
+    """
+    return make(nested_method(name))
+
+
+def _called(method: str, rows: LabeledScores, units: Units) -> str:
+    """Return the method that is meant, fitted to rows of these units."""
+    if method != AFFINE:
+        return method
+    return affine_map(rows.scores, rows.labels, rows.weights, units.effective_number(rows.weights))
+
+
+def affine_map(scores: Array, labels: Array, weights: Floats | None, rows: float) -> str:
+    """Return the affine map of log-probabilities that rows can carry: `dp`, or `temperature` of few rows.
+
+    The scale rests on all rows, the intercept of a class on its own. As many are asked for as a validation
+    needs, 100 events and 100 others (Collins et al. 2016, "Sample size considerations for the external
+    validation of a multivariable prognostic model", Statistics in Medicine 35). Nearly perfect rows teach
+    little, however many: there are to be 5 errors for each number that is fitted (Vittinghoff & McCulloch
+    2007, "Relaxing the rule of ten events per variable in logistic and Cox regression", American Journal of
+    Epidemiology 165).
+
+    Parameters
+    ----------
+    scores
+        (N, K) of the rows that it is fitted to.
+    labels, weights
+        (N,) of the same.
+    rows
+        How many rows of equal weight that depend on no other tell as much.
+    """
+    classes = scores.shape[1]
+    mass = np.bincount(labels, weights, classes)
+    each = rows * (1 - mass.max() / mass.sum()) / (classes - 1)
+    errors = rows * np.average(scores.argmax(axis=1) != labels, weights=weights)
+    enough = each >= ROWS_EACH and errors >= ERRORS_EACH * classes
+    return AFFINE_MAPS[0] if enough else AFFINE_MAPS[-1]

@@ -77,9 +77,6 @@ class Estimate:
         How far it may be from that of the rows, where scores lie on the grid of a state and that is known.
     recalibrator
         What recalibrated, where something did.
-    retrained
-        Percentile interval over resamples to which the recalibration was trained again, where that was asked
-        for: no verdict rests on it, as it may miss too often.
     """
 
     call: MetricExpression
@@ -95,7 +92,6 @@ class Estimate:
     rows: int | None = None
     grid: GridError | None = None
     recalibrator: str = ""
-    retrained: Interval | None = None
 
     @property
     def digits(self) -> int | None:

@@ -34,11 +34,9 @@ def signature(
         used |= {"lens": "confidence"} if call.lens else {}
         outcomes = "outcome:right"
     parts = [call.entry.name, *(f"{key}:{written(value)}" for key, value in used.items())]
-    sampled = [] if measured.of_rows is None or measured.cell_errors is not None else [f"rows:{rows}"]
+    sampled = [] if measured.of_rows is None else [f"rows:{rows}"]
     parts += [f"n:{measured.of_rows or rows}", *sampled, outcomes, f"dtype:{measured.dtype}"]
-    if measured.cell_errors is not None:
-        parts.append("cells:log-odds")
-    elif grid is not None or (call.lens and measured.grid(call.lens) is not None):
+    if grid is not None or (call.lens and measured.grid(call.lens) is not None):
         parts.append("cells:grid")
     if grid is not None:
         parts.append(f"bound:{grid.bound:.2g}")

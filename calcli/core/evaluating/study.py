@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from itertools import pairwise
 from typing import Literal, NamedTuple
 
@@ -164,8 +164,7 @@ def study(
     for call in calls:
         require_truth(call, settings)
     truths = _truths(system, parameters, calls, settings, seed)
-    # several processes have no threads of their own
-    asked = _Asked(system, parameters, replace(settings, workers=1) if workers > 1 else settings, seed)
+    asked = _Asked(system, parameters, settings, seed)
     parts = [
         _Part(place, size, numbers)
         for place, size in enumerate(rows)

@@ -8,7 +8,6 @@ from calcli.core.language.settings import Settings
 
 RECALIBRATION_LIMIT = 10_000_000  # elements up to which the default report has calibration losses
 MANY = 5_000_000  # elements above which what needs rows looks at a sample of them
-COUNTED = 100_000  # rows of two classes above which it is faster to fit to counts of them
 TESTED = 20_000  # elements up to which class-wise errors are tested though nobody asks
 AUROC_LIMIT = 10_000_000  # elements up to which the default report ranks every class
 
@@ -16,19 +15,8 @@ AUROC_LIMIT = 10_000_000  # elements up to which the default report ranks every 
 def is_sampled(predictions: Predictions, settings: Settings) -> bool:
     """Tell whether what needs rows looks at a sample of them, though all are there."""
     rows, classes = predictions.scores.shape
-    return rows * classes > MANY and _may_leave_rows(settings)
-
-
-def is_counted(predictions: Predictions, settings: Settings) -> bool:
-    """Tell whether calibration losses come from counts of the rows, by score, label and fold."""
-    many = predictions.n_classes == 2 and predictions.n_rows > COUNTED
-    return many and not settings.clip and _may_leave_rows(settings)
-
-
-def _may_leave_rows(settings: Settings) -> bool:
-    """Tell whether nothing is asked that looks at each row."""
-    asked = settings.priors, settings.cluster, settings.costs, settings.decision_column, settings.retrain
-    return not (settings.rows == "all" or settings.fold_column or any(asked))
+    asked = settings.priors, settings.cluster, settings.costs, settings.decision_column, settings.fold_column
+    return rows * classes > MANY and settings.rows != "all" and not any(asked)
 
 
 def tests_classes(predictions: Predictions, settings: Settings) -> bool:

@@ -103,12 +103,6 @@ class Settings:
     seed: int = setting(0, whole(), "Seed of tests.", "N", in_policies=True)
     precision: Precision = setting("auto", choice(Precision), "auto: double up to 5 million scores.")
     rows: Rows = setting("auto", choice(Rows), "all: keep all rows in memory, also more than 5 million.")
-    workers: int | None = setting(
-        None,
-        whole(1, MOST_AT_ONCE),
-        "Processes for retrain; one per core where that is faster; the result is the same.",
-        "N",
-    )
     costs: tuple[Costs, ...] = setting(
         (),
         texts("abstain:0.1", commas=True),
@@ -132,12 +126,6 @@ class Settings:
     )
     training: Training = setting(
         "cross-validation", choice(Training), "What the recalibration of the calibration loss is fitted to."
-    )
-    retrain: int = setting(
-        0,
-        whole(0, MOST_DRAWN),
-        "Also intervals from this many bootstrap resamples with refitted recalibrations, such as 200; slow.",
-        "N",
     )
     cluster: str | None = setting(
         None, TEXT, "Rows that share a value of this column depend on each other.", "COLUMN", in_policies=True

@@ -22,7 +22,7 @@ from calcli.core.data.chance import Stream, generator
 from calcli.core.data.predictions import ArrayScores, Predictions, require_classes
 from calcli.core.data.processes import Processes, processes_for
 from calcli.core.data.slices import counted
-from calcli.core.data.units import Units, column_folds, numbers_of, require_clusters, stratified_folds
+from calcli.core.data.units import Units, column_folds, numbers_of, random_folds, require_clusters
 from calcli.core.estimators.consistency import holm
 from calcli.core.estimators.evidence import Nearness, Studentized, sum_of_errors
 from calcli.core.estimators.influences import Influences
@@ -156,7 +156,7 @@ def task_of(
     dealt: Positions | None = None
     if settings.cluster is not None:
         units = Units.of(judged.n_rows, columns[settings.cluster])
-        dealt = stratified_folds(rows.labels, folds, generator(settings.seed, Stream.FITS), units)
+        dealt = random_folds(len(rows.labels), folds, generator(settings.seed, Stream.FITS), units)
     return Task(model, rows, rows, calibration.classes, folds, dealt, columns, logits)
 
 
@@ -241,7 +241,7 @@ def _recalibrated(task: Task, method: str, seed: int) -> tuple[Floats, tuple[flo
         fold = task.fold
         if fold is None:
             count = checked_folds(task.folds, len(rows.labels))
-            fold = stratified_folds(rows.labels, count, generator(seed, Stream.FITS))
+            fold = random_folds(len(rows.labels), count, generator(seed, Stream.FITS))
         log_probs = np.empty_like(rows.scores)
         for number in numbers_of(fold):
             own = np.flatnonzero(fold == number)

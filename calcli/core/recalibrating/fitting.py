@@ -30,7 +30,7 @@ from calcli.core.data.chance import Stream, generator
 from calcli.core.data.predictions import ArrayScores, Predictions, Scores, called
 from calcli.core.data.processes import Processes, processes_for
 from calcli.core.data.slices import counted, gathered
-from calcli.core.data.units import column_folds, stratified_folds
+from calcli.core.data.units import column_folds, random_folds
 from calcli.core.evaluating.evaluate import area_if_backwards, lean_needs, needs_of_order, values_of
 from calcli.core.evaluating.measurements import Measurements
 from calcli.core.language.errors import InputError, UsageError
@@ -205,7 +205,8 @@ def fit(
         others = Rescored(scores, parts, fold)
         done = judge(others)
     if done is not None:
-        cross_validated, gain = done.values, paired_difference(before.losses, done.losses, rows.weights)
+        cross_validated = done.values
+        gain = paired_difference(before.losses, done.losses, rows.weights).of_new_fits(settings.folds)
     note_rows(calibrator, predictions)
     calibrator.notes += calibrator.order_notes(predictions.n_classes)
     after = judge(Rescored.by_one(scores, calibrator))
@@ -376,7 +377,7 @@ def _folds(predictions: Predictions, rows: LabeledScores, settings: FitSettings)
         return [column_folds(predictions, settings.fold_column)]
     number = checked_folds(settings.folds, len(rows.labels))
     rng = generator(settings.seed, Stream.FITS)
-    return [stratified_folds(rows.labels, number, rng) for _ in range(repeats(*rows.scores.shape))]
+    return [random_folds(len(rows.labels), number, rng) for _ in range(repeats(*rows.scores.shape))]
 
 
 def refuse_raw(predictions: Predictions, calls: Sequence[MethodExpression]) -> None:

@@ -27,6 +27,7 @@ LEAST_SHARE = 0.01  # members of a pool below this weight are left out
 DIGITS = 2  # of the weights of a pool: held-out predictions tell no more
 
 MetricValues = dict[str, float]
+Member = tuple[float, MethodExpression, Floats]  # mean loss, method, held-out log-probabilities of all deals
 
 
 @dataclass(frozen=True)
@@ -121,7 +122,7 @@ class Trials:
         self._numbers = [numbers_of(fold) for fold in dealt.folds]
         self._count = sum(map(len, self._numbers))
         self._starts: dict[tuple[Any, ...], Parameters] = {}
-        self._best: dict[tuple[str, ...], tuple[float, MethodExpression, Floats]] = {}
+        self._best: dict[tuple[str, ...], Member] = {}
 
     def held_out(self, calls: Sequence[MethodExpression]) -> Iterator[Performance | CalcliError]:
         """Cross-validate methods of unlike paths, roughly where it can; yield what is found, in their order.
@@ -176,28 +177,43 @@ class Trials:
         return replace(found[0], values=means, losses=np.mean([one.losses for one in found], axis=0))
 
     def pooled(self) -> tuple[MethodExpression, Performance] | None:
-        """Return the pool of the best method of each kind, weighted by their held-out predictions."""
+        """Return the pool of the best method of each kind, weighted by their held-out predictions.
+
+        It is judged on each fold with the weights that the other folds give: those of all rows are fitted to
+        the rows that would judge them.
+        """
         members = list(self._best.values())
-        if len(members) < 2:
-            return None
-        count = len(self.dealt.folds)
-        labels = np.tile(self.rows.labels, count)
-        of_rows = None if self.rows.weights is None else np.tile(self.rows.weights, count)
-        weights = pool_weights([one for *_, one in members], labels, of_rows, self.dealt.settings.score)
+        everywhere = np.arange(len(self.dealt.folds) * len(self.rows.labels))
+        weights = self._weights(members, everywhere)
         while weights.min() < LEAST_SHARE:  # without one member, another may matter no more
             members = [one for one, weight in zip(members, weights, strict=True) if weight >= LEAST_SHARE]
-            weights = pool_weights([one for *_, one in members], labels, of_rows, self.dealt.settings.score)
+            weights = self._weights(members, everywhere)
         if len(members) < 2:
             return None
-        shares = np.round(weights, DIGITS)
         names = JOINED.join(call.nested for _, call, _ in members)
-        call = parse_method(f"{POOL}:members={names}:weights={'/'.join(f'{w:g}' for w in shares)}")
-        mixed = np.zeros(members[0][2].shape)
-        for weight, (_, _, one) in zip(shares / shares.sum(), members, strict=True):
-            mixed += weight * np.exp(one, dtype=np.float64)
-        with np.errstate(divide="ignore"):
-            np.log(mixed, out=mixed)
-        return call, self._judged(np.split(mixed, count))
+        shares = "/".join(f"{weight:g}" for weight in np.round(weights, DIGITS))
+        return parse_method(f"{POOL}:members={names}:weights={shares}"), self._judged(self._mixed(members))
+
+    def _mixed(self, members: Sequence[Member]) -> list[Doubles]:
+        """Return the held-out log-probabilities of a pool, for each time that the folds were dealt."""
+        log_probs = []
+        for repeat, fold in enumerate(self.dealt.folds):
+            start, mixed = repeat * len(fold), np.zeros(self.rows.scores.shape)
+            for number in self._numbers[repeat]:
+                own = np.flatnonzero(fold == number)
+                weights = self._weights(members, start + np.flatnonzero(fold != number))
+                for weight, (_, _, one) in zip(weights, members, strict=True):
+                    mixed[own] += weight * np.exp(one[start + own], dtype=np.float64)
+            with np.errstate(divide="ignore"):
+                log_probs.append(np.log(mixed, out=mixed))
+        return log_probs
+
+    def _weights(self, members: Sequence[Member], places: Positions) -> Doubles:
+        """Return the weights of a pool, by the held-out predictions at some places in those of all deals."""
+        rows, at = self.rows, places % len(self.rows.labels)
+        of_rows = None if rows.weights is None else rows.weights[at]
+        found = [one[places] for _, _, one in members]
+        return pool_weights(found, rows.labels[at], of_rows, self.dealt.settings.score)
 
 
 def _make_rough(calibrator: Calibrator) -> None:

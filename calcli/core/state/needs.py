@@ -17,7 +17,6 @@ from calcli.core.problems.lenses import Lens, find_lens
 from calcli.core.problems.vectors import VectorLens, canonical_lens, members_by_name
 from calcli.core.state.collectors import ClassCells, ClassUnits, VectorTable
 from calcli.core.state.grid import POINTS
-from calcli.core.state.oddscells import OddsCells
 
 if TYPE_CHECKING:
     from calcli.core.state.state import State
@@ -207,18 +206,6 @@ class ClassPlaces(Kept):
     def collector(self, rows: Predictions, dtype: np.dtype[Any]) -> Collector:
         """Return what gathers the bins."""
         return ClassCells(rows.n_rows, rows.n_classes, self.bins)
-
-
-@dataclass(frozen=True)
-class OddsByFold(Kept):
-    """Cells of the log-odds of two classes, by fold."""
-
-    folds: int
-    seed: int
-
-    def collector(self, rows: Predictions, dtype: np.dtype[Any]) -> Collector:
-        """Return what counts the rows."""
-        return OddsCells(rows, self.folds, self.seed)
 
 
 @dataclass(frozen=True)

@@ -20,14 +20,16 @@ from calcli.core.calibrators.isotonic import Isotonic
 from calcli.core.calibrators.softmax import DPAffine
 from calcli.core.calibrators.temperature import Temperature
 from calcli.core.data.predictions import ArrayScores
-from calcli.core.data.units import stratified_folds
+from calcli.core.data.units import random_folds
 from calcli.core.estimators.rules import scoring_rule
 from calcli.core.language.errors import InputError
 
 
 def held_out(calibrator, rows, folds, seed):
     count = checked_folds(folds, len(rows.labels))
-    return held_out_folds(calibrator, rows, stratified_folds(rows.labels, count, np.random.default_rng(seed)))
+    return held_out_folds(
+        calibrator, rows, random_folds(len(rows.labels), count, np.random.default_rng(seed))
+    )
 
 
 @pytest.mark.parametrize(("short", "calibrator"), [("ts", Temperature()), ("dp", DPAffine())])
@@ -57,7 +59,7 @@ def test_log_probabilities_have_the_precision_of_the_rows(monkeypatch):
 def test_no_row_is_predicted_from_itself():
     rng = np.random.default_rng(0)
     rows = LabeledScores(rng.normal(size=(60, 3)), rng.integers(3, size=60))
-    fold = stratified_folds(rows.labels, 4, np.random.default_rng(7))
+    fold = random_folds(len(rows.labels), 4, np.random.default_rng(7))
     found = held_out(Isotonic(), rows, folds=4, seed=7)
     for i in range(4):
         alone = Isotonic().fit(rows.scores[fold != i], rows.labels[fold != i])
@@ -94,6 +96,8 @@ def test_the_simplest_within_one_standard_error():
     chosen, differences = simplest(losses, None)
     assert chosen == 1
     assert [one.mean for one in differences] == pytest.approx([1, 0.05, 0])
+    assert [one.standard_error for one in differences] == pytest.approx([0, 0.125, 0])
+    assert differences[1].of_new_fits(5).standard_error == pytest.approx(1.5 * 0.125)  # of 1 + 5/4 the root
     assert simplest([best + 0.01, best], None)[0] == 1  # small, but the same in every row
 
 
@@ -126,7 +130,7 @@ def test_held_out_fits_do_not_depend_on_the_fit_to_all_rows(rows):
     """Of many rows it tells some of them without a fit."""
     scores, labels = drawn(rows, 4, seed=2)
     data = LabeledScores(scores, labels)
-    fold, whole = stratified_folds(labels, 5, np.random.default_rng(0)), Temperature().fit(scores, labels)
+    fold, whole = random_folds(len(labels), 5, np.random.default_rng(0)), Temperature().fit(scores, labels)
     assert bool(whole.leaving_out(scores, labels, None, fold)) == (rows > 60)
     told = data.left_out(whole, fold)
     alone = data.left_out(Temperature(), fold)

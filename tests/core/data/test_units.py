@@ -6,8 +6,9 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from scipy import stats
 
-from calcli.core.data.units import DEALS, UNIT_LIMIT, Units, stratified_folds
+from calcli.core.data.units import DEALS, UNIT_LIMIT, Units, random_folds
 
 
 @given(st.lists(st.tuples(st.sampled_from("abcd"), st.integers(0, 3), st.booleans()), min_size=1))
@@ -51,35 +52,27 @@ def test_the_same_cluster_falls_into_the_same_deal_of_another_file():
     assert Units.of(UNIT_LIMIT).dealt_if_many().single
 
 
-@given(st.lists(st.integers(0, 4), min_size=1, max_size=60), st.integers(2, 6), st.integers(0, 9))
-def test_folds_hold_each_class_and_all_rows_evenly(labels, folds, seed):
-    labels = np.array(labels)
-    fold = stratified_folds(labels, folds, np.random.default_rng(seed))
+@given(st.integers(1, 60), st.integers(2, 6), st.integers(0, 9))
+def test_folds_share_the_rows_evenly(rows, folds, seed):
+    fold = random_folds(rows, folds, np.random.default_rng(seed))
     assert np.ptp(np.bincount(fold, minlength=folds)) <= 1
-    for k in np.unique(labels):
-        assert np.ptp(np.bincount(fold[labels == k], minlength=folds)) <= 1
+
+
+def test_how_often_a_class_is_in_a_fold_is_left_to_chance():
+    """Hypergeometric: rows drawn without replacement, whatever the labels."""
+    labels = np.repeat([0, 1], [150, 50])
+    rng = np.random.default_rng(0)
+    held = [np.bincount(random_folds(200, 5, rng)[labels == 1], minlength=5)[0] for _ in range(2000)]
+    expected = stats.hypergeom(200, 50, 40)
+    assert np.mean(held) == pytest.approx(expected.mean(), abs=4 * expected.std() / np.sqrt(2000))
+    assert np.var(held) == pytest.approx(expected.var(), rel=0.15)
 
 
 @given(st.lists(st.integers(0, 12), min_size=1, max_size=60), st.integers(2, 6), st.integers(0, 9))
 def test_a_group_is_in_one_fold_and_the_folds_share_the_groups_evenly(groups, folds, seed):
     groups = np.array(groups)
-    labels = groups % 3
-    fold = stratified_folds(
-        labels, folds, np.random.default_rng(seed), Units.of(len(labels), groups.astype(str))
-    )
+    units = Units.of(len(groups), groups.astype(str))
+    fold = random_folds(len(groups), folds, np.random.default_rng(seed), units)
     first = {group: fold[groups == group][0] for group in np.unique(groups)}
     np.testing.assert_array_equal(fold, [first[group] for group in groups])
-    held = np.array(list(first.values()))
-    assert np.ptp(np.bincount(held, minlength=folds)) <= 1
-    for k in range(3):
-        of_class = [number for group, number in first.items() if group % 3 == k]
-        assert np.ptp(np.bincount(of_class, minlength=folds)) <= 1
-
-
-def test_the_usual_class_of_a_group_decides():
-    groups = np.repeat(np.arange(20), 5)
-    usual = np.arange(20) % 2
-    labels = np.where(np.arange(100) % 5 < 3, usual[groups], 1 - usual[groups])
-    fold = stratified_folds(labels, 5, np.random.default_rng(0), Units.of(len(labels), groups))[::5]
-    for number in range(5):
-        assert np.bincount(usual[fold == number]).tolist() == [2, 2]
+    assert np.ptp(np.bincount(list(first.values()), minlength=folds)) <= 1

@@ -14,13 +14,13 @@ from calcli.core.estimators.evidence import (
     Nearness,
     Normal,
     Permuted,
-    Power,
     Studentized,
     Untested,
     sum_of_errors,
 )
 from calcli.core.estimators.influences import Influences
 from calcli.core.estimators.permutation import Swapped
+from calcli.core.estimators.power import Power
 
 NONE = Margin()
 

@@ -13,7 +13,7 @@ from calcli.core.data.arrays import Array, Floats
 from calcli.core.data.blocks import DOUBLE_LIMIT
 from calcli.core.data.chance import Stream, generator
 from calcli.core.data.logspace import LEAST, as_floats, log_softmax
-from calcli.core.data.units import stratified_folds
+from calcli.core.data.units import random_folds
 from calcli.core.language.errors import InputError
 
 Parameter: TypeAlias = Array | float
@@ -202,7 +202,7 @@ def inner_folds(
     """
     if len(labels) < folds:
         raise InputError(f"{name} needs a row for each of its {folds} folds, there are {len(labels)}{mend}")
-    return stratified_folds(labels, folds, generator(seed, Stream.FITS))
+    return random_folds(len(labels), folds, generator(seed, Stream.FITS))
 
 
 def refuse_wide(method: str, scores: Array, classes: int, mend: str = "") -> None:

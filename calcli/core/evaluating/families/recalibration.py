@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from operator import attrgetter, itemgetter
 from typing import ClassVar
 
 import numpy as np
@@ -14,14 +13,14 @@ from calcli.core.data.arrays import Array, Doubles
 from calcli.core.data.predictions import Predictions
 from calcli.core.estimators import expected
 from calcli.core.estimators.effort import FIT, FIT_ROWS
-from calcli.core.estimators.influences import Influences, Spread
+from calcli.core.estimators.influences import Influences
 from calcli.core.estimators.intervals import Interval
 from calcli.core.estimators.rules.base import ScoringRule
-from calcli.core.estimators.scoring import Means, OfMeans
+from calcli.core.estimators.scoring import Means
 from calcli.core.estimators.sums import Sums
 from calcli.core.evaluating.families.base import Family, Findings, judged, loss
 from calcli.core.evaluating.measurements import Measurements
-from calcli.core.evaluating.recalibrated import CalibrationLoss, Recalibrated
+from calcli.core.evaluating.recalibrated import Recalibrated
 from calcli.core.evaluating.results import Estimate
 from calcli.core.evaluating.signatures import signature
 from calcli.core.language.expressions import MetricExpression
@@ -33,38 +32,48 @@ POSTERIOR = "posterior of class {}"
 
 
 class OfRecalibration(ABC):
-    """What a metric makes of the scores before and after a recalibration, and of its posteriors."""
+    """A function of means over rows of what a recalibration makes of them."""
 
-    trained: ClassVar[bool] = False  # whether it is a loss whose transform can be trained again
+    compared: ClassVar[bool] = False  # whether its influences tell how two systems differ
     labelless: ClassVar[bool] = False  # whether no label moves it
 
     @abstractmethod
-    def finding(self, call: MetricExpression, found: Recalibrated) -> tuple[float, dict[str, float]]:
-        """Return the value and the numbers to read it with."""
+    def columns(self, found: Recalibrated, call: MetricExpression) -> dict[str, Array]:
+        """Return the (n,) numbers of the rows, by name."""
 
     @abstractmethod
-    def means(self, call: MetricExpression, found: Recalibrated) -> tuple[dict[str, Array], OfMeans]:
-        """Return columns of rows, and the value as a function of their means."""
+    def value(self, means: Means, rule: ScoringRule) -> Doubles:
+        """Return the metric, given the means of all rows or those without a unit."""
+
+    @abstractmethod
+    def parts(self, found: Recalibrated, call: MetricExpression) -> dict[str, float]:
+        """Return the numbers to read it with."""
 
 
 @dataclass(frozen=True)
 class Loss(OfRecalibration):
-    """What the score loses by miscalibration."""
+    """What the score loses by miscalibration, or its share of the score."""
 
-    trained: ClassVar[bool] = True
-    value: Callable[[CalibrationLoss], float]
-    of_means: OfMeans
+    compared: ClassVar[bool] = True
+    relative: bool = False
 
-    def finding(self, call: MetricExpression, found: Recalibrated) -> tuple[float, dict[str, float]]:
-        """Return the loss, the score before and after, and standard errors."""
-        loss = found.calibration_loss
-        parts = {"before": loss.before, "after": loss.after, "calibration_loss": loss.absolute}
-        parts |= {"standard_error": loss.standard_error, "relative_standard_error": loss.relative_error}
-        return self.value(loss), parts
+    def columns(self, found: Recalibrated, call: MetricExpression) -> dict[str, Array]:
+        """Return the losses before and after."""
+        return {"before": found.before, "after": found.losses}
 
-    def means(self, call: MetricExpression, found: Recalibrated) -> tuple[dict[str, Array], OfMeans]:
-        """Return the losses of rows before and after."""
-        return {"before": found.before, "after": found.losses}, self.of_means
+    def value(self, means: Means, rule: ScoringRule) -> Doubles:
+        """Return what is won; of its share nan where the score is zero or infinite."""
+        before, won = means["before"], means["before"] - means["after"]
+        if not self.relative:
+            return won
+        return np.where((before > 0) & (before < np.inf), won / before, np.nan)
+
+    def parts(self, found: Recalibrated, call: MetricExpression) -> dict[str, float]:
+        """Return the score before and after, and standard errors."""
+        before, after = found.mean(found.before), found.mean(found.losses)
+        absolute, relative = found.standard_errors()
+        return {"before": before, "after": after, "calibration_loss": before - after,
+                "standard_error": absolute, "relative_standard_error": relative}  # fmt: skip
 
 
 class Expected(OfRecalibration):
@@ -72,35 +81,37 @@ class Expected(OfRecalibration):
 
     labelless: ClassVar[bool] = True
 
-    def finding(self, call: MetricExpression, found: Recalibrated) -> tuple[float, dict[str, float]]:
-        """Return it beside the score."""
-        parts = {"score": found.calibration_loss.before, "unexplained": found.unexplained()}
-        return found.mean(found.expected_losses()), parts
+    def columns(self, found: Recalibrated, call: MetricExpression) -> dict[str, Array]:
+        """Return the expected losses."""
+        return {"expected": found.expected_losses}
 
-    def means(self, call: MetricExpression, found: Recalibrated) -> tuple[dict[str, Array], OfMeans]:
-        """Return the expected losses of rows."""
-        return {"expected": found.expected_losses()}, itemgetter("expected")
+    def value(self, means: Means, rule: ScoringRule) -> Doubles:
+        """Return their mean."""
+        return means["expected"]
+
+    def parts(self, found: Recalibrated, call: MetricExpression) -> dict[str, float]:
+        """Return the score beside it."""
+        return {"score": found.mean(found.before), "unexplained": _value(found, unexplained, call)}
 
 
 class Unexplained(OfRecalibration):
-    """The share of the score that its expectation leaves."""
+    """The share of the normalized score that its expectation leaves."""
 
-    def finding(self, call: MetricExpression, found: Recalibrated) -> tuple[float, dict[str, float]]:
-        """Return it beside the score and the one expected."""
-        expected = found.mean(found.expected_losses())
-        return found.unexplained(), {"score": found.calibration_loss.before, "expected_score": expected}
-
-    def means(self, call: MetricExpression, found: Recalibrated) -> tuple[dict[str, Array], OfMeans]:
+    def columns(self, found: Recalibrated, call: MetricExpression) -> dict[str, Array]:
         """Return the losses of rows, seen and expected, and the posteriors of the classes."""
-        every = dict(enumerate(found.posteriors().T))
+        posteriors = enumerate(found.over_deals(np.exp).T)
+        columns = {"before": found.before, "expected": found.expected_losses}
+        return columns | {POSTERIOR.format(k): own for k, own in posteriors}
 
-        def share(means: Means) -> Doubles:
-            posterior = np.stack([means[POSTERIOR.format(k)] for k in every], axis=-1)
-            observed = means["before"] / found.rule.constant(means.priors)
-            return 1 - means["expected"] / found.rule.constant(posterior) / observed
+    def value(self, means: Means, rule: ScoringRule) -> Doubles:
+        """Return the share."""
+        each = [means[POSTERIOR.format(k)] for k in range(means.priors.shape[-1])]
+        observed = means["before"] / rule.constant(means.priors)
+        return 1 - means["expected"] / rule.constant(np.stack(each, axis=-1)) / observed
 
-        columns = {"before": found.before, "expected": found.expected_losses()}
-        return columns | {POSTERIOR.format(k): own for k, own in every.items()}, share
+    def parts(self, found: Recalibrated, call: MetricExpression) -> dict[str, float]:
+        """Return the score beside the one expected."""
+        return {"score": found.mean(found.before), "expected_score": found.mean(found.expected_losses)}
 
 
 class Divergence(OfRecalibration):
@@ -108,26 +119,32 @@ class Divergence(OfRecalibration):
 
     labelless: ClassVar[bool] = True
 
-    def finding(self, call: MetricExpression, found: Recalibrated) -> tuple[float, dict[str, float]]:
-        """Return it beside the score expected and the entropy."""
-        expected, entropy = found.mean(found.expected_losses()), found.mean(found.entropies())
-        parts = {"expected_score": expected, "entropy": entropy}
+    def columns(self, found: Recalibrated, call: MetricExpression) -> dict[str, Array]:
+        """Return by how much losses are expected to exceed the least possible, or the distances."""
         if call.arguments["distance"] == L1:
-            return found.mean(found.distances()), {**parts, "score_divergence": expected - entropy}
-        return expected - entropy, parts
+            probs = np.exp(found.log_probs)
+            return {"divergence": found.over_deals(lambda one: np.abs(probs - np.exp(one)).sum(axis=1))}
+        return {"divergence": found.expected_losses - _entropies(found)}
 
-    def means(self, call: MetricExpression, found: Recalibrated) -> tuple[dict[str, Array], OfMeans]:
-        """Return the expected losses and entropies of rows, or their distances."""
+    def value(self, means: Means, rule: ScoringRule) -> Doubles:
+        """Return their mean."""
+        return means["divergence"]
+
+    def parts(self, found: Recalibrated, call: MetricExpression) -> dict[str, float]:
+        """Return the score expected and the entropy, and their difference where that is not the value."""
+        expected_losses, entropies = found.expected_losses, _entropies(found)
+        parts = {"expected_score": found.mean(expected_losses), "entropy": found.mean(entropies)}
         if call.arguments["distance"] == L1:
-            return {"distance": found.distances()}, itemgetter("distance")
-        columns = {"expected": found.expected_losses(), "entropy": found.entropies()}
-        return columns, lambda means: means["expected"] - means["entropy"]
+            parts["score_divergence"] = found.mean(expected_losses - entropies)
+        return parts
 
 
-calibration_loss = Loss(attrgetter("absolute"), lambda means: means["before"] - means["after"])
-relative_calibration_loss = Loss(
-    attrgetter("relative"), lambda means: (means["before"] - means["after"]) / means["before"]
-)
+def _entropies(found: Recalibrated) -> Doubles:
+    """Return the (n,) losses expected of the recalibrated posteriors themselves, the least possible."""
+    return found.over_deals(lambda posteriors: found.rule.expected(posteriors, posteriors))
+
+
+calibration_loss, relative_calibration_loss = Loss(), Loss(relative=True)
 expected_score, unexplained, score_divergence = Expected(), Unexplained(), Divergence()
 
 OF_THESE_ROWS = "the recalibration is fitted to these rows; --calibration-data fits it to other rows"
@@ -145,27 +162,21 @@ class RecalibrationFamily(Family):
         self, calls: Sequence[MetricExpression], measured: Measurements, settings: Settings
     ) -> Findings:
         """Return the estimates, and what the fits want said."""
-        estimates, told = {}, list[str]()
+        estimates = {}
         for call in calls:
             found = recalibrated(call, measured)
-            value, parts = float("nan"), dict[str, float]()
-            interval, reason, again = None, "", None
-            if found is not None:
-                value, parts = _of(call).finding(call, found)
-                if settings.intervals:
-                    interval, reason = _interval(call, found, value, measured, settings)
-                    if settings.retrain and _is_trained(call, found):
-                        again, used = _retrained(call, found, settings)
-                        told += [f"{used} processes refitted to resamples (--workers)"] * (used > 1)
-            grid = (measured.cell_errors or {}).get(str(call))
-            own = call if found is None else call.with_argument("recalibrator", found.method)
             how = *_folds(call, found, settings), "interval:jackknife"
-            note = signature(own, measured, settings, *how, grid=grid)
+            if found is None:
+                estimates[str(call)] = Estimate(call, np.nan, signature(call, measured, settings, *how))
+                continue
+            value, parts = _value(found, _of(call), call), _of(call).parts(found, call)
+            interval, reason = _interval(call, found, value, measured, settings)
+            own = call.with_argument("recalibrator", found.method)
+            line = signature(own, measured, settings, *how)
             estimates[str(call)] = Estimate(
-                call, value, note, interval, reason, parts=parts, grid=grid, retrained=again,
-                recalibrator="" if found is None else found.method,
-            )  # fmt: skip
-        return Findings(estimates, (*measured.recalibrations.notes(), *dict.fromkeys(told)))
+                call, value, line, interval, reason, parts=parts, recalibrator=found.method
+            )
+        return Findings(estimates, (*measured.recalibrations.notes(),))
 
     def influences(
         self, calls: Sequence[MetricExpression], measured: Measurements
@@ -178,13 +189,9 @@ class RecalibrationFamily(Family):
         """
         every = dict[str, Influences]()
         for call in calls:
-            found = recalibrated(call, measured) if _of(call).trained else None
-            if found is None:
-                continue
-            columns, of_means = _of(call).means(call, found)
-            rows, n_classes = found.rows, measured.predictions.n_classes
-            sums = Sums(columns, rows.labels, n_classes, rows.weights, None, found.units)
-            every |= _of_sums(sums, call, of_means, measured, _of_fits(call, found))
+            found = recalibrated(call, measured) if _of(call).compared else None
+            own = None if found is None else _influences(call, found, measured, priors=False)
+            every |= {} if own is None else {str(call): own}
         return every
 
     def effort(self, call: MetricExpression, predictions: Predictions, settings: Settings) -> float:
@@ -197,32 +204,8 @@ class RecalibrationFamily(Family):
 
 def recalibrated(call: MetricExpression, measured: Measurements) -> Recalibrated | None:
     """Return the recalibration that a metric asks for; None where there are no two folds."""
-    return measured.recalibrations.of(call, _rule(call, measured), measured.columns[call.score])
-
-
-def _of_sums(
-    sums: Sums, call: MetricExpression, of_means: OfMeans, measured: Measurements, of_fits: float
-) -> dict[str, Influences]:
-    with np.errstate(invalid="ignore", divide="ignore"):  # of infinite losses nothing is won
-        found = sums.influences({str(call): of_means})
-    by_labels = not _of(call).labelless
-    moments = (
-        measured.pooled(loss(call, _rule(call, measured), measured.settings).statistics)
-        if by_labels
-        else None
-    )
-    return {name: replace(one, pooled=moments, lost=of_fits) for name, one in found.items()}
-
-
-def _of_fits(call: MetricExpression, found: Recalibrated) -> float:
-    """Return what the variance of a loss is increased by, as the posteriors come from fits."""
-    before = found.mean(found.before) if call.entry.name == "relative_calibration_loss" else 1.0
-    return found.variance_of_fits / before**2 if before else 0.0
-
-
-def _rule(call: MetricExpression, measured: Measurements) -> ScoringRule:
-    """Return the score that a metric is about."""
-    return expected.expected_score(call.whole, measured.predictions, measured.settings)
+    rule = expected.expected_score(call.whole, measured.predictions, measured.settings)
+    return measured.recalibrations.of(call, rule, measured.columns[call.score])
 
 
 def _of(call: MetricExpression) -> OfRecalibration:
@@ -230,9 +213,32 @@ def _of(call: MetricExpression) -> OfRecalibration:
     return found
 
 
-def _is_trained(call: MetricExpression, found: Recalibrated) -> bool:
-    """Tell whether a metric is a loss whose transform can be trained again on resamples of rows."""
-    return _of(call).trained and bool(found.recalibrations) and found.squares is None
+def _value(found: Recalibrated, metric: OfRecalibration, call: MetricExpression) -> float:
+    """Return a metric of all rows."""
+    priors = np.bincount(found.rows.labels, found.rows.weights, found.deals[0].shape[1])
+    priors = priors / priors.sum()
+    means = {name: np.asarray(found.mean(values)) for name, values in metric.columns(found, call).items()}
+    with np.errstate(invalid="ignore", divide="ignore"):
+        return float(metric.value(Means(means, priors, priors), found.rule))
+
+
+def _influences(
+    call: MetricExpression, found: Recalibrated, measured: Measurements, *, priors: bool
+) -> Influences | None:
+    """Return what each unit brings to a metric, under posteriors that stay as they are."""
+    metric = _of(call)
+    rows, predictions = found.rows, measured.predictions
+    given = predictions.priors if priors else None
+    columns = metric.columns(found, call)
+    sums = Sums(columns, rows.labels, predictions.n_classes, rows.weights, given, found.units)
+    with np.errstate(invalid="ignore", divide="ignore"):  # of infinite losses nothing is won
+        own = sums.influences({"": lambda means: metric.value(means, found.rule)}).get("")
+    if own is None:
+        return None
+    before = found.mean(found.before) if isinstance(metric, Loss) and metric.relative else 1.0
+    lost = found.variance_of_fits / before**2 if before else 0.0
+    seen = loss(call, found.rule, measured.settings).statistics
+    return replace(own, pooled=None if metric.labelless else measured.pooled(seen), lost=lost)
 
 
 def _folds(call: MetricExpression, found: Recalibrated | None, settings: Settings) -> list[str]:
@@ -252,33 +258,12 @@ def _interval(
     A transform of other rows is part of the system (Ferrer & Ramos 2024, appendix E). One that is trained on
     these rows varies with them: intervals that leave that out miss too often, and so do those of resamples.
     """
+    if not settings.intervals:
+        return None, ""
     if call.arguments["recalibrator"] != GIVEN and call.arguments["training"] != "held-out":
-        return None, OF_THESE_ROWS if _of(call).trained else ""
-    return judged(_spread(call, found, measured), value, settings)
-
-
-def _spread(call: MetricExpression, found: Recalibrated, measured: Measurements) -> Spread | None:
-    """Return the spread under posteriors that stay as they are."""
-    columns, of_means = _of(call).means(call, found)
-    rows, predictions = found.rows, measured.predictions
-    sums = Sums(columns, rows.labels, predictions.n_classes, rows.weights, predictions.priors, found.units)
-    influences = _of_sums(sums, call, of_means, measured, _of_fits(call, found)).get(str(call))
-    return None if influences is None else influences.spread
-
-
-def _retrained(
-    call: MetricExpression, found: Recalibrated, settings: Settings
-) -> tuple[Interval | None, int]:
-    """Return the percentile interval over resamples, to each of which the transform is trained again.
-
-    Ferrer & Ramos 2024, appendix E: a row that is drawn twice stays in its fold. How many processes did it is
-    told as well.
-    """
-    workers = found.processes_for(settings.retrain, settings.workers)
-    losses = found.resampled_losses(settings.retrain, settings.seed, workers)
-    own = _of(call)
-    assert isinstance(own, Loss)
-    return Interval.of_draws(np.array([own.value(loss) for loss in losses]), settings.level), workers
+        return None, OF_THESE_ROWS if _of(call).compared else ""
+    own = _influences(call, found, measured, priors=True)
+    return judged(own.spread if own else None, value, settings)
 
 
 FAMILY = RecalibrationFamily()

@@ -1,0 +1,320 @@
+"""How many rows a decision needs, by the rule that will decide.
+
+Where many rows carry an estimate, its spread falls with the root of their number and a formula is enough.
+Where few do, as errors of a good classifier or rows of a rare class, the rule itself is simulated: rows are
+drawn from those at hand, whose own frequencies are uncertain (Bayesian bootstrap, Rubin 1981), and it is
+counted how often the rule proves a difference of 0 to be within the margin.
+"""
+
+from __future__ import annotations
+
+import math
+from abc import ABC, abstractmethod
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from functools import lru_cache
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from calcli.core.data.arrays import Doubles
+from calcli.core.data.chance import Stream, generator
+from calcli.core.estimators.evidence import NORMAL, Evidence, ExactShares, Nearness, Studentized
+from calcli.core.estimators.influences import Influences, Spread
+from calcli.core.estimators.intervals import share_least, share_most
+
+POWER = 0.8  # of what is called detectable
+CARRIED = 50  # rows that carry an estimate, from which the formula is enough
+REDRAWS = 400
+MOST_STEPS = 12
+NEAR = 0.02  # to the power, which so many redraws tell no better
+DIGITS = 2  # of a simulated number of rows
+MOST_ROWS = 10**9  # of a plan
+UNSEEN = 1.0  # row with the largest difference, that might have been seen as well
+
+
+@dataclass(frozen=True)
+class Power:
+    """What so many rows tell: four times in five, at the level of the interval.
+
+    Attributes
+    ----------
+    standard_error
+        Of a difference, or of a value.
+    rows
+        How many it comes from, of the candidate.
+    level
+        Of the interval.
+    redraws
+        Of the difference, where few rows carry it; None where the formula is enough.
+    """
+
+    standard_error: float
+    rows: int
+    level: float
+    redraws: Redraws | None = None
+
+    @classmethod
+    def of(cls, evidence: Evidence, rows: int, level: float, sign: int = 1) -> Power | None:
+        """Return that of a difference; None where nothing is known of its spread.
+
+        Parameters
+        ----------
+        evidence
+            On the difference.
+        rows, level
+            As of the result.
+        sign
+            +1 where a larger value of the metric is worse, -1 where it is better.
+        """
+        if not evidence.standard_error > 0:
+            return None
+        return cls(evidence.standard_error, rows, level, _redraws(evidence, rows, sign))
+
+    @property
+    def detectable(self) -> float:
+        """The true difference that is proven to be one with a probability of `POWER`."""
+        return self._within(POWER) * self.standard_error
+
+    @property
+    def half_width(self) -> float:
+        """Half the width of the interval."""
+        return self._within(0.5) * self.standard_error
+
+    def not_worse(self, margin: float) -> int:
+        """Return the rows by which a true difference of 0 is proven not to be worse by a margin."""
+        return self._proving(POWER, margin, sides=1)
+
+    def equivalent(self, margin: float) -> int:
+        """Return the rows by which a true difference of 0 is proven to be within a margin on both sides."""
+        return self._proving((1 + POWER) / 2, margin, sides=2)
+
+    def known_within(self, half_width: float) -> int:
+        """Return the rows by which an interval has half a width."""
+        return self._rows(self._within(0.5), half_width)
+
+    def _proving(self, power: float, margin: float, sides: int) -> int:
+        """Return the rows by the formula, or those of redraws that prove as many sides."""
+        rows = self._rows(self._within(power), margin)
+        redraws = self.redraws
+        if redraws is None or redraws.carried(rows) >= CARRIED:
+            return rows
+        tail = (1 - self.level) / 2
+
+        def share(number: int) -> float:
+            return float(redraws.proven(number, margin, tail)[:sides].all(axis=0).mean())
+
+        return rows_needed(rows, share, self._within)
+
+    def _within(self, power: float) -> float:
+        """Return how many standard errors off a limit a value is proven with some power."""
+        return NORMAL.inv_cdf((1 + self.level) / 2) + NORMAL.inv_cdf(power)
+
+    def _rows(self, errors: float, width: float) -> int:
+        return math.ceil(self.rows * (errors * self.standard_error / width) ** 2)
+
+
+def rows_needed(start: int, share: Callable[[int], float], within: Callable[[float], float]) -> int:
+    """Return the rows with which a share of `POWER` is reached, rounded up.
+
+    Parameters
+    ----------
+    start
+        Rows to begin with.
+    share
+        In which part of the redraws of so many rows it is proven.
+    within
+        How many standard errors off a limit a value is proven with some power.
+    """
+    low, high, rows = 0, MOST_ROWS, start
+    for _ in range(MOST_STEPS):
+        found = share(rows)
+        if abs(found - POWER) <= NEAR:
+            break
+        low, high = (rows, high) if found < POWER else (low, rows)
+        guess = rows * (within(POWER) / max(within(min(max(found, 0.02), 0.98)), 0.5)) ** 2
+        guess = min(max(guess, rows / 3), 3 * rows)
+        rows = math.ceil(guess if low < guess < high else (low + high) / 2)
+        if rows >= MOST_ROWS or high - low <= max(1, NEAR * low):
+            break
+    step = 10 ** max(0, len(str(rows)) - DIGITS)
+    return -(-rows // step) * step
+
+
+class Redraws(ABC):
+    """Samples of any size, of systems that are equally good and otherwise like those at hand."""
+
+    @abstractmethod
+    def carried(self, rows: int) -> float:
+        """Return how many of the rows carry the difference, of those at hand or of so many."""
+
+    @abstractmethod
+    def proven(self, rows: int, margin: float, tail: float) -> NDArray[np.bool_]:
+        """Return whether samples prove the candidate no worse by a margin, and no better, (2, redraws)."""
+
+
+def _redraws(evidence: Evidence, rows: int, sign: int) -> Redraws | None:
+    if isinstance(evidence, Nearness):
+        evidence = evidence.difference
+    if isinstance(evidence, ExactShares):
+        return Shares(evidence, rows, sign, None)
+    if not isinstance(evidence, Studentized):
+        return None
+    pilot = evidence.difference
+    if pilot.spread.freedom >= CARRIED and len(pilot.of_units) < rows / 10:  # deals, of very many rows
+        return None
+    if evidence.paired and (counts := _counts(pilot)) is not None:
+        shares = ExactShares(counts[0], pilot.number, counts[1], pilot.number, evidence.baseline.value, True)
+        return Shares(shares, rows, sign, pilot.spread)
+    return Units(pilot, rows, sign)
+
+
+def _counts(pilot: Influences) -> tuple[int, int] | None:
+    """Return how often the candidate alone and the baseline alone is right, if shares of rows differ."""
+    if pilot.share is not None or pilot.lost:
+        return None
+    each = pilot.of_units * pilot.number + pilot.value
+    whole = np.rint(each)
+    if np.abs(each - whole).max() > 1e-6 or np.abs(whole).max() > 1:
+        return None
+    return int(np.count_nonzero(whole > 0)), int(np.count_nonzero(whole < 0))
+
+
+@dataclass(frozen=True)
+class Shares(Redraws):
+    """Of the difference of two shares of independent rows.
+
+    Attributes
+    ----------
+    pilot
+        What is known of them.
+    rows
+        Of the candidate.
+    sign
+        +1 where a larger share is worse, -1 where it is better.
+    spread
+        Of the difference; None where too few rows carry it.
+    """
+
+    pilot: ExactShares
+    rows: int
+    sign: int
+    spread: Spread | None
+
+    def carried(self, rows: int) -> float:
+        """Return how many rows differ."""
+        pilot = self.pilot
+        hits = pilot.gained + pilot.lost
+        misses = math.inf if pilot.paired else pilot.of_gained + pilot.of_lost - hits
+        return min(hits, misses) * min(1.0, rows / self.rows)
+
+    def proven(self, rows: int, margin: float, tail: float) -> NDArray[np.bool_]:
+        """Return whether samples prove the candidate no worse by a margin, and no better, (2, redraws)."""
+        pilot, rng = self.pilot, generator(0, Stream.POWER)
+        hits = pilot.gained + pilot.lost
+        others = max(1, round(rows * pilot.of_lost / pilot.of_gained))
+        if pilot.paired:
+            share = rng.beta(hits + UNSEEN, pilot.of_gained - hits + UNSEEN, REDRAWS)
+            unlike = rng.binomial(rows, share)
+            gained = rng.binomial(unlike, 0.5)
+            lost, others = unlike - gained, rows
+        else:
+            share = rng.beta(hits + UNSEEN, pilot.of_gained + pilot.of_lost - hits + UNSEEN, REDRAWS)
+            gained, lost = rng.binomial(rows, share), rng.binomial(others, share)
+        found = [self._ends(*one, rows, others, margin, tail) for one in zip(gained, lost, strict=True)]
+        low, high = np.array(found).T
+        return np.array([high, low]) if self.sign > 0 else np.array([low, high])
+
+    def _ends(
+        self, gained: int, lost: int, rows: int, others: int, margin: float, tail: float
+    ) -> tuple[bool, bool]:
+        """Return whether the difference is proven above the margin below 0, and below that above."""
+        spread = self.spread and self._spread(self.spread, int(gained), int(lost), rows)
+        if spread is not None and spread.enough:
+            return spread.p_above(-margin) <= tail, spread.p_below(margin) <= tail
+        first = _ends(int(gained), rows, tail / 2)
+        second = _ends(int(lost), others, tail / 2)
+        return first[0] - second[1] >= -margin, first[1] - second[0] <= margin
+
+    def _spread(self, pilot: Spread, gained: int, lost: int, rows: int) -> Spread:
+        counts = np.array([gained, lost, rows - gained - lost])
+        mean = (gained - lost) / rows
+        return _scaled(pilot, np.array([1.0, -1.0, 0.0]) - mean, counts, mean, rows / self.rows)
+
+
+@lru_cache(maxsize=4096)
+def _ends(hits: int, rows: int, tail: float) -> tuple[float, float]:
+    return share_least(hits, rows, tail), share_most(hits, rows, tail)
+
+
+@dataclass(frozen=True)
+class Units(Redraws):
+    """Of a difference to which each unit brings something.
+
+    Attributes
+    ----------
+    pilot
+        What each brings.
+    rows
+        Of the candidate, that the units are of.
+    sign
+        +1 where a larger value is worse, -1 where it is better.
+    """
+
+    pilot: Influences
+    rows: int
+    sign: int
+
+    def carried(self, rows: int) -> float:
+        """Return how many units carry the difference."""
+        return self.pilot.spread.freedom * min(1.0, rows / self.rows)
+
+    def proven(self, rows: int, margin: float, tail: float) -> NDArray[np.bool_]:
+        """Return whether samples prove the candidate no worse by a margin, and no better, (2, redraws)."""
+        rng, more = generator(0, Stream.POWER), rows / self.rows
+        each = self.sign * self.pilot.of_units * self.pilot.number
+        each = np.append(each, np.array([-1, 1]) * np.abs(each).max())
+        weights = np.full(len(each), 1.0)
+        weights[-2:] = UNSEEN / 2
+        number = max(2, round(self.pilot.number * more))
+        found = []
+        for _ in range(REDRAWS):
+            share = rng.standard_gamma(weights)
+            share /= share.sum()
+            counts = rng.multinomial(number, share) if number > len(each) else _drawn(number, share, rng)
+            mean = float(counts @ each) / number
+            value = mean - float(share @ each)
+            spread = _scaled(self.pilot.spread, each - mean, counts, value, more)
+            if math.isfinite(spread.fewest):
+                spread = replace(spread, fewest=rng.poisson(spread.fewest))
+            ends = spread.p_below(margin), spread.p_above(-margin)
+            found.append([spread.enough and p <= tail for p in ends])
+        return np.array(found).T
+
+
+def _drawn(number: int, share: Doubles, rng: np.random.Generator) -> NDArray[np.intp]:
+    places = np.searchsorted(np.cumsum(share)[:-1], rng.random(number))
+    return np.bincount(places, minlength=len(share))
+
+
+def _scaled(
+    pilot: Spread, each: Doubles, counts: NDArray[np.integer[Any]], value: float, more: float
+) -> Spread:
+    """Return the spread of a sample, in which what units bring occurs so often, like that of a pilot."""
+    number = int(counts.sum())
+    own = each / number
+    squares, cubes, fourths = (float(counts @ own**power) for power in (2, 3, 4))
+    pooled = pilot.pooled and (pilot.pooled[0] / more, pilot.pooled[1] / more**3)
+    return replace(
+        pilot,
+        value=value,
+        number=number,
+        squares=squares,
+        cubes=cubes,
+        fourths=fourths,
+        bias=0.0,
+        pooled=pooled,
+        curvature=0.0,
+        fewest=pilot.fewest * more,
+    )
