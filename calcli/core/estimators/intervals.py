@@ -166,6 +166,35 @@ class Interval:
         tail = (1 - level) / 2
         return cls(share_least(hits, rows, tail), share_most(hits, rows, tail), level)
 
+    @classmethod
+    def of_parts(cls, mean: float, squares: float, most: float, level: float) -> Interval:
+        """Return the interval of a mean in [0, 1] to which few of many rows bring nearly all.
+
+        That of Fay & Feuer 1997, for sums of rare events of unlike weight, with beta in place of gamma
+        distributions: the weight is the mean one of what was seen, and for the upper end another event, of
+        the greatest weight, counts with those. Of events of equal weight it is that of Clopper & Pearson.
+
+        Parameters
+        ----------
+        mean
+            Sum of what the rows bring.
+        squares
+            Sum of the squares of that.
+        most
+            The most that a row can bring.
+        level
+            Of the interval.
+        """
+        tail, low = (1 - level) / 2, 0.0
+        if squares > 0:
+            low = share_least(mean * mean / squares, mean / squares, tail)
+        mean, squares = mean + most, squares + most * most
+        return cls(low, share_most(mean * mean / squares - 1, mean / squares, tail), level)
+
+    def within(self, other: Interval) -> Interval:
+        """Return it no further out than another one at either end."""
+        return Interval(max(self.low, other.low), min(self.high, other.high), self.level)
+
     def contains(self, value: float) -> bool:
         """Return whether a value lies within it, or at an end but for rounding."""
         slack = 1e-12 * max(1.0, abs(value)) if math.isfinite(value) else 0.0

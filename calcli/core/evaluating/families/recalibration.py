@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -19,7 +20,7 @@ from calcli.core.estimators.intervals import Interval
 from calcli.core.estimators.rules.base import ScoringRule
 from calcli.core.estimators.scoring import Means, OfMeans
 from calcli.core.estimators.sums import Sums
-from calcli.core.evaluating.families.base import Family, Findings, judged, loss
+from calcli.core.evaluating.families.base import HITS, Family, Findings, judged, loss
 from calcli.core.evaluating.measurements import Measurements
 from calcli.core.evaluating.recalibrated import CalibrationLoss, Recalibrated
 from calcli.core.evaluating.results import Estimate
@@ -139,7 +140,7 @@ class RecalibrationFamily(Family):
     def needs(self, call: MetricExpression, of: Pass) -> Iterable[Need]:
         """Return the losses of the rows, and the rows, for fits."""
         rule = expected.expected_score(call.whole, of.rows, of.settings)
-        return loss(call, rule, of.settings, each=True), Rows()
+        return loss(call, rule, of.settings, each=True), HITS, Rows()
 
     def estimates(
         self, calls: Sequence[MetricExpression], measured: Measurements, settings: Settings
@@ -206,12 +207,8 @@ def _of_sums(
     with np.errstate(invalid="ignore", divide="ignore"):  # of infinite losses nothing is won
         found = sums.influences({str(call): of_means})
     by_labels = not _of(call).labelless
-    moments = (
-        measured.pooled(loss(call, _rule(call, measured), measured.settings).statistics)
-        if by_labels
-        else None
-    )
-    return {name: replace(one, pooled=moments, lost=of_fits) for name, one in found.items()}
+    fewest = measured.errors if by_labels else math.inf
+    return {name: replace(one, fewest=fewest, lost=of_fits) for name, one in found.items()}
 
 
 def _of_fits(call: MetricExpression, found: Recalibrated) -> float:
