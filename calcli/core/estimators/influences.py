@@ -178,6 +178,7 @@ class Spread:
         mean = min(max((self.value - self.bias - low) / span, 0.0), 1.0)
         turned = mean > 0.5  # what is rare is counted
         mean = 1 - mean if turned else mean
+        mean = 0.0 if mean < ROUNDING else mean
         found = Interval.of_parts(mean, self.squares / span**2 + mean * mean / rows, most / rows, level)
         if turned:
             return Interval(high - span * found.high, high - span * found.low, level)

@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 TINY = 1e-300
 MOST_TERMS = 10_000  # of the continued fraction; about the root of the parameters are needed
 MOST_STEPS = 200
+MANY, MANY_EACH = 1e7, 1e4  # rows, in all or for each hit, of which most are known to be none
 LEAST_LOG = 600.0  # of a density by which a step may be divided
 
 
@@ -185,11 +186,15 @@ class Interval:
         level
             Of the interval.
         """
-        tail, low = (1 - level) / 2, 0.0
-        if squares > 0:
-            low = share_least(mean * mean / squares, mean / squares, tail)
+        tail = (1 - level) / 2
+
+        def end(of: Callable[[float, float, float], float], hits: float, rows: float) -> float:
+            known = min(rows, max(MANY, MANY_EACH * hits))  # beyond, it is as 1 over the rows
+            return of(hits, known, tail) * (known / rows)
+
+        low = end(share_least, mean * mean / squares, mean / squares) if squares > 0 else 0.0
         mean, squares = mean + most, squares + most * most
-        return cls(low, share_most(mean * mean / squares - 1, mean / squares, tail), level)
+        return cls(low, end(share_most, mean * mean / squares - 1, mean / squares), level)
 
     def within(self, other: Interval) -> Interval:
         """Return it no further out than another one at either end."""

@@ -87,7 +87,7 @@ class Ranking(ABC):
         squares, cubes, fourths = powers
         both = zip((placed.positive, placed.negative), masses[0], strict=True)
         fewest = min(float(of_equal_weight(weight.sum(), square.sum())) for weight, square in both)
-        bias = placed.bias * float(masses[0][0].sum() / placed.positive.sum())
+        bias = placed.bias * float(masses[0][0].sum() / placed.positive.sum()) if placed.bias else 0.0
         return Spread(placed.value, rows, squares, cubes, fourths, bias, fewest=fewest / self.rows_each)
 
     def interval(self, spread: Spread, level: float, unit: str) -> tuple[Interval | None, str]:
@@ -163,11 +163,6 @@ AREA, PRECISION = RocArea(), AveragePrecision()
 def of_equal_weight(weight: Any, squares: Any) -> Any:
     """Return how many rows of equal weight tell as much, given the sums of weights and of their squares."""
     return np.divide(weight**2, squares, out=np.zeros(np.shape(weight)), where=squares > 0)
-
-
-def rarer_of(*weights: Doubles) -> float:
-    """Return how many units of equal weight have the rarer of outcomes, given the (units,) weight of each."""
-    return min(float(of_equal_weight(own.sum(), np.square(own).sum())) for own in weights)
 
 
 def is_backwards(area: float, sizes: Doubles) -> bool:

@@ -118,7 +118,8 @@ def thresholded(
     if count is not net_benefit_of:
         return found
     odds = threshold / (1 - threshold)
-    return replace(found, ends=(-odds, 1.0), less=(lambda means: odds * means[false], odds))
+    less = (lambda means: odds * means[false], odds) if odds else None
+    return replace(found, ends=(-odds, 1.0), less=less)
 
 
 def _lens(call: MetricExpression, n_classes: int) -> Lens:

@@ -16,7 +16,7 @@ from calcli.core.data.labels import label_sums
 from calcli.core.data.predictions import Predictions
 from calcli.core.data.units import Units
 from calcli.core.estimators.gridded import GridError
-from calcli.core.estimators.ranking import rarer_of
+from calcli.core.estimators.ranking import of_equal_weight
 from calcli.core.estimators.sums import Sums
 from calcli.core.evaluating.recalibrated import Companions, Recalibrations
 from calcli.core.evaluating.results import InfiniteLogLoss
@@ -125,15 +125,14 @@ class Measurements:
 
     @cached_property
     def errors(self) -> float:
-        """How many units of equal weight are predicted wrongly, or rightly if these are fewer."""
+        """How many units of equal weight are predicted wrongly: few losses are great without an error."""
         deals, weights = self._deals, self.predictions.weights
-        weight: Array
         if deals is None:
-            hits, weight = self.units.sums(1.0 * self.columns["hit"], weights), self.units.weights(weights)
+            wrong = self.units.sums(1.0 - self.columns["hit"], weights)
         else:
-            own = deals.statistics["hit"]
-            hits, weight = own.sums / own.scale, 1.0 * (deals.count if deals.weight is None else deals.weight)
-        return rarer_of(hits, weight - hits)
+            own, weight = deals.statistics["hit"], deals.count if deals.weight is None else deals.weight
+            wrong = weight - own.sums / own.scale
+        return float(of_equal_weight(wrong.sum(), np.square(wrong).sum()))
 
     def _through(self, lens: str) -> Scores | Vectors:
         """Return what it takes to look through a lens."""

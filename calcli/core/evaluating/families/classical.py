@@ -21,7 +21,7 @@ from calcli.core.estimators.classical import (
 )
 from calcli.core.estimators.consistency import Null
 from calcli.core.estimators.influences import Influences
-from calcli.core.estimators.ranking import rarer_of
+from calcli.core.estimators.ranking import of_equal_weight
 from calcli.core.evaluating.families.base import Family, Findings, judged
 from calcli.core.evaluating.measurements import Measurements
 from calcli.core.evaluating.results import Estimate
@@ -111,9 +111,9 @@ class _Rows:
 
     @cached_property
     def errors(self) -> float:
-        """How many units of equal weight have the less probable outcome, or the other if these are fewer."""
-        wrong = self.outcome != (self.score > 0.5)
-        return rarer_of(*(self.units.sums(1.0 * own, self.weights) for own in (wrong, ~wrong)))
+        """How many units of equal weight have the less probable outcome."""
+        wrong = self.units.sums(1.0 * (self.outcome != (self.score > 0.5)), self.weights)
+        return float(of_equal_weight(wrong.sum(), np.square(wrong).sum()))
 
 
 def _estimate(rows: _Rows, measured: Measurements, call: MetricExpression, settings: Settings) -> Estimate:

@@ -17,7 +17,6 @@ from calcli.core.estimators.ranking import (
     is_not_backwards,
     of_equal_weight,
     ranking_influences,
-    rarer_of,
     row_influences,
 )
 from calcli.core.evaluating.families.base import Family, Findings
@@ -195,7 +194,8 @@ def _rarer(measured: Measurements, outcome: Array) -> float:
     """Return how many units of equal weight have the rarer of two outcomes of rows."""
     rows, units = measured.predictions, measured.units
     weights = np.ones(rows.n_rows) if rows.weights is None else rows.weights
-    return rarer_of(*(units.sums(1.0 * own, weights) for own in (outcome, ~outcome)))
+    sums = (units.sums(1.0 * own, weights) for own in (outcome, ~outcome))
+    return min(float(of_equal_weight(one.sum(), np.square(one).sum())) for one in sums)
 
 
 FAMILY = RankingFamily()
