@@ -1,8 +1,8 @@
 """How wide intervals are where few rows tell, beside those of the bootstrap, and how often both miss.
 
-Rows are drawn of which most say little: a rare class with wrong labels, few errors that are confident, or no
-errors at all. Results stand in `widths.json` beside this file; `python -m tests.benchmarks.widths` makes those
-that are missing, `--page` writes the table of the guide.
+Rows are drawn of which most say little: a rare class with wrong labels, few errors that are confident, or
+no errors. Results stand in `widths.json` beside this file; `python -m tests.benchmarks.widths` makes those
+that are missing; `--page` writes the table of the guide.
 """
 
 from __future__ import annotations

@@ -179,7 +179,8 @@ class Spread:
         turned = mean > 0.5  # what is rare is counted
         mean = 1 - mean if turned else mean
         mean = 0.0 if mean < ROUNDING else mean
-        found = Interval.of_parts(mean, self.squares / span**2 + mean * mean / rows, most / rows, level)
+        squares = self.squares / span**2 + mean * mean / rows if mean else 0.0
+        found = Interval.of_parts(mean, squares, most / rows, level)
         if turned:
             return Interval(high - span * found.high, high - span * found.low, level)
         return Interval(low + span * found.low, low + span * found.high, level)

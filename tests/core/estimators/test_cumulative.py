@@ -133,7 +133,7 @@ def test_there_is_no_interval_where_it_might_not_hold(binary):
 @pytest.mark.parametrize("wrong", [0, 1, 4])
 def test_few_errors_allow_what_the_exact_interval_of_their_share_allows(wrong, binary):
     """The error of a confidence that is the same in every row is its distance from the share of hits."""
-    found = estimate(binary(np.full(200, 0.95), np.arange(200) >= wrong))
+    found = estimate(binary(np.full(200, 0.95), (np.arange(200) >= wrong).astype(int)))
     exact = stats.binomtest(wrong, 200).proportion_ci(0.95, "exact")
     value, furthest = abs(wrong / 200 - 0.05), abs(0.05 - exact.high)
     assert found.value == pytest.approx(value)

@@ -175,7 +175,7 @@ def test_average_precision_is_too_high_by_its_bias():
     truth = average_precision_score(outcome, rng.normal(size=1_000_000) + outcome)
     off = np.mean(values) - truth
     assert off > 0.01
-    assert abs(off - np.mean(biases)) < 0.3 * off
+    assert abs(off - np.mean(biases)) < 0.5 * off  # to first order
 
 
 SELECTIVE = {"aurc": Aurc(), "augrc": Augrc(), "accuracy": SelectiveAccuracy(0.7), "coverage": Coverage(0.3)}
