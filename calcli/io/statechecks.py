@@ -21,7 +21,7 @@ WHOLE = re.compile(
     r"(bins|cells)/.*/(count|counts|keys|cells)|(rows|sample)/(labels|hashes|numbers)|deals/(count|digest|infinite/.*)"
 )
 ROUNDING = 1e-6  # by which a probability may be above 1
-ANY_SIGN = re.compile(r"rows/columns/|deals/sums/|moments/|cells/.*/places|bins/.*/score|sample/scores")
+ANY_SIGN = re.compile(r"rows/columns/|deals/sums/|cells/.*/places|bins/.*/score|sample/scores")
 MAY_BE_INFINITE = ("rows/columns/", "sample/scores")
 
 

@@ -19,7 +19,6 @@ from calcli.core.language.errors import CalcliError, InputError
 from calcli.core.language.version import __version__
 from calcli.core.state.cells import ScoreCells
 from calcli.core.state.deals import RANKED_DEALS, Deals, RankCells, Statistic, rank_edges
-from calcli.core.state.expectedmoments import Moments
 from calcli.core.state.runs import Part, numbers
 from calcli.core.state.sample import ALL, Rows, Sample
 from calcli.core.state.state import Body, Facts, Head, State
@@ -172,8 +171,6 @@ def _arrays(state: State) -> Iterator[tuple[str, Array]]:
     if body.sample is not None:
         rows = body.sample.rows._asdict().items()
         yield from ((f"sample/{name}", values) for name, values in rows if values is not None)
-    for name, own in body.moments.items():
-        yield f"moments/{name}", np.concatenate([[own.start], own.second, own.fourth])
     yield from _of_rows(body, state.parts) if body.deals is None else _of_deals(body, body.deals)
 
 
@@ -236,8 +233,6 @@ def _state(told: Mapping[str, Any], arrays: Mapping[str, Array]) -> State:
             body.ranks[lens] = RankCells.of_arrays(
                 {name: _wide(_shaped(own, *shape)) for name, own in ranks.items()}
             )
-    moments = {name: _shaped(own, 9) for name, own in _under("moments/", arrays).items()}
-    body.moments = {name: Moments(own[1:4], own[4:], float(own[0])) for name, own in moments.items()}
     bins = {}
     for m in told["bins"]:
         count, *sums = (_shaped(arrays[f"bins/{m}/{name}"], k, m) for name in BINS)

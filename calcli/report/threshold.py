@@ -98,8 +98,8 @@ class ShownThreshold(Shown):
         assert one.least_error is not None
         return (
             f"Nothing can be promised{of} at {level_percent(self.threshold.max_error)}. The lowest "
-            f"error rate that can be promised with these rows is {percent(one.least_error)}. It takes at least "
-            f"{counted(one.least_rows, 'row')} without an error, and {more}."
+            f"error rate that can be promised with these rows is {percent(one.least_error)}. It takes "
+            f"at least {counted(one.least_rows, 'row')} without an error, and {more}."
         )
 
 

@@ -66,7 +66,6 @@ class Block:
         n, k = scores.shape
         self.class_axis = 0 if k <= CLASS_MAJOR_LIMIT else 1
         self._of_answers = predictions.of_answers
-        self._rank: int | None = None  # of the labels, if `likeliest` made the block
         self._kept: dict[Hashable, Any] = {}
         self._largest: dict[int, tuple[NDArray[np.intp], Floats]] = {}
         source = scores.T if self.class_axis == 0 else scores
@@ -122,11 +121,6 @@ class Block:
         return table.ravel().take(np.arange(n) * table.shape[1] + self.labels)
 
     @cached_property
-    def labels(self) -> Array:
-        """(n,) numbers of the classes of the labels."""
-        return self.largest(2)[0][:, self._rank]
-
-    @cached_property
     def _label_exp(self) -> Floats:
         return self._of_label(self.exp)
 
@@ -175,8 +169,6 @@ class Block:
         """(n,) whether the most probable class, the first one on ties, is the label; or an answer right."""
         if self._of_answers:
             return self.labels == 1
-        if self._rank is not None:
-            return np.full(len(self.total), self._rank == 0)
         hit = self._label_exp == self.top
         if self.tied_rows:
             is_top = np.take(self._is_top, self._tied, axis=1 - self.class_axis)
@@ -226,39 +218,18 @@ class Block:
         self._largest[r] = classes, probs
         return classes, probs
 
-    @property
-    def likeliest(self) -> tuple[Block, Block]:
-        """The block as if each row had its most probable class as label, and the next; ties go to the lower.
-
-        Of more than two, which they are is found out when a statistic asks: most need probabilities alone.
-        """
-        if self.exp.shape[self.class_axis] == 2:
-            zeros, ones = (np.take(self.exp, k, self.class_axis) for k in (0, 1))
-            first = (ones > zeros).astype(np.intp)
-            return self.labelled(first), self.labelled(1 - first)
-        top = np.broadcast_to(self.top, self.total.shape)
-        second = (self.exp * ~self._is_top).max(self.class_axis)
-        second[self._tied] = top[self._tied]
-        return self._with(_label_exp=top, _rank=0), self._with(_label_exp=second, _rank=1)
-
     def labelled(self, labels: NDArray[np.intp]) -> Block:
         """Return the block as if it had other labels, (n,); what its statistics keep is of no label."""
-        return self._with(labels=labels, _rank=None)
-
-    def _with(self, **known: Any) -> Block:
-        """Return the block with what is known of other labels."""
         other = copy(self)
-        for name in ("labels", "_label_exp", "label_prob", "hit", "brier"):
+        for name in ("_label_exp", "label_prob", "hit", "brier"):
             vars(other).pop(name, None)
-        vars(other).update(known)
+        other.labels = labels
         with np.errstate(divide="ignore"):
             other.log_prob = np.log(other.label_prob)
         return other
 
     def label_within(self, r: int) -> NDArray[np.bool_]:
         """(n,) whether the label is among the `r` most probable classes; ties go to the lower class."""
-        if self._rank is not None:
-            return np.full(len(self.total), self._rank < r)
         own = self._label_exp
         within = self._count(self.exp >= self.per_row(own)) <= r
         beyond = np.flatnonzero(~within)  # unless ties are all that puts them there

@@ -92,10 +92,20 @@ def two_columns(second: Floats, kind: Kind, pair: Floats) -> Floats:
     """Write both classes' scores, each class contiguous, from those of the second; return (n, 2)."""
     pair[1] = second
     if kind == "probs":
-        np.subtract(1, second, out=pair[0])
+        _subtract_from_one(second, pair[0])
     elif kind == "logits":
         pair[0] = 0
     else:
         with np.errstate(divide="ignore"):
             np.log(-np.expm1(second), out=pair[0])
     return pair.T
+
+
+def _subtract_from_one(probs: Floats, out: Floats) -> None:
+    """Write 1 - p, in as many decimals as p has, if these are no more than its type tells apart.
+
+    1 - 0.07 is 0.9299999999999999 in double precision, and would be no tie with a 0.93 of another row.
+    """
+    np.subtract(1, probs, out=out)
+    decimals = np.finfo(probs.dtype).precision
+    np.copyto(out, np.round(out, decimals), where=np.round(probs, decimals) == probs)

@@ -18,8 +18,7 @@ from calcli.core.calibrators.fit.logistic import LogisticLoss
 from calcli.core.calibrators.fit.newton import minimize
 from calcli.core.data.arrays import Array, Doubles, Floats
 from calcli.core.data.units import Units
-from calcli.core.estimators.influences import Influences, Pooled, pooled
-from calcli.core.state.expectedmoments import Moments
+from calcli.core.estimators.influences import Influences
 
 MAX_STEPS = 100
 STEP = 1e-10  # change of the intercept, relative to its size, at which Newton's method ends
@@ -46,32 +45,16 @@ class Coefficient:
     standard_error: float
     influences: Doubles = field(default_factory=lambda: np.zeros(0))
 
-    def of_units(self, outcomes: Pooled | None = None) -> Influences | None:
-        """Return what each unit brings to it; None if it has no standard error.
-
-        Parameters
-        ----------
-        outcomes
-            Moments of outcome minus score, of those seen and those that the scores expect.
-        """
+    def of_units(self, errors: float) -> Influences | None:
+        """Return what each unit brings, so many of them errors; None if it has no standard error."""
         number = int(np.count_nonzero(np.square(self.influences)))  # some squares are rounded to 0
         if math.isnan(self.standard_error) or number < 2:
             return None
         factor = self.standard_error / Influences(self.value, self.influences, number).spread.standard_error
-        return Influences(self.value, factor * self.influences, number, pooled=outcomes)
+        return Influences(self.value, factor * self.influences, number, fewest=errors)
 
 
 UNKNOWN = Coefficient(math.nan, math.nan)
-
-
-def of_outcomes(score: Floats, outcome: Array, weights: Floats | None) -> Pooled:
-    """Return the moments of outcome minus score, of the outcomes seen and those that the scores expect."""
-    p = score.astype(np.float64, copy=False)
-    weight = np.ones(len(p)) if weights is None else weights
-    powers = np.arange(5)[:, None]
-    expected = p * (1 - p) ** powers + (1 - p) * (-p) ** powers
-    moments = Moments(expected[:3] @ weight**2, expected @ weight**4)
-    return pooled(outcome - p, weights, moments)
 
 
 def in_the_large(

@@ -19,7 +19,6 @@ from calcli.core.data.binning import Bins
 from calcli.core.estimators.calibrationerror import OneDimensional
 from calcli.core.estimators.consistency import Null, compare, outcome_sums
 from calcli.core.estimators.gridded import GridError, of_cumulative
-from calcli.core.estimators.influences import Spread
 from calcli.core.estimators.intervals import Interval
 from calcli.core.estimators.permutation import CELLS, Cells, Side
 from calcli.core.problems.problem import Problem
@@ -129,28 +128,30 @@ class Kuiper(CumulativeError):
         return brownian_range_tail(x)
 
     def judged(self, problem: Problem, level: float) -> tuple[Interval | None, str]:
-        """Return the interval of independent rows, or why there is none.
+        """Return the interval of independent rows.
 
         Outcomes are their probabilities and noise. By the triangle inequality the error of the one differs
         from that of the other by at most the range of the noise's cumulative sum. Brownian motion of the
-        variance sum (y - s)^2 / n^2, in which the error is another part, has a larger one as a rule.
+        variance sum (y - s)^2 / n^2, in which the error is another part, has a larger one as a rule. Where
+        few rows or none have the less probable outcome the noise is that of their number: it goes as far as
+        Clopper & Pearson's interval of their share.
         """
-        moments = np.zeros(4)
+        value, total = self.value(problem), problem.total_weight
+        squares = wrong = 0.0
         for rows in batches(len(problem.score), 1, TOGETHER):
             part = problem.at(rows)
-            own, score = part.squared_weights, part.score.astype(np.float64, copy=False)
-            seen, expected = np.square(part.outcome - score), score * (1 - score)
-            each, expected_fourth = own * np.square(part.mean_row_weights), expected * (1 - 3 * expected)
-            moments += own @ seen, own @ expected, each @ np.square(seen), each @ expected_fourth
-        squares, second, fourths, fourth = map(float, moments)
-        total = problem.total_weight
-        pooled = (squares + second) / 2 / total**2, (fourths + fourth) / 2 / total**4
-        value = self.value(problem)
-        spread = Spread(value, problem.n_rows, squares / total**2, 0.0, fourths / total**4, pooled=pooled)
-        if not spread.enough:
-            return None, spread.too_few()
-        reach = range_quantile(level) * math.sqrt(squares) / total
-        return Interval(max(0.0, value - reach), value + reach, level), ""
+            gap: Doubles = part.outcome - part.score.astype(np.float64, copy=False)
+            squares += float(part.squared_weights @ np.square(gap))
+            far = np.abs(gap) > 0.5
+            wrong += float(np.count_nonzero(far) if part.weights is None else part.weights @ far)
+        n = total * total / float(problem.squared_weights.sum(dtype=np.float64))
+        share = Interval.of_share(wrong / total * n, n, level)
+        reach = max(
+            range_quantile(level) * math.sqrt(squares) / total,
+            share.high - wrong / total,
+            wrong / total - share.low,
+        )
+        return Interval(max(0.0, value - reach), min(1.0, value + reach), level), ""
 
 
 def brownian_supremum_tail(x: float) -> float:

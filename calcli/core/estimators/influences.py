@@ -8,6 +8,9 @@ The studentized estimate is made normal but for its skewness by Hall's transform
 removal of skewness by transformation"), and is compared with Student's t of one degree of freedom fewer than
 observations carry it. These are fewer than the spread itself would have (2n / (k - 1), Satterthwaite 1946):
 where so few carry an estimate that it has an interval by luck, it has one where luck made it large, or even.
+
+What was not seen counts too: rows without an error say nothing of how much errors cost. Where it is known how
+much a row can bring, one of that kind is counted with those seen; where it is not, errors have to be seen.
 """
 
 from __future__ import annotations
@@ -18,17 +21,14 @@ from functools import cached_property
 
 import numpy as np
 
-from calcli.core.data.arrays import Array, Doubles, Floats, batches
+from calcli.core.data.arrays import Doubles
 from calcli.core.estimators.intervals import Interval, t_quantile, t_upper
-from calcli.core.state.expectedmoments import Moments
 
 FEWEST = 5  # observations that carry an estimate with an interval
-TOGETHER = 1 << 16  # rows whose deviations are computed at once; their temporaries stay in the cache
 ROUNDING = 1e-11  # relative to the value: what is spread by less is constant
 SIZE = "effective sample size"  # how many carry a figure
 BENT = "it is not linear over the width of an interval"
 BIASED = "its bias is more than half the width of an interval"
-Pooled = tuple[float, float]
 STRAIGHT = 1e-6  # skewness below which there is nothing to remove
 
 
@@ -38,57 +38,10 @@ def carriers(squares: float, fourths: float) -> float:
     return found if math.isfinite(found) else 0.0  # powers of losses such as 1e200
 
 
-def carried_by(carriers: float, carried: float, unit: str = "row") -> str:
-    """Return why there is no interval: how few units bring the spread, or rows, with those expected."""
-    count, noun = (math.floor(carriers), unit) if carriers <= carried else (math.floor(carried), "row")
-    return f"{SIZE} {count}{'' if noun == 'row' else f' {noun}s' if count != 1 else f' {noun}'}"
-
-
-def pooled(values: Array, weights: Floats | None, expected: Moments) -> Pooled:
-    """Return the second and fourth moment of a mean loss, of the labels seen and those expected alike.
-
-    Parameters
-    ----------
-    values
-        (N,) losses.
-    weights
-        (N,) row weights, or None.
-    expected
-        What the predictions expect of the same rows.
-    """
-    total = float(len(values) if weights is None else weights.sum())
-    parts = [(rows, None if weights is None else weights[rows]) for rows in batches(len(values), 1, TOGETHER)]
-
-    def finite(rows: slice) -> Doubles:
-        found = values[rows].astype(np.float64)
-        found[np.isinf(found)] = 0
-        return found
-
-    centre = sum(float(finite(rows).sum() if w is None else w @ finite(rows)) for rows, w in parts) / total
-    squares = fourths = 0.0
-    for rows, w in parts:
-        deviations = finite(rows) - centre
-        deviations[np.abs(deviations) <= ROUNDING * abs(centre)] = 0
-        if w is not None:
-            deviations *= w
-        np.square(deviations, out=deviations)
-        squares += float(deviations.sum())
-        fourths += float(deviations @ deviations)
-    second, fourth = _apart(expected, centre)
-    return (squares + second) / 2 / total**2, (fourths + fourth) / 2 / total**4
-
-
-def pooled_moments(both: Moments, centre: float, total: float) -> Pooled:
-    """Return the same of the moments of labels seen and expected together, about the mean of those seen."""
-    second, fourth = _apart(both, centre)
-    return second / 2 / total**2, fourth / 2 / total**4
-
-
-def _apart(moments: Moments, centre: float) -> tuple[float, float]:
-    """Return the moments about a centre, 0 if all there is is rounding."""
-    least = ROUNDING * centre
-    second, fourth = moments.about(centre)
-    return (second, fourth) if second > least * least * moments.second[0] else (0.0, 0.0)
+def carried_by(carriers: float, unit: str = "row") -> str:
+    """Return why there is no interval: how few units bring the spread."""
+    count = math.floor(carriers)
+    return f"{SIZE} {count}{'' if unit == 'row' else f' {unit}s' if count != 1 else f' {unit}'}"
 
 
 @dataclass(frozen=True)
@@ -109,10 +62,9 @@ class Spread:
     curvature
         Half the second derivative of the estimate along the path on which it changes as much as it does.
     fewest
-        How many observations there are of what it needs many of, such as the rarer of two classes.
-    pooled
-        Second and fourth moment of the losses it is made of, with those that the predictions expect; of
-        what is not a mean of losses None.
+        How many observations there are of what it needs many of, such as errors, or the rarer of two classes.
+    unseen
+        The most that an observation can bring which was not seen; 0 where that is not known.
     """
 
     value: float
@@ -121,9 +73,9 @@ class Spread:
     cubes: float
     fourths: float
     bias: float = 0.0
-    pooled: Pooled | None = None
     curvature: float = 0.0
     fewest: float = math.inf
+    unseen: float = 0.0
 
     @property
     def standard_error(self) -> float:
@@ -144,36 +96,37 @@ class Spread:
 
     @property
     def carried(self) -> float:
-        """How many rows carry the losses; infinite where these are constant, or there are none."""
-        least = ROUNDING * self.value
-        if self.pooled is None or not self.pooled[0] > least * least:
-            return math.inf
-        return carriers(*self.pooled)
-
-    @property
-    def _fewest(self) -> float:
         """How many observations carry it by the count that finds the fewest."""
-        return min(self.carriers, self.fewest, self.carried)
+        other = self.unseen * self.unseen
+        with_other = carriers(self.squares + other, self.fourths + other * other)
+        return min(self.carriers, self.fewest, with_other)
 
     @property
     def enough(self) -> bool:
         """Whether so many carry it that it may have an interval."""
-        return self._fewest >= FEWEST
+        return self.carried >= FEWEST
 
     def too_few(self, unit: str = "row") -> str:
         """Return why there are not enough."""
-        return carried_by(min(self.carriers, self.fewest), self.carried, unit)
+        return carried_by(self.carried, unit)
 
     @property
     def freedom(self) -> float:
-        """Degrees of freedom: one fewer than observations carry it, seen or expected."""
-        return max(1.0, self._fewest - 1)
+        """Degrees of freedom: one fewer than observations carry it."""
+        return max(1.0, self.carried - 1)
 
-    def judged(self, level: float, unit: str = "row") -> tuple[Interval | None, str]:
-        """Return the interval, or why there is none."""
+    def judged(
+        self, level: float, unit: str = "row", held: Interval | None = None
+    ) -> tuple[Interval | None, str]:
+        """Return the interval, or why there is none.
+
+        Where few carry it that is one which holds in any case, if there is such a one; it is never wider.
+        """
         if not self.enough:
-            return None, self.too_few(unit)
+            return held, "" if held else self.too_few(unit)
         found = self.interval(level)
+        if held is not None:
+            return found.within(held), ""
         if 2 * abs(self.curvature) * max(self.value - found.low, found.high - self.value) >= 1:
             return None, BENT
         return (found, "") if found.contains(self.value) else (None, BIASED)
@@ -201,7 +154,36 @@ class Spread:
     def scaled(self, value: float, slope: float) -> Spread:
         """Return the spread of a function of the estimate, of which this is the value and its slope there."""
         powers = (self.squares * slope**2, self.cubes * slope**3, self.fourths * slope**4)
-        return Spread(value, self.number, *powers, pooled=self.pooled, fewest=self.fewest)
+        bias, unseen = self.bias * slope, self.unseen * abs(slope)
+        return Spread(value, self.number, *powers, bias, fewest=self.fewest, unseen=unseen)
+
+    def held(
+        self, level: float, rows: float, ends: tuple[float, float] = (0.0, 1.0), most: float = 1.0
+    ) -> Interval:
+        """Return the interval of a mean of rows that holds whatever they bring, however few carry it.
+
+        Parameters
+        ----------
+        level
+            Of the interval.
+        rows
+            How many there are, if they were of equal weight.
+        ends
+            Between which the mean lies.
+        most
+            How much the row brings that brings most, in units of their distance over the number of rows.
+        """
+        low, high = ends
+        span = high - low
+        mean = min(max((self.value - self.bias - low) / span, 0.0), 1.0)
+        turned = mean > 0.5  # what is rare is counted
+        mean = 1 - mean if turned else mean
+        mean = 0.0 if mean < ROUNDING else mean
+        squares = self.squares / span**2 + mean * mean / rows if mean else 0.0
+        found = Interval.of_parts(mean, squares, most / rows, level)
+        if turned:
+            return Interval(high - span * found.high, high - span * found.low, level)
+        return Interval(low + span * found.low, low + span * found.high, level)
 
     def _straight(self, limit: float) -> float:
         """Return the studentized distance to a limit without its skewness."""
@@ -224,7 +206,7 @@ class Influences:
 
     Attributes
     ----------
-    value, number, bias, pooled, fewest
+    value, number, bias, fewest
         As of its spread.
     of_units
         (n,) deviations from it, each times the observation's share of the weight; they sum to zero.
@@ -241,7 +223,6 @@ class Influences:
     number: int
     bias: float = 0.0
     share: Doubles | None = None
-    pooled: Pooled | None = None
     lost: float = 0.0
     curvature: float = 0.0
     fewest: float = math.inf
@@ -252,7 +233,7 @@ class Influences:
         squares = np.square(self.of_units)
         second, third, fourth = (float((squares * of).sum()) for of in (1.0, self.of_units, squares))
         powers = second + self.lost, third, fourth
-        return Spread(self.value, self.number, *powers, self.bias, self.pooled, self.curvature, self.fewest)
+        return Spread(self.value, self.number, *powers, self.bias, self.curvature, self.fewest)
 
 
 def contrast(
@@ -277,13 +258,6 @@ def contrast(
         number = candidate.number + baseline.number
     value, bias = candidate.value - factor * baseline.value, candidate.bias - factor * baseline.bias
     share = candidate.share if paired else None
-    together = None
-    if candidate.pooled is not None and baseline.pooled is not None:
-        second, fourth = (
-            own + abs(factor) ** power * other
-            for own, other, power in zip(candidate.pooled, baseline.pooled, (2, 4), strict=True)
-        )
-        together = second, fourth
     lost = candidate.lost + factor**2 * baseline.lost
     fewest = min(candidate.fewest, baseline.fewest)
-    return Influences(value, of_units, number, bias, share, together, lost, fewest=fewest)
+    return Influences(value, of_units, number, bias, share, lost, fewest=fewest)

@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 TINY = 1e-300
 MOST_TERMS = 10_000  # of the continued fraction; about the root of the parameters are needed
 MOST_STEPS = 200
+MANY, MANY_EACH = 1e7, 1e4  # rows, in all or for each hit, of which most are known to be none
 LEAST_LOG = 600.0  # of a density by which a step may be divided
 
 
@@ -165,6 +166,39 @@ class Interval:
         """
         tail = (1 - level) / 2
         return cls(share_least(hits, rows, tail), share_most(hits, rows, tail), level)
+
+    @classmethod
+    def of_parts(cls, mean: float, squares: float, most: float, level: float) -> Interval:
+        """Return the interval of a mean in [0, 1] to which few of many rows bring nearly all.
+
+        That of Fay & Feuer 1997, for sums of rare events of unlike weight, with beta in place of gamma
+        distributions: the weight is the mean one of what was seen, and for the upper end another event, of
+        the greatest weight, counts with those. Of events of equal weight it is that of Clopper & Pearson.
+
+        Parameters
+        ----------
+        mean
+            Sum of what the rows bring.
+        squares
+            Sum of the squares of that.
+        most
+            The most that a row can bring.
+        level
+            Of the interval.
+        """
+        tail = (1 - level) / 2
+
+        def end(of: Callable[[float, float, float], float], hits: float, rows: float) -> float:
+            known = min(rows, max(MANY, MANY_EACH * hits))  # beyond, it is as 1 over the rows
+            return of(hits, known, tail) * (known / rows)
+
+        low = end(share_least, mean * mean / squares, mean / squares) if squares > 0 else 0.0
+        mean, squares = mean + most, squares + most * most
+        return cls(low, end(share_most, mean * mean / squares - 1, mean / squares), level)
+
+    def within(self, other: Interval) -> Interval:
+        """Return it no further out than another one at either end."""
+        return Interval(max(self.low, other.low), min(self.high, other.high), self.level)
 
     def contains(self, value: float) -> bool:
         """Return whether a value lies within it, or at an end but for rounding."""

@@ -305,7 +305,6 @@ def _scaled(
     number = int(counts.sum())
     own = each / number
     squares, cubes, fourths = (float(counts @ own**power) for power in (2, 3, 4))
-    pooled = pilot.pooled and (pilot.pooled[0] / more, pilot.pooled[1] / more**3)
     return replace(
         pilot,
         value=value,
@@ -314,7 +313,7 @@ def _scaled(
         cubes=cubes,
         fourths=fourths,
         bias=0.0,
-        pooled=pooled,
         curvature=0.0,
         fewest=pilot.fewest * more,
+        unseen=pilot.unseen / more,
     )

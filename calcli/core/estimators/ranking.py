@@ -19,19 +19,22 @@ from calcli.core.estimators.intervals import Interval
 from calcli.core.problems.problem import Problem
 from calcli.core.state.gridcells import CellTable
 
-AT_THE_END = "it is as small, or as large, as it can be"
 SURE = 2.5758  # standard deviations that one normal number in 200 is below
 
 
 @dataclass(frozen=True)
 class Placed:
-    """A measure, and by run of equal scores: the weight of each outcome, and its influence per weight."""
+    """A measure, and by run of equal scores: the weight of each outcome, and its influence per weight.
+
+    The bias is by how much it is too large, if rows are of weight 1.
+    """
 
     value: float
     positive: NDArray[np.float64]
     negative: NDArray[np.float64]
     of_positive: NDArray[np.float64]
     of_negative: NDArray[np.float64]
+    bias: float = 0.0
 
 
 class Ranking(ABC):
@@ -54,9 +57,12 @@ class Ranking(ABC):
         """Return what it is to be read with, by name."""
         return {}
 
-    def interval_of_few(self, spread: Spread, level: float, unit: str) -> tuple[Interval | None, str]:
-        """Return the interval where too few rows carry the measure, or why there is none."""
-        return None, spread.too_few(unit)
+    def held(self, spread: Spread, level: float) -> Interval:
+        """Return the interval that holds however few rows carry the measure, or however it is distributed.
+
+        It is that of a mean over the rarer outcome: no area varies more (Birnbaum & Klose 1957).
+        """
+        return spread.held(level, spread.fewest * self.rows_each)
 
     def spread(self, problem: Problem) -> Spread:
         """Return the measure of a binary problem.
@@ -81,17 +87,16 @@ class Ranking(ABC):
         squares, cubes, fourths = powers
         both = zip((placed.positive, placed.negative), masses[0], strict=True)
         fewest = min(float(of_equal_weight(weight.sum(), square.sum())) for weight, square in both)
-        return Spread(placed.value, rows, squares, cubes, fourths, fewest=fewest / self.rows_each)
+        bias = placed.bias * float(masses[0][0].sum() / placed.positive.sum()) if placed.bias else 0.0
+        return Spread(placed.value, rows, squares, cubes, fourths, bias, fewest=fewest / self.rows_each)
 
     def interval(self, spread: Spread, level: float, unit: str) -> tuple[Interval | None, str]:
         """Return the interval, on the scale of log-odds, or why there is none."""
-        if not spread.enough:
-            return self.interval_of_few(spread, level, unit)
-        value = spread.value
-        if value in (0, 1):
-            return None, AT_THE_END
+        held, value = self.held(spread, level), spread.value
+        if not spread.enough or value in (0, 1):
+            return held, ""
         ends = spread.scaled(math.log(value / (1 - value)), 1 / (value * (1 - value))).interval(level)
-        return Interval(_of_log_odds(ends.low), _of_log_odds(ends.high), level), ""
+        return Interval(_of_log_odds(ends.low), _of_log_odds(ends.high), level).within(held), ""
 
 
 class RocArea(Ranking):
@@ -118,20 +123,12 @@ class RocArea(Ranking):
         """Return how far the area from cells may be from that of the rows."""
         return area_on_grid(cells)
 
-    def interval_of_few(self, spread: Spread, level: float, unit: str) -> tuple[Interval | None, str]:
-        """Return the interval of a share of as many rows as have the rarer outcome.
-
-        Where few rows carry its spread, as where nearly all are ranked rightly, that says little about rows
-        that happen not to be there; but no area varies more than such a share (Birnbaum & Klose 1957).
-        """
-        return Interval.of_share(spread.value * spread.fewest, spread.fewest, level), ""
-
 
 class AveragePrecision(Ranking):
     """Average precision: the mean over positives of the precision there, without interpolation.
 
     The precision at a score is the share of positives among all rows that score at least as high, equal ones
-    included. On few positives it is too high, so that intervals need four times as many.
+    included. As each positive is among those, it is too high on few.
     """
 
     rows_each = 4
@@ -152,7 +149,8 @@ class AveragePrecision(Ranking):
         raised = np.cumsum(np.divide(positive, above, out=np.zeros_like(hits), where=there))
         lowered = np.cumsum(np.divide(positive * precision, above, out=np.zeros_like(hits), where=there))
         of_positive = (precision + raised - lowered - average) * (total / positives)
-        return Placed(average, positive, negative, of_positive, -lowered * (total / positives))
+        bias = float(raised[-1] - lowered[-1]) / float(positives)
+        return Placed(average, positive, negative, of_positive, -lowered * (total / positives), bias)
 
     def on_grid(self, cells: CellTable) -> GridError:
         """Return how far average precision from cells may be from that of the rows."""

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import math
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import partial
 from operator import itemgetter
 
@@ -58,6 +59,14 @@ class Score:
         Numbers to read it with, by name.
     among
         The share of the rows of which it is a share, where these are not all.
+    ends
+        Between which the values of rows lie whose mean it is; None where that is not known.
+    scale
+        What that mean is divided by; None for 1.
+    of_labels
+        Whether it depends on the labels.
+    less
+        A mean that is taken off another one of values in [0, 1], and its greatest value; the least is 0.
     """
 
     statistics: Mapping[str, RowStatistic]
@@ -69,6 +78,10 @@ class Score:
     over: Callable[[int], OfMeans] | None = None
     parts: Mapping[str, float] = field(default_factory=dict)
     among: OfMeans | None = None
+    ends: tuple[float, float] | None = None
+    scale: OfMeans | None = None
+    of_labels: bool = True
+    less: tuple[OfMeans, float] | None = None
 
 
 def find_score(call: MetricExpression, predictions: Predictions, settings: Settings) -> Score:
@@ -116,12 +129,17 @@ class Plain(Scored):
     is_share: bool = False
     is_of_misses: bool = False
     over: Callable[[int], OfMeans] | None = None
+    ends: tuple[float, float] | None = None
+    of_labels: bool = True
 
     def score(self, call: MetricExpression, predictions: Predictions, settings: Settings) -> Score:
         """Return it; answers have no constant."""
         statistics = {self.statistic: ROW_STATISTICS[self.statistic]}
         constant = None if predictions.of_answers else self.constant
-        return Score(statistics, self.value, constant, None, self.is_share, self.is_of_misses, self.over)
+        return Score(
+            statistics, self.value, constant, None, self.is_share, self.is_of_misses, self.over,
+            ends=self.ends, of_labels=self.of_labels,
+        )  # fmt: skip
 
 
 @dataclass(frozen=True)
@@ -135,7 +153,8 @@ class Proper(Scored):
         """Return it."""
         rule = rules.scoring_rule(self.rule, of_answers=predictions.of_answers)
         statistics = {self.rule: rule.statistic(settings.clip)}
-        return _over_constant(statistics, itemgetter(self.rule), rule.constant, normalized=self.normalized)
+        found = _over_constant(statistics, itemgetter(self.rule), rule.constant, normalized=self.normalized)
+        return replace(found, ends=(0.0, rule.most)) if math.isfinite(rule.most) else found
 
 
 @dataclass(frozen=True)
@@ -165,14 +184,14 @@ class OfCosts(Scored):
             if settings.decision_column is None:
                 raise UsageError(f"{call} needs a column of decisions; name it with --decision-column")
             matrix = decided(matrix, predictions, settings.decision_column)
+        value, constant = (partial(of, costs=matrix) for of in (scoring.risk, scoring.constant_risk))
+        ends = None if matrix.balanced else (float(matrix.cost.min()), float(matrix.cost.max()))
         if self.normalized:
-            over = partial(_over_risk, matrix)
-            value = partial(scoring.normalized_risk, costs=matrix)
-            return Score(matrix.statistics, value, costs=matrix, over=over)
+            over, ratio = partial(_over_risk, matrix), partial(scoring.normalized_risk, costs=matrix)
+            return Score(matrix.statistics, ratio, costs=matrix, over=over, ends=ends, scale=constant)
         is_share = not matrix.balanced and bool(np.isin(matrix.cost, (0, 1)).all())
         parts = {} if matrix.threshold is None else {"threshold": matrix.threshold}
-        value, constant = (partial(of, costs=matrix) for of in (scoring.risk, scoring.constant_risk))
-        return Score(matrix.statistics, value, constant, matrix, is_share, parts=parts)
+        return Score(matrix.statistics, value, constant, matrix, is_share, parts=parts, ends=ends)
 
 
 @dataclass(frozen=True)
@@ -185,7 +204,7 @@ class AtThreshold(Scored):
     def score(self, call: MetricExpression, predictions: Predictions, settings: Settings) -> Score:
         """Return it."""
         at = thresholded(call, predictions, self.count, self.among)
-        return Score(at.statistics, at.value, at.constant, among=at.among)
+        return Score(at.statistics, at.value, at.constant, among=at.among, ends=at.ends, less=at.less)
 
 
 class CostOfRatios(Scored):
@@ -205,7 +224,12 @@ class MeanGap(Scored):
         lens = find_lens(call.lens, predictions.n_classes)
         if not isinstance(lens, Lens) or lens.given:
             raise UsageError(f"{call} needs one score in every row; expected a lens such as top-1 or class-1")
-        return Score(lens.statistics, lambda means: means[lens.score] - means[lens.outcome])
+        return Score(
+            lens.statistics,
+            lambda means: means[lens.score] - means[lens.outcome],
+            ends=(-1.0, 1.0),
+            less=(itemgetter(lens.outcome), 1.0),
+        )
 
 
 def _over_risk(matrix: CostMatrix, decision: int) -> OfMeans:
@@ -229,16 +253,20 @@ def _over_constant(
         return of_priors(means.priors)
 
     if normalized:
-        return Score(statistics, lambda means: scoring.ratio(value(means), constant(means)))
+        return Score(statistics, lambda means: scoring.ratio(value(means), constant(means)), scale=constant)
     return Score(statistics, value, constant)
 
 
-accuracy = Plain("hit", scoring.accuracy, scoring.constant_accuracy, is_share=True)
-error_rate = Plain("hit", scoring.error_rate, scoring.constant_error_rate, is_share=True, is_of_misses=True)
+SHARE = (0.0, 1.0)
+
+accuracy = Plain("hit", scoring.accuracy, scoring.constant_accuracy, is_share=True, ends=SHARE)
+error_rate = Plain(
+    "hit", scoring.error_rate, scoring.constant_error_rate, is_share=True, is_of_misses=True, ends=SHARE
+)
 normalized_error_rate = Plain("hit", scoring.normalized_error_rate, over=_over_error_rate)
-top5_accuracy = Plain("top5_hit", scoring.top5_accuracy, is_share=True)
-top1_brier = Plain("top1_brier", scoring.top1_brier)
-mean_confidence = Plain("confidence", scoring.mean_confidence)
+top5_accuracy = Plain("top5_hit", scoring.top5_accuracy, is_share=True, ends=SHARE)
+top1_brier = Plain("top1_brier", scoring.top1_brier, ends=SHARE)
+mean_confidence = Plain("confidence", scoring.mean_confidence, ends=SHARE, of_labels=False)
 mean_gap = MeanGap()
 bayes_risk, normalized_bayes_risk = OfCosts(), OfCosts(normalized=True)
 expected_cost = OfCosts(decided=True)

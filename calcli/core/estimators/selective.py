@@ -26,6 +26,7 @@ from calcli.core.state.gridcells import CellTable
 ROUNDING = 1e-9  # of a number of rows
 EXPANSION = (1 / 12, -1 / 120, 1 / 252, -1 / 240, 1 / 132)  # of the digamma function, in 1 / x^2
 LARGE = 12  # from where that is exact to the last bits
+EULER = 0.5772156649015329  # the sum of 1/k up to n is ln n more
 NEAR = 2 / 3  # power of the number of rows that tell the error rate at a threshold
 ONE_THRESHOLD = "it rests on the error rate near one threshold"
 
@@ -116,6 +117,14 @@ class Selective(Ranking):
         of_wrong[filled] = (if_wrong - anyway - mean)[::-1]
         return Placed(self.of(runs), positive, negative, of_right, of_wrong)
 
+    def most(self, rows: float) -> float:
+        """Return the most that an error can add to it, in units of 1 over the number of rows."""
+        return 1.0
+
+    def held(self, spread: Spread, level: float) -> Interval:
+        """Return the interval of a mean over all rows, to which an error adds what its place says."""
+        return spread.held(level, spread.number, most=self.most(spread.number))
+
     def parts(self, problem: Problem) -> dict[str, float]:
         """Return what it is with all that is right first (an oracle), and in a random order."""
         weights = problem.weights
@@ -150,6 +159,10 @@ class Aurc(Selective):
         before, first = runs.wrong - runs.errors, runs.end - runs.rows
         sums = runs.errors + (before - runs.rate * first) * runs.harmonic
         return float(sums.sum()) / runs.number
+
+    def most(self, rows: float) -> float:
+        """Return the sum of 1/k over all rows, which an error of the most confident one adds."""
+        return math.log(rows) + EULER
 
     def influences(self, runs: Runs) -> tuple[Doubles, Doubles]:
         """Return the sum of 1/k from a row on, and that over the errors from it on."""
@@ -194,6 +207,10 @@ class SelectiveAccuracy(Selective):
         rate = (runs.errors_at(high) - runs.errors_at(low)) / (high - low)
         scale = runs.number / kept
         return -share * scale, -share * rate * scale
+
+    def most(self, rows: float) -> float:
+        """Return how many rows there are for each that is kept."""
+        return 1 / self.coverage
 
     def _kept(self, runs: Runs) -> float:
         """Return how many rows are kept."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -72,12 +72,16 @@ class Thresholded:
         The score as a function of their means, and that of predicting the class always, or never if better.
     among
         The share of the rows of which it is a share; None for one that is no share.
+    ends, less
+        Between which values it is the mean of, and the false alarms that are taken off; see `Score`.
     """
 
     statistics: Mapping[str, RowStatistic]
     value: OfMeans
     constant: OfMeans
     among: OfMeans | None
+    ends: tuple[float, float] | None = None
+    less: tuple[OfMeans, float] | None = None
 
 
 def thresholded(
@@ -110,7 +114,12 @@ def thresholded(
         return np.maximum(always, 0)
 
     statistics = {hits: rows(True, True), false: rows(True, False), misses: rows(False, True)}
-    return Thresholded(statistics, of(count), constant, None if among is None else of(among))
+    found = Thresholded(statistics, of(count), constant, None if among is None else of(among))
+    if count is not net_benefit_of:
+        return found
+    odds = threshold / (1 - threshold)
+    less = (lambda means: odds * means[false], odds) if odds else None
+    return replace(found, ends=(-odds, 1.0), less=less)
 
 
 def _lens(call: MetricExpression, n_classes: int) -> Lens:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping
 from dataclasses import astuple, replace
 from functools import cached_property
@@ -13,11 +12,10 @@ from numpy.typing import NDArray
 
 from calcli.core.data.arrays import Array, Doubles
 from calcli.core.data.binning import Bins, equal_width_bins
-from calcli.core.data.blocks import RowStatistic
 from calcli.core.data.labels import label_sums
 from calcli.core.data.predictions import Predictions
 from calcli.core.data.units import Units
-from calcli.core.estimators.influences import Pooled, carriers, pooled, pooled_moments
+from calcli.core.estimators.ranking import of_equal_weight
 from calcli.core.estimators.sums import Sums
 from calcli.core.evaluating.recalibrated import Companions, Recalibrations
 from calcli.core.evaluating.results import InfiniteLogLoss
@@ -30,7 +28,7 @@ from calcli.core.problems.vectors import VectorLens, VectorProblem
 from calcli.core.state.collect import collect
 from calcli.core.state.collectors import VectorTable
 from calcli.core.state.gridcells import CellTable
-from calcli.core.state.needs import CLIPPED, ONLY_SUMS, ClassSums, Kept, Mean, Need, Scores, Vectors, through
+from calcli.core.state.needs import CLIPPED, ONLY_SUMS, ClassSums, Kept, Need, Scores, Vectors, through
 from calcli.core.state.sample import Sample
 from calcli.core.state.state import State
 
@@ -118,34 +116,16 @@ class Measurements:
         """A sample of the rows for what cannot be told otherwise, if there is one."""
         return self.state.body.sample
 
-    def pooled(self, statistics: Mapping[str, RowStatistic]) -> Pooled | None:
-        """Return the moments of the loss that is carried by the fewest rows, seen and expected alike.
-
-        They are those of the rows, or of sums over them, or of a sample as those of so many rows.
-        """
-        if not self.settings.intervals:
-            return None
-        expected, moments, sample = self.state.expected, self.state.body.moments, self.sample
-        if expected:
-            return _fewest(self._pooled(name) for name in statistics if name in expected)
-        if moments:
-            sums = self.sums(statistics)
-            centres = {name: float(sums.means()[name]) for name in statistics if name in moments}
-            return _fewest(pooled_moments(moments[name], of, sums.weight) for name, of in centres.items())
-        if sample is None:
-            return None
-        return self.once(("pooled", *statistics), lambda: self._of_sample(sample, statistics))
-
-    def _pooled(self, name: str) -> Pooled:
-        expected, weights = self.state.expected[name], self.predictions.weights
-        return self.once(("pooled", name), lambda: pooled(self.columns[name], weights, expected))
-
-    def _of_sample(self, sample: Sample, statistics: Mapping[str, RowStatistic]) -> Pooled | None:
-        losses = [Mean(name, of, is_loss=True) for name, of in statistics.items()]
-        rows, settings = sample.of(self.predictions), replace(self.settings, precision="double")
-        found = Measurements.of(rows, settings, losses).pooled(statistics)
-        share = rows.n_rows / self.predictions.n_rows
-        return None if found is None else (found[0] * share, found[1] * share**3)
+    @cached_property
+    def errors(self) -> float:
+        """How many units of equal weight are predicted wrongly: few losses are great without an error."""
+        deals, weights = self._deals, self.predictions.weights
+        if deals is None:
+            wrong = self.units.sums(1.0 - self.columns["hit"], weights)
+        else:
+            own, weight = deals.statistics["hit"], deals.count if deals.weight is None else deals.weight
+            wrong = weight - own.sums / own.scale
+        return float(of_equal_weight(wrong.sum(), np.square(wrong).sum()))
 
     def _through(self, lens: str) -> Scores | Vectors:
         """Return what it takes to look through a lens."""
@@ -343,8 +323,3 @@ class Measurements:
             raise NeedsRows(reason)
         both = [self.lens_bins(lens, bins) for lens in ("class-0", "class-1")]
         return Bins(*(np.stack(sums) for sums in zip(*map(astuple, both), strict=True)))
-
-
-def _fewest(found: Iterable[Pooled]) -> Pooled | None:
-    """Return the moments that the fewest rows carry, if there are any."""
-    return min(found, key=lambda one: carriers(*one) if one[1] else math.inf, default=None)

@@ -16,7 +16,6 @@ from calcli.core.language.errors import InputError
 from calcli.core.language.settings import NUMBERED, Settings, StateSettings
 from calcli.core.language.text import Watch
 from calcli.core.state.collectors import ClassBins, InputFacts, RowTable
-from calcli.core.state.expectedmoments import ExpectedMoments
 from calcli.core.state.hashing import Hashes, hashed, of_keys
 from calcli.core.state.needs import ClassSums, Kept, Need, Sampled, Scores
 from calcli.core.state.runs import Part
@@ -107,14 +106,11 @@ def collect(
     """
     needs = tuple(dict.fromkeys(needs))
     statistics = _statistics(needs)
-    losses = _statistics(need for need in needs if need.is_loss and settings.intervals)
     head, in_run = _head(rows, settings, needs, keys), keys is None
     body = Body(head, in_run=in_run, sampled=Sampled() in needs)
     of_rows = keys or RowKeys(rows)
     by_row = in_run and not summed
     table = RowTable(rows.n_rows, statistics) if by_row else _Chunks(body, statistics, of_rows)
-    unseen = summed or (body.sample is not None and not in_run)  # a sample tells them
-    expected = ExpectedMoments({} if unseen else losses, seen=not in_run)
     facts = InputFacts(rows)
     bins = {
         need.bins: ClassBins(rows, need.bins)
@@ -124,7 +120,7 @@ def collect(
     kept: dict[Need, Any] = {
         need: need.collector(rows, np.dtype(head.computed_in)) for need in needs if isinstance(need, Kept)
     }
-    collectors: list[Collector] = [facts, table, expected, *bins.values()]
+    collectors: list[Collector] = [facts, table, *bins.values()]
     collectors += [one for one in kept.values() if one is not None]
     if body.sample is not None:
         collectors.append(_Sampling(body.sample, of_rows))
@@ -139,9 +135,8 @@ def collect(
     noticed = Facts(facts.worst_row_sum, facts.zeros, facts.ones, facts.tied_rows)
     sums = {m: own.bins() for m, own in sorted(bins.items())}
     if keys is None:
-        return State(head, (), noticed, sums, body, kept=kept, expected=expected.moments)
+        return State(head, (), noticed, sums, body, kept=kept)
     keys.refuse_shared(body.lowest)
-    body.moments = expected.moments
     found = State(head, (), noticed, sums, body)
     run, first = keys.known.run or "", keys.known.first_row
     return replace(found, parts=(Part(rows.provenance.path, rows.n_rows, _digest(body), run, first),))

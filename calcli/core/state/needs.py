@@ -39,7 +39,6 @@ class Need(ABC):
 
     of_rows: ClassVar[bool] = False  # whether no state in a file holds it
     each: bool = False  # whether single rows are looked at, so that no sums tell it
-    is_loss: bool = False  # whether it is asked how it would vary by the predictions, for an interval
 
     @property
     def statistics(self) -> Mapping[str, RowStatistic]:
@@ -61,13 +60,12 @@ class Mean(Need):
         Of the statistic.
     of
         Function of a block that returns (n,) values.
-    is_loss, each
+    each
         See `Need`.
     """
 
     name: str
     of: RowStatistic = field(compare=False)
-    is_loss: bool = False
     each: bool = False
 
     @property

@@ -16,7 +16,6 @@ from calcli.core.language.errors import NeedsRows
 from calcli.core.language.questions import WRONG_RIGHT
 from calcli.core.state.cells import ScoreCells
 from calcli.core.state.deals import Deals, RankCells, digests_of
-from calcli.core.state.expectedmoments import Moments
 from calcli.core.state.hashing import Hashes
 from calcli.core.state.needs import ONLY_SUMS, Need
 from calcli.core.state.runs import Part
@@ -125,8 +124,6 @@ class Body:
         What is kept of many rows: sums, and for each lens score cells, and coarse ones by deal.
     sample
         Some of the rows themselves; None where it is not asked for.
-    moments
-        Of statistics by name, of the labels seen and those expected together, where there is no sample.
     """
 
     def __init__(self, head: Head, *, in_run: bool = False, sampled: bool = True) -> None:
@@ -142,7 +139,6 @@ class Body:
         self.hashes: Hashes | None = np.empty(0, np.uint64) if head.key else None
         self.numbers: Array = np.empty(0, np.int64)
         self.sample = Sample(self.n_classes, head.weighted) if sampled else None
-        self.moments: dict[str, Moments] = {}
         self.deals: Deals | None = None
         self.cells: dict[str, ScoreCells] = {}
         self.ranks: dict[str, RankCells] = {}
@@ -180,7 +176,6 @@ class Body:
         """Add the rows of another body, whose numbers are raised by an offset unless they have keys."""
         if self.sample is not None and other.sample is not None:
             self.sample.merge(other.sample)
-        self._merge_moments(other)
         if other.deals is None:
             if len(other.labels):
                 self.add(other._rows(offset))
@@ -192,13 +187,6 @@ class Body:
         self.deals = deals if self.deals is None else self.deals.merged(deals)
         for lens, cells in other.cells.items():
             self.cells.setdefault(lens, cells.emptied()).merge(cells)
-
-    def _merge_moments(self, other: Body) -> None:
-        if not self.n_rows:
-            self.moments = dict(other.moments)
-            return
-        both = [name for name in self.moments if name in other.moments]
-        self.moments = {name: self.moments[name].merged(other.moments[name]) for name in both}
 
     @property
     def lowest(self) -> Hashes:
@@ -289,8 +277,6 @@ class State:
         States of the rows of each value of columns, by column and value.
     kept
         In a run, what only a pass over rows keeps.
-    expected
-        In a run, the moments of losses by name, of the labels expected.
     """
 
     head: Head
@@ -300,7 +286,6 @@ class State:
     body: Body
     slices: Mapping[str, Mapping[str, State]] = field(default_factory=dict)
     kept: Mapping[Need, Any] = field(default_factory=dict)
-    expected: Mapping[str, Moments] = field(default_factory=dict)
 
     @property
     def n_rows(self) -> int:

@@ -68,19 +68,3 @@ def test_equal_rows_stay_equal_wherever_they_stand(k, kind, predict):
             if len(rows) == len(scores):
                 known = {number: seen[owner == number][0] for number in range(7)}
             np.testing.assert_array_equal(seen, [known[number] for number in owner[: len(rows)]], lens)
-
-
-@pytest.mark.parametrize("k", [2, 3, 7, 300])
-def test_the_likeliest_labels_are_those_of_ordered_probabilities(k, predict):
-    rng = np.random.default_rng(k)
-    votes = rng.multinomial(6, np.full(k, 1 / k), 50)  # with ties, and zeros
-    (block,) = blocks(predict(votes / 6, rng.integers(0, k, 50), "probs"))
-    order = np.argsort(-votes, axis=1, kind="stable")
-    for rank, found in enumerate(block.likeliest):
-        assert found.labels.tolist() == order[:, rank].tolist()
-        assert found.label_prob.tolist() == block.probs[order[:, rank], np.arange(50)].tolist()
-        assert found.hit.tolist() == [rank == 0] * 50
-        assert [found.label_within(r).all() for r in (1, 2, 5)] == [rank == 0, True, True]
-        assert found.brier == pytest.approx(
-            np.square(block.probs.T - np.eye(k)[order[:, rank]]).sum(1), abs=1e-15
-        )

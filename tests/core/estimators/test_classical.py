@@ -1,3 +1,5 @@
+from dataclasses import replace
+
 import numpy as np
 import pytest
 from scipy.optimize import minimize
@@ -11,10 +13,8 @@ from calcli.core.estimators.classical import (
     calibration_intercept,
     calibration_slope,
     in_the_large,
-    of_outcomes,
     spiegelhalter_test,
 )
-from calcli.core.estimators.influences import carriers
 
 
 def simulated(rows, rng, intercept=0.0, slope=1.0):
@@ -59,24 +59,24 @@ def test_in_the_large_against_scipy(sample):
 
 
 def test_the_interval_of_symmetric_influences_is_that_of_t():
-    found = Coefficient(1.0, 0.5, np.tile([-1.0, 1.0], 20)).of_units().spread.interval(0.95)
+    found = Coefficient(1.0, 0.5, np.tile([-1.0, 1.0], 20)).of_units(40).spread.interval(0.95)
     assert (found.low, found.high) == pytest.approx(t.interval(0.95, 39, 1, 0.5))
-    assert Coefficient(np.inf, np.nan).of_units() is None
+    assert Coefficient(np.inf, np.nan).of_units(40) is None
 
 
 def test_few_events_carry_little():
-    """Of 500 rows with a score of 0.002 one is expected and none was seen."""
-    score, outcome = np.full(500, 0.002), np.zeros(500, bool)
-    moments = of_outcomes(score, outcome, None)
-    assert carriers(*moments) == pytest.approx(0.5, rel=0.01)
-    assert in_the_large(score, outcome).of_units(moments).spread.judged(0.95)[1] == "effective sample size 0"
+    """Of 500 rows with a score of about 0.002 three are positive."""
+    score, outcome = np.linspace(0.001, 0.003, 500), np.arange(500) < 3
+    spread = in_the_large(score, outcome).of_units(3).spread
+    assert spread.judged(0.95) == (None, "effective sample size 3")
+    assert replace(spread, fewest=0).judged(0.95) == (None, "effective sample size 0")
 
 
 def test_influences_whose_squares_are_rounded_to_zero_have_no_spread():
     score, outcome = np.array([1e-300, 1.0, 1e-300]), np.array([False, True, False])
     found = in_the_large(score, outcome)
     assert found.value == pytest.approx(2e-300 / 3)
-    assert found.of_units() is None
+    assert found.of_units(3) is None
 
 
 @pytest.mark.parametrize("estimator", [calibration_slope, calibration_intercept, in_the_large])

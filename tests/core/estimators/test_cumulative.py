@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from scipy import stats
 
 from calcli.core.data.priors import Priors
 from calcli.core.estimators.cumulative import (
@@ -127,5 +128,16 @@ def test_there_is_no_interval_where_it_might_not_hold(binary):
     dependent = replace(rows, columns={"patient": np.arange(400) // 4})
     assert "depend on each other" in estimate(dependent, cluster="patient").no_interval
     assert "depend on each other" in estimate(rows, priors=Priors((0.5, 0.5))).no_interval
-    sure = binary(np.full(400, 0.999), np.ones(400, int))
-    assert estimate(sure).no_interval.startswith("effective sample size")
+
+
+@pytest.mark.parametrize("wrong", [0, 1, 4])
+def test_few_errors_allow_what_the_exact_interval_of_their_share_allows(wrong, binary):
+    """The error of a confidence that is the same in every row is its distance from the share of hits."""
+    found = estimate(binary(np.full(200, 0.95), (np.arange(200) >= wrong).astype(int)))
+    exact = stats.binomtest(wrong, 200).proportion_ci(0.95, "exact")
+    value, furthest = abs(wrong / 200 - 0.05), abs(0.05 - exact.high)
+    assert found.value == pytest.approx(value)
+    assert found.interval.low <= furthest + 1e-9
+    assert found.interval.high >= abs(0.05 - exact.low) - 1e-9
+    worst = estimate(binary(np.full(20, 0.0), np.ones(20, int)))
+    assert (worst.value, worst.interval.high) == (1, 1)

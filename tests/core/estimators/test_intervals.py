@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -13,7 +14,7 @@ from scipy.stats import binomtest
 
 from calcli.core.data.binning import Bins
 from calcli.core.estimators.confidence import ConfidenceShare, wilson_interval
-from calcli.core.estimators.influences import Influences, carriers, contrast, pooled
+from calcli.core.estimators.influences import Influences, contrast
 from calcli.core.estimators.intervals import (
     Interval,
     beta_cdf,
@@ -25,7 +26,6 @@ from calcli.core.estimators.intervals import (
     t_upper,
 )
 from calcli.core.problems.problem import ordered_problem
-from calcli.core.state.expectedmoments import Moments
 
 
 def of_mean(values):
@@ -122,28 +122,49 @@ def test_a_bias_moves_the_interval_until_it_loses_the_value():
     assert "bias" in reason
 
 
-def test_what_did_not_happen_is_counted():
-    """A log-loss without errors, of predictions that promise 1.3: one row in the mean of both carries it."""
+def test_a_row_that_could_have_been_is_counted():
+    """500 losses without an error, of which each could have brought 2: one row more would carry them all."""
     losses = np.random.default_rng(4).exponential(0.003, 500)
-    error = 6.0
-    chance = np.full(500, 1.3 / 500)
-    powers = np.arange(5)[:, None]
-    raw = ((1 - chance) * losses**powers + chance * error**powers).sum(1)
-    assert of_mean(losses).spread.carriers > 30
-    assert carriers(*pooled(losses, None, Moments(raw[:3], raw))) == pytest.approx(1.3 / 2, rel=0.02)
+    spread = of_mean(losses).spread
+    assert spread.carriers > 30
+    more = np.append(losses, 2 + losses.mean())
+    other = replace(spread, unseen=2 / 500)
+    assert other.carried == pytest.approx(of_mean(more).spread.carriers, rel=0.02)
+    assert not other.enough
+    assert replace(spread, unseen=1e-6).enough
 
 
-def test_expected_moments_are_those_of_drawn_labels():
-    rng = np.random.default_rng(5)
-    right, wrong, chance = rng.uniform(size=40), 1 + rng.uniform(size=40), rng.uniform(size=40)
-    weights = rng.exponential(size=40)
-    powers = np.arange(5)[:, None]
-    raw = chance * right**powers + (1 - chance) * wrong**powers
-    second, fourth = Moments(raw[:3] @ weights**2, raw @ weights**4).about(0.7)
-    expected = [
-        weights**p @ (chance * (right - 0.7) ** p + (1 - chance) * (wrong - 0.7) ** p) for p in (2, 4)
-    ]
-    assert (second, fourth) == pytest.approx(expected, rel=1e-10)
+@pytest.mark.parametrize(("hits", "rows"), [(0, 40), (1, 40), (7, 40), (25, 40), (40, 40), (3, 100_000)])
+def test_of_equal_parts_the_interval_that_holds_is_that_of_a_share(hits, rows):
+    found = of_mean(np.arange(rows) < hits).spread.held(0.95, rows)
+    exact = stats.binomtest(hits, rows).proportion_ci(0.95, "exact")
+    assert (found.low, found.high) == pytest.approx((exact.low, exact.high), rel=1e-6, abs=1e-12)
+
+
+def test_of_rare_unequal_parts_it_is_that_of_fay_and_feuer():
+    rng = np.random.default_rng(8)
+    rows = 1_000_000
+    parts = rng.uniform(size=12) / rows
+    mean, squares, most = parts.sum(), np.square(parts).sum(), 1 / rows
+    found = Interval.of_parts(mean, squares, most, 0.95)
+    low = stats.gamma.ppf(0.025, mean**2 / squares, scale=squares / mean)
+    more, wider = mean + most, squares + most**2
+    high = stats.gamma.ppf(0.975, more**2 / wider, scale=wider / more)
+    assert (found.low, found.high) == pytest.approx((low, high), rel=1e-4)
+
+
+@given(st.lists(st.floats(0, 1), min_size=2, max_size=30), st.floats(-2, 0), st.floats(0.1, 3))
+def test_an_interval_that_holds_is_within_the_ends_and_holds_the_value(shares, low, span):
+    values = low + span * np.array(shares)
+    found = of_mean(values).spread.held(0.9, len(values), (low, low + span))
+    assert low - 1e-9 <= found.low <= values.mean() + 1e-6
+    assert values.mean() - 1e-6 <= found.high <= low + span + 1e-9
+
+
+def test_no_interval_is_wider_than_one_that_holds():
+    spread, held = of_mean(np.random.default_rng(9).exponential(size=30)).spread, Interval(0.9, 1.1, 0.95)
+    assert spread.judged(0.95, held=held) == (held, "")
+    assert of_mean(np.ones(9)).spread.judged(0.95, held=held) == (held, "")
 
 
 def test_the_contrast_of_pairs_is_the_paired_t_test():

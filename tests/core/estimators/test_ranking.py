@@ -13,6 +13,7 @@ from scipy import stats
 from sklearn.metrics import average_precision_score, roc_auc_score
 
 from calcli.core.estimators.influences import Influences
+from calcli.core.estimators.intervals import Interval
 from calcli.core.estimators.ranking import AREA, PRECISION, is_backwards, ranking_influences, row_influences
 from calcli.core.estimators.selective import Augrc, Aurc, Coverage, SelectiveAccuracy
 from calcli.core.evaluating.evaluate import evaluate
@@ -145,16 +146,36 @@ def test_useless_scores_of_more_classes_are_seldom_said_to_rank_the_wrong_way_ro
     assert stats.binomtest(said, 1000, 0.005, alternative="greater").pvalue > 0.01
 
 
-@pytest.mark.parametrize("positives", [19, 20])
-def test_average_precision_needs_twenty_rows_of_the_rarer_outcome_for_an_interval(positives):
+@pytest.mark.parametrize("positives", [1, 19, 200])
+def test_average_precision_of_few_positives_has_an_interval_that_is_no_wider_than_that_of_their_share(
+    positives,
+):
     rng = np.random.default_rng(6)
     outcome = np.arange(2_000) < positives
     score = stats.norm.cdf(rng.normal(size=2_000) + 0.3 * outcome)
     found = PRECISION.spread(ordered_problem(score, outcome))
     interval, reason = PRECISION.interval(found, 0.95, "row")
     assert found.fewest == positives / 4
-    few = positives < 20
-    assert (interval is None, reason) == (few, "effective sample size 4" if few else "")
+    widest = Interval.of_share((found.value - found.bias) * positives, positives, 0.95)
+    assert not reason
+    assert (
+        widest.low - 1e-9 <= interval.low <= found.value - found.bias <= interval.high <= widest.high + 0.02
+    )
+
+
+def test_average_precision_is_too_high_by_its_bias():
+    rng, values, biases = np.random.default_rng(7), [], []
+    for _ in range(1000):
+        outcome = rng.random(1000) < 0.02
+        score = stats.norm.cdf(rng.normal(size=1000) + outcome)
+        found = PRECISION.spread(ordered_problem(score, outcome))
+        values.append(found.value)
+        biases.append(found.bias)
+    outcome = rng.random(1_000_000) < 0.02
+    truth = average_precision_score(outcome, rng.normal(size=1_000_000) + outcome)
+    off = np.mean(values) - truth
+    assert off > 0.01
+    assert abs(off - np.mean(biases)) < 0.5 * off  # to first order
 
 
 SELECTIVE = {"aurc": Aurc(), "augrc": Augrc(), "accuracy": SelectiveAccuracy(0.7), "coverage": Coverage(0.3)}

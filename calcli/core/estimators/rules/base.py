@@ -13,7 +13,15 @@ from calcli.core.data.blocks import Block, RowStatistic
 
 
 class ScoringRule(ABC):
-    """A loss of a whole posterior and a label whose mean is least for the true posteriors."""
+    """A loss of a whole posterior and a label whose mean is least for the true posteriors.
+
+    Attributes
+    ----------
+    most
+        The greatest loss of a row; inf if there is none.
+    """
+
+    most: float = np.inf
 
     @property
     def of_answers(self) -> ScoringRule:

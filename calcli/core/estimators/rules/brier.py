@@ -27,7 +27,7 @@ class Brier(Decomposable):
 
     def __init__(self, outcomes: int = 2) -> None:
         self.outcomes = outcomes
-        self._share = outcomes / 2
+        self.most, self._share = float(outcomes), outcomes / 2
 
     @property
     def of_answers(self) -> Brier:

@@ -16,6 +16,8 @@ from calcli.core.estimators.scores import Proper
 class RankedProbabilityScore(ScoringRule):
     """In [0, 1], over the K - 1 places between classes, in the order of the file (Epstein 1969)."""
 
+    most = 1.0
+
     def of_block(self, block: Block) -> Array:
         """Return the (n,) losses of the rows of a block."""
         return _between(np.cumsum(block.probs, axis=0, dtype=np.float64).T, block.labels)

@@ -9,6 +9,7 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
+from calcli.core.data.blocks import ROW_STATISTICS
 from calcli.core.data.chance import Stream, generator
 from calcli.core.data.predictions import Predictions
 from calcli.core.estimators.effort import CALL, CLASS, affordable_draws
@@ -23,6 +24,8 @@ from calcli.core.language.expressions import MetricExpression
 from calcli.core.language.settings import Settings
 from calcli.core.state.hashing import Hashes
 from calcli.core.state.needs import Mean, Need, Pass
+
+HITS = Mean("hit", ROW_STATISTICS["hit"])  # which tell how many errors there are
 
 INFINITE = "its value is infinite"
 
@@ -155,17 +158,19 @@ class Pair:
 
 def loss(call: MetricExpression, rule: ScoringRule, settings: Settings, *, each: bool = False) -> Mean:
     """Return the losses of rows by the score that a metric is about."""
-    return Mean(call.score, rule.statistic(settings.clip), is_loss=True, each=each)
+    return Mean(call.score, rule.statistic(settings.clip), each=each)
 
 
-def judged(spread: Spread | None, value: float, settings: Settings) -> tuple[Interval | None, str]:
+def judged(
+    spread: Spread | None, value: float, settings: Settings, held: Interval | None = None
+) -> tuple[Interval | None, str]:
     """Return the interval of a metric, or why there is none; neither of what is undefined."""
     unit = "row" if settings.cluster is None else "cluster"
     if spread is not None:
-        return spread.judged(settings.level, unit)
+        return spread.judged(settings.level, unit, held)
     if math.isnan(value):
         return None, ""
-    return None, INFINITE if math.isinf(value) else carried_by(0, math.inf, unit)
+    return None, INFINITE if math.isinf(value) else carried_by(0, unit)
 
 
 class Family(ABC):

@@ -17,11 +17,11 @@ from calcli.core.estimators.classical import (
     Coefficient,
     ZTest,
     in_the_large,
-    of_outcomes,
     spiegelhalter_test,
 )
 from calcli.core.estimators.consistency import Null
-from calcli.core.estimators.influences import Influences, Pooled
+from calcli.core.estimators.influences import Influences
+from calcli.core.estimators.ranking import of_equal_weight
 from calcli.core.evaluating.families.base import Family, Findings, judged
 from calcli.core.evaluating.measurements import Measurements
 from calcli.core.evaluating.results import Estimate
@@ -102,17 +102,18 @@ class _Rows:
     def influences(self, call: MetricExpression) -> Influences | None:
         """Return what each unit brings to a measure; None of what has no spread."""
         if call.entry.mathematics is not spiegelhalter_test:
-            return self.coefficient(call).of_units(self.moments)
+            return self.coefficient(call).of_units(self.errors)
         test = self.test()
         if math.isnan(test.z):
             return None
         of_units = self.units.sums(test.influences)
-        return Influences(test.z, of_units, len(of_units), pooled=self.moments)
+        return Influences(test.z, of_units, len(of_units), fewest=self.errors)
 
     @cached_property
-    def moments(self) -> Pooled:
-        """Moments of outcome minus score, of the outcomes seen and those that the scores expect."""
-        return of_outcomes(self.score, self.outcome, self.weights)
+    def errors(self) -> float:
+        """How many units of equal weight have the less probable outcome."""
+        wrong = self.units.sums(1.0 * (self.outcome != (self.score > 0.5)), self.weights)
+        return float(of_equal_weight(wrong.sum(), np.square(wrong).sum()))
 
 
 def _estimate(rows: _Rows, measured: Measurements, call: MetricExpression, settings: Settings) -> Estimate:
@@ -123,7 +124,7 @@ def _estimate(rows: _Rows, measured: Measurements, call: MetricExpression, setti
         return Estimate(call, test.z, signature(call, measured, settings), if_calibrated=null)
     found, interval, reason = rows.coefficient(call), None, ""
     if settings.intervals:
-        of_units = found.of_units(rows.moments)
+        of_units = found.of_units(rows.errors)
         interval, reason = judged(of_units.spread if of_units else None, found.value, settings)
     line = signature(call, measured, settings, "interval:wald")
     return Estimate(call, found.value, line, interval, reason)

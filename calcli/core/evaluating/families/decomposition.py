@@ -28,7 +28,7 @@ from calcli.core.estimators.rules.base import Decomposable
 from calcli.core.estimators.scoring import Means
 from calcli.core.estimators.sums import Sums
 from calcli.core.evaluating.binnedparts import binned_parts, from_class_sums, needs_of_parts
-from calcli.core.evaluating.families.base import Family, Findings, Pair, judged, loss
+from calcli.core.evaluating.families.base import HITS, Family, Findings, Pair, judged, loss
 from calcli.core.evaluating.measurements import Measurements
 from calcli.core.evaluating.results import Estimate
 from calcli.core.evaluating.signatures import signature
@@ -126,12 +126,8 @@ def _spread(call: MetricExpression, measured: Measurements) -> Spread | None:
         return None
     if refined is None:
         return found.spread
-    spread = replace(
-        found.spread,
-        pooled=measured.pooled(loss(call, _rule(call, measured.predictions), measured.settings).statistics),
-    )
     share = measured.effective_rows / rows.n_rows
-    return replace(spread, bias=refined.bias(share))
+    return replace(found.spread, fewest=measured.errors, bias=refined.bias(share))
 
 
 def _mean(means: Means) -> Doubles:
@@ -168,6 +164,7 @@ class Binned:
         yield loss(call, _rule(call, of.rows), of.settings, each=True)
         yield from needs_of_parts(call, of)
         if _has_interval(call) and of.settings.intervals:
+            yield HITS
             yield ClassPlaces(_bins(call))
 
     @staticmethod

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from abc import ABC, abstractmethod
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -18,7 +19,7 @@ from calcli.core.estimators.intervals import Interval
 from calcli.core.estimators.rules.base import ScoringRule
 from calcli.core.estimators.scoring import Means
 from calcli.core.estimators.sums import Sums
-from calcli.core.evaluating.families.base import Family, Findings, judged, loss
+from calcli.core.evaluating.families.base import HITS, Family, Findings, judged, loss
 from calcli.core.evaluating.measurements import Measurements
 from calcli.core.evaluating.recalibrated import Recalibrated
 from calcli.core.evaluating.results import Estimate
@@ -156,7 +157,7 @@ class RecalibrationFamily(Family):
     def needs(self, call: MetricExpression, of: Pass) -> Iterable[Need]:
         """Return the losses of the rows, and the rows, for fits."""
         rule = expected.expected_score(call.whole, of.rows, of.settings)
-        return loss(call, rule, of.settings, each=True), Rows()
+        return loss(call, rule, of.settings, each=True), HITS, Rows()
 
     def estimates(
         self, calls: Sequence[MetricExpression], measured: Measurements, settings: Settings
@@ -237,8 +238,7 @@ def _influences(
         return None
     before = found.mean(found.before) if isinstance(metric, Loss) and metric.relative else 1.0
     lost = found.variance_of_fits / before**2 if before else 0.0
-    seen = loss(call, found.rule, measured.settings).statistics
-    return replace(own, pooled=None if metric.labelless else measured.pooled(seen), lost=lost)
+    return replace(own, fewest=math.inf if metric.labelless else measured.errors, lost=lost)
 
 
 def _folds(call: MetricExpression, found: Recalibrated | None, settings: Settings) -> list[str]:

@@ -12,12 +12,12 @@ from numpy.typing import NDArray
 from calcli.core.data.arrays import Array
 from calcli.core.estimators.costs import CostMatrix, Decided
 from calcli.core.estimators.evidence import NORMAL, Evidence, ExactShares, Normal
-from calcli.core.estimators.influences import Influences
+from calcli.core.estimators.influences import Influences, Spread
 from calcli.core.estimators.intervals import Interval
 from calcli.core.estimators.scores import Proper, Score, find_score
-from calcli.core.estimators.scoring import rival
+from calcli.core.estimators.scoring import OfMeans, rival
 from calcli.core.estimators.sums import Sums
-from calcli.core.evaluating.families.base import Family, Findings, Pair, judged
+from calcli.core.evaluating.families.base import HITS, Family, Findings, Pair, judged
 from calcli.core.evaluating.measurements import Measurements
 from calcli.core.evaluating.results import Decision, Estimate, OfClass
 from calcli.core.evaluating.signatures import signature
@@ -32,7 +32,9 @@ class ScoreFamily(Family):
     def needs(self, call: MetricExpression, of: Pass) -> Iterable[Need]:
         """Return the losses of the rows, and the decisions that costs lead to."""
         score = find_score(call, of.rows, of.settings)
-        needs = [Mean(*statistic, is_loss=True) for statistic in score.statistics.items()]
+        needs: list[Need] = [Mean(*statistic) for statistic in score.statistics.items()]
+        if of.settings.intervals:
+            needs.append(HITS)
         if score.costs is not None:
             needs.append(RowValues(score.costs.decision_column, score.costs.decided))
         return needs
@@ -53,7 +55,11 @@ class ScoreFamily(Family):
                 how, interval = "exact", Interval.of_share(round(value * rows), rows, settings.level)
             elif settings.intervals:
                 found = influences.get(str(call))
-                interval, reason = judged(found.spread if found else None, value, settings)
+                if found is not None:
+                    spread, held = _bounded(score, found.spread, measured, settings.level)
+                    interval, reason = judged(spread, value, settings, held)
+                else:
+                    interval, reason = judged(None, value, settings)
                 if interval is not None and score.over is not None:
                     interval = _widened(interval, score, measured)
             parts = {"constant": float(score.constant(means))} if score.constant else {}
@@ -103,16 +109,49 @@ def _sums(measured: Measurements, scores: Iterable[Score]) -> Sums:
 
 
 def _influences(scores: Mapping[str, Score], measured: Measurements) -> dict[str, Influences]:
-    """Return what each unit brings to scores, with the moments of their losses."""
+    """Return what each unit brings to scores; those of labels rest on as many units as there are errors."""
 
     def made() -> dict[str, Influences]:
         sums = _sums(measured, scores.values())
         found = sums.influences({name: score.value for name, score in scores.items()})
         return {
-            name: replace(one, pooled=measured.pooled(scores[name].statistics)) for name, one in found.items()
+            name: replace(one, fewest=measured.errors) if scores[name].of_labels else one
+            for name, one in found.items()
         }
 
     return measured.once(("score influences", *scores), made)
+
+
+def _bounded(
+    score: Score, spread: Spread, measured: Measurements, level: float
+) -> tuple[Spread, Interval | None]:
+    """Return the spread with what a row may bring that was not seen, and the interval that holds anyway.
+
+    An error brings no more than the range of the values: errors need not be seen.
+    """
+    if score.ends is None:
+        return spread, None
+    sums, rows = _sums(measured, [score]), measured.effective_rows
+    scale = float(score.scale(sums.means())) if score.scale else 1.0
+    low, high = (end / scale for end in score.ends)
+    if score.of_labels:
+        most = max(spread.value - low, high - spread.value) if score.less is None else high - spread.value
+        single = measured.predictions.n_rows if measured.settings.cluster else rows
+        spread = replace(spread, unseen=most / single)
+    if score.scale is not None:
+        return spread, None
+    spread = replace(spread, fewest=math.inf)
+    if score.less is None:
+        return spread, spread.held(level, rows, score.ends)
+
+    def of(part: OfMeans, greatest: float) -> Interval:
+        one = sums.influences({"": part})[""].spread
+        held = one.held(level, rows, (0.0, greatest))
+        return one.interval(level).within(held) if one.enough else held
+
+    less, greatest = score.less
+    whole, off = of(lambda means: score.value(means) + less(means), 1.0), of(less, greatest)
+    return spread, Interval(whole.low - off.high, whole.high - off.low, level)
 
 
 def _widened(interval: Interval, score: Score, measured: Measurements) -> Interval:
