@@ -38,6 +38,9 @@ class Writing:
             help="Add the decisions of least expected cost: a word or a file, as in evaluate --costs.",
         ),
     ] = None
+    in_place: Annotated[
+        bool, typer.Option("--in-place", help="Replace the input, also where it cannot keep a mark of it.")
+    ] = False
 
 
 @bundled
@@ -96,6 +99,7 @@ def apply(
                 priors=writing.shift_to_priors,
                 trained_at=writing.trained_at,
                 decide=writing.decide,
+                in_place=writing.in_place,
                 watcher=watcher,
             )
         except BrokenPipeError:  # a reader that has seen enough

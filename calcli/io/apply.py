@@ -32,6 +32,7 @@ from calcli.io.fitted import (
     judged_as_fitted,
     known_classes,
     other_classes,
+    renamed,
     written_order,
 )
 from calcli.io.folders import parts_of, same_place
@@ -71,6 +72,8 @@ class Wanted:
         (N, K) what the scores of all rows become; None for what the calibrator makes of them.
     threshold
         Whether rows are at or above it is written beside their scores, which stay; None for no threshold.
+    mark
+        Tells the calibrator from others; "" for none.
     """
 
     kind: Kind = "probs"
@@ -79,6 +82,7 @@ class Wanted:
     costs: Definition | None = None
     log_probs: Floats | None = None
     threshold: Threshold | None = None
+    mark: str = ""
 
     def shift(self, record: CalibratorRecord) -> Floats | None:
         """Return the (K,) logarithms of factors of the probabilities that a calibrator gives, or None.
@@ -313,7 +317,8 @@ def _classes_of(
     name, width = source.place.name, source.scores.shape[1]
     if options.against_rest is None:
         classes, notes = classes_of(record, source.classes, width, options, name)
-        return classes, None, (*notes, *(source.doubts if width == 1 else ()))
+        told = renamed(record, source, options)
+        return classes, None, (*notes, *told, *(source.doubts if width == 1 else ()))
     classes = source.classes or options.classes or tuple(map(str, range(width)))
     own = own_class(classes, options.against_rest, name)
     if set(record.classes) != {options.against_rest, rest_of(options.against_rest)}:
@@ -334,6 +339,12 @@ def _prepared(
     labels = (*label_names(contents.columns), options.label_column)
     found, threshold = find_again(record, contents, options), wanted.threshold
     source = found.written(labels, as_text=form.name == stored)
+    marks = contents.mark.split()
+    if wanted.mark and wanted.mark in marks:
+        raise InputError(
+            f"{source.place.name} has been recalibrated with this calibrator already; apply it to the "
+            "scores as they were"
+        )
     name, width = source.place.name, source.scores.shape[1]
     classes, own, notes = _classes_of(record, source, options)
     refuse_sorted(source, options)
@@ -381,6 +392,7 @@ def _prepared(
         contents.delimiter,
         () if by_name else names,
         source.scores.dtype if same and source.scores.dtype in (np.float32, np.float64) else DOUBLE,
+        " ".join([*marks, wanted.mark]).strip(),
     )
     scores = CheckedScores.of(
         source.scores, judged, classes, source.place, options.renormalize, without=REPAIR

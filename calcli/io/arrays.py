@@ -82,6 +82,9 @@ class Arrays(Contents):
         raise NotImplementedError
 
 
+NOTE = "recalibrated by "  # before the mark, in the comment of an archive
+
+
 @dataclass(frozen=True)
 class Archive(Arrays):
     """A file of arrays whose names tell what they are.
@@ -94,11 +97,19 @@ class Archive(Arrays):
         Of the arrays.
     array
         Finds one of them.
+    comment
+        Of the archive, which may tell the calibrators that were applied.
     """
 
     name: str
     names: tuple[str, ...]
     array: Callable[[str], StoredArray]
+    comment: str = ""
+
+    @property
+    def mark(self) -> str:
+        """The fingerprints of the calibrators that were applied to it."""
+        return self.comment.removeprefix(NOTE) if self.comment.startswith(NOTE) else ""
 
     def load(self, name: str) -> Array:
         """Read one array."""

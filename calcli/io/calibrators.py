@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import base64
 import binascii
+import hashlib
 import json
 import zipfile
 import zlib
@@ -114,6 +115,11 @@ def calibrator_text(record: CalibratorRecord) -> str:
     arrays = _arrays(record.calibrator.parameters)
     document = _document(record) | {"parameters": {name: _encoded(array) for name, array in arrays.items()}}
     return pretty(document) + "\n"
+
+
+def fingerprint(record: CalibratorRecord) -> str:
+    """Return what tells a calibrator from others, 16 hexadecimal digits."""
+    return hashlib.sha256(calibrator_text(record).encode()).hexdigest()[:16]
 
 
 def load_calibrator(path: str | Path) -> CalibratorRecord:

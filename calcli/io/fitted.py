@@ -24,7 +24,7 @@ from calcli.io.reading import find
 from calcli.io.reading.rules import HALF
 from calcli.io.scorekinds import Judged, judge_kind
 from calcli.io.source import Contents, Source
-from calcli.io.words import says
+from calcli.io.words import PARTS, PATTERNS, says, tokens
 
 LOOKED_AT = 1 << 13  # rows
 
@@ -235,6 +235,42 @@ def classes_of(
     if sorted(classes) != sorted(known):
         raise InputError(other_classes(name, classes, record))
     return classes, ()
+
+
+def renamed(record: CalibratorRecord, source: Source, options: ReadOptions) -> tuple[str, ...]:
+    """Return a remark on one score in each row that has another name than that of the fit.
+
+    Raises
+    ------
+    InputError
+        If it is named after another class.
+    """
+    columns = record.fitted_on.get("columns") or ()
+    told = options.positive or options.classes or options.against_rest or record.of_answers
+    if told or len(columns) != 1 or len(source.taken) != 1 or source.scores.shape[1] > 1:
+        return ()
+    (fitted,), (name,), second = columns, source.taken, record.classes[1]
+    if name == fitted or source.classes or stem_before(name) in record.classes:
+        return ()
+    words, known = _class_words(name), _class_words(fitted)
+    if words and known and (words.isdisjoint(known) or says("not", name) != says("not", fitted)):
+        first = record.classes[0]
+        raise InputError(
+            f"{source.place.name}: {name} is named after another class than {fitted}, the score of {second} "
+            f"in the fit; say whose it is, with --positive {shlex.quote(second)} or "
+            f"--positive {shlex.quote(first)}"
+        )
+    return () if words & known else (f"{name} is taken for the score of {second}, as {fitted} of the fit is",)
+
+
+def _class_words(name: str) -> set[str]:
+    """Return the words of a name that may say a class."""
+    others = [PATTERNS[what] for what in ("score", "made", "system", "derived", "class")]
+    return {
+        one
+        for one in tokens(name)
+        if not (one.isdigit() or one in PARTS or any(pattern.fullmatch(one) for pattern in others))
+    }
 
 
 def written_order(

@@ -18,6 +18,7 @@ from calcli.io.labels import Labels
 from calcli.io.messages import Place, type_in_words
 from calcli.io.shapes import Shape, require_rows
 
+MARK = b"calcli.calibrators"  # metadata: the fingerprints of those that were applied
 BLOCK_ROWS = 8192  # looked at once for what is missing
 
 
@@ -295,6 +296,11 @@ class Contents:
     def columns(self) -> Sequence[str]:
         """Names of columns, where that is what it has."""
         return ()
+
+    @property
+    def mark(self) -> str:
+        """The fingerprints of the calibrators that were applied to it, where that is kept."""
+        return ""
 
     def beside(self, values: Mapping[str, str]) -> Contents:
         """Return the same with columns that have one value, said by the folders that a file is in."""

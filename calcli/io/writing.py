@@ -23,6 +23,7 @@ from calcli.io.atomic import atomic_path, together
 from calcli.io.formats import BY_NAME, Format, named_format
 from calcli.io.layouts.classlabels import metadata_with
 from calcli.io.remote import AnyPath, path_of
+from calcli.io.source import MARK
 
 PREFIXES: dict[Kind, str] = {"probs": "prob_", "log-probs": "log_prob_", "logits": "logit_"}
 ARRAYS: dict[Kind, str] = {"probs": "probs", "log-probs": "log_probs", "logits": "logits"}
@@ -51,6 +52,8 @@ class Frame:
         Which of the score columns were not there before.
     dtype
         Of the array of scores.
+    mark
+        The calibrators that were applied, which formats keep that have metadata.
     """
 
     whole: Any
@@ -60,6 +63,7 @@ class Frame:
     delimiter: str = ","
     new: tuple[str, ...] = ()
     dtype: np.dtype[Any] = DOUBLE
+    mark: str = ""
 
     @property
     def others(self) -> Any:
@@ -72,11 +76,13 @@ class Frame:
         """Return the pyarrow.Schema of the output, columns of codes (dictionaries) decoded or not."""
         import pyarrow as pa
 
+        mark = {MARK: self.mark.encode()} if self.mark else {}
         if not decoded:
-            return self.whole.with_metadata(metadata_with(self.whole.metadata, self.whole.names, self.new))
+            said = metadata_with(self.whole.metadata, self.whole.names, self.new)
+            return self.whole.with_metadata({**(said or {}), **mark} or None)
         return pa.schema(
             [f.with_type(f.type.value_type) if pa.types.is_dictionary(f.type) else f for f in self.whole],
-            self.whole.metadata,
+            {**(self.whole.metadata or {}), **mark} or None,
         )
 
     def batch(self, beside: Any, scores: Doubles, schema: Any) -> Any:

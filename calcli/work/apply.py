@@ -2,15 +2,20 @@
 
 from __future__ import annotations
 
+import os
+
 from calcli.core.data.predictions import Kind
 from calcli.core.language.errors import UsageError, naming
 from calcli.core.language.text import Watcher, unwatched
 from calcli.io.apply import Wanted, Written, recalibrate_file, recalibrate_folder
-from calcli.io.calibrators import load_calibrator
+from calcli.io.calibrators import fingerprint, load_calibrator
 from calcli.io.costs import read_costs, read_priors
+from calcli.io.formats import format_of
 from calcli.io.options import ReadOptions
 from calcli.io.remote import path_of
 from calcli.io.thresholds import is_threshold, load_threshold
+
+MARKED = ("parquet", "arrow", "npz")  # formats with metadata
 
 
 def apply_file(
@@ -23,6 +28,7 @@ def apply_file(
     priors: str | None = None,
     trained_at: str | None = None,
     decide: str | None = None,
+    in_place: bool = False,
     watcher: Watcher = unwatched,
 ) -> Written:
     """Write a file, or a folder of parts, with the recalibrated scores of another.
@@ -43,6 +49,8 @@ def apply_file(
         Those to move from, as text, where no calibrator records them.
     decide
         Costs by word or file, of the decisions that are written as well.
+    in_place
+        Whether to write onto the input where it cannot keep which calibrators were applied.
     watcher
         Starts a progress bar.
 
@@ -58,6 +66,8 @@ def apply_file(
             f"{file} without a calibrator: name one before it, or give the class priors in training and in "
             "use with --trained-at and --shift-to-priors"
         )
+    if not in_place:
+        _refuse_in_place(file, output)
     threshold = None
     if calibrator is not None and is_threshold(path_of(calibrator)):
         threshold = load_threshold(calibrator)
@@ -70,9 +80,22 @@ def apply_file(
     with naming("--decide"):
         costs = None if decide is None else read_costs((decide,))[0]
     recalibrated = recalibrate_folder if path_of(file).is_dir() else recalibrate_file
-    return recalibrated(
-        record, file, output, options, Wanted(kind, new, old, costs, None, threshold), watcher
-    )
+    mark = "" if record is None else fingerprint(record)
+    wanted = Wanted(kind, new, old, costs, None, threshold, mark)
+    return recalibrated(record, file, output, options, wanted, watcher)
+
+
+def _refuse_in_place(file: str, output: str) -> None:
+    """Raise a UsageError if the input is to be replaced, and nothing in the file would say so."""
+    if file == "-" or output == "-" or not (os.path.exists(file) and os.path.exists(output)):
+        return
+    form = format_of(path_of(file))
+    if os.path.samefile(file, output) and (form is None or form.name not in MARKED):
+        kept = f"{form.name} does not keep" if form else "a folder does not tell"
+        raise UsageError(
+            f"-o {output} is the input, and {kept} that it was recalibrated: applied again, it would be "
+            "recalibrated twice; name another file, or say --in-place"
+        )
 
 
 def _refuse_changes(

@@ -13,7 +13,7 @@ import numpy as np
 from calcli.core.data.arrays import Array, Doubles
 from calcli.core.language.errors import InputError
 from calcli.io.archives import ARCHIVE_DAMAGE, refuse_bomb
-from calcli.io.arrays import Archive
+from calcli.io.arrays import NOTE, Archive
 from calcli.io.heads import native, read_header
 from calcli.io.remote import AnyPath
 from calcli.io.storedarrays import StoredArray
@@ -33,7 +33,8 @@ def open_file(path: AnyPath, name: str) -> Archive:
     """
     with _opened(path) as archive:
         names = tuple(one.removesuffix(NPY) for one in archive.namelist() if one.endswith(NPY))
-    return Archive(name, names, partial(_find, path))
+        comment = archive.comment.decode("ascii", "replace")
+    return Archive(name, names, partial(_find, path), comment)
 
 
 def _find(path: AnyPath, name: str) -> StoredArray:
@@ -108,7 +109,12 @@ class NpzWriter(Writer):
 
     def end(self) -> None:
         """Write all arrays."""
-        np.savez(self.sink, **self.arrays())
+        with zipfile.ZipFile(self.sink, "w") as archive:
+            for name, values in self.arrays().items():
+                with archive.open(name + NPY, "w", force_zip64=True) as file:
+                    np.lib.format.write_array(file, np.asanyarray(values), allow_pickle=False)
+            if self.frame.mark:
+                archive.comment = f"{NOTE}{self.frame.mark}".encode()
 
 
 writer = NpzWriter

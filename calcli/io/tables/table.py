@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 from calcli.core.language.errors import InputError
 from calcli.io.layouts.classlabels import joined_metadata, names_alone
 from calcli.io.messages import KeptPlace, Place, listed
-from calcli.io.source import Contents
+from calcli.io.source import MARK, Contents
 from calcli.io.tables.columns import (
     aligned_batches,
     decoded,
@@ -81,6 +81,11 @@ class Table(Contents):
         """Names of the columns."""
         names: list[str] = self.schema.names
         return names
+
+    @property
+    def mark(self) -> str:
+        """The calibrators that were applied to it, as metadata say."""
+        return (self.schema.metadata or {}).get(MARK, b"").decode("ascii", "replace")
 
     @property
     def rows(self) -> int:
