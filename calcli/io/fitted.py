@@ -249,7 +249,7 @@ def renamed(record: CalibratorRecord, source: Source, options: ReadOptions) -> t
     told = options.positive or options.classes or options.against_rest or record.of_answers
     if told or len(columns) != 1 or len(source.taken) != 1 or source.scores.shape[1] > 1:
         return ()
-    (fitted,), (name,), second = columns, source.taken, record.classes[1]
+    fitted, name, second = columns[0], source.taken[0], record.classes[1]
     if name == fitted or source.classes or stem_before(name) in record.classes:
         return ()
     words, known = _class_words(name), _class_words(fitted)
