@@ -255,6 +255,7 @@ class Fitting(Chosen):
         "Folds of the cross-validation: how many, 0 for none, or the column that has them.",
         metavar=N_OR_COLUMN,
     )
+    cluster: Any = option("cluster", FitSettings)
     seed: Any = option("seed", FitSettings)
     workers: Any = option("workers", FitSettings)
 

@@ -237,6 +237,7 @@ def understand(found: Source, name: str, options: ReadOptions) -> Predictions:
             found.layout,
             found.taken,
             (*((found.by_ranking,) if found.by_ranking else ()), *found.doubts, *judged.doubts),
+            found.repeats,
             found.by_ranking,
             found.considered,
             options.scores,

@@ -204,6 +204,8 @@ class Source(ABC):
         What the files are read as, and the columns or arrays taken for scores.
     doubts
         How they might be meant otherwise, sentences for the user.
+    repeats
+        How rows depend on each other, as far as columns show it, sentences for the user.
     by_ranking
         Of one score whose class nothing but the ranking says: which it is taken for; else "".
     considered
@@ -232,6 +234,7 @@ class Source(ABC):
     layout: str = ""
     taken: tuple[str, ...] = ()
     doubts: tuple[str, ...] = ()
+    repeats: tuple[str, ...] = ()
     by_ranking: str = ""
     considered: tuple[tuple[str, str], ...] = ()
     axes: Shape = ()

@@ -61,6 +61,11 @@ BETWEEN = re.compile(  # words of a name, not digits of a number
 PARTS = {"train": "train", "test": "test"} | dict.fromkeys(
     ("val", "valid", "validation", "dev", "eval"), "val"
 )
+IDENTIFIER = re.compile(
+    r"ids?|uids?|uuid|guid|key|question|prompt|item|example|instance|document|doc|article|image|img|sample|case|"
+    r"patient|subject|user|customer|client|account|person|session|study|slide|specimen|household|family"
+)
+PLACE = re.compile(r"index|idx|number|no|nr")  # of a thing, as in row_index
 
 
 @cache
@@ -110,3 +115,14 @@ def customary(values: Iterable[str]) -> bool:
 def are_custom(classes: Sequence[str]) -> bool:
     """Tell whether two classes are by custom 0 and 1, in any order."""
     return sorted(CUSTOM.get(plain_text(one), 2) for one in classes) == [0, 1]
+
+
+def is_identifier(name: str) -> bool:
+    """Tell whether a column names cases, as in patient_id or row_index."""
+    words = tokens(name)
+    if not words or says("system", name) or says("class", name) or says("derived", name):
+        return False
+    if PLACE.fullmatch(words[-1]):
+        words = words[:-1]
+        return bool(words) and (words[-1] == "row" or bool(IDENTIFIER.fullmatch(words[-1])))
+    return bool(IDENTIFIER.fullmatch(words[-1])) and not says("prediction", " ".join(words[:-1]))

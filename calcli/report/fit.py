@@ -107,7 +107,7 @@ class FitReport(Shown):
                 "labels": rows.provenance.labels,
                 "read_as": rows.provenance.read_as,
                 "taken": rows.provenance.taken,
-                "reading": rows.reading,
+                "reading": rows.reading(fit.settings.cluster),
             },
             "method": str(fit.call),
             "learned": {name: _plain(np.asarray(value)) for name, value in fit.calibrator.parameters.items()},
@@ -152,7 +152,8 @@ def _summary(fit: Fit) -> TextTable:
         where += f": {ONE_LABEL}"
     what = "answers" if rows.of_answers else counted(rows.n_classes, "class")
     title = f"{_size(rows)}, {what}, {rows.kind}"
-    return TextTable(title, notes=(f"{chosen}: {score} {change}, {where}.",))
+    repeats = rows.provenance.repeats if fit.settings.cluster is None else ()
+    return TextTable(title, notes=(f"{chosen}: {score} {change}, {where}.", *(f"{one}." for one in repeats)))
 
 
 def _what(fit: Fit) -> TextTable:

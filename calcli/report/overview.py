@@ -54,6 +54,8 @@ def _read(result: Result) -> str:
 
 def _verdicts(result: Result) -> Iterator[str]:
     yield from (f"Doubt: {doubt}." for doubt in result.input.doubts)
+    if result.settings.cluster is None:
+        yield from (f"{one}." for one in result.input.repeats)
     if result.verdict:
         yield result.verdict.sentence
     if result.gain and not result.settings.metrics:  # then a table has it

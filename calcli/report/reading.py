@@ -65,6 +65,7 @@ def read_table(result: Result) -> TextTable:
     rows = [
         ("read as", layout(read.read_as, read.taken)),
         *(("doubt", doubt) for doubt in read.doubts),
+        *(("repeats", one) for one in (read.repeats if result.settings.cluster is None else ())),
         ("rows", f"{read.rows:,}{read.joined}{weighted}"),
         _outcomes(result),
         *([("absent", some(read.absent_classes))] if read.absent_classes else []),

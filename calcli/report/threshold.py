@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -23,9 +23,12 @@ class ShownThreshold(Shown):
     ----------
     threshold
         What was found.
+    repeats
+        How rows depend on each other, as far as columns show it.
     """
 
     threshold: Threshold
+    repeats: Sequence[str] = ()
 
     title = "Threshold on the confidence"
     schema = "calcli.threshold/1"
@@ -48,7 +51,7 @@ class ShownThreshold(Shown):
         }
         by, found = self.threshold.by, self.threshold.found
         rows = [(ALL if one.value is None else f"{by}={one.value}", one) for one in found]
-        return [table_of(self.title, rows, cells, self._notes())]
+        return [table_of(self.title, rows, cells, [*self._notes(), *(f"{one}." for one in self.repeats)])]
 
     def headline(self) -> Headline:
         """Return what is promised."""

@@ -71,7 +71,7 @@ def benchmark_files(
 
     def read_told(path: str) -> Predictions:
         predictions = read(path, options)
-        reading.append((path, predictions.reading))
+        reading.append((path, predictions.reading(settings.cluster)))
         files_read[path] = predictions.provenance.files
         return predictions
 

@@ -99,4 +99,5 @@ def _made(predictions: Predictions, settings: ThresholdSettings) -> ThresholdRep
     if max_error is None:
         raise UsageError("--max-error is missing: the greatest error rate above the threshold, such as 0.05")
     hashed = sha256(predictions.provenance.files)
-    return ThresholdReport(make_threshold(predictions, max_error, **asked, sha256=hashed))
+    repeats = predictions.provenance.repeats if settings.cluster is None else ()
+    return ThresholdReport(make_threshold(predictions, max_error, **asked, sha256=hashed), repeats)

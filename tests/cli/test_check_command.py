@@ -533,3 +533,15 @@ def test_what_only_the_ranking_says_decides_nothing(run, inverted, command):
 def test_evaluate_says_first_what_only_the_ranking_says(run, inverted):
     head = run("evaluate", "right.csv").out.split("\n\n")[0]
     assert "Doubt: nothing says which class proba is the score of; fraud is taken" in " ".join(head.split())
+
+
+def test_an_identifier_that_repeats_is_told_unless_it_is_the_cluster(run, tmp_path):
+    rng = np.random.default_rng(0)
+    prob = rng.random(100)
+    label = (rng.random(100) < prob).astype(int)
+    rows = [f"{n},{label[n]},{prob[n]!r}\n" for n in range(100)]
+    (tmp_path / "t.csv").write_text("id,label,prob\n" + "".join(rows * 3))
+    for command in (("evaluate",), ("compare", tmp_path / "t.csv"), ("threshold", "--max-error", "0.9")):
+        shown = " ".join(run(*command, tmp_path / "t.csv").out.split())
+        assert "id repeats: 300 rows share 100 values" in shown
+        assert "id repeats" not in run(*command, tmp_path / "t.csv", "--cluster", "id").out

@@ -95,7 +95,7 @@ def check(predictions: Predictions, policy: Policy, baseline: Baseline | None = 
         ordered,
         notes=(*left_out, *(baseline.notes if baseline else ()), *skipped),
         warnings=unused,
-        reading=predictions.reading,
+        reading=predictions.reading(policy.settings.cluster),
     )
 
 
@@ -445,7 +445,7 @@ def check_promise(threshold: Threshold, policy: Policy, predictions: Predictions
     for rule, one in zip(policy.rules, promised, strict=True):
         own = rows if one.value is None else rows[slices[rows] == one.value]
         outcomes.append(_kept(rule, one, int(np.count_nonzero(~hit[own])), len(own)))
-    return Checked(path, predictions.n_rows, tuple(outcomes), reading=predictions.reading)
+    return Checked(path, predictions.n_rows, tuple(outcomes), reading=predictions.reading(threshold.cluster))
 
 
 def _kept(rule: Rule, found: Found, errors: int, rows: int) -> Outcome:

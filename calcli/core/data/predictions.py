@@ -138,6 +138,8 @@ class Provenance:
         Columns or arrays taken for the scores, and the shape of an array.
     doubts
         How they might be meant otherwise, sentences for the reader.
+    repeats
+        How rows depend on each other, as far as columns show it: values of identifiers that repeat, copies.
     by_ranking
         Of one score whose class nothing but the ranking says: which it is taken for, and the options that
         say it; else "".
@@ -170,6 +172,7 @@ class Provenance:
     read_as: str = "arrays"
     taken: tuple[str, ...] = ()
     doubts: tuple[str, ...] = ()
+    repeats: tuple[str, ...] = ()
     by_ranking: str = ""
     considered: tuple[tuple[str, str], ...] = ()
     chosen: str | None = None
@@ -242,9 +245,11 @@ class Predictions:
         """What the scores are."""
         return self.scores.kind
 
-    @property
-    def reading(self) -> tuple[str, ...]:
-        """How all this was read, in one sentence, and how it might be meant otherwise."""
+    def reading(self, cluster: str | None = None) -> tuple[str, ...]:
+        """Return how all this was read, in one sentence, how else it may be meant, and which rows repeat.
+
+        The last is left out where a column of clusters is known.
+        """
         origin, scores = self.provenance, self.scores
         taken = origin.taken if len(origin.taken) < 6 else (*origin.taken[:3], "...", origin.taken[-1])
         what = f"{origin.read_as} ({', '.join(taken)})" if taken else origin.read_as
@@ -255,7 +260,11 @@ class Predictions:
             size += f" of {self.n_classes:,} classes"
         size += origin.joined
         kind = f"{scores.kind}: {scores.kind_reason}"
-        return f"read as {what}, {labels} {origin.labels}; {size}; {kind}", *origin.doubts
+        return (
+            f"read as {what}, {labels} {origin.labels}; {size}; {kind}",
+            *origin.doubts,
+            *(origin.repeats if cluster is None else ()),
+        )
 
     def require_told_class(self) -> None:
         """Raise an InputError if nothing but the ranking says which class the one score of each row is of."""

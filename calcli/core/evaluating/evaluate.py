@@ -391,7 +391,7 @@ def _input(measured: Measurements, classes: Sequence[ClassRow]) -> Input:
         ones=facts.ones,
         tied_rows=facts.tied_rows,
         absent_classes=tuple(row.name for row in classes if not row.rows),
-        reading=predictions.reading,
+        reading=predictions.reading(measured.settings.cluster),
     )
 
 

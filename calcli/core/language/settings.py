@@ -343,6 +343,10 @@ class FitSettings:
         None, TEXT, "Which fold of the cross-validation a row is in.", "COLUMN", key="folds"
     )
     folds: int = setting(5, whole(), "Folds of the cross-validation; 0 for none.", "N")
+    cluster: str | None = setting(
+        None, TEXT, "Rows that share a value of this column depend on each other: folds do not part them.",
+        "COLUMN",
+    )  # fmt: skip
     seed: int = setting(0, whole(), "Seed of the folds.", "N")
     score: ScoreName = setting("log_loss", choice(ScoreName), "Score by which auto chooses.")
     quick: bool = setting(False, FLAG, "auto tries only quick methods, and no pool.")

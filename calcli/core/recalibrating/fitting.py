@@ -30,7 +30,7 @@ from calcli.core.data.chance import Stream, generator
 from calcli.core.data.predictions import ArrayScores, Predictions, Scores, called
 from calcli.core.data.processes import Processes, processes_for
 from calcli.core.data.slices import counted, gathered
-from calcli.core.data.units import column_folds, random_folds
+from calcli.core.data.units import Units, column_folds, random_folds, require_clusters
 from calcli.core.evaluating.evaluate import area_if_backwards, lean_needs, needs_of_order, values_of
 from calcli.core.evaluating.measurements import Measurements
 from calcli.core.language.errors import InputError, UsageError
@@ -375,9 +375,12 @@ def _folds(predictions: Predictions, rows: LabeledScores, settings: FitSettings)
     """Return the fold of each row, for each time that they are dealt; the first time as for one method."""
     if settings.fold_column is not None:
         return [column_folds(predictions, settings.fold_column)]
-    number = checked_folds(settings.folds, len(rows.labels))
+    require_clusters(predictions, settings.cluster)
+    units = Units.of(len(rows.labels), predictions.column_if(settings.cluster))
+    number = checked_folds(settings.folds, units.number)
     rng = generator(settings.seed, Stream.FITS)
-    return [random_folds(len(rows.labels), number, rng) for _ in range(repeats(*rows.scores.shape))]
+    times = range(repeats(*rows.scores.shape))
+    return [random_folds(len(rows.labels), number, rng, units) for _ in times]
 
 
 def refuse_raw(predictions: Predictions, calls: Sequence[MethodExpression]) -> None:

@@ -27,6 +27,7 @@ from calcli.io.words import (
     alike,
     are_custom,
     customary,
+    is_identifier,
     named,
     plain_text,
     says,
@@ -536,4 +537,5 @@ def says_right(label: str, values: Set[str]) -> bool:
 
 def _is_said(column: str) -> bool:
     """Tell whether a column is named as what was predicted, answered or recognized."""
-    return (says("prediction", column) or named("text", column)) and not named("truth", column)
+    said = says("prediction", column) and not is_identifier(column)
+    return (said or named("text", column)) and not named("truth", column)

@@ -17,6 +17,7 @@ from calcli.io.options import ReadOptions
 from calcli.io.reading.candidates import Candidate, orders
 from calcli.io.reading.choose import Choice, by_pattern, choose, columns_of, in_order, refuse_elsewhere
 from calcli.io.reading.classes import classes_of, kind_of, spelled
+from calcli.io.reading.repeats import repeats
 from calcli.io.reading.tablehead import all_rows, head_of_table
 from calcli.io.tables.table import Table
 from calcli.io.words import plain_text
@@ -50,6 +51,8 @@ class Reading:
         What they are read as.
     notes
         What speaks against it, or should be known, sentences for the user.
+    repeats
+        How rows depend on each other, as far as columns show it.
     by_ranking
         Of one score whose class nothing but the ranking says: which it is taken for; else "".
     struck
@@ -70,6 +73,7 @@ class Reading:
     percent: bool = False
     layout: Layout = COLUMNS
     notes: tuple[str, ...] = ()
+    repeats: tuple[str, ...] = ()
     by_ranking: str = ""
     struck: tuple[tuple[str, str], ...] = ()
     truth: Mapping[str, str] = field(default_factory=dict)
@@ -106,7 +110,12 @@ def decide(table: Table, options: ReadOptions, *, labelled: bool, known: Sequenc
         if every is not None:
             refuse_elsewhere(found, every, options)
     reading = _reading(found, options, names)
-    return replace(reading, truth=head.truths.get(reading.label or "", {}))
+    truth = (*reading.right, *([reading.label] if reading.label else []))
+    return replace(
+        reading,
+        repeats=repeats(head, found.chosen.source.columns, truth) if labelled else (),
+        truth=head.truths.get(reading.label or "", {}),
+    )
 
 
 def _refuse_contradictions(options: ReadOptions, names: Sequence[str], name: str) -> None:

@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from calcli.core.data.arrays import Array, Doubles
 from calcli.core.data.distributions import ROUNDING, both_sides, without_rounding
 from calcli.io.labels import MISSING_NAMES, one_hot
-from calcli.io.words import named, plain_text, says, tokens
+from calcli.io.words import is_identifier, named, plain_text, says, tokens
 
 ROWS = 10_000  # looked at, spread over the file, so that rare labels are among them
 ELEMENTS = 1 << 18  # that these are at most, where columns are many
@@ -275,7 +275,8 @@ class Head:
     @cached_property
     def predictions(self) -> list[str]:
         """Those that are named as predictions."""
-        return [name for name in self.labels if says("prediction", name) and not named("truth", name)]
+        said = (name for name in self.labels if says("prediction", name) and not is_identifier(name))
+        return [name for name in said if not named("truth", name)]
 
     @cached_property
     def sources(self) -> list[ScoreColumns]:

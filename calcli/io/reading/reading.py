@@ -246,6 +246,7 @@ def _source(table: Table, reading: Reading, options: ReadOptions) -> TableSource
         layout=(packed.layout if packed and packed.layout else reading.layout).name,
         taken=scores.names,
         doubts=reading.notes,
+        repeats=reading.repeats,
         by_ranking=reading.by_ranking,
         considered=reading.struck,
     )
@@ -279,5 +280,6 @@ def _answers(table: Table, reading: Reading, options: ReadOptions) -> TableSourc
         layout=reading.layout.name,
         taken=reading.scores,
         doubts=reading.notes,
+        repeats=reading.repeats,
         considered=reading.struck,
     )
