@@ -9,10 +9,11 @@ import numpy as np
 import pytest
 
 from calcli.core.language.errors import CalcliError
+from calcli.io.formats import format_of
 from calcli.io.options import ReadOptions
 from calcli.io.read import read
 from tests.conftest import REFERENCE
-from tests.io.samples import offers_of, options_of, scores_of
+from tests.io.samples import followed, offers_of, options_of, scores_of
 
 CASES = REFERENCE / "cases" / "t4"
 READ = [
@@ -90,8 +91,21 @@ def test_what_is_asked_is_answered_by_the_commands_that_are_offered(name):
 @pytest.mark.parametrize(("name", "said"), TOLD)
 def test_what_is_not_read_is_told_with_a_way_on(name, said):
     path, _ = case(name)
-    with pytest.raises(CalcliError, match=said):
+    with pytest.raises(CalcliError, match=said) as told:
         read(path)
+    assert not followed(told.value)
+
+
+@pytest.mark.parametrize("folder", [CASES, CASES.parent], ids=["t4", "t3"])
+def test_every_command_that_is_offered_runs(folder):
+    paths = [path for path in sorted(folder.rglob("*.*")) if format_of(path) and path.name != "values.json"]
+    if not paths:
+        pytest.skip(f"reference cases not found: {folder.name} is not beside this checkout")
+    for path in paths:
+        try:
+            scores_of(read(path), 1000)
+        except CalcliError as told:
+            followed(told)
 
 
 @pytest.mark.parametrize("name", ["mc_obj.jsonl", "mc_list.jsonl"])
