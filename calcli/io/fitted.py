@@ -245,7 +245,7 @@ def renamed(record: CalibratorRecord, source: Source, options: ReadOptions) -> t
     InputError
         If it is named after another class.
     """
-    columns = record.fitted_on.get("columns") or ()
+    columns = list(record.fitted_on.get("columns") or ())
     told = options.positive or options.classes or options.against_rest or record.of_answers
     if told or len(columns) != 1 or len(source.taken) != 1 or source.scores.shape[1] > 1:
         return ()
