@@ -16,7 +16,7 @@ from calcli.core.data.predictions import Predictions
 from calcli.core.language.declaring import declared
 from calcli.core.language.errors import InputError, UsageError
 from calcli.io.options import ReadOptions
-from calcli.io.read import read
+from calcli.io.read import read, read_concat
 
 
 class Sample(NamedTuple):
@@ -54,11 +54,22 @@ def scores_of(predictions: Predictions, rows: int = 7) -> np.ndarray:
 
 
 def refused(path, message: str, **options) -> str:
-    """Read everything; return the sentence there must be, on one line, which matches."""
+    """Read everything; return the sentence there must be, on one line, which matches; follow its offers."""
     with pytest.raises((InputError, UsageError), match=message) as caught:
         scores_of(read(path, ReadOptions(**options)))
     assert "\n" not in str(caught.value)
+    followed(caught.value)
     return str(caught.value)
+
+
+def followed(refusal: object) -> list[Predictions]:
+    """Return what the commands that a refusal offers read, each to its end."""
+    found = []
+    for files, options in map(options_of, offers_of(refusal)):
+        if not {"FILES", "-"} & {*files}:
+            found.append(read_concat(files, options))
+            scores_of(found[-1])
+    return found
 
 
 def pair(folder: Path, scores, labels) -> Path:
@@ -112,5 +123,9 @@ def options_of(command: str) -> tuple[list[str], ReadOptions]:
             continue
         value = value or words.pop(0)
         repeated = setting.values.several == "repeated"
-        found[name] = (*found.get(name, ()), value) if repeated else setting.checked(value, "option")
+        found[name] = (
+            (*found.get(name, ()), value)
+            if repeated
+            else setting.checked(setting.values.type(value), "option")
+        )
     return files, ReadOptions(**found)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gzip
 import subprocess
 import sys
 from pathlib import Path
@@ -19,6 +20,23 @@ def save(folder: Path, scores, labels, stem: str = "test") -> Path:
     np.save(folder / f"{stem}.npy", scores)
     np.save(folder / f"{stem}_labels.npy", labels)
     return folder / f"{stem}.npy"
+
+
+def test_a_packed_array_is_read_with_the_labels_beside_it(tmp_path):
+    scores, labels = random_probs()
+    for name, values in (("p", scores), ("p_labels", labels)):
+        with gzip.open(tmp_path / f"{name}.npy.gz", "wb") as file:
+            np.save(file, values)
+    found = read(tmp_path / "p.npy.gz")
+    np.testing.assert_array_equal(scores_of(found), scores)
+    np.testing.assert_array_equal(found.labels, labels)
+
+
+@pytest.mark.parametrize("axis", [0, 1])
+def test_the_labels_show_which_axis_has_the_classes(axis, tmp_path):
+    scores, labels = random_probs()
+    found = read(save(tmp_path, np.moveaxis(scores, 1, axis), labels))
+    np.testing.assert_array_equal(scores_of(found), scores)
 
 
 @pytest.mark.parametrize("order", ["C", "F"])

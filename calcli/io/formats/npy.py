@@ -136,7 +136,9 @@ def _array(path: AnyPath) -> Array:
 
 def labels_of_same_stem(path: AnyPath) -> AnyPath | None:
     """Return the file of labels beside a .npy file of scores that is named after it, or None."""
-    beside = (path.with_name(name) for name in _named_after(path.stem.removesuffix(".npy")))
+    packed = path.suffix.lower() in formats.PACKED
+    names = _named_after(path.stem.removesuffix(".npy"))
+    beside = (path.with_name(name + packed * path.suffix) for name in names)
     return next((file for file in beside if file.is_file()), None)
 
 

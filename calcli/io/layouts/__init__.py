@@ -122,7 +122,8 @@ LAYOUTS = (
     OBJECTS,
     Layout(
         "text in cells",
-        "`[0.1, 0.9]`, `0.1,0.9`, `[0.1 0.9]`, lists of {label, score}, objects of scores, `87%`",
+        "`[0.1, 0.9]`, `0.1,0.9`, `[0.1 0.9]`, `(3,[0,2],[0.1,0.9])` of Spark, lists of {label, score}, "
+        "objects of scores, `87%`",
         module="texts",
     ),
     Layout("NannyML", "`y_pred_proba_cat`", "`y_true`", r"y_pred_proba_(?P<class>.+)", ("y_pred",)),

@@ -7,6 +7,7 @@ from collections.abc import Iterator, Mapping, Sequence, Set
 from dataclasses import dataclass
 from functools import cached_property
 from itertools import combinations
+from string import ascii_uppercase
 from typing import Literal, NamedTuple
 
 import numpy as np
@@ -16,7 +17,6 @@ from calcli.core.data.arrays import Doubles
 from calcli.core.data.distributions import ROUNDING
 from calcli.core.data.merged import rest_of
 from calcli.core.data.predictions import ASKED, Called
-from calcli.core.language.questions import option_names
 from calcli.io.layouts.names import differ_in_numbers, natural_order
 from calcli.io.options import ReadOptions
 from calcli.io.reading.head import Head, ScoreColumns, distinct_texts
@@ -37,7 +37,6 @@ from calcli.io.words import (
 SURELY = 5.0  # standard errors
 MOST = 0.95  # of the rows
 ROUNDED = 0.02  # of the rows may lie at a threshold
-MOST_LETTERS = 26
 CALLED_LOGITS = {"logit", "logits", "logodds", "llr", "llrs"}  # whatever their range
 FEW_CLASSES = 12  # labels beside one score, of which but one has it
 What = Literal["classes", "class", "answer", "right"]
@@ -369,7 +368,7 @@ def matches(head: Head, label: str, source: ScoreColumns, rest: str = "") -> lis
     unnamed = source.form == "lists" and not source.given
     listings: tuple[tuple[How, tuple[str, ...], bool], ...] = (
         ("ordered", head.ordered.get(label, ()), unnamed or source.numbered),
-        ("letters", letters(len(classes)), unnamed),
+        ("letters", tuple(ascii_uppercase[: len(classes)]), unnamed),
     )
     for listed_so, listing, fits in listings:
         number = {plain_text(one): n for n, one in enumerate(listing)}
@@ -389,11 +388,6 @@ def matches(head: Head, label: str, source: ScoreColumns, rest: str = "") -> lis
         names = tuple(sorted(values))
         return [Matched(_places(head, label, {one: n for n, one in enumerate(names)}), "assigned", names)]
     return [Matched(_places(head, label, place))] if there and 2 * there >= len(values) else []
-
-
-def letters(number: int) -> tuple[str, ...]:
-    """Return what the options of a question are called."""
-    return option_names(number) if 1 < number <= MOST_LETTERS else ()
 
 
 def best_order(c: Candidate) -> list[str]:

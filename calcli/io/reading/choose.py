@@ -108,18 +108,19 @@ def choose(
         groups[0], key=lambda one: (sorted(map(plain_text, one.source.classes)) == names, *_clearness(one))
     )
     (notes,) = (one.notes for one in judged if one.candidate is chosen)
-    struck = dict.fromkeys(
-        (_described(one.candidate), one.reason)
-        for one in judged
-        if one.reason  # of parts of what is chosen nobody would ask
-        and not (
-            one.candidate.label == chosen.label
-            and {*one.candidate.source.columns} <= {*chosen.source.columns}
-        )
-    )
-    own = _described(chosen)
-    told = [f"{own}: {said}" for said in notes]
-    return Choice(chosen, tuple(told), tuple(one for one in struck if one[0] != own))
+    told = [f"{_described(chosen)}: {said}" for said in notes]
+    return Choice(chosen, tuple(told), tuple(_struck(judged, chosen)))
+
+
+def _struck(judged: Sequence[_Judged], chosen: Candidate) -> list[tuple[str, str]]:
+    """Return other readings that somebody may ask of, each once, by what is called scores and labels."""
+    found: dict[tuple[tuple[str, ...], str], tuple[str, str]] = {}
+    for one in sorted(judged, key=lambda one: one.candidate.side == 0):
+        c = one.candidate
+        parts = c.label == chosen.label and {*c.source.columns} <= {*chosen.source.columns}
+        if one.reason and not parts and c.source.named and (c.named or c.label == chosen.label):
+            found.setdefault((c.source.columns, c.label), (_described(c), one.reason))
+    return list(found.values())
 
 
 def refuse_elsewhere(choice: Choice, head: Head, options: ReadOptions) -> None:

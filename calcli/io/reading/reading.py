@@ -216,7 +216,7 @@ def _source(table: Table, reading: Reading, options: ReadOptions) -> TableSource
     taken = {*scores.names, reading.label}
     classes = reading.classes
     if ranked or (packed and packed.classes):
-        classes = ranked.classes if ranked else packed.classes if packed else None
+        classes = ranked.classes if ranked else classes or (packed.classes if packed else None)
     by_name = (ranked is not None and ranked.by_name) or bool(packed and packed.classes)
     view = ScoreNames(classes, by_name, scores.shape[1], scores.names[0], place.name)
     classes, names = with_names(view, schema, reading.label, options)

@@ -322,4 +322,7 @@ def refuse_duplicates(names: Sequence[str], name: str) -> None:
     """Raise an InputError if two columns have the same name."""
     repeated = [column for column, count in Counter(names).items() if count > 1]
     if repeated:
-        raise InputError(f"{name} has more than one column named {listed(repeated)}; rename all but one")
+        headings = ", and keep one line of headings" if len(set(names)) == 1 < len(names) else ""
+        raise InputError(
+            f"{name} has more than one column named {listed(repeated)}; rename all but one{headings}"
+        )

@@ -9,17 +9,17 @@ import numpy as np
 import pytest
 
 from calcli.core.language.errors import CalcliError
+from calcli.io.formats import format_of
 from calcli.io.options import ReadOptions
 from calcli.io.read import read
 from tests.conftest import REFERENCE
-from tests.io.samples import offers_of, options_of, scores_of
+from tests.io.samples import followed, offers_of, options_of, scores_of
 
 CASES = REFERENCE / "cases" / "t4"
 READ = [
     ("103-duplicated-ids/dup.csv", {}),
     ("116-class-names-cleaned/o.csv", {}),
     ("122-ordered-categorical-labels/p.parquet", {}),
-    ("14-weka-distribution/weka.csv", {}),
     ("21-spark-sparse-text/spark.csv", {}),
     ("30-isic-onehot-ground-truth/submission.csv", {"labels": "GroundTruth.csv", "key": "image"}),
     ("33-openood-pred-conf-label/cifar10.csv", {"ignore_label": ("-1",)}),
@@ -46,6 +46,7 @@ ASKED = [  # refused, with a command that gives the number
 TOLD = [  # refused, with what is right to do in words
     ("38-cifar10h-soft-labels/cifar10h.npz", "labels holds shares"),
     ("45-labels-txt/logits.npy", r"labels\.txt"),
+    ("14-weka-distribution/weka.csv", "line 2 has 7 fields; expected 5"),
     ("53-helm-per-instance-stats/per_instance_stats.json", r"stats\[\]"),
     ("55-openai-batch-top-logprobs/batch.jsonl", r"response\.body\.choices\[\]\.logprobs"),
 ]
@@ -90,8 +91,21 @@ def test_what_is_asked_is_answered_by_the_commands_that_are_offered(name):
 @pytest.mark.parametrize(("name", "said"), TOLD)
 def test_what_is_not_read_is_told_with_a_way_on(name, said):
     path, _ = case(name)
-    with pytest.raises(CalcliError, match=said):
+    with pytest.raises(CalcliError, match=said) as told:
         read(path)
+    assert not followed(told.value)
+
+
+@pytest.mark.parametrize("folder", [CASES, CASES.parent], ids=["t4", "t3"])
+def test_every_command_that_is_offered_runs(folder):
+    paths = [path for path in sorted(folder.rglob("*.*")) if format_of(path) and path.name != "values.json"]
+    if not paths:
+        pytest.skip(f"reference cases not found: {folder.name} is not beside this checkout")
+    for path in paths:
+        try:
+            scores_of(read(path), 1000)
+        except CalcliError as told:
+            followed(told)
 
 
 @pytest.mark.parametrize("name", ["mc_obj.jsonl", "mc_list.jsonl"])
