@@ -8,9 +8,10 @@ import json
 import numpy as np
 import pytest
 from scipy import stats
+from sklearn.metrics import average_precision_score, brier_score_loss, log_loss, roc_auc_score
 
 from calcli.core.estimators.intervals import Interval
-from tests.benchmarks import promises
+from tests.benchmarks import promises, widths
 from tests.benchmarks.cells import ERRORS, KINDS, SURE, Cell, Found, drawn, every_cell
 from tests.benchmarks.coverage import (
     FIXED,
@@ -209,3 +210,33 @@ def test_the_core_comes_first():
     assert len(cells) == len(set(cells)) == 5 * 3 * 5 + 2 * 2 * 2
     assert all(cell.classes <= 10 and cell.rows <= 5_000 for cell in cells[:38])
     assert RESULTS.exists()
+
+
+def test_the_guide_says_how_wide_intervals_are_where_few_rows_tell():
+    """They hold, and where the bootstrap's do they are not much wider; one cell is done again."""
+    study, text = widths.Results(), widths.PAGE.read_text(encoding="utf-8")
+    assert widths.refreshed(text, study) == text
+    cells = study.cells
+    assert len(cells) == sum(len(one.metrics) * len(one.sizes) for one in widths.KINDS.values())
+    counts = {name: (sum(cell["calcli"][1:3]), cell["sets"]) for name, cell in cells.items()}
+    assert exceeding(counts, widths.MISSED) == []
+    assert [name for name, cell in cells.items() if widths.too_wide(cell)] == []
+    known = cells["errors at the top, aurc, n=100"]
+    assert widths.simulated("errors at the top", "aurc", 100) == pytest.approx(known, rel=1e-9)
+
+
+def test_the_values_that_are_resampled_are_those_of_others():
+    rng = np.random.default_rng(0)
+    probs, labels = widths.KINDS["rare class of 1%"].draw(3_000, rng)
+    times = rng.integers(0, 4, 3_000).astype(float)
+    of = {"sample_weight": times}
+    assert widths.auroc((probs, labels), times) == pytest.approx(roc_auc_score(labels, probs[:, 1], **of))
+    expected = average_precision_score(labels, probs[:, 1], **of)
+    assert widths.average_precision((probs, labels), times) == pytest.approx(expected)
+    ones, right = np.ones(3_000), probs.argmax(axis=1) == labels
+    wrong = ~right[np.argsort(-probs.max(axis=1))]
+    rates = [wrong[:kept].mean() for kept in range(1, 3_001)]
+    assert widths.aurc((probs, labels), ones) == pytest.approx(np.mean(rates))
+    brier = 2 * brier_score_loss(labels, probs[:, 1])
+    assert widths.VALUES["brier"]((probs, labels), ones) == pytest.approx(brier)
+    assert widths.VALUES["log_loss"]((probs, labels), ones) == pytest.approx(log_loss(labels, probs))

@@ -227,7 +227,7 @@ def test_what_was_read_stands_beside_the_first_figure(page: Path) -> None:
 
 
 def test_a_score_without_an_interval_says_so_at_the_head() -> None:
-    few = calcli.evaluate("sample_data/iris_logistic_test.csv", metrics="log_loss,ece", draws=19)
+    few = calcli.evaluate([[0.9, 0.1], [0.2, 0.8]] * 10, [0, 1] * 10, metrics="log_loss,ece", draws=19)
     assert few["log_loss"].no_interval
     beside = {one.name: one.beside for one in few.headline().numbers}
     assert beside["log_loss"] == "no interval"
