@@ -11,7 +11,7 @@ from scipy import stats
 from sklearn.metrics import average_precision_score, brier_score_loss, log_loss, roc_auc_score
 
 from calcli.core.estimators.intervals import Interval
-from tests.benchmarks import promises, widths
+from tests.benchmarks import choices, plans, promises, widths
 from tests.benchmarks.cells import ERRORS, KINDS, SURE, Cell, Found, drawn, every_cell
 from tests.benchmarks.coverage import (
     FIXED,
@@ -66,6 +66,28 @@ def test_the_guide_says_how_often_a_threshold_keeps_its_promise():
     assert min(p_values) > 0.01 / len(p_values)
     again = promises.simulated("few values", 300, 0.1)
     assert {**again, "curve": "few values", "rows": 300, "rate": 0.1} in cells
+
+
+def test_the_guide_shows_what_auto_claims_and_gains():
+    """On calibrated rows it claims a gain in at most 5% of data sets, and is not behind temperature."""
+    study, text = choices.Results(), choices.PAGE.read_text(encoding="utf-8")
+    assert choices.refreshed(text, study) == text
+    for name, cell in study.cells.items():
+        mean, error = choices.behind(cell)
+        assert mean <= max(0.003, 2 * error), name
+        if cell["kind"] != "sharp":
+            for what in choices.CLAIMS:
+                found = stats.binomtest(choices.claimed(cell, what), len(cell["sets"]), 0.05, "greater")
+                assert found.pvalue > 0.01, (name, what)
+
+
+def test_the_guide_shows_how_often_plans_are_enough():
+    """Four times in five, at least three in four, beyond chance."""
+    study, text = plans.Results(), plans.PAGE.read_text(encoding="utf-8")
+    assert plans.refreshed(text, study) == text
+    for name, cell in study.found["cells"].items():
+        planned, held = plans.proven(cell)
+        assert stats.binomtest(held, planned, 0.75, "less").pvalue > 0.01, name
 
 
 def test_no_interval_misses_and_no_test_rejects_more_often_than_is_promised():

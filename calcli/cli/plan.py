@@ -23,7 +23,7 @@ def plan(
     talking: Talking,
     margin: Annotated[
         list[str] | None,
-        typer.Option(metavar="METRIC=X", help="A difference that does not matter; X% is of OLD. Repeatable."),
+        typer.Option(metavar="METRIC=X,...", help="Differences that do not matter; X% is of OLD."),
     ] = None,
     metric: Annotated[str, typer.Option(metavar="METRIC", help="Of one file: the metric.")] = "log_loss",
     half_width: Annotated[

@@ -222,8 +222,8 @@ def _candidates(fit: Fit) -> TextTable:
             )
         )
     notes = [
-        "* chosen: the simplest within one standard error (se) of the best, and the best of equally simple "
-        "ones"
+        "* chosen: the simplest within one standard error (se) of the best single method, and the best of "
+        "equally simple ones"
         + (
             "; then the pool, if it gains more than one standard error and 1%."
             if any(map(_is_pool, fit.candidates))

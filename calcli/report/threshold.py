@@ -69,14 +69,16 @@ class ShownThreshold(Shown):
 
     def _notes(self) -> Iterator[str]:
         asked = self.threshold
-        rows = "rows" if asked.target is None else f"rows predicted as {asked.target}"
+        what, wrong = "confidence", "wrong"
+        if asked.target is not None:
+            what, wrong = f"probability of {asked.target}", f"not {asked.target}"
         if asked.promises:
             above = "its threshold" if asked.by else "the threshold"
             each = " in every slice" if asked.by else ""
             yield (
                 f"With a probability of {level_percent(asked.level)}, at most "
-                f"{level_percent(asked.max_error)} of the {rows} with a confidence of at least {above} are "
-                f"wrong{each}."
+                f"{level_percent(asked.max_error)} of the rows with a {what} of at least {above} are "
+                f"{wrong}{each}."
             )
         if asked.by:
             level = level_percent(asked.found[0].level)
@@ -100,9 +102,9 @@ class ShownThreshold(Shown):
             more = f"about {_rounded(one.rows_needed):,} rows like these would be enough in 80% of cases"
         assert one.least_error is not None
         return (
-            f"Nothing can be promised{of} at {level_percent(self.threshold.max_error)}. The lowest "
-            f"error rate that can be promised with these rows is {percent(one.least_error)}. It takes "
-            f"at least {counted(one.least_rows, 'row')} without an error, and {more}."
+            f"Nothing can be promised{of} at {level_percent(self.threshold.max_error)}; the lowest error "
+            f"rate these rows support is {percent(one.least_error)}. It takes at least "
+            f"{counted(one.least_rows, 'row')} without an error, and {more}."
         )
 
 

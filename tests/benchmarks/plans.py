@@ -20,7 +20,7 @@ from calcli.core.language.errors import CalcliError
 from tests.benchmarks.keeping import GUIDE, Kept, between, table
 
 RESULTS = Path(__file__).with_suffix(".json")
-PAGE = GUIDE / "gates-and-ci.md"
+PAGE = GUIDE / "comparing.md"
 CELLS = [  # kind, rows of the pilot, metric, margin
     ("rare class", 400, "accuracy", 0.01),
     ("rare class", 400, "brier", 0.008),

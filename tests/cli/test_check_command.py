@@ -539,7 +539,7 @@ def test_an_identifier_that_repeats_is_told_unless_it_is_the_cluster(run, tmp_pa
     rng = np.random.default_rng(0)
     prob = rng.random(100)
     label = (rng.random(100) < prob).astype(int)
-    rows = [f"{n},{label[n]},{prob[n]!r}\n" for n in range(100)]
+    rows = [f"{n},{label[n]},{prob[n]}\n" for n in range(100)]
     (tmp_path / "t.csv").write_text("id,label,prob\n" + "".join(rows * 3))
     for command in (("evaluate",), ("compare", tmp_path / "t.csv"), ("threshold", "--max-error", "0.9")):
         shown = " ".join(run(*command, tmp_path / "t.csv").out.split())

@@ -83,7 +83,7 @@ def test_where_nothing_can_be_promised_nothing_is_written(run, val, tmp_path):
     said = " ".join(done.out.split())
     assert done.status == 1
     assert not (tmp_path / "t.json").exists()
-    assert "that can be promised with these rows is 10.0%. It takes at least 59 rows" in said
+    assert "the lowest error rate these rows support is 7.9%. It takes at least 59 rows" in said
     assert "rows like these would be enough in 80% of cases" in said
 
 
@@ -92,7 +92,7 @@ def test_where_nothing_can_be_promised_nothing_is_written(run, val, tmp_path):
     [
         ([], "--max-error is missing"),
         (["--max-error", "1"], "--max-error is 1; expected a number between 0 and 1"),
-        (["--max-error", "0.1", "--target", "recall:1"], "expected precision and a class"),
+        (["--max-error", "0.1", "--target", "recall:1"], "expected precision: and a class"),
         (["--max-error", "0.1", "--target", "precision:x"], "has no such class; it has 0, 1"),
         (["--max-error", "0.1", "--weights", "id"], "has row weights"),
         (["--max-error", "0.1", "-o", "{folder}/t.npz"], "is written as JSON, not .npz"),

@@ -436,8 +436,8 @@ def check_promise(threshold: Threshold, policy: Policy, predictions: Predictions
     predictions.require_told_class()
     path = predictions.provenance.path
     threshold.require_same(predictions.kind, predictions.classes, path)
-    _, hit, looked_at = confidences(predictions, threshold.target)
-    rows = independent_rows(predictions, looked_at, threshold.cluster, threshold.seed)
+    _, hit = confidences(predictions, threshold.target)
+    rows = independent_rows(predictions, threshold.cluster, threshold.seed)
     rows = rows[threshold.answers(predictions)[rows]]
     slices = slice_names(predictions.column(threshold.by)) if threshold.by else np.full(len(hit), "")
     promised = [one for one in threshold.found if one.threshold is not None]

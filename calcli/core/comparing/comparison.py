@@ -220,7 +220,7 @@ def _sharpened(settings: Settings, tests: int) -> Settings:
 
 
 def parse_margins(texts: Sequence[str]) -> dict[str, Margin]:
-    """Return margins by metric expression, from texts such as `log_loss=0.01` or `log_loss=1%`.
+    """Return margins by metric expression, from texts such as `log_loss=0.01` or `log_loss=1%,brier=1%`.
 
     Raises
     ------
@@ -228,7 +228,7 @@ def parse_margins(texts: Sequence[str]) -> dict[str, Margin]:
         If a metric is unknown, or a margin is neither a number nor a percentage above 0.
     """
     margins = {}
-    for text in texts:
+    for text in ",".join(texts).split(","):
         metric, equals, value = text.rpartition("=")
         try:
             margin = Margin.read(value)

@@ -356,7 +356,8 @@ class Threshold:
     kind, classes
         Of the scores it is for.
     target
-        The predicted class whose precision is promised, for rows with that prediction; None for all rows.
+        The class whose precision is promised, of rows with a probability of it at or above the threshold;
+        None where confidences and answers of any class are meant.
     max_error, level
         The error rate that is promised, and how surely: for all slices together.
     by, cluster
@@ -412,10 +413,10 @@ class Threshold:
         InputError
             If a slice is unknown.
         """
-        scores, _, looked_at = confidences(predictions, self.target)
+        scores, _ = confidences(predictions, self.target)
         if self.by is None:
             least: Any = self.found[0].threshold
-            return looked_at & (scores >= (np.inf if least is None else least))
+            return scores >= (np.inf if least is None else least)
         slices = slice_names(predictions.column(self.by)) if slices is None else slices
         known = {one.value: np.inf if one.threshold is None else one.threshold for one in self.found}
         names, codes = np.unique(slices, return_inverse=True)
@@ -424,7 +425,7 @@ class Threshold:
                 f"{predictions.provenance.path}: no threshold was made for {self.by} = {unknown[0]!r}; those "
                 f"that it was made for are {', '.join(map(repr, known))}"
             )
-        return looked_at & (scores >= np.array([known[name] for name in names.tolist()])[codes])
+        return np.asarray(scores >= np.array([known[name] for name in names.tolist()])[codes])
 
     def require_same(self, kind: str, classes: tuple[str, ...], path: str) -> None:
         """Raise an InputError if scores are of another kind, or classes, than those it was made of."""
@@ -463,7 +464,7 @@ def make_threshold(
     by
         A column each of whose values gets a threshold of its own.
     target
-        A class: the rows that are predicted as it are looked at.
+        A class: the threshold is one on its probability, whichever class is the most probable.
     cluster
         A column: of rows that share a value one is drawn.
     seed
@@ -474,7 +475,7 @@ def make_threshold(
     Raises
     ------
     InputError
-        If there is no such column, or no row is predicted as the target.
+        If there is no such column.
     UsageError
         If rows have weights, or the target is no class.
     """
@@ -483,19 +484,18 @@ def make_threshold(
         names = "answers, right or wrong" if predictions.of_answers else _few(predictions.classes)
         raise UsageError(f"--target precision:{target}: {path} has no such class; it has {names}")
     predictions.require_told_class()
-    scores, hit, looked_at = confidences(predictions, target)
+    scores, hit = confidences(predictions, target)
     slices: list[str | None] = [None]
     numbers = np.zeros(len(scores), np.intp)
     if by is not None:
         parts, numbers = slice_numbers(predictions, by)
         slices = [part.value for part in parts]
-    rows = independent_rows(predictions, looked_at, cluster, seed)
+    rows = independent_rows(predictions, cluster, seed)
     found = []
     for number, value in enumerate(slices):
         own = rows[numbers[rows] == number]
         if not len(own):
-            of = f" with {by} = {value!r}" if by else ""
-            raise InputError(f"{path}: no row{of} is predicted as {target}; expected some")
+            raise InputError(f"{path}: no row drawn has {by} = {value!r}; expected some")
         share = 1 - (1 - level) / len(slices)
         found.append(find_threshold(scores[own], ~hit[own], max_error, share, value))
     return Threshold(
@@ -524,22 +524,17 @@ def checksum(document: Mapping[str, Any]) -> int:
     return zlib.crc32(json.dumps(document, sort_keys=True).encode())
 
 
-def independent_rows(
-    predictions: Predictions, looked_at: NDArray[np.bool_], cluster: str | None, seed: int
-) -> Positions:
-    """Return which of the rows that are looked at, (N,) booleans, a promise is about: of each cluster one."""
-    rows = np.flatnonzero(looked_at)
+def independent_rows(predictions: Predictions, cluster: str | None, seed: int) -> Positions:
+    """Return which rows a promise is about: of each cluster one."""
     if cluster is None:
-        return rows
+        return np.arange(predictions.n_rows)
     require_clusters(predictions, cluster)
-    units = Units.of(len(rows), predictions.column(cluster)[rows]).of_row
-    return rows[one_of_each(units, generator(seed, Stream.SUBSETS))]
+    units = Units.of(predictions.n_rows, predictions.column(cluster)).of_row
+    return one_of_each(units, generator(seed, Stream.SUBSETS))
 
 
-def confidences(
-    predictions: Predictions, target: str | None
-) -> tuple[Doubles, NDArray[np.bool_], NDArray[np.bool_]]:
-    """Return (N,) confidences, whether they are right, and whether rows are predicted as the target.
+def confidences(predictions: Predictions, target: str | None) -> tuple[Doubles, NDArray[np.bool_]]:
+    """Return (N,) confidences, or probabilities of the target, and whether rows are right, or of it.
 
     Raises
     ------
@@ -552,13 +547,15 @@ def confidences(
             f"{path} has row weights, and the promise is about rows that count alike; leave out the weights"
         )
     rows, start = predictions.n_rows, 0
-    scores, hit, looked_at = np.empty(rows), np.empty(rows, np.bool_), np.ones(rows, np.bool_)
+    scores, hit = np.empty(rows), np.empty(rows, np.bool_)
+    k = None if target is None else predictions.classes.index(target)
     for block in blocks(predictions, "double"):
         own = slice(start, start := start + len(block.labels))
-        scores[own], hit[own] = block.confidence, block.hit
-        if target is not None:
-            looked_at[own] = block.largest(1)[0][:, 0] == predictions.classes.index(target)
-    return scores, hit, looked_at
+        if k is None:
+            scores[own], hit[own] = block.confidence, block.hit
+        else:
+            scores[own], hit[own] = block.column(k), block.labels == k
+    return scores, hit
 
 
 def _few(names: Sequence[str], most: int = 5) -> str:

@@ -423,8 +423,8 @@ KNOWN = [*_softmax(), *_one_score(), *_matrices(), *_vectors(), *_wrappers()]
 METHODS = Registry("calcli.calibrators", Method, {method.name: method for method in KNOWN})
 CHOICE = Method(
     name="auto", title="The choice among methods", where="", family="pool",
-    learns="the simplest candidate within one standard error of the best cross-validated score, or the pool "
-    "of the best of each kind if it gains more than one and 1%",
+    learns="the simplest candidate within one standard error of the best single one by cross-validation, or "
+    "the pool of the best of each kind if it gains more than one and 1%",
     parameters="those of its choice", keeps="what its choice keeps",
     source="Breiman et al. 1984, section 3.4.3",
     misses="what is chosen among many looks better than it is; the report estimates by how much",

@@ -297,8 +297,8 @@ class ThresholdSettings:
     )
     target: str | None = setting(
         None,
-        replace(TEXT, expected="precision and a class, such as precision:spam", taken=_target),
-        "Only rows that are predicted as this class; others are not answered.",
+        replace(TEXT, expected="precision: and a class, such as precision:spam", taken=_target),
+        "Threshold on the probability of this class, also below 1/2: precision:NAME.",
         "precision:NAME",
     )
     cluster: str | None = setting(

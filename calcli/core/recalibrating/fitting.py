@@ -208,6 +208,8 @@ def fit(
         cross_validated = done.values
         gain = paired_difference(before.losses, done.losses, rows.weights).of_new_fits(settings.folds)
     note_rows(calibrator, predictions)
+    if settings.folds and (absent := _absent(rows, _folds(predictions, rows, settings))):
+        calibrator.notes.append(f"{absent} of the classes had no row outside one of the folds")
     calibrator.notes += calibrator.order_notes(predictions.n_classes)
     after = judge(Rescored.by_one(scores, calibrator))
     moved = (0, 0) if predictions.of_answers else _changes(before, after)
@@ -381,6 +383,16 @@ def _folds(predictions: Predictions, rows: LabeledScores, settings: FitSettings)
     rng = generator(settings.seed, Stream.FITS)
     times = range(repeats(*rows.scores.shape))
     return [random_folds(len(rows.labels), number, rng, units) for _ in times]
+
+
+def _absent(rows: LabeledScores, folds: Sequence[Positions]) -> int:
+    """Return how many classes have all their rows in one fold, at most, of the times that they are dealt."""
+    found = []
+    for fold in folds:
+        number = int(fold.max()) + 1
+        pairs = np.flatnonzero(np.bincount(rows.labels.astype(np.intp) * number + fold))  # class and fold
+        found.append(int(np.count_nonzero(np.bincount(pairs // number) == 1)))
+    return max(found)
 
 
 def refuse_raw(predictions: Predictions, calls: Sequence[MethodExpression]) -> None:

@@ -1,0 +1,41 @@
+"""Rows that a decision needs where few of them carry a difference, against draws and bounds of scipy."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from scipy import stats
+
+from calcli.core.estimators.evidence import ExactShares, Studentized
+from calcli.core.estimators.influences import Influences
+from calcli.core.estimators.power import POWER, Power
+
+
+def exact_ends(hits, rows, tail):
+    low = np.where(hits > 0, stats.beta.ppf(tail, hits, rows - hits + 1), 0)
+    return low, stats.beta.ppf(1 - tail, hits + 1, rows - hits)
+
+
+@pytest.mark.parametrize("unlike", [4, 10])
+def test_shares_are_proven_four_times_in_five(unlike):
+    """By the exact bounds of both shares, each at half of the error, as the rule that judges them."""
+    half = unlike // 2
+    power = Power.of(ExactShares(half, 400, half, 400, 0.97, True), 400, 0.95, sign=-1)
+    rows = power.not_worse(0.01)
+    assert rows > 400
+    rng = np.random.default_rng(3)
+    differ = rng.binomial(rows, rng.beta(unlike + 1, 401 - unlike, 4000))
+    gained = rng.binomial(differ, 0.5)
+    least = exact_ends(gained, rows, 0.0125)[0] - exact_ends(differ - gained, rows, 0.0125)[1]
+    assert np.mean(least >= -0.01) == pytest.approx(POWER, abs=0.06)
+
+
+def test_few_rows_that_carry_a_difference_need_more_than_the_formula_says():
+    rng = np.random.default_rng(0)
+    losses = np.where(rng.random(400) < 0.03, rng.normal(0, 0.3, 400), rng.normal(0, 0.01, 400))
+    brought = (losses - losses.mean()) / 400
+    nothing = Influences(0.0, np.zeros(400), 400)
+    found = Power.of(Studentized(nothing, Influences(losses.mean(), brought, 400), True), 400, 0.95)
+    z = stats.norm.ppf([0.975, 0.8]).sum()
+    assert found.not_worse(0.005) > 1.1 * 400 * (z * found.standard_error / 0.005) ** 2
+    assert found.equivalent(0.005) >= found.not_worse(0.005)
