@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Iterator, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from contextlib import suppress
 from dataclasses import replace
 from typing import Any
@@ -16,7 +16,7 @@ from calcli.core.language.errors import InputError
 from calcli.io.labels import SHARE, SHARES, Labels, labels_from_array, missing_label
 from calcli.io.layouts.classlabels import class_labels
 from calcli.io.messages import listed
-from calcli.io.tables.columns import decoded, holds_of, numbers, of_joined_type
+from calcli.io.tables.columns import decoded, holds_of, numbers
 from calcli.io.tables.table import Table
 from calcli.io.tables.texts import WORDS, has_codes
 
@@ -244,19 +244,3 @@ def one_true(table: Table, columns: Sequence[str], classes: Sequence[str]) -> An
             + (SHARES if abs(values[row].sum() - 1) < SHARE and values[row].min() >= 0 else SEVERAL)
         )
     return pa.chunked_array([pa.array(np.array(classes, object)[values.argmax(axis=1)], pa.string())])
-
-
-def distinct_texts(table: Table, name: str) -> Iterator[str]:
-    """Yield the values of a column, each once, as text, while its rows are read; none of a nested one.
-
-    True and false are spelled as columns of these names are.
-    """
-    kind, known = table.schema.field(name).type, set[str]()
-    spelled = {one.casefold(): one for one in table.schema.names} if pa.types.is_boolean(kind) else {}
-    if holds_of(kind) in ("list", "other"):
-        return
-    for batch in table.batches([name]):
-        values = pc.unique(of_joined_type(batch.column(0), kind, table.place.name, name)).to_pylist()
-        found = dict.fromkeys(spelled.get(str(one).casefold(), str(one)) for one in values if one is not None)
-        yield from (one for one in found if one not in known)
-        known |= found.keys()

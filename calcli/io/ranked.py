@@ -19,8 +19,6 @@ from calcli.core.data.arrays import Array
 from calcli.core.language.errors import InputError, UsageError
 from calcli.io.columnscores import TableScores, first_of_other_length
 from calcli.io.layouts.names import (
-    PREFIXED,
-    TOPPED,
     but_for_capitals,
     differ_in_numbers,
     natural_order,
@@ -64,11 +62,6 @@ class RankedScores(TableScores):
     def within(self, table: Table, rows: int) -> Self:
         """Return the scores of so many rows of the same columns, in another table."""
         return replace(super().within(table, rows), by_rank=self.by_rank.within(table, rows))
-
-    @property
-    def suffixes(self) -> tuple[str, ...]:
-        """What the columns of scores are numbered with."""
-        return tuple(_suffix(name) for name in self.by_rank.names)
 
     @property
     def note(self) -> str:
@@ -208,13 +201,6 @@ def ranked_scores(raw: TableScores, reading: Reading, options: ReadOptions) -> T
         found = replace(found, classes=classes, ordered=ordered)
     found.positions(head, 0)
     return found
-
-
-def _suffix(score: str) -> str:
-    if top := TOPPED.fullmatch(score):
-        return f"top{top[1]}"
-    prefixed = PREFIXED.fullmatch(score)
-    return prefixed[2] if prefixed else score
 
 
 def _holds_within(kind: Any) -> Holds:

@@ -2,16 +2,12 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Sequence
-
-import numpy as np
 
 from calcli.core.data.logspace import as_floats
 from calcli.core.language.errors import InputError
 from calcli.io.labelnumbers import are_places, number_of, other_of_two
-from calcli.io.labels import MANY, Labels
-from calcli.io.layouts.names import differ_in_numbers
+from calcli.io.labels import Labels
 from calcli.io.messages import in_first, listed
 from calcli.io.offers import Question
 from calcli.io.options import ReadOptions
@@ -110,23 +106,3 @@ def refuse_unordered(found: Source, labels: Labels, options: ReadOptions) -> Non
             f"{name}: the labels run from {labels.codes.min()} to {len(classes)}, and those of the classes "
             f"{listed(classes)} from 0; save the labels as these names"
         )
-    if options.classes is None and labels.meaning == "numbers":
-        _refuse_counted(found, classes, labels)
-
-
-def _refuse_counted(found: Source, classes: Sequence[str], labels: Labels) -> None:
-    """Refuse the labels 1 and 2 for the classes a1, a2 and a3: it is open whether they count from 0."""
-    inside = [re.findall(r"\d+", name) for name in classes]
-    if not differ_in_numbers(classes) or any(len(one) != 1 or len(one[0]) > 9 for one in inside):
-        return
-    numbers = [int(one[0]) for one in inside]
-    if numbers == list(range(len(classes))) or not np.isin(labels.codes, numbers).all():
-        return
-    mend = "save the labels as these names"
-    if not found.by_rank and len(classes) <= MANY:
-        own, places = (",".join(map(str, some)) for some in (numbers, range(len(classes))))
-        mend = f"name the classes with --classes {own} if they are, or with --classes {places} if not"
-    raise InputError(
-        f"{found.place.name}: the labels may be the numbers in the names of the classes {listed(classes)}, "
-        f"or count these from 0; {mend}"
-    )
