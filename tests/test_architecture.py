@@ -134,7 +134,7 @@ ALONE = {  # why a short file of core has no neighbour to join
     "calibrators/fit/quadratic": "least squares under constraints, of pools and splines",
     "data/arrays": "types that every file imports",
     "data/chance": "streams of random numbers",
-    "data/distributions": "rows of probabilities as they are stored",
+    "data/labels": "what two rooms count labels with",
     "data/merged": "one class against the rest",
     "estimators/chance": "what exceeds chance among bins and slices",
     "estimators/effort": "what is worth its time",
