@@ -32,12 +32,12 @@ differential: $(VENV)/dev  ## random valid files beside scikit-learn and numpy: 
 faults: $(VENV)/dev  ## runs that are killed, or have no room: make faults RUNS=1000 SEED=7
 	OPENBLAS_NUM_THREADS=1 $(BIN)/python -m tests.faults --runs $(or $(RUNS),400) --seed $(or $(SEED),0)
 
-oldest:  ## the tests on the oldest Python and versions that pyproject.toml admits, in .venv-oldest
+oldest:  ## the tests, or TESTS, on the oldest Python and versions that pyproject.toml admits, in .venv-oldest
 	$(OLDEST) -m venv .venv-oldest
 	.venv-oldest/bin/python -m pip install --quiet --upgrade 'pip>=25.1'
 	sed -n '/^dependencies = \[/,/^\]/s/ *"\([a-z]*\)>=\(.*\)",/\1==\2/p' pyproject.toml > .venv-oldest/constraints.txt
 	.venv-oldest/bin/python -m pip install --quiet --constraint .venv-oldest/constraints.txt --editable . --group dev
-	OPENBLAS_NUM_THREADS=1 .venv-oldest/bin/pytest -n auto -W ignore::DeprecationWarning  # typer's, of a newer click
+	OPENBLAS_NUM_THREADS=1 .venv-oldest/bin/pytest -n auto -W ignore::DeprecationWarning $(TESTS)
 
 newest:  ## the tests on the newest Python that is installed, with the newest versions, in .venv-newest
 	$(NEWEST) -m venv .venv-newest

@@ -228,7 +228,7 @@ def parse_margins(texts: Sequence[str]) -> dict[str, Margin]:
         If a metric is unknown, or a margin is neither a number nor a percentage above 0.
     """
     margins = {}
-    for text in ",".join(texts).split(","):
+    for text in (one for given in texts for one in given.split(",")):
         metric, equals, value = text.rpartition("=")
         try:
             margin = Margin.read(value)

@@ -45,9 +45,9 @@ def numbers(batch: Any, by_row: bool) -> Array:
         batch = pa.RecordBatch.from_arrays(list(map(_widened, batch.columns)), names=batch.schema.names)
         doubles = pa.schema([(name, pa.float64()) for name in batch.schema.names])
         batch = batch.cast(doubles, safe=False)  # integers beyond 2**53 are rounded
-    if len(set(batch.schema.types)) > 1:
-        batch = pa.RecordBatch.from_arrays(list(map(_widened, batch.columns)), names=batch.schema.names)
     missing = any(column.null_count for column in batch.columns)  # only then may integers become floats
+    if missing or len(set(batch.schema.types)) > 1:
+        batch = pa.RecordBatch.from_arrays(list(map(_widened, batch.columns)), names=batch.schema.names)
     return batch.to_tensor(null_to_nan=missing, row_major=by_row).to_numpy()
 
 
