@@ -170,7 +170,7 @@ def _write_first_policy(
         remark(sentence)
     if path != "-" and not quiet:
         against = "" if baseline is None else " --baseline BASELINE"
-        remark(f"wrote {path}; judge files by it with calcli check FILE --policy {path}{against}")
+        remark(f"wrote {path}; check files against it with calcli check FILE --policy {path}{against}")
 
 
 def _target(text: str) -> tuple[Format | Literal["html"], str]:

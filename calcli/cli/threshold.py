@@ -66,4 +66,4 @@ def threshold(
     if report.exit_status:
         raise typer.Exit(report.exit_status)
     if output not in (None, "-") and not talking.quiet:
-        remark(f"wrote {output}; mark rows by it with calcli apply {output} FILE -o OUT")
+        remark(f"wrote {output}; mark the rows at or above it with calcli apply {output} FILE -o OUT")

@@ -117,16 +117,18 @@ def half_width(estimates: Collection[Estimate]) -> list[str]:
     if all(estimate.interval is None for estimate in estimates):
         return []
     interval = interval_head(estimates)
-    return [f"±: half the width of the {interval}; its ends are in JSON and CSV."]
+    return [f"±, or the ends in brackets: the {interval}."]
 
 
 def cell(estimate: Estimate) -> str:
-    """Return a value with half the width of its interval, its standard deviation and its p-value."""
+    """Return a value with its interval, its standard deviation and its p-value."""
     interval, null = estimate.interval, estimate.if_calibrated
     parts = [value(estimate)]
     bound = estimate.call.entry.family.beside_null  # to one side, as no error is below 0
     if interval is not None and not (bound or math.isinf(estimate.value)):
-        parts.append(f"±{number((interval.high - interval.low) / 2, digits=estimate.digits)}")
+        above, below = interval.high - estimate.value, estimate.value - interval.low
+        half, other = (number(one, digits=estimate.digits) for one in (above, below))
+        parts.append(f"±{half}" if half == other else f"({ends(estimate)})")
     if estimate.sd is not None:
         parts.append(f"sd {number(estimate.sd, digits=estimate.digits)}")
     if null is not None:

@@ -27,6 +27,9 @@ LEARNS = Column("what it learns", "left")
 SHOWS = Column("what it shows", "left")
 MORE = "calcli explain NAME says more, such as calcli explain ks."
 ARGUMENTS = "calcli explain ARGUMENT says what one of them means, such as calcli explain {}."
+HEADS = {
+    "letters": "short for", "says": "meaning", "learns": "model", "keeps": "preserves", "misses": "limitations",
+}  # fmt: skip
 HIDDEN = ("arguments", "count", "proper", "letters")  # of what JSON shows
 REQUIRED = "METHOD"  # as the default of what has to be given
 REGISTRIES: dict[str, Mapping[str, Entry]] = {"metrics": METRICS, "methods": METHODS, "figures": FIGURES}
@@ -172,7 +175,7 @@ def _lists() -> list[TextTable]:
 
 
 def _table(said: Said, asked: str) -> TextTable:
-    rows = tuple((key, text) for key, text in _lines(said, asked).items() if text)
+    rows = tuple((HEADS.get(key, key), text) for key, text in _lines(said, asked).items() if text)
     notes = (
         (ARGUMENTS.format(next(iter(said.arguments))),) if isinstance(said, Entry) and said.arguments else ()
     )

@@ -65,7 +65,7 @@ def _verdicts(result: Result) -> Iterator[str]:
 def _scores(found: Mapping[str, Estimate], asked: bool) -> TextTable:
     cells: dict[Column, Callable[[Estimate], str]] = {Column(interval_head(found.values())): ends}
     if any("constant" in one.parts for one in found.values()):
-        cells[Column("constant")] = _of_constant
+        cells[Column("of best constant")] = _of_constant
     notes = without_interval(found.values()) if asked else ()
     return estimates_table("", found, cells, notes, head="Scores")
 

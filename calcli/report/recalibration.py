@@ -128,7 +128,8 @@ def _terms(estimate: Estimate) -> tuple[str, str, str]:
     """Return what recalibrates, the score, and its change, in words."""
     method = estimate.recalibrator
     by = PHRASES.get(method) or f"recalibration by {nested_method(method)}"
-    change = f"({' -> '.join(numbers(estimate.parts['before'], estimate.parts['after']))})"
+    sample = f" in a sample of {estimate.rows:,} rows" if estimate.rows else ""
+    change = f"({' -> '.join(numbers(estimate.parts['before'], estimate.parts['after']))}{sample})"
     return by, _score_name(estimate.call.whole), change
 
 

@@ -30,7 +30,7 @@ CONSTANT = "constant: the value of the best constant answer."
 ORACLE = "oracle: the value if all wrong rows had less confidence than any right one."
 CHANCE = "chance: the value if the confidence said nothing."
 P = "p: probability of an error at least as large if the probabilities are calibrated."
-ALIKE = "no row differs"
+ALIKE = "it is the same in every row"
 BIASED = "Errors other than kuiper have no interval, as they are biased upward near zero."
 ERRORS = (
     f"{BIASED} Compare each with its value if calibrated (mean ± sd over outcomes drawn from the "
@@ -95,7 +95,7 @@ def without_interval(found: Iterable[Estimate | Difference]) -> list[str]:
             reasons[reason].append(one.call.asked)
     needs = f"; an interval needs {FEWEST}"
     return [
-        f"No interval of {some(names)}: {reason}{needs * reason.startswith(SIZE)}."
+        f"No interval for {some(names)}: {reason}{needs * reason.startswith(SIZE)}."
         for reason, names in reasons.items()
     ]
 

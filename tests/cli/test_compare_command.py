@@ -105,7 +105,7 @@ def test_the_area_of_the_same_ranking_differs_in_no_row(run, tmp_path):
     labels, both = (rng.random(200) < score).astype(int), (score, score**2)
     files = [write(tmp_path / f"{i}.csv", np.column_stack([1 - s, s]), labels) for i, s in enumerate(both)]
     said = run("compare", *files, "--metrics", "auroc,brier").out
-    assert "No interval of auroc: no row differs." in said
+    assert "No interval for auroc: it is the same in every row." in said
     assert "effective sample size" not in said
 
 

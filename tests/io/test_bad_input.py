@@ -242,9 +242,9 @@ def test_labels_in_numpy_files(labels, message, tmp_path):
         ([1, 2, 1], "nothing says which of prob_a, prob_b is that of 1 in label"),
         (
             [[0, 1], [1, 1], [0, 0]],
-            "label column label holds lists|has no label column|no labels go with",
+            "label column label holds lists|has no label column|holds no labels for",
         ),
-        ([b"a", b"b", b"a"], "label column label holds binary|has no label column|no labels go with"),
+        ([b"a", b"b", b"a"], "label column label holds binary|has no label column|holds no labels for"),
     ],
 )
 def test_labels_in_tables(labels, message, tmp_path):
@@ -265,7 +265,7 @@ def test_one_class(tmp_path):
         pair(tmp_path, np.ones((5, 1)), np.zeros(5, int)),
         "scores for one class only: each of them is 1, .* --positive",
     )
-    refused(parquet_file(tmp_path, label=[0], probs=[[1.0]]), "scores for one class only|no labels go with")
+    refused(parquet_file(tmp_path, label=[0], probs=[[1.0]]), "scores for one class only|holds no labels for")
     refused(pair(tmp_path, np.ones((5, 0)), np.zeros(5, int)), "no scores in its rows")
 
 

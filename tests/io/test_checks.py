@@ -103,7 +103,7 @@ def test_renormalize_accepts_sums_but_not_zeros(tmp_path):
         "rows that do not sum to one were divided by their sum, as asked",
     )
     path = parquet_file(tmp_path, label=[0, 1], prob_0=[3.0, 0.0], prob_1=[1.0, 0.0])
-    refused(path, "row 1 has probabilities that sum to 0|no reading is left", renormalize=True)
+    refused(path, "row 1 has probabilities that sum to 0|cannot be read as predictions", renormalize=True)
 
 
 def test_rounded_probabilities_are_accepted(tmp_path):
@@ -129,7 +129,7 @@ def test_sparse_top_k_dumps(tmp_path):
 
 def test_list_columns_with_holes(tmp_path):
     path = parquet_file(tmp_path, label=[0, 1, 1], probs=[[0.5, 0.5], None, [1.0, 0.0]])
-    refused(path, "row 1 has 0 scores in probs; expected 2|no reading is left")
+    refused(path, "row 1 has 0 scores in probs; expected 2|cannot be read as predictions")
     path = parquet_file(tmp_path, label=[0, 1], probs=[[0.5, 0.5], [None, 0.5]])
     refused(path, 'row 1: the score of class "0" is missing')
     path = parquet_file(tmp_path, label=[0, 1], probs=[["a", "b"], ["a", "b"]])

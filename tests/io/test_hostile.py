@@ -253,7 +253,7 @@ def test_a_record_that_would_overrun_the_parser(tmp_path):
 @pytest.mark.parametrize(("label", "said"), [("1e308", "1e\\+308"), ("1e19", "1e\\+19")])
 def test_labels_beyond_all_integers(label, said, tmp_path):
     (tmp_path / "t.jsonl").write_text(f'{{"label": {label}, "probs": [0.5, 0.5]}}\n')
-    refused(tmp_path / "t.jsonl", f"no labels go with probs: label holds {said}")
+    refused(tmp_path / "t.jsonl", f"label holds no labels for probs: {said}")
 
 
 def test_names_of_files_that_no_report_can_hold():

@@ -160,6 +160,5 @@ def test_labels_beyond_the_classes_are_refused_in_any_type(dtype, tmp_path):
     if dtype == "?":
         labels = np.array([40, 1, 0, 1], np.uint8).view(np.bool_)  # as in a damaged file
     np.savez(tmp_path / "t.npz", probs=np.full((4, 3), 1 / 3), labels=labels)
-    refused(
-        tmp_path / "t.npz", "row . has the label (7|true), but the (3 scores|classes)|no labels go with probs"
-    )
+    message = "row . has the label (7|true), but the (3 scores|classes)|holds no labels for probs"
+    refused(tmp_path / "t.npz", message)

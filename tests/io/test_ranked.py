@@ -70,7 +70,7 @@ def test_a_class_that_looks_missing_is_refused_where_its_column_has_no_other(tmp
     text = "label_0,prob_0,label_1,prob_1,target\nnull,0.7,none,0.3,none\n"
     (tmp_path / "t.csv").write_text(text)
     with pytest.raises(
-        InputError, match=r"no score columns|no reading is left|but the calibrator was fitted on none, null"
+        InputError, match="no score columns|cannot be read as|but the calibrator was fitted on none, null"
     ):
         recalibrated(tmp_path / "t.csv", tmp_path / "o.csv", ("none", "null"))
 
@@ -174,7 +174,7 @@ def test_rows_that_do_not_have_every_class_once(rows, tmp_path):
 @pytest.mark.parametrize("rows", ["5,9,.6,.3,5", "0,1,.6,.4,0\n0,7,.6,.2,0", "0,1,.6,.4,0\n0,,.6,.2,0"])
 def test_classes_that_only_some_rows_name(rows, tmp_path):
     path = csv_file(tmp_path, f"index_0,index_1,prob_0,prob_1,target\n{rows}\n")
-    refused(path, "no reading is left|ways that give different numbers")
+    refused(path, "cannot be read as predictions|ways that give different numbers")
 
 
 def test_ranks_that_do_not_go_with_the_scores(tmp_path):

@@ -555,7 +555,7 @@ def test_a_fault_in_the_first_rows_leaves_standard_output_empty(tmp_path, capfdb
     pd.DataFrame({"prob_cat": [7.0, 0.2], "prob_dog": [0.1, 0.3], "prob_eel": [0.2, 0.5]}).to_csv(
         tmp_path / "in.csv", index=False
     )
-    with pytest.raises(InputError, match=r"row 0|no reading is left"):
+    with pytest.raises(InputError, match=r"row 0|cannot be read as predictions"):
         recalibrate_file(RECORD, str(tmp_path / "in.csv"), "-")
     assert capfdbinary.readouterr().out == b""
 

@@ -57,7 +57,7 @@ STANDING = (
     "constant:",
     "Errors other than",
     "Class-wise errors",
-    "No interval of",
+    "No interval for",
     "± se:",
     "affine is dp",
 )  # the same in every report

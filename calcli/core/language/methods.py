@@ -14,7 +14,7 @@ NOTHING = "nothing"
 PREDICTED = "the predicted class"
 ROWS = "with two classes, the order of the rows"
 ROWS_OR_TIES = f"{ROWS}, up to ties"
-RISING = "where the map rises"  # which is asked of the fitted one
+RISING = "while the map is increasing"  # which is asked of the fitted one
 RISING_ROWS = f"{ROWS} {RISING}"
 
 KEEP_TOP = {"keep_top": Argument(True, says="whether every class keeps its rank")}

@@ -459,9 +459,9 @@ def _none(
         )
     elif not judged:
         values = listed(sorted(head.values[labels[0]])[:4])
-        sentence = f"{head.name}: no labels go with {listed(scored.columns[:3])}: {labels[0]} holds {values}"
+        sentence = f"{head.name}: {labels[0]} holds no labels for {listed(scored.columns[:3])}: {values}"
     else:
-        sentence = f"{head.name}: no reading is left"
+        sentence = f"{head.name} cannot be read as predictions"
     sentence = f"{sentence}{f': {why}' if why else ''}"
 
     def told(offers: Sequence[Offer], shown: Commands) -> str:

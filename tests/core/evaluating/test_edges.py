@@ -140,7 +140,7 @@ def test_frequencies_of_classes_with_hardly_a_row_give_no_interval(favouring):
     assert found["normalized_log_loss"].interval is None
     assert found["log_loss"].interval is not None
     (said,) = without_interval([found["log_loss"], found["normalized_log_loss"]])
-    assert said.startswith("No interval of normalized_log_loss: its bias is more than half")
+    assert said.startswith("No interval for normalized_log_loss: its bias is more than half")
 
 
 def test_differences_of_normalized_scores_have_the_same_interval_or_none(favouring):

@@ -97,7 +97,7 @@ def test_the_confidence_in_one_of_two_words(score, named, tmp_path):
 @pytest.mark.parametrize("labels", [LABELS, LABELS + 1])
 def test_the_confidence_in_one_of_three_words(labels, tmp_path):
     columns = {"score": THREE.max(axis=1), "pred": NAMES[THREE.argmax(axis=1)]}
-    message = "no labels go with score: target holds [01], "
+    message = "target holds no labels for score: [01], "
     refused(saved(tmp_path, columns | {"target": labels}), message)
     assert read(saved(tmp_path, columns | {"target": NAMES[LABELS]})).of_answers
 
@@ -178,7 +178,7 @@ def test_labels_from_1_beside_names_by_rank(tmp_path):
     columns = {f"prob_{k}": THREE[ROWS, order[:, k]] for k in range(3)}
     columns |= {f"name_{k}": some[order[:, k]] for k in range(3)}
     path = saved(tmp_path, columns | {"label": LABELS + 1})
-    refused(path, "no reading is left: .* names the class of each score")
+    refused(path, "cannot be read as predictions: .* names the class of each score")
     np.testing.assert_allclose(
         of_true_classes(saved(tmp_path, columns | {"label": LABELS})), THREE[ROWS, LABELS]
     )

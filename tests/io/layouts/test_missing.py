@@ -133,8 +133,9 @@ def test_rows_to_be_ignored_besides(tmp_path):
 
 
 def test_nothing_is_left(tmp_path):
-    refused(saved(tmp_path, THREE * np.nan, LABELS, "npz"), "no labels go with|no reading", drop_missing=True)
-    refused(saved(tmp_path, THREE, LABELS * np.nan, "npz"), "no labels go with|no label", drop_missing=True)
+    empty = saved(tmp_path, THREE * np.nan, LABELS, "npz")
+    refused(empty, "holds no labels for|cannot be read as predictions", drop_missing=True)
+    refused(saved(tmp_path, THREE, LABELS * np.nan, "npz"), "holds no labels for|no label", drop_missing=True)
 
 
 def test_answers_in_arrays(tmp_path):
