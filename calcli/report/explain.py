@@ -28,7 +28,8 @@ SHOWS = Column("what it shows", "left")
 MORE = "calcli explain NAME says more, such as calcli explain ks."
 ARGUMENTS = "calcli explain ARGUMENT says what one of them means, such as calcli explain {}."
 HEADS = {
-    "letters": "short for", "says": "meaning", "learns": "model", "keeps": "preserves", "misses": "limitations",
+    "letters": "short for", "says": "meaning", "learns": "model", "keeps": "preserves",
+    "misses": "limitations",
 }  # fmt: skip
 HIDDEN = ("arguments", "count", "proper", "letters")  # of what JSON shows
 REQUIRED = "METHOD"  # as the default of what has to be given

@@ -70,7 +70,7 @@ def test_a_class_that_looks_missing_is_refused_where_its_column_has_no_other(tmp
     text = "label_0,prob_0,label_1,prob_1,target\nnull,0.7,none,0.3,none\n"
     (tmp_path / "t.csv").write_text(text)
     with pytest.raises(
-        InputError, match="no score columns|cannot be read as|but the calibrator was fitted on none, null"
+        InputError, match=r"no score columns|cannot be read as|but the calibrator was fitted on none, null"
     ):
         recalibrated(tmp_path / "t.csv", tmp_path / "o.csv", ("none", "null"))
 
