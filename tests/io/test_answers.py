@@ -56,7 +56,7 @@ def test_usual_names_are_found(tmp_path, names):
     assert list(found.columns) == ["id"]
     assert found.provenance.labels == f'column "{names[1]}"'
     assert found.provenance.taken == (names[0],)
-    assert found.reading[0].startswith(f"read as answers, right or wrong ({names[0]}), right by column")
+    assert found.reading()[0].startswith(f"read as answers, right or wrong ({names[0]}), right by column")
 
 
 @pytest.mark.parametrize(

@@ -371,7 +371,10 @@ def test_arrays_that_do_not_go_together(tmp_path):
         (b"\0" * 100_000, "standard input is null bytes; expected CSV, JSON lines or an Arrow stream"),
         (b"\xff\xff\xff\xff\x00", "standard input is not a complete and valid Arrow stream"),
         (b"label,prob_a,prob_b\na,1\n", "standard input: line 2 has 2 fields; expected 3"),
-        (b"label,prob_a,prob_b\na,1,1\n", "standard input: .* the rows do not sum to 1: one of them to 2"),
+        (
+            b"label,prob_a,prob_b\na,1,1\n",
+            "standard input cannot .* the rows do not sum to 1: one of them to 2",
+        ),
     ],
 )
 def test_standard_input(data, message, monkeypatch):

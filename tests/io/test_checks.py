@@ -86,7 +86,7 @@ def test_impossible_rows_of_log_probabilities(tmp_path):
             "row 1 has the probability 1.5; expected at most 1; if the scores are percentages "
             "say --kind percent, if they are logits --kind logits",
         ),
-        (1.0000001, "row 1 has the probability 1.0000001; expected at most 1"),
+        (1.00001, "row 1 has the probability 1.00001; expected at most 1"),
         (-0.5, 'row 1: the score of class "1" is -0.5, a negative probability'),
         (np.nan, 'row 1: the score of class "1" is missing'),
     ],

@@ -61,9 +61,9 @@ def test_a_line_of_null_crashes_no_command(command, tmp_path):
         (b"[1, 2]\n", r"line 1 is \[1, 2\]; expected"),
         (b"[" * 9999, r"line 1 is \[{20}\.\.\.; expected"),
         (b"\xff\xfe", "line 1 is ��; expected"),
-        (RECORD + b"3\n", "not a complete and valid file of JSON lines"),
-        (RECORD + b'"a"\n', "not a complete and valid file of JSON lines"),
-        (RECORD + b"[1]\n", "not a complete and valid file of JSON lines"),
+        (RECORD + b"3\n", "line 2 is no JSON object; expected one on each line"),
+        (RECORD + b'"a"\n', "line 2 is no JSON object"),
+        (RECORD + b"[1]\n", "line 2 is no JSON object"),
         (
             b'{"label": 0, "probs": [[0.5], [0.5]]}\n',
             "probs holds list<item: list<.*, no numbers",
@@ -71,8 +71,11 @@ def test_a_line_of_null_crashes_no_command(command, tmp_path):
         (b'{"label": 0, "probs": null}\n' + RECORD, "no scores in its rows"),
         (RECORD + b'{"label": 0, "probs": null}\n', "row 1 has 0 scores in probs; expected 2"),
         (RECORD + b'{"label": 0, "probs": [0.5, null]}\n', 'row 1: the score of class "1" is missing'),
-        (b'{"label": 0, "probs": [null, null]}\n', "not a complete and valid file of JSON lines"),
-        (b'{"label": "\xff", "prob_a": 0.5, "prob_b": 0.5}\n', "not a complete .*UTF8"),
+        (b'{"label": 0, "probs": [null, null]}\n', "label holds no labels for probs"),
+        (
+            b'{"label": "\xff", "prob_a": 0.5, "prob_b": 0.5}\n',
+            "line 1 is not complete and valid JSON: .utf-8. codec",
+        ),
         (b'{"label": 0, "prob_\xff": 0.5, "prob_b": 0.5}\n', "not a complete .*utf-8"),
     ],
 )

@@ -111,7 +111,7 @@ def test_types_that_only_the_whole_text_tells(tmp_path, monkeypatch):
         ("t.jsonl", "null\n", "line 41 is null"),
         ("t.jsonl", " null\n", "line 41 is null"),
         ("t.jsonl", '{"a": ' + "[" * 600 + "]" * 600 + "}\n", "line 41 is nested more than 500 levels deep"),
-        ("t.jsonl", '{"label": \n', "is not a complete and valid file of JSON lines"),
+        ("t.jsonl", '{"label": \n', "line 41 is not complete and valid JSON"),
     ],
 )
 def test_damage_in_a_later_part_is_told_as_in_one(name, line, message, tmp_path, monkeypatch):

@@ -11,7 +11,7 @@ from __future__ import annotations
 import math
 from abc import ABC, abstractmethod
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import lru_cache
 from typing import Any
 
@@ -53,7 +53,7 @@ class Power:
     standard_error: float
     rows: int
     level: float
-    redraws: Redraws | None = None
+    redraws: Redraws | None = field(default=None, compare=False, repr=False)
 
     @classmethod
     def of(cls, evidence: Evidence, rows: int, level: float, sign: int = 1) -> Power | None:

@@ -358,7 +358,11 @@ class Recalibrations:
         trained = self._trained[method, training]
         first = trained.deal(0)
         found = Recalibrated(*own, trained.method, (first,), len(trained.fits[0]), trained.whole)
-        return found if trained.most == 1 else replace(found, deals=_steady(found, trained))
+        return (
+            found
+            if trained.most == 1
+            else replace(found, deals=_steady(replace(found, greatest=np.inf), trained))
+        )
 
     def _train(self, method: str, training: str) -> _Trained:
         """Return how the rows are recalibrated."""

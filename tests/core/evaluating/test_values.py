@@ -33,7 +33,7 @@ def test_every_metric_has_the_value_that_an_evaluation_gives(predict, classes, w
         found = values(rows, settings)
         assert found.keys() == whole.keys()
         for key, value in found.items():
-            np.testing.assert_array_equal(value, whole[key].value, err_msg=key)
+            np.testing.assert_allclose(value, whole[key].value, rtol=1e-12, err_msg=key)
         compared += 1
     assert compared > 25
 

@@ -53,7 +53,6 @@ def without(rows):
         {"draws": 99},
         {"draws": 0, "sd": True, "metrics": METRICS[:-1]},
         {"draws": 99, "cluster": "of"},
-        {"draws": 0, "retrain": 9},
         {"draws": 99, "test": True, "metrics": ("ece",)},
     ],
 )
