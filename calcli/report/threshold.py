@@ -46,7 +46,9 @@ class ShownThreshold(Shown):
             Column("interval"): lambda one: (
                 span(one.accepted.low, one.accepted.high, percent) if one.accepted_rows else NONE
             ),
-            Column("errors"): lambda one: f"{one.errors:,} of {one.accepted_rows:,}",
+            Column("errors"): lambda one: (
+                f"{one.errors:,} of {one.accepted_rows + self.threshold.of_recall * one.errors:,}"
+            ),
             Column("rows"): lambda one: f"{one.rows:,}",
         }
         by, found = self.threshold.by, self.threshold.found
@@ -71,10 +73,17 @@ class ShownThreshold(Shown):
         asked = self.threshold
         what, wrong = "confidence", "wrong"
         if asked.target is not None:
-            what, wrong = f"probability of {asked.target}", f"not {asked.target}"
-        if asked.promises:
-            above = "its threshold" if asked.by else "the threshold"
-            each = " in every slice" if asked.by else ""
+            name = asked.target.partition(":")[2]
+            what, wrong = f"probability of {name}", f"not {name}"
+        above = "its threshold" if asked.by else "the threshold"
+        each = " in every slice" if asked.by else ""
+        if asked.promises and asked.of_recall:
+            yield (
+                f"With a probability of {level_percent(asked.level)}, at least "
+                f"{level_percent(1 - asked.max_error)} of the rows that are {name} have a {what} of at least "
+                f"{above}{each}."
+            )
+        elif asked.promises:
             yield (
                 f"With a probability of {level_percent(asked.level)}, at most "
                 f"{level_percent(asked.max_error)} of the rows with a {what} of at least {above} are "
@@ -97,14 +106,17 @@ class ShownThreshold(Shown):
 
     def _refused(self, one: Found) -> str:
         of = f" of {self.threshold.by}={one.value}" if self.threshold.by else ""
+        kind = " of the class" if self.threshold.of_recall else " without an error"
         more = "no number of rows like these is likely to be enough"
-        if one.rows_needed is not None:
+        if self.threshold.of_recall:
+            more = f"there {'is' if one.rows == 1 else 'are'} {one.rows:,}"
+        elif one.rows_needed is not None:
             more = f"about {_rounded(one.rows_needed):,} rows like these would be enough in 80% of cases"
         assert one.least_error is not None
         return (
             f"Nothing can be promised{of} at {level_percent(self.threshold.max_error)}; the lowest error "
             f"rate these rows support is {percent(one.least_error)}. It takes at least "
-            f"{counted(one.least_rows, 'row')} without an error, and {more}."
+            f"{counted(one.least_rows, 'row')}{kind}, and {more}."
         )
 
 

@@ -92,7 +92,7 @@ def test_where_nothing_can_be_promised_nothing_is_written(run, val, tmp_path):
     [
         ([], "--max-error is missing"),
         (["--max-error", "1"], "--max-error is 1; expected a number between 0 and 1"),
-        (["--max-error", "0.1", "--target", "recall:1"], "expected precision: and a class"),
+        (["--max-error", "0.1", "--target", "f1:1"], "expected precision: or recall: and a class"),
         (["--max-error", "0.1", "--target", "precision:x"], "has no such class; it has 0, 1"),
         (["--max-error", "0.1", "--weights", "id"], "has row weights"),
         (["--max-error", "0.1", "-o", "{folder}/t.npz"], "is written as JSON, not .npz"),

@@ -418,7 +418,8 @@ def promise_of(threshold: Threshold, undecided: Undecided | None = None) -> Poli
     for one in threshold.found:
         if one.threshold is not None:
             part = f"{threshold.by}={one.value}" if threshold.by else ""
-            name = f"error rate of answers at most {limit:g}" + (f" [{part}]" if part else "")
+            what = "share of the class that is missed" if threshold.of_recall else "error rate of answers"
+            name = f"{what} at most {limit:g}" + (f" [{part}]" if part else "")
             rules.append(Rule(call, condition, part, name=name))
     return Policy(tuple(rules))
 
@@ -438,26 +439,29 @@ def check_promise(threshold: Threshold, policy: Policy, predictions: Predictions
     threshold.require_same(predictions.kind, predictions.classes, path)
     _, hit = confidences(predictions, threshold.target)
     rows = independent_rows(predictions, threshold.cluster, threshold.seed)
-    rows = rows[threshold.answers(predictions)[rows]]
+    answered = threshold.answers(predictions)
+    asked, right = (hit, answered) if threshold.of_recall else (answered, hit)
+    said = "rows of the class are below the threshold" if threshold.of_recall else "answers are wrong"
+    rows = rows[asked[rows]]
     slices = slice_names(predictions.column(threshold.by)) if threshold.by else np.full(len(hit), "")
     promised = [one for one in threshold.found if one.threshold is not None]
     outcomes = []
     for rule, one in zip(policy.rules, promised, strict=True):
         own = rows if one.value is None else rows[slices[rows] == one.value]
-        outcomes.append(_kept(rule, one, int(np.count_nonzero(~hit[own])), len(own)))
+        outcomes.append(_kept(rule, one, int(np.count_nonzero(~right[own])), len(own), said))
     return Checked(path, predictions.n_rows, tuple(outcomes), reading=predictions.reading(threshold.cluster))
 
 
-def _kept(rule: Rule, found: Found, errors: int, rows: int) -> Outcome:
-    """Return what so many errors among answers say of a promise."""
+def _kept(rule: Rule, found: Found, errors: int, rows: int, said: str) -> Outcome:
+    """Return what so many errors among the rows that a promise is about say of it."""
     assert isinstance(rule.condition, Bound)
     limit = rule.condition.limit
     if not rows:
-        return Outcome(rule, "undecided", "no row is answered, so the promise is undecided", limit=limit)
+        return Outcome(rule, "undecided", "no row tells, so the promise is undecided", limit=limit)
     ends, rate = Interval.of_share(errors, rows, found.level), errors / rows
     status: Status = rule.condition.judge(ends.high, ends.low)
     reason = (
-        f"{errors:,} of {rows:,} answers are wrong, {percent(rate)} ({level_percent(found.level)} interval "
+        f"{errors:,} of {rows:,} {said}, {percent(rate)} ({level_percent(found.level)} interval "
         f"{span(ends.low, ends.high, percent)}): the promise {WORDS[status]}"
     )
     return Outcome(rule, status, reason, rate, limit, limit - rate)

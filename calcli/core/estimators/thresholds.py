@@ -6,6 +6,9 @@ have as few anywhere with a probability of at most 1 - level (as Berk & Jones 19
 dynamic programming). Whatever the curve of the error rate, where the promise is false errors are at least
 as many as in such rows: coupled, they pass nowhere either. It needs independent rows, not their order.
 Above `BAND_ROWS` rows the band is that of a martingale, by Ville's inequality.
+
+Where the rows of one class are to be found, not answers to be right, the threshold is an order statistic of
+their scores: a one-sided tolerance limit (Wilks 1941), exact for any distribution and safe with ties.
 """
 
 from __future__ import annotations
@@ -13,6 +16,7 @@ from __future__ import annotations
 import json
 import math
 import zlib
+from bisect import bisect_right
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
@@ -149,9 +153,10 @@ class Found:
     level
         Probability of the promise.
     rows
-        Independent rows it was looked for in.
+        Independent rows it was looked for in; of a recall those of the class.
     accepted_rows, errors
-        At or above the threshold; 0 where there is none.
+        At or above the threshold, and which of them are wrong, or of a recall those below it; 0 where there
+        is none.
     least_error
         The least error rate that would be promised of these rows, up to a thousandth; None if what was asked
         for is.
@@ -205,6 +210,29 @@ def find_threshold(
         return Found(value, None, level, rows, 0, 0, least, bare, more)
     at = float(np.partition(scores, rows - sizes[last])[rows - sizes[last]])
     return Found(value, at, level, rows, int(sizes[last]), int(errors[last]), None, bare, None)
+
+
+def find_recall_threshold(scores: Doubles, max_error: float, level: float, value: str | None = None) -> Found:
+    """Return the greatest threshold below which rows of a class score at a rate of at most `max_error`.
+
+    With a probability of at least `level` over data sets of independent rows that is true.
+
+    Parameters
+    ----------
+    scores
+        (n,) probabilities of the class, of its own rows; those below the threshold are errors.
+    max_error, level, value
+        As for `find_threshold`.
+    """
+    rows, delta = len(scores), 1 - level
+    bare = math.ceil(math.log(delta) / math.log1p(-max_error))
+    borne = bisect_right(range(rows), max_error, key=lambda below: share_most(below, rows, delta))
+    if not borne:  # not even no row below
+        least = math.ceil(share_most(0, rows, delta) * STEPS) / STEPS
+        return Found(value, None, level, rows, 0, 0, least, bare, bare)
+    at = float(np.partition(scores, borne - 1)[borne - 1])
+    errors = int(np.count_nonzero(scores < at))
+    return Found(value, at, level, rows, rows - errors, errors, None, bare, None)
 
 
 def ends_of_ties(scores: Doubles, wrong: Array) -> tuple[Positions, Positions]:
@@ -356,8 +384,8 @@ class Threshold:
     kind, classes
         Of the scores it is for.
     target
-        The class whose precision is promised, of rows with a probability of it at or above the threshold;
-        None where confidences and answers of any class are meant.
+        ``precision:`` or ``recall:`` and the class of which it is promised, of rows with a probability of it
+        at or above the threshold; None where confidences and answers of any class are meant.
     max_error, level
         The error rate that is promised, and how surely: for all slices together.
     by, cluster
@@ -392,6 +420,11 @@ class Threshold:
         known = {name: value for name, value in vars(self).items() if name != "found"}
         document = {"of": "confidence", **known, "classes": list(self.classes), "thresholds": found}
         return cast(ThresholdObject, document | {"crc32": checksum(document)})
+
+    @property
+    def of_recall(self) -> bool:
+        """Whether the promise is about the rows of a class, not about those that are answered."""
+        return _of_recall(self.target)
 
     @property
     def promises(self) -> bool:
@@ -451,20 +484,21 @@ def make_threshold(
     seed: int = 0,
     sha256: str | None = None,
 ) -> Threshold:
-    """Return the smallest threshold on the confidence above which an error rate is promised.
+    """Return the threshold on the confidence above which an error rate is promised, the smallest there is.
 
     Parameters
     ----------
     predictions
         Rows that no calibrator was fitted to.
     max_error
-        The greatest error rate, in (0, 1); for a target one minus its precision.
+        The greatest error rate, in (0, 1); for a target one minus its precision or recall.
     level
         Probability that all promises are true, in (0, 1); slices share it.
     by
         A column each of whose values gets a threshold of its own.
     target
-        A class: the threshold is one on its probability, whichever class is the most probable.
+        ``precision:`` and a class: the threshold is one on its probability, whichever class is the most
+        probable. ``recall:`` and a class: the greatest at or above which its rows are found.
     cluster
         A column: of rows that share a value one is drawn.
     seed
@@ -475,14 +509,15 @@ def make_threshold(
     Raises
     ------
     InputError
-        If there is no such column.
+        If there is no such column, or no row to promise about.
     UsageError
         If rows have weights, or the target is no class.
     """
     path = predictions.provenance.path
-    if target is not None and (predictions.of_answers or target not in predictions.classes):
+    of_class = None if target is None else _class_of(target)
+    if of_class is not None and (predictions.of_answers or of_class not in predictions.classes):
         names = "answers, right or wrong" if predictions.of_answers else _few(predictions.classes)
-        raise UsageError(f"--target precision:{target}: {path} has no such class; it has {names}")
+        raise UsageError(f"--target {target}: {path} has no such class; it has {names}")
     predictions.require_told_class()
     scores, hit = confidences(predictions, target)
     slices: list[str | None] = [None]
@@ -491,13 +526,19 @@ def make_threshold(
         parts, numbers = slice_numbers(predictions, by)
         slices = [part.value for part in parts]
     rows = independent_rows(predictions, cluster, seed)
+    if recalled := _of_recall(target):
+        rows = rows[hit[rows]]
     found = []
     for number, value in enumerate(slices):
         own = rows[numbers[rows] == number]
         if not len(own):
-            raise InputError(f"{path}: no row drawn has {by} = {value!r}; expected some")
+            what = [f"is {of_class}"] * recalled + [f"has {by} = {value!r}"] * (value is not None)
+            raise InputError(f"{path}: no row drawn {' and '.join(what)}; expected some")
         share = 1 - (1 - level) / len(slices)
-        found.append(find_threshold(scores[own], ~hit[own], max_error, share, value))
+        if recalled:
+            found.append(find_recall_threshold(scores[own], max_error, share, value))
+        else:
+            found.append(find_threshold(scores[own], ~hit[own], max_error, share, value))
     return Threshold(
         predictions.kind, predictions.classes, target, max_error, level, by, cluster, seed,
         tuple(found), _origin(predictions, sha256),
@@ -548,7 +589,7 @@ def confidences(predictions: Predictions, target: str | None) -> tuple[Doubles, 
         )
     rows, start = predictions.n_rows, 0
     scores, hit = np.empty(rows), np.empty(rows, np.bool_)
-    k = None if target is None else predictions.classes.index(target)
+    k = None if target is None else predictions.classes.index(_class_of(target))
     for block in blocks(predictions, "double"):
         own = slice(start, start := start + len(block.labels))
         if k is None:
@@ -556,6 +597,14 @@ def confidences(predictions: Predictions, target: str | None) -> tuple[Doubles, 
         else:
             scores[own], hit[own] = block.column(k), block.labels == k
     return scores, hit
+
+
+def _class_of(target: str) -> str:
+    return target.partition(":")[2]
+
+
+def _of_recall(target: str | None) -> bool:
+    return target is not None and target.startswith("recall:")
 
 
 def _few(names: Sequence[str], most: int = 5) -> str:

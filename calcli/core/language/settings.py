@@ -59,10 +59,11 @@ def _priors(value: Any) -> str:
 
 
 def _target(value: Any) -> str:
-    measure, colon, name = str(TEXT.taken(value)).partition(":")
-    if measure != "precision" or not colon or not name:
+    target = str(TEXT.taken(value))
+    measure, _, name = target.partition(":")
+    if measure not in ("precision", "recall") or not name:
         raise ValueError
-    return name
+    return target
 
 
 PRIORS = replace(TEXT, expected="text, or a number for each class", taken=_priors)
@@ -297,9 +298,9 @@ class ThresholdSettings:
     )
     target: str | None = setting(
         None,
-        replace(TEXT, expected="precision: and a class, such as precision:spam", taken=_target),
-        "Threshold on the probability of this class, also below 1/2: precision:NAME.",
-        "precision:NAME",
+        replace(TEXT, expected="precision: or recall: and a class, such as precision:spam", taken=_target),
+        "Threshold on the probability of a class, also below 1/2: precision:NAME or recall:NAME.",
+        "MEASURE:NAME",
     )
     cluster: str | None = setting(
         None, TEXT, "Rows that share a value depend on each other: one of them is drawn.", "COLUMN"

@@ -13,6 +13,7 @@ from calcli.core.estimators import thresholds
 from calcli.core.estimators.thresholds import (
     band_sizes,
     ends_of_ties,
+    find_recall_threshold,
     find_threshold,
     last_accepted,
     make_threshold,
@@ -170,7 +171,7 @@ def test_a_target_has_a_threshold_on_its_probability_also_below_one_half(predict
     probs = rng.random(3000)
     labels = (rng.random(3000) < 0.7 + 0.3 * probs).astype(int)  # far more often than the scores say
     rows = predict(np.column_stack([1 - probs, probs]), labels)
-    made = make_threshold(rows, 0.2, target="1")
+    made = make_threshold(rows, 0.2, target="precision:1")
     (found,) = made.found
     expected = find_threshold(probs, labels == 0, 0.2, 0.95)
     assert found == expected
@@ -179,11 +180,42 @@ def test_a_target_has_a_threshold_on_its_probability_also_below_one_half(predict
     np.testing.assert_array_equal(made.answers(rows), probs >= found.threshold)
 
 
+@pytest.mark.parametrize("max_error", [0.05, 0.1])
+@pytest.mark.parametrize("digits", [1, 9])  # with ties, and without
+def test_rows_of_a_class_are_found_as_often_as_promised(max_error, digits):
+    rng = np.random.default_rng(7)
+    missed = []
+    for _ in range(1000):
+        scores = rng.random(120).round(digits)
+        found = find_recall_threshold(scores, max_error, 0.9)
+        assert found.errors == np.count_nonzero(scores < found.threshold)
+        missed.append(max(0.0, found.threshold - 0.05) if digits == 1 else found.threshold)
+    assert np.mean(np.array(missed) <= max_error + 1e-9) >= 0.9 - 3 * (0.09 / 1000) ** 0.5
+    if digits > 1:
+        below = int(binom.ppf(0.1, 120, max_error))  # the most of which P(so few) <= 1 - level, or one more
+        below -= binom.cdf(below, 120, max_error) > 0.1
+        assert found.errors == below
+        exact = beta.cdf(max_error, below + 1, 120 - below)  # the law of such an order statistic
+        assert np.mean(np.array(missed) <= max_error) == pytest.approx(exact, abs=4 * (0.09 / 1000) ** 0.5)
+
+
+def test_a_recall_needs_rows_of_its_class(predict):
+    labels = np.repeat([0, 1], [3000, 58])
+    rows = predict(np.tile([0.6, 0.4], (3058, 1)), labels)
+    (found,) = make_threshold(rows, 0.05, target="recall:1").found
+    assert (found.threshold, found.rows, found.least_rows, found.rows_needed) == (None, 58, 59, 59)
+    assert found.least_error == pytest.approx(1 - 0.05 ** (1 / 58), abs=1e-3)
+    (other,) = make_threshold(rows, 0.05, target="recall:0").found
+    assert (other.threshold, other.errors, other.rows) == (0.6, 0, 3000)
+    with pytest.raises(InputError, match="no row drawn is 1; expected some"):
+        make_threshold(replace(rows, labels=np.zeros(3058, int)), 0.05, target="recall:1")
+
+
 @pytest.mark.parametrize(
     ("change", "asked", "message"),
     [
         ({"weights": np.ones(2000)}, {}, "has row weights"),
-        ({}, {"target": "dog"}, "has no such class; it has 0, 1"),
+        ({}, {"target": "precision:dog"}, "has no such class; it has 0, 1"),
         ({}, {"by": "town"}, "no column 'town'"),
     ],
 )
