@@ -54,6 +54,8 @@ class TextTable:
     marks
         Cells that stand out, by row and column: the best, and the second best; of two rankings, both; what
         was promised over and under what was observed.
+    on_pages
+        Whether pages of HTML show it: what only those ask who doubt how a file was read is left to text.
     """
 
     title: str
@@ -61,6 +63,7 @@ class TextTable:
     rows: tuple[tuple[str, ...], ...] = ()
     notes: tuple[str, ...] = ()
     marks: Mapping[tuple[int, int], Mark] = field(default_factory=dict)
+    on_pages: bool = True
 
 
 @dataclass(frozen=True)
