@@ -8,10 +8,13 @@ import json
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any, ClassVar, Literal, TypeVar
+from typing import TYPE_CHECKING, Any, ClassVar, Literal, TypeVar
 
 from calcli.core.language.text import json_value, plain_json
 from calcli.core.language.version import __version__
+
+if TYPE_CHECKING:
+    from calcli.report.page import Picture
 
 Format = Literal["table", "json", "markdown", "csv", "junit", "github", "html"]
 Mark = Literal["best", "second", "both", "over", "under"]
@@ -162,6 +165,10 @@ class Shown(ABC):
     def headline(self) -> Headline:
         """Return what a page with its tables says first."""
         return Headline()
+
+    def pictures(self) -> Sequence[Picture]:
+        """Return the figures of a page with its tables."""
+        return ()
 
     def verdicts(self, format: Literal["junit", "github"]) -> str:
         """Return its verdicts for continuous integration, where it has some."""
