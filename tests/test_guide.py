@@ -32,6 +32,7 @@ from calcli.core.language.settings import Settings
 from calcli.core.language.version import __version__
 from calcli.guide import PAGES, summary
 from calcli.io.layouts import LAYOUTS
+from tests import picture
 from tests.forked import put_shim
 
 ROOT = Path(__file__).resolve().parents[1]
@@ -235,6 +236,12 @@ def test_documents_show_what_is_printed(name, tmp_path):
 )
 def test_one_in_the_last_digit_is_no_difference(found, same):
     assert (agreed(found, "p 0.2216, 3") == "p 0.2216, 3") is same
+
+
+def test_the_picture_of_the_readme_says_what_is_computed():
+    _, said = picture.drawn()
+    shown = picture.kept()
+    assert agreed(said, shown) == shown, "run `python -m tests.picture` and look at the picture"
 
 
 def test_commands_in_the_tables_of_the_works_run(tmp_path):

@@ -88,7 +88,7 @@ class ShownComparison(Shown):
 
     def tables(self) -> list[TextTable]:
         """Return how systems were read, their ranking and differences, those in slices, and notes."""
-        whole, parts, names = self.comparisons[0], self.comparisons[1:], self._names()
+        whole, parts, names = self.comparisons[0], self.comparisons[1:], self.names()
         tables = backwards_table(self._backwards())
         tables += reading_table(zip(names, (one.input.reading for one in whole.summaries), strict=True))
         if self.selecting or len(names) > 2:
@@ -108,7 +108,7 @@ class ShownComparison(Shown):
 
     def headline(self) -> Headline:
         """Return which systems were compared, and what was found of the metric that ranks them."""
-        whole, names = self.comparisons[0], self._names()
+        whole, names = self.comparisons[0], self.names()
         read = f"{', '.join(names[1:])} against {names[0]}"
         first = "".join(f"{name}: {one.message} " for name, found in self._backwards() for one in found)
         if self.selecting or len(names) > 2:
@@ -138,7 +138,7 @@ class ShownComparison(Shown):
             "unpaired_because": self.unlike or None,
             "systems": systems_object(whole.summaries, self.unmatched),
             "comparisons": [_comparison(comparison) for comparison in self.comparisons],
-            "selection": selection_sentence(whole, self._names()),
+            "selection": selection_sentence(whole, self.names()),
             "warnings": [
                 {"system": name, **asdict(one)} for name, found in self._backwards() for one in found
             ],
@@ -146,7 +146,7 @@ class ShownComparison(Shown):
 
     def records(self) -> Iterator[dict[str, Any]]:
         """Yield a record for every difference, on all rows and then on slices."""
-        names = self._names()[1:]
+        names = self.names()[1:]
         for comparison in self.comparisons:
             part = str(comparison.part) if comparison.part else None
             for name, differences in zip(names, comparison.differences, strict=True):
@@ -160,11 +160,12 @@ class ShownComparison(Shown):
         ]
         return f"<ComparisonReport: {'; '.join(verdicts)}>"
 
-    def _names(self) -> list[str]:
+    def names(self) -> list[str]:
+        """Return what the systems are called."""
         return short_names([one.input.path for one in self.comparisons[0].summaries])
 
     def _backwards(self) -> list[tuple[str, list[Warning]]]:
-        return [*zip(self._names(), map(of_order, self.comparisons[0].summaries), strict=True)]
+        return [*zip(self.names(), map(of_order, self.comparisons[0].summaries), strict=True)]
 
 
 def _pair(whole: Comparison, names: Sequence[str]) -> TextTable:

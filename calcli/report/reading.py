@@ -45,7 +45,7 @@ def considered_table(origin: Provenance, most: int | None = None) -> list[TextTa
     hidden = len(origin.considered) - len(shown)
     notes = (f"{counted(hidden, 'more reading')}: calcli inspect",) if hidden else ()
     heads = (Column("", "left"), Column("why they are not the scores", "left"))
-    return [TextTable("Also considered", heads, shown, notes=notes)] if shown else []
+    return [TextTable("Also considered", heads, shown, notes, on_pages=False)] if shown else []
 
 
 def considered_objects(origin: Provenance) -> list[ConsideredObject]:

@@ -8,10 +8,13 @@ import json
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any, ClassVar, Literal, TypeVar
+from typing import TYPE_CHECKING, Any, ClassVar, Literal, TypeVar
 
 from calcli.core.language.text import json_value, plain_json
 from calcli.core.language.version import __version__
+
+if TYPE_CHECKING:
+    from calcli.report.page import Picture
 
 Format = Literal["table", "json", "markdown", "csv", "junit", "github", "html"]
 Mark = Literal["best", "second", "both", "over", "under"]
@@ -54,6 +57,8 @@ class TextTable:
     marks
         Cells that stand out, by row and column: the best, and the second best; of two rankings, both; what
         was promised over and under what was observed.
+    on_pages
+        Whether pages of HTML show it: what only those ask who doubt how a file was read is left to text.
     """
 
     title: str
@@ -61,6 +66,7 @@ class TextTable:
     rows: tuple[tuple[str, ...], ...] = ()
     notes: tuple[str, ...] = ()
     marks: Mapping[tuple[int, int], Mark] = field(default_factory=dict)
+    on_pages: bool = True
 
 
 @dataclass(frozen=True)
@@ -159,6 +165,10 @@ class Shown(ABC):
     def headline(self) -> Headline:
         """Return what a page with its tables says first."""
         return Headline()
+
+    def pictures(self) -> Sequence[Picture]:
+        """Return the figures of a page with its tables."""
+        return ()
 
     def verdicts(self, format: Literal["junit", "github"]) -> str:
         """Return its verdicts for continuous integration, where it has some."""

@@ -152,4 +152,6 @@ def _compared(
     found = tuple(compare_systems(same.systems, settings, replace(plan, paired=same.paired), watch))
     if selecting and (reason := no_best(found[0])):
         raise InputError(f"no system can be selected: {reason}; use another metric")
-    return ComparisonReport(found, settings, same.paired, same.unmatched, selecting, same.unlike)
+    return ComparisonReport(
+        found, settings, same.paired, same.unmatched, selecting, same.unlike, same.systems
+    )

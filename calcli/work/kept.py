@@ -3,8 +3,11 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Sequence
+from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from calcli.core.data.predictions import Predictions
 from calcli.core.language.declaring import PATH
 from calcli.core.language.spelling import of_python
 from calcli.report.check import ShownCheck
@@ -13,6 +16,8 @@ from calcli.report.shown import Shown
 
 if TYPE_CHECKING:
     import pandas
+
+    from calcli.report.page import Picture
 
 
 class Kept(Shown):
@@ -40,8 +45,23 @@ class Kept(Shown):
         save_report(self, PATH.checked("path", path))
 
 
+@dataclass(frozen=True, repr=False, eq=False)
 class ComparisonReport(ShownComparison, Kept):
-    """How systems differ; printed, it shows the tables of the command line."""
+    """How systems differ; printed, it shows the tables of the command line.
+
+    Attributes
+    ----------
+    systems
+        The rows that were compared, for the figures of a page.
+    """
+
+    systems: Sequence[Predictions] = ()
+
+    def pictures(self) -> list[Picture]:
+        """Return the changes with their intervals, and the reliability curves of all systems."""
+        from calcli.work.page import pictures_of_comparison
+
+        return pictures_of_comparison(self.comparisons[0], self.systems, self.settings, self.names())
 
 
 class CheckReport(ShownCheck, Kept):

@@ -2,13 +2,24 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
+from contextlib import suppress
 from pathlib import Path
 
+from calcli.core.comparing.comparison import Comparison, Difference
+from calcli.core.curves.needs import usual_lens
+from calcli.core.curves.unbinned import corp_curve
+from calcli.core.data.chance import Stream, generator
+from calcli.core.data.predictions import Predictions
+from calcli.core.evaluating.measurements import Measurements
 from calcli.core.evaluating.results import Evaluation
-from calcli.core.language.errors import UsageError
-from calcli.core.language.figures import FIGURES
+from calcli.core.language.errors import NeedsRows, UsageError
+from calcli.core.language.figures import FIGURES, LINES
+from calcli.core.language.settings import Settings
+from calcli.core.state.needs import through
 from calcli.figures import standard_drawings
+from calcli.figures.comparison import changes, curves
 from calcli.figures.drawing import Drawing
 from calcli.figures.inline import inline_svg
 from calcli.io.atomic import atomic_path
@@ -100,13 +111,58 @@ class Pictures:
             self.found.append(picture(name, drawing, system, drawn))
 
 
+def pictures_of_comparison(
+    whole: Comparison, systems: Sequence[Predictions], settings: Settings, names: Sequence[str]
+) -> list[Picture]:
+    """Return the figures of a comparison: changes beside their margins, and reliability curves in one.
+
+    There are none of more systems than one panel can tell apart.
+
+    Parameters
+    ----------
+    whole
+        The comparison on all rows.
+    systems
+        Its rows, the baseline first; of states that do not keep what a curve needs there is none.
+    settings
+        How they were compared.
+    names
+        What the systems are called.
+    """
+    if len(names) > LINES:
+        return []
+    found: dict[str, dict[str, Difference]] = {}
+    for name, differences in zip(names[1:], whole.differences, strict=True):
+        for metric, one in differences.items():
+            if one.interval and math.isfinite(one.interval.low) and math.isfinite(one.interval.high):
+                found.setdefault(metric, {})[name] = one
+    pictures = []
+    if found:
+        gray = " Gray: the margin." if any(d.margin for one in found.values() for d in one.values()) else ""
+        caption = (
+            f"Each metric on its own scale: its change from {names[0]} with its interval.{gray} Diamonds: "
+            "proven to differ. Metrics without an interval are in the tables."
+        )
+        pictures.append(Picture("Changes", caption, inline_svg(changes(found), "changes", caption)))
+    with suppress(NeedsRows):
+        lens, rng = usual_lens(systems), generator(settings.seed, Stream.CURVES)
+        results = {}
+        for name, rows in zip(names, systems, strict=True):
+            problem = Measurements.of(rows, settings, [through(lens, rows, settings)]).problem(lens)
+            results[name] = corp_curve(problem, lens, 0, rng)
+        caption = "Isotonic regression (CORP) of the outcome on the score; thin where no row tells it."
+        svg = inline_svg(curves(results, systems[0].classes), "curves", caption)
+        pictures.append(Picture("Reliability curves", caption, svg))
+    return pictures
+
+
 def write_page(shown: Shown, path: str | Path, pictures: Sequence[Picture] = ()) -> None:
     """Write results as a page of HTML that needs no other file.
 
     Parameters
     ----------
     shown, pictures
-        What was found out, and its figures.
+        What was found out, and figures in place of its own.
     path
         The file.
 
@@ -116,4 +172,4 @@ def write_page(shown: Shown, path: str | Path, pictures: Sequence[Picture] = ())
         If it cannot be written.
     """
     with atomic_path(path) as temporary:
-        temporary.write_text(page_text(shown, pictures), encoding="utf-8")
+        temporary.write_text(page_text(shown, pictures or shown.pictures()), encoding="utf-8")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 import shutil
 
 import numpy as np
@@ -308,4 +309,18 @@ def test_labels_of_another_table_are_found_by_the_key_that_pairs_rows(run, tmp_p
     assert (
         "has no effect without a table of --labels"
         in run("fit", both, "--key", "id", "-m", "temperature").err
+    )
+
+
+def test_the_page_has_changes_beside_margins_and_both_curves(run, releases, tmp_path):
+    path = tmp_path / "page.html"
+    given = ("compare", *releases, "--key", "id", "--margin", "accuracy=0.01", "--html", path)
+    assert run(*given, "--metrics", "log_loss,accuracy,ece").status == 0
+    changes, curves = re.findall(r"<figure>.*?</figure>", path.read_text(encoding="utf-8"), re.DOTALL)
+    shown = re.findall(r"<text[^>]*>\s*([^<]*?)\s*</text>", changes)
+    assert {"log_loss", "accuracy", "worse", "undecided"} <= set(shown)  # ece has no interval
+    assert "ece" not in shown
+    assert "Gray: the margin" in changes
+    assert {"release_1.parquet", "release_2.parquet"} <= set(
+        re.findall(r">\s*(release_\d\.parquet)\s*<", curves)
     )

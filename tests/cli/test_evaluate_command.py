@@ -419,4 +419,8 @@ def test_details_and_json_say_what_else_was_considered(run, tmp_path):
     found = json.loads(run("evaluate", path, "-f", "json").out)["results"][0]["input"]["considered"]
     assert {"scores": "probability as probs of 1, labels in label", "reason": reason} in found
     assert "Also considered" in run("evaluate", path, "--details").out
-    assert "Also considered" not in run("evaluate", path).out
+    assert "Also considered" not in run("evaluate", path, "--html", tmp_path / "page.html").out
+    page = (tmp_path / "page.html").read_text(encoding="utf-8")
+    assert "Calibration errors, for diagnosis" in page
+    assert "Also considered" not in page
+    assert "Also considered" in run("inspect", path).out

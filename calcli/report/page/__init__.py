@@ -55,7 +55,7 @@ def page_text(shown: Shown, pictures: Sequence[Picture] = ()) -> str:
         f"default-src 'none'; script-src 'sha256-{digest}'; style-src 'unsafe-inline'; img-src data:; "
         "base-uri 'none'; form-action 'none'"
     )
-    tables, head = shown.tables(), shown.headline()
+    tables, head = [table for table in shown.tables() if table.on_pages], shown.headline()
     first = pictures[:1] if tables and len(head.systems) < 2 else ()
     albums = _albums(pictures[len(first) :])
     titles = [table.title for table in tables] + list(albums)

@@ -1,0 +1,102 @@
+"""Comparisons: changes with intervals beside their margins, and all reliability curves in one panel."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+import numpy as np
+from matplotlib.figure import Figure
+
+from calcli.core.comparing.comparison import Difference
+from calcli.core.curves.unbinned import Curve
+from calcli.figures.corp import IDEAL
+from calcli.figures.inline import tell, tell_curves
+from calcli.figures.naming import titles
+from calcli.figures.style import (
+    BAR,
+    COLUMN,
+    DASHES,
+    MUTED,
+    SERIES,
+    Look,
+    new_figure,
+    styled,
+    unit_square,
+)
+from calcli.figures.wording import drawn, words
+
+LINE = 0.17  # inches: a system
+PROVEN = ("better", "worse", "different")
+
+
+@styled
+def changes(found: Mapping[str, Mapping[str, Difference]]) -> Figure:
+    """Draw the change of each metric with its interval, in a row on its own scale; margins are gray.
+
+    Diamonds are proven to differ.
+
+    Parameters
+    ----------
+    found
+        Differences that have intervals with finite ends, by metric and then by candidate.
+    """
+    names = titles(dict.fromkeys(name for one in found.values() for name in one), 20)
+    rows = [len(one) for one in found.values()]
+    figure = new_figure(COLUMN + 0.9, sum(0.42 + LINE * count for count in rows))
+    grid = figure.subplots(len(found), 1, squeeze=False, height_ratios=[count + 1 for count in rows])
+    for axes, (metric, differences) in zip(grid[:, 0], found.items(), strict=True):
+        ends = [0.0]
+        for y, (name, one) in enumerate(differences.items()):
+            if one.interval is None:
+                continue
+            low, high = one.interval.low, one.interval.high
+            ends += [low, high, -one.margin, one.margin]
+            if one.margin:
+                axes.axvspan(-one.margin, one.margin, color=BAR, linewidth=0)
+            marked = one.verdict in PROVEN
+            color = SERIES[1] if marked else SERIES[0]
+            axes.hlines(y, low, high, color=color, linewidth=1.6)
+            axes.plot(one.value, y, marker="D" if marked else "o", markersize=4, color=color)
+            axes.text(1.02, y, one.verdict, transform=axes.get_yaxis_transform(), va="center", fontsize=6.8)
+            said = f"{drawn(one.value)}, {drawn(low)} to {drawn(high)}"
+            tell(axes, (low, high), (y - 0.4, y + 0.4), [f"{name}, {metric}\n{said}\n{one.verdict}"])
+        axes.axvline(0, color=MUTED, linewidth=0.9, dashes=(4, 2))
+        room = 0.06 * (max(ends) - min(ends)) or 1
+        axes.set(xlim=(min(ends) - room, max(ends) + room), ylim=(len(differences) - 0.4, -0.6))
+        axes.locator_params(axis="x", nbins=6)
+        axes.set_yticks(
+            range(len(differences)), [names[name] for name in differences] if len(names) > 1 else [""]
+        )
+        axes.tick_params(axis="y", length=0)
+        axes.set_title(metric, loc="left", fontsize=7.5)
+    grid[-1, 0].set_xlabel("Change: candidate − baseline")
+    return figure
+
+
+@styled
+def curves(results: Mapping[str, Curve], classes: Sequence[str] = ()) -> Figure:
+    """Draw the reliability curves of systems in one panel.
+
+    Parameters
+    ----------
+    results
+        Curves through one lens by system name.
+    classes
+        Class names, for the axes of class lenses.
+    """
+    figure = new_figure(COLUMN + 0.4, COLUMN + 0.6)
+    axes, names = figure.subplots(), titles(results)
+    axes.plot([0, 1], [0, 1], **IDEAL)
+    for index, (name, one) in enumerate(results.items()):
+        look: Look = {"color": SERIES[index], "linestyle": DASHES[index], "linewidth": 1.5, "clip_on": False}
+        told = np.where(one.told, one.frequency, np.nan)
+        axes.plot(one.score, told, label=names[name], **look)
+        axes.plot(one.score, one.frequency, **look | {"linewidth": 0.5, "alpha": 0.6})
+    unit_square(axes)
+    text = words(next(iter(results.values())).lens, classes)
+    axes.set(xlabel=text.score, ylabel=text.frequency)
+    tell_curves(
+        axes, "score", {names[name]: (one.score, {"": one.frequency}) for name, one in results.items()}
+    )
+    figure.legend(loc="outside upper center", ncols=2, handlelength=2.4)
+    return figure
