@@ -23,7 +23,7 @@ from sklearn import metrics
 
 import calcli
 from calcli.cli.main import status_of
-from calcli.core.language.errors import UsageError
+from calcli.core.language.errors import InputError, UsageError
 from calcli.core.language.methods import METHODS
 from calcli.core.language.settings import Settings
 from calcli.figures import View
@@ -147,7 +147,7 @@ def test_settings_told_are_those_of_the_command_line(tmp_path, capsys, given):
         (lambda: calcli.evaluate(calcli.read(CANCER), [0, 1]), "labels and classes of their own"),
         (lambda: calcli.evaluate([[0.5, 0.5]], [0], metrics="ecee"), "did you mean 'ece'"),
         (lambda: calcli.compare(np.eye(2), np.eye(2)), "labels are missing"),
-        (lambda: calcli.evaluate(pd.DataFrame({"p": [0.5]}), [0]), "label_column="),
+        (lambda: calcli.evaluate(pd.DataFrame({"p": [0.5], "labels": [0]}), [0]), "label_column="),
         (lambda: calcli.evaluate(np.eye(2), [0, 1], label_column="y"), "label_column= is for tables"),
     ],
 )
@@ -344,6 +344,24 @@ def test_categories_as_polars_hands_them_over_are_labels():
     assert calcli.evaluate(table, metrics="brier", **FEW)["brier"].value == pytest.approx(
         calcli.evaluate(CANCER, metrics="brier", **FEW)["brier"].value, abs=1e-12
     )
+
+
+def test_labels_beside_a_data_frame_of_scores():
+    names, probs = ["dog", "cat"], np.random.default_rng(0).dirichlet(np.ones(2), 60)
+    codes = np.arange(60) % 2
+    frame = pd.DataFrame(probs, columns=names, index=range(7, 67))
+    for table, labels in (
+        (frame, codes),
+        (frame, pd.Series(codes)),
+        (frame, np.array(names)[codes]),
+        (frame.add_prefix("prob_"), np.array(names)[codes]),
+        (pa.Table.from_pandas(frame, preserve_index=False), codes),
+    ):
+        report = calcli.evaluate(table, labels, metrics="accuracy", **FEW)
+        assert report["accuracy"].value == (probs.argmax(axis=1) == codes).mean()
+        assert report.evaluation.predictions.classes == ("dog", "cat")
+    with pytest.raises(InputError, match=r"labels of shape \(3,\) for 60 rows"):
+        calcli.evaluate(frame, codes[:3])
 
 
 def test_slices_of_a_data_frame():
