@@ -9,16 +9,19 @@ import io
 import json
 import pickle
 import re
+import struct
 import subprocess
 import sys
 from base64 import b64decode
 from dataclasses import replace
 from pathlib import Path
 
+import matplotlib
 import numpy as np
 import pandas as pd
 import pyarrow as pa
 import pytest
+from matplotlib import pyplot
 from sklearn import metrics
 
 import calcli
@@ -403,6 +406,28 @@ def test_notebooks_show_figures_and_tables():
     shown = report._repr_html_()
     assert "<td" in shown
     assert b64decode(shown.partition("base64,")[2].partition('"')[0]).startswith(b"\x89PNG")
+
+
+def test_figures_have_the_title_size_and_fonts_of_the_user():
+    report = calcli.evaluate(pd.read_csv(CANCER), metrics="accuracy", **FEW)
+    assert "DataFrame" not in report.plot().title
+    drawing = report.plot("ks", title="Naive Bayes", figsize=(5, 4))
+    assert drawing.title.endswith("of Naive Bayes (n = 269)")
+    assert tuple(drawing.figure.get_size_inches()) == (5, 4)
+    figure, (left, right) = pyplot.subplots(1, 2)
+    drawing = report.plot(ax=right)
+    assert drawing.figure is figure
+    assert left in figure.axes
+    assert right not in figure.axes
+    assert len(figure.axes) == 3
+    assert drawing._repr_png_().startswith(b"\x89PNG")
+    pyplot.close(figure)
+    usual = report.plot().figure.axes[0].yaxis.label
+    with matplotlib.rc_context({"font.size": 15, "font.family": "serif", "savefig.dpi": 50}):
+        drawing = report.plot(figsize=(5, 4))
+        label = drawing.figure.axes[0].yaxis.label
+        assert (label.get_fontsize(), label.get_family()) == (2 * usual.get_fontsize(), ["serif"])
+        assert struct.unpack(">II", drawing._repr_png_()[16:24]) == (250, 200)
 
 
 def test_a_fit_in_python_is_that_of_the_commands(tmp_path):

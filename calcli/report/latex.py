@@ -20,9 +20,9 @@ def latex_text(tables: Sequence[TextTable]) -> str:
 
 
 def _table(table: TextTable) -> str:
-    notes = [_escaped(note) for note in table.notes]
     if not table.rows:
-        return "\n".join(f"% {note}" for note in [_escaped(table.title), *notes] if note)
+        said = (" ".join(text.splitlines()) for text in (table.title, *table.notes) if text)
+        return "\n".join(f"% {plain(text)}" for text in said)
     head = [_escaped(column.head) for column in table.columns]
     rows = [
         [_marked(cell, table.marks.get((n, column))) for column, cell in enumerate(row)]
@@ -32,10 +32,10 @@ def _table(table: TextTable) -> str:
     return "\n".join(
         [
             r"\begin{table}",
-            rf"\caption{{{_escaped(table.title)}}}",
+            *([rf"\caption{{{_escaped(table.title)}}}"] if table.title else []),
             rf"\begin{{tabular}}{{{''.join(column.align[0] for column in table.columns)}}}",
             *(r"\toprule", lines[0], r"\midrule", *lines[1:], r"\bottomrule", r"\end{tabular}"),
-            *(rf"\par\footnotesize {note}" for note in notes),
+            *(rf"\par\footnotesize {_escaped(note)}" for note in table.notes),
             r"\end{table}",
         ]
     )
