@@ -9,21 +9,24 @@ import io
 import json
 import pickle
 import re
+import struct
 import subprocess
 import sys
 from base64 import b64decode
 from dataclasses import replace
 from pathlib import Path
 
+import matplotlib
 import numpy as np
 import pandas as pd
 import pyarrow as pa
 import pytest
+from matplotlib import pyplot
 from sklearn import metrics
 
 import calcli
 from calcli.cli.main import status_of
-from calcli.core.language.errors import UsageError
+from calcli.core.language.errors import InputError, UsageError
 from calcli.core.language.methods import METHODS
 from calcli.core.language.settings import Settings
 from calcli.figures import View
@@ -147,7 +150,7 @@ def test_settings_told_are_those_of_the_command_line(tmp_path, capsys, given):
         (lambda: calcli.evaluate(calcli.read(CANCER), [0, 1]), "labels and classes of their own"),
         (lambda: calcli.evaluate([[0.5, 0.5]], [0], metrics="ecee"), "did you mean 'ece'"),
         (lambda: calcli.compare(np.eye(2), np.eye(2)), "labels are missing"),
-        (lambda: calcli.evaluate(pd.DataFrame({"p": [0.5]}), [0]), "label_column="),
+        (lambda: calcli.evaluate(pd.DataFrame({"p": [0.5], "labels": [0]}), [0]), "label_column="),
         (lambda: calcli.evaluate(np.eye(2), [0, 1], label_column="y"), "label_column= is for tables"),
     ],
 )
@@ -346,6 +349,24 @@ def test_categories_as_polars_hands_them_over_are_labels():
     )
 
 
+def test_labels_beside_a_data_frame_of_scores():
+    names, probs = ["dog", "cat"], np.random.default_rng(0).dirichlet(np.ones(2), 60)
+    codes = np.arange(60) % 2
+    frame = pd.DataFrame(probs, columns=names, index=range(7, 67))
+    for table, labels in (
+        (frame, codes),
+        (frame, pd.Series(codes)),
+        (frame, np.array(names)[codes]),
+        (frame.add_prefix("prob_"), np.array(names)[codes]),
+        (pa.Table.from_pandas(frame, preserve_index=False), codes),
+    ):
+        report = calcli.evaluate(table, labels, metrics="accuracy", **FEW)
+        assert report["accuracy"].value == (probs.argmax(axis=1) == codes).mean()
+        assert report.evaluation.predictions.classes == ("dog", "cat")
+    with pytest.raises(InputError, match=r"labels of shape \(3,\) for 60 rows"):
+        calcli.evaluate(frame, codes[:3])
+
+
 def test_slices_of_a_data_frame():
     frame = pd.read_csv(CANCER).assign(half=lambda table: np.where(table.index % 2, "odd", "even"))
     report = calcli.evaluate(frame, by="half", metrics="accuracy", **FEW)
@@ -385,6 +406,28 @@ def test_notebooks_show_figures_and_tables():
     shown = report._repr_html_()
     assert "<td" in shown
     assert b64decode(shown.partition("base64,")[2].partition('"')[0]).startswith(b"\x89PNG")
+
+
+def test_figures_have_the_title_size_and_fonts_of_the_user():
+    report = calcli.evaluate(pd.read_csv(CANCER), metrics="accuracy", **FEW)
+    assert "DataFrame" not in report.plot().title
+    drawing = report.plot("ks", title="Naive Bayes", figsize=(5, 4))
+    assert drawing.title.endswith("of Naive Bayes (n = 269)")
+    assert tuple(drawing.figure.get_size_inches()) == (5, 4)
+    figure, (left, right) = pyplot.subplots(1, 2)
+    drawing = report.plot(ax=right)
+    assert drawing.figure is figure
+    assert left in figure.axes
+    assert right not in figure.axes
+    assert len(figure.axes) == 3
+    assert drawing._repr_png_().startswith(b"\x89PNG")
+    pyplot.close(figure)
+    usual = report.plot().figure.axes[0].yaxis.label
+    with matplotlib.rc_context({"font.size": 15, "font.family": "serif", "savefig.dpi": 50}):
+        drawing = report.plot(figsize=(5, 4))
+        label = drawing.figure.axes[0].yaxis.label
+        assert (label.get_fontsize(), label.get_family()) == (2 * usual.get_fontsize(), ["serif"])
+        assert struct.unpack(">II", drawing._repr_png_()[16:24]) == (250, 200)
 
 
 def test_a_fit_in_python_is_that_of_the_commands(tmp_path):

@@ -17,7 +17,7 @@ from calcli.core.language.errors import UsageError
 from calcli.core.language.metrics import METRICS
 from calcli.core.language.settings import BenchmarkSettings
 
-Format = Literal["table", "json", "markdown", "csv"]
+Format = Literal["table", "json", "markdown", "csv", "latex"]
 
 
 @dataclass(frozen=True)

@@ -61,7 +61,7 @@ class Showing(Paging):
     """How results are shown."""
 
     format: Annotated[
-        Literal["table", "json", "markdown", "csv"],
+        Literal["table", "json", "markdown", "csv", "latex"],
         Option("--format", "-f", help="Format of the results on standard output."),
     ] = "table"
     output: Annotated[

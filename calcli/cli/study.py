@@ -15,7 +15,7 @@ from calcli.core.language.declaring import items, some_items, whole_numbers
 from calcli.core.language.errors import UsageError
 from calcli.core.language.settings import MOST_AT_ONCE, System
 
-Format = Literal["table", "json", "markdown", "csv"]
+Format = Literal["table", "json", "markdown", "csv", "latex"]
 
 
 @bundled

@@ -14,7 +14,7 @@ from calcli.cli.showing import Talking
 from calcli.core.language.declaring import checked
 from calcli.core.language.settings import ThresholdSettings
 
-Format = Literal["table", "json", "markdown", "csv"]
+Format = Literal["table", "json", "markdown", "csv", "latex"]
 
 
 @dataclass(frozen=True)

@@ -263,12 +263,18 @@ def standard_drawings(evaluation: Evaluation) -> Iterator[tuple[str, Drawing]]:
     a state figures that need rows are left out.
     """
     predictions = evaluation.predictions
-    systems = {Path(predictions.provenance.path).name: evaluation}
+    systems = {system_name(evaluation): evaluation}
     for name in standard_names(predictions.n_classes, tested=evaluation.settings.draws_outcomes):
         with suppress(NeedsRows):
             yield name, draw(name, systems)
         if name == "reliability" and usual_lens([predictions]) != "top-1":
             yield f"{name}_top1", draw(name, systems, View("top-1"))
+
+
+def system_name(evaluation: Evaluation) -> str:
+    """Return what figures call the only system: its file, or what a table in memory holds."""
+    provenance = evaluation.predictions.provenance
+    return Path(provenance.path).name if provenance.files else "predictions"
 
 
 T = TypeVar("T")

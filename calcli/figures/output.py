@@ -17,7 +17,7 @@ from matplotlib.figure import Figure
 
 from calcli.core.language.declaring import PATH
 from calcli.core.language.errors import UsageError
-from calcli.figures.style import STYLE
+from calcli.figures.style import settings
 
 Format = Literal["png", "svg", "pdf"]
 DPI = 200
@@ -45,7 +45,7 @@ def save(
     target
         A path, whose ending decides unless `format` does, or an open binary file.
     format
-        "png" at 200 dots an inch, "svg" or "pdf".
+        "png" at 200 dots an inch unless rcParams say otherwise, "svg" or "pdf".
     title, caption
         Title and description in the file, for those who cannot see it.
 
@@ -65,12 +65,14 @@ def save(
     described = "Subject" if chosen == "pdf" else "Description"
     words = {name: text for name, text in (("Title", title), (described, caption)) if text}
     stream = io.BytesIO()
-    with matplotlib.style.context(["default", STYLE]), warnings.catch_warnings(record=True) as told:
+    own = settings()
+    dots = own[-1].get("savefig.dpi", own[-1].get("figure.dpi", DPI))
+    with matplotlib.style.context(own), warnings.catch_warnings(record=True) as told:
         warnings.simplefilter("always")
         if chosen == "png":
-            _write_png(figure, stream, UNDATED[chosen] | words)
+            _write_png(figure, stream, dots, UNDATED[chosen] | words)
         else:
-            figure.savefig(stream, format=chosen, dpi=DPI, metadata=UNDATED[chosen] | words)
+            figure.savefig(stream, format=chosen, dpi=dots, metadata=UNDATED[chosen] | words)
     content = stream.getvalue()
     if chosen == "svg" and caption:  # readers of screens look for it beside the title
         content = content.replace(b"</title>", b"</title>\n <desc>%s</desc>" % escape(caption).encode(), 1)
@@ -85,8 +87,8 @@ def save(
     return [] if chosen == "svg" else list(missing)  # whoever shows the SVG may have them
 
 
-def _write_png(figure: Figure, stream: IO[bytes], metadata: dict[str, Any]) -> None:
+def _write_png(figure: Figure, stream: IO[bytes], dpi: float, metadata: dict[str, Any]) -> None:
     """Write a PNG by one draw; `savefig` would draw everything in vain before, to lay it out."""
-    dots, figure.dpi = figure.dpi, DPI
+    dots, figure.dpi = figure.dpi, dpi
     FigureCanvasAgg(figure).print_png(stream, metadata=metadata)  # type: ignore[no-untyped-call]
     figure.dpi = dots

@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterable
+import re
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import contextmanager
+from contextvars import ContextVar
 from functools import wraps
 from typing import Any, ParamSpec
 
@@ -18,6 +21,7 @@ from numpy.typing import NDArray
 
 from calcli.core.curves.reliability import FEW_ROWS
 from calcli.core.data.arrays import Doubles, Floats
+from calcli.core.language.errors import UsageError
 
 COLUMN = 3.3  # inches: one column of a two-column paper
 PANEL = 2.9  # width of each further system drawn beside the first
@@ -82,12 +86,25 @@ P = ParamSpec("P")
 Look = dict[str, Any]  # properties of an artist
 
 
+OWN = re.compile(r"font\.|mathtext\.|(figure|savefig)\.dpi|legend.fontsize|.*\.(title|label)(size|weight)")
+
+
+def settings() -> list[Any]:
+    """Return the style of calcli below what the user has set of fonts and dots an inch."""
+    usual = matplotlib.rcParamsDefault
+    own = {key: matplotlib.rcParams[key] for key in usual if OWN.match(key)}
+    own = {key: value for key, value in own.items() if value != usual[key]}
+    larger = own.get("font.size", STYLE["font.size"]) / STYLE["font.size"]
+    sizes = {key: value * larger for key, value in STYLE.items() if "size" in key and OWN.match(key)}
+    return ["default", STYLE, sizes, own]
+
+
 def styled(draw: Callable[P, Figure]) -> Callable[P, Figure]:
-    """Let a function draw in the style of calcli, whatever the caller's settings, and leave those alone."""
+    """Let a function draw in the style of calcli with the user's fonts, and leave the settings alone."""
 
     @wraps(draw)
     def drawn(*args: P.args, **kwargs: P.kwargs) -> Figure:
-        with matplotlib.style.context(["default", STYLE]):
+        with matplotlib.style.context(settings()):
             return draw(*args, **kwargs)
 
     return drawn
@@ -101,8 +118,27 @@ def footed(figure: Figure, text: str) -> Figure:
     return figure
 
 
+PLACE: ContextVar[Any] = ContextVar("place", default=None)  # the part of a user's figure that is drawn into
+
+
+@contextmanager
+def drawn_in(axes: Axes) -> Iterator[None]:
+    """Draw the next figure in place of axes."""
+    place, figure = axes.get_subplotspec(), axes.figure
+    if place is None:
+        raise UsageError("ax has no place in a grid of plots; expected axes of pyplot.subplots")
+    axes.remove()
+    token = PLACE.set(figure.add_subfigure(place))
+    try:
+        yield
+    finally:
+        PLACE.reset(token)
+
+
 def new_figure(width: float, height: float) -> Figure:
     """Return an empty figure of that size, in inches, that keeps its labels inside."""
+    if (place := PLACE.get()) is not None:
+        return place
     figure = Figure(figsize=(width, height), layout="constrained")
     figure.get_layout_engine().set(w_pad=0.03, h_pad=0.03, wspace=0.04)  # type: ignore[union-attr, call-arg]
     return figure

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 
+from calcli.core.data.arrays import Array
 from calcli.core.data.predictions import Predictions
 from calcli.core.language.errors import InputError
 from calcli.io.damage import by_keys, sound
@@ -22,7 +23,7 @@ if TYPE_CHECKING:
     import pandas
 
 
-def from_table(data: Any, options: ReadOptions) -> Predictions:
+def from_table(data: Any, options: ReadOptions, beside: Mapping[str, Array] | None = None) -> Predictions:
     """Take a table of Python for predictions, as a file of the same columns would be.
 
     Parameters
@@ -31,6 +32,8 @@ def from_table(data: Any, options: ReadOptions) -> Predictions:
         Of pandas, polars or pyarrow, or anything with the Arrow stream interface.
     options
         What the columns do not say themselves.
+    beside
+        Further columns by name, (N,) each.
 
     Raises
     ------
@@ -44,6 +47,10 @@ def from_table(data: Any, options: ReadOptions) -> Predictions:
         table = _of_pandas(data) if type(data).__module__.startswith("pandas") else pa.table(data)
     except (pa.ArrowException, TypeError, ValueError) as error:
         raise InputError(f"{name} cannot be read as a table: {error}") from error
+    for called, values in (beside or {}).items():
+        if values.shape != (len(table),):
+            raise InputError(f"{called} of shape {values.shape} for {len(table)} rows; expected one for each")
+        table = table.append_column(called, pa.array(values, from_pandas=True))
     part = in_memory(name, sound(table))
     return answered(
         lambda said: understand(replace(find([part], said), files=()), name, said),

@@ -16,7 +16,7 @@ from calcli.core.language.version import __version__
 if TYPE_CHECKING:
     from calcli.report.page import Picture
 
-Format = Literal["table", "json", "markdown", "csv", "junit", "github", "html"]
+Format = Literal["table", "json", "markdown", "csv", "latex", "junit", "github", "html"]
 Mark = Literal["best", "second", "both", "over", "under"]
 T = TypeVar("T")
 
@@ -205,8 +205,8 @@ def render(shown: Shown, format: Format, *, color: bool = False) -> str:
     shown
         What was found out.
     format
-        Tables for a terminal, JSON, a page of Markdown or HTML; CSV with a line a record; of checks JUnit
-        XML, or the annotations of GitHub's workflows.
+        Tables for a terminal or LaTeX, JSON, a page of Markdown or HTML; CSV with a line a record; of checks
+        JUnit XML, or the annotations of GitHub's workflows.
     color
         Whether tables for a terminal may be emphasized with escape sequences.
     """
@@ -218,6 +218,10 @@ def render(shown: Shown, format: Format, *, color: bool = False) -> str:
         from calcli.report.markdown import markdown_text
 
         return markdown_text(shown.tables(), shown.title)
+    if format == "latex":
+        from calcli.report.latex import latex_text
+
+        return latex_text(shown.tables())
     if format == "html":
         from calcli.report.page import page_text
 

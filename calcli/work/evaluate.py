@@ -49,8 +49,8 @@ def evaluate(
         as `scores=`); or a file; or a data frame of pandas or polars, a pyarrow table, or what else speaks
         Arrow; or what `read` returned. Tensors are taken as arrays are.
     labels : array-like (N,) or (...)
-        Of arrays: integers in 0..K-1, or names out of `classes`. Of a file or a table: the path of their own
-        file, a table with `key`.
+        Of arrays: integers in 0..K-1, or names out of `classes`; of a table of scores, whose columns are the
+        classes, as well. Of a file or a table: the path of their own file, a table with `key`.
     confidence, correct : array-like (N,) or str
         In place of scores and labels: how sure each answer is, and whether it is right.
     weights : array-like (N,) or str, optional

@@ -5,6 +5,9 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
+from calcli.core.calibrators.columns import column_names
+from calcli.core.data.arrays import Array
+from calcli.core.data.inmemory import as_array
 from calcli.core.data.predictions import Predictions
 from calcli.core.language.declaring import PATH, checked, declared, documented, is_path, texts
 from calcli.core.language.errors import UsageError
@@ -81,7 +84,9 @@ def predictions_of(data: Any, labels: Any, given: Mapping[str, Any]) -> Predicti
         return data
     if is_file_or_table(data):
         if labels is not None and not is_path(labels):
-            raise UsageError("a table or a file has its labels in a column; name it with label_column=")
+            if is_path(data) or "label_column" in given or LABELS in column_names(data):
+                raise UsageError("a table or a file has its labels in a column; name it with label_column=")
+            return _beside(data, as_array(labels, "labels"), given)
         return read(data, **given | ({} if labels is None else {"labels": labels}))
     if "confidence" in given or "correct" in given:
         return _answers(data, labels, given)
@@ -141,6 +146,14 @@ def _is_table(data: Any) -> bool:
     )
 
 
+def _beside(data: Any, labels: Array, given: Mapping[str, Any]) -> Predictions:
+    """Return predictions in a table whose labels are an array; of numbers its columns are the classes."""
+    from calcli.io.frames import from_table
+
+    numbers = {"scores": ",".join(column_names(data))} if labels.dtype.kind in "iu" else {}
+    return from_table(data, read_options({**numbers, **given, "label_column": LABELS}), {LABELS: labels})
+
+
 def _answers(data: Any, labels: Any, given: Mapping[str, Any]) -> Predictions:
     if data is not None or labels is not None or not {"confidence", "correct"} <= set(given) <= ANSWERS:
         raise UsageError("answers take confidence and correct, and neither scores, labels nor classes")
@@ -148,5 +161,6 @@ def _answers(data: Any, labels: Any, given: Mapping[str, Any]) -> Predictions:
     return from_answers(given["confidence"], given["correct"], weights=given.get("weights"), **kind)
 
 
+LABELS = "labels"
 BESIDE = {"confidence", "correct", "weights"}  # of arrays they are arrays, of tables columns
 ANSWERS = {"kind", *BESIDE}

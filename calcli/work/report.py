@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 from base64 import b64encode
 from collections.abc import Iterator
+from contextlib import nullcontext
 from dataclasses import dataclass, replace
 from html import escape
 from pathlib import Path
@@ -19,6 +20,7 @@ from calcli.report.evaluation import EvaluationReport
 
 if TYPE_CHECKING:
     import pandas
+    from matplotlib.axes import Axes
 
     from calcli.figures import Drawing
 
@@ -82,23 +84,43 @@ class Report(EvaluationReport):
         """Yield the metrics computed on all rows, as they were asked for."""
         return iter(self.results[0].metrics)
 
-    def plot(self, figure: str = "reliability", **view: Any) -> Drawing:
+    def plot(
+        self,
+        figure: str = "reliability",
+        *,
+        title: str | None = None,
+        ax: Axes | None = None,
+        figsize: tuple[float, float] | None = None,
+        **view: Any,
+    ) -> Drawing:
         """Return a figure, which a notebook shows.
 
         Parameters
         ----------
         figure
             A name that `calcli explain` lists.
+        title
+            What to call the predictions above it, in place of the name of their file.
+        ax
+            Axes of a grid of plots, in whose place it is drawn.
+        figsize
+            Width and height in inches.
         **view
             As for `calcli.figures.View`: lens, binning and so on.
         """
-        from calcli.figures.drawing import View, draw, viewed
+        from calcli.figures.drawing import View, draw, system_name, viewed
+        from calcli.figures.style import drawn_in
 
         figure = TEXT.checked("figure", figure)
-        name = Path(self.results[0].input.path).name
-        return draw(
-            figure, {name: self.evaluation}, viewed(View(draws=self.evaluation.settings.draws), **view)
-        )
+        name = title or system_name(self.evaluation)
+        look = viewed(View(draws=self.evaluation.settings.draws), **view)
+        with nullcontext() if ax is None else drawn_in(ax):
+            drawing = draw(figure, {name: self.evaluation}, look)
+        if ax is not None:
+            drawing = replace(drawing, figure=drawing.figure.figure)
+        if figsize is not None:
+            drawing.figure.set_size_inches(*figsize)
+        return drawing
 
     def save(self, path: str | os.PathLike[str]) -> None:
         """Write the report: a page with figures as .html, else .json, .md or .csv.

@@ -12,6 +12,7 @@ import pytest
 
 from calcli.core.language.settings import Settings
 from calcli.report.evaluation import RECORD, EvaluationReport
+from calcli.report.latex import latex_text
 from calcli.report.markdown import markdown_text
 from calcli.report.shown import Column, TextTable, render
 
@@ -113,6 +114,26 @@ def test_markdown_has_the_tables_and_the_figures(sure):
     assert "| accuracy | 0.5000 |" in page
     assert sure.verdict.sentence in page
     assert page.endswith("![Reliability of \\[a\\] by b](<a b/reliability.png>)\n")
+
+
+def test_latex_has_rules_and_is_escaped():
+    columns = (Column("", "left"), Column("p_a"))
+    rows = (("a_b", "<0.1"), ("c^2", "1 ± 2"))
+    table = TextTable("50% & more", columns, rows, ("{note}",), {(0, 1): "best"})
+    assert latex_text([table]).splitlines() == [
+        r"\begin{table}",
+        r"\caption{50\% \& more}",
+        r"\begin{tabular}{lr}",
+        r"\toprule",
+        r" & p\_a \\",
+        r"\midrule",
+        r"a\_b & \textbf{\textless{}0.1} \\",
+        r"c\textasciicircum{}2 & 1 $\pm$ 2 \\",
+        r"\bottomrule",
+        r"\end{tabular}",
+        r"\par\footnotesize \{note\}",
+        r"\end{table}",
+    ]
 
 
 def test_markdown_is_escaped():
