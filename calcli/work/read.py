@@ -15,6 +15,7 @@ from calcli.core.language.spelling import of_python
 from calcli.io.handed import from_answers, from_arrays
 from calcli.io.options import ReadOptions, read_options
 from calcli.io.read import read as read_file
+from calcli.io.words import is_identifier
 
 READ = frozenset(declared(ReadOptions))
 COLUMNS = texts("group")
@@ -86,6 +87,8 @@ def predictions_of(data: Any, labels: Any, given: Mapping[str, Any]) -> Predicti
         if labels is not None and not is_path(labels):
             if is_path(data) or "label_column" in given or LABELS in column_names(data):
                 raise UsageError("a table or a file has its labels in a column; name it with label_column=")
+            if cases := [name for name in column_names(data) if is_identifier(name)]:
+                raise UsageError(f"{cases[0]} names rows, not a class; leave it out of the scores")
             return _beside(data, as_array(labels, "labels"), given)
         return read(data, **given | ({} if labels is None else {"labels": labels}))
     if "confidence" in given or "correct" in given:

@@ -21,7 +21,7 @@ from calcli.core.data.predictions import Predictions
 from calcli.core.estimators.cllr import find_cllr, min_cllr
 from calcli.core.estimators.decomposition import Corp, RefinedBins, binned_losses, corp, summed
 from calcli.core.estimators.effort import GRID
-from calcli.core.estimators.influences import Spread
+from calcli.core.estimators.influences import FEWEST, Spread
 from calcli.core.estimators.permutation import Swapped, swapped_sums
 from calcli.core.estimators.rules import decomposable_rule
 from calcli.core.estimators.rules.base import Decomposable
@@ -126,8 +126,10 @@ def _spread(call: MetricExpression, measured: Measurements) -> Spread | None:
         return None
     if refined is None:
         return found.spread
-    share = measured.effective_rows / rows.n_rows
-    return replace(found.spread, fewest=measured.errors, bias=refined.bias(share))
+    share, fewest = measured.effective_rows / rows.n_rows, measured.errors
+    if call.score == "log_loss" and fewest < 2 * FEWEST:
+        fewest /= 2  # a bin in which the only error was not seen loses nothing, where one seen loses much
+    return replace(found.spread, fewest=fewest, bias=refined.bias(share))
 
 
 def _mean(means: Means) -> Doubles:

@@ -262,6 +262,9 @@ def _interval(
         return None, ""
     if call.arguments["recalibrator"] != GIVEN and call.arguments["training"] != "held-out":
         return None, OF_THESE_ROWS if _of(call).compared else ""
+    rows, classes = found.deals[0].shape
+    if call.entry.name == "relative_calibration_loss" and rows < classes:
+        return None, "there are fewer rows than classes"
     own = _influences(call, found, measured, priors=True)
     return judged(own.spread if own else None, value, settings)
 
