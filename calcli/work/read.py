@@ -87,8 +87,6 @@ def predictions_of(data: Any, labels: Any, given: Mapping[str, Any]) -> Predicti
         if labels is not None and not is_path(labels):
             if is_path(data) or "label_column" in given or LABELS in column_names(data):
                 raise UsageError("a table or a file has its labels in a column; name it with label_column=")
-            if cases := [name for name in column_names(data) if is_identifier(name)]:
-                raise UsageError(f"{cases[0]} names rows, not a class; leave it out of the scores")
             return _beside(data, as_array(labels, "labels"), given)
         return read(data, **given | ({} if labels is None else {"labels": labels}))
     if "confidence" in given or "correct" in given:
@@ -151,6 +149,8 @@ def _is_table(data: Any) -> bool:
 
 def _beside(data: Any, labels: Array, given: Mapping[str, Any]) -> Predictions:
     """Return predictions in a table whose labels are an array; of numbers its columns are the classes."""
+    if cases := [name for name in column_names(data) if is_identifier(name)]:
+        raise UsageError(f"{cases[0]} names rows, not a class; leave it out of the scores")
     from calcli.io.frames import from_table
 
     numbers = {"scores": ",".join(column_names(data))} if labels.dtype.kind in "iu" else {}
