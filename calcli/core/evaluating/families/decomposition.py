@@ -127,8 +127,8 @@ def _spread(call: MetricExpression, measured: Measurements) -> Spread | None:
     if refined is None:
         return found.spread
     share, fewest = measured.effective_rows / rows.n_rows, measured.errors
-    if call.score == "log_loss" and fewest < 2 * FEWEST:
-        fewest /= 2  # a bin in which the only error was not seen loses nothing, where one seen loses much
+    if call.score == "log_loss" and fewest < 4 * FEWEST:
+        fewest /= 4  # a bin in which the only error was not seen loses nothing, where one seen loses much
     return replace(found.spread, fewest=fewest, bias=refined.bias(share))
 
 
