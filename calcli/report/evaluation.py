@@ -135,7 +135,8 @@ class EvaluationReport(Shown):
             names = short_names([result.input.path for result in wholes])
             first = backwards_table([*zip(names, (one.warnings for one in wholes), strict=True)])
             many = len(wholes) > MANY
-            beside = [n for n, one in enumerate(wholes) if self._is_detailed(one, many or self._is_short)]
+            short = many or (self._is_short and not wholes[0].settings.metrics) if wholes else many
+            beside = [n for n, one in enumerate(wholes) if self._is_detailed(one, short)]
             hidden = len(wholes) - len(beside)
             tables = [glance_table(wholes, names, self.unread, self.failures, self.sort, hidden)]
             tables += comparison_tables([wholes[n] for n in beside], [names[n] for n in beside])

@@ -56,7 +56,8 @@ def test_a_clash_is_refused_and_nothing_is_touched(run, place, call, told):
 
 
 def test_scores_and_states_may_take_the_place_of_what_they_come_from(run, place):
-    assert run("apply", "cal.json", "t.csv", "-o", "l.csv").status == 0
+    assert run("apply", "cal.json", "t.csv", "-o", "l.csv").status == 2
+    assert run("apply", "cal.json", "t.csv", "-o", "l.csv", "--in-place").status == 0
     assert (place / "t.csv").read_text() != PREDS
     assert (place / "l.csv").is_symlink()
     assert run("merge", "s.calcli", "-o", "s.calcli").status == 0

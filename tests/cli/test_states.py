@@ -56,7 +56,7 @@ def test_states_of_halves_are_merged(run, sample, tmp_path):
     merged, joined = (metrics(run("evaluate", *own, *asked)) for own in ([whole], [*epochs, "--concat"]))
     for name, found in joined.items():
         assert merged[name]["value"] == pytest.approx(found["value"], rel=1e-6), name
-    told = run("evaluate", whole, "--metrics", "accuracy").out.splitlines()
+    told = run("evaluate", whole, "--metrics", "accuracy", "--details").out.splitlines()
     assert "read as  a state of 2 data sets" in told, "a colon with nothing behind it"
 
 

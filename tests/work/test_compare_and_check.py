@@ -56,7 +56,8 @@ def test_the_detectable_difference_is_that_of_the_losses_of_the_rows():
     assert apart["detectable_difference"] == pytest.approx(0.196, abs=5e-4)
     needed = [((z[0] + power) * sd / margin) ** 2 for power in z[1:]]
     assert found["margin"] == pytest.approx(margin, rel=1e-12)
-    assert [*found["rows_needed"].values()] == [math.ceil(rows) for rows in needed]
+    for rows, least in zip(found["rows_needed"].values(), map(math.ceil, needed), strict=True):
+        assert least <= rows <= 1.3 * least  # few rows carry it, which the formula does not know
 
 
 def test_a_plan_says_what_the_comparison_says(capsys):
@@ -166,9 +167,7 @@ def test_check_is_the_command(capsys, releases, tmp_path):
         assert printed["results"] == found.to_dict()["results"]
         assert status_of(command) == 1
         assert capsys.readouterr().out == f"{found}\n"
-    assert repr(found).endswith(
-        "log_loss at most 0.4: failed, accuracy at most 0.01 worse than baseline: passed>"
-    )
+    assert repr(found).endswith("2 rules: 1 failed, 1 undecided.\n  log_loss at most 0.4: FAILED, 0.4817")
     assert found._repr_markdown_().startswith("# Check\n")
     assert "| log_loss at most 0.4 |" in found._repr_markdown_()
 
