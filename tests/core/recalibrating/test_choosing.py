@@ -82,7 +82,7 @@ def test_few_rows_are_dealt_several_times():
 
 
 def test_candidates_stand_in_the_order_of_their_freedom():
-    calls = sorted(parse_methods(candidates_for(10)), key=freedom)
+    calls = sorted(parse_methods(candidates_for(10, 1000)), key=freedom)
     names = [str(call) for call in calls]
     assert names[0] == "temperature"
     structured = [call for call in calls if call.entry.name == "structured"]
@@ -90,7 +90,16 @@ def test_candidates_stand_in_the_order_of_their_freedom():
     assert forms == sorted(forms)  # diagonal before matrix
     matrices = [call.arguments["off_diagonal_penalties"][0] for call in structured[forms.index("matrix") :]]
     assert matrices == sorted(matrices, reverse=True)
-    assert not any(name.startswith(("structured", "pool")) for name in candidates_for(5, quick=True))
+    assert not any(name.startswith(("structured", "pool")) for name in candidates_for(5, 1000, quick=True))
+
+
+@pytest.mark.parametrize(
+    ("classes", "rows", "there"),
+    [(2, 100, True), (2, 99, False), (10, 500, True), (10, 499, False), (11, 5000, False)],
+)
+def test_maps_with_a_value_for_every_score_need_rows_of_each_class(classes, rows, there):
+    assert ("isotonic" in candidates_for(classes, rows)) is there
+    assert ("centered-isotonic" in candidates_for(classes, rows)) is there
 
 
 def test_the_score_rules_the_pool(predict):
