@@ -114,7 +114,9 @@ def fit_to(
     reduced = lens == REDUCED
     chosen = FitSettings(**checked(FitSettings, settings | {"reduced": reduced}, spelling))
     lens = None if reduced else lens
-    calls = _calls(method, candidates, lens, chosen, classes=2)  # refuses what is wrong before reading
+    calls = _calls(
+        method, candidates, lens, chosen, classes=2, rows=0
+    )  # refuses what is wrong before reading
     if chosen.fold_column is not None and chosen.folds != FitSettings.folds:
         raise UsageError(
             f"--folds is {chosen.folds}, and a column says how many folds there are; leave out one"
@@ -122,7 +124,7 @@ def fit_to(
     for sentence in idle_of_fit(method, calls, chosen, candidates):
         remark(sentence)
     rows = rows_left(predictions())
-    calls = _calls(method, candidates, lens, chosen, 2 if reduced else rows.n_classes)
+    calls = _calls(method, candidates, lens, chosen, 2 if reduced else rows.n_classes, rows.n_rows)
     if rows.of_answers and not candidates:
         calls = [call for call in calls if method != AUTO or not call.entry.needs_classes]
     chosen = with_folds(chosen, rows)
@@ -130,12 +132,18 @@ def fit_to(
 
 
 def _calls(
-    method: str, candidates: Sequence[str] | None, lens: str | None, settings: FitSettings, classes: int
+    method: str,
+    candidates: Sequence[str] | None,
+    lens: str | None,
+    settings: FitSettings,
+    classes: int,
+    rows: int,
 ) -> list[MethodExpression]:
     """Return the one method asked for, or those that auto is to choose from."""
     names = [method]
     if method == AUTO:
-        names = list(candidates or ()) or candidates_for(classes, raw=settings.raw, quick=settings.quick)
+        own = candidates_for(classes, rows, raw=settings.raw, quick=settings.quick)
+        names = list(candidates or own)
         if not candidates and settings.wraps:  # members are fitted as they are
             names = [name for name in names if name != POOL]
     common: dict[str, Any] = {}

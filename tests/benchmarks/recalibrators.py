@@ -30,9 +30,11 @@ def _own(method: str) -> Fitted:
 
 def _auto(quick: bool) -> Fitted:
     def fitted(scores: np.ndarray, labels: np.ndarray) -> Map:
-        classes = scores.shape[1]
+        count, classes = scores.shape
         rows = Predictions(ArrayScores(scores, "log-probs"), labels, tuple(map(str, range(classes))))
-        return fit(rows, parse_methods(candidates_for(classes, quick=quick)), FitSettings()).calibrator.apply
+        return fit(
+            rows, parse_methods(candidates_for(classes, count, quick=quick)), FitSettings()
+        ).calibrator.apply
 
     return fitted
 

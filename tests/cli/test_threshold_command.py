@@ -7,7 +7,7 @@ import json
 import numpy as np
 import pandas as pd
 import pytest
-from scipy.stats import binomtest
+from scipy.stats import binom, binomtest
 
 import calcli
 from calcli.core.language.errors import UsageError
@@ -76,6 +76,24 @@ def test_slices_have_thresholds_of_their_own(run, val, tmp_path):
     assert "no threshold was made for town = 'C'" in sentence(run("apply", path, val, "-o", out))
     table[["prob"]].to_csv(val, index=False)
     assert "no column 'town'" in sentence(run("apply", path, val, "-o", out))
+
+
+def test_rows_of_a_class_are_found(run, val, tmp_path):
+    path, out = tmp_path / "t.json", tmp_path / "out.csv"
+    done = run("threshold", val, "--max-error", "0.1", "--target", "recall:1", "-o", path)
+    assert "at least 90% of the rows that are 1 have a probability of 1 of at least" in " ".join(
+        done.out.split()
+    )
+    (found,) = json.loads(path.read_text())["thresholds"]
+    rows = pd.read_csv(val)
+    own = rows["prob"][rows["label"] == 1].sort_values()
+    below = int(binom.ppf(0.05, len(own), 0.1)) - 1  # P(so few) <= 5%, and of one more it is not
+    assert binom.cdf(below, len(own), 0.1) <= 0.05 < binom.cdf(below + 1, len(own), 0.1)
+    assert (found["threshold"], found["errors"], found["rows"]) == (own.iloc[below], below, len(own))
+    assert run("apply", path, val, "-o", out).status == 0
+    assert (pd.read_csv(out)["answer"] == (rows["prob"] >= found["threshold"])).all()
+    judged = run("check", val, "--threshold", path)
+    assert f"{below} of {len(own)} rows of the class are below the threshold" in " ".join(judged.out.split())
 
 
 def test_where_nothing_can_be_promised_nothing_is_written(run, val, tmp_path):

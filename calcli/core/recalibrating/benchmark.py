@@ -261,7 +261,7 @@ def _fitted(task: Task, method: str, rows: LabeledScores, seed: int) -> Calibrat
         if takes_raw(call) and not task.logits:
             raise UsageError(f"{method} takes raw logits, which {task.model} does not have")
         return rows.fit(make(call))
-    calls = parse_methods(candidates_for(len(task.classes)))
+    calls = parse_methods(candidates_for(len(task.classes), len(rows.labels)))
     scores = ArrayScores(rows.scores, "logits" if task.logits else "log-probs")
     predictions = Predictions(scores, rows.labels, task.classes, rows.weights)
     fitting = [call for call in calls if not (task.of_answers and call.entry.needs_classes)]

@@ -6,6 +6,7 @@ from calcli.core.language.expressions import MethodExpression
 from calcli.core.language.methods import METHODS
 
 FEW_CLASSES = 10  # up to which maps with a value for every score are tried
+ROWS_OF_CLASS = 50  # on average, from which they are: each class takes as many steps as its rows allow
 MANY_CLASSES = 100  # from which one strength for the class-wise slopes will do
 MOST_CLASSES = 200  # beyond, fits with slopes for each class take too long to try many
 WITH_MATRIX = 0.3  # strength for the class-wise slopes beside a matrix
@@ -17,12 +18,12 @@ POOL = "pool"
 AS_FREE_AS = {"temperature-mix": "temperature"}  # by as many parameters
 
 
-def candidates_for(classes: int, *, raw: bool = False, quick: bool = False) -> list[str]:
+def candidates_for(classes: int, rows: int, *, raw: bool = False, quick: bool = False) -> list[str]:
     """Return the methods that `auto` tries unasked, the simplest first.
 
     Parameters
     ----------
-    classes
+    classes, rows
         How many.
     raw
         Whether raw logits are fitted to: then the softmax methods alone.
@@ -35,7 +36,8 @@ def candidates_for(classes: int, *, raw: bool = False, quick: bool = False) -> l
     names = [m.name for m in METHODS.values() if m.quick]
     if quick:
         return names
-    names += [name for name in OF_FEW if classes <= FEW_CLASSES]
+    if classes <= FEW_CLASSES and rows >= ROWS_OF_CLASS * classes:
+        names += OF_FEW
     if classes > MOST_CLASSES:
         return [*names, POOL]
     return [*names, *_structured(classes), POOL]

@@ -179,8 +179,8 @@ class Trials:
     def pooled(self) -> tuple[MethodExpression, Performance] | None:
         """Return the pool of the best method of each kind, weighted by their held-out predictions.
 
-        It is judged on each fold with the weights that the other folds give: those of all rows are fitted to
-        the rows that would judge them.
+        It is judged on each fold with the weights that the rows of the other folds give, as often as they are
+        dealt: those of all rows are fitted to the rows that would judge them.
         """
         members = list(self._best.values())
         everywhere = np.arange(len(self.dealt.folds) * len(self.rows.labels))
@@ -201,7 +201,8 @@ class Trials:
             start, mixed = repeat * len(fold), np.zeros(self.rows.scores.shape)
             for number in self._numbers[repeat]:
                 own = np.flatnonzero(fold == number)
-                weights = self._weights(members, start + np.flatnonzero(fold != number))
+                others = np.flatnonzero(np.tile(fold != number, len(self.dealt.folds)))
+                weights = self._weights(members, others)
                 for weight, (_, _, one) in zip(weights, members, strict=True):
                     mixed[own] += weight * np.exp(one[start + own], dtype=np.float64)
             with np.errstate(divide="ignore"):

@@ -59,7 +59,7 @@ def test_cross_validation_judges_every_row_of_the_one_file(halves):
 
 def test_auto_is_the_fit_that_it_chooses(halves, predict, monkeypatch):
     names = ["temperature", "dp", "isotonic", "pool:members=temperature+isotonic"]
-    monkeypatch.setattr("calcli.core.recalibrating.benchmark.candidates_for", lambda classes: names)
+    monkeypatch.setattr("calcli.core.recalibrating.benchmark.candidates_for", lambda classes, rows: names)
     cal, test = halves
     (_, tried) = run([task_of("m", cal, test)], ["auto"], SETTINGS, 1)
     assert not tried.fault

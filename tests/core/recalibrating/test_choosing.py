@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+from scipy.optimize import minimize_scalar
 
 from calcli.core.calibrators.base import make
 from calcli.core.calibrators.crossvalidation import LabeledScores, held_out_folds
@@ -82,7 +83,7 @@ def test_few_rows_are_dealt_several_times():
 
 
 def test_candidates_stand_in_the_order_of_their_freedom():
-    calls = sorted(parse_methods(candidates_for(10)), key=freedom)
+    calls = sorted(parse_methods(candidates_for(10, 1000)), key=freedom)
     names = [str(call) for call in calls]
     assert names[0] == "temperature"
     structured = [call for call in calls if call.entry.name == "structured"]
@@ -90,7 +91,16 @@ def test_candidates_stand_in_the_order_of_their_freedom():
     assert forms == sorted(forms)  # diagonal before matrix
     matrices = [call.arguments["off_diagonal_penalties"][0] for call in structured[forms.index("matrix") :]]
     assert matrices == sorted(matrices, reverse=True)
-    assert not any(name.startswith(("structured", "pool")) for name in candidates_for(5, quick=True))
+    assert not any(name.startswith(("structured", "pool")) for name in candidates_for(5, 1000, quick=True))
+
+
+@pytest.mark.parametrize(
+    ("classes", "rows", "there"),
+    [(2, 100, True), (2, 99, False), (10, 500, True), (10, 499, False), (11, 5000, False)],
+)
+def test_maps_with_a_value_for_every_score_need_rows_of_each_class(classes, rows, there):
+    assert ("isotonic" in candidates_for(classes, rows)) is there
+    assert ("centered-isotonic" in candidates_for(classes, rows)) is there
 
 
 def test_the_score_rules_the_pool(predict):
@@ -119,6 +129,28 @@ def test_the_score_rules_the_pool(predict):
         scored[score] = {"log_loss": -np.log(own).mean(), "brier": brier}
     assert scored["brier"]["brier"] < scored["log_loss"]["brier"]
     assert scored["log_loss"]["log_loss"] < scored["brier"]["log_loss"]
+
+
+def test_a_pool_is_judged_by_weights_of_the_rows_outside_a_fold_in_all_deals(predict):
+    logits, labels = mixed_up(300)
+    calls = parse_methods(["temperature", "bias", "pool"])
+    pool = fit(predict(logits, labels, kind="logits"), calls).candidates[-1]
+    rng, every = generator(0, Stream.FITS), LabeledScores(logits, labels)
+    folds = [random_folds(300, 5, rng) for _ in range(repeats(300, 3))]
+    first, second = (
+        np.exp([held_out_folds(make(call), every, fold) for fold in folds])[:, np.arange(300), labels]
+        for call in calls[:2]
+    )
+    losses = []
+    for fold, one, other in zip(folds, first, second, strict=True):
+        for number in range(5):
+            out, kept = fold == number, fold != number
+            share = minimize_scalar(
+                lambda w, kept=kept: -np.log(w * first[:, kept] + (1 - w) * second[:, kept]).sum(),
+                bounds=(0, 1), method="bounded", options={"xatol": 1e-9},
+            ).x  # fmt: skip
+            losses.append(-np.log(share * one[out] + (1 - share) * other[out]).sum())
+    assert pool.values["log_loss"] == pytest.approx(sum(losses) / (300 * len(folds)), abs=1e-6)
 
 
 def test_any_number_of_processes_chooses_the_same(predict):

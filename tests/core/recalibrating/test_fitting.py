@@ -109,7 +109,7 @@ def test_auto_takes_the_true_model(predict):
     logits = rng.normal(size=(2000, 4)) * 3
     true = np.exp(logits / 2.5)
     labels = (rng.random((2000, 1)) > (true / true.sum(1, keepdims=True)).cumsum(1)).sum(1)
-    names = candidates_for(4, quick=True)
+    names = candidates_for(4, 1000, quick=True)
     found = fit(predict(logits, labels, kind="logits"), parse_methods(names))
     assert str(found.call) == "temperature"
     assert found.candidates[0].call is None
@@ -144,7 +144,7 @@ def test_raw_logits_are_told_from_probabilities(predict):
         fit(logits, parse_methods(["beta"]), FitSettings(raw=True))
     with pytest.raises(UsageError, match="a confidence has no raw logits"):
         fit(logits, TEMPERATURE, FitSettings(raw=True, reduced=True))
-    assert "beta" not in candidates_for(3, raw=True)
+    assert "beta" not in candidates_for(3, 1000, raw=True)
 
 
 def test_wrappers_in_their_order(predict):
