@@ -14,8 +14,7 @@ from functools import cached_property
 import numpy as np
 from numpy.typing import NDArray
 
-from calcli.core.data.arrays import Array, Doubles, Floats, batches
-from calcli.core.data.labels import label_sums
+from calcli.core.data.arrays import Array, Doubles, Floats, batches, label_sums
 from calcli.core.data.units import Units
 from calcli.core.estimators.influences import Influences
 from calcli.core.estimators.scoring import Means, OfMeans

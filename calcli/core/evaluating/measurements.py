@@ -10,9 +10,8 @@ from typing import Any, TypeVar, cast
 import numpy as np
 from numpy.typing import NDArray
 
-from calcli.core.data.arrays import Array, Doubles
+from calcli.core.data.arrays import Array, Doubles, label_sums
 from calcli.core.data.binning import Bins, equal_width_bins
-from calcli.core.data.labels import label_sums
 from calcli.core.data.predictions import Predictions
 from calcli.core.data.units import Units
 from calcli.core.estimators.ranking import of_equal_weight

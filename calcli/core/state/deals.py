@@ -13,9 +13,8 @@ from functools import cache
 import numpy as np
 from numpy.typing import NDArray
 
-from calcli.core.data.arrays import Array, Doubles, Floats, Positions
+from calcli.core.data.arrays import Array, Doubles, Floats, Positions, label_sums
 from calcli.core.data.binning import distinct
-from calcli.core.data.labels import label_sums
 from calcli.core.data.units import DEALS
 from calcli.core.language.errors import InputError
 from calcli.core.state.hashing import Hashes, mixed
