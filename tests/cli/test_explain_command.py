@@ -166,7 +166,7 @@ def test_letters_of_titles_are_spelled_out(entry):
 @pytest.mark.parametrize("word", OTHERS)
 def test_what_is_another_thing_is_told_and_not_taken(run, word):
     done = run("explain", word)
-    assert (done.status, " ".join(done.out.split())) == (0, f"{word} says {OTHERS[word]}")
+    assert (done.status, " ".join(done.out.split())) == (0, f"{word} meaning {OTHERS[word]}")
     with pytest.raises(UsageError, match=f"unknown metric '{word}'.*{re.escape(OTHERS[word][:20])}"):
         parse_metric(word)
 

@@ -1,6 +1,6 @@
 """Every figure beside a small image of how it looked when somebody last approved it.
 
-`python tests/figures/test_images.py [FIGURE ...]` draws those in `baseline/` again; look at them before you
+`PYTHONPATH=. python tests/figures/test_images.py [FIGURE ...]` draws those in `baseline/` again; look at them before you
 commit them.
 """
 

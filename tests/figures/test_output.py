@@ -124,10 +124,22 @@ def test_one_figure_is_a_column_wide(two):
 
 def test_the_callers_style_is_neither_used_nor_changed(two):
     plain = written(draw("reliability", {"a": two}).figure, "svg")
-    with matplotlib.rc_context({"font.size": 30, "axes.facecolor": "black", "svg.hashsalt": "other"}):
+    with matplotlib.rc_context({"lines.linewidth": 9, "axes.facecolor": "black", "svg.hashsalt": "other"}):
         before = dict(matplotlib.rcParams)
         assert written(draw("reliability", {"a": two}).figure, "svg") == plain
         assert dict(matplotlib.rcParams) == before
+
+
+def test_the_callers_fonts_and_dots_an_inch_are_kept(two):
+    with matplotlib.rc_context({"font.size": 9, "savefig.dpi": 72}):
+        figure = draw("reliability", {"a": two}).figure
+        header = written(figure, "png")[16:24]
+    width = int.from_bytes(header[:4], "big")
+    assert (
+        figure.axes[0].xaxis.label.get_fontsize()
+        > draw("reliability", {"a": two}).figure.axes[0].xaxis.label.get_fontsize()
+    )
+    assert width == pytest.approx(72 * figure.get_size_inches()[0], abs=1)
 
 
 def test_text_in_the_upper_corner_covers_no_bar(evaluation):
