@@ -45,6 +45,7 @@ class Trying(Chosen):
         metavar=N_OR_COLUMN,
     )
     methods: Any = option("methods", BenchmarkSettings)
+    seeds: Any = option("seeds", BenchmarkSettings)
     workers: Any = option("workers", BenchmarkSettings)
 
     def settings(self) -> tuple[BenchmarkSettings, str | None]:
@@ -70,14 +71,17 @@ def benchmark(
     seconds: Annotated[list[str] | None, typer.Argument(metavar="TEST", hidden=True)] = None,
     trying: Trying,
     measuring: Measuring,
+    details: Annotated[
+        bool, typer.Option("--details", help="Also show changes, times, each model and what was read.")
+    ] = False,
     format: Annotated[Format, typer.Option("--format", "-f", help="Format of the results.")] = "table",
     reading: Reading,
     paging: Paging,
 ) -> None:
     """Try every calibrator: fit to some rows, judge on others.
 
-    A row for each method, or with several models a table for each metric, with mean ranks. ~ marks methods
-    that are not significantly worse than the best. If a method that was named fails, the status is 2.
+    A row for each method; of several models mean ranks, with each model under --details. ~ marks methods that
+    are not significantly worse than the best. If a method that was named fails, the status is 2.
 
     \b
     calcli benchmark --cal val.parquet --test test.parquet
@@ -104,11 +108,11 @@ def benchmark(
             tried,
             watcher=watcher,
         )
-    paging.page(found)
+    paging.page(replace(found, details=True))
     if format == "csv" and not paging.quiet:
         for sentence in found.reading():
             remark(sentence)
-    paging.show(found, format)
+    paging.show(replace(found, details=details), format)
     if trying.methods and (failed := found.failures()):
         for sentence in failed:
             remark(sentence)

@@ -9,7 +9,7 @@ from typing import Any
 
 from calcli.core.comparing.selection import relative_change
 from calcli.core.language.metrics import METRICS
-from calcli.core.language.numbers import counted, number, relative
+from calcli.core.language.numbers import counted, number, plus_minus, relative, some
 from calcli.core.language.settings import Settings
 from calcli.core.recalibrating.benchmark import UNCALIBRATED, Trial, by_model, cost, like_best, mean_ranks
 from calcli.report.objects import BenchmarkObject
@@ -20,12 +20,12 @@ from calcli.report.wording import NONE, superlative
 FAILED = "failed"
 EMPHASIS = "The best is bold or has a *, the second best is underlined or has a +."
 ALIKE = "~: not significantly worse than the best (paired, Holm's correction); only scores are tested."
-CHANGE = "Change: accuracy minus that of the uncalibrated scores."
 RELATIVE = (
     "Relative to the uncalibrated scores; not meaningful for metrics that are best at 0 from both sides."
 )
-TIMES = "Times are CPU seconds."
-RANKS = "Mean rank: over the models, 1 for the best; equal values share theirs."
+TIMES = "fit, apply: CPU seconds."
+SEEDS = "Means over {seeds} seeds of the folds, ± their standard deviation."
+RANKS = "1 is the best; equal values share a rank."
 
 ORDERED = ("lower", "higher")  # directions of metrics whose relative change means something
 SETTINGS = ("metrics", "bins", "level", "seed", "cluster", "fold_column")
@@ -45,6 +45,10 @@ class BenchmarkReport(Shown):
         Processes that tried the methods.
     warnings
         What stands in the way of trusting the values, sentences without their full stop.
+    seeds
+        Of the folds, over which values are means.
+    details
+        Whether tables have changes, times, every metric of several models, and how files were read.
     """
 
     trials: Sequence[Trial]
@@ -52,19 +56,26 @@ class BenchmarkReport(Shown):
     read: Sequence[tuple[str, Sequence[str]]] = ()
     workers: int = 1
     warnings: Sequence[str] = ()
+    seeds: int = 1
+    details: bool = False
 
     title = "Benchmark of calibrators"
     schema = "calcli.benchmark/1"
 
     def tables(self) -> list[TextTable]:
-        """Return the values, the best two marked, and what failed."""
-        trials, settings = self.trials, self.settings
-        several = len({trial.model for trial in trials}) > 1
-        tables = _by_metric(trials, settings) if several else [_of_one(trials, settings)]
-        tables.append(self._changes(several))
+        """Return what is best, the values, the best two marked, and what failed."""
+        models = by_model(self.trials)
+        first = self.headline()
+        said = (f"{first.read}.", *([first.verdict] if first.verdict else []))
+        tables = [TextTable("", notes=said)]
+        tables.append(self._ranks() if len(models) > 1 else self._values(self.trials))
         failures = tuple(f"{sentence}." for sentence in self.failures())
-        failed = [TextTable("Failed", notes=failures)] if failures else []
-        return [*reading_table(self.read), *tables, *failed, *warnings_table(self.warnings)]
+        tables += [TextTable("Failed", notes=failures)] if failures else []
+        tables += warnings_table(self.warnings)
+        if not self.details:
+            return tables
+        each = [self._values(list(tried.values())) for tried in models.values()] if len(models) > 1 else []
+        return [*tables, *each, self._changes(len(models) > 1), *reading_table(self.read)]
 
     def failures(self) -> list[str]:
         """Return what failed and why, in sentences without their full stop."""
@@ -78,16 +89,25 @@ class BenchmarkReport(Shown):
         """Return what was tried, and the methods that cannot be told from the best by the first metric."""
         models = by_model(self.trials)
         methods = next(iter(models.values()))
-        read = f"{counted(len(methods), 'method')} on {', '.join(models)}"
+        read = f"{counted(len(methods) - 1, 'method')} on {', '.join(models)}"
         metric = self.settings.metrics[0]
-        if len(models) > 1 or all(trial.fault for trial in self.trials):
+        if all(trial.fault for trial in self.trials):
             return Headline(read)
-        best = min((t for t in self.trials if not t.fault), key=lambda trial: _cost(trial, metric))
+        if len(models) > 1:
+            ranks = mean_ranks(self.trials, metric)
+            least = min(ranks.values())
+            best = " and ".join(method for method, rank in ranks.items() if rank == least)
+            return Headline(read, f"The best mean rank by {metric}: {best}, {least:.2f}.", systems=())
+        first, *others = sorted(
+            (one for one in self.trials if not one.fault), key=lambda trial: _cost(trial, metric)
+        )
         what = superlative(METRICS[metric.partition(":")[0]], metric)
-        alike = [name for name in like_best(self.trials, metric, self.settings.level) if name != best.method]
-        like = f" Not significantly worse: {', '.join(alike)}." if alike else ""
-        sentence = f"The {what}: {best.method}, {number(best.values[metric])}.{like}"
-        return Headline(read, sentence, systems=())
+        like_it = like_best(self.trials, metric, self.settings.level)
+        names = [one.method for one in others if one.method in like_it]
+        like = f" Not significantly worse: {some(names)}." if names else ""
+        if names and len(names) == len(others):
+            like = " None of the others is significantly worse."
+        return Headline(read, f"The {what}: {first.method}, {number(first.values[metric])}.{like}", systems=())
 
     def content(self) -> BenchmarkObject:
         """Return trials, the methods like the best of each model, and mean ranks."""
@@ -118,13 +138,32 @@ class BenchmarkReport(Shown):
         for trial in (one for one in self.trials if one.method != UNCALIBRATED):
             found = self._relative(trial)
             name = f"{trial.model}, {trial.method}" if several else trial.method
-            rows.append((name, *(relative(found[key]) if key in found else NONE for key in metrics)))
-        notes = [RELATIVE]
+            times = (f"{seconds:.3f}" for seconds in (trial.fit_seconds, trial.apply_seconds))
+            rows.append((name, *(relative(found[key]) if key in found else NONE for key in metrics), *times))
+        notes = [RELATIVE, TIMES]
         if self.workers > 1:
             notes.append(f"The methods were tried by {self.workers} processes (--workers).")
-        return TextTable(
-            "Change in percent", (Column("", "left"), *map(Column, metrics)), tuple(rows), tuple(notes)
-        )
+        columns = (Column("", "left"), *map(Column, (*metrics, "fit", "apply")))
+        return TextTable("Change in percent, and time", columns, tuple(rows), tuple(notes))
+
+    def _values(self, trials: Sequence[Trial]) -> TextTable:
+        """Return a row for each method of a model and a column for each metric."""
+        metrics, level = self.settings.metrics, self.settings.level
+        alike = {metric: like_best(trials, metric, level) for metric in metrics}
+        rows = [(one.method, *(_cell(one, key, alike[key], trials) for key in metrics)) for one in trials]
+        costs = [[_cost(trial, metric) for metric in metrics] for trial in trials]
+        tested = any(metric in trial.influences for trial in trials for metric in metrics)
+        seeds = [SEEDS.format(seeds=self.seeds)] if self.seeds > 1 else []
+        notes = (EMPHASIS, *([ALIKE] if tested else []), *seeds)
+        return _marked(trials[0].model, rows, costs, metrics, notes)
+
+    def _ranks(self) -> TextTable:
+        """Return a row for each method and a column for its mean rank by each metric."""
+        metrics = self.settings.metrics
+        ranks = {metric: mean_ranks(self.trials, metric) for metric in metrics}
+        found = {method: [ranks[key][method] for key in metrics] for method in ranks[metrics[0]]}
+        rows = [(method, *(f"{one:.2f}" for one in own)) for method, own in found.items()]
+        return _marked("Mean rank over the models", rows, list(found.values()), metrics, (EMPHASIS, RANKS))
 
     def _relative(self, trial: Trial) -> dict[str, float]:
         """Return by what share of its value on the uncalibrated scores each metric changes."""
@@ -147,64 +186,20 @@ class BenchmarkReport(Shown):
             }
 
 
-def _of_one(trials: Sequence[Trial], settings: Settings) -> TextTable:
-    """Return a row for each method and a column for each metric."""
-    metrics = settings.metrics
-    alike = {metric: like_best(trials, metric, settings.level) for metric in metrics}
-    heads = [*metrics, "change", "fit s", "apply s"]
-    rows = []
-    for trial in trials:
-        cells = [_cell(trial, metric, alike[metric], trials) for metric in metrics]
-        times = [f"{seconds:.3f}" for seconds in (trial.fit_seconds, trial.apply_seconds)]
-        rows.append((trial.method, *cells, _change(trial, trials[0]), *times))
-    marks: dict[tuple[int, int], Mark] = {}
-    for column, metric in enumerate(metrics, 1):
-        costs = [_cost(trial, metric) for trial in trials]
-        marks |= {(row, column): mark for row, mark in best_two(costs).items()}
-    columns = (Column("", "left"), *map(Column, heads))
-    return TextTable(
-        trials[0].model, columns, tuple(rows), (EMPHASIS, *_alike_note(trials, metrics), CHANGE, TIMES), marks
-    )
-
-
-def _by_metric(trials: Sequence[Trial], settings: Settings) -> list[TextTable]:
-    """Return for each metric a row for each model and a column for each method, and the mean ranks."""
-    models = by_model(trials)
-    methods = list(next(iter(models.values())))
-    tables = []
-    for metric in settings.metrics:
-        ranks = mean_ranks(trials, metric)
-        rows = []
-        for model, tried in models.items():
-            own = list(tried.values())
-            alike = like_best(own, metric, settings.level)
-            rows.append((model, *(_cell(trial, metric, alike, own) for trial in own)))
-        rows.append(("mean rank", *(f"{ranks[method]:.2f}" for method in methods)))
-        lines = [[_cost(trial, metric) for trial in tried.values()] for tried in models.values()]
-        lines.append([ranks[method] for method in methods])
-        marks = {
-            (row, column + 1): mark
-            for row, costs in enumerate(lines)
-            for column, mark in best_two(costs).items()
-        }
-        columns = (Column("", "left"), *map(Column, methods))
-        tables.append(
-            TextTable(metric, columns, tuple(rows), (EMPHASIS, *_alike_note(trials, [metric]), RANKS), marks)
-        )
-    changes = [
-        (model, *(_change(trial, tried[UNCALIBRATED]) for trial in tried.values()))
-        for model, tried in models.items()
-    ]
-    times = [
-        (model, *(f"{trial.fit_seconds:.3f}" for trial in tried.values())) for model, tried in models.items()
-    ]
-    columns = (Column("", "left"), *map(Column, methods))
-    tables.append(TextTable("Change in accuracy", columns, tuple(changes), (CHANGE,)))
-    return [*tables, TextTable("Time of the fit", columns, tuple(times), (TIMES,))]
-
-
-def _alike_note(trials: Sequence[Trial], metrics: Sequence[str]) -> tuple[str, ...]:
-    return (ALIKE,) if any(metric in trial.influences for trial in trials for metric in metrics) else ()
+def _marked(
+    title: str,
+    rows: Sequence[tuple[str, ...]],
+    costs: Sequence[Sequence[float]],
+    heads: Sequence[str],
+    notes: tuple[str, ...],
+) -> TextTable:
+    """Return a table of methods with the best two of each column marked."""
+    marks = {
+        (row, column): mark
+        for column, of_column in enumerate(zip(*costs, strict=True), 1)
+        for row, mark in best_two(of_column).items()
+    }
+    return TextTable(title, (Column("", "left"), *map(Column, heads)), tuple(rows), notes, marks)
 
 
 def best_two(costs: Sequence[float]) -> dict[int, Mark]:
@@ -230,11 +225,8 @@ def _direction(metric: str) -> str:
 def _cell(trial: Trial, metric: str, alike: Container[str], beside: Sequence[Trial]) -> str:
     if trial.fault:
         return FAILED
+    like = "~" if trial.method in alike else ""
+    if trial.deviations.get(metric):
+        return like + plus_minus(trial.values[metric], trial.deviations[metric])
     others = (one.values[metric] for one in beside if not one.fault)
-    return ("~" if trial.method in alike else "") + number(trial.values[metric], *others)
-
-
-def _change(trial: Trial, uncalibrated: Trial) -> str:
-    if trial.method == UNCALIBRATED or trial.fault or uncalibrated.fault:
-        return NONE
-    return number(trial.values["accuracy"] - uncalibrated.values["accuracy"], sign=True)
+    return like + number(trial.values[metric], *others)

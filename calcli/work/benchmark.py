@@ -64,6 +64,8 @@ def benchmark_files(
     UsageError
         If it is not clear what to fit to and what to judge on.
     """
+    if trying.seeds > 1 and not trying.folds:
+        raise UsageError("--seeds deals the folds anew; it needs --folds N")
     names = trying.methods or DEFAULT_METHODS
     calls = parse_methods([name for name in names if name != CHOICE.name])
     reading: list[tuple[str, Sequence[str]]] = []
@@ -85,9 +87,9 @@ def benchmark_files(
     methods = [*map(str, calls), *([CHOICE.name] if CHOICE.name in names else [])]
     settings = replace(settings, metrics=_metrics(trying, settings, of_answers=of_answers), draws=0)
     watch = watcher("methods", len(tasks) * (len(methods) + 1))
-    trials = run(tasks, methods, settings, trying.workers, watch)
+    trials = run(tasks, methods, settings, trying.workers, watch, trying.seeds)
     used = workers_for(tasks, len(methods), trying.workers)
-    return BenchmarkReport(trials, settings, reading, used, same)
+    return BenchmarkReport(trials, settings, reading, used, same, trying.seeds)
 
 
 def _metrics(trying: BenchmarkSettings, settings: Settings, *, of_answers: bool) -> tuple[str, ...]:

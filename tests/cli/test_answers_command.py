@@ -209,7 +209,7 @@ def test_plot_and_benchmark_say_how_files_were_read(log, run, tmp_path):
     done = run("plot", log, "-o", tmp_path / "f", "--figure", "risk")
     assert f"{log}: {sentence}" in done.err
     assert "read as" not in run("plot", log, "-o", tmp_path / "f", "--figure", "risk", "-q").err
-    tried = ("benchmark", "--cal", log, "--folds", 2, "--workers", 1, "--methods", "temperature")
+    tried = ("benchmark", "--cal", log, "--folds", 2, "--workers", 1, "--methods", "temperature", "--details")
     assert "What was read" in run(*tried).out
     (read,) = json.loads(run(*tried, "-f", "json").out)["input"]
     assert read["reading"][0].startswith(sentence)

@@ -31,16 +31,41 @@ QUICK = ("--methods", "temperature,dp", "--metrics", "log_loss,accuracy", "--wor
 
 
 def test_a_row_for_each_method_with_the_best_marked(run, forest):
-    done = run("benchmark", "--cal", forest[0], "--test", forest[1], *QUICK)
+    done = run("benchmark", "--cal", forest[0], "--test", forest[1], *QUICK, "--details")
     assert (done.status, done.err) == (0, "")
-    table, changes = done.out.split("Change in percent\n")
+    table, changes = done.out.split("What was read\n")[0].split("Change in percent, and time\n")
     lines = {line.split()[0]: line.split() for line in table.splitlines() if line}
     assert lines["uncalibrated"][1] == "0.7673"
     assert lines["temperature"][1].endswith("*")
     assert lines["dp"][1].endswith("+")
-    assert lines["dp"][3] == "+0.0050"
     change = 0.3288 / 0.7673 - 1
-    assert changes.splitlines()[-3].split()[:2] == ["dp", f"{100 * change:.1f}%"]
+    assert ["dp", f"{100 * change:.1f}%"] in [line.split()[:2] for line in changes.splitlines()]
+
+
+def test_it_begins_with_its_verdict_and_one_table(run, forest, bayes):
+    done = run("benchmark", "--cal", forest[0], "--test", forest[1], *QUICK)
+    verdict, table = done.out.split("\n\n")
+    assert verdict.endswith("The lowest log_loss: temperature, 0.3250. Not significantly worse: dp.")
+    assert [line.split()[0] for line in table.splitlines()[3:6]] == ["uncalibrated", "temperature", "dp"]
+    both = run("benchmark", "--pair", *forest, "--pair", *bayes, *QUICK).out
+    assert "The best mean rank by log_loss: temperature and dp, 1.50." in both
+    assert both.count("uncalibrated") == 1
+
+
+def test_values_over_seeds_are_means_with_their_deviation(run, bayes):
+    command = ("benchmark", "--cal", bayes[0], "--folds", 3, *QUICK, "-f", "json")
+    alone = [json.loads(run(*command, "--seed", seed).out)["trials"][2]["values"] for seed in (5, 6, 7)]
+    losses = [values["log_loss"] for values in alone]
+    together = json.loads(run(*command, "--seed", 5, "--seeds", 3).out)["trials"]
+    assert together[2]["values"]["log_loss"] == pytest.approx(np.mean(losses))
+    assert together[2]["deviations"]["log_loss"] == pytest.approx(np.std(losses, ddof=1))
+    assert together[0]["deviations"] == {"log_loss": 0, "accuracy": 0}
+    text = run(*command[:-2], "--seed", 5, "--seeds", 3).out
+    assert f"{np.mean(losses):.4f} ± {np.std(losses, ddof=1):.4f}" in text
+    refused = run("benchmark", "--cal", bayes[0], "--test", bayes[1], "--seeds", 3)
+    assert (refused.status, refused.err) == (
+        2, "calcli: --seeds deals the folds anew; it needs --folds N\n"
+    )  # fmt: skip
 
 
 def test_wrapped_methods_are_benchmarked(run, forest):
@@ -55,9 +80,10 @@ def test_wrapped_methods_are_benchmarked(run, forest):
 
 
 def test_several_models_are_ranked(run, forest, bayes):
-    done = run("benchmark", "--pair", *forest, "--pair", *bayes, *QUICK, "--format", "markdown")
-    assert "| mean rank |" in done.out
-    assert "| digits_forest_test.parquet | 0.7673 | **0.3250** | <u>~0.3288</u> |" in done.out
+    done = run("benchmark", "--pair", *forest, "--pair", *bayes, *QUICK, "--format", "markdown", "--details")
+    assert "| uncalibrated | <u>3.00</u> |" in done.out
+    assert "| temperature | **0.3250** |" in done.out
+    assert "| dp | <u>~0.3288</u> |" in done.out
     report = json.loads(run("benchmark", "--pair", *forest, "--pair", *bayes, *QUICK, "--format", "json").out)
     assert len(report["trials"]) == 6
     assert report["mean_ranks"]["log_loss"]["uncalibrated"] == 3
@@ -83,7 +109,7 @@ def test_metrics_go_by_what_was_asked_for(run, bayes):
         assert 0 < ten != fifteen > 0 < risk
     page = run("benchmark", *files, "--format", "markdown").out.splitlines()
     heads = next(line for line in page if line.startswith("|"))
-    assert heads.split(" | ")[1:4] == metrics[1].split(",")
+    assert heads.removesuffix(" |").split(" | ")[1:] == metrics[1].split(",")
 
 
 def test_a_failure_is_a_cell_that_says_why(run, bayes, monkeypatch):
@@ -224,5 +250,7 @@ def test_workers_give_the_same(run, bayes):
     command = ("benchmark", "--cal", bayes[0], "--test", bayes[1], *QUICK[:4], "-f", "json")
     one, two = (json.loads(run(*command, "--workers", n).out)["trials"] for n in (1, 2))
     assert [trial["values"] for trial in one] == [trial["values"] for trial in two]
-    told = run("benchmark", "--cal", bayes[0], "--test", bayes[1], *QUICK[:4], "--workers", 2).out
+    told = run(
+        "benchmark", "--cal", bayes[0], "--test", bayes[1], *QUICK[:4], "--workers", 2, "--details"
+    ).out
     assert "tried by 2 processes (--workers)" in " ".join(told.split())

@@ -1,7 +1,7 @@
 """Every figure beside a small image of how it looked when somebody last approved it.
 
-`PYTHONPATH=. python tests/figures/test_images.py [FIGURE ...]` draws those in `baseline/` again; look at them before you
-commit them.
+`PYTHONPATH=. python tests/figures/test_images.py [FIGURE ...]` draws those in `baseline/` again; look at them
+before you commit them.
 """
 
 from __future__ import annotations

@@ -322,6 +322,9 @@ class BenchmarkSettings:
     methods: tuple[str, ...] = setting(
         (), texts("dp", commas=True), "Methods, such as temperature,histogram:bins=20,auto.", "LIST"
     )
+    seeds: int = setting(
+        1, whole(1), "With --folds: seeds of the folds; values are means, with ± their deviation.", "N"
+    )
     workers: int | None = setting(
         None,
         whole(1, MOST_AT_ONCE),

@@ -88,7 +88,10 @@ class Trial:
     model, method
         Which; the method as its expression.
     values
-        Metrics of the recalibrated test rows, by expression, and accuracy; empty if it failed.
+        Metrics of the recalibrated test rows, by expression, and accuracy; means over seeds; empty if it
+        failed.
+    deviations
+        Their standard deviations over seeds; empty for one seed.
     fit_seconds, apply_seconds
         Time of the processor; with folds, that of all fits with their applications, and 0.
     fault
@@ -100,6 +103,7 @@ class Trial:
     model: str
     method: str
     values: Mapping[str, float]
+    deviations: Mapping[str, float] = field(default_factory=dict)
     fit_seconds: float = 0.0
     apply_seconds: float = 0.0
     fault: str = ""
@@ -166,6 +170,7 @@ def run(
     settings: Settings,
     workers: int | None = None,
     watch: Callable[[int], None] = lambda done: None,
+    seeds: int = 1,
 ) -> list[Trial]:
     """Try every method on every task, and the scores as they are.
 
@@ -181,6 +186,8 @@ def run(
         Processes at once; one per core, where that is faster, if None.
     watch
         Called with the number of trials done.
+    seeds
+        How many seeds deal the folds, one after the other.
 
     Returns
     -------
@@ -189,7 +196,7 @@ def run(
     asked = [(number, method) for number in range(len(tasks)) for method in (UNCALIBRATED, *methods)]
     trials: dict[tuple[int, str], Trial] = {}
     count = workers_for(tasks, len(methods), workers)
-    with Processes((tasks, settings), count) as processes:
+    with Processes((tasks, settings, seeds), count) as processes:
         for done, (key, found) in enumerate(processes.each(_tried, asked), 1):
             trials[key] = found
             watch(done)
@@ -203,15 +210,46 @@ def workers_for(tasks: Sequence[Task], methods: int, workers: int | None = None)
     return processes_for(scores * methods, len(tasks) * (methods + 1), workers, held)
 
 
-def _tried(shared: tuple[Sequence[Task], Settings], key: tuple[int, str]) -> Trial:
-    tasks, settings = shared
-    return trial(tasks[key[0]], key[1], settings)
+def _tried(shared: tuple[Sequence[Task], Settings, int], key: tuple[int, str]) -> Trial:
+    tasks, settings, seeds = shared
+    of_seeds = []
+    for seed in range(settings.seed, settings.seed + seeds):
+        of_seeds.append(trial(tasks[key[0]], key[1], replace(settings, seed=seed)))
+        if of_seeds[-1].fault:
+            return of_seeds[-1]
+    return _mean(of_seeds)
+
+
+def _mean(trials: Sequence[Trial]) -> Trial:
+    """Return the mean of a method's trials, each with folds of another seed."""
+    first = trials[0]
+    if len(trials) == 1:
+        return first
+    values = {name: np.array([one.values[name] for one in trials]) for name in first.values}
+    influences = {
+        name: replace(
+            known,
+            value=float(values[name].mean()),
+            of_units=np.mean([one.influences[name].of_units for one in trials], axis=0),
+            bias=float(np.mean([one.influences[name].bias for one in trials])),
+        )
+        for name, known in first.influences.items()
+    }
+    return replace(
+        first,
+        values={name: float(found.mean()) for name, found in values.items()},
+        deviations={
+            name: float(found.std(ddof=1)) if np.ptp(found) else 0.0 for name, found in values.items()
+        },
+        fit_seconds=sum(one.fit_seconds for one in trials),
+        influences=influences,
+    )
 
 
 def trial(task: Task, method: str, settings: Settings) -> Trial:
     """Fit a method, apply it to the test rows and compute the metrics; a failure is a result too."""
     try:
-        log_probs, seconds = _recalibrated(task, method, settings.seed)
+        log_probs, (fit_seconds, apply_seconds) = _recalibrated(task, method, settings.seed)
         predictions = Predictions(
             ArrayScores(log_probs, "logits" if method == UNCALIBRATED else "log-probs"),
             task.test.labels,
@@ -228,7 +266,14 @@ def trial(task: Task, method: str, settings: Settings) -> Trial:
     calls, found = parse_metrics(metrics, settings.defaults), system.influences
     values = {call.asked: system.value(call) for call in calls}
     influences = {call.asked: found[str(call)] for call in calls if str(call) in found}
-    return Trial(task.model, method, values, *seconds, influences=influences)
+    return Trial(
+        task.model,
+        method,
+        values,
+        fit_seconds=fit_seconds,
+        apply_seconds=apply_seconds,
+        influences=influences,
+    )
 
 
 def _recalibrated(task: Task, method: str, seed: int) -> tuple[Floats, tuple[float, float]]:
