@@ -410,11 +410,15 @@ def test_notebooks_show_figures_and_tables():
 
 def test_figures_have_the_title_size_and_fonts_of_the_user():
     report = calcli.evaluate(pd.read_csv(CANCER), metrics="accuracy", **FEW)
-    assert "DataFrame" not in report.plot().title
+    alone = calcli.plot(pd.read_csv(CANCER), **FEW)
+    assert alone.title == report.plot().title
+    assert "DataFrame" not in alone.title
     drawing = report.plot("ks", title="Naive Bayes", figsize=(5, 4))
     assert drawing.title.endswith("of Naive Bayes (n = 269)")
     assert tuple(drawing.figure.get_size_inches()) == (5, 4)
     figure, (left, right) = pyplot.subplots(1, 2)
+    with pytest.raises(UsageError, match="leave out figsize"):
+        report.plot(ax=right, figsize=(5, 4))
     drawing = report.plot(ax=right)
     assert drawing.figure is figure
     assert left in figure.axes

@@ -15,7 +15,7 @@ from calcli.core.language.declaring import items
 from calcli.core.language.errors import UsageError
 from calcli.core.language.settings import StateSettings
 
-Format = Literal["table", "json", "markdown"]
+Format = Literal["table", "json", "markdown", "latex"]
 
 
 @bundled

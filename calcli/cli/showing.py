@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Annotated, ClassVar, Literal
 
-from typer import BadParameter, Option
+from typer import BadParameter, Context, Option
 
 from calcli.cli.output import colored, emit
 
@@ -19,6 +19,15 @@ def _page(path: str | None) -> str | None:
     if path == "-":
         raise BadParameter("a page is a file of its own; give a name such as report.html")
     return path
+
+
+def _digits(context: Context, digits: int | None) -> int | None:
+    """Let tables of this command have so many decimals."""
+    from calcli.core.language.numbers import DIGITS
+
+    token = DIGITS.set(digits)
+    context.call_on_close(lambda: DIGITS.reset(token))
+    return digits
 
 
 Html = Annotated[
@@ -47,6 +56,13 @@ class Paging(Talking):
     """How results are shown, also on a page for a browser."""
 
     html: Html = None
+    digits: Annotated[
+        int | None,
+        Option(
+            metavar="N", min=0, max=15, callback=_digits,
+            help="Decimals of numbers in tables; as many as their intervals bear by default.",
+        ),
+    ] = None  # fmt: skip
 
     def page(self, found: Shown) -> None:
         """Write results as a page, if one is asked for."""

@@ -143,7 +143,7 @@ def _heat_maps(results: Mapping[str, ClassReliability], shown: NDArray[np.intp])
         colors = ScalarMappable(Normalize(-limit, limit), GAPS)
         place: Look = {"location": "bottom", "fraction": 0.03, "aspect": 40, "pad": 0.01}
         bar = part.colorbar(colors, ax=axes, extend="both", **place)
-        bar.set_label("Predicted − observed, where beyond chance\n(dashes: predicted too high)")
+        bar.set_label("Predicted − observed, where beyond chance\n(dashes: over-predicted)")
         bar.ax.spines["outline"].set_linewidth(0.4)
     return figure
 

@@ -107,7 +107,9 @@ class BenchmarkReport(Shown):
         like = f" Not significantly worse: {some(names)}." if names else ""
         if names and len(names) == len(others):
             like = " None of the others is significantly worse."
-        return Headline(read, f"The {what}: {first.method}, {number(first.values[metric])}.{like}", systems=())
+        return Headline(
+            read, f"The {what}: {first.method}, {number(first.values[metric])}.{like}", systems=()
+        )
 
     def content(self) -> BenchmarkObject:
         """Return trials, the methods like the best of each model, and mean ranks."""

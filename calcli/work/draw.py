@@ -6,16 +6,15 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from calcli.core.data.predictions import Predictions
 from calcli.core.evaluating.recalibrated import Companions
-from calcli.core.language.declaring import PATH, TEXT, declared, documented, is_path, items, mapping
+from calcli.core.language.declaring import PATH, TEXT, declared, documented, items, mapping
 from calcli.core.language.errors import UsageError
 from calcli.core.language.figures import FIGURES
 from calcli.core.language.settings import Settings
 from calcli.core.language.spelling import of_python
 from calcli.core.language.viewing import PlotSettings, ViewSettings, parse_figures, refuse_unknown_looks
 from calcli.figures import Drawing, View, draw
-from calcli.figures.drawing import viewed
+from calcli.figures.drawing import system_name, viewed
 from calcli.io.calibrators import load_calibrator
 from calcli.work.evaluate import evaluation_of
 from calcli.work.idle import idle_looks, idle_options
@@ -63,7 +62,7 @@ def plot(
         If the figure or a setting is unknown, or does not fit.
     """
     several = isinstance(data, Mapping) and labels is None
-    systems = SYSTEMS.checked("data", data) if several else {_name(data): data}
+    systems = SYSTEMS.checked("data", data) if several else {"": data}
     if not systems:
         raise UsageError("data holds no predictions; expected one or more, by their names")
     if not isinstance(view, View | None):
@@ -89,10 +88,5 @@ def plot(
     if kind.metrics:
         settings = {"metrics": kind.metrics, **settings}
     evaluations = {name: evaluation_of(one, labels, settings, idle)[1] for name, one in systems.items()}
-    return draw(name, evaluations, view)
-
-
-def _name(data: Any) -> str:
-    if isinstance(data, Predictions):
-        return data.provenance.path
-    return Path(data).name if is_path(data) else type(data).__name__
+    named = evaluations if several else {system_name(one): one for one in evaluations.values()}
+    return draw(name, named, view)

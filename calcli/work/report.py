@@ -111,6 +111,8 @@ class Report(EvaluationReport):
         from calcli.figures.drawing import View, draw, system_name, viewed
         from calcli.figures.style import drawn_in
 
+        if ax is not None and figsize is not None:
+            raise UsageError("ax has its place and size already; leave out figsize")
         figure = TEXT.checked("figure", figure)
         name = title or system_name(self.evaluation)
         look = viewed(View(draws=self.evaluation.settings.draws), **view)

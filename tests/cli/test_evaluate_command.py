@@ -424,3 +424,32 @@ def test_details_and_json_say_what_else_was_considered(run, tmp_path):
     assert "Calibration errors, for diagnosis" in page
     assert "Also considered" not in page
     assert "Also considered" in run("inspect", path).out
+
+
+def test_digits_are_those_asked_for_in_this_command_alone(run, sample):
+    file, metrics = sample / "cancer_bayes_test.csv", ("--metrics", "log_loss,ece")
+    usual = run("evaluate", file, *metrics).out
+    short = run("evaluate", file, *metrics, "--digits", 2).out
+    value = json.loads(run("evaluate", file, *metrics, "--digits", 2, "-f", "json").out)["results"][0][
+        "metrics"
+    ]
+    assert re.search(rf"log_loss +{value['log_loss']['value']:.2f} ", short)
+    assert re.search(rf"ece +{value['ece']['value']:.2f} ", short)
+    assert run("evaluate", file, *metrics).out == usual != short
+
+
+@pytest.mark.parametrize(
+    "command",
+    [("evaluate",), ("compare",), ("benchmark", "--methods", "temperature", "--cal")],
+    ids=lambda command: command[0],
+)
+def test_tables_are_written_for_latex(run, sample, command):
+    files = [sample / f"release_{number}.parquet" for number in (1, 2)]
+    asked = [files[0], "--test", files[1]] if "--cal" in command else files
+    done = run(*command, *asked, "-f", "latex")
+    assert done.status == 0
+    assert (
+        done.out.count(r"\toprule") == done.out.count(r"\bottomrule") == done.out.count(r"\begin{table}") > 0
+    )
+    bare = [line for line in done.out.splitlines() if not line.startswith("%")]
+    assert not [line for line in bare if re.search(r"(?<!\\)[%#_]", line)]

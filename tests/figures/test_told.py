@@ -73,7 +73,7 @@ def test_cells_of_a_heat_map_tell_their_gaps():
     rng = np.random.default_rng(0)
     probs = rng.dirichlet(np.full(40, 0.1), 300)
     drawing = calcli.plot(probs, rng.integers(0, 40, 300), figure="class-wise", **FEW)
-    table = drawing.tables["ndarray"]
+    table = drawing.tables["predictions"]
     shown = [one for one in told(drawing) if "frequency" in one]
     filled = table["rows"] > 0
     assert len(shown) == filled.sum()

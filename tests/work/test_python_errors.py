@@ -221,7 +221,7 @@ def test_candidates_may_be_text_with_commas():
 
 def test_figures_take_what_a_view_takes():
     drawn = calcli.plot(FRAME, figure="slices", by="country", metrics="accuracy", draws=19)
-    assert {"country=DE", "country=FR"} <= {str(value) for value in drawn.tables["DataFrame"]["slice"]}
+    assert {"country=DE", "country=FR"} <= {str(value) for value in drawn.tables["predictions"]["slice"]}
     assert calcli.plot(FRAME, figure="ks", lens="class-1", draws=19).tables
     report = calcli.evaluate(FRAME, metrics="accuracy,log_loss", draws=19)
     of_report = report.plot("slices", by="country", metrics=("accuracy",))

@@ -306,7 +306,7 @@ def _classics() -> list[Metric]:
             where=".classical:calibration_intercept",
             family=CLASSICAL, direction="zero", range="-inf to inf", unit="log-odds",
             meaning="two classes: what must be added to the log-odds of the second class to be right on "
-            "average; above 0 it is predicted too low",
+            "average; above 0 it is under-predicted",
             formula="a of log-odds(outcome) = a + log-odds(score)",
             source="Cox 1958; Van Calster et al. 2019",
             misses="gaps of opposite sign cancel; calibration_slope shows some of them",

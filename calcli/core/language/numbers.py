@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterable, Sequence
+from contextvars import ContextVar
 from typing import Any
 
 DECIMALS = 4  # of a number, at least
@@ -16,6 +17,7 @@ PERCENT_DECIMALS = 3  # of a fraction shown in percent, at least
 MOST_DECIMALS = 6  # what they do not show counts as none
 MOST_DIGITS = 9  # before the point; larger numbers have an exponent
 FIRST = 5  # how many of many things are named
+DIGITS: ContextVar[int | None] = ContextVar("digits", default=None)  # decimals that somebody asked for
 
 
 def number(value: float, *beside: float, digits: int | None = None, sign: bool = False) -> str:
@@ -32,6 +34,8 @@ def number(value: float, *beside: float, digits: int | None = None, sign: bool =
     sign
         Whether a positive number has a sign, too.
     """
+    if (asked := DIGITS.get()) is not None:
+        return _written(value, asked, sign)
     fine = _fine(value, beside) if digits is None else digits
     if 0 < abs(value) < 10.0 ** (1 - MOST_DECIMALS) and digits is None:
         return f"{value:{'+' * sign}.2e}"
@@ -47,6 +51,8 @@ def percent(
     fraction: float, *beside: float, digits: int | None = None, unit: str = "%", sign: bool = False
 ) -> str:
     """Return a fraction in percent, with at least one decimal; otherwise as `number`."""
+    if (asked := DIGITS.get()) is not None:
+        return _written(100 * fraction, max(asked - 2, 0), sign) + unit
     fine = _fine(fraction, beside) if digits is None else digits
     return _written(100 * fraction, max(fine, PERCENT_DECIMALS) - 2, sign) + unit
 
