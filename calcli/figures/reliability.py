@@ -278,7 +278,8 @@ def _has_room(result: Reliability, width: float, bottom: float) -> bool:
 
 
 def _described(result: Reliability, separator: str, between: str = "\n") -> str:
-    errors = [_error("ECE", result.binned, separator), _error("KS", result.ks, separator)]
+    lens = "" if result.lens == "top-1" else f" ({result.lens})"
+    errors = [_error(f"ECE{lens}", result.binned, separator), _error(f"KS{lens}", result.ks, separator)]
     return between.join([*errors, described_size(result, separator)])
 
 

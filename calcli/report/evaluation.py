@@ -81,6 +81,7 @@ RECORD = (
     "true", "if_given_mean", "if_given_sd", "if_given_p_value", "signature",
 )  # fmt: skip
 BESIDE = {"constant": CONSTANT, "oracle": ORACLE, "chance": CHANCE}  # parts with a column
+OF_CLASSES = "ece: of the probability of each class (lens=class-0, class-1, ...); their mean is cw_ece."
 CLASS_FIGURES = ("rows", "frequency", "mean_prob", "recall", "ece")
 
 
@@ -428,7 +429,8 @@ def _per_class(result: Result, name: str) -> TextTable:
     }
     rows = ((row.name, row) for row in result.per_class)
     title = f"Classes of {name}" if name else "Classes"
-    return table_of(title, rows, cells, _class_notes(result) if tested else (), head="class")
+    notes = [OF_CLASSES, *(_class_notes(result) if tested else ())]
+    return table_of(title, rows, cells, notes, head="class")
 
 
 def _class_p(row: ClassRow) -> str:
