@@ -140,11 +140,11 @@ def test_classes_that_more_draws_could_tell_are_no_secret(summarized, monkeypatc
     probs, labels = [[0.2, 0.6, 0.2]] * 200, [0, 1] * 100
     title = "Classes"
     enough = summarized(probs, labels, test=True, draws=9)
-    assert len(by_title(tables_of([enough], per_class=True))[title].notes) == 1
+    assert not [note for note in by_title(tables_of([enough], per_class=True))[title].notes if "draws" in note]
     monkeypatch.setattr(classwise, "MOST_DRAWN", 0)
     few = summarized(probs, labels, test=True, draws=9)
     notes = by_title(tables_of([few], per_class=True))[title].notes
-    assert notes[1] == "9 draws cannot give a p below 0.3 for 3 tests; --draws 119 would be enough."
+    assert "9 draws cannot give a p below 0.3 for 3 tests; --draws 119 would be enough." in notes
 
 
 @pytest.mark.parametrize(
