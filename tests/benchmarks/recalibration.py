@@ -17,6 +17,7 @@ import warnings
 from collections.abc import Iterator, Sequence
 from datetime import date
 from importlib.metadata import version
+from importlib.util import find_spec
 from pathlib import Path
 from statistics import median
 from typing import Any
@@ -32,6 +33,7 @@ RESULTS = Path(__file__).with_suffix(".json")
 PAGE = GUIDE / "recalibration.md"
 TABLES = Path(__file__).with_suffix(".md")
 PACKAGES = ("probmetrics", "netcal", "betacal", "psrcal", "scikit-learn", "torch")
+MODULES = {"scikit-learn": "sklearn"}  # whose name is not that of the package
 HALVES, HALVES_OF_MANY = 5, 3
 MANY = 500_000  # scores of a set, from which there are fewer halves
 MOST_ROWS = 10_000  # drawn from larger sets, for each half and its counterpart together
@@ -68,7 +70,8 @@ class Results(Kept):
             with threadpool_limits(1):
                 entry["contestants"][name] = outcome(CONTESTANTS[name], scores, labels)
             entry["date"] = date.today().isoformat()
-            self.found["versions"] |= {package: version(package) for package in PACKAGES}
+            there = [one for one in PACKAGES if find_spec(MODULES.get(one, one))]
+            self.found["versions"] |= {package: version(package) for package in there}
             self.write()
 
 
