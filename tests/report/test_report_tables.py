@@ -140,7 +140,8 @@ def test_classes_that_more_draws_could_tell_are_no_secret(summarized, monkeypatc
     probs, labels = [[0.2, 0.6, 0.2]] * 200, [0, 1] * 100
     title = "Classes"
     enough = summarized(probs, labels, test=True, draws=9)
-    assert not [note for note in by_title(tables_of([enough], per_class=True))[title].notes if "draws" in note]
+    notes = by_title(tables_of([enough], per_class=True))[title].notes
+    assert not [note for note in notes if "draws" in note]
     monkeypatch.setattr(classwise, "MOST_DRAWN", 0)
     few = summarized(probs, labels, test=True, draws=9)
     notes = by_title(tables_of([few], per_class=True))[title].notes
