@@ -2,7 +2,8 @@
 PYTHON ?= python3
 OLDEST ?= python3.11
 NEWEST ?= $(firstword $(foreach minor,16 15 14 13 12,$(shell \
-	python3.$(minor) -c "import venv" 2> /dev/null && echo python3.$(minor))) $(PYTHON))
+	for one in python3.$(minor) "$$(pyenv root 2> /dev/null)"/versions/3.$(minor).*/bin/python; do \
+	"$$one" -c "import venv" 2> /dev/null && echo "$$one" && break; done)) $(PYTHON))
 VENV := .venv
 BIN := $(VENV)/bin
 
