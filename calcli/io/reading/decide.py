@@ -179,6 +179,8 @@ def _reading(found: Choice, options: ReadOptions, names: list[str]) -> Reading:
     if layout.kind is not None:
         named, reason = layout.kind, f"so {layout.name} writes them"
     reason = reason if named == kind else ""
+    if kind == "logits" and c.source.of_options:
+        reason = "log-probabilities of the options, which become probabilities among them alone"
     if percent:
         reason = f"percentages from 0 to 100{f', {reason}' if reason else ''}"
     return Reading(

@@ -216,17 +216,6 @@ def kind_is_named(c: Candidate) -> str | None:
     return None
 
 
-def options_are_normalized(c: Candidate) -> str | None:
-    """Remark so of log-probabilities of some answers among all others."""
-    if c.kind != "logits" or not c.source.of_options:
-        return None
-    sums = np.exp(c.source.values).sum(axis=1)
-    return (
-        f"the probabilities of the options sum to {np.nanmin(sums):.2g} to {np.nanmax(sums):.2g}; they are "
-        "divided by their sum, so that they are those among the options"
-    )
-
-
 def percent_is_one_scale(c: Candidate) -> str | None:
     """Say so of ratings, and of fractions beside percentages."""
     values = c.source.values[:, 0]
@@ -936,7 +925,7 @@ DOUBT = (
 )
 
 
-REMARK = (Rule(label_follows), Rule(options_are_normalized, labelled=False))
+REMARK = (Rule(label_follows),)
 EVERYWHERE = (  # what must hold in all rows of the one score that was chosen
     Rule(percent_is_one_scale, "kind", labelled=False),
     Rule(right_is_no_class, "confidence"),
