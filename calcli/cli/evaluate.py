@@ -110,7 +110,7 @@ def evaluate(
     """  # noqa: D301 (the escape keeps the lines below it apart)
     from calcli.report.progress import progress
     from calcli.work.evaluatefiles import Wanted, evaluate_files, read_failures
-    from calcli.work.idle import idle_of_state, idle_options
+    from calcli.work.idle import idle_of_keys, idle_options
 
     settings = settings_of(computing, reporting, recalibrating)
     known = StateSettings(**checked(StateSettings, saving.given() | {"key": reading.key}, "option"))
@@ -120,7 +120,7 @@ def evaluate(
     kept = bool(saving.save_state or showing.output or showing.html)  # what is written may make use of any
     names = {*settings.groups, *settings.threshold_weights} if kept else ()
     idle = idle_options(settings, companions, rules, names=names)
-    idle += idle_of_state(known, saving.save_state, options)
+    idle += idle_of_keys(options, known, saving.save_state)
     for sentence in () if showing.quiet else idle:
         remark(sentence)
     wanted = Wanted(

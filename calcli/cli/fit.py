@@ -103,9 +103,9 @@ def fit(
     from calcli.report.progress import progress
     from calcli.report.shown import render
     from calcli.work.fit import calibrator_text, fit_file, write_fitted
-    from calcli.work.idle import idle_of_labels
+    from calcli.work.idle import idle_of_keys
 
-    for sentence in () if paging.quiet else idle_of_labels(reading.read_options()):
+    for sentence in () if paging.quiet else idle_of_keys(reading.read_options()):
         remark(sentence)
     with progress(shown=not paging.quiet) as watcher:
         found = fit_file(

@@ -82,7 +82,7 @@ def plot(
     calcli plot a.csv b.csv --figure scores --metrics normalized_brier,ece -o figures
     """  # noqa: D301 (the escape keeps the lines below it apart)
     from calcli.report.progress import progress
-    from calcli.work.idle import idle_looks, idle_of_labels, idle_options
+    from calcli.work.idle import idle_looks, idle_of_keys, idle_options
     from calcli.work.plot import plot_files
 
     settings, options = settings_of(computing, recalibrating), reading.read_options()
@@ -90,7 +90,7 @@ def plot(
     drawing = looking.settings()
     grouped = settings.groups if not drawing.figures or "simplex" in drawing.figures else {drawing.lens}
     idle = idle_options(settings, companions, (), [*drawing.figures], grouped)
-    idle += idle_looks(drawing, settings, companions) + idle_of_labels(options)
+    idle += idle_looks(drawing, settings, companions) + idle_of_keys(options)
     for sentence in () if quiet else idle:
         remark(sentence)
     with progress(shown=not quiet) as watcher:

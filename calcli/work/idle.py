@@ -94,19 +94,29 @@ def idle_of_fit(
     return idle
 
 
-def idle_of_state(known: StateSettings, state: str | None, options: ReadOptions) -> list[str]:
-    """Return a sentence for what is said of the rows of a state that is not saved."""
-    if state is not None or known == NUMBERED or options.labels_by_key:
-        return []
-    option = f"--run {known.run}" if known.key is None else f"--key {known.key}"
-    by_key = "" if known.key is None else ", or a table of --labels"
-    return [f"{option} has no effect without --save-state{by_key}"]
+def idle_of_keys(
+    options: ReadOptions, known: StateSettings | None = None, state: str | None = None
+) -> list[str]:
+    """Return a sentence for what tells rows apart where none are matched, of commands that pair no rows.
 
-
-def idle_of_labels(options: ReadOptions) -> list[str]:
-    """Return a sentence for a key by which no labels are found, of commands that pair no rows."""
-    idle = options.key is not None and not options.labels_by_key
-    return [f"--key {options.key} has no effect without a table of --labels"] if idle else []
+    Parameters
+    ----------
+    options
+        How predictions are read.
+    known, state
+        Of commands that save states: how their rows are numbered, and where the state goes.
+    """
+    idle = []
+    if options.allow_unmatched and not options.labels_by_key:
+        idle.append("--allow-unmatched has no effect without a table of --labels and --key")
+    if options.labels_by_key or state is not None:
+        return idle
+    saved = "" if known is None else "--save-state, or "
+    if options.key is not None:
+        idle.append(f"--key {options.key} has no effect without {saved}a table of --labels")
+    elif known is not None and known != NUMBERED:
+        idle.append(f"--run {known.run} has no effect without --save-state")
+    return idle
 
 
 def idle_looks(drawing: PlotSettings, settings: Settings, companions: Companions | None = None) -> list[str]:

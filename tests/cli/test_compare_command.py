@@ -310,6 +310,8 @@ def test_labels_of_another_table_are_found_by_the_key_that_pairs_rows(run, tmp_p
         "has no effect without a table of --labels"
         in run("fit", both, "--key", "id", "-m", "temperature").err
     )
+    alone = run("evaluate", both, "--allow-unmatched", "--metrics", "accuracy")
+    assert alone.err == "calcli: --allow-unmatched has no effect without a table of --labels and --key\n"
 
 
 def test_the_page_has_changes_beside_margins_and_both_curves(run, releases, tmp_path):
