@@ -143,7 +143,6 @@ ALONE = {  # why a short file of core has no neighbour to join
     "evaluating/signatures": "how a value was computed, in a line",
     "evaluating/usual": "what a report has if nobody asks, below the families",
     "language/errors": "what every file may raise",
-    "language/numbers": "numbers in sentences",
     "language/questions": "metrics that suit no answers",
     "language/text": "text for people and programs",
     "language/version": "read by the build",

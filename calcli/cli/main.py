@@ -51,6 +51,7 @@ COMMANDS = {  # by name, what help says of them; each is a function of that name
     "benchmark": "Try every calibrator: fit to some rows, judge on others.",
     "explain": "Explain a metric, calibrator, figure, argument or option.",
     "guide": "Read the manual.",
+    "export": "Write a calibrator as code that runs without calcli.",
     "schema": "Print the JSON Schema of a report or of a calibrator.",
 }
 NAMES = {

@@ -1,0 +1,57 @@
+"""`calcli export`: calibrators and thresholds as code."""
+
+from __future__ import annotations
+
+from typing import Annotated, Literal
+
+import typer
+
+from calcli.cli.bundles import bundled
+from calcli.cli.output import emit, remark
+from calcli.cli.showing import Quiet
+from calcli.core.language.declaring import items
+
+
+@bundled
+def export(
+    *,
+    file: Annotated[str, typer.Argument(metavar="FILE", help="A calibrator, or a threshold.")],
+    language: Annotated[Literal["sql", "python", "c", "onnx"], typer.Option("--as", help="What to write.")],
+    column: Annotated[
+        str | None,
+        typer.Option(
+            metavar="NAMES",
+            help="Of two classes the probability of the second, p by default; else one a class, as in a,b,c.",
+        ),
+    ] = None,
+    tolerance: Annotated[
+        float,
+        typer.Option(
+            metavar="X", min=1e-9, max=0.1, help="Largest difference of a map without a closed form."
+        ),
+    ] = 1e-4,
+    output: Annotated[
+        str | None, typer.Option("--output", "-o", metavar="FILE", help="Where to write it; needed for ONNX.")
+    ] = None,
+    quiet: Quiet = False,
+) -> None:
+    """Write a calibrator as code that runs without calcli.
+
+    SQL is an expression (of several classes one each), Python and C are a function without a dependency, and
+    ONNX is a model. Maps that are a softmax of logarithms are written in closed form; other maps of one
+    probability as straight lines, with the largest difference told.
+
+    \b
+    calcli export cal.json --as sql --column p_fraud
+    calcli export cal.json --as c -o calibrate.c
+    calcli export threshold.json --as python
+    """  # noqa: D301 (the escape keeps the lines below it apart)
+    from calcli.work.export import export_file, write_code
+
+    code, says = export_file(file, language, items(column), tolerance)
+    if isinstance(code, str) and output in (None, "-"):
+        emit(code)
+    else:
+        write_code(code, output)
+    if not quiet:
+        remark(says)

@@ -1,0 +1,351 @@
+"""Calibrators and thresholds as code that runs without calcli: SQL, Python, C, ONNX."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping, Sequence
+from decimal import Decimal
+from importlib import import_module
+from pathlib import Path
+from typing import Any, Literal, NamedTuple
+
+import numpy as np
+
+from calcli.core.calibrators.formula import AffineMap, LineMap, formula_of
+from calcli.core.data.arrays import Doubles
+from calcli.core.estimators.thresholds import Threshold
+from calcli.core.language.errors import UsageError
+from calcli.io.atomic import atomic_path
+from calcli.io.calibrators import load_calibrator
+from calcli.io.thresholds import is_threshold, load_threshold
+
+Language = Literal["sql", "python", "c", "onnx"]
+PLAIN = re.compile(r"[A-Za-z_]\w*")
+MOST_OF_SQL = 30  # classes: an expression has a term for each pair
+ROUNDING = 1e-12
+BELOW_OF_SLICES = "a threshold for each value of {} is written as SQL or Python"
+
+
+class Words(NamedTuple):
+    """How a language spells what formulas are made of."""
+
+    log: str
+    exp: str
+    low: str  # the larger of a number and the floor
+    either: str
+
+
+WORDS = {
+    "sql": Words("LN", "EXP", "CASE WHEN {0} < {1} THEN {1} ELSE {0} END", " OR "),
+    "python": Words("math.log", "math.exp", "max({0}, {1})", " or "),
+    "c": Words("log", "exp", "fmax({0}, {1})", " || "),
+}
+SOFTMAX = {
+    "python": '''import math
+
+
+def calibrate({name}):
+    """Return the recalibrated probabilities of {classes}, of theirs."""
+    x = [math.log(max(one, {floor})) for one in {name}]
+    z = [
+        {z}
+    ]
+    odds = [math.exp(one - max(z)) for one in z]
+    return [one / sum(odds) for one in odds]
+''',
+    "c": """#include <math.h>
+
+/* The recalibrated probabilities of {classes}, of theirs. */
+void calibrate(const double {name}[{count}], double out[{count}]) {{
+    double x[{count}], total = 0, top = -INFINITY;
+    for (int k = 0; k < {count}; k++) x[k] = log(fmax({name}[k], {floor}));
+    const double z[] = {{
+        {z}
+    }};
+    for (int k = 0; k < {count}; k++) top = fmax(top, z[k]);
+    for (int k = 0; k < {count}; k++) total += exp(z[k] - top);
+    for (int k = 0; k < {count}; k++) out[k] = exp(z[k] - top) / total;
+}}
+""",
+}
+OF_ONE = {
+    "sql": "{value}\n",
+    "python": '''import math
+
+
+def {what}({name}):
+    """Return {says}."""
+    return {value}
+''',
+    "c": """#include <math.h>
+
+/* {says} */
+{type} {what}(double {name}) {{
+    return {value};
+}}
+""",
+}
+LINES = {
+    "python": '''START = ({start})
+VALUE = ({value})
+SLOPE = ({slope})
+
+
+def calibrate({name}):
+    """Return {says}."""
+    low, high = 0, len(START)
+    while high - low > 1:
+        middle = (low + high) // 2
+        low, high = (middle, high) if {name} >= START[middle] else (low, middle)
+    return VALUE[low] + ({name} - START[low]) * SLOPE[low]
+''',
+    "c": """static const double START[] = {{{start}}};
+static const double VALUE[] = {{{value}}};
+static const double SLOPE[] = {{{slope}}};
+
+/* {says} */
+double calibrate(double {name}) {{
+    int low = 0, high = sizeof START / sizeof *START;
+    while (high - low > 1) {{
+        int middle = (low + high) / 2;
+        if ({name} >= START[middle]) low = middle; else high = middle;
+    }}
+    return VALUE[low] + ({name} - START[low]) * SLOPE[low];
+}}
+""",
+}
+
+
+class Exported(NamedTuple):
+    """Code, and what there is to say of it."""
+
+    code: str | bytes
+    says: str
+
+
+def export_file(
+    path: str, language: Language, columns: Sequence[str] = (), tolerance: float = 1e-4
+) -> Exported:
+    """Return a calibrator or a threshold as code.
+
+    Parameters
+    ----------
+    path
+        Its file.
+    language
+        Of the code; ONNX needs the package onnx.
+    columns
+        Names of the probabilities: of two classes that of the second one, else one a class.
+    tolerance
+        Largest difference of a probability where the calibrator has no closed form.
+
+    Raises
+    ------
+    InputError
+        If the file cannot be read.
+    UsageError
+        If it cannot be written so.
+    """
+    known = load_threshold(path) if is_threshold(Path(path)) else load_calibrator(path)
+    classes = known.classes
+    names = list(columns) or (["p"] if len(classes) == 2 else [f"p_{one}" for one in classes])
+    if len(names) != (1 if len(classes) == 2 else len(classes)):
+        wanted = (
+            f"one, that of {classes[1]}" if len(classes) == 2 else f"{len(classes)}: {', '.join(classes)}"
+        )
+        raise UsageError(f"--column names {len(names)} probabilities; expected {wanted}")
+    if isinstance(known, Threshold):
+        return Exported(_of_threshold(known, language, names), f"threshold of {path}")
+    found = formula_of(known, tolerance)
+    how = "closed form" if isinstance(found.map, AffineMap) else f"{len(found.map.start):,} lines"
+    says = f"{how}; the largest difference of a probability from calcli apply is {found.error:.1g}"
+    if language == "onnx":
+        return Exported(_onnx(found.map, classes), says)
+    return Exported(_code(found.map, language, names, classes), says)
+
+
+def write_code(code: str | bytes, path: str | None) -> None:
+    """Write code to a file.
+
+    Raises
+    ------
+    UsageError
+        If there is none.
+    """
+    if path is None:
+        raise UsageError("a model is not text; say where to write it: --output model.onnx")
+    with atomic_path(path) as temporary:
+        temporary.write_bytes(code.encode() if isinstance(code, str) else code)
+
+
+def _code(found: AffineMap | LineMap, language: str, names: list[str], classes: Sequence[str]) -> str:
+    one = _name(names[0], language)
+    fields = {"name": one, "says": f"the recalibrated probability of {classes[1]}, of its probability"}
+    if isinstance(found, LineMap):
+        if language == "sql":
+            return f"CASE {_cases(found, one)} END\n"
+        tables = {name: ", ".join(map(_number, table.tolist())) for name, table in vars(found).items()}
+        return LINES[language].format(**fields, **tables)
+    words, floor = WORDS[language], _number(found.floor)
+    if len(classes) == 2:
+        logs = [f"{words.log}({words.low.format(x, floor)})" for x in (f"1 - {one}", one)]
+        of_two = _affine(found.weights[0] - found.weights[1], found.intercept[0] - found.intercept[1], logs)
+        value = f"1 / (1 + {words.exp}({of_two}))"
+        return OF_ONE[language].format(value=value, what="calibrate", type="double", **fields)
+    if language != "sql":
+        z = [
+            _affine(*both, [f"x[{k}]" for k in range(len(classes))])
+            for both in zip(found.weights, found.intercept, strict=True)
+        ]
+        of_all = {
+            "floor": floor,
+            "count": len(classes),
+            "classes": ", ".join(classes),
+            "z": ",\n        ".join(z),
+        }
+        return SOFTMAX[language].format(name="p", **of_all)
+    if len(classes) > MOST_OF_SQL:
+        raise UsageError(
+            f"SQL of {len(classes)} classes would be longer than databases take; write Python, C or ONNX"
+        )
+    logs = [f"LN({words.low.format(_name(x, 'sql'), floor)})" for x in names]
+    values: list[str] = []
+    for k, name in enumerate(classes):
+        others = [j for j in range(len(classes)) if j != k]
+        odds = [
+            _affine(found.weights[j] - found.weights[k], found.intercept[j] - found.intercept[k], logs)
+            for j in others
+        ]
+        values.append(f"1 / (1 + {' + '.join(f'EXP({one})' for one in odds)}) AS {_name(name, 'sql')}")
+    return ",\n".join(values) + "\n"
+
+
+def _cases(found: LineMap, name: str) -> str:
+    *lines, (_, last) = [
+        (_number(value), f"{_number(value)} + ({name} - {_number(start)}) * {_number(slope)}")
+        for start, value, slope in zip(*(one.tolist() for one in vars(found).values()), strict=True)
+    ]
+    cells = zip(found.start[1:].tolist(), lines, found.slope.tolist()[:-1], strict=True)
+    whens = [f"WHEN {name} < {_number(stop)} THEN {line if m else flat}" for stop, (flat, line), m in cells]
+    return "\n  ".join([*whens, f"ELSE {last}"])  # with a term in it, so that NULL stays NULL
+
+
+def _affine(weights: Doubles, intercept: float, terms: Sequence[str]) -> str:
+    """Return a sum; weights of no size are the rounding of others."""
+    shown = [
+        f" {'-' if w < 0 else '+'} {_number(abs(w))} * {x}"
+        for w, x in zip(weights.tolist(), terms, strict=True)
+        if abs(w) > ROUNDING
+    ]
+    return _number(float(intercept)) + "".join(shown)
+
+
+def _number(value: float) -> str:
+    """Return a number that every language takes for one of double precision, databases too."""
+    text = repr(float(value))
+    return text if "e" in text else f"{text}e0"
+
+
+def _name(name: str, language: str) -> str:
+    if PLAIN.fullmatch(name):
+        return name
+    if language != "sql":
+        raise UsageError(f"--column {name} is no name of a variable")
+    return '"' + name.replace('"', '""') + '"'
+
+
+def _of_threshold(threshold: Threshold, language: Language, names: list[str]) -> str | bytes:
+    """Return whether a row is at or above its threshold."""
+    if threshold.by is not None and language not in ("sql", "python"):
+        raise UsageError(BELOW_OF_SLICES.format(threshold.by))
+    if language == "onnx":
+        raise UsageError("a threshold is written as SQL, Python or C")
+    names = [_name(name, language) for name in names]
+    found = {one.value: _at_least(threshold, one.threshold, names, language) for one in threshold.found}
+    if threshold.by is None:
+        value, arguments = found[None], names
+    elif language == "sql":
+        by = _name(threshold.by, "sql")
+        whens = [f"WHEN {_quoted(one)} THEN {condition}" for one, condition in found.items()]
+        value, arguments = f"CASE {by} {' '.join(whens)} ELSE FALSE END", names
+    else:
+        by = _name(threshold.by, "python")
+        value, arguments = (
+            f"{{{', '.join(f'{k!r}: {v}' for k, v in found.items())}}}.get({by}, False)",
+            [*names, by],
+        )
+    says = f"whether a row is answered: at most {threshold.max_error:g} of such answers are wrong"
+    separator = ", double " if language == "c" else ", "
+    return (
+        OF_ONE[language]
+        .format(value=value, what="answers", name=separator.join(arguments), says=says, type="int")
+        .removeprefix("import math\n\n\n")
+    )
+
+
+def _at_least(threshold: Threshold, least: float | None, names: list[str], language: str) -> str:
+    if least is None:
+        return {"sql": "FALSE", "python": "False", "c": "0"}[language]
+    at = [f"{name} >= {_number(least)}" for name in names]
+    if (
+        len(names) == 1
+    ):  # of two classes: 1 - p is at least so much where p is at most the rest, in its decimals
+        at.insert(0, f"{names[0]} <= {_number(float(1 - Decimal(repr(float(least)))))}")
+    if threshold.target is not None:
+        at = [at[threshold.classes.index(threshold.target.partition(":")[2])]]
+    return f"({WORDS[language].either.join(at)})"
+
+
+def _quoted(text: str | None) -> str:
+    return "'" + str(text).replace("'", "''") + "'"
+
+
+def _onnx(found: AffineMap | LineMap, classes: Sequence[str]) -> bytes:
+    """Return a model of (n, 1) probabilities of the second of two classes, or (n, K), in single precision."""
+    try:
+        onnx: Any = import_module("onnx")
+    except ImportError as error:
+        raise UsageError("ONNX is written by the package onnx: pip install 'calcli[onnx]'") from error
+    node, width = onnx.helper.make_node, 1 if len(classes) == 2 else len(classes)
+    constants: Mapping[str, Any] = {"one": np.array(1.0), "columns": np.array([1])}
+    nodes = [node("Cast", ["p"], ["x"], to=onnx.TensorProto.DOUBLE)]
+    if isinstance(found, LineMap):
+        constants = {**constants, **vars(found), "next": np.array([1], np.int64)}
+        nodes += [
+            node("GreaterOrEqual", ["x", "start"], ["reached"]),
+            node("Cast", ["reached"], ["counts"], to=onnx.TensorProto.INT64),
+            node("ReduceSum", ["counts", "columns"], ["count"], keepdims=1),
+            node("Sub", ["count", "next"], ["line"]),
+            *(node("Gather", [name, "line"], [f"own_{name}"]) for name in vars(found)),
+            node("Sub", ["x", "own_start"], ["beyond"]),
+            node("Mul", ["beyond", "own_slope"], ["rise"]),
+            node("Add", ["own_value", "rise"], ["y"]),
+        ]
+    else:
+        constants = {
+            **constants,
+            "weights": found.weights.T,
+            "intercept": found.intercept,
+            "floor": np.array(found.floor),
+        }
+        if width == 1:
+            nodes += [node("Sub", ["one", "x"], ["rest"]), node("Concat", ["rest", "x"], ["both"], axis=1)]
+        nodes += [
+            node("Max", ["both" if width == 1 else "x", "floor"], ["raised"]),
+            node("Log", ["raised"], ["logs"]),
+            node("MatMul", ["logs", "weights"], ["turned"]),
+            node("Add", ["turned", "intercept"], ["z"]),
+            node("Softmax", ["z"], ["all" if width == 1 else "y"], axis=1),
+            *([node("Gather", ["all", "columns"], ["y"], axis=1)] if width == 1 else []),
+        ]
+    nodes.append(node("Cast", ["y"], ["calibrated"], to=onnx.TensorProto.FLOAT))
+    ends = [
+        onnx.helper.make_tensor_value_info(name, onnx.TensorProto.FLOAT, ["rows", width])
+        for name in ("p", "calibrated")
+    ]
+    used = {name for one in nodes for name in one.input}
+    tensors = [onnx.numpy_helper.from_array(np.asarray(v), k) for k, v in constants.items() if k in used]
+    graph = onnx.helper.make_graph(nodes, "calcli", ends[:1], ends[1:], tensors)
+    model = onnx.helper.make_model(graph, opset_imports=[onnx.helper.make_opsetid("", 17)], ir_version=8)
+    onnx.checker.check_model(model)
+    return bytes(model.SerializeToString())
