@@ -10,19 +10,19 @@ from calcli.core.language.version import __version__
 
 if TYPE_CHECKING:
     from calcli import figures as figures
-    from calcli.core.calibrators.bbq import BBQ as BBQ
+    from calcli.core.calibrators.histogram import BBQ as BBQ
+    from calcli.core.calibrators.histogram import CenteredIsotonic as CenteredIsotonic
     from calcli.core.calibrators.histogram import Histogram as Histogram
+    from calcli.core.calibrators.histogram import Isotonic as Isotonic
     from calcli.core.calibrators.histogram import ScalingBinning as ScalingBinning
-    from calcli.core.calibrators.isotonic import CenteredIsotonic as CenteredIsotonic
-    from calcli.core.calibrators.isotonic import Isotonic as Isotonic
+    from calcli.core.calibrators.histogram import VectorHistogram as VectorHistogram
     from calcli.core.calibrators.logistic import Beta as Beta
     from calcli.core.calibrators.logistic import Platt as Platt
-    from calcli.core.calibrators.odir import Dirichlet as Dirichlet
-    from calcli.core.calibrators.odir import MatrixODIR as MatrixODIR
     from calcli.core.calibrators.pool import Pool as Pool
-    from calcli.core.calibrators.reduced import Reduced as Reduced
     from calcli.core.calibrators.softmax import BiasOnly as BiasOnly
+    from calcli.core.calibrators.softmax import Dirichlet as Dirichlet
     from calcli.core.calibrators.softmax import DPAffine as DPAffine
+    from calcli.core.calibrators.softmax import MatrixODIR as MatrixODIR
     from calcli.core.calibrators.softmax import MatrixScaling as MatrixScaling
     from calcli.core.calibrators.softmax import VectorScaling as VectorScaling
     from calcli.core.calibrators.spline import Spline as Spline
@@ -34,9 +34,9 @@ if TYPE_CHECKING:
     from calcli.core.calibrators.temperature import EnsembleTemperature as EnsembleTemperature
     from calcli.core.calibrators.temperature import Temperature as Temperature
     from calcli.core.calibrators.temperature import TemperatureMix as TemperatureMix
-    from calcli.core.calibrators.vectorhistogram import VectorHistogram as VectorHistogram
     from calcli.core.calibrators.wrappers import PerPredictedClass as PerPredictedClass
     from calcli.core.calibrators.wrappers import PreserveTop1 as PreserveTop1
+    from calcli.core.calibrators.wrappers import Reduced as Reduced
     from calcli.work.check import check as check
     from calcli.work.compare import compare as compare
     from calcli.work.draw import plot as plot

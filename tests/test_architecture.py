@@ -130,25 +130,12 @@ def test_every_sub_room_of_core_has_its_layer():
 
 SHORT = 60  # lines of code below which an idea shares a file, unless a registry names the file
 ALONE = {  # why a short file of core has no neighbour to join
-    "calibrators/base": "what a method learns and applies, apart from what users call",
     "calibrators/fit/quadratic": "least squares under constraints, of pools and splines",
-    "data/arrays": "types that every file imports",
-    "data/chance": "streams of random numbers",
-    "data/merged": "one class against the rest",
-    "estimators/chance": "what exceeds chance among bins and slices",
-    "estimators/effort": "what is worth its time",
     "estimators/gridded": "what cells of the grid leave open",
-    "estimators/rules/base": "what a proper score is",
     "estimators/scoring": "scores that are functions of means, below what sums them",
-    "evaluating/signatures": "how a value was computed, in a line",
     "evaluating/usual": "what a report has if nobody asks, below the families",
     "language/errors": "what every file may raise",
-    "language/questions": "metrics that suit no answers",
-    "language/text": "text for people and programs",
     "language/version": "read by the build",
-    "problems/marginal": "the lens that pools classes, above problems",
-    "recalibrating/candidates": "what auto tries, below the trials",
-    "state/hashing": "hashes of rows",
 }
 NO_CODE = {
     tokenize.COMMENT,

@@ -11,7 +11,7 @@ from typer.main import get_command
 
 import calcli
 from calcli.cli.main import app_of, status_of
-from calcli.core.data.priors import Priors
+from calcli.core.data.derived import Priors
 from calcli.core.estimators.costs import CostWord
 from calcli.core.language.declaring import declared, documented
 from calcli.core.language.errors import CalcliError, UsageError

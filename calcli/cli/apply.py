@@ -80,7 +80,7 @@ def apply(
     calcli apply --trained-at 0.5,0.5 --shift-to-priors 0.98,0.02 test.csv -o moved.csv
     calcli apply cal.json test.csv --decide abstain:0.1 -o decided.csv
     """  # noqa: D301 (the escape keeps the lines below it apart)
-    from calcli.core.language.numbers import counted
+    from calcli.core.language.text import counted
     from calcli.report.progress import progress
     from calcli.work.apply import apply_file
 

@@ -21,9 +21,8 @@ from calcli.cli.options import (
 from calcli.cli.output import emit, remark
 from calcli.cli.showing import Html, Quiet
 from calcli.core.language.declaring import checked
-from calcli.core.language.figures import FIGURES
+from calcli.core.language.figures import FIGURES, PlotSettings
 from calcli.core.language.text import plain
-from calcli.core.language.viewing import PlotSettings
 
 Format = Literal["png", "svg", "pdf"]
 LENSES = (

@@ -23,10 +23,10 @@ def _page(path: str | None) -> str | None:
 
 def _digits(context: Context, digits: int | None) -> int | None:
     """Let tables of this command have so many decimals."""
-    from calcli.core.language.numbers import DIGITS
+    from calcli.core.language.text import ASKED
 
-    token = DIGITS.set(digits)
-    context.call_on_close(lambda: DIGITS.reset(token))
+    token = ASKED.set(digits)
+    context.call_on_close(lambda: ASKED.reset(token))
     return digits
 
 

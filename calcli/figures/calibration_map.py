@@ -12,12 +12,11 @@ from calcli.core.curves.calibration_maps import BINS, SPREAD, CalibrationMap
 from calcli.core.curves.calibration_maps import calibration_map as map_of
 from calcli.core.curves.needs import some_rows
 from calcli.core.curves.reliability import FEW_ROWS
-from calcli.core.data.arrays import Doubles
-from calcli.core.data.logspace import from_log_odds, log_odds
+from calcli.core.data.arrays import Doubles, from_log_odds, log_odds
 from calcli.core.data.predictions import require_classes
 from calcli.core.language.errors import UsageError
 from calcli.core.language.figures import FIGURES
-from calcli.core.language.numbers import numbers
+from calcli.core.language.text import numbers
 from calcli.figures.drawing import Evaluations, Made, View, classes_of
 from calcli.figures.inline import MARK, tell, tell_curves
 from calcli.figures.naming import wrapped

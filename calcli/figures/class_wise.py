@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 
 from calcli.core.curves.reliability import FEW_ROWS, ClassReliability, class_reliability
 from calcli.core.evaluating.results import Evaluation
-from calcli.core.language.numbers import number
+from calcli.core.language.text import number
 from calcli.figures.drawing import Evaluations, Made, View, require_same_classes, told_chance
 from calcli.figures.inline import (
     score_words,

@@ -12,10 +12,10 @@ from matplotlib.patches import Patch
 
 from calcli.core.curves.reliability import BAND, FEW_ROWS
 from calcli.core.curves.unbinned import SHARES, TICKS, WIDE_GAP, Curve, corp_curve
+from calcli.core.data.arrays import Stream, generator
 from calcli.core.data.binning import equal_width_edges
-from calcli.core.data.chance import Stream, generator
 from calcli.core.evaluating.results import Evaluation
-from calcli.core.language.numbers import number
+from calcli.core.language.text import number
 from calcli.core.problems.problem import Problem
 from calcli.figures.drawing import Evaluations, Made, View, classes_of, through_lens, zoomed
 from calcli.figures.inline import tell_curves

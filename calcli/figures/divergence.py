@@ -7,8 +7,8 @@ from collections.abc import Mapping
 import numpy as np
 from matplotlib.figure import Figure
 
-from calcli.core.curves.divergence import Divergences, divergences
 from calcli.core.curves.needs import problem_of
+from calcli.core.curves.risk import Divergences, divergences
 from calcli.figures.drawing import Evaluations, Made, View
 from calcli.figures.inline import tell_curves
 from calcli.figures.naming import titles

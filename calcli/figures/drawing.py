@@ -21,11 +21,16 @@ from calcli.core.evaluating.results import Evaluation
 from calcli.core.language.declaring import PATH, checked, declared, documented
 from calcli.core.language.entries import FigureKind
 from calcli.core.language.errors import NeedsRows, UsageError
-from calcli.core.language.expressions import region_ends
-from calcli.core.language.figures import FIGURES, USUAL, find_figure, refuse_more_systems, standard_names
-from calcli.core.language.questions import LENS, no_lens, reason
+from calcli.core.language.expressions import LENS, no_lens, reason, region_ends
+from calcli.core.language.figures import (
+    FIGURES,
+    USUAL,
+    ViewSettings,
+    find_figure,
+    refuse_more_systems,
+    standard_names,
+)
 from calcli.core.language.text import brief
-from calcli.core.language.viewing import ViewSettings
 from calcli.core.problems.problem import Problem
 from calcli.figures.output import save
 from calcli.figures.style import footed, zoom

@@ -19,7 +19,7 @@ from numpy.typing import ArrayLike, NDArray
 from calcli.core.data.arrays import Doubles
 from calcli.core.estimators.intervals import level_percent
 from calcli.core.evaluating.results import Estimate
-from calcli.core.language.numbers import number, numbers, span
+from calcli.core.language.text import number, numbers, span
 from calcli.figures.style import BAR, GRID, INK, MUTED, STYLE
 from calcli.figures.wording import drawn
 

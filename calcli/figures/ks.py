@@ -10,9 +10,9 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
 
-from calcli.core.curves.cumulative import KNOTS, Cumulative, cumulative, ks_if_calibrated
+from calcli.core.curves.unbinned import KNOTS, Cumulative, cumulative, ks_if_calibrated
 from calcli.core.evaluating.results import Evaluation
-from calcli.core.language.numbers import apart, number, numbers, percent, plus_minus
+from calcli.core.language.text import apart, number, numbers, percent, plus_minus
 from calcli.core.problems.problem import Problem
 from calcli.figures.drawing import Evaluations, Made, View, classes_of, through_lens
 from calcli.figures.inline import tell

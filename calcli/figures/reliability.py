@@ -20,7 +20,7 @@ from calcli.core.estimators.miscalibration import BinnedError
 from calcli.core.evaluating.results import Evaluation
 from calcli.core.language.expressions import parse_metric, region_ends
 from calcli.core.language.figures import AUTO
-from calcli.core.language.numbers import apart, number, numbers, plus_minus
+from calcli.core.language.text import apart, number, numbers, plus_minus
 from calcli.core.problems.problem import Problem
 from calcli.figures.drawing import Evaluations, Made, View, classes_of, through_lens, zoomed
 from calcli.figures.inline import MARK, bin_texts, tell

@@ -12,7 +12,7 @@ from matplotlib.figure import Figure
 from calcli.core.curves.needs import problem_of
 from calcli.core.curves.risk import RiskCurve, risk_curve
 from calcli.core.evaluating.results import Evaluation
-from calcli.core.language.numbers import numbers
+from calcli.core.language.text import numbers
 from calcli.figures.drawing import Evaluations, Made, View, shared_classes
 from calcli.figures.inline import tell_curves
 from calcli.figures.naming import titles

@@ -18,8 +18,8 @@ from calcli.core.curves.reliability import FEW_ROWS
 from calcli.core.curves.simplex import TRIANGLES, Simplex, outcomes, simplexes
 from calcli.core.data.arrays import Doubles
 from calcli.core.evaluating.results import Evaluation
-from calcli.core.language.numbers import numbers
 from calcli.core.language.settings import Settings
+from calcli.core.language.text import numbers
 from calcli.core.problems.problem import Recursive
 from calcli.figures.drawing import Evaluations, Made, View, told_chance
 from calcli.figures.inline import tell

@@ -14,11 +14,11 @@ from matplotlib.lines import Line2D
 from matplotlib.patches import Patch
 from matplotlib.ticker import MaxNLocator
 
-from calcli.core.curves.forest import Forest
-from calcli.core.curves.forest import forest as forest_of
 from calcli.core.curves.needs import shown_metrics
-from calcli.core.data.slices import ENOUGH_ROWS
-from calcli.core.estimators.consistency import SIGNIFICANT
+from calcli.core.curves.series import Forest
+from calcli.core.curves.series import forest as forest_of
+from calcli.core.data.derived import ENOUGH_ROWS
+from calcli.core.estimators.calibrationerror import SIGNIFICANT
 from calcli.core.estimators.intervals import Interval
 from calcli.core.evaluating.results import Estimate
 from calcli.figures.drawing import Evaluations, Made, View

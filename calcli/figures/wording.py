@@ -5,9 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
-from calcli.core.language.expressions import MetricExpression
-from calcli.core.language.numbers import number
-from calcli.core.language.questions import WRONG_RIGHT
+from calcli.core.language.expressions import WRONG_RIGHT, MetricExpression
+from calcli.core.language.text import number
 from calcli.figures.naming import short
 
 

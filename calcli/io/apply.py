@@ -13,13 +13,11 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
-from calcli.core.calibrators.estimator import refuse_overflow
+from calcli.core.calibrators.base import refuse_overflow
 from calcli.core.calibrators.record import CalibratorRecord, recalibrate, scores_as, unfitted
 from calcli.core.data.arrays import Array, Doubles, Floats
-from calcli.core.data.merged import merged, own_class, rest_of
+from calcli.core.data.derived import Priors, merged, own_class, prior_shift, rest_of, slice_names
 from calcli.core.data.predictions import ArrayScores, Kind, Predictions, Provenance
-from calcli.core.data.priors import Priors, prior_shift
-from calcli.core.data.slices import slice_names
 from calcli.core.estimators.costs import CostMatrix, Definition
 from calcli.core.estimators.thresholds import Threshold
 from calcli.core.language.errors import InputError, UsageError, naming

@@ -12,7 +12,7 @@ import numpy as np
 
 from calcli.core.data.arrays import Array
 from calcli.core.language.errors import InputError
-from calcli.core.language.questions import WRONG_RIGHT
+from calcli.core.language.expressions import WRONG_RIGHT
 from calcli.io.heads import ObjectsError, is_of_single_values, native
 from calcli.io.labels import join_labels, one_hot
 from calcli.io.layouts import ANSWERS

@@ -8,17 +8,11 @@ from typing import Any, NoReturn
 
 import numpy as np
 
-from calcli.core.data.arrays import Array, Floats
-from calcli.core.data.distributions import (
-    TOLERANCE,
-    sums_to_one,
-    two_columns,
-    without_rounding,
-)
-from calcli.core.data.logspace import LARGEST, as_floats
+from calcli.core.data.arrays import LARGEST, Array, Floats, as_floats
+from calcli.core.data.inmemory import TOLERANCE, sums_to_one, two_columns, without_rounding
 from calcli.core.data.predictions import Kind
 from calcli.core.language.errors import InputError
-from calcli.core.language.questions import WRONG_RIGHT
+from calcli.core.language.expressions import WRONG_RIGHT
 from calcli.io.messages import Place
 from calcli.io.scorekinds import Judged, outside_unit
 from calcli.io.source import StoredScores

@@ -10,7 +10,7 @@ from dataclasses import replace
 import numpy as np
 
 from calcli.core.language.errors import CalcliError, InputError, UsageError
-from calcli.core.language.questions import WRONG_RIGHT
+from calcli.core.language.expressions import WRONG_RIGHT
 from calcli.io.labelnumbers import are_places, number_of, other_of_two, same_name
 from calcli.io.labels import MISSING_NAMES, NOT_AVAILABLE, Labels
 from calcli.io.messages import Place, listed

@@ -6,7 +6,7 @@ import math
 from collections.abc import Mapping
 from typing import Any, TypeAlias
 
-from calcli.core.data.priors import Priors
+from calcli.core.data.derived import Priors
 from calcli.core.estimators.costs import FORMS, CostTable, Definition, parse_cost_word, with_distinct_names
 from calcli.core.language.errors import InputError, UsageError
 from calcli.io.messages import listed

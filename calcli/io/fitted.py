@@ -10,7 +10,7 @@ from functools import partial
 from calcli.core.calibrators.record import CalibratorRecord
 from calcli.core.data.predictions import called
 from calcli.core.language.errors import CalcliError, InputError, UsageError
-from calcli.core.language.questions import WRONG_RIGHT
+from calcli.core.language.expressions import WRONG_RIGHT
 from calcli.io.formats import Format
 from calcli.io.labels import is_missing
 from calcli.io.layouts import ALONE

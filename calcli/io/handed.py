@@ -12,7 +12,7 @@ from typing import Any, Literal
 
 import numpy as np
 
-from calcli.core.calibrators.columns import column_names, order_of
+from calcli.core.calibrators.arguments import column_names, order_of
 from calcli.core.data.arrays import Array
 from calcli.core.data.inmemory import as_array, refuse_swapped
 from calcli.core.data.predictions import Kind, Predictions

@@ -9,7 +9,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from calcli.core.data.arrays import Array
-from calcli.core.data.merged import rest_of
+from calcli.core.data.derived import rest_of
 from calcli.core.language.errors import InputError
 from calcli.io.labelnumbers import INTEGER, Meaning, is_own, places_of, some_numbers
 from calcli.io.messages import Place, listed, type_in_words

@@ -14,11 +14,11 @@ from pathlib import Path
 import numpy as np
 
 from calcli.core.data.arrays import Array, Floats
-from calcli.core.data.merged import against_rest, rest_of
+from calcli.core.data.derived import against_rest, rest_of
 from calcli.core.data.predictions import Predictions, Provenance
 from calcli.core.language.declaring import declared
 from calcli.core.language.errors import InputError, UsageError
-from calcli.core.language.questions import WRONG_RIGHT
+from calcli.core.language.expressions import WRONG_RIGHT
 from calcli.core.state.state import left_of
 from calcli.io.arrays import ArraySource
 from calcli.io.checks import CheckedScores

@@ -7,8 +7,8 @@ import sys
 from pathlib import Path
 from typing import Any
 
-from calcli.core.comparing.baseline import StoredReport, StoredValue
-from calcli.core.data.slices import Slice
+from calcli.core.comparing.checking import StoredReport, StoredValue
+from calcli.core.data.derived import Slice
 from calcli.core.estimators.intervals import Interval
 from calcli.core.language.errors import InputError
 from calcli.core.language.expressions import parse_metric

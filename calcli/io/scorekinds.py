@@ -6,8 +6,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from calcli.core.data.arrays import Floats
-from calcli.core.data.distributions import (
+from calcli.core.data.arrays import Floats, as_floats
+from calcli.core.data.inmemory import (
     FIRST_LOOK,
     HARDLY_LOGITS,
     ROUNDING,
@@ -17,7 +17,6 @@ from calcli.core.data.distributions import (
     sums_to_one,
     without_rounding,
 )
-from calcli.core.data.logspace import as_floats
 from calcli.core.data.predictions import Called, Kind, called
 from calcli.core.language.errors import InputError
 from calcli.io.messages import Place, in_first

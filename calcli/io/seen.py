@@ -12,7 +12,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from calcli.core.language.errors import InputError
-from calcli.core.language.questions import option_names
+from calcli.core.language.expressions import option_names
 from calcli.io.layouts import LISTS
 from calcli.io.layouts.unpacking import Unpacked, unpack_column
 from calcli.io.options import ReadOptions

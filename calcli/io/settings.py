@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any
 
-from calcli.core.data.priors import Priors
+from calcli.core.data.derived import Priors
 from calcli.core.estimators.costs import Definition, with_distinct_names
 from calcli.core.language.declaring import Spelling, checked, declared
 from calcli.core.language.errors import UsageError, naming

@@ -8,14 +8,12 @@ from typing import get_args
 
 import numpy as np
 
-from calcli.core.data.arrays import Array
+from calcli.core.data.arrays import LARGEST, Array
 from calcli.core.data.binning import Bins
-from calcli.core.data.logspace import LARGEST
 from calcli.core.data.predictions import Kind
 from calcli.core.language.metrics import METRICS
 from calcli.core.language.settings import LARGEST_ROW
-from calcli.core.state.runs import Part
-from calcli.core.state.state import Body, Facts, Head
+from calcli.core.state.state import Body, Facts, Head, Part
 
 WHOLE = re.compile(
     r"(bins|cells)/.*/(count|counts|keys|cells)|(rows|sample)/(labels|hashes|numbers)|deals/(count|digest|infinite/.*)"

@@ -19,9 +19,8 @@ from calcli.core.language.errors import CalcliError, InputError
 from calcli.core.language.version import __version__
 from calcli.core.state.cells import ScoreCells
 from calcli.core.state.deals import RANKED_DEALS, Deals, RankCells, Statistic, rank_edges
-from calcli.core.state.runs import Part, numbers
 from calcli.core.state.sample import ALL, Rows, Sample
-from calcli.core.state.state import Body, Facts, Head, State
+from calcli.core.state.state import Body, Facts, Head, Part, State, numbers
 from calcli.io.archives import ARCHIVE_DAMAGE, stored_content
 from calcli.io.atomic import atomic_path
 from calcli.io.heads import held_array

@@ -5,8 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 
 from calcli.core.comparing.policy import Checked
-from calcli.core.language.numbers import counted
-from calcli.core.language.text import plain
+from calcli.core.language.text import counted, plain
 
 
 def annotations_text(checked: Sequence[Checked], policy: str, *, strict: bool = False) -> str:

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from math import isnan
 
 from calcli.core.language.errors import UsageError
-from calcli.core.language.numbers import counted, number
+from calcli.core.language.text import counted, number
 from calcli.report.recalibration import share_won
 from calcli.report.shown import Column, TextTable
 from calcli.report.summary import Result

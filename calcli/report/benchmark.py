@@ -7,10 +7,10 @@ from collections.abc import Container, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from calcli.core.comparing.selection import relative_change
+from calcli.core.comparing.comparison import relative_change
 from calcli.core.language.metrics import METRICS
-from calcli.core.language.numbers import counted, number, plus_minus, relative, some
 from calcli.core.language.settings import Settings
+from calcli.core.language.text import counted, number, plus_minus, relative, some
 from calcli.core.recalibrating.benchmark import UNCALIBRATED, Trial, by_model, cost, like_best, mean_ranks
 from calcli.report.objects import BenchmarkObject
 from calcli.report.reading import reading_sentences, reading_table, warnings_table

@@ -14,8 +14,7 @@ from calcli.core.comparing.policy import Bound, Checked, Outcome, Policy, Result
 from calcli.core.comparing.redraws import KEPT, REDRAWS, Room
 from calcli.core.estimators.intervals import level_percent
 from calcli.core.evaluating.results import Estimate, Evaluation
-from calcli.core.language.numbers import apart, counted, number, percent
-from calcli.core.language.text import plain
+from calcli.core.language.text import apart, counted, number, percent, plain
 from calcli.report.annotations import annotations_text
 from calcli.report.atglance import MANY, TITLE, hidden_note
 from calcli.report.comparison import power_object

@@ -7,14 +7,13 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import asdict, dataclass
 from typing import Any, cast
 
-from calcli.core.comparing.comparison import Comparison, Difference
-from calcli.core.comparing.selection import why_none_is_best
-from calcli.core.data.slices import ENOUGH_ROWS
+from calcli.core.comparing.comparison import Comparison, Difference, why_none_is_best
+from calcli.core.data.derived import ENOUGH_ROWS
 from calcli.core.estimators.intervals import level_percent
 from calcli.core.estimators.power import POWER, Power
 from calcli.core.evaluating.results import Summary
-from calcli.core.language.numbers import apart, counted, number, p_value, percent, relative, span
 from calcli.core.language.settings import Settings
+from calcli.core.language.text import apart, counted, number, p_value, percent, relative, span
 from calcli.report.atglance import MANY
 from calcli.report.evaluation import input_object
 from calcli.report.findings import Warning, backwards_table, of_order

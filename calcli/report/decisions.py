@@ -6,7 +6,7 @@ from collections.abc import Iterator, Sequence
 from typing import Any
 
 from calcli.core.evaluating.results import Decision
-from calcli.core.language.numbers import number, percent
+from calcli.core.language.text import number, percent
 from calcli.report.shown import Column, TextTable
 from calcli.report.summary import Result
 from calcli.report.wording import NONE

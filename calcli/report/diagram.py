@@ -5,8 +5,8 @@ from __future__ import annotations
 import numpy as np
 
 from calcli.core.curves.reliability import BAND, Reliability
-from calcli.core.estimators.consistency import Null
-from calcli.core.language.numbers import apart, number, percent, plus_minus
+from calcli.core.estimators.calibrationerror import Null
+from calcli.core.language.text import apart, number, percent, plus_minus
 from calcli.report.shown import Column, Mark, TextTable
 
 PLACES = 28  # characters from 0 to 1

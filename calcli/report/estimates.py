@@ -7,7 +7,7 @@ from collections.abc import Callable, Collection, Iterable, Mapping
 
 from calcli.core.evaluating.results import Estimate, Input
 from calcli.core.language.declaring import number_in
-from calcli.core.language.numbers import number, p_value, plus_minus, span
+from calcli.core.language.text import number, p_value, plus_minus, span
 from calcli.report.shown import Column, TextTable, table_of
 from calcli.report.wording import GRID, NONE, OF_GRID, OF_SAMPLE, SAMPLED, SD, SD_UNDEFINED, interval_head
 

@@ -9,12 +9,12 @@ from pathlib import Path
 from typing import Any, Literal, cast
 
 from calcli.core.curves.reliability import Reliability
-from calcli.core.estimators.consistency import Null
+from calcli.core.estimators.calibrationerror import Null
 from calcli.core.estimators.intervals import level_percent
-from calcli.core.evaluating.classwise import ENOUGH_OF_CLASS, rows_needed
+from calcli.core.evaluating.families.error import ENOUGH_OF_CLASS, rows_needed
 from calcli.core.evaluating.results import ClassRow, Estimate, Input
-from calcli.core.language.numbers import counted, number, p_value, some
 from calcli.core.language.settings import Settings
+from calcli.core.language.text import counted, number, p_value, some
 from calcli.report.atglance import MANY, Unread, glance_table
 from calcli.report.decisions import decision_records, decision_table
 from calcli.report.diagram import diagram_table

@@ -11,8 +11,8 @@ import numpy as np
 from calcli.core.data.predictions import Provenance, event_name
 from calcli.core.estimators.intervals import level_percent
 from calcli.core.evaluating.results import Estimate, Summary
-from calcli.core.language.numbers import apart, counted, number, percent, some, span
-from calcli.core.language.questions import WRONG_RIGHT
+from calcli.core.language.expressions import WRONG_RIGHT
+from calcli.core.language.text import apart, counted, number, percent, some, span
 from calcli.report.estimates import ends, tested_p, value
 from calcli.report.shown import TextTable
 

@@ -13,9 +13,8 @@ from calcli.core.calibrators.crossvalidation import PairedDifference
 from calcli.core.data.predictions import Predictions
 from calcli.core.language.expressions import MethodExpression, parse_method
 from calcli.core.language.metrics import METRICS
-from calcli.core.language.numbers import apart, counted, number, numbers, percent, plus_minus, relative, some
-from calcli.core.recalibrating.candidates import POOL
-from calcli.core.recalibrating.choosing import Candidate, Sureness
+from calcli.core.language.text import apart, counted, number, numbers, percent, plus_minus, relative, some
+from calcli.core.recalibrating.choosing import POOL, Candidate, Sureness
 from calcli.core.recalibrating.fitting import Fit
 from calcli.report.findings import BACKWARDS, Warning, backwards, backwards_table
 from calcli.report.objects import CandidateObject, FitObject

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from calcli.core.data.predictions import Predictions
-from calcli.core.language.numbers import some
+from calcli.core.language.text import some
 from calcli.report.objects import InspectedObject, InspectionObject
 from calcli.report.reading import considered_objects, considered_table, layout
 from calcli.report.shown import Column, Shown, TextTable

@@ -4,9 +4,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from calcli.core.language.numbers import counted
-from calcli.core.state.runs import run_of, starts
-from calcli.core.state.state import State
+from calcli.core.language.text import counted
+from calcli.core.state.state import State, run_of, starts
 from calcli.report.objects import MergeObject
 from calcli.report.shown import Column, Shown, TextTable, table_of
 

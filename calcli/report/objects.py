@@ -7,8 +7,8 @@ from typing import Annotated, Any, Literal, NotRequired, TypedDict
 from calcli.core.calibrators.crossvalidation import PairedDifference
 from calcli.core.comparing.comparison import Verdict as Evidence
 from calcli.core.comparing.policy import Bound, NoWorse, Result, Severity
+from calcli.core.data.derived import Slice
 from calcli.core.data.predictions import Kind
-from calcli.core.data.slices import Slice
 from calcli.core.estimators.gridded import GridError
 from calcli.core.evaluating.results import ClassRow, Decision, InfiniteLogLoss, Input, ReliabilityBin
 from calcli.core.evaluating.study import Deviation
@@ -16,7 +16,7 @@ from calcli.core.language.schemas import Fields
 from calcli.core.language.settings import FitSettings, Settings
 from calcli.core.recalibrating.benchmark import Trial
 from calcli.core.recalibrating.choosing import Sureness
-from calcli.core.state.runs import Part
+from calcli.core.state.state import Part
 from calcli.report.atglance import Unread
 from calcli.report.findings import Verdict, Warning
 

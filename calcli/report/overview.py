@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterator, Mapping
 from math import isfinite
 
 from calcli.core.evaluating.results import Estimate
-from calcli.core.language.numbers import counted, number, percent, some
+from calcli.core.language.text import counted, number, percent, some
 from calcli.report.estimates import bounds, ends, estimates_table, if_calibrated, of_section, tested_p
 from calcli.report.posteriors import under_given
 from calcli.report.shown import Column, TextTable

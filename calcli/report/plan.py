@@ -8,7 +8,7 @@ from typing import Any
 
 from calcli.core.estimators.intervals import level_percent
 from calcli.core.estimators.power import POWER, Power
-from calcli.core.language.numbers import counted, number
+from calcli.core.language.text import counted, number
 from calcli.report.objects import MarginNeedObject, NeedObject, PlanObject, WidthNeedObject
 from calcli.report.shown import Column, Shown, TextTable
 

@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 
 from calcli.core.evaluating.results import Estimate
-from calcli.core.language.numbers import number, p_value
+from calcli.core.language.text import number, p_value
 from calcli.report.estimates import (
     if_calibrated,
     tested_p,

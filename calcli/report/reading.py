@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 
 from calcli.core.data.predictions import Provenance
-from calcli.core.language.numbers import counted, percent, some
+from calcli.core.language.text import counted, percent, some
 from calcli.report.objects import ConsideredObject
 from calcli.report.shown import Column, TextTable
 from calcli.report.summary import Result

@@ -11,7 +11,7 @@ from calcli.core.evaluating.results import Estimate
 from calcli.core.language.entries import written
 from calcli.core.language.expressions import MetricExpression, nested_method
 from calcli.core.language.metrics import AFFINE, CARRIED, GIVEN, PAV
-from calcli.core.language.numbers import apart, number, numbers, percent, span
+from calcli.core.language.text import apart, number, numbers, percent, span
 from calcli.report.estimates import ends, estimates_table, of_section, sampled
 from calcli.report.shown import Column, TextTable
 from calcli.report.wording import NONE, OF_SAMPLE, PARTS, SAMPLED, WON_BACK, interval_head

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from calcli.core.comparing.selection import Choice, relative_change
+from calcli.core.comparing.comparison import Choice, relative_change
 from calcli.core.language.expressions import MetricExpression
-from calcli.core.language.numbers import number, relative
+from calcli.core.language.text import number, relative
 from calcli.report.objects import SelectionObject
 from calcli.report.shown import Column, Shown, TextTable
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from calcli.core.language.numbers import some
+from calcli.core.language.text import some
 from calcli.report.decisions import decisions_side_by_side
 from calcli.report.estimates import cell, half_width
 from calcli.report.posteriors import given_side_by_side

@@ -6,11 +6,11 @@ from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from math import isnan, nan
 
-from calcli.core.data.slices import ENOUGH_ROWS
-from calcli.core.estimators.consistency import SIGNIFICANT
+from calcli.core.data.derived import ENOUGH_ROWS
+from calcli.core.estimators.calibrationerror import SIGNIFICANT
+from calcli.core.evaluating.evaluate import slice_p_values
 from calcli.core.evaluating.results import Estimate
-from calcli.core.evaluating.sliced import slice_p_values
-from calcli.core.language.numbers import counted, numbers
+from calcli.core.language.text import counted, numbers
 from calcli.report.atglance import MANY
 from calcli.report.estimates import cell, half_width
 from calcli.report.shown import Column, TextTable

@@ -7,7 +7,7 @@ from dataclasses import asdict, dataclass
 from typing import Any, ClassVar
 
 from calcli.core.evaluating.study import Deviation
-from calcli.core.language.numbers import apart, number
+from calcli.core.language.text import apart, number
 from calcli.report.objects import StudyObject
 from calcli.report.shown import Column, Shown, TextTable
 

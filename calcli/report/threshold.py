@@ -8,7 +8,7 @@ from typing import Any
 
 from calcli.core.estimators.intervals import level_percent
 from calcli.core.estimators.thresholds import Found, Threshold, ThresholdObject
-from calcli.core.language.numbers import counted, percent, span
+from calcli.core.language.text import counted, percent, span
 from calcli.report.shown import Column, Headline, Shown, TextTable, table_of
 from calcli.report.wording import NONE
 

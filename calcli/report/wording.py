@@ -5,13 +5,12 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import TYPE_CHECKING
 
-from calcli.core.estimators.consistency import SIGNIFICANT, Null, enough_draws
-from calcli.core.estimators.influences import FEWEST, SIZE
-from calcli.core.estimators.intervals import level_percent
+from calcli.core.estimators.calibrationerror import SIGNIFICANT, Null, enough_draws
+from calcli.core.estimators.intervals import FEWEST, SIZE, level_percent
 from calcli.core.evaluating.results import Estimate
 from calcli.core.language.entries import Metric
 from calcli.core.language.expressions import MetricExpression
-from calcli.core.language.numbers import some
+from calcli.core.language.text import some
 
 if TYPE_CHECKING:
     from calcli.core.comparing.comparison import Difference

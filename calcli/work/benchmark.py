@@ -7,10 +7,9 @@ from dataclasses import replace
 
 from calcli.core.data.predictions import Predictions
 from calcli.core.language.errors import UsageError
-from calcli.core.language.expressions import parse_methods, parse_metrics
+from calcli.core.language.expressions import parse_methods, parse_metrics, refuse_classes
 from calcli.core.language.methods import CHOICE
 from calcli.core.language.metrics import METRICS
-from calcli.core.language.questions import refuse_classes
 from calcli.core.language.settings import BenchmarkSettings, Settings
 from calcli.core.language.text import Watcher, unwatched
 from calcli.core.recalibrating.benchmark import (

@@ -8,9 +8,8 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
-from calcli.core.comparing.baseline import Against, StoredReport
+from calcli.core.comparing.checking import Against, StoredReport, check_promise, promise_of
 from calcli.core.comparing.checking import check as check_predictions
-from calcli.core.comparing.checking import check_promise, promise_of
 from calcli.core.comparing.pairing import require_same_clip
 from calcli.core.comparing.policy import Checked, Policy, Undecided
 from calcli.core.comparing.redraws import KEPT, REDRAWS, room
@@ -18,10 +17,10 @@ from calcli.core.data.predictions import Predictions
 from calcli.core.evaluating.evaluate import evaluate
 from calcli.core.language.declaring import PATH, checked, choice, documented, is_path, mapping
 from calcli.core.language.errors import CalcliError, InputError, UsageError, naming
-from calcli.core.language.numbers import number, percent
-from calcli.core.language.questions import WRONG_RIGHT
+from calcli.core.language.expressions import WRONG_RIGHT
 from calcli.core.language.settings import IN_ORDER, PairSettings
 from calcli.core.language.spelling import of_python
+from calcli.core.language.text import number, percent
 from calcli.io.atomic import atomic_path, together
 from calcli.io.namedsystems import files_of_systems
 from calcli.io.options import ReadOptions

@@ -8,7 +8,7 @@ from functools import partial
 from typing import Any, TypeVar
 
 from calcli.core.data.predictions import Predictions
-from calcli.core.evaluating.gathering import require_mergeable, state_of
+from calcli.core.evaluating.evaluate import require_mergeable, state_of
 from calcli.core.language.errors import UsageError
 from calcli.core.language.settings import NUMBERED, Settings, StateSettings
 from calcli.core.language.text import Watch, Watcher, unwatched

@@ -9,10 +9,15 @@ from typing import Any
 from calcli.core.evaluating.recalibrated import Companions
 from calcli.core.language.declaring import PATH, TEXT, declared, documented, items, mapping
 from calcli.core.language.errors import UsageError
-from calcli.core.language.figures import FIGURES
+from calcli.core.language.figures import (
+    FIGURES,
+    PlotSettings,
+    ViewSettings,
+    parse_figures,
+    refuse_unknown_looks,
+)
 from calcli.core.language.settings import Settings
 from calcli.core.language.spelling import of_python
-from calcli.core.language.viewing import PlotSettings, ViewSettings, parse_figures, refuse_unknown_looks
 from calcli.figures import Drawing, View, draw
 from calcli.figures.drawing import system_name, viewed
 from calcli.io.calibrators import load_calibrator

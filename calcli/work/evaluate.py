@@ -9,9 +9,9 @@ from typing import Any
 from calcli.core.curves.needs import looks_of
 from calcli.core.data.predictions import Predictions
 from calcli.core.evaluating.evaluate import evaluate as evaluate_predictions
+from calcli.core.evaluating.evaluate import slices_of, with_corrected_p
 from calcli.core.evaluating.recalibrated import Companions
 from calcli.core.evaluating.results import Evaluation
-from calcli.core.evaluating.sliced import slices_of, with_corrected_p
 from calcli.core.language.declaring import documented
 from calcli.core.language.errors import UsageError
 from calcli.core.language.figures import USUAL, find_figures, standard_names

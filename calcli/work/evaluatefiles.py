@@ -15,7 +15,7 @@ from calcli.core.curves.reliability import Reliability, reliability
 from calcli.core.data.predictions import Predictions
 from calcli.core.estimators.calibrationerror import find_estimator
 from calcli.core.estimators.miscalibration import BinnedError
-from calcli.core.evaluating.gathering import state_of
+from calcli.core.evaluating.evaluate import state_of
 from calcli.core.evaluating.recalibrated import Companions
 from calcli.core.evaluating.results import Evaluation
 from calcli.core.evaluating.usual import default_metrics

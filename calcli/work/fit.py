@@ -15,7 +15,7 @@ from calcli.core.language.expressions import MethodExpression, parse_methods
 from calcli.core.language.methods import CHOICE, METHODS
 from calcli.core.language.settings import FitSettings
 from calcli.core.language.text import Watcher, unwatched
-from calcli.core.recalibrating.candidates import POOL, candidates_for
+from calcli.core.recalibrating.choosing import POOL, candidates_for
 from calcli.core.recalibrating.fitting import (
     ASKED,
     Fit,

@@ -16,11 +16,10 @@ from calcli.core.evaluating.recalibrated import Companions
 from calcli.core.evaluating.truth import makes_use
 from calcli.core.language.declaring import declared
 from calcli.core.language.expressions import MethodExpression, MetricExpression, parse_metrics
-from calcli.core.language.figures import FIGURES, USUAL
+from calcli.core.language.figures import FIGURES, USUAL, PlotSettings
 from calcli.core.language.methods import CHOICE
 from calcli.core.language.metrics import GIVEN
 from calcli.core.language.settings import NUMBERED, FitSettings, Settings, StateSettings
-from calcli.core.language.viewing import PlotSettings
 from calcli.io.options import ReadOptions
 
 OF_RECALIBRATIONS = ("folds", "fold_column")

@@ -9,8 +9,8 @@ from typing import Any
 
 import numpy as np
 
+from calcli.core.calibrators.arguments import column_names
 from calcli.core.calibrators.base import Calibrator
-from calcli.core.calibrators.columns import column_names
 from calcli.core.calibrators.record import recalibrate
 from calcli.core.data.arrays import Doubles
 from calcli.core.data.inmemory import as_array

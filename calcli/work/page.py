@@ -10,7 +10,7 @@ from pathlib import Path
 from calcli.core.comparing.comparison import Comparison, Difference
 from calcli.core.curves.needs import usual_lens
 from calcli.core.curves.unbinned import corp_curve
-from calcli.core.data.chance import Stream, generator
+from calcli.core.data.arrays import Stream, generator
 from calcli.core.data.predictions import Predictions
 from calcli.core.evaluating.measurements import Measurements
 from calcli.core.evaluating.results import Evaluation

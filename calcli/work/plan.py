@@ -7,8 +7,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
-from calcli.core.comparing.comparison import parse_margins
-from calcli.core.comparing.systems import measured_systems
+from calcli.core.comparing.comparison import measured_systems, parse_margins
 from calcli.core.data.predictions import Predictions
 from calcli.core.data.units import require_clusters
 from calcli.core.estimators.evidence import Margin

@@ -8,9 +8,8 @@ from dataclasses import replace
 from functools import partial
 from pathlib import Path
 
-from calcli.core.curves.forest import keep_slices
 from calcli.core.curves.needs import looks_of, metrics_of, shown_metrics
-from calcli.core.curves.series import smoother
+from calcli.core.curves.series import keep_slices, smoother
 from calcli.core.data.predictions import Predictions
 from calcli.core.evaluating.evaluate import evaluate
 from calcli.core.evaluating.recalibrated import Companions
@@ -22,6 +21,7 @@ from calcli.core.language.expressions import checked_region, parse_metrics
 from calcli.core.language.figures import (
     AUTO,
     FIGURES,
+    PlotSettings,
     find_figures,
     refuse_binning,
     refuse_more_systems,
@@ -30,7 +30,6 @@ from calcli.core.language.figures import (
 from calcli.core.language.metrics import GIVEN
 from calcli.core.language.settings import Settings
 from calcli.core.language.text import Watch, Watcher, unwatched
-from calcli.core.language.viewing import PlotSettings
 from calcli.figures import Drawing, View, draw
 from calcli.io.atomic import filled_folder, refuse_folders, refuse_nowhere, together
 from calcli.io.calibrators import load_calibrator

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from calcli.core.calibrators.columns import column_names
+from calcli.core.calibrators.arguments import column_names
 from calcli.core.data.arrays import Array
 from calcli.core.data.inmemory import as_array
 from calcli.core.data.predictions import Predictions

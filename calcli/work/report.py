@@ -15,7 +15,7 @@ from calcli.core.evaluating.results import Estimate, Evaluation
 from calcli.core.language.declaring import PATH, TEXT
 from calcli.core.language.errors import CalcliError, UsageError
 from calcli.core.language.expressions import parse_metric
-from calcli.core.language.numbers import counted, number
+from calcli.core.language.text import counted, number
 from calcli.report.evaluation import EvaluationReport
 
 if TYPE_CHECKING:

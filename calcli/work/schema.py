@@ -36,7 +36,7 @@ def schema_of(name: str) -> dict[str, Any]:
     if name not in DOCUMENTS:
         nearest = nearest_name(name, DOCUMENTS)
         raise UsageError(f"nothing called {name!r} is written as JSON{nearest}; calcli schema lists what is")
-    from calcli.core.data.priors import Priors
+    from calcli.core.data.derived import Priors
     from calcli.core.estimators.costs import CostTable, CostWord
     from calcli.core.language.settings import ClassPriors, Costs
 

@@ -6,8 +6,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 
+from calcli.core.comparing.comparison import Choice, best_of, by_folder, paired_by_number
 from calcli.core.comparing.pairing import require_same_clip
-from calcli.core.comparing.selection import Choice, best_of, by_folder, paired_by_number
 from calcli.core.evaluating.evaluate import evaluate
 from calcli.core.evaluating.results import Estimate
 from calcli.core.language.errors import UsageError

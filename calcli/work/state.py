@@ -6,7 +6,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any, Self
 
-from calcli.core.evaluating.gathering import state_of
+from calcli.core.evaluating.evaluate import state_of
 from calcli.core.language.declaring import checked, declared, documented
 from calcli.core.language.errors import UsageError
 from calcli.core.language.settings import Settings, StateSettings

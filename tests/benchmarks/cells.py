@@ -15,8 +15,7 @@ from typing import Any
 
 import numpy as np
 
-from calcli.core.comparing.baseline import Baseline
-from calcli.core.comparing.checking import check
+from calcli.core.comparing.checking import Baseline, check
 from calcli.core.comparing.comparison import Difference, Plan, compare
 from calcli.core.comparing.policy import NoWorse, Policy, Rule
 from calcli.core.data.predictions import ArrayScores, Predictions

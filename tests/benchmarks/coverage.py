@@ -21,7 +21,7 @@ from typing import Any
 
 from scipy.stats import binom
 
-from calcli.core.estimators.consistency import holm
+from calcli.core.estimators.calibrationerror import holm
 from calcli.core.estimators.intervals import Interval
 from tests.benchmarks.cells import (
     DEFAULT,

@@ -40,7 +40,7 @@ def sort_columns(path: str) -> Job:
 
 def calcli(path: str) -> Job:
     """The plain fit of calcli, from logits on."""
-    from calcli.core.calibrators.isotonic import Isotonic
+    from calcli.core.calibrators.histogram import Isotonic
 
     logits, labels = arrays(path)
 

@@ -13,7 +13,7 @@ from calcli.core.data.predictions import ArrayScores, Predictions
 from calcli.core.language.expressions import parse_method, parse_methods
 from calcli.core.language.settings import FitSettings
 from calcli.core.recalibrating.benchmark import DEFAULT_METHODS
-from calcli.core.recalibrating.candidates import candidates_for
+from calcli.core.recalibrating.choosing import candidates_for
 from calcli.core.recalibrating.fitting import fit
 
 AUTO = "auto"

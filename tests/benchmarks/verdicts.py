@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 from scipy.stats import t
 
-from calcli.core.estimators.consistency import holm
+from calcli.core.estimators.calibrationerror import holm
 from tests.benchmarks.keeping import between, table
 from tests.benchmarks.recalibrators import AS_THEY_ARE, AUTO, CONTESTANTS
 

@@ -6,7 +6,7 @@ import json
 
 import pytest
 
-from calcli.core.comparing.baseline import unlike_setting
+from calcli.core.comparing.checking import unlike_setting
 from calcli.core.comparing.policy import NoWorse, Policy, Rule
 from calcli.core.estimators.evidence import Margin
 from calcli.core.language.expressions import parse_metric

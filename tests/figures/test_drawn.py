@@ -15,17 +15,15 @@ from matplotlib.quiver import Quiver
 from calcli.core.calibrators.temperature import Temperature
 from calcli.core.curves.calibration_maps import TemperatureCurve
 from calcli.core.curves.calibration_maps import calibration_map as map_of
-from calcli.core.curves.forest import Forest
-from calcli.core.curves.forest import forest as forest_of
 from calcli.core.curves.reliability import class_reliability
-from calcli.core.curves.series import Course, Courses, ScoreSet
+from calcli.core.curves.series import Course, Courses, Forest, ScoreSet
+from calcli.core.curves.series import forest as forest_of
 from calcli.core.data.predictions import ArrayScores, Predictions
 from calcli.core.estimators.intervals import Interval
 from calcli.core.evaluating.evaluate import evaluate
 from calcli.core.evaluating.results import Estimate
 from calcli.core.language.errors import UsageError
-from calcli.core.language.expressions import parse_metric
-from calcli.core.language.questions import WRONG_RIGHT
+from calcli.core.language.expressions import WRONG_RIGHT, parse_metric
 from calcli.core.language.settings import Settings
 from calcli.figures import View, calibration_map, draw, epochs, forest, score_bars
 from calcli.figures.drawing import classes_of

@@ -7,8 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from calcli.core.language.entries import Metric
-from calcli.core.language.families import CLASSICAL, DECOMPOSITION, ERROR, RANKING
+from calcli.core.language.entries import CLASSICAL, DECOMPOSITION, ERROR, RANKING, Metric
 from calcli.core.language.metrics import METRICS
 from tests.hostile import expressions, rows
 from tests.hostile.datasets import TABLES, cuts, put

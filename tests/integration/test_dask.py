@@ -20,7 +20,7 @@ import pyarrow.parquet as pq
 import pytest
 
 import calcli
-from calcli.core.evaluating.gathering import state_of
+from calcli.core.evaluating.evaluate import state_of
 from calcli.core.language.errors import InputError
 from calcli.core.language.settings import NUMBERED, Settings
 from calcli.io.options import ReadOptions

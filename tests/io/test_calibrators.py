@@ -10,13 +10,11 @@ import numpy as np
 import pytest
 
 from calcli.core.calibrators.base import Calibrator, make
-from calcli.core.calibrators.histogram import Histogram
-from calcli.core.calibrators.isotonic import Isotonic
+from calcli.core.calibrators.histogram import Histogram, Isotonic
 from calcli.core.calibrators.record import CalibratorRecord
-from calcli.core.calibrators.reduced import Reduced
 from calcli.core.calibrators.softmax import DPAffine, VectorScaling
 from calcli.core.calibrators.temperature import Temperature
-from calcli.core.calibrators.wrappers import PerPredictedClass, PreserveTop1
+from calcli.core.calibrators.wrappers import PerPredictedClass, PreserveTop1, Reduced
 from calcli.core.language.errors import InputError
 from calcli.core.language.expressions import parse_method
 from calcli.core.language.methods import METHODS

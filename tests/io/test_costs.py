@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from calcli.core.data.priors import Priors
+from calcli.core.data.derived import Priors
 from calcli.core.estimators.costs import CostTable, CostWord
 from calcli.core.language.errors import InputError, UsageError
 from calcli.io.costs import read_costs, read_priors

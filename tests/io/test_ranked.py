@@ -8,7 +8,7 @@ import pytest
 
 from calcli.core.calibrators.record import CalibratorRecord
 from calcli.core.calibrators.temperature import Temperature
-from calcli.core.data.priors import Priors
+from calcli.core.data.derived import Priors
 from calcli.core.language.errors import InputError
 from calcli.io.apply import Wanted, recalibrate_file
 from calcli.io.options import ReadOptions

@@ -14,12 +14,12 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from calcli.core.calibrators.isotonic import Isotonic
+from calcli.core.calibrators.histogram import Isotonic
 from calcli.core.calibrators.record import CalibratorRecord, recalibrate
 from calcli.core.calibrators.softmax import DPAffine
 from calcli.core.calibrators.temperature import Temperature
 from calcli.core.calibrators.wrappers import PreserveTop1
-from calcli.core.data.priors import Priors
+from calcli.core.data.derived import Priors
 from calcli.core.language.errors import InputError, UsageError
 from calcli.io import apply, spooled
 from calcli.io.apply import Wanted, recalibrate_file, recalibrate_folder

@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 from calcli.core.data.predictions import ArrayScores, Predictions
-from calcli.core.evaluating.gathering import state_of
+from calcli.core.evaluating.evaluate import state_of
 from calcli.core.language.errors import InputError
 from calcli.core.language.settings import Settings
 from calcli.core.state import state as states

@@ -1,6 +1,7 @@
 """`python -m tests.ledger OLD NEW` lists every number that two checkouts compute otherwise.
 
-Both run on this machine, on data made anew; nothing is stored.
+Both run on this machine, on data made anew. `python tests/ledger/running.py "" N > FILE` keeps each N-th of
+what a checkout computes, so that FILE may stand for OLD.
 """
 
 from __future__ import annotations
@@ -23,12 +24,13 @@ WITHOUT = "calcli", "signature", "sha256"
 def main() -> int:
     """Compare; status 1 where anything differs."""
     parser = argparse.ArgumentParser(prog="python -m tests.ledger", description=__doc__)
-    parser.add_argument("old", type=Path)
+    parser.add_argument("old", type=Path, help="a checkout, or a file that running.py wrote in one")
     parser.add_argument("new", type=Path)
     parser.add_argument("--only", default="", help="computations whose name has this in it")
+    parser.add_argument("--every", type=int, default=1, help="only each N-th computation")
     parser.add_argument("--show", type=int, default=60, help="differences that are shown")
     asked = parser.parse_args()
-    old, new = (_computed(checkout, asked.only) for checkout in (asked.old, asked.new))
+    old, new = (_computed(one, asked.only, asked.every) for one in (asked.old, asked.new))
     found = [
         (name, path, before, after)
         for name in {**old, **new}
@@ -42,10 +44,12 @@ def main() -> int:
     return int(bool(found))
 
 
-def _computed(checkout: Path, only: str) -> dict[str, Any]:
+def _computed(checkout: Path, only: str, every: int) -> dict[str, Any]:
+    if checkout.is_file():
+        return json.loads(checkout.read_text(encoding="utf-8"))
     script = Path(__file__).with_name("running.py")
     environment = os.environ | {"PYTHONPATH": str(checkout.resolve()), "OPENBLAS_NUM_THREADS": "1"}
-    command = [sys.executable, script, only]
+    command = [sys.executable, script, only, str(every)]
     done = subprocess.run(command, cwd=checkout, env=environment, capture_output=True, check=True)
     return json.loads(done.stdout)
 

@@ -12,7 +12,7 @@ import pytest
 import calcli
 from calcli.core.language.errors import InputError, UsageError
 from calcli.core.state import sample
-from calcli.core.state.hashing import of_numbers
+from calcli.core.state.deals import of_numbers
 from calcli.io.handed import from_arrays
 
 METRICS = "log_loss,accuracy,ece,ks"

@@ -1,22 +1,559 @@
-"""What every calibrator is: a method that learns parameters, and a map to log-probabilities."""
+"""Events and their probabilities as logarithms: that the label is a certain class, or of certain ranks."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from typing import Any, ClassVar, Self
+import math
+import sys
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, field, fields
+from functools import cached_property, partial
+from typing import Any, ClassVar, Literal, NamedTuple, Self, TypeAlias, get_args
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
 
-from calcli.core.calibrators.estimator import Estimator
-from calcli.core.calibrators.fit.training import Parameters
-from calcli.core.calibrators.order import KEPT, OF_CLASSES, TURNED, Order, order_of_rows, turns_classes
-from calcli.core.data.arrays import Array, Doubles, Floats, Positions
+from calcli.core.calibrators.arguments import (
+    LOGITS,
+    ScoresAre,
+    as_fitted,
+    checked_classes,
+    checked_labels,
+    checked_scores,
+    checked_weights,
+    column_names,
+    columns_of,
+    either,
+    is_single,
+    named_classes,
+    numbered_labels,
+)
+from calcli.core.calibrators.fit.training import Parameter, Parameters
+from calcli.core.data.arrays import Array, Doubles, Floats, Positions, batches
+from calcli.core.data.inmemory import as_array, refuse_swapped
 from calcli.core.data.predictions import Kind
 from calcli.core.language.entries import Method, named_at
-from calcli.core.language.errors import UsageError
+from calcli.core.language.errors import InputError, UsageError
 from calcli.core.language.expressions import MethodExpression
 from calcli.core.language.methods import METHODS, ORDER
+
+Bools: TypeAlias = NDArray[np.bool_]
+
+
+class Ranks(NamedTuple):
+    """Some of the classes of a row, the most probable first.
+
+    Attributes
+    ----------
+    first, last
+        Ranks from `first` to before `last`; the most probable class has rank 0.
+    """
+
+    first: int
+    last: int
+
+
+class Event:
+    """The probability of one event in each of N rows, and of its complement, as logarithms.
+
+    Parameters
+    ----------
+    log_prob : array (N,)
+        Log-probabilities of the event.
+    complement : callable
+        Returns the log-probabilities of the complement, (N,); called only if they are asked for.
+    """
+
+    def __init__(self, log_prob: Floats, complement: Callable[[], Floats]) -> None:
+        self.log_prob = log_prob
+        self._complement = complement
+
+    @classmethod
+    def of_probability(cls, prob: NDArray[np.float64]) -> Event:
+        """Return the event with probabilities `prob`, (N,), 0 to 1."""
+        with np.errstate(divide="ignore"):
+            return cls(np.log(prob), lambda: _log_one_minus(prob))
+
+    @cached_property
+    def log_complement(self) -> Floats:
+        """Log-probabilities of the complement, (N,)."""
+        return self._complement()
+
+    @cached_property
+    def prob(self) -> Floats:
+        """Probabilities of the event, (N,), at most 1."""
+        return np.minimum(np.exp(self.log_prob), 1)  # logarithms of 1 may be a rounding error above 0
+
+
+def class_events(log_probs: Floats) -> Iterator[tuple[int, Event]]:
+    """Yield (class, event that it is the label): class 1 alone of two classes, else each of (N, K)."""
+    columns = np.ascontiguousarray(log_probs.T)
+    if len(columns) == 2:
+        yield 1, Event(columns[1], lambda: columns[0])
+        return
+    top: list[tuple[Bools, Floats]] = []  # computed once, when the first class asks
+
+    def complement(k: int) -> Floats:
+        # 1 - q loses all digits near q = 1, which only the top class can be: there the others are summed
+        if not top:
+            members = ranked_classes(log_probs, Ranks(0, 1))
+            top.append((members, log_sum(log_probs, ~members)))
+        members, of_top = top[0]
+        return np.where(members[:, k], of_top, _log_one_minus(np.minimum(np.exp(columns[k]), 1)))
+
+    for k, column in enumerate(columns):
+        yield k, Event(column, partial(complement, k))
+
+
+def ranked_classes(log_probs: Floats, ranks: Ranks) -> Bools:
+    """Return which classes of each row have these ranks, (N, K); of equal classes the first is higher."""
+    if ranks == (0, 1):
+        chosen = log_probs.argmax(axis=1)[:, None]
+    else:
+        chosen = descending(log_probs)[:, ranks.first : ranks.last]
+    members = np.zeros(log_probs.shape, dtype=np.bool_)
+    np.put_along_axis(members, chosen, True, axis=1)
+    return members
+
+
+def descending(log_probs: Floats) -> NDArray[np.intp]:
+    """Return the classes of each row in the order of their probabilities, (N, K); of equal ones the first."""
+    return np.argsort(-log_probs, axis=1, kind="stable")
+
+
+def event_of(log_probs: Floats, members: Bools) -> Event:
+    """Return the event that the label is one of the members, (N, K), of its row."""
+    return Event(log_sum(log_probs, members), lambda: log_sum(log_probs, ~members))
+
+
+def log_sum(log_probs: Floats, members: Bools) -> Floats:
+    """Return the logarithm of the sum of the members' probabilities in each row, (N,)."""
+    masked = np.where(members, log_probs, -np.inf)
+    top = masked.max(axis=1, keepdims=True)
+    top[np.isneginf(top)] = 0
+    with np.errstate(divide="ignore"):
+        total: Floats = top + np.log(np.exp(masked - top).sum(axis=1, keepdims=True))
+    return total[:, 0]
+
+
+def _log_one_minus(prob: Array) -> Any:
+    with np.errstate(divide="ignore"):
+        return np.log1p(-prob)
+
+
+Apply = Callable[[Array], Doubles]
+
+ODDS = np.unique(np.concatenate([np.linspace(-40, 40, 8001), np.linspace(-745, 745, 299)]))
+ROUNDING = 1e-9  # of log-odds, by which a map that rises may seem to fall
+LINES = 100  # classes, of which it is looked at what becomes of them as they rise
+SHARES = (0.1, 1.0, 1.9)  # of an even one, that such a class has
+OF_CLASSES = "the map decreases for some probabilities: the order of the classes may change"
+OF_RAW = "raw logits of equal probabilities may become unequal ones: the order of the rows may change"
+
+
+class Order(NamedTuple):
+    """What a fitted map does to an order.
+
+    Attributes
+    ----------
+    kept
+        "kept", up to ties; "turned" round throughout; or "changed", for some rows at least.
+    says
+        The same as a clause.
+    low, high
+        Of two classes the probabilities of the second one between which a map falls that rises elsewhere.
+    """
+
+    kept: Literal["kept", "changed", "turned"]
+    says: str
+    low: float = math.nan
+    high: float = math.nan
+
+
+KEPT = Order("kept", "the map keeps the order")
+TURNED = Order("turned", "the map reverses the order: more probable becomes less probable")
+
+
+def order_of_rows(apply: Apply, corners: Array, *, raw: bool) -> Order:
+    """Return what a map of two classes does to the order of rows by the probability of the second one.
+
+    It is looked at on a fine grid of log-odds, and on either side of each corner.
+
+    Parameters
+    ----------
+    apply
+        The map, of (n, 2) scores to log-probabilities.
+    corners
+        (m,) probabilities of an event at which it may bend or jump.
+    raw
+        Whether a constant added to both scores of a row makes a difference.
+    """
+    at = np.concatenate([corners, 1 - corners, [0.5]])  # where another class is predicted
+    at = np.concatenate([at, np.nextafter(at, 0), np.nextafter(at, 1)])
+    at = at[(at > 0) & (at < 1)]
+    first = np.concatenate([-np.logaddexp(0, ODDS), np.log1p(-at), [0.0, -np.inf]])
+    second = np.concatenate([-np.logaddexp(0, -ODDS), np.log(at), [-np.inf, 0.0]])
+    rows = np.column_stack([first, second])[np.lexsort((np.exp(second), second - first))]
+    inner = rows[1:-1]
+    if raw and not np.allclose(_log_odds(apply, inner), _log_odds(apply, inner - inner[:, :1]), ROUNDING):
+        return Order("changed", OF_RAW)
+    after = _log_odds(apply, rows)
+    highest, lowest = np.maximum.accumulate(after), np.minimum.accumulate(after[1:-1])
+    falls = np.flatnonzero(_is_below(after, highest))
+    if not len(falls):
+        return KEPT
+    if not _is_below(lowest, after[1:-1]).any():  # a 0 may stay one, whatever becomes of small probabilities
+        return TURNED
+    top = int((after == highest[falls[0]]).argmax())
+    between = [max(top - 1, 0), min(falls[-1] + 1, len(rows) - 1)]  # it may turn beside what was looked at
+    low, high = np.exp(rows[between, 1]).tolist()
+    where = f"probabilities of class 1 from {_shown(low)} to {_shown(high)}"
+    return Order("changed", f"the map decreases for some {where}: the order of these rows changes", low, high)
+
+
+def _log_odds(apply: Apply, rows: Doubles) -> Doubles:
+    with np.errstate(over="ignore", invalid="ignore"):
+        found = apply(rows)
+        return found[:, 1] - found[:, 0]
+
+
+def _is_below(lower: Doubles, higher: Doubles) -> Bools:
+    return (lower < higher) & ~np.isclose(lower, higher, rtol=ROUNDING, atol=ROUNDING)
+
+
+def _shown(probability: float) -> str:
+    """Return a probability with two digits, not counting the 9s of one near 1."""
+    rest = 1 - probability
+    if probability < 0.9 or not rest:
+        return f"{probability:.2g}"
+    return f"{probability:.{1 - math.floor(math.log10(rest))}f}"
+
+
+def turns_classes(apply: Apply, classes: int) -> bool:
+    """Return whether each class becomes less probable the more it is so, those beside it being even."""
+    own = np.arange(min(classes, LINES))
+    shares = np.array(SHARES) / classes
+    rows = np.empty((len(own), len(shares), classes))
+    rows[:] = ((1 - shares) / (classes - 1))[:, None]
+    rows[own, :, own] = shares
+    after = apply(np.log(rows.reshape(-1, classes))).reshape(rows.shape)[own, :, own]
+    return bool(_is_below(after[:, 1:], after[:, :-1]).all())
+
+
+APPLIED_BYTES = 1 << 24  # of log-probabilities made at once
+SHOWN = 6  # a fitted array longer than this is shown by its shape only; no more parameters are shown
+
+
+@dataclass(kw_only=True, eq=False, repr=False)
+class Estimator(ABC):
+    """A calibrator as users meet it: arrays, lists or data frames in, probabilities out.
+
+    Parameters
+    ----------
+    scores_are : {"logits", "log-probs", "probs", "percent"}
+        What `fit`, `predict_proba` and `predict` take; several "logits" a row may be log-probabilities as
+        well. A calibrator of `calcli.fit`, or of a file, takes what it was fitted to.
+
+    Attributes
+    ----------
+    name : str
+        The name in the registry, the same for all instances.
+    parameters : dict of str to array or float
+        All that the fit learned; empty before it.
+    notes : list of str
+        What the fit wants said: safeguards used, convergence not reached. A sentence each.
+    classes_ : array (K,)
+        The classes in the order of the columns, once fitted.
+    columns_ : tuple of str
+        The names of the columns of the fit in this order, if that was to a data frame.
+    reordered_ : bool
+        Whether these had another order.
+    turned_ : bool
+        Whether two columns of an array have the other order than `classes_`, as those of the fit had.
+    """
+
+    name: ClassVar[str]
+
+    _estimator_type: ClassVar[str] = "classifier"  # what scikit-learn takes it for
+
+    scores_are: ScoresAre = LOGITS
+    parameters: dict[str, Parameter] = field(default_factory=dict, init=False)
+    notes: list[str] = field(default_factory=list, init=False)
+    classes_: Array = field(init=False)
+    columns_: tuple[str, ...] = field(default=(), init=False)
+    reordered_: bool = field(default=False, init=False)
+    turned_: bool = field(default=False, init=False)
+
+    def __post_init__(self) -> None:
+        """Refuse settings that the registry does not allow."""
+        if self.scores_are not in get_args(ScoresAre):
+            kinds = ", ".join(map(repr, get_args(ScoresAre)))
+            raise UsageError(f"scores_are must be one of {kinds}; got {self.scores_are!r}")
+        entry = METHODS.get(getattr(self, "name", ""))
+        for name, value in self.get_params().items():
+            if entry and name in entry.arguments:
+                entry.check(name, value)
+        self._refuse_kinds()
+
+    def _refuse_kinds(self) -> None:
+        """Refuse what the calibrators within, if there are any, say of the scores against this one."""
+        inner: Any = self
+        while isinstance(inner := getattr(inner, "calibrator", None), Estimator):
+            if inner.scores_are != LOGITS:
+                raise UsageError(
+                    f"scores_are is for {type(self).__name__}, not for the {type(inner).__name__} within; "
+                    "expected it there"
+                )
+        if self.takes_raw() and self.scores_are != LOGITS:
+            raise UsageError("input='raw' takes raw logits; expected scores_are='logits'")
+
+    def takes_raw(self) -> bool:
+        """Tell whether it takes raw logits only."""
+        settings = self.get_params(deep=True)
+        return any(value == "raw" for name, value in settings.items() if name.endswith("input"))
+
+    def fit(
+        self,
+        scores: ArrayLike,
+        y: ArrayLike | None = None,
+        sample_weight: ArrayLike | None = None,
+        *,
+        classes: Sequence[object] | None = None,
+        start: Parameters | None = None,
+        labels: ArrayLike | None = None,
+        weights: ArrayLike | None = None,
+    ) -> Self:
+        """Learn `parameters`.
+
+        Parameters
+        ----------
+        scores : array-like (N, K), or (N,) of two classes
+            What `scores_are` says: logits or log-probabilities, of which -inf is a probability of exactly 0,
+            or probabilities. One score a row is that of the second class, its log-odds or probability, or
+            the logarithm of this.
+        y, labels : array-like (N,)
+            The true class of each row, by either name: its column, 0 to K - 1, or its name. As many names as
+            there are columns name them in ascending order. The columns of a data frame that have these names,
+            or the numbers 0 to K - 1, may have any order; `classes_` ascends. A single column with the name
+            of the first class is the score of this one.
+        sample_weight, weights : array-like (N,), optional
+            Weights of the rows, by either name, 0 or more. Default: all 1. 2 is the same as the row twice,
+            but for methods that deal rows into folds, `Dirichlet`, `StructuredScaling` and `Pool`, or count
+            them, `VectorHistogram`.
+        classes : sequence, or text with commas, optional
+            Names in the order of the columns, where these are not ascending, or some have no row.
+        start : mapping, optional
+            Parameters of a fit to similar data, from which an iterative method starts.
+
+        Returns
+        -------
+        Calibrator
+            Itself, fitted.
+
+        Raises
+        ------
+        InputError
+            If these are not rows of such numbers, each with a label and a weight.
+        UsageError
+            If an argument is missing, or given by both names, or `start` is that of another method.
+        """
+        y = either("y", y, "labels", labels)
+        if y is None:
+            raise UsageError("the labels are missing; expected fit(scores, y)")
+        sample_weight = either("sample_weight", sample_weight, "weights", weights)
+        self._refuse_kinds()
+        refuse_swapped(scores, y)
+        table = checked_scores(scores, self.scores_are, raw=self.takes_raw(), fitting=True)
+        rows, width = table.shape
+        true, named = checked_labels(y, rows), column_names(scores)
+        order, known = columns_of(named, true, checked_classes(classes, width))
+        columns, names = numbered_labels(true, width, known)
+        if order is not None:
+            table, named = table[:, order], tuple(named[k] for k in order if k < len(named))
+        self._learn_from(start, table, columns, checked_weights(sample_weight, rows))
+        self.notes += self.order_notes(width)
+        self.classes_, self.columns_, self.reordered_, self.turned_ = names, named, order is not None, False
+        return self
+
+    def fitted_to(
+        self,
+        scores_are: ScoresAre,
+        classes: Sequence[str],
+        columns: Sequence[str] = (),
+        *,
+        reordered: bool = False,
+        turned: bool = False,
+    ) -> None:
+        """Note what the rows of the fit were, for `predict_proba`; see the attributes.
+
+        Raises
+        ------
+        UsageError
+            If the calibrator does not take such scores.
+        """
+        self.scores_are, self.classes_ = scores_are, named_classes(classes)
+        self.columns_, self.reordered_, self.turned_ = tuple(columns), reordered, turned
+        self._refuse_kinds()
+
+    def _learn_from(
+        self,
+        start: Parameters | None,
+        scores: Array,
+        labels: NDArray[np.integer[Any]],
+        weights: Array | None,
+    ) -> None:
+        """Call `learn`; what a start leads to that no fit gives is its fault."""
+        try:
+            self.learn(scores, labels, weights, start)
+        except (LookupError, TypeError, ValueError, ArithmeticError) as error:
+            if start is None:
+                raise
+            raise UsageError(
+                f"start is not the parameters of a {type(self).__name__} of {scores.shape[1]} classes; "
+                "expected those of a fit to similar data"
+            ) from error
+
+    @abstractmethod
+    def learn(
+        self,
+        scores: Array,
+        labels: NDArray[np.integer[Any]],
+        weights: Array | None,
+        start: Parameters | None,
+    ) -> None:
+        """Set `parameters` and `notes` from rows that have been checked; see `fit`."""
+
+    @abstractmethod
+    def apply(self, scores: Array) -> NDArray[np.float64]:
+        """Return the recalibrated log-probabilities, (N, K) in float64, of `scores`, (N, K).
+
+        Raises
+        ------
+        UsageError
+            If the calibrator has not been fitted.
+        """
+
+    @abstractmethod
+    def order_notes(self, classes: int) -> list[str]:
+        """Return a sentence if the fitted map keeps less of an order than such maps may be expected to."""
+
+    def predict_proba(self, scores: ArrayLike) -> NDArray[np.float64]:
+        """Return the recalibrated probabilities, (N, K).
+
+        Parameters
+        ----------
+        scores : array-like (N, K), or (N,) of two classes
+            As for `fit`.
+
+        Raises
+        ------
+        InputError
+            If the scores are not such rows of numbers, not of as many classes as those of the fit, or so
+            large that the calibrator overflows.
+        UsageError
+            If the calibrator has not been fitted.
+        """
+        log_probs = self._recalibrated(scores)
+        return np.exp(log_probs, out=log_probs)
+
+    def predict(self, scores: ArrayLike) -> Array:
+        """Return the most probable class of each row, (N,), of `classes_`; see `predict_proba`."""
+        most = self._recalibrated(scores).argmax(axis=1)
+        return most if not hasattr(self, "classes_") else self.classes_[most]
+
+    def _recalibrated(self, scores: ArrayLike) -> Doubles:
+        """Return the recalibrated log-probabilities, (N, K), of scores such as those of the fit."""
+        table = self._taken(scores)
+        found = np.empty(table.shape)
+        with np.errstate(over="ignore", invalid="ignore"):
+            for rows in batches(len(table), 8 * table.shape[1], APPLIED_BYTES):
+                # a step of a map may lie between a score and its float32 neighbor
+                found[rows] = self.apply(table[rows].astype(np.float64, copy=False))
+        refuse_overflow(found, self.name, "arrays", 0)
+        return found
+
+    def _taken(self, scores: ArrayLike) -> Array:
+        given = as_array(scores, "scores")
+        classes = tuple(map(str, getattr(self, "classes_", ())))
+        table = checked_scores(given, self.scores_are, raw=self.takes_raw(), width=len(classes))
+        turned = self.turned_ and not is_single(given)
+        order = as_fitted(
+            column_names(scores), self.columns_ or classes, classes, reordered=self.reordered_, turned=turned
+        )
+        return table if order is None else table[:, order]
+
+    def __sklearn_is_fitted__(self) -> bool:
+        return bool(self.parameters)
+
+    def __sklearn_tags__(self) -> Any:
+        """Tell scikit-learn, which asks and therefore is loaded, that this is a classifier."""
+        known: Any = sys.modules["sklearn.utils"]
+        return known.Tags(
+            estimator_type="classifier",
+            target_tags=known.TargetTags(required=True),
+            classifier_tags=known.ClassifierTags(),
+            input_tags=known.InputTags(one_d_array=True),
+        )
+
+    def get_params(self, deep: bool = False) -> dict[str, Any]:
+        """Return the settings: the keyword arguments that make the same calibrator, not fitted.
+
+        Parameters
+        ----------
+        deep : bool
+            Add the settings of a wrapped calibrator, as ``calibrator__name``.
+        """
+        settings = {f.name: getattr(self, f.name) for f in fields(self) if f.init}
+        inner = settings.get("calibrator")
+        if deep and isinstance(inner, Estimator):
+            settings |= {f"calibrator__{name}": value for name, value in inner.get_params(deep=True).items()}
+        return settings
+
+    def set_params(self, **settings: Any) -> Self:
+        """Change settings; what was learned stays until the next fit.
+
+        Raises
+        ------
+        UsageError
+            If a setting is unknown or out of range.
+        """
+        known = self.get_params(deep=True)
+        if unknown := [name for name in settings if name not in known]:
+            has = ", ".join(known) or "none"
+            raise UsageError(f"{type(self).__name__} has no setting {', '.join(unknown)}; it has: {has}")
+        own = {name: value for name, value in settings.items() if "__" not in name}
+        type(self)(**self.get_params() | own)  # refuses what is out of range before anything changes
+        for name, value in own.items():
+            setattr(self, name, value)
+        if inner := {n.partition("__")[2]: value for n, value in settings.items() if n not in own}:
+            self.get_params()["calibrator"].set_params(**inner)
+        return self
+
+    def __repr__(self) -> str:
+        usual = {f.name: f.default for f in fields(self) if f.init}
+        changed = [f"{key}={value!r}" for key, value in self.get_params().items() if value != usual[key]]
+        found = [f"{key}={_shown_parameter(value)}" for key, value in self.parameters.items()]
+        more = [f"and {len(found) - SHOWN} more"] if len(found) > SHOWN else []
+        fitted = f" fitted: {', '.join(found[:SHOWN] + more)}" if found else ""
+        return f"{type(self).__name__}({', '.join(changed)}){fitted}"
+
+
+def _shown_parameter(value: Parameter) -> str:
+    array = np.asarray(value)
+    if array.size > SHOWN:
+        return f"<array {' x '.join(map(str, array.shape))}>"
+    return np.array2string(array, precision=4, separator=", ")
+
+
+def refuse_overflow(log_probs: Floats, method: str, name: str, start: int) -> None:
+    """Raise an InputError for a row, of those that begin at `start`, that has become nan."""
+    overflown = np.isnan(log_probs).any(axis=1)
+    if overflown.any():
+        raise InputError(
+            f"{name}: the scores of row {start + int(overflown.argmax())} are so large that the {method} "
+            "calibrator overflows; expected scores such as those it was fitted on"
+        )
+
 
 LARGEST = 1e100  # parameter: its products with scores stay finite
 

@@ -9,8 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from calcli.core.calibrators.record import CalibratorRecord, recalibrate
-from calcli.core.data.arrays import Doubles
-from calcli.core.data.logspace import log_softmax
+from calcli.core.data.arrays import Doubles, log_softmax
 from calcli.core.language.errors import UsageError
 
 EXACT = 1e-9  # largest difference of logarithms by which a map is affine

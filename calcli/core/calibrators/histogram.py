@@ -2,17 +2,22 @@
 
 from __future__ import annotations
 
+import math
+from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import ClassVar, Literal
+from typing import Any, ClassVar, Literal, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
-from calcli.core.calibrators.events import Bools, Event
+from calcli.core.calibrators.base import Bools, Calibrator, Event
+from calcli.core.calibrators.fit.training import Parameters
 from calcli.core.calibrators.logistic import Platt
-from calcli.core.calibrators.onevsrest import CLASSES, MapParameters, OneDimensional
-from calcli.core.data.arrays import Array, Doubles, Floats, Positions
-from calcli.core.data.binning import bin_index, equal_mass_cuts, equal_width_edges
+from calcli.core.calibrators.onevsrest import CLASSES, MapParameters, OneDimensional, interpolated
+from calcli.core.data.arrays import Array, Doubles, Floats, Positions, log_softmax
+from calcli.core.data.binning import bin_index, distinct, equal_mass_cuts, equal_width_edges
+from calcli.core.problems.lenses import Splits, recursive_splits
+from calcli.core.problems.problem import Blocks, pav, pool
 
 Binning = Literal["equal-mass", "equal-width"]
 
@@ -160,3 +165,298 @@ def edges_at(ordered: Doubles, cuts: Positions) -> Doubles:
 
 def _bin(score: Floats, parameters: MapParameters) -> NDArray[np.intp]:
     return bin_index(score, np.append(parameters["lower_edges"], np.inf))
+
+
+Interpolation = Literal["linear", "steps"]
+
+
+@dataclass(kw_only=True, eq=False, repr=False)
+class Isotonic(OneDimensional):
+    """The non-decreasing map of a score that is nearest to the outcomes.
+
+    Parameters
+    ----------
+    smoothing : float
+        Rows added against the order, so that no unseen score gets probability 0 or 1: half of them below all
+        scores with the event, half above all scores without it. They reach the first and the last block, the
+        only ones whose frequency can be 0 or 1, and the result is still an isotonic fit. The default,
+        1 row in all, is the weight of Jeffreys' prior; 0 is the plain fit.
+    interpolation : {"linear", "steps"}
+        Between the blocks, a straight line, or the block below. Below the first and above the last, constant.
+    {lens}
+
+    References
+    ----------
+    Zadrozny & Elkan 2002, Transforming classifier scores into accurate multiclass probability estimates.
+    """
+
+    name: ClassVar[str] = "isotonic"
+    tables: ClassVar[tuple[str, ...]] = ("scores", "values")
+
+    smoothing: float = 1.0
+    interpolation: Interpolation = "linear"
+
+    def fit_map(self, event: Event, outcome: Bools, weight: Array | None) -> MapParameters:
+        """Return the corners of the fitted function, as `scores` and `values`."""
+        blocks = smooth_ends(pav(event.prob, outcome, weight), self.smoothing)
+        if self.interpolation == "steps":
+            return {"scores": blocks.lower.astype(np.float64), "values": blocks.value}
+        return _corners(blocks.lower, blocks.upper, blocks.value)
+
+    def apply_map(self, parameters: MapParameters, event: Event) -> Event:
+        """Return the value of the fitted function at each score."""
+        scores, values = parameters["scores"], parameters["values"]
+        if self.interpolation == "linear":
+            return Event.of_probability(interpolated(event.prob, scores, values))
+        return Event.of_probability(values[np.searchsorted(scores[1:], event.prob, side="right")])
+
+
+@dataclass(kw_only=True, eq=False, repr=False)
+class CenteredIsotonic(OneDimensional):
+    """Straight lines between the blocks of an isotonic fit, each put at the mean score of its rows.
+
+    Increasing between the first and the last, where plain isotonic regression has steps, and so without ties
+    of its own making.
+
+    Parameters
+    ----------
+    smoothing : float
+        Rows added against the order, as for `Isotonic`; the paper has 0.
+    {lens}
+
+    References
+    ----------
+    Oron & Flournoy, Centered isotonic regression: point and interval estimation for dose-response studies,
+    2017. There blocks of 0 and of 1 keep their width; with `smoothing` there are none.
+    """
+
+    name: ClassVar[str] = "centered-isotonic"
+    tables: ClassVar[tuple[str, ...]] = ("scores", "values")
+
+    smoothing: float = 1.0
+
+    def fit_map(self, event: Event, outcome: Bools, weight: Array | None) -> MapParameters:
+        """Return the centers of the blocks and their frequencies, as `scores` and `values`."""
+        prob = event.prob.astype(np.float64)
+        blocks = smooth_ends(pav(event.prob, outcome, weight), self.smoothing)
+        place = np.searchsorted(blocks.lower[1:], event.prob, side="right")
+        mass = np.bincount(place, weight, len(blocks.lower))
+        center = np.bincount(place, prob if weight is None else prob * weight, len(mass)) / mass
+        certain = np.isin(blocks.value, (0.0, 1.0))
+        low, high = np.where(certain, (blocks.lower, blocks.upper), center)
+        return _corners(low, high, blocks.value)
+
+    def apply_map(self, parameters: MapParameters, event: Event) -> Event:
+        """Return the value of the fitted function at each score."""
+        return Event.of_probability(interpolated(event.prob, parameters["scores"], parameters["values"]))
+
+
+def _corners(low: Array, high: Array, value: Doubles) -> MapParameters:
+    """Return the ends of blocks with their values, equal ends once."""
+    corners = np.column_stack([low, high]).astype(np.float64).ravel()
+    distinct = np.append(True, corners[1:] > corners[:-1])
+    return {"scores": corners[distinct], "values": np.repeat(value, 2)[distinct]}
+
+
+def smooth_ends(blocks: Blocks, rows: float) -> Blocks:
+    """Return the isotonic fit with half of `rows` added below all scores as hits, half above as misses."""
+    hits, weight = blocks.hits.copy(), blocks.weight.copy()
+    hits[0] += rows / 2
+    weight[0] += rows / 2
+    weight[-1] += rows / 2
+    first, hits, weight = pool(hits, weight)
+    last = np.append(first[1:], len(blocks.upper)) - 1
+    return Blocks(blocks.lower[first], blocks.upper[last], hits, weight)
+
+
+STRENGTH = 2.0  # of the prior of a binning, in rows; the paper's N'
+
+
+@dataclass(kw_only=True, eq=False, repr=False)
+class BBQ(OneDimensional):
+    """The mean of many histograms of equal-mass bins, weighted by how well their bins explain the outcomes.
+
+    There are from N^(1/3) / 10 to 10 N^(1/3) bins for N rows. The frequency of a bin has a Beta prior around
+    its midpoint that weighs two rows in all bins together, and the weight of a binning is the
+    probability of the outcomes under these priors.
+
+    Parameters
+    ----------
+    {lens}
+
+    References
+    ----------
+    Naeini, Cooper & Hauskrecht 2015, Obtaining well calibrated probabilities using Bayesian binning.
+    """
+
+    name: ClassVar[str] = "bbq"
+    tables: ClassVar[tuple[str, ...]] = ("lower_edges", "values")
+
+    def fit_map(self, event: Event, outcome: Bools, weight: Array | None) -> MapParameters:
+        """Return the lower edges of the steps of the mean, and its values there."""
+        order = np.argsort(event.prob, kind="stable")
+        score = event.prob[order].astype(np.float64, copy=False)
+        own = None if weight is None else weight[order]
+        root = float(len(score) if weight is None else weight.sum()) ** (1 / 3)
+        most = min(math.ceil(10 * root), len(distinct(score)))
+        fewest = min(max(1, math.floor(root / 10)), most)
+        cuts = [equal_mass_cuts(score, bins, own) for bins in range(fewest, most + 1)]
+        binnings = _Binnings.of(score, outcome[order], own, cuts)
+        lower = distinct(binnings.lower_edges)
+        values = np.zeros(len(lower))
+        for share, edges, heights in binnings.each():
+            values += share * heights[np.searchsorted(edges, lower, side="right") - 1]
+        return {"lower_edges": lower, "values": np.minimum(values, 1)}
+
+    def apply_map(self, parameters: MapParameters, event: Event) -> Event:
+        """Return the event after calibration."""
+        place = np.searchsorted(parameters["lower_edges"][1:], event.prob, side="right")
+        return Event.of_probability(parameters["values"][place])
+
+
+class _Binnings(NamedTuple):
+    """The lower edges and the values of the bins of several binnings, end to end.
+
+    Attributes
+    ----------
+    lower_edges, values
+        (B,) of all bins.
+    first
+        (M,) positions of the first bin of each binning.
+    share
+        (M,) probabilities of the binnings, which sum to 1.
+    """
+
+    lower_edges: Doubles
+    values: Doubles
+    first: Positions
+    share: Doubles
+
+    @classmethod
+    def of(cls, score: Doubles, outcome: Bools, weight: Array | None, cuts: list[Positions]) -> _Binnings:
+        """Return the binnings of ascending scores that are parted at some positions."""
+        start, stop = (np.concatenate([each[own] for each in cuts]) for own in (np.s_[:-1], np.s_[1:]))
+        weights = np.ones(len(score)) if weight is None else weight.astype(np.float64, copy=False)
+        count, hits = (_sums(values, start, stop) for values in (weights, weights * outcome))
+        first = np.flatnonzero(start == 0)
+        number = np.diff(np.append(first, len(start)))
+        lower = np.where(start == 0, 0.0, edges_at(score, start))
+        upper = np.append(np.where(start == 0, 1.0, lower)[1:], 1.0)
+        middle = np.clip((lower + upper) / 2, TINIEST, 1 - np.finfo(np.float64).eps)
+        prior = np.repeat(STRENGTH / number, number)
+        hit, miss = prior * middle, prior * (1 - middle)
+        evidence = (
+            np.repeat(_log_gamma(STRENGTH / number), number) - _log_gamma(count + prior)
+            + _log_gamma(hits + hit) - _log_gamma(hit)
+            + _log_gamma(np.maximum(count - hits, 0) + miss) - _log_gamma(miss)
+        )  # fmt: skip
+        in_all = np.add.reduceat(evidence, first)
+        share = np.exp(in_all - in_all.max())
+        return cls(lower, (hits + hit) / (count + prior), first, share / share.sum())
+
+    def each(self) -> Iterator[tuple[float, Doubles, Doubles]]:
+        """Yield the share of each binning, and the lower edges and values of its bins."""
+        bins = (np.split(values, self.first[1:]) for values in (self.lower_edges, self.values))
+        return zip(self.share.tolist(), *bins, strict=True)
+
+
+def _sums(values: Doubles, start: Positions, stop: Positions) -> Doubles:
+    """Return the sums of values from each start to its stop, which is behind it."""
+    return np.add.reduceat(np.append(values, 0), np.column_stack([start, stop]).ravel())[::2]
+
+
+def _log_gamma(values: Doubles) -> Doubles:
+    return np.array(list(map(math.lgamma, values.tolist())))
+
+
+TREE = ("dimension", "threshold", "below", "above")
+
+
+@dataclass(kw_only=True, eq=False, repr=False)
+class VectorHistogram(Calibrator):
+    """The frequencies of the classes in each bin of a partition that follows the data.
+
+    Rows are split at the mean of the class whose probability varies most, again and again while a bin has
+    rows enough.
+
+    Parameters
+    ----------
+    min_rows : int
+        Rows from which a bin is split, whatever their weights; it may leave bins with fewer.
+    smoothing : float
+        Rows with the overall frequencies of the classes added to each bin, among which are as many rows,
+        evenly spread over the classes, so that no class gets a probability of 0. 0 is the plain frequency.
+
+    References
+    ----------
+    Vaicenavicius et al. 2019, Evaluating model calibration in classification, sections 2.1 and 4.1 and
+    appendix B, after Nobel 1996, Histogram regression estimation using data-dependent partitions.
+    """
+
+    name: ClassVar[str] = "vector-histogram"
+
+    min_rows: int = 100
+    smoothing: float = 1.0
+
+    def learn(
+        self,
+        scores: Array,
+        labels: NDArray[np.integer[Any]],
+        weights: Array | None,
+        start: Parameters | None,
+    ) -> None:
+        """Set `parameters`: the tree of the splits, and the (m, K) frequencies of the bins."""
+        probs = _probs(scores)
+        own = None if weights is None else weights > 0
+        if own is not None and weights is not None and not own.all():
+            probs, labels, weights = probs[own], labels[own], weights[own]
+        splits = recursive_splits(probs, self.min_rows, weights)[1]
+        bins, classes = len(splits.threshold) + 1, probs.shape[1]
+        cells = splits.bin_of(probs) * classes + labels.astype(np.intp)
+        count = np.bincount(cells, weights, bins * classes).reshape(bins, classes).astype(np.float64)
+        overall = count.sum(0) + self.smoothing / classes
+        overall /= overall.sum()
+        values = (count + self.smoothing * overall) / (count.sum(1, keepdims=True) + self.smoothing)
+        self.parameters = {name: getattr(splits, name) for name in TREE} | {"values": values}
+        self.notes = (
+            [] if bins > 1 else [f"one bin, as no {self.min_rows} rows differ: every row gets the same"]
+        )
+
+    def apply(self, scores: Array) -> NDArray[np.float64]:
+        """Return the recalibrated log-probabilities, (N, K), of `scores`, (N, K)."""
+        with np.errstate(divide="ignore"):
+            values = np.log(self.learned("values"))
+        return np.asarray(values[self._splits.bin_of(_probs(scores))])
+
+    def corners(self) -> Doubles:
+        """Return the probabilities at which rows are split."""
+        return np.asarray(self.learned("threshold"))
+
+    @property
+    def _splits(self) -> Splits:
+        dimension, threshold, below, above = (np.asarray(self.learned(name)) for name in TREE)
+        return Splits(dimension.astype(np.intp), threshold, below.astype(np.intp), above.astype(np.intp))
+
+    def check(self) -> None:
+        """Raise `ValueError` unless the parameters are such as a fit gives."""
+        if not all(np.isfinite(self.learned(name)).all() for name in TREE):
+            raise ValueError("splits that are not finite")
+        values, splits = np.asarray(self.learned("values")), self._splits
+        if values.ndim != 2 or values.min() < 0 or not np.allclose(values.sum(1), 1):
+            raise ValueError("values that are not probabilities")
+        bins, classes = values.shape
+        tables = (splits.dimension, splits.threshold, splits.below, splits.above)
+        if any(table.shape != (bins - 1,) for table in tables):
+            raise ValueError("splits that are not those of the bins")
+        if ((splits.dimension < 0) | (splits.dimension >= classes)).any():
+            raise ValueError("splits of a class that there is not")
+        sides, parents = np.stack([splits.below, splits.above]), np.arange(bins - 1)
+        below = np.sort(np.append(sides, 0)) if bins > 1 else np.array([-1, 0])
+        # each bin and each split but the first is once below a split with a lower number
+        whole = np.array_equal(below, np.arange(-bins, max(bins - 1, 1)))
+        if not whole or ((sides >= 0) & (sides <= parents)).any():
+            raise ValueError("splits that make no tree")
+
+
+def _probs(scores: Array) -> NDArray[np.float64]:
+    return np.exp(log_softmax(scores.astype(np.float64, copy=False)))

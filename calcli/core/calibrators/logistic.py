@@ -10,8 +10,8 @@ from typing import ClassVar, Literal
 
 import numpy as np
 
-from calcli.core.calibrators.events import Bools, Event
-from calcli.core.calibrators.fit.outcomes import LogisticProblem, fit_each
+from calcli.core.calibrators.base import Bools, Event
+from calcli.core.calibrators.fit.logistic import LogisticProblem, fit_each
 from calcli.core.calibrators.fit.training import LOG_2, STAND_IN, raised, stand_in
 from calcli.core.calibrators.onevsrest import CLASS_WISE, MapParameters, OneDimensional
 from calcli.core.data.arrays import Array, Doubles, Floats

@@ -12,8 +12,7 @@ from numpy.typing import NDArray
 from calcli.core.calibrators.base import Calibrator, make
 from calcli.core.calibrators.fit.quadratic import nearest_within
 from calcli.core.calibrators.fit.training import Parameter, Parameters, inner_folds, weighted_rows
-from calcli.core.data.arrays import Array, Doubles, Floats
-from calcli.core.data.logspace import row_blocks
+from calcli.core.data.arrays import Array, Doubles, Floats, row_blocks
 from calcli.core.language.errors import UsageError
 from calcli.core.language.expressions import nested_method
 from calcli.core.language.methods import JOINED, POOLED

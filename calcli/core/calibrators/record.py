@@ -14,7 +14,7 @@ from calcli.core.calibrators.temperature import Temperature
 from calcli.core.data.arrays import Floats
 from calcli.core.data.predictions import Kind
 from calcli.core.language.errors import InputError
-from calcli.core.language.questions import WRONG_RIGHT
+from calcli.core.language.expressions import WRONG_RIGHT
 
 
 class FitRows(TypedDict):

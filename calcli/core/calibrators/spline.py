@@ -8,7 +8,7 @@ from typing import ClassVar, Literal
 
 import numpy as np
 
-from calcli.core.calibrators.events import Bools, Event
+from calcli.core.calibrators.base import Bools, Event
 from calcli.core.calibrators.fit.quadratic import nearest_within
 from calcli.core.calibrators.onevsrest import CLASS_WISE, MapParameters, OneDimensional, interpolated
 from calcli.core.data.arrays import Array, Doubles

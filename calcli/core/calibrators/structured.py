@@ -17,8 +17,7 @@ from numpy.typing import NDArray
 from calcli.core.calibrators.base import Calibrator
 from calcli.core.calibrators.fit.newton import minimize
 from calcli.core.calibrators.fit.scale import first_guess, solve_temperature
-from calcli.core.calibrators.fit.softmaxloss import SoftmaxLoss
-from calcli.core.calibrators.fit.softmaxmodels import Parts, PartsModel, Penalty, forward
+from calcli.core.calibrators.fit.softmaxloss import Parts, PartsModel, Penalty, SoftmaxLoss, forward
 from calcli.core.calibrators.fit.training import (
     Parameter,
     Parameters,
@@ -30,8 +29,7 @@ from calcli.core.calibrators.fit.training import (
     weighted_rows,
 )
 from calcli.core.calibrators.softmax import DPAffine
-from calcli.core.data.arrays import Array, Doubles, Floats
-from calcli.core.data.logspace import log_softmax, row_blocks, row_max
+from calcli.core.data.arrays import Array, Doubles, Floats, log_softmax, row_blocks, row_max
 from calcli.core.language.errors import InputError
 
 Bends = Literal["none", "complement", "both"]

@@ -9,12 +9,16 @@ import numpy as np
 from numpy.typing import NDArray
 
 from calcli.core.calibrators.base import Calibrator
-from calcli.core.calibrators.fit.scale import first_guess, solve_folds, solve_temperature
-from calcli.core.calibrators.fit.searching import best_scale, least_near
+from calcli.core.calibrators.fit.scale import (
+    best_scale,
+    first_guess,
+    least_near,
+    solve_folds,
+    solve_temperature,
+)
 from calcli.core.calibrators.fit.training import Parameters, TrainingRows, lifted, prepare
 from calcli.core.calibrators.pool import mixture_weights
-from calcli.core.data.arrays import Array, Doubles, Floats, Positions
-from calcli.core.data.logspace import log_softmax, row_blocks
+from calcli.core.data.arrays import Array, Doubles, Floats, Positions, log_softmax, row_blocks
 from calcli.core.data.predictions import Kind
 
 Score = Literal["log_loss", "brier", "ece", "ece_l2", "cw_ece", "cw_ece_l2"]

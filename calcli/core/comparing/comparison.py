@@ -1,35 +1,333 @@
-"""Comparison of systems: differences of all metrics with what the data say about them, and rankings."""
+"""Series of files: their order, and which of them a criterion chooses on one set for another."""
 
 from __future__ import annotations
 
 import math
+import os.path
+import re
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import Literal
 
 import numpy as np
 
-from calcli.core.comparing.pairing import states_in
-from calcli.core.comparing.selection import relative_change
-from calcli.core.comparing.slices import slices_of
-from calcli.core.comparing.systems import evidence, measured_systems
-from calcli.core.data.predictions import Predictions
-from calcli.core.data.slices import Slice, counted
-from calcli.core.data.units import require_clusters, require_folds
-from calcli.core.estimators.consistency import SHARPNESS, holm
-from calcli.core.estimators.evidence import NO_MARGIN, Evidence, Margin, Untested
-from calcli.core.estimators.influences import BIASED
-from calcli.core.estimators.intervals import Interval
+from calcli.core.calibrators.crossvalidation import rows_of
+from calcli.core.comparing.pairing import slices_of, states_in
+from calcli.core.data.arrays import Doubles, Positions
+from calcli.core.data.derived import Slice, counted, gathered
+from calcli.core.data.predictions import ArrayScores, Predictions
+from calcli.core.data.units import Units, deal, require_clusters, require_folds
+from calcli.core.estimators.calibrationerror import SHARPNESS, holm
+from calcli.core.estimators.evidence import (
+    NO_MARGIN,
+    Evidence,
+    Margin,
+    Nearness,
+    Permuted,
+    Studentized,
+    Untested,
+    sum_of_errors,
+)
+from calcli.core.estimators.intervals import BIASED, Influences, Interval
+from calcli.core.estimators.permutation import FEWEST_DRAWS, VISITS, Swapped, swapped_rows, swapped_signs
 from calcli.core.estimators.power import Power
+from calcli.core.evaluating.evaluate import assess, measure, values
+from calcli.core.evaluating.families import FAMILIES, by_family
 from calcli.core.evaluating.families.base import Pair, System
-from calcli.core.evaluating.results import Summary
+from calcli.core.evaluating.measurements import Measurements
+from calcli.core.evaluating.results import Estimate, Summary
+from calcli.core.evaluating.usual import is_sampled
 from calcli.core.language.entries import Metric
-from calcli.core.language.errors import UsageError
+from calcli.core.language.errors import NeedsRows, UsageError
 from calcli.core.language.expressions import MetricExpression, parse_metric, parse_metrics
 from calcli.core.language.settings import Costs, Settings
 from calcli.core.language.text import Watch
 from calcli.core.language.version import __version__
+
+
+@dataclass(frozen=True)
+class Choice:
+    """What one criterion chose.
+
+    Attributes
+    ----------
+    criterion
+        The metric whose best value was chosen.
+    number
+        That of the file.
+    chosen, reported
+        Estimates on the set of the choice and on the other one, by canonical expression.
+    """
+
+    criterion: MetricExpression
+    number: int
+    chosen: Mapping[str, Estimate]
+    reported: Mapping[str, Estimate]
+
+
+def best_of(value: Sequence[float] | Doubles, call: MetricExpression) -> int:
+    """Return the index of the best of some values of a metric, the first of equal ones.
+
+    Raises
+    ------
+    UsageError
+        If no value of the metric is better than another, or none is finite.
+    """
+    ordered = call.entry.direction != "none"
+    if not (ordered and np.isfinite(value).any()):
+        why = "has no finite value" if ordered else "has no better direction"
+        raise UsageError(f"{call.asked} {why}; choose by another metric, such as log_loss")
+    return int(np.nanargmin([call.entry.cost(one) for one in value]))
+
+
+def why_none_is_best(values: Sequence[float], call: MetricExpression) -> str:
+    """Return why none of some systems is the best: no value of the metric is finite; "" if one is."""
+    if np.isfinite(values).any():
+        return ""
+    found = {"undefined": np.isnan(values).any(), "infinite": np.isinf(values).any()}
+    said = " or ".join(word for word, there in found.items() if there)
+    return f"{call.asked} is {said} for all of them"
+
+
+def relative_change(first: float, second: float) -> float:
+    """Return by what share of the first of two values the second is greater; nan where there is none."""
+    return (second - first) / abs(first) if first and math.isfinite(first) else math.nan
+
+
+def paired_by_number(files: Sequence[str], others: Sequence[str]) -> list[tuple[int, str, str]]:
+    """Return pairs of files with the same number in their names, in the order of the numbers.
+
+    Raises
+    ------
+    UsageError
+        If a name has no number, or a number has no counterpart.
+    """
+    first, second = (_numbered(paths) for paths in (files, others))
+    for here, there in ((first, second), (second, first)):
+        alone = sorted(set(here) - set(there))
+        if alone:
+            raise UsageError(
+                f"{here[alone[0]]} has no counterpart with the number {alone[0]} in its name among "
+                f"{', '.join(list(there.values())[:3])}{', ...' * (len(there) > 3)}"
+            )
+    return [(number, first[number], second[number]) for number in sorted(first)]
+
+
+def _numbered(paths: Sequence[str]) -> dict[int, str]:
+    numbers = numbers_in_names(paths)
+    if numbers is None:
+        raise UsageError(
+            f"files are paired by the number in their names, as in epoch_7.npy; {paths[0]} and the others do "
+            "not all have one"
+        )
+    return dict(zip(numbers, paths, strict=True))
+
+
+def numbers_in_names(paths: Sequence[str]) -> list[int] | None:
+    """Return the number of each file in a series, such as its epoch; None where a name has no number.
+
+    Of several numbers in a name it is the last in which the files differ.
+
+    Raises
+    ------
+    UsageError
+        If two files have the same one.
+    """
+    found = [re.findall("[0-9]+", os.path.basename(path).partition(".")[0]) for path in paths]
+    if not all(found):
+        return None
+    place = -1
+    if len({len(numbers) for numbers in found}) == 1:
+        differing = [n for n, column in enumerate(zip(*found, strict=True)) if len(set(column)) > 1]
+        place = differing[-1] if differing else -1
+    numbers = [int(each[place]) for each in found]
+    for path, number in zip(paths, numbers, strict=True):
+        first = paths[numbers.index(number)]
+        if first != path:
+            raise UsageError(
+                f"{first} and {path} have the same number {number}; expected another one in the name of each "
+                "file of a folder, as in epoch_1.npy and epoch_2.npy"
+            )
+    return numbers
+
+
+def by_folder(paths: Sequence[str]) -> dict[str, list[int]]:
+    """Return which files lie in each folder, by what tells the folders apart."""
+    folders = [os.path.dirname(os.path.abspath(path)) for path in paths]
+    shared = os.path.commonpath([os.path.dirname(folder) for folder in folders])
+    found: dict[str, list[int]] = {}
+    for n, folder in enumerate(folders):
+        found.setdefault(os.path.relpath(folder, shared), []).append(n)
+    return found
+
+
+def measured_systems(
+    predictions: Sequence[Predictions],
+    settings: Settings,
+    paired: bool = True,
+    watch: Watch | None = None,
+    judged: int | None = None,
+) -> list[System]:
+    """Measure systems, so that any two of them can be compared on any metric.
+
+    Parameters
+    ----------
+    predictions
+        Of each system; paired ones have the same cases in the same order.
+    settings
+        Metrics, permutations (`draws`), seed, and the column of dependent rows (`cluster`): of
+        paired systems, that of the baseline.
+    paired
+        Whether row i is the same case in all of them.
+    watch
+        Called with the number of rows measured, of one system after the other.
+    judged
+        Number of a system that gets intervals and tests of its own; the others have values alone.
+    """
+    calls = parse_metrics(settings.metrics, settings.defaults)
+    predictions = [counted(one) for one in _with_clusters(predictions, settings.cluster if paired else None)]
+    units = [Units.of(one.n_rows, one.column_if(settings.cluster)) for one in predictions if settings.draws]
+    sampled = any(is_sampled(one, settings) for one in predictions)
+    systems, done = list[System](), 0
+    for number, rows in enumerate(predictions):
+        own = settings if number == judged else replace(settings, draws=0)
+        units_for = partial(_dealt, units, number) if settings.draws else None
+        measured = measure(rows, own, _counting_on(watch, done), units_for=units_for, sampled=sampled)
+        asked = own if number == judged else replace(own, intervals=False)
+        evaluation = assess(measured, asked, test_classes=False)
+        brought = influences(measured, calls) if settings.intervals else {}
+        systems.append(System(measured, evaluation, brought))
+        done += rows.n_rows
+    return _with_samples(systems, settings, calls)
+
+
+def evidence(call: MetricExpression, pair: Pair) -> Evidence:
+    """Return what the data say about the difference of two systems on a metric.
+
+    It rests on the influences of units if enough rows carry the difference, else on swapped predictions.
+    Swaps do not tell which of two values is nearer to the best one, where that lies between others.
+    """
+    pair, family, target = pair.telling(call), FAMILIES[call.entry.family], call.entry.target
+    first, second = (one.influences.get(str(call)) for one in (pair.baseline, pair.candidate))
+    if first is not None and second is not None:
+        studentized = Studentized(first, second, pair.paired)
+        found: Evidence = studentized
+        if not (brought := studentized.difference).spread.enough:
+            found = family.of_few(call, pair, brought) or _of_signs(call, pair, brought)
+        if target is None:
+            return found
+        return Nearness(found, sum_of_errors(first, second, target, pair.paired))
+    baseline = pair.baseline.value(call)
+    difference = pair.candidate.value(call) - baseline
+    if target is None and pair.settings.draws and math.isfinite(difference):
+        with suppress(NeedsRows):
+            if swapped := family.swapped(call, pair) or _recomputed(call, pair):
+                return Permuted(difference, baseline, swapped, pair.paired)
+    return Untested()
+
+
+def _of_signs(call: MetricExpression, pair: Pair, difference: Influences) -> Evidence:
+    """Return the evidence on a difference that few rows carry: what each brings changes its sign."""
+    unit = "row" if pair.settings.cluster is None else "cluster"
+    reason = difference.spread.too_few(unit)
+    if not (pair.paired and pair.settings.draws):
+        return Untested(no_interval=reason)
+    swapped = swapped_signs(difference, pair.settings.draws, pair.rng)
+    return Permuted(difference.value, pair.baseline.value(call), swapped, True, reason)
+
+
+def influences(measured: Measurements, calls: Sequence[MetricExpression]) -> Mapping[str, Influences]:
+    """Return what each unit brings to the metrics that have intervals, without those whose rows are gone."""
+    found: dict[str, Influences] = {}
+    for family, own in by_family([call for call in calls if str(call) not in measured.left]):
+        found |= family.influences(own, measured)
+    return found
+
+
+def _with_samples(
+    systems: Sequence[System], settings: Settings, calls: Sequence[MetricExpression]
+) -> list[System]:
+    """Return systems with samples of their rows, where these tell some of the metrics."""
+    asked = tuple(c.asked for c in calls if any(str(c) in one.measured.left for one in systems))
+    samples = [one.measured.sample if asked else None for one in systems]
+    rows = [own.of(one.predictions) for one, own in zip(systems, samples, strict=True) if own is not None]
+    if not rows:
+        return [*systems]
+    told = iter(measured_systems(rows, replace(settings, metrics=asked, precision="auto")))
+    return [
+        one if own is None else replace(one, sample=replace(next(told), hashes=own.rows.hashes))
+        for one, own in zip(systems, samples, strict=True)
+    ]
+
+
+def _with_clusters(systems: Sequence[Predictions], name: str | None) -> Sequence[Predictions]:
+    """Give all systems the baseline's column of clusters: their rows are the same cases."""
+    if name is None:
+        return systems
+    column = systems[0].column(name)
+    return [replace(system, columns={**system.columns, name: column}) for system in systems]
+
+
+def _dealt(units: Sequence[Units], number: int, sums: int) -> Units:
+    return deal(units, sums)[number]
+
+
+def _counting_on(watch: Watch | None, done: int) -> Watch | None:
+    return None if watch is None else lambda rows: watch(done + rows)
+
+
+def _recomputed(call: MetricExpression, pair: Pair) -> Swapped | None:
+    """Return differences of a metric computed anew with predictions swapped; None if that is too slow.
+
+    Permutations in which it is undefined do not count, and of very many rows there are fewer of them.
+    """
+    family, both = FAMILIES[call.entry.family], (pair.baseline, pair.candidate)
+    effort = family.effort(call, pair.baseline.predictions, pair.settings)
+    if not (family.recomputed(call) and pair.same_classes and (draws := pair.affordable(effort))):
+        return None
+    given = all(one.predictions.kind == "probs" for one in both)
+    first, second = (_in_memory(one, as_given=given) for one in both)
+    table = np.concatenate([gathered(one.scores).array for one in (first, second)])
+    labels, weights = np.concatenate([first.labels, second.labels]), None
+    if not (first.weights is None and second.weights is None):
+        each = [np.ones(one.n_rows) if one.weights is None else one.weights for one in (first, second)]
+        weights = np.concatenate(each)
+    plain = replace(
+        pair.baseline.measured.settings,
+        metrics=(call.asked,),
+        intervals=False,
+        draws=0,
+        test=False,
+        cluster=None,
+        priors=None,
+    )
+
+    def value(rows: Positions) -> float:
+        part = replace(
+            first,
+            scores=ArrayScores(table[rows], first.kind),
+            labels=labels[rows],
+            weights=None if weights is None else weights[rows],
+            columns={},
+        )
+        return values(part, plain)[str(call)]
+
+    draws = min(draws, max(FEWEST_DRAWS, VISITS // table.size))
+    return swapped_rows(value, [one.measured.units for one in both], draws, pair.rng, pair.paired)
+
+
+def _in_memory(system: System, *, as_given: bool) -> Predictions:
+    """Return the rows with their scores in memory: as they are, or as logits, to stand among others."""
+
+    def made() -> Predictions:
+        rows = system.predictions
+        scores = gathered(rows.scores) if as_given else ArrayScores(rows_of(rows).scores, "logits")
+        return replace(rows, scores=scores)
+
+    return system.measured.once(("in memory", as_given), made)
+
 
 Verdict = Literal["better", "worse", "different", "equivalent", "undecided", "no evidence", "untested"]
 

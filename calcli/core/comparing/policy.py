@@ -13,8 +13,8 @@ from calcli.core.estimators.power import Power
 from calcli.core.evaluating.results import Estimate
 from calcli.core.language.errors import InputError, UsageError
 from calcli.core.language.expressions import MetricExpression, parse_metric
-from calcli.core.language.numbers import number
 from calcli.core.language.settings import Settings
+from calcli.core.language.text import number
 
 Severity = Literal["error", "warning"]
 End = Literal["value", "lower", "upper"]

@@ -16,19 +16,18 @@ from typing import NamedTuple
 
 import numpy as np
 
-from calcli.core.comparing.systems import influences
-from calcli.core.data.arrays import Doubles, Floats, batch_sizes
+from calcli.core.comparing.comparison import influences
+from calcli.core.data.arrays import Doubles, Floats, Stream, batch_sizes, draw_labels, generator
 from calcli.core.data.binning import equal_width_index
 from calcli.core.data.blocks import sweep
-from calcli.core.data.chance import Stream, draw_labels, generator
+from calcli.core.data.derived import counted, gathered, thinned
 from calcli.core.data.predictions import ArrayScores, Predictions
-from calcli.core.data.slices import counted, gathered, thinned
 from calcli.core.evaluating.evaluate import measure, values
 from calcli.core.evaluating.measurements import Measurements
 from calcli.core.language.expressions import MetricExpression, parse_metrics
 from calcli.core.language.settings import Settings
-from calcli.core.problems.vectors import canonical_lens
-from calcli.core.state.collectors import VectorTable
+from calcli.core.problems.lenses import canonical_lens
+from calcli.core.state.needs import VectorTable
 from calcli.core.state.state import rows_left
 
 REDRAWS = 1_999

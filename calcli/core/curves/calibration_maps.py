@@ -11,9 +11,8 @@ from calcli.core.calibrators.base import Calibrator
 from calcli.core.calibrators.crossvalidation import rows_of
 from calcli.core.calibrators.temperature import Temperature
 from calcli.core.curves.reliability import FEW_ROWS
-from calcli.core.data.arrays import Doubles, Tables
+from calcli.core.data.arrays import Doubles, Tables, from_log_odds, log_odds, log_softmax, log_sum_exp
 from calcli.core.data.binning import Bins
-from calcli.core.data.logspace import from_log_odds, log_odds, log_softmax, log_sum_exp
 from calcli.core.data.predictions import Predictions
 from calcli.core.language.errors import InputError
 from calcli.core.problems.problem import ordered_problem

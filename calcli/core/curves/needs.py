@@ -8,8 +8,8 @@ from math import inf
 import numpy as np
 from numpy.typing import NDArray
 
+from calcli.core.data.derived import thinned
 from calcli.core.data.predictions import Predictions
-from calcli.core.data.slices import thinned
 from calcli.core.evaluating.measurements import Measurements
 from calcli.core.evaluating.results import Evaluation
 from calcli.core.evaluating.usual import RECALIBRATION_LIMIT
@@ -18,10 +18,8 @@ from calcli.core.language.errors import UsageError
 from calcli.core.language.expressions import parse_metric, parse_metrics
 from calcli.core.language.figures import FIGURES, USUAL
 from calcli.core.language.settings import Settings
-from calcli.core.problems.lenses import Groups, Lens, find_lens
-from calcli.core.problems.marginal import marginal_problem
-from calcli.core.problems.problem import Problem
-from calcli.core.problems.vectors import VectorLens, VectorProblem, members_by_name
+from calcli.core.problems.lenses import Groups, Lens, VectorLens, VectorProblem, find_lens, members_by_name
+from calcli.core.problems.problem import Problem, marginal_problem
 from calcli.core.state.needs import Scores, Vectors, through
 from calcli.core.state.state import rows_left
 

@@ -10,14 +10,11 @@ from functools import cached_property
 import numpy as np
 from numpy.typing import NDArray
 
-from calcli.core.data.arrays import Array, Doubles, Tables
+from calcli.core.data.arrays import Array, Doubles, Stream, Tables, from_log_odds, generator, log_odds
 from calcli.core.data.binning import Bins, equal_mass_cuts, equal_width_edges
-from calcli.core.data.chance import Stream, generator
-from calcli.core.data.logspace import from_log_odds, log_odds
-from calcli.core.estimators.calibrationerror import null_distributions
-from calcli.core.estimators.chance import beyond_chance
-from calcli.core.estimators.consistency import Null, compare, outcome_sums
+from calcli.core.estimators.calibrationerror import Null, compare, null_distributions, outcome_sums
 from calcli.core.estimators.cumulative import KolmogorovSmirnov
+from calcli.core.estimators.evidence import beyond_chance
 from calcli.core.estimators.miscalibration import BinnedError, binned_error
 from calcli.core.evaluating.results import Estimate, Evaluation
 from calcli.core.evaluating.truth import known_problem

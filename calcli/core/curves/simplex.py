@@ -12,14 +12,18 @@ from calcli.core.curves.needs import vectors_of
 from calcli.core.curves.reliability import FEW_ROWS
 from calcli.core.data.arrays import Array, Doubles, Tables
 from calcli.core.data.binning import Bins
-from calcli.core.estimators.chance import beyond_chance
+from calcli.core.estimators.evidence import beyond_chance
 from calcli.core.estimators.partitions import cell_partition, vector_bins
 from calcli.core.evaluating.results import Evaluation
 from calcli.core.language.errors import InputError, UsageError
-from calcli.core.problems.lenses import find_lens
+from calcli.core.problems.lenses import (
+    VectorLens,
+    VectorProblem,
+    find_lens,
+    members_by_name,
+    recursive_splits,
+)
 from calcli.core.problems.problem import Recursive
-from calcli.core.problems.splits import recursive_splits
-from calcli.core.problems.vectors import VectorLens, VectorProblem, members_by_name
 
 TRIANGLES = 64  # bins of equal size where nothing else is asked for, and recursive ones aimed at
 CORNERS = np.eye(3)

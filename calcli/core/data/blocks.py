@@ -10,8 +10,7 @@ from typing import Any, Protocol, TypeVar, cast
 import numpy as np
 from numpy.typing import NDArray
 
-from calcli.core.data.arrays import Array, Floats
-from calcli.core.data.logspace import SUM_ROUNDING, class_sums, row_sums
+from calcli.core.data.arrays import SUM_ROUNDING, Array, Floats, class_sums, row_sums
 from calcli.core.data.predictions import Predictions
 from calcli.core.language.settings import Precision
 

@@ -1,14 +1,116 @@
-"""Arrays, lists, series and tensors of Python as arrays of numbers or text."""
+"""Rows of probabilities as they are stored: rounded, as percentages, or only that of the second of two."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy as np
+from numpy.typing import NDArray
 
-from calcli.core.data.arrays import Array, is_nothing
+from calcli.core.data.arrays import Array, Floats, is_nothing
+from calcli.core.data.predictions import Kind
 from calcli.core.language.errors import InputError
+
+F = TypeVar("F", bound=Floats)
+
+FIRST_LOOK = 1 << 18  # elements of the first rows, by which scores are judged
+TOLERANCE = 1e-3  # how far from one a row of probabilities may sum and still be rounded probabilities
+BFLOAT16 = 2.0**-8  # the same where they have eight binary digits
+WIDEST = 0.05  # the same where rounding to decimals explains it
+MOST_OFF = 0.01  # the same where they lie on both sides of it
+HARDLY_LOGITS = 30  # so far from 0 the largest log-odds rarely are
+ROUNDING = 1e-6  # of the sum itself: 0.999 is within the tolerance
+
+
+def sums_to_one(block: Floats, tolerance: float = TOLERANCE) -> NDArray[np.bool_]:
+    """Return for each row whether it sums to one, up to rounding; never true for a row with nan."""
+    sums = block @ np.ones(block.shape[1], block.dtype)
+    return np.abs(sums - 1) <= tolerance + ROUNDING
+
+
+def rounding_of(block: Floats) -> tuple[float, str]:
+    """Return how far rows may sum from one, and what rounding explains that where they do.
+
+    Numbers rounded to d decimals are off by at most half a unit each, their sum has a standard deviation of
+    sqrt(K / 12) units; those of bfloat16 have a relative error of 2^-9.
+    """
+    if block.shape[1] < 2 or not np.isfinite(block).all() or sums_to_one(block).all():
+        return TOLERANCE, ""
+    off = np.abs(block.sum(axis=1, dtype=np.float64) - 1)
+    off = off[off > TOLERANCE + ROUNDING]
+    if block.dtype == np.float32 and not (np.ascontiguousarray(block).view(np.uint32) & 0xFFFF).any():
+        return (BFLOAT16, "; rounded as bfloat16") if np.median(off) <= BFLOAT16 else (TOLERANCE, "")
+    for decimals in (1, 2, 3):
+        units = block.astype(np.float64) * 10.0**decimals
+        if np.abs(units - np.round(units)).max() < 1e-3:
+            unit, k = 10.0**-decimals, block.shape[1]
+            tolerance = min(k * unit / 2, max(unit, 5 * unit * float(np.sqrt(k / 12))), WIDEST)
+            if np.median(off) <= tolerance + ROUNDING:
+                return tolerance, f"; rounded to {decimals} decimals"
+            break
+    far = both_sides(block)
+    return (MOST_OFF, f"; the rows sum to one within {far:.2g}") if far else (TOLERANCE, "")
+
+
+def both_sides(block: Floats) -> float:
+    """Return how far rows lie from one if that is at most a hundredth, as often above as below; else 0.
+
+    Sums of the largest scores of each row alone would all lie below it.
+    """
+    off = block.sum(axis=1, dtype=np.float64) - 1
+    far, n = float(np.abs(off).max(initial=0)), len(off)
+    even = n > 1 and abs(int((off > 0).sum()) - n / 2) <= 2 * n**0.5
+    return far if far <= MOST_OFF and even and abs(off.mean()) <= TOLERANCE else 0.0
+
+
+def without_rounding(block: F) -> F:
+    """Return scores, in which what rounding has put just below 0 is 0, and above 1 a single one is 1."""
+    low, high = (block < 0) & (block >= -ROUNDING), (block > 1) & (block <= 1 + ROUNDING)
+    if block.shape[1] == 1 and high.any():
+        block = np.where(high, block.dtype.type(1), block)  # type: ignore[assignment]
+    return np.where(low, block.dtype.type(0), block) if low.any() else block  # type: ignore[return-value]
+
+
+def first_rows(scores: Floats) -> Floats:
+    """Return the first rows of scores, by which they are judged."""
+    return scores[: max(1, FIRST_LOOK // scores.shape[1])]
+
+
+def percentages(block: Floats) -> bool:
+    """Return whether scores are percentages: most rows of several sum to 100, give or take one.
+
+    One score a row: all are at most 100, and most of them above 1.
+    """
+    if not (block.min() >= 0 and block.max() <= 100 * (1 + ROUNDING)):
+        return False
+    if block.shape[1] == 1:
+        return float((block > 1).mean()) > 0.5
+    sums = block @ np.ones(block.shape[1], block.dtype)
+    return float((np.abs(sums - 100) <= 1).mean()) > 0.5
+
+
+def two_columns(second: Floats, kind: Kind, pair: Floats) -> Floats:
+    """Write both classes' scores, each class contiguous, from those of the second; return (n, 2)."""
+    pair[1] = second
+    if kind == "probs":
+        _subtract_from_one(second, pair[0])
+    elif kind == "logits":
+        pair[0] = 0
+    else:
+        with np.errstate(divide="ignore"):
+            np.log(-np.expm1(second), out=pair[0])
+    return pair.T
+
+
+def _subtract_from_one(probs: Floats, out: Floats) -> None:
+    """Write 1 - p, in as many decimals as p has, if these are no more than its type tells apart.
+
+    1 - 0.07 is 0.9299999999999999 in double precision, and would be no tie with a 0.93 of another row.
+    """
+    np.subtract(1, probs, out=out)
+    decimals = np.finfo(probs.dtype).precision
+    np.copyto(out, np.round(out, decimals), where=np.round(probs, decimals) == probs)
 
 
 def as_array(values: Any, called: str) -> Array:

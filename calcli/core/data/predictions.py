@@ -13,7 +13,7 @@ import numpy as np
 
 from calcli.core.data.arrays import Array, Floats
 from calcli.core.language.errors import InputError
-from calcli.core.language.questions import WRONG_RIGHT, option_names
+from calcli.core.language.expressions import WRONG_RIGHT, option_names
 
 Kind = Literal["logits", "log-probs", "probs"]
 Called = Kind | Literal["percent"]

@@ -9,9 +9,7 @@ from typing import Any, Literal, NamedTuple, get_args
 import numpy as np
 from numpy.typing import NDArray
 
-from calcli.core.data.arrays import Doubles
-from calcli.core.data.chance import Stream, draw_labels, generator
-from calcli.core.data.logspace import log_softmax
+from calcli.core.data.arrays import Doubles, Stream, draw_labels, generator, log_softmax
 from calcli.core.data.predictions import Kind
 from calcli.core.language.errors import UsageError
 from calcli.core.language.expressions import nearest_name

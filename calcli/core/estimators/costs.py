@@ -15,7 +15,7 @@ from calcli.core.data.arrays import Floats
 from calcli.core.data.blocks import Block, RowStatistic
 from calcli.core.data.predictions import Predictions
 from calcli.core.language.errors import InputError, UsageError
-from calcli.core.language.questions import WRONG_RIGHT
+from calcli.core.language.expressions import WRONG_RIGHT
 from calcli.core.language.settings import Costs
 
 Word = Literal["zero-one", "balanced", "abstain", "imbalanced"]

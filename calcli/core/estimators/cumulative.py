@@ -16,13 +16,12 @@ import numpy as np
 
 from calcli.core.data.arrays import Doubles, Floats, batches
 from calcli.core.data.binning import Bins
-from calcli.core.estimators.calibrationerror import OneDimensional
-from calcli.core.estimators.consistency import Null, compare, outcome_sums
+from calcli.core.estimators.calibrationerror import Null, OneDimensional, compare, outcome_sums
 from calcli.core.estimators.gridded import GridError, of_cumulative
 from calcli.core.estimators.intervals import Interval
 from calcli.core.estimators.permutation import CELLS, Cells, Side
 from calcli.core.problems.problem import Problem
-from calcli.core.state.gridcells import CellTable
+from calcli.core.state.cells import CellTable
 
 ENOUGH_VARIANCE = 10.0  # sum of s (1 - s) from which the Brownian limit is used
 CATALAN = 0.915965594177219  # E sup|B|^2 on [0, 1] is twice Catalan's constant

@@ -10,8 +10,8 @@ from numpy.typing import NDArray
 
 from calcli.core.data.arrays import Array, Doubles, Floats
 from calcli.core.data.binning import MASS_ROUNDING, Bins
-from calcli.core.estimators.rules.base import Decomposable
-from calcli.core.problems.pav import Blocks, pav
+from calcli.core.estimators.rules import Decomposable
+from calcli.core.problems.problem import Blocks, pav
 
 
 @dataclass(frozen=True)

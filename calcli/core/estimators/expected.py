@@ -1,26 +1,183 @@
-"""Expected scores: what every posterior has an expectation of (Ferrer & Ramos 2024, section 2.3)."""
+"""Proper scores of two classes as integrals of Bayes risks over the threshold, weighted by a beta density.
+
+A wrong decision costs 1 / a_1 where the first class is true, 1 / a_2 = 1 / (1 - a_1) where the second one is,
+which is then decided for where its probability is above the threshold t = a_2 = 1 - a_1. What weighs the
+risks is the density of Beta(a, b) in a_1 (Ferrer & Ramos 2024, eq. 10 to 12), which is that of Beta(b, a) in
+t: (1, 1) gives the log-loss, (2, 2) one and a half times the Brier score that is summed over both classes.
+"""
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any
+from typing import Any, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
 
 from calcli.core.data.arrays import Array, Doubles, Floats
-from calcli.core.data.blocks import Block
+from calcli.core.data.blocks import Block, RowStatistic
 from calcli.core.data.predictions import Predictions
-from calcli.core.estimators.beta_scores import BetaScore, IntegralOfRisks
 from calcli.core.estimators.costs import CostMatrix, find_costs, matrix_of
-from calcli.core.estimators.rules import scoring_rule
-from calcli.core.estimators.rules.base import ScoringRule
+from calcli.core.estimators.rules import ScoringRule, scoring_rule
 from calcli.core.language.errors import UsageError
 from calcli.core.language.expressions import MetricExpression
 from calcli.core.language.metrics import PROPER, UNIFORM
 from calcli.core.language.settings import Settings
+
+REACH = 40.0  # log-odds beyond which 1 - q or q is 1 in double precision
+COARSEST = 1 / 32
+POINTS_A_WIDTH = 20  # grid points within the width of the density: cubic interpolation is then good to 1e-8
+NODES, NODE_WEIGHTS = np.polynomial.legendre.leggauss(5)
+
+
+class Upper(Protocol):
+    """An integral over the threshold, from any point upwards."""
+
+    def upper(self, start: Doubles) -> Doubles:
+        """Return the integrals from `start`, (...) log-odds, to where the thresholds end."""
+
+
+class IntegralOfRisks:
+    """A score of two classes that weights the risks of all thresholds."""
+
+    @property
+    def column(self) -> str:
+        """Name of the row statistic that is the loss."""
+        raise NotImplementedError
+
+    @property
+    def _second(self) -> Upper:
+        """The integral of W(t) / t over t, a threshold on the probability of the second class."""
+        raise NotImplementedError
+
+    @property
+    def _first(self) -> Upper:
+        """The integral of W(1 - s) / s over s, a threshold on the probability of the first class."""
+        raise NotImplementedError
+
+    def weight(self, threshold: Doubles) -> Doubles:
+        """Return W(t) at (...) thresholds within (0, 1) on the probability of the second class."""
+        raise NotImplementedError
+
+    @property
+    def statistics(self) -> dict[str, RowStatistic]:
+        """How it is computed from a block of two classes, by name."""
+        return {self.column: lambda block: self.losses(block.log_odds, block.labels)}
+
+    def losses(self, log_odds: Array, labels: Array) -> Doubles:
+        """Return the (n,) losses of rows, given the log-odds of the second class and their labels, 0 or 1.
+
+        A row whose label has probability 0 has an infinite loss if thresholds near 0 weigh too much for it.
+        """
+        log_odds = log_odds.astype(np.float64, copy=False)
+        second = labels == 1
+        losses = np.empty(len(log_odds))
+        losses[second] = self._second.upper(log_odds[second])
+        losses[~second] = self._first.upper(-log_odds[~second])
+        return losses
+
+    def constant(self, priors: Doubles) -> Doubles:
+        """Return the (...) score of always answering with the class frequencies, (..., 2)."""
+        with np.errstate(divide="ignore"):
+            log_odds = np.log(priors[..., 1]) - np.log(priors[..., 0])
+        own = (self._first.upper(-log_odds), self._second.upper(log_odds))
+        parts = [np.where(share > 0, share, 1) * np.where(share > 0, loss, 0)
+                 for share, loss in zip(np.moveaxis(priors, -1, 0), own, strict=True)]  # fmt: skip
+        return np.asarray(parts[0] + parts[1])
+
+
+@dataclass(frozen=True)
+class BetaScore(IntegralOfRisks):
+    """The score of one beta density.
+
+    Attributes
+    ----------
+    a, b
+        Its parameters, above 0, those of a_1: the threshold on the probability of the first class.
+    """
+
+    a: float
+    b: float
+
+    @property
+    def column(self) -> str:
+        """Name of the row statistic that is the loss."""
+        return f"risks weighted by beta {self.a} {self.b}"
+
+    @cached_property
+    def _second(self) -> _TailIntegral:
+        return _TailIntegral(self.b - 1, self.a, _log_beta(self.a, self.b))
+
+    @cached_property
+    def _first(self) -> _TailIntegral:
+        return _TailIntegral(self.a - 1, self.b, _log_beta(self.a, self.b))
+
+    def weight(self, threshold: Doubles) -> Doubles:
+        """Return the density of Beta(a, b) at a_1 = 1 - t."""
+        log_density = (self.a - 1) * np.log1p(-threshold) + (self.b - 1) * np.log(threshold)
+        return np.exp(log_density - _log_beta(self.a, self.b))
+
+
+@dataclass(frozen=True)
+class _TailIntegral:
+    """The integral of p^power (1 - p)^rest exp(-log_scale) over the log-odds of p, from any point upwards.
+
+    It is summed panel by panel on a grid, interpolated by cubics with the slopes that are known, and goes on
+    beyond the grid by the exponentials that the integrand then is.
+    """
+
+    power: float
+    rest: float
+    log_scale: float
+
+    def upper(self, start: Doubles) -> Doubles:
+        """Return the integrals from `start`, (...), to infinity; `start` may be infinite."""
+        grid, values, slopes = self._table
+        step = grid[1] - grid[0]
+        inside = np.clip(start, -REACH, REACH)
+        cell = np.minimum(((inside + REACH) / step).astype(np.intp), len(grid) - 2)
+        u = (inside - grid[cell]) / step
+        left = (1 + 2 * u) * values[cell] + u * step * slopes[cell]
+        right = (3 - 2 * u) * values[cell + 1] + (u - 1) * step * slopes[cell + 1]
+        found = np.asarray((1 - u) ** 2 * left + u**2 * right)
+        below, above = start < -REACH, start > REACH
+        found[below] += self._below(start[below])
+        found[above] = np.exp(-self.rest * start[above] - self.log_scale) / self.rest
+        return found
+
+    def _below(self, start: Doubles) -> Doubles:
+        """Return the integral of exp(power t - log_scale) from `start` to the left end of the grid."""
+        width = -REACH - start
+        if self.power == 0:
+            return width * math.exp(-self.log_scale)
+        at_end = math.exp(-self.power * REACH - self.log_scale)
+        with np.errstate(over="ignore"):
+            return -at_end * np.expm1(-self.power * width) / self.power
+
+    @cached_property
+    def _table(self) -> tuple[Doubles, Doubles, Doubles]:
+        """Grid of log-odds, integrals from there upwards, and their slopes."""
+        width = math.sqrt(1 / (1 + self.power) + 1 / self.rest)
+        panels = math.ceil(2 * REACH / min(COARSEST, width / POINTS_A_WIDTH))
+        grid = np.linspace(-REACH, REACH, panels + 1)
+        half = REACH / panels
+        nodes = (grid[:-1] + half)[:, None] + half * NODES
+        sums = half * self._integrand(nodes) @ NODE_WEIGHTS
+        tail = math.exp(-self.rest * REACH - self.log_scale) / self.rest
+        values = np.append(np.cumsum(sums[::-1])[::-1], 0) + tail
+        return grid, values, -self._integrand(grid)
+
+    def _integrand(self, log_odds: Doubles) -> Doubles:
+        log_p, log_rest = -np.logaddexp(0, -log_odds), -np.logaddexp(0, log_odds)
+        return np.exp(self.power * log_p + self.rest * log_rest - self.log_scale)
+
+
+def _log_beta(a: float, b: float) -> float:
+    return math.lgamma(a) + math.lgamma(b) - math.lgamma(a + b)
+
 
 Weights = Sequence[tuple[float, float]]
 

@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 
 from calcli.core.data.arrays import Array, Doubles
-from calcli.core.state.gridcells import CellTable
+from calcli.core.state.cells import CellTable
 
 
 @dataclass(frozen=True)

@@ -2,19 +2,28 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import partial
+from statistics import NormalDist
 from typing import Any, ClassVar, Literal, TypeGuard
 
 import numpy as np
 from numpy.typing import NDArray
 
+from calcli.core.data.arrays import Doubles, batch_sizes
 from calcli.core.data.binning import Bins, bin_index, common_unit, equal_width_edges, equal_width_index
-from calcli.core.estimators.calibrationerror import CalibrationError, OfBins
+from calcli.core.estimators.calibrationerror import (
+    CalibrationError,
+    Null,
+    OfBins,
+    OneDimensional,
+    compare,
+    outcome_sums,
+)
 from calcli.core.estimators.gridded import GridError, of_cut_cells
-from calcli.core.estimators.permutation import CELLS, Cells, Side, of_equal_mass
+from calcli.core.estimators.permutation import CELLS, CLASS, Cells, Side, of_equal_mass
 from calcli.core.problems.problem import Problem, Recursive, segment_sums
-from calcli.core.state.gridcells import CellTable
+from calcli.core.state.cells import CellTable
 
 Norm = Literal["1", "2", "max"]
 
@@ -187,3 +196,92 @@ def debiased_square(bins: Bins, shares: NDArray[np.float64]) -> Any:
 def debiased_l2(bins: Bins, shares: NDArray[np.float64]) -> Any:
     """Return the root of the debiased squared error, zero where that is negative."""
     return np.sqrt(np.maximum(debiased_square(bins, shares), 0))
+
+
+LEVEL = 0.95  # of the interval that makes a bin's gap significant
+ROUNDING = 1e-12  # a smaller gap counts as none
+
+
+@dataclass(frozen=True)
+class ConfidenceShare(OfBins):
+    """Share of the weight in bins with less ("over") or more ("under") accuracy than confidence.
+
+    Panchenko et al. 2022, definition 1. A significant gap is one whose confidence lies outside the Wilson
+    interval of the accuracy.
+    """
+
+    side: Literal["over", "under"] = field(kw_only=True)
+    significant: bool = field(default=False, kw_only=True)
+
+    def of(self, problem: Problem, bins: Bins) -> Any:
+        """Return the share by sums over this estimator's bins of the problem, with other outcomes perhaps."""
+        weight = np.where(bins.weight > 0, bins.weight, 1)
+        accuracy, confidence = bins.outcome / weight, bins.score / weight
+        low = high = accuracy
+        if self.significant:
+            low, high = wilson_interval(accuracy, np.maximum(bins.count, 1), LEVEL)
+        gap = confidence - high if self.side == "over" else low - confidence
+        return (bins.weight * (gap > ROUNDING)).sum(-1) / bins.weight.sum(-1)
+
+
+def wilson_interval(
+    frequency: NDArray[np.float64], rows: NDArray[np.int64 | np.float64], level: float
+) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+    """Return the ends of the score interval of a probability (Wilson 1927).
+
+    Parameters
+    ----------
+    frequency
+        (m,) observed frequencies, in [0, 1].
+    rows
+        (m,) numbers of rows behind them, or of rows of equal weight that tell as much, at least 1.
+    level
+        Coverage, in (0, 1).
+    """
+    z = NormalDist().inv_cdf((1 + level) / 2)
+    center = frequency + z**2 / (2 * rows)
+    half = z * np.sqrt(frequency * (1 - frequency) / rows + (z / (2 * rows)) ** 2)
+    scale = 1 + z**2 / rows
+    return np.maximum(center - half, 0) / scale, np.minimum((center + half) / scale, 1)
+
+
+WIDTH = 0.4  # of the kernel, as in Kumar et al. 2018
+SUMS = 1_000_000  # of outcomes, held at once
+
+
+@dataclass(frozen=True)
+class MaximumMeanError(OneDimensional):
+    """The maximum mean calibration error (Kumar, Sarawagi & Jain 2018, section 3).
+
+    It is the root of the mean over all pairs, each row with itself among them, of
+    (outcome - score) (outcome' - score') exp(-|score - score'| / 0.4).
+    """
+
+    effort: ClassVar[int] = CLASS
+
+    def value(self, problem: Problem) -> float:
+        """Return the error, in [0, 1]."""
+        cuts = np.append(0, problem.run_ends)
+        weights = np.ones(len(problem.score)) if problem.weights is None else problem.weights
+        return float(_error(problem, segment_sums(weights * problem.outcome, cuts)))
+
+    def null(self, problem: Problem, draws: int, rng: np.random.Generator) -> Null:
+        """Return the error under perfect calibration, its outcomes drawn from the scores."""
+        cuts = np.append(0, problem.run_ends)
+        errors = [
+            _error(problem, outcome_sums(problem, [cuts], size, rng)[0])
+            for size in batch_sizes(draws, len(cuts), SUMS)
+        ]
+        return compare(self.value(problem), np.concatenate(errors))
+
+
+def _error(problem: Problem, outcome: Doubles) -> Any:
+    """Return the errors of (..., runs) sums of outcomes over runs of equal scores."""
+    cuts = np.append(0, problem.run_ends)
+    score = problem.score[problem.run_ends - 1].astype(np.float64)
+    weights = np.ones(len(problem.score)) if problem.weights is None else problem.weights
+    gap = outcome - segment_sums(weights, cuts) * score
+    rise = np.exp(score / WIDTH)  # at most e^2.5, so that sums of it lose nothing
+    before = np.cumsum(gap * rise, axis=-1) - gap * rise
+    square = np.square(gap).sum(-1) + 2 * (gap / rise * before).sum(-1)
+    return np.sqrt(np.maximum(square, 0)) / problem.total_weight

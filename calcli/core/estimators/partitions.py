@@ -12,16 +12,13 @@ from typing import Any, ClassVar, Literal
 
 import numpy as np
 
-from calcli.core.data.arrays import Array, Doubles, Floats, batch_sizes
+from calcli.core.data.arrays import Array, Doubles, Floats, batch_sizes, draw_labels
 from calcli.core.data.binning import Bins, equal_width_index
-from calcli.core.data.chance import draw_labels
-from calcli.core.estimators.calibrationerror import OfVectors
-from calcli.core.estimators.consistency import Null, compare
+from calcli.core.estimators.calibrationerror import Null, OfVectors, compare
 from calcli.core.estimators.miscalibration import Norm
 from calcli.core.language.errors import UsageError
+from calcli.core.problems.lenses import Partition, VectorProblem, recursive_partition
 from calcli.core.problems.problem import Binning, Problem, Recursive, segment_sums
-from calcli.core.problems.splits import Partition, recursive_partition
-from calcli.core.problems.vectors import VectorProblem
 
 Distance = Literal["class-mean", "tv", "euclidean", "squared-euclidean", "max", "hellinger", "kl"]
 

@@ -18,11 +18,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from calcli.core.data.arrays import Doubles
-from calcli.core.data.chance import Stream, generator
+from calcli.core.data.arrays import Doubles, Stream, generator
 from calcli.core.estimators.evidence import NORMAL, Evidence, ExactShares, Nearness, Studentized
-from calcli.core.estimators.influences import Influences, Spread
-from calcli.core.estimators.intervals import share_least, share_most
+from calcli.core.estimators.intervals import Influences, Spread, share_least, share_most
 
 POWER = 0.8  # of what is called detectable
 CARRIED = 50  # rows that carry an estimate, from which the formula is enough

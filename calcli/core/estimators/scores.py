@@ -1,4 +1,7 @@
-"""Scores: the row statistics each one averages, and what it makes of their means."""
+"""The cost of log-likelihood ratios of two classes, in bits (Bruemmer & du Preez 2006).
+
+A likelihood ratio is posterior odds over prior odds; both classes count alike, however often they occur.
+"""
 
 from __future__ import annotations
 
@@ -11,28 +14,233 @@ from operator import itemgetter
 
 import numpy as np
 
-from calcli.core.data.arrays import Doubles
-from calcli.core.data.blocks import ROW_STATISTICS, RowStatistic
+from calcli.core.data.arrays import Array, Doubles, Floats
+from calcli.core.data.blocks import ROW_STATISTICS, Block, RowStatistic
 from calcli.core.data.predictions import Predictions
-from calcli.core.estimators import rules, scoring
-from calcli.core.estimators.cllr import find_cllr
+from calcli.core.estimators import scoring
 from calcli.core.estimators.costs import CostMatrix, decided, find_costs, matrix_of
 from calcli.core.estimators.expected import integral_of_risks
-from calcli.core.estimators.scoring import Means, OfMeans
-from calcli.core.estimators.thresholded import (
-    Count,
-    class_share,
-    f1_of,
-    net_benefit_of,
-    precision_of,
-    predicted_share,
-    recall_of,
-    thresholded,
-)
+from calcli.core.estimators.rules import decomposable_rule, scoring_rule
+from calcli.core.estimators.scoring import Means, OfMeans, ratio
 from calcli.core.language.errors import UsageError
 from calcli.core.language.expressions import MetricExpression
 from calcli.core.language.settings import Settings
 from calcli.core.problems.lenses import Lens, find_lens
+from calcli.core.problems.problem import pav
+
+
+@dataclass(frozen=True)
+class Cllr:
+    """The cost of ratios, under prior odds.
+
+    Attributes
+    ----------
+    prior_odds
+        Of the second class.
+    of_labels
+        Those of the labels, which the prior odds depend on; None where those of the training are known.
+    """
+
+    prior_odds: float
+    of_labels: float | None
+
+    @property
+    def statistics(self) -> dict[str, RowStatistic]:
+        """Costs of the rows of each class, 0 in those of the other, and their slopes, by name.
+
+        The name says which odds they are under: states of parts with others have no sums in common.
+        """
+        under = f"under prior odds of {self.prior_odds:.9g}"
+        return {
+            f"cost of ratios of class 0 {under}": partial(self._costs, 0),
+            f"cost of ratios of class 1 {under}": partial(self._costs, 1),
+            f"slope of cost of class 0 {under}": partial(self._slopes, 0),
+            f"slope of cost of class 1 {under}": partial(self._slopes, 1),
+        }
+
+    def _costs(self, k: int, block: Block) -> Array:
+        bits = np.logaddexp(0, self._against(k, block)) / np.log(2)
+        return np.where(block.labels == k, bits, 0)
+
+    def _slopes(self, k: int, block: Block) -> Array:
+        """Return by how much costs grow with the logarithm of the prior odds."""
+        slope = (1 if k else -1) / np.log(2) * np.exp(-np.logaddexp(0, -self._against(k, block)))
+        return np.where(block.labels == k, slope, 0)
+
+    def _against(self, k: int, block: Block) -> Doubles:
+        """Return the log-likelihood ratios of the other class."""
+        log_ratio = block.log_odds.astype(np.float64, copy=False) - np.log(self.prior_odds)
+        return log_ratio if k == 0 else -log_ratio
+
+    def value(self, means: Means) -> Doubles:
+        """Return the mean over the classes of the mean costs of their rows.
+
+        Without some rows the prior odds are others too, if these rows are all that is known of them.
+        """
+        odds = ratio(means.priors[..., 1], means.priors[..., 0])
+        usual = odds if self.of_labels is None else self.of_labels
+        away = np.log(odds / usual, out=np.full(np.shape(odds), np.nan), where=odds > 0)
+        first, second, *slopes = (
+            ratio(means[name], means.priors[..., n % 2]) for n, name in enumerate(self.statistics)
+        )
+        return np.asarray((first + second + away * (slopes[0] + slopes[1])) / 2)
+
+
+def find_cllr(name: str, predictions: Predictions, settings: Settings) -> Cllr:
+    """Return the cost of ratios under the odds of the labels, those that posteriors were moved to included.
+
+    Raises
+    ------
+    UsageError
+        If there are not two classes that both occur, or it is not clear which prior odds the posteriors have.
+    """
+    if predictions.n_classes != 2:
+        raise UsageError(
+            f"{name} is for two classes, and there are {predictions.n_classes}; see --against-rest"
+        )
+    shift = settings.shift_to_priors
+    if settings.priors is not None and shift is None:
+        raise UsageError(
+            f"{name} does not depend on class frequencies; leave out --priors, or move the probabilities "
+            "there with --shift-to-priors"
+        )
+    first, second = np.bincount(predictions.labels, predictions.weights, 2).tolist()
+    if not first or not second:
+        raise UsageError(f"{name} needs rows of both classes")
+    own = second / first
+    if shift is None:
+        return Cllr(own, own)
+    (first, second), known = shift.of(predictions.classes).tolist(), settings.trained_at is not None
+    return Cllr(second / first, None if known else own)
+
+
+def min_cllr(log_odds: Floats, labels: Array, weights: Floats | None) -> float:
+    """Return the least cost that any increasing map of the log-odds, (N,), has on these rows."""
+    weights = np.ones(len(labels)) if weights is None else weights.astype(np.float64, copy=False)
+    counted = weights > 0
+    log_odds, labels, weights = log_odds[counted], labels[counted], weights[counted]
+    balanced = weights / np.bincount(labels, weights, 2)[labels]
+    blocks = pav(log_odds, labels == 1, balanced)
+    return decomposable_rule("log_loss").of_frequencies(blocks.hits, blocks.weight) / float(np.log(2))
+
+
+OF_TWO = "auto"  # the lens of the second of two classes
+
+
+@dataclass(frozen=True)
+class Counts:
+    """(...) shares of the weight of rows: of the class and predicted as it, and each without the other."""
+
+    hits: Doubles
+    alarms: Doubles
+    misses: Doubles
+
+
+Count = Callable[[Counts, float], Doubles]
+
+
+def predicted_share(of: Counts, t: float) -> Doubles:
+    """Share of the rows that are predicted as the class."""
+    return of.hits + of.alarms
+
+
+def class_share(of: Counts, t: float) -> Doubles:
+    """Share of the rows that are of the class."""
+    return of.hits + of.misses
+
+
+def precision_of(of: Counts, t: float) -> Doubles:
+    """Precision."""
+    return ratio(of.hits, of.hits + of.alarms)
+
+
+def recall_of(of: Counts, t: float) -> Doubles:
+    """Recall."""
+    return ratio(of.hits, of.hits + of.misses)
+
+
+def f1_of(of: Counts, t: float) -> Doubles:
+    """F1, the harmonic mean of both."""
+    return ratio(2 * of.hits, 2 * of.hits + of.alarms + of.misses)
+
+
+def net_benefit_of(of: Counts, t: float) -> Doubles:
+    """Net benefit (Vickers & Elkin 2006)."""
+    return of.hits - of.alarms * t / (1 - t)
+
+
+@dataclass(frozen=True)
+class Thresholded:
+    """A score at a threshold.
+
+    Attributes
+    ----------
+    statistics
+        Row statistics: hits, false alarms and misses.
+    value, constant
+        The score as a function of their means, and that of predicting the class always, or never if better.
+    among
+        The share of the rows of which it is a share; None for one that is no share.
+    ends, less
+        Between which values it is the mean of, and the false alarms that are taken off; see `Score`.
+    """
+
+    statistics: Mapping[str, RowStatistic]
+    value: OfMeans
+    constant: OfMeans
+    among: OfMeans | None
+    ends: tuple[float, float] | None = None
+    less: tuple[OfMeans, float] | None = None
+
+
+def thresholded(
+    call: MetricExpression, predictions: Predictions, count: Count, among: Count | None
+) -> Thresholded:
+    """Return a score at a threshold of the score of a lens.
+
+    Raises
+    ------
+    UsageError
+        If no class is named where there are more than two, or the lens has not one score in every row.
+    """
+    threshold = float(call.arguments["threshold"])
+    lens = _lens(call, predictions.n_classes)
+    hits, false, misses = (f"{kind}:{lens.name}:{threshold!r}" for kind in ("hits", "alarms", "misses"))
+
+    def rows(reached: bool, happened: bool) -> RowStatistic:
+        def statistic(block: Block) -> Array:
+            score, outcome = (lens.statistics[key](block) for key in (lens.score, lens.outcome))
+            return np.asarray(((score >= threshold) == reached) & (outcome == happened))
+
+        return statistic
+
+    def of(count: Count) -> OfMeans:
+        return lambda means: count(Counts(means[hits], means[false], means[misses]), threshold)
+
+    def constant(means: Means) -> Doubles:
+        frequency = means[hits] + means[misses]
+        always = count(Counts(frequency, 1 - frequency, 0 * frequency), threshold)
+        return np.maximum(always, 0)
+
+    statistics = {hits: rows(True, True), false: rows(True, False), misses: rows(False, True)}
+    found = Thresholded(statistics, of(count), constant, None if among is None else of(among))
+    if count is not net_benefit_of:
+        return found
+    odds = threshold / (1 - threshold)
+    less = (lambda means: odds * means[false], odds) if odds else None
+    return replace(found, ends=(-odds, 1.0), less=less)
+
+
+def _lens(call: MetricExpression, n_classes: int) -> Lens:
+    if call.lens == OF_TWO and n_classes > 2:
+        raise UsageError(
+            f"{call}: there are {n_classes} classes; name the one to be found, such as "
+            f"{call.asked}:lens=class-1 (counted from 0)"
+        )
+    lens = find_lens("class-1" if call.lens == OF_TWO else call.lens, n_classes)
+    if not isinstance(lens, Lens) or lens.given:
+        raise UsageError(f"{call} needs one score in every row; expected a lens such as class-1")
+    return lens
 
 
 @dataclass(frozen=True)
@@ -151,7 +359,7 @@ class Proper(Scored):
 
     def score(self, call: MetricExpression, predictions: Predictions, settings: Settings) -> Score:
         """Return it."""
-        rule = rules.scoring_rule(self.rule, of_answers=predictions.of_answers)
+        rule = scoring_rule(self.rule, of_answers=predictions.of_answers)
         statistics = {self.rule: rule.statistic(settings.clip)}
         found = _over_constant(statistics, itemgetter(self.rule), rule.constant, normalized=self.normalized)
         return replace(found, ends=(0.0, rule.most)) if math.isfinite(rule.most) else found
@@ -259,6 +467,9 @@ def _over_constant(
 
 SHARE = (0.0, 1.0)
 
+log_loss, normalized_log_loss = Proper("log_loss"), Proper("log_loss", normalized=True)
+brier, normalized_brier = Proper("brier"), Proper("brier", normalized=True)
+rps = Proper("rps")
 accuracy = Plain("hit", scoring.accuracy, scoring.constant_accuracy, is_share=True, ends=SHARE)
 error_rate = Plain(
     "hit", scoring.error_rate, scoring.constant_error_rate, is_share=True, is_of_misses=True, ends=SHARE

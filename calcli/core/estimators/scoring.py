@@ -9,8 +9,8 @@ from typing import Any
 import numpy as np
 
 from calcli.core.data.arrays import Doubles
-from calcli.core.estimators.beta_scores import IntegralOfRisks
 from calcli.core.estimators.costs import CostMatrix
+from calcli.core.estimators.expected import IntegralOfRisks
 
 DIGITS = 12  # of the largest risk, to which risks are compared
 

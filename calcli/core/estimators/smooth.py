@@ -14,9 +14,8 @@ from numpy.typing import NDArray
 
 from calcli.core.data.arrays import Doubles
 from calcli.core.data.binning import edge_cuts
-from calcli.core.estimators.calibrationerror import OneDimensional
-from calcli.core.estimators.consistency import Null, compare, outcome_sums
-from calcli.core.estimators.effort import GRID
+from calcli.core.estimators.calibrationerror import Null, OneDimensional, compare, outcome_sums
+from calcli.core.estimators.permutation import GRID
 from calcli.core.problems.problem import Problem, segment_sums
 
 KernelNorm = Literal["1", "2"]

@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 
 from calcli.core.data.arrays import Array, Doubles, Floats, batches, label_sums
 from calcli.core.data.units import Units
-from calcli.core.estimators.influences import Influences
+from calcli.core.estimators.intervals import Influences
 from calcli.core.estimators.scoring import Means, OfMeans
 from calcli.core.state.deals import Deals
 

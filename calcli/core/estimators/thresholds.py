@@ -26,14 +26,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from calcli.core.calibrators.record import FitRows
-from calcli.core.data.arrays import Array, Doubles, Positions
+from calcli.core.data.arrays import Array, Doubles, Positions, Stream, generator
 from calcli.core.data.blocks import blocks
-from calcli.core.data.chance import Stream, generator
+from calcli.core.data.derived import slice_names, slice_numbers
 from calcli.core.data.predictions import Predictions
-from calcli.core.data.slices import slice_names, slice_numbers
 from calcli.core.data.units import Units, require_clusters
-from calcli.core.estimators.confidence import wilson_interval
 from calcli.core.estimators.intervals import Interval, share_most
+from calcli.core.estimators.miscalibration import wilson_interval
 from calcli.core.language.errors import InputError, UsageError
 
 BAND_ROWS = 50_000  # above which the exact band takes long, and the martingale is used

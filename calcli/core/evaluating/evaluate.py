@@ -1,4 +1,4 @@
-"""The main job: predictions and metric expressions in, estimates out, from one pass over the rows."""
+"""What a pass over rows is to keep for metrics, the states that are made of it, and their samples."""
 
 from __future__ import annotations
 
@@ -9,27 +9,18 @@ from functools import partial
 
 import numpy as np
 
+from calcli.core.data.arrays import Array, Stream, generator
 from calcli.core.data.binning import Bins, equal_width_edges
-from calcli.core.data.chance import Stream, generator
+from calcli.core.data.derived import Slice, at_priors, counted, select, select_each, slice_numbers
 from calcli.core.data.predictions import Predictions
-from calcli.core.data.priors import at_priors
-from calcli.core.data.slices import counted
 from calcli.core.data.units import Units, require_clusters, require_folds
-from calcli.core.estimators.effort import affordable_resamples
-from calcli.core.estimators.resampling import bootstrap_sd, resampled_nulls
-from calcli.core.evaluating.classwise import class_rows
+from calcli.core.estimators.calibrationerror import enough_draws, holm, with_holm
+from calcli.core.estimators.evidence import slice_p_value
+from calcli.core.estimators.permutation import affordable_resamples, bootstrap_sd, resampled_nulls
 from calcli.core.evaluating.families import FAMILIES, by_family
 from calcli.core.evaluating.families.base import Findings
+from calcli.core.evaluating.families.error import class_rows
 from calcli.core.evaluating.families.ranking import backwards_area
-from calcli.core.evaluating.gathering import (
-    lack,
-    measured_sample,
-    needs_of,
-    needs_of_report,
-    needs_rows,
-    of_sample,
-    of_state,
-)
 from calcli.core.evaluating.measurements import Measurements
 from calcli.core.evaluating.recalibrated import Companions
 from calcli.core.evaluating.results import (
@@ -42,22 +33,209 @@ from calcli.core.evaluating.results import (
     Summary,
 )
 from calcli.core.evaluating.usual import area_of, default_metrics, gap_of, is_sampled, tests_classes
-from calcli.core.language.errors import NeedsRows, UsageError
-from calcli.core.language.expressions import MetricExpression, parse_metrics
-from calcli.core.language.questions import looks_at_classes, refuse_classes, refuse_places
-from calcli.core.language.settings import Settings
+from calcli.core.language.errors import InputError, NeedsRows, UsageError
+from calcli.core.language.expressions import (
+    MetricExpression,
+    looks_at_classes,
+    parse_metrics,
+    refuse_classes,
+    refuse_places,
+)
+from calcli.core.language.settings import NUMBERED, Settings, StateSettings
 from calcli.core.language.text import Watch
-from calcli.core.state.collect import collect
+from calcli.core.state.collect import RowKeys, collect
 from calcli.core.state.needs import (
+    CLIPPED,
+    Mean,
     Need,
+    Pass,
     Sampled,
     Scores,
     UnitsOf,
     Vectors,
     all_probs,
+    class_sums,
     through,
 )
-from calcli.core.state.state import Remains
+from calcli.core.state.sample import Sample
+from calcli.core.state.state import Part, Remains, State, left_of
+
+
+def needs_of(
+    call: MetricExpression, rows: Predictions, settings: Settings, units_for: UnitsOf | None = None
+) -> Iterable[Need]:
+    """Return what a pass must keep for a metric; see `Family.needs`."""
+    return FAMILIES[call.entry.family].needs(call, Pass(rows, settings, units_for))
+
+
+def needs_rows(
+    call: MetricExpression, rows: Predictions, settings: Settings, *, summed: bool = False
+) -> bool:
+    """Tell whether a metric takes more than a state in a file holds, or than sums if all rows are summed."""
+    return any(need.of_rows or (summed and need.each) for need in needs_of(call, rows, settings))
+
+
+def lack(call: MetricExpression, state: State, remains: Predictions, settings: Settings) -> str:
+    """Return why a state does not tell a metric, as a clause; "" if it does."""
+    try:
+        return state.lack(needs_of(call, remains, settings))
+    except NeedsRows as fault:  # to know what it needs
+        return str(fault)
+
+
+def needs_of_report(
+    rows: Predictions,
+    settings: Settings,
+    calls: Iterable[MetricExpression],
+    lenses: Iterable[str] = (),
+    units_for: UnitsOf | None = None,
+) -> list[Need]:
+    """Return what a report on metrics needs, and lenses that figures look through.
+
+    Every report has the confidence, a table of the classes and how many labels the clip lifts.
+    """
+    needs: list[Need] = [through(name, rows, settings) for name in dict.fromkeys(["top-1", *lenses])]
+    needs += class_sums(settings.bins, rows, settings)
+    if settings.clip:
+        least = np.log(settings.clip)
+        needs.append(Mean(CLIPPED, lambda block: block.log_prob <= least))
+    for call in calls:
+        needs += needs_of(call, rows, settings, units_for)
+    return needs
+
+
+def state_of(
+    predictions: Predictions,
+    settings: Settings | None = None,
+    watch: Watch | None = None,
+    known: StateSettings = NUMBERED,
+    by: Sequence[str] = (),
+) -> State:
+    """Return the state of predictions, for the metrics that the settings name or the default report.
+
+    Of every value of the columns `by` a small state is in it, for the metrics that sums tell. The computation
+    is in double precision unless the scores are stored in single precision or less, or the settings say
+    otherwise: how many rows there are does not matter, so that states can be merged.
+
+    Raises
+    ------
+    InputError
+        If there is no such column, or rows share a key.
+    UsageError
+        If something is asked for that states cannot hold.
+    """
+    settings = settings or Settings()
+    require_mergeable(settings)
+    predictions.require_told_class()
+    given, rows = predictions, counted(predictions)
+    # in a run the others keep their places
+    left = 0 if known.run is None else given.n_rows - rows.n_rows
+    places = np.flatnonzero(given.weights) if left and given.weights is not None else None
+    narrow = rows.scores.dtype.itemsize <= 4
+    if settings.precision == "auto":
+        settings = replace(settings, precision="single" if narrow else "double")
+
+    calls = _calls(rows, settings)
+    told = [call for call in [*calls, gap_of(rows, settings)] if not needs_rows(call, rows, settings)]
+    needs = [*needs_of_report(rows, settings, told), Sampled()]
+    whole = collect(rows, settings, needs, watch, keys=RowKeys(rows, known, places))
+    slices = {column: _slices(rows, column, settings, calls, known, places) for column in by}
+    return replace(whole, parts=(replace(whole.parts[0], left=left),), slices=slices)
+
+
+def _slices(
+    predictions: Predictions,
+    column: str,
+    settings: Settings,
+    calls: Sequence[MetricExpression],
+    known: StateSettings,
+    places: Array | None,
+) -> dict[str, State]:
+    """Return a state of the rows of every value of a column, numbered like all rows, without a sample."""
+    told = [call for call in calls if not needs_rows(call, predictions, settings)]
+    if not told:
+        raise UsageError(
+            f"a state keeps only sums of slices (--by), and {', '.join(call.asked for call in calls)} need "
+            "rows; ask for another metric as well, such as log_loss"
+        )
+    own = replace(settings, metrics=tuple(call.asked for call in told), intervals=True)  # asked for later
+    slices, numbers = slice_numbers(predictions, column)
+    found = {}
+    for number, rows in enumerate(select_each(predictions, numbers)):
+        chosen = np.flatnonzero(numbers == number)
+        among = chosen if places is None else places[chosen]
+        needs = needs_of_report(rows, own, [*told, gap_of(rows, own)])
+        state = collect(rows, own, needs, keys=RowKeys(rows, known, among))
+        part = slices[number]
+        found[part.value] = replace(state, parts=(Part(str(part), rows.n_rows, ""),))
+    return found
+
+
+def _calls(rows: Predictions, settings: Settings) -> list[MetricExpression]:
+    return parse_metrics(settings.metrics or default_metrics(rows, settings)[0], settings.defaults)
+
+
+def of_sample(sample: Sample, whole: Measurements, calls: Sequence[MetricExpression]) -> Findings:
+    """Return what is found out about metrics from a sample of the rows; its size stands with each."""
+    measured = measured_sample(sample, whole, calls)
+    found = [family.estimates(own, measured, measured.settings) for family, own in by_family(calls)]
+    joined = Findings.joined(found)
+    if measured.of_rows is None:
+        return joined
+    rows = measured.predictions.n_rows
+    estimates = {name: replace(one, rows=rows) for name, one in joined.estimates.items()}
+    return replace(joined, estimates=estimates)
+
+
+def measured_sample(sample: Sample, whole: Measurements, calls: Sequence[MetricExpression]) -> Measurements:
+    """Return what a pass over a sample of the rows finds for metrics."""
+    rows, settings = sample.of(whole.predictions), replace(whole.settings, precision="auto")
+    state = collect(rows, settings, [need for call in calls for need in needs_of(call, rows, settings)])
+    of_rows = whole.predictions.n_rows if rows.n_rows < whole.predictions.n_rows else None
+    return Measurements(rows, state, settings, of_rows=of_rows)
+
+
+def of_state(state: State, settings: Settings, name: str) -> Settings:
+    """Return the settings with what was decided when the state was made.
+
+    Raises
+    ------
+    UsageError
+        If they say otherwise, or ask for rows.
+    """
+    require_mergeable(settings)
+    head = state.head
+    for given, kept, option in (
+        (settings.clip * uses_clip(settings), head.clip, "--clip"),
+        (settings.groups, head.groups, "--class-groups"),
+    ):
+        if given and given != kept:
+            was = f"with {kept}" if kept else "without"
+            raise UsageError(f"{option}: {name} was made {was}; make a state with it from the predictions")
+    for asked, option in ((settings.sd, "--sd"), (settings.resample_predictions, "--resample-predictions")):
+        if asked:
+            raise UsageError(f"{option} resamples rows, and {name} is a state, which keeps sums, not rows")
+    return replace(settings, clip=head.clip, groups=head.groups, test=False)
+
+
+def uses_clip(settings: Settings) -> bool:
+    """Tell whether a metric asked for depends on the clip; of the usual ones some do."""
+    calls = parse_metrics(settings.metrics, settings.defaults)
+    return not calls or any(call.is_clipped for call in calls)
+
+
+def require_mergeable(settings: Settings) -> None:
+    """Raise a UsageError if settings ask for what cannot be put together of parts."""
+    for given, option, reason in (
+        (settings.priors, "--priors", "their weights depend on all rows"),
+        (settings.shift_to_priors, "--shift-to-priors", "move the probabilities with calcli apply first"),
+        (settings.cluster, "--cluster", "clusters may continue in other parts"),
+        (settings.costs, "--costs", "their decisions are not among the sums"),
+        (settings.decision_column, "--decision-column", "their costs are not among the sums"),
+    ):
+        if given:
+            raise UsageError(f"{option} does not go into a state: {reason}; leave it out")
+
 
 MANY_ROWS = 5_000_000  # above which a run keeps sums, not rows
 
@@ -125,13 +303,13 @@ def values(predictions: Predictions, settings: Settings) -> dict[str, float]:
 
 def lean_needs(predictions: Predictions, settings: Settings) -> list[Need]:
     """Return what the metrics need that settings name, and nothing else."""
-    calls = _calls(predictions, settings)
+    calls = _asked_calls(predictions, settings)
     return [need for call in calls for need in needs_of(call, predictions, settings)]
 
 
 def values_of(measured: Measurements) -> dict[str, float]:
     """Return the values of the metrics that settings name, by canonical expression."""
-    calls = _calls(measured.predictions, measured.settings)
+    calls = _asked_calls(measured.predictions, measured.settings)
     found = _findings(measured, calls, measured.settings)[0].estimates
     return {name: found[name].value for name in map(str, calls)}
 
@@ -161,11 +339,11 @@ def measure(
             )
         state = predictions.state
         settings = of_state(state, settings, predictions.provenance.path)
-        calls = _calls(predictions, settings, state.head.metrics)
+        calls = _asked_calls(predictions, settings, state.head.metrics)
         lacks = {str(call): lack(call, state, predictions, settings) for call in calls}
         left = {name: reason for name, reason in lacks.items() if reason}
         return Measurements(predictions, state, settings, left=left)
-    calls = _calls(predictions, settings)
+    calls = _asked_calls(predictions, settings)
     rows = at_priors(predictions, settings)
 
     later = [call for call in calls if sampled and needs_rows(call, rows, settings, summed=summed)]
@@ -197,7 +375,9 @@ def _refuse_draws(settings: Settings) -> None:
     raise UsageError(f"{option} draws independent outcomes, but {reason}; leave out one of the two")
 
 
-def _calls(predictions: Predictions, settings: Settings, usual: Sequence[str] = ()) -> list[MetricExpression]:
+def _asked_calls(
+    predictions: Predictions, settings: Settings, usual: Sequence[str] = ()
+) -> list[MetricExpression]:
     names = settings.metrics or usual or default_metrics(predictions, settings)[0]
     calls = parse_metrics(names, settings.defaults)
     if predictions.of_answers:
@@ -217,7 +397,7 @@ def assess(
     if not settings.draws_outcomes:
         settings = replace(settings, draws=0)
     usual = measured.state.head.metrics
-    calls = _calls(predictions, settings, usual)
+    calls = _asked_calls(predictions, settings, usual)
     found, missing = _findings(measured, calls, settings)
     bins = measured.lens_bins("top-1", settings.bins)
     classes = () if predictions.of_answers else tuple(class_rows(measured, settings, test_classes))
@@ -406,3 +586,128 @@ def _reliability(bins: Bins) -> Iterator[ReliabilityBin]:
 def _is_redrawn(estimate: Estimate) -> bool:
     """Tell whether an error is compared with itself on data that are drawn anew."""
     return estimate.call.entry.family.beside_null and not estimate.call.trains_bins
+
+
+def evaluate_slices(
+    predictions: Predictions, column: str, whole: Summary, companions: Companions | None = None
+) -> Iterator[tuple[Slice, Evaluation]]:
+    """Evaluate the rows of every value of a column like the whole.
+
+    Calibration losses, which need fits of their own, are computed only if the settings name them.
+
+    Parameters
+    ----------
+    predictions
+        All rows.
+    column
+        One of their columns.
+    whole
+        What was found out about all rows. Its settings count for the slices; many of them take more draws, so
+        that their p-values can be corrected for their number.
+    companions
+        Predictions that some metrics need beside all rows.
+
+    Raises
+    ------
+    InputError
+        If there is no such column, it has too many values, or a slice cannot be evaluated.
+    """
+    settings = whole.settings
+    if isinstance(predictions, Remains):
+        yield from _of_state(predictions, predictions.state, column, settings)
+        return
+    if not settings.metrics:
+        calls = [estimate.call for estimate in whole.estimates.values()]
+        usual = tuple(call.asked for call in calls if not call.entry.family.fits)
+        settings = replace(settings, metrics=usual)
+    companions = (companions or Companions()).counted(predictions)
+    predictions, posteriors = counted(predictions), companions.posteriors
+    slices, numbers = slice_numbers(predictions, column)
+    if settings.draws:
+        settings = replace(settings, draws=max(settings.draws, enough_draws(len(slices))))
+    for number, rows in enumerate(select_each(predictions, numbers)):
+        own = None if posteriors is None else select(posteriors, numbers == number)
+        beside = replace(companions, posteriors=own)
+        try:
+            evaluation = evaluate(rows, settings, companions=beside)
+        except InputError as fault:
+            raise InputError(f"slice {slices[number]}: {fault}") from fault
+        yield slices[number], evaluation
+
+
+def _of_state(
+    predictions: Predictions, state: State, column: str, settings: Settings
+) -> Iterator[tuple[Slice, Evaluation]]:
+    """Evaluate what is left of the rows of every value of a column."""
+    path = predictions.provenance.path
+    if column not in state.slices:
+        has = ", ".join(state.slices) or "none"
+        raise UsageError(
+            f"--by {column}: {path} is a state, made without slices by it; it has {has}; make one from the "
+            f"predictions with --by {column} --save-state"
+        )
+    parts = state.slices[column]
+    if settings.draws:
+        settings = replace(settings, draws=max(settings.draws, enough_draws(len(parts))))
+    for value, own in parts.items():
+        asked = replace(settings, metrics=settings.metrics or own.head.metrics)
+        yield Slice(column, value), evaluate(left_of(own, path), asked)
+
+
+def slices_of(
+    predictions: Predictions, columns: Iterable[str], whole: Summary, companions: Companions | None = None
+) -> dict[str, tuple[Summary, ...]]:
+    """Return what is found out about every value of columns, by column; see `evaluate_slices`."""
+    return {
+        column: tuple(
+            replace(own.summary, slice=part)
+            for part, own in evaluate_slices(predictions, column, whole, companions)
+        )
+        for column in columns
+    }
+
+
+def slice_p_values(pairs: Iterable[tuple[Estimate, Estimate, float]]) -> list[float]:
+    """Return p-values of slices that are like all rows, corrected for their number (Holm).
+
+    Parameters
+    ----------
+    pairs
+        The estimate of a slice, that of all rows, and the share of the rows in the slice.
+
+    Returns
+    -------
+    In [0, 1]; nan for those without intervals, which cannot be judged and do not count. The interval of a
+    calibration error is wider than its spread, and does not count either.
+    """
+    found = np.array(
+        [
+            math.nan
+            if whole.call.entry.family.beside_null
+            else slice_p_value(part.value, part.interval, whole.value, whole.interval, share)
+            for part, whole, share in pairs
+        ]
+    )
+    judged = ~np.isnan(found)
+    found[judged] = holm(found[judged])
+    return found.tolist()
+
+
+def with_corrected_p(
+    parts: Sequence[Mapping[str, Estimate]], enough: Sequence[bool]
+) -> list[dict[str, Estimate]]:
+    """Correct the p-values of every metric for the number of slices it was tested on (Holm).
+
+    Parameters
+    ----------
+    parts
+        The estimates of each slice, by metric expression.
+    enough
+        Whether each slice has rows enough to be compared; the others do not count.
+    """
+    found = [dict(part) for part in parts]
+    for name in found[0] if found else ():
+        nulls = with_holm([part[name].if_calibrated for part in found], enough)
+        for part, null in zip(found, nulls, strict=True):
+            part[name] = replace(part[name], if_calibrated=null)
+    return found

@@ -21,13 +21,21 @@ from calcli.core.evaluating.results import InfiniteLogLoss
 from calcli.core.language.errors import NeedsRows
 from calcli.core.language.settings import Settings
 from calcli.core.language.text import Watch
-from calcli.core.problems.lenses import Seen
+from calcli.core.problems.lenses import Seen, VectorLens, VectorProblem
 from calcli.core.problems.problem import Problem, ordered_problem
-from calcli.core.problems.vectors import VectorLens, VectorProblem
+from calcli.core.state.cells import CellTable
 from calcli.core.state.collect import collect
-from calcli.core.state.collectors import VectorTable
-from calcli.core.state.gridcells import CellTable
-from calcli.core.state.needs import CLIPPED, ONLY_SUMS, ClassSums, Kept, Need, Scores, Vectors, through
+from calcli.core.state.needs import (
+    CLIPPED,
+    ONLY_SUMS,
+    ClassSums,
+    Kept,
+    Need,
+    Scores,
+    Vectors,
+    VectorTable,
+    through,
+)
 from calcli.core.state.sample import Sample
 from calcli.core.state.state import State
 

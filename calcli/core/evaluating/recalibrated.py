@@ -13,17 +13,14 @@ from functools import cached_property
 
 import numpy as np
 
-from calcli.core.calibrators.base import Calibrator, make
+from calcli.core.calibrators.base import TURNED, Calibrator, make, turns_classes
 from calcli.core.calibrators.crossvalidation import LabeledScores, held_out_folds, rows_of
-from calcli.core.calibrators.order import TURNED, turns_classes
-from calcli.core.data.arrays import Array, Doubles, Floats, Positions
-from calcli.core.data.chance import Stream, generator
-from calcli.core.data.logspace import log_softmax
+from calcli.core.data.arrays import Array, Doubles, Floats, Positions, Stream, generator, log_softmax
+from calcli.core.data.derived import select
 from calcli.core.data.predictions import Predictions, require_classes
-from calcli.core.data.slices import select
 from calcli.core.data.units import Units, random_folds
-from calcli.core.estimators.effort import FIT, FIT_ROWS, affordable_deals
-from calcli.core.estimators.rules.base import ScoringRule
+from calcli.core.estimators.permutation import FIT, FIT_ROWS, affordable_deals
+from calcli.core.estimators.rules import ScoringRule
 from calcli.core.language.errors import InputError, UsageError
 from calcli.core.language.expressions import MetricExpression, nested_method
 from calcli.core.language.metrics import AFFINE, AFFINE_MAPS, ERRORS_EACH, GIVEN, PAV, ROWS_EACH

@@ -8,17 +8,16 @@ from typing import Any
 
 from calcli.core.data.arrays import Array, Doubles
 from calcli.core.data.binning import Bins
+from calcli.core.data.derived import Slice
 from calcli.core.data.predictions import Predictions, Provenance
-from calcli.core.data.slices import Slice
-from calcli.core.estimators.consistency import Null
+from calcli.core.estimators.calibrationerror import Null
 from calcli.core.estimators.gridded import GridError
 from calcli.core.estimators.intervals import Interval
-from calcli.core.language.expressions import MetricExpression
-from calcli.core.language.numbers import apart
-from calcli.core.language.questions import WRONG_RIGHT
+from calcli.core.language.expressions import WRONG_RIGHT, MetricExpression
 from calcli.core.language.settings import Settings
+from calcli.core.language.text import apart
+from calcli.core.problems.lenses import VectorProblem
 from calcli.core.problems.problem import Problem
-from calcli.core.problems.vectors import VectorProblem
 
 SHOWN = 4  # metrics in one line
 

@@ -17,10 +17,9 @@ from calcli.core.data.simulation import Simulation, population, simulate
 from calcli.core.evaluating.evaluate import evaluate
 from calcli.core.evaluating.truth import require_truth, true_error
 from calcli.core.language.declaring import as_option
-from calcli.core.language.expressions import MetricExpression, parse_metrics
-from calcli.core.language.numbers import number, plus_minus
-from calcli.core.language.questions import WRONG_RIGHT
+from calcli.core.language.expressions import WRONG_RIGHT, MetricExpression, parse_metrics
 from calcli.core.language.settings import Settings
+from calcli.core.language.text import number, plus_minus
 
 TRUTH_ROWS = 1_000_000  # drawn for the true value of a system of many dimensions, fewer of many classes
 TRUTH_SCORES = 8_000_000

@@ -16,9 +16,15 @@ from calcli.core.language.errors import UsageError
 from calcli.core.language.expressions import MetricExpression, region_ends
 from calcli.core.language.metrics import GIVEN
 from calcli.core.language.settings import Settings
-from calcli.core.problems.lenses import Lens, find_lens
-from calcli.core.problems.splits import recursive_partition
-from calcli.core.problems.vectors import VectorLens, VectorProblem, between, members_by_name
+from calcli.core.problems.lenses import (
+    Lens,
+    VectorLens,
+    VectorProblem,
+    between,
+    find_lens,
+    members_by_name,
+    recursive_partition,
+)
 
 CELLS = 400  # of predictions that do not repeat, over which posteriors are averaged
 ROUNDING = 1e-12  # an error of less is none

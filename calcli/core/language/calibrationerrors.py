@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from calcli.core.language.entries import Argument, Metric
-from calcli.core.language.families import CLASSICAL, ERROR
+from calcli.core.language.entries import CLASSICAL, ERROR, Argument, Metric
 
 
 def _is_region(text: str) -> bool:
@@ -148,7 +147,7 @@ def _errors() -> list[Metric]:
         ),
         Metric(
             name="over_confidence", title="Over-confident rows",
-            where=".confidence:ConfidenceShare",
+            where=".miscalibration:ConfidenceShare",
             tier="works", family=ERROR, direction="lower", range="0 to 1", unit="fraction",
             meaning="share of rows in bins with confidence above accuracy; about half if calibrated",
             formula="sum_b n_b/N [mean outcome < mean score]", source=panchenko,
@@ -158,7 +157,7 @@ def _errors() -> list[Metric]:
         ),
         Metric(
             name="under_confidence", title="Under-confident rows",
-            where=".confidence:ConfidenceShare",
+            where=".miscalibration:ConfidenceShare",
             tier="works", family=ERROR, direction="lower", range="0 to 1", unit="fraction",
             meaning="share of rows in bins with confidence below accuracy; about half if calibrated",
             formula="sum_b n_b/N [mean outcome > mean score]", source=panchenko,
@@ -187,7 +186,7 @@ def _errors() -> list[Metric]:
         ),
         Metric(
             name="mmce", title="MMCE", letters="maximum mean calibration error",
-            where=".mmce:MaximumMeanError",
+            where=".miscalibration:MaximumMeanError",
             tier="works", family=ERROR, direction="lower", range="0 to 1", unit="fraction",
             meaning="kernel calibration error: gaps of pairs of rows, weighted by their nearness in "
             "confidence",

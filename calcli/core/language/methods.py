@@ -197,7 +197,7 @@ def _matrices() -> list[Method]:
         Method(
             name="matrix-odir", title="Matrix scaling with ODIR",
             letters="off-diagonal and intercept regularization",
-            where=".odir:MatrixODIR", family="softmax", effort=10,
+            where=".softmax:MatrixODIR", family="softmax", effort=10,
             learns="softmax(W log q + b), off-diagonal entries and intercepts penalized",
             parameters="K(K + 1), penalized", keeps=RISING_ROWS, source=kull,
             arguments=odir,
@@ -206,7 +206,7 @@ def _matrices() -> list[Method]:
         ),
         Method(
             name="dirichlet", title="Dirichlet calibration",
-            where=".odir:Dirichlet", family="softmax", effort=20,
+            where=".softmax:Dirichlet", family="softmax", effort=20,
             learns="as matrix-odir, the penalties chosen by cross-validation",
             parameters="K(K + 1), penalized", keeps=RISING_ROWS, source=kull,
             arguments={**INPUT, **penalties, "folds": Argument(3, least=2, says=FOLDS), **SEED},
@@ -311,21 +311,21 @@ def _one_score() -> list[Method]:
         ),
         Method(
             name="bbq", title="Bayesian binning into quantiles",
-            where=".bbq:BBQ", family="one score", effort=150,
+            where=".histogram:BBQ", family="one score", effort=150,
             learns="the mean of histograms of many numbers of bins, weighted by their evidence",
             parameters="decided by the data", keeps=NOTHING, source="Naeini et al. 2015",
             arguments=LENS,
         ),
         Method(
             name="centered-isotonic", title="Centered isotonic regression",
-            where=".isotonic:CenteredIsotonic", family="one score", effort=4,
+            where=".histogram:CenteredIsotonic", family="one score", effort=4,
             learns="straight lines between the blocks of isotonic regression, each at its mean score",
             parameters="decided by the data", keeps=ROWS_OR_TIES, source="Oron & Flournoy 2017",
             arguments={**LENS, **SMOOTHING},
         ),
         Method(
             name="isotonic", title="Isotonic regression",
-            where=".isotonic:Isotonic", family="one score",
+            where=".histogram:Isotonic", family="one score",
             learns="the nearest non-decreasing function of the score",
             parameters="decided by the data", keeps=ROWS_OR_TIES, source="Zadrozny & Elkan 2002",
             arguments={
@@ -343,7 +343,7 @@ def _vectors() -> list[Method]:
     return [
         Method(
             name="vector-histogram", title="Histogram regression on vectors",
-            where=".vectorhistogram:VectorHistogram", family="vectors",
+            where=".histogram:VectorHistogram", family="vectors",
             learns="the class frequencies in each bin of probability vectors, split where they vary most",
             parameters="decided by the data", keeps=NOTHING, source="Vaicenavicius et al. 2019, section 4.1",
             arguments={
@@ -386,7 +386,7 @@ def _wrappers() -> list[Method]:
         ),
         Method(
             name="reduced", title="A calibrator of the confidence",
-            where=".reduced:Reduced", family="wrapper", effort=1,
+            where=".wrappers:Reduced", family="wrapper", effort=1,
             learns="a calibrator of two classes, prediction wrong or right",
             parameters="as for two classes", keeps=f"{PREDICTED}, unless keep_top=false",
             source="Panchenko et al. 2022",

@@ -9,8 +9,16 @@ from dataclasses import replace
 from typing import Literal, get_args
 
 from calcli.core.language.calibrationerrors import BINS, CALIBRATION_ERRORS, LENS, TRAINING, VECTOR_REGION
-from calcli.core.language.entries import Argument, Metric, Registry
-from calcli.core.language.families import DECOMPOSITION, RANKING, RECALIBRATION, SCORE, SELECTIVE
+from calcli.core.language.entries import (
+    DECOMPOSITION,
+    RANKING,
+    RECALIBRATION,
+    SCORE,
+    SELECTIVE,
+    Argument,
+    Metric,
+    Registry,
+)
 from calcli.core.language.methods import METHODS
 
 ScoreName = Literal["log_loss", "brier"]  # what has parts, and what chooses a calibrator
@@ -59,7 +67,7 @@ def _scores() -> list[Metric]:
         Metric(
             name="log_loss", title="Log-loss",
             tier="to know", family=SCORE, direction="lower", range="0 to inf", unit="nats",
-            where=".rules.log_loss:log_loss",
+            where=".scores:log_loss",
             meaning="quality of the probabilities; a confident wrong answer costs without bound",
             formula="mean of -ln q[label]", source="Good 1952; " + ferrer + ", section 2.2",
             misses="one row of infinite loss hides all others; brier is bounded",
@@ -68,7 +76,7 @@ def _scores() -> list[Metric]:
         Metric(
             name="normalized_log_loss", title="Log-loss, normalized",
             family=SCORE, direction="lower", range="0 to inf", unit="ratio",
-            where=".rules.log_loss:normalized_log_loss",
+            where=".scores:normalized_log_loss",
             meaning="log-loss divided by that of the class frequencies: 1 is useless, 0 perfect",
             formula="log_loss / -sum_k P_k ln P_k", source=ferrer + ", section 3.2",
             of_answers="log-loss divided by that of always stating the accuracy: 1 is useless, 0 perfect",
@@ -76,7 +84,7 @@ def _scores() -> list[Metric]:
         Metric(
             name="brier", title="Brier score",
             tier="to know", family=SCORE, direction="lower", range="0 to 2", unit="ratio",
-            where=".rules.brier:brier",
+            where=".scores:brier",
             meaning="squared error of the probabilities, summed over classes (two classes: twice that of "
             "scikit-learn)",
             formula="mean of sum_k (q_k - [k is label])^2", source="Brier 1950",
@@ -87,7 +95,7 @@ def _scores() -> list[Metric]:
         Metric(
             name="normalized_brier", title="Brier score, normalized",
             family=SCORE, direction="lower", range="0 to inf", unit="ratio",
-            where=".rules.brier:normalized_brier",
+            where=".scores:normalized_brier",
             meaning="Brier score divided by that of the class frequencies: 1 is useless, 0 perfect",
             formula="brier / (1 - sum_k P_k^2)", source=ferrer + ", section 3.2",
             of_answers="Brier score divided by that of always stating the accuracy: 1 is useless, 0 perfect",
@@ -250,7 +258,7 @@ def _scores() -> list[Metric]:
         Metric(
             name="aurc", title="AURC", letters="area under the risk-coverage curve",
             family=SELECTIVE, direction="lower", range="0 to 1", unit="fraction",
-            where=".selective:Aurc",
+            where=".ranking:Aurc",
             meaning="error rate of the most confident rows, averaged over how many of them are answered",
             formula="mean over k of errors among the k most confident rows / k", source="Geifman et al. 2019",
             misses="mostly the error rate itself, and the first rows count most; augrc weights errors alike",
@@ -259,7 +267,7 @@ def _scores() -> list[Metric]:
         Metric(
             name="augrc", title="AUGRC", letters="area under the generalized risk-coverage curve",
             family=SELECTIVE, direction="lower", range="0 to 1", unit="fraction",
-            where=".selective:Augrc",
+            where=".ranking:Augrc",
             meaning="wrong answers given, as a share of all rows, averaged over how many rows are answered",
             formula="mean over k of errors among the k most confident rows / n", source="Traub et al. 2024",
             misses="increasing maps of the confidence do not change it; log_loss sees calibration",
@@ -268,7 +276,7 @@ def _scores() -> list[Metric]:
         Metric(
             name="selective_accuracy", title="Selective accuracy",
             family=SELECTIVE, direction="higher", range="0 to 1", unit="fraction",
-            where=".selective:SelectiveAccuracy",
+            where=".ranking:SelectiveAccuracy",
             meaning="accuracy of the most confident rows, at a given share of rows that is answered",
             formula="1 - errors among the k most confident rows / k, k = ceil(coverage n)",
             source="El-Yaniv & Wiener 2010",
@@ -283,7 +291,7 @@ def _scores() -> list[Metric]:
         Metric(
             name="coverage", title="Coverage",
             family=SELECTIVE, direction="higher", range="0 to 1", unit="fraction",
-            where=".selective:Coverage",
+            where=".ranking:Coverage",
             meaning="largest share of rows, the most confident ones, with at most a given error rate",
             formula="max k/n with errors among the k most confident rows / k <= max_error",
             source="El-Yaniv & Wiener 2010",
@@ -334,7 +342,7 @@ def _scores() -> list[Metric]:
         Metric(
             name="rps", title="RPS", letters="ranked probability score",
             family=SCORE, direction="lower", range="0 to 1", unit="ratio",
-            where=".rules.rps:rps",
+            where=".scores:rps",
             meaning="squared error of the cumulative probabilities of classes in the order of the file",
             formula="mean of sum_(k<K) (F_k - [label <= k])^2 / (K - 1)", source="Epstein 1969",
             misses="means nothing for classes without an order; brier is for these",

@@ -11,8 +11,8 @@ from typing import Any, TypeVar
 
 from calcli.core.language.declaring import declared
 from calcli.core.language.errors import CalcliError
+from calcli.core.language.figures import ViewSettings
 from calcli.core.language.settings import FitSettings, PairSettings, Settings, ThresholdSettings
-from calcli.core.language.viewing import ViewSettings
 
 F = TypeVar("F", bound=Callable[..., Any])
 

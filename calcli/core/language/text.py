@@ -1,12 +1,139 @@
-"""Text and values for people and programs: names made plain, long ones cut, JSON, progress."""
+"""Numbers as text: digits follow from what it shows.
+
+A number shows two significant digits of its distance to 0 or to 1, whichever is nearer, so that no small
+number looks like 0 and no 0.99995 like 1. Numbers that are read together show as many of how far they lie
+apart. What has an interval is as fine as the interval: digits beyond that are noise.
+"""
 
 from __future__ import annotations
 
 import math
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from contextvars import ContextVar
 from dataclasses import MISSING, fields
 from typing import Any
+
+DECIMALS = 4  # of a number, at least
+PERCENT_DECIMALS = 3  # of a fraction shown in percent, at least
+MOST_DECIMALS = 6  # what they do not show counts as none
+MOST_DIGITS = 9  # before the point; larger numbers have an exponent
+FIRST = 5  # how many of many things are named
+ASKED: ContextVar[int | None] = ContextVar("asked", default=None)  # decimals of numbers, where somebody says
+
+
+def number(value: float, *beside: float, digits: int | None = None, sign: bool = False) -> str:
+    """Return a number as text.
+
+    Parameters
+    ----------
+    value
+        The number.
+    beside
+        Those that are read beside it.
+    digits
+        Its decimals where something else tells them, as `apart` does; there are at least four.
+    sign
+        Whether a positive number has a sign, too.
+    """
+    if (asked := ASKED.get()) is not None:
+        return _written(value, asked, sign)
+    fine = _fine(value, beside) if digits is None else digits
+    if 0 < abs(value) < 10.0 ** (1 - MOST_DECIMALS) and digits is None:
+        return f"{value:{'+' * sign}.2e}"
+    return _written(value, max(fine, DECIMALS), sign)
+
+
+def numbers(*together: float) -> list[str]:
+    """Return numbers that are read together."""
+    return [number(one, *together) for one in together]
+
+
+def percent(
+    fraction: float, *beside: float, digits: int | None = None, unit: str = "%", sign: bool = False
+) -> str:
+    """Return a fraction in percent, with at least one decimal; otherwise as `number`."""
+    if (asked := ASKED.get()) is not None:
+        return _written(100 * fraction, max(asked - 2, 0), sign) + unit
+    fine = _fine(fraction, beside) if digits is None else digits
+    return _written(100 * fraction, max(fine, PERCENT_DECIMALS) - 2, sign) + unit
+
+
+def apart(*differences: float) -> int | None:
+    """Return how many decimals show two digits of what it shows, such as the width of an interval.
+
+    None where there is nothing to be seen: differences are 0 or undefined, or too small.
+    """
+    least = 0.5 * 10.0**-MOST_DECIMALS
+    exponents = [_exponent(one) for one in map(abs, differences) if least <= one < math.inf]
+    return min(1 - min(exponents), MOST_DECIMALS) if exponents else None
+
+
+def span(low: float, high: float, write: Callable[..., str] = number, **how: Any) -> str:
+    """Return the ends of an interval, as fine as its width unless `digits` says otherwise.
+
+    Parameters
+    ----------
+    low, high
+        The ends.
+    write
+        Makes text of them: `number` or `percent`.
+    how
+        What else that takes.
+    """
+    how = {"digits": apart(high - low)} | how
+    return f"{write(low, **how)} to {write(high, **how)}"
+
+
+def plus_minus(mean: float, sd: float, digits: int | None = None) -> str:
+    """Return a mean with its standard deviation, which tells how fine both are unless `digits` does."""
+    digits = apart(sd) if digits is None else digits
+    return f"{number(mean, digits=digits)} ± {number(sd, digits=digits)}"
+
+
+def p_value(p: float) -> str:
+    """Return a p-value with three decimals; smaller ones as `<0.001`."""
+    return "<0.001" if p < 0.0005 else f"{p:.3f}"
+
+
+def relative(change: float) -> str:
+    """Return a relative change in percent with its sign, and a word where there is none."""
+    return "undefined" if math.isnan(change) else percent(change, digits=apart(change), sign=True)
+
+
+def counted(count: int, noun: str) -> str:
+    """Return a count with its noun: `1 row`, `1,200 rows`, `2 classes`."""
+    plural = noun + ("es" if noun.endswith("s") else "s")
+    return f"{count:,} {noun if count == 1 else plural}"
+
+
+def some(items: Sequence[object], count: int | None = None) -> str:
+    """Return the first of some things, and how many more there are, of a count that the items begin."""
+    first, count = items[:FIRST], len(items) if count is None else count
+    named = ", ".join(str(one) or '""' for one in first)
+    return named if count == len(first) else f"{named} and {count - len(first):,} more"
+
+
+def _fine(value: float, beside: Iterable[float]) -> int:
+    """Return the decimals of a value that is read beside others."""
+    together = [one for one in (value, *beside) if math.isfinite(one)]
+    reach = max(together) - min(together) if together else 0.0
+    return apart(reach, min(abs(value), abs(1 - abs(value)))) or 0
+
+
+def _exponent(value: float) -> int:
+    return int(f"{value:.1e}".partition("e")[2])  # rounded: 0.3 - 0.2 is 0.1
+
+
+def _written(value: float, digits: int, sign: bool) -> str:
+    """Return a value with that many decimals; with an exponent if it is huge, or in words."""
+    if math.isnan(value):
+        return "undefined"
+    plus = "+" * sign
+    if 10**MOST_DIGITS <= abs(value) < math.inf:
+        return f"{value:{plus}.{DECIMALS}e}"
+    return f"{value:{plus}z.{digits}f}"  # z: what rounds to zero has no sign of its own
+
 
 CONTROL = re.compile("[\x00-\x1f\x7f-\x9f\u2028-\u202e\u2066-\u2069\ud800-\udfff]")
 COMMAND = re.compile(

@@ -16,23 +16,21 @@ from calcli.core.calibrators.crossvalidation import (
     checked_folds,
     rows_of,
 )
-from calcli.core.comparing.systems import measured_systems
-from calcli.core.data.arrays import Array, Floats, Positions
-from calcli.core.data.chance import Stream, generator
+from calcli.core.comparing.comparison import measured_systems
+from calcli.core.data.arrays import Array, Floats, Positions, Stream, generator
+from calcli.core.data.derived import counted
 from calcli.core.data.predictions import ArrayScores, Predictions, require_classes
 from calcli.core.data.processes import Processes, processes_for
-from calcli.core.data.slices import counted
 from calcli.core.data.units import Units, column_folds, numbers_of, random_folds, require_clusters
-from calcli.core.estimators.consistency import holm
+from calcli.core.estimators.calibrationerror import holm
 from calcli.core.estimators.evidence import Nearness, Studentized, sum_of_errors
-from calcli.core.estimators.influences import Influences
+from calcli.core.estimators.intervals import Influences
 from calcli.core.language.errors import CalcliError, UsageError
-from calcli.core.language.expressions import parse_method, parse_methods, parse_metrics
+from calcli.core.language.expressions import WRONG_RIGHT, parse_method, parse_methods, parse_metrics
 from calcli.core.language.methods import CHOICE, METHODS
 from calcli.core.language.metrics import METRICS
-from calcli.core.language.questions import WRONG_RIGHT
 from calcli.core.language.settings import FitSettings, Settings
-from calcli.core.recalibrating.candidates import candidates_for
+from calcli.core.recalibrating.choosing import candidates_for
 from calcli.core.recalibrating.fitting import fit, takes_raw
 
 UNCALIBRATED = "uncalibrated"

@@ -25,28 +25,29 @@ from calcli.core.calibrators.crossvalidation import (
     with_left_out,
 )
 from calcli.core.calibrators.record import CalibratorRecord, FitOrigin
-from calcli.core.data.arrays import Floats, Positions
-from calcli.core.data.chance import Stream, generator
+from calcli.core.data.arrays import Floats, Positions, Stream, generator
+from calcli.core.data.derived import counted, gathered
 from calcli.core.data.predictions import ArrayScores, Predictions, Scores, called
 from calcli.core.data.processes import Processes, processes_for
-from calcli.core.data.slices import counted, gathered
 from calcli.core.data.units import Units, column_folds, random_folds, require_clusters
 from calcli.core.evaluating.evaluate import area_if_backwards, lean_needs, needs_of_order, values_of
 from calcli.core.evaluating.measurements import Measurements
 from calcli.core.language.errors import InputError, UsageError
-from calcli.core.language.expressions import MethodExpression
+from calcli.core.language.expressions import MethodExpression, refuse_classes
 from calcli.core.language.methods import ERRORS
-from calcli.core.language.questions import refuse_classes
 from calcli.core.language.settings import FitSettings, Settings
 from calcli.core.language.text import Watch
-from calcli.core.recalibrating.candidates import POOL
 from calcli.core.recalibrating.choosing import (
+    POOL,
     Candidate,
+    Dealt,
+    MetricValues,
+    Performance,
     Sureness,
+    Trials,
     choose,
     repeats,
 )
-from calcli.core.recalibrating.trials import Dealt, MetricValues, Performance, Trials
 from calcli.core.state.needs import Need, RowValues
 
 GAINS = 100_000_000  # scores fitted to, from which processes gain with any method; some do from a hundredth

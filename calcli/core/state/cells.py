@@ -1,21 +1,248 @@
-"""Score cells of a one-dimensional lens: rows of the same score and outcome counted together, mergeable.
+"""The grid of score cells: as fine near 0 and 1 as in the middle, relative to the distance from them.
 
-Up to a limit of distinct scores the cells are exact; beyond it they are those of the fixed grid. What they
-hold depends on the rows alone, not on their order or on how they were parted.
+The cells halve the octaves of r = min(p, 1 - p). With 75 r in place of r every i / 300 is the edge of a cell,
+so that errors over 2, 3, 5, 10, 15, 20, 25, 30, 50 or 100 equal-width bins are exact; each i / 300 is also a
+cell of its own, so that scores that are shares of few votes stay apart.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from typing import Any, Self
+from functools import cache
+from typing import Any, NamedTuple, Self
 
 import numpy as np
 from numpy.typing import NDArray
 
-from calcli.core.data.arrays import Array, Floats, batches
+from calcli.core.data.arrays import Array, Doubles, Floats, Positions, batches
 from calcli.core.data.binning import distinct, is_run_end
 from calcli.core.problems.problem import Problem, keys_of
-from calcli.core.state.gridcells import ADDED, CellTable, GridCells, Sums
+
+SCALE = 75.0
+POINTS = 300
+MANTISSA = 13  # bits that tell the cells of the two uppermost octaves apart; one less every two octaves
+FEWEST = 4
+LEAST = 2.0**-64  # of r; all below is one cell
+LEAST_BELOW_ONE = 2.0**-49  # doubles are too far apart there for more
+EXPONENT = 52  # where it begins in the bits of a double
+
+
+PLACES = 30  # bits that say where in its cell a score lies
+NEAR = 64  # units in the last place of 75 r within which an edge may have been rounded to
+NEAR_BELOW_ONE = 1e-14  # the same of 75 r for scores above 1/2, whose own last place is larger
+
+
+class _Table(NamedTuple):
+    """What finds the cell of a score.
+
+    Attributes
+    ----------
+    edges
+        (cells + 1,) ascending; cell i holds [edges[i], edges[i + 1]).
+    first
+        The smallest exponent of 75 r with cells of its own.
+    shift, base
+        Of each exponent: bits to drop, and what to add for the number of the cell of r.
+    near
+        (2, exponents) of scores below and from 1/2: so near to an edge a score may be in the next cell.
+    cells
+        (2, cells of r) the cell of p = r, and that of p = 1 - r.
+    """
+
+    edges: Doubles
+    first: int
+    shift: NDArray[np.int64]
+    base: NDArray[np.int64]
+    near: NDArray[np.int64]
+    cells: Positions
+
+
+@cache
+def _table() -> _Table:
+    first, last = _exponent(SCALE * LEAST), _exponent(SCALE * 0.5)
+    exponents = np.arange(first, last + 1)
+    bits = np.maximum(MANTISSA - (last - exponents) // 2, FEWEST)
+    starts = [2.0**e * (1 + np.arange(2**b) / 2**b) for e, b in zip(exponents, bits, strict=True)]
+    r = np.concatenate(starts) / SCALE
+    points = np.arange(POINTS + 1) / POINTS
+    lower, upper = r[r < 0.5], 1 - r[(r >= LEAST_BELOW_ONE) & (r < 0.5)]
+    # what rounding puts beside a point is the point
+    lower, upper = (own[~_beside(own, points)] for own in (lower, upper))
+    edges = distinct(np.concatenate([[0.0], lower, upper, points, np.nextafter(points, 2)]))
+    middle = (r + np.append(r[1:], 2 * r[-1] - r[-2])) / 2
+    cells = np.searchsorted(edges, np.stack([middle, 1 - middle]), side="right") - 1
+    before = np.append(0, np.cumsum(2**bits)[:-1])
+    below_one = np.ceil(NEAR_BELOW_ONE / 2.0 ** (exponents - EXPONENT))
+    near = np.minimum(np.stack([np.full(len(bits), NEAR), below_one]), 2.0**EXPONENT).astype(np.int64)
+    base = before - ((exponents + 1023) << bits)
+    return _Table(edges, first, EXPONENT - bits, base, near, cells)
+
+
+def _exponent(value: float) -> int:
+    return int(np.frexp(value)[1]) - 1
+
+
+def _beside(edges: Doubles, points: Doubles) -> NDArray[np.bool_]:
+    nearest = points[np.clip(np.rint(edges * POINTS).astype(np.intp), 0, POINTS)]
+    return np.abs(edges - nearest) < 16 * np.spacing(np.maximum(nearest, np.finfo(float).tiny))
+
+
+def grid_edges() -> Doubles:
+    """Return the (cells + 1,) ascending edges of the cells; the last one holds 1.0 alone."""
+    return _table().edges
+
+
+def grid_place(score: Floats) -> tuple[Positions, NDArray[np.int64]]:
+    """Return the cell of each score in [0, 1], and its place in the cell in units of 2^-30 of the cell.
+
+    The cell is the last one whose lower edge is not above the score. Bits of 75 r tell it, but for scores so
+    near to an edge that it may have been rounded to the other side; these are compared with the edges.
+    """
+    edges, first, shift, base, near, cells = _table()
+    p = score.astype(np.float64, copy=False)
+    upper = (p >= 0.5).view(np.int8)
+    scaled = np.abs(upper - p)
+    scaled *= SCALE
+    bits = scaled.view(np.int64)
+    exponent = bits >> EXPONENT
+    exponent -= 1023 + first
+    tiny = exponent < 0
+    np.maximum(exponent, 0, out=exponent)
+    dropped = shift.take(exponent)
+    cell = bits >> dropped
+    place = bits - (cell << dropped)
+    least = near.ravel().take(exponent + upper * len(shift))
+    unsure = (place < least) | (place > (np.int64(1) << dropped) - least) | tiny
+    cell += base.take(exponent)
+    cell += upper * np.int64(cells.shape[1])
+    cell[unsure] = 0
+    index = cells.ravel().take(cell)
+    place >>= dropped - PLACES
+    place = np.where(upper, (1 << PLACES) - place, place)
+    rows = np.flatnonzero(unsure)
+    if len(rows):
+        own = p[rows]
+        index[rows] = exact = np.searchsorted(edges, own, side="right") - 1
+        low = edges[exact]
+        place[rows] = np.rint((own - low) / (edges[exact + 1] - low) * 2.0**PLACES)
+    return index, place
+
+
+TOGETHER = 1 << 16  # scores that are placed at once; their temporaries stay in the cache
+ADDED = 1 << 18  # scores whose places are added up in doubles
+HELD = 1 << 23  # rows up to which these hold the sum
+HALF_PLACES = PLACES // 2
+HALF = 1 << HALF_PLACES
+Sums = tuple[Array, ...]  # counts and, where rows have weights, sums of weights and of their squares
+
+
+class CellTable(NamedTuple):
+    """What is known of rows on the grid.
+
+    Attributes
+    ----------
+    low, high
+        (n,) ascending edges of the cells that have rows.
+    weight, score
+        (2, n) weight of the rows of either outcome, and sum of their weighted scores.
+    """
+
+    low: Doubles
+    high: Doubles
+    weight: Doubles
+    score: Doubles
+
+    def of_other_class(self) -> CellTable:
+        """Return that of the first of two classes, if this is that of the second."""
+        weight, score = (table[::-1, ::-1] for table in (self.weight, self.weight - self.score))
+        return CellTable(1 - self.high[::-1], 1 - self.low[::-1], weight, score)
+
+
+class GridCells:
+    """Sums over the cells of the grid.
+
+    Attributes
+    ----------
+    count, place
+        (2, cells) rows of either outcome, and the sum of their places in the cell in units of 2^-30 of it.
+    weighted
+        (3, 2, cells) sums of weights, of their squares and of weighted scores; None without weights.
+    """
+
+    def __init__(self, count: NDArray[np.int64], place: NDArray[np.int64], weighted: Doubles | None) -> None:
+        self.count, self.place, self.weighted = count, place, weighted
+
+    @classmethod
+    def empty(cls, weighted: bool) -> Self:
+        """Return the grid without rows."""
+        shape = 2, len(grid_edges()) - 1
+        return cls(
+            np.zeros(shape, np.int64), np.zeros(shape, np.int64), np.zeros((3, *shape)) if weighted else None
+        )
+
+    @classmethod
+    def of(cls, score: Floats, outcome: Array, sums: Sums | None) -> Self:
+        """Return rows on the grid, or exact cells of these sums; not too many to be added up in doubles."""
+        found = (grid_place(score[rows]) for rows in batches(len(score), 1, TOGETHER))
+        index, place = map(np.concatenate, zip(*found, strict=True))
+        cells = len(grid_edges()) - 1
+        at: Positions = index + outcome.astype(np.intp) * cells
+
+        def table(values: Array | None) -> Array:
+            return np.bincount(at, values, 2 * cells).reshape(2, cells)
+
+        if sums is None:
+            return cls(table(None), table(place).astype(np.int64), None)
+        count, *more = sums
+        if int(count.max()) > HELD // len(count):
+            # doubles hold these sums in two halves: several times as fast as np.add.at
+            high, low = (table(half * count) for half in (place >> HALF_PLACES, place & (HALF - 1)))
+            places = HALF * high.astype(np.int64) + low.astype(np.int64)
+        else:
+            places = table(place * count).astype(np.int64)
+        weighted = np.stack([table(one) for one in (*more, more[0] * score)]) if more else None
+        return cls(table(count).astype(np.int64), places, weighted)
+
+    def add(self, score: Floats, outcome: Array, sums: Sums | None) -> None:
+        """Add rows, or exact cells of these sums."""
+        for rows in batches(len(score), 1, ADDED):
+            own = None if sums is None else tuple(one[rows] for one in sums)
+            self.merge(GridCells.of(score[rows], outcome[rows], own))
+
+    def merge(self, other: GridCells) -> None:
+        """Add the rows of another grid."""
+        self.count += other.count
+        self.place += other.place
+        if self.weighted is not None and other.weighted is not None:
+            self.weighted += other.weighted
+
+    def problem(self) -> Problem:
+        """Return the problem in which every row has the mean score of its cell."""
+        cell, outcome = np.nonzero(self.count.T)
+        edges, count = grid_edges(), self.count[outcome, cell]
+        share = self.place.sum(0)[cell] / (self.count.sum(0)[cell] * 2.0**PLACES)
+        score = edges[cell] + share * (edges[cell + 1] - edges[cell])
+        weight: Doubles = count.astype(np.float64)
+        squares = weight
+        if self.weighted is not None:
+            weight, squares = self.weighted[0, outcome, cell], self.weighted[1, outcome, cell]
+            total, _, scores = self.weighted.sum(1)[:, cell]
+            np.divide(scores, total, out=score, where=total > 0)
+        top = np.nextafter(edges[cell + 1], 0)  # rounding must not move a score into the next bin
+        return Problem(
+            np.clip(score, edges[cell], top), outcome.astype(np.bool_), weight, None, count, squares
+        )
+
+    def table(self) -> CellTable:
+        """Return the cells that have rows."""
+        filled = np.flatnonzero(self.count.sum(0))
+        low, high = grid_edges()[filled], grid_edges()[filled + 1]
+        if self.weighted is not None:
+            return CellTable(low, high, self.weighted[0][:, filled], self.weighted[2][:, filled])
+        weight = self.count[:, filled].astype(np.float64)
+        score = low * weight + (high - low) * (self.place[:, filled] * 2.0**-PLACES)
+        return CellTable(low, high, weight, score)
+
 
 WAITING = 1 << 18, 1 << 21  # rows that are looked at together, at least and at most
 NEW = 1 / 4  # share of scores not seen before from which sorting would not make rows fewer
@@ -280,7 +507,7 @@ def outcomes_of(keys: NDArray[np.unsignedinteger[Any]]) -> NDArray[np.bool_]:
     return (keys & 1).astype(np.bool_)
 
 
-TOGETHER = 1 << 16  # keys that are hashed at once; their temporaries stay in the cache
+KEYS_AT_ONCE = 1 << 16  # keys that are hashed at once; their temporaries stay in the cache
 ODD = 0x9E3779B97F4A7C15  # for multiplicative hashing (Knuth, volume 3, section 6.4)
 
 
@@ -308,7 +535,7 @@ class Seen:
         for keys in parts:
             unsigned, width = keys.dtype.type, 8 * keys.itemsize
             factor, dropped = unsigned(ODD >> (64 - width) | 1), unsigned(width - self._bits)
-            for rows in batches(len(keys), 1, TOGETHER):
+            for rows in batches(len(keys), 1, KEYS_AT_ONCE):
                 hashes = ((keys[rows] >> unsigned(1)) * factor) >> dropped
                 self._table[hashes.astype(np.intp)] = 1
         before, self.least = self.least, int(np.count_nonzero(self._table))

@@ -15,12 +15,10 @@ from calcli.core.data.predictions import Predictions
 from calcli.core.language.errors import InputError
 from calcli.core.language.settings import NUMBERED, Settings, StateSettings
 from calcli.core.language.text import Watch
-from calcli.core.state.collectors import ClassBins, InputFacts, RowTable
-from calcli.core.state.hashing import Hashes, hashed, of_keys
-from calcli.core.state.needs import ClassSums, Kept, Need, Sampled, Scores
-from calcli.core.state.runs import Part
+from calcli.core.state.deals import Hashes, hashed, of_keys
+from calcli.core.state.needs import ClassBins, ClassSums, InputFacts, Kept, Need, RowTable, Sampled, Scores
 from calcli.core.state.sample import Sample
-from calcli.core.state.state import Body, Facts, Head, MeasuredRows, State
+from calcli.core.state.state import Body, Facts, Head, MeasuredRows, Part, State
 
 CHUNK = 1 << 17  # rows whose statistics are gathered before they are summed
 

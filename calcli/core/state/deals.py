@@ -1,8 +1,4 @@
-"""Sums of row statistics over deals of rows: all that the bootstrap of means needs, mergeable.
-
-Rows are dealt out like cards, by their number. Sums without weights are integers, statistics in units of
-2^-32, so that they depend on the set of rows alone.
-"""
+"""Hashes of row numbers and keys: the same on every machine, and mixed so well that they can choose rows."""
 
 from __future__ import annotations
 
@@ -13,15 +9,79 @@ from functools import cache
 import numpy as np
 from numpy.typing import NDArray
 
-from calcli.core.data.arrays import Array, Doubles, Floats, Positions, label_sums
+from calcli.core.data.arrays import Array, Doubles, Floats, Positions, label_sums, missing
 from calcli.core.data.binning import distinct
 from calcli.core.data.units import DEALS
 from calcli.core.language.errors import InputError
-from calcli.core.state.hashing import Hashes, mixed
+
+Hashes = NDArray[np.uint64]
+
+FIRST, SECOND = np.uint64(0x9E3779B97F4A7C15), np.uint64(0xD6E8FEB86659FD93)  # odd
+
+
+def of_numbers(start: int, stop: int) -> Hashes:
+    """Return the hashes of consecutive row numbers; see `hashed`."""
+    return hashed(np.arange(start, stop))
+
+
+def hashed(numbers: Array) -> Hashes:
+    """Return the hashes of (n,) row numbers, no two alike; the quickest that leaves no pattern."""
+    found = numbers.astype(np.uint64)
+    found *= FIRST
+    found ^= found >> np.uint64(32)
+    found *= SECOND
+    return found
+
+
+def dealt(start: int, rows: int, hands: int) -> NDArray[np.uint32]:
+    """Deal rows of consecutive numbers out at random, by short hashes of these (Appleby's MurmurHash3)."""
+    found = np.arange(rows, dtype=np.uint32)
+    found += np.uint32(start & 0xFFFFFFFF)
+    for shift, factor in ((16, 0x85EBCA6B), (13, 0xC2B2AE35)):
+        found ^= found >> np.uint32(shift)
+        found *= np.uint32(factor)
+    found >>= np.uint32(16)  # the upper half is mixed well enough
+    return found * np.uint32(hands) >> np.uint32(16)
+
+
+def mixed(values: Array) -> Hashes:
+    """Return a hash of each integer, of which every bit depends on all of its bits (Steele et al. 2014)."""
+    found = values.astype(np.uint64) + np.uint64(0x632BE59BD9B4E019)
+    for shift, factor in ((30, 0xBF58476D1CE4E5B9), (27, 0x94D049BB133111EB)):
+        found = (found ^ (found >> np.uint64(shift))) * np.uint64(factor)
+    return found ^ (found >> np.uint64(31))
+
+
+def of_keys(keys: Array, called: str, first: int = 0) -> Hashes:
+    """Return the hashes of keys, of their text whatever their type: 17 and "17" are the same key.
+
+    Parameters
+    ----------
+    keys
+        (n,) values of a column.
+    called, first
+        Where they are, and the number of the first of them, for messages.
+
+    Raises
+    ------
+    InputError
+        If one is missing.
+    """
+    if len(gone := missing(keys)):
+        raise InputError(f"{called}: row {first + int(gone[0])} has none; expected a key in every row")
+    text = keys.astype(str)
+    codes = text.view(np.uint32).reshape(len(text), text.itemsize // 4).T
+    found = np.zeros(len(text), np.uint64)
+    for code in codes:
+        step = (found + code + np.uint64(1)) * FIRST
+        step ^= step >> np.uint64(32)
+        found = np.where(code, step, found)  # shorter texts are filled up with zeros
+    return mixed(found)
+
 
 UNIT = 2.0**32
 LARGEST = 2.0**20  # statistic that may be added up
-FIRST = 5  # rows of infinite statistics whose numbers are kept
+ROWS_NAMED = 5  # rows of infinite statistics whose numbers are kept
 STEP = 0x9E3779B97F4A7C15  # odd: its powers tell row numbers apart
 
 Summing = Callable[[Array, type[np.generic]], Array]  # of (n,) values over deals, in a type
@@ -90,7 +150,7 @@ class Statistic:
             self.scale,
             self.infinite + other.infinite,
             self.infinite_weight + other.infinite_weight,
-            tuple(sorted(self.first + other.first)[:FIRST]),
+            tuple(sorted(self.first + other.first)[:ROWS_NAMED]),
         )
 
 
@@ -154,7 +214,7 @@ class Deals:
                 sums = summed(np.where(infinite | ~np.isfinite(values), 0, values) * weights, np.float64)
             marked = summed(infinite, np.int64) if len(where) else np.zeros(DEALS, np.int64)
             weight = float(len(where) if weights is None else weights[where].sum())
-            first = numbers[where[:FIRST]].tolist() if hashes is None else ()
+            first = numbers[where[:ROWS_NAMED]].tolist() if hashes is None else ()
             return Statistic(sums, scale, marked, weight, tuple(first))
 
         classes = np.bincount(deal * n_classes + labels, weights, DEALS * n_classes).reshape(DEALS, n_classes)

@@ -8,10 +8,9 @@ from dataclasses import fields, replace
 import numpy as np
 
 from calcli.core.data.binning import Bins
-from calcli.core.data.slices import MOST, natural_order
+from calcli.core.data.derived import MOST, natural_order
 from calcli.core.language.errors import InputError, UsageError
-from calcli.core.state.runs import BY_FIRST, Numbering, Part
-from calcli.core.state.state import Body, Head, State
+from calcli.core.state.state import BY_FIRST, Body, Head, Numbering, Part, State
 
 MUST_AGREE = {  # before parts are merged
     "classes": "classes",

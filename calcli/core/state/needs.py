@@ -1,4 +1,4 @@
-"""What metrics need of a pass over rows. A state says of each need whether it tells it."""
+"""What the pass keeps of every row, the sums it keeps of every class, and what it notices."""
 
 from __future__ import annotations
 
@@ -8,18 +8,273 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple
 
 import numpy as np
+from numpy.typing import NDArray
 
-from calcli.core.data.blocks import Collector, RowStatistic
+from calcli.core.data.arrays import Array, Doubles, Floats
+from calcli.core.data.binning import Bins, equal_width_index
+from calcli.core.data.blocks import Block, Collector, RowStatistic
 from calcli.core.data.predictions import Predictions
 from calcli.core.data.units import Units
 from calcli.core.language.settings import Settings
-from calcli.core.problems.lenses import Lens, find_lens
-from calcli.core.problems.vectors import VectorLens, canonical_lens, members_by_name
-from calcli.core.state.collectors import ClassCells, ClassUnits, VectorTable
-from calcli.core.state.grid import POINTS
+from calcli.core.problems.lenses import (
+    Lens,
+    VectorLens,
+    VectorProblem,
+    canonical_lens,
+    find_lens,
+    members_by_name,
+)
+from calcli.core.state.cells import POINTS
 
 if TYPE_CHECKING:
     from calcli.core.state.state import State
+
+FLUSH_SIZE = 40_000  # probabilities gathered before they are added to the sums
+
+
+class RowTable:
+    """Named statistics of every row, in the order of the rows.
+
+    Parameters
+    ----------
+    n_rows
+        Number of rows.
+    statistics
+        What to keep, by name: a function of a block that returns (n,) values.
+    """
+
+    def __init__(self, n_rows: int, statistics: Mapping[str, RowStatistic]) -> None:
+        self._n_rows = n_rows
+        self._statistics = dict(statistics)
+        self.columns: dict[str, Array] = {}
+
+    def add(self, block: Block) -> None:
+        """Store the block's statistics."""
+        for name, statistic in self._statistics.items():
+            values = statistic(block)
+            if name not in self.columns:
+                self.columns[name] = np.empty(self._n_rows, values.dtype)
+            self.columns[name][block.rows] = values
+
+    def __getitem__(self, name: str) -> Array:
+        """Return the (N,) values of one statistic."""
+        return self.columns[name]
+
+
+class _Placed(NamedTuple):
+    """Where the probabilities of a block belong.
+
+    Attributes
+    ----------
+    total
+        (K,) sums of all probabilities.
+    cells, prob, weights
+        Of those that are binned one by one: cells of the (K, bins) table, values and weights of their rows.
+    own, own_weights
+        (n,) cells of those of the labels, and the weights of the rows.
+    """
+
+    total: Floats
+    cells: NDArray[np.intp]
+    prob: Floats
+    weights: Floats | None
+    own: NDArray[np.intp]
+    own_weights: Floats | None
+
+
+class ClassBins:
+    """Sums over equal-width bins of every class's probability, from one pass.
+
+    Only probabilities of at least 1 / bins are binned one by one, at most `bins` of a row; the first
+    bin is what they leave of the class's totals.
+    """
+
+    def __init__(self, predictions: Predictions, bins: int) -> None:
+        self._bins = bins
+        self._n_rows = predictions.n_rows
+        self._weights = predictions.weights
+        shape = (predictions.n_classes, bins)
+        self._count = np.zeros(shape, np.int64)
+        self._weight, self._score, self._outcome = np.zeros(shape), np.zeros(shape), np.zeros(shape)
+        self._total_score = np.zeros(predictions.n_classes)
+        self._waiting: list[_Placed] = []
+        self._size = 0
+
+    def add(self, block: Block) -> None:
+        """Add one block to the sums."""
+        placed = self._placed(block)
+        self._waiting.append(placed)
+        self._size += len(placed.cells) + len(placed.own)
+        if self._size >= FLUSH_SIZE:
+            self._flush()
+
+    def _placed(self, block: Block) -> _Placed:
+        row_weight = 1 / block.total if block.weights is None else block.weights / block.total
+        # a hair below the edge: rounding must not hide a probability that belongs to the second bin
+        least = block.total * ((1 - 1e-6) / self._bins)
+        above = np.flatnonzero(block.exp >= block.per_row(least))
+        outer, inner = block.exp.shape
+        starts = np.searchsorted(above, np.arange(outer + 1) * inner)
+        first = np.repeat(np.arange(outer), np.diff(starts))
+        second = above - first * inner
+        classes, rows = (first, second) if block.class_axis == 0 else (second, first)
+        prob = block.exp.ravel().take(above) / block.total.take(rows)
+        weights = block.weights
+        return _Placed(
+            block.sum_rows(row_weight),
+            self._cells(prob, classes),
+            prob,
+            None if weights is None else weights[rows],
+            self._cells(block.label_prob, block.labels),
+            weights,
+        )
+
+    def _cells(self, prob: Floats, classes: Array) -> NDArray[np.intp]:
+        """Return where in the (K, bins) table probabilities of classes belong."""
+        cells = equal_width_index(prob, self._bins)
+        cells += classes.astype(np.intp, copy=False) * self._bins
+        return cells
+
+    def _flush(self) -> None:
+        if not self._waiting:
+            return
+        waiting, self._waiting, self._size = self._waiting, [], 0
+        for one in waiting:  # each into doubles: blocks may be in single precision
+            self._total_score += one.total
+        cells, score, own = (
+            np.concatenate([getattr(one, name) for one in waiting]) for name in ("cells", "prob", "own")
+        )
+        weight, own_weight = (
+            None if self._weights is None else np.concatenate([getattr(one, name) for one in waiting])
+            for name in ("weights", "own_weights")
+        )
+        self._outcome += _sums(own, own_weight, self._outcome)
+        self._count += _sums(cells, None, self._count)
+        if weight is None:
+            self._score += _sums(cells, score, self._score)
+        else:
+            self._weight += _sums(cells, weight, self._weight)
+            self._score += _sums(cells, score * weight, self._score)
+
+    def bins(self) -> Bins:
+        """Return the sums, each (K, bins)."""
+        self._flush()
+        count, score = self._count.copy(), self._score.copy()
+        count[:, 0] = self._n_rows - count[:, 1:].sum(1)
+        score[:, 0] = np.where(count[:, 0] > 0, self._total_score - score[:, 1:].sum(1), 0)
+        if self._weights is None:
+            weight = count.astype(np.float64)
+        else:
+            weight = self._weight.copy()
+            # what is left by rounding is no weight, least of all a negative one, which no state may hold
+            weight[:, 0] = np.maximum(self._weights.sum() - weight[:, 1:].sum(1), 0)
+            weight[count[:, 0] == 0, 0] = 0
+        return Bins(count, weight, score, self._outcome)
+
+
+def _sums(cells: Array, values: Array | None, like: Array) -> Array:
+    return np.bincount(cells, values, minlength=like.size).reshape(like.shape)
+
+
+class InputFacts:
+    """What the pass notices about the scores themselves.
+
+    Attributes
+    ----------
+    worst_row_sum
+        The sum of probabilities farthest from one, as given (for logits: 1).
+    zeros, ones
+        Elements that are exactly 0, rows that give one class exactly 1.
+    tied_rows
+        Rows whose largest probability is shared by several classes.
+    """
+
+    def __init__(self, predictions: Predictions) -> None:
+        self._kind, self._of_answers = predictions.kind, predictions.of_answers
+        self._worst_log_sum = 0.0
+        self.zeros = self.ones = self.tied_rows = 0
+
+    def add(self, block: Block) -> None:
+        """Look at one block."""
+        self.tied_rows += block.tied_rows
+        self.ones += int(np.count_nonzero(block.confidence == 1))
+        if self._kind == "logits":
+            return
+        self.zeros += int(np.count_nonzero((block.confidence if self._of_answers else block.exp) == 0))
+        worst = float(block.log_sum[np.abs(block.log_sum).argmax()])
+        if abs(worst) > abs(self._worst_log_sum):
+            self._worst_log_sum = worst
+
+    @property
+    def worst_row_sum(self) -> float:
+        """The sum of probabilities farthest from one."""
+        return float(np.exp(self._worst_log_sum))
+
+
+class ClassCells:
+    """Collector of the bins of the probabilities, (K, N), in the smallest integers that hold them."""
+
+    def __init__(self, n_rows: int, n_classes: int, bins: int) -> None:
+        self._bins = bins
+        self.cells = np.empty((n_classes, n_rows), np.min_scalar_type(bins - 1))
+
+    def add(self, block: Block) -> None:
+        """Store the bins of one block."""
+        probs = block.probs
+        self.cells[:, block.rows] = equal_width_index(probs.ravel(), self._bins).reshape(probs.shape)
+
+
+class ClassUnits:
+    """Collector of every class's equal-width bins by unit: (units, 3, K, bins) sums.
+
+    Parameters
+    ----------
+    units
+        Of the rows.
+    n_classes, bins
+        Their numbers.
+    """
+
+    def __init__(self, units: Units, n_classes: int, bins: int) -> None:
+        self._unit = units.of_row
+        self._sums = np.zeros((3, n_classes, bins, units.number))
+
+    def add(self, block: Block) -> None:
+        """Add one block to the sums, class by class: the table of one class stays in the cache."""
+        weight, score, outcome = self._sums
+        _, bins, units = score.shape
+        unit, weights = self._unit[block.rows], block.weights
+        for k, prob in enumerate(block.probs):
+            cells, own = equal_width_index(prob, bins) * units + unit, block.labels == k
+            weight[k] += _sums(cells, weights, weight[k])
+            score[k] += _sums(cells, prob if weights is None else prob * weights, score[k])
+            outcome[k] += _sums(cells[own], None if weights is None else weights[own], outcome[k])
+
+    @property
+    def sums(self) -> Doubles:
+        """(units, 3, K, bins) sums of weight, score and outcome."""
+        return np.moveaxis(self._sums, -1, 0)
+
+
+class VectorTable:
+    """Collects the problem of a vector lens, for what needs every row at once."""
+
+    def __init__(self, lens: VectorLens, predictions: Predictions, dtype: np.dtype[Any]) -> None:
+        self._lens = lens
+        self._weights = predictions.weights
+        self._probs = np.empty((lens.size, predictions.n_rows), dtype)
+        self._labels = np.empty(predictions.n_rows, np.intp)
+
+    def add(self, block: Block) -> None:
+        """Store the block's probabilities and outcomes."""
+        self._probs[:, block.rows] = self._lens.table(block)
+        self._labels[block.rows] = self._lens.outcome(block)
+
+    @property
+    def problem(self) -> VectorProblem:
+        """The problem of all rows; its probabilities are laid out outcome by outcome."""
+        return VectorProblem(self._probs.T, self._labels, self._weights, self._lens.names)
+
 
 ONLY_SUMS = "this needs rows, and a state keeps sums, not rows; use the predictions"
 CLIPPED = "clipped"  # statistic of rows whose log-loss is

@@ -16,7 +16,7 @@ import numpy as np
 import pyarrow as pa
 
 from calcli.core.language.errors import InputError
-from calcli.core.language.questions import option_names
+from calcli.core.language.expressions import option_names
 from calcli.io.damage import column_of
 from calcli.io.layouts.unpacking import Head, Unpacked
 from calcli.io.options import ReadOptions

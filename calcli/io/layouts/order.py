@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from calcli.core.data.logspace import as_floats
+from calcli.core.data.arrays import as_floats
 from calcli.core.language.errors import InputError
 from calcli.io.labelnumbers import are_places, number_of, other_of_two
 from calcli.io.labels import Labels

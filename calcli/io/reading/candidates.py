@@ -14,8 +14,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from calcli.core.data.arrays import Doubles
-from calcli.core.data.distributions import ROUNDING
-from calcli.core.data.merged import rest_of
+from calcli.core.data.derived import rest_of
+from calcli.core.data.inmemory import ROUNDING
 from calcli.core.data.predictions import ASKED, Called
 from calcli.io.layouts.names import differ_in_numbers, natural_order
 from calcli.io.options import ReadOptions

@@ -9,7 +9,7 @@ from dataclasses import dataclass, field, replace
 
 from calcli.core.data.predictions import Kind
 from calcli.core.language.errors import UsageError
-from calcli.core.language.questions import WRONG_RIGHT
+from calcli.core.language.expressions import WRONG_RIGHT
 from calcli.io.layouts import ALONE, ANSWERS, COLUMNS, LAYOUTS, LISTS, RANKS, Layout
 from calcli.io.layouts.answers import require_column
 from calcli.io.layouts.names import kind_by_name, plain

@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from calcli.core.data.arrays import Array, Doubles
-from calcli.core.data.distributions import ROUNDING, both_sides, without_rounding
+from calcli.core.data.inmemory import ROUNDING, both_sides, without_rounding
 from calcli.io.labels import MISSING_NAMES, one_hot
 from calcli.io.words import is_identifier, named, plain_text, says, tokens
 

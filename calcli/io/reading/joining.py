@@ -10,7 +10,7 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from calcli.core.data.arrays import Array
-from calcli.core.data.slices import slice_names
+from calcli.core.data.derived import slice_names
 from calcli.core.language.errors import InputError, UsageError
 from calcli.io.columnvalues import one_true, told_apart
 from calcli.io.formats import known_format

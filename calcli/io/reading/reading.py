@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from calcli.core.data.arrays import Array
 from calcli.core.language.errors import InputError, UsageError
-from calcli.core.language.questions import WRONG_RIGHT
+from calcli.core.language.expressions import WRONG_RIGHT
 from calcli.io.columnscores import TableScores, stored_scores
 from calcli.io.columnvalues import column_values, labels_in, one_true, told_apart, worded, worded_pair
 from calcli.io.damage import refuse_repeated_fields

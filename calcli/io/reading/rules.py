@@ -15,7 +15,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from calcli.core.data.distributions import ROUNDING
+from calcli.core.data.inmemory import ROUNDING
 from calcli.core.data.predictions import ASKED
 from calcli.io.layouts.answers import is_confidence
 from calcli.io.layouts.names import RANKED, differ_in_numbers

@@ -16,7 +16,7 @@ from calcli.core.calibrators.crossvalidation import (
     rows_of,
     simplest,
 )
-from calcli.core.calibrators.isotonic import Isotonic
+from calcli.core.calibrators.histogram import Isotonic
 from calcli.core.calibrators.softmax import DPAffine
 from calcli.core.calibrators.temperature import Temperature
 from calcli.core.data.predictions import ArrayScores

@@ -14,7 +14,7 @@ from sklearn.model_selection import cross_val_predict
 from sklearn.naive_bayes import GaussianNB
 
 from calcli.core.calibrators.base import Calibrator
-from calcli.core.calibrators.isotonic import Isotonic
+from calcli.core.calibrators.histogram import Isotonic
 from calcli.core.language.errors import InputError, UsageError
 from calcli.core.language.expressions import parse_methods
 from calcli.core.language.methods import METHODS

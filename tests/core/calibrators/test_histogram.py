@@ -10,13 +10,11 @@ from scipy import special
 from scipy.special import beta, expit, logit
 from sklearn.calibration import _sigmoid_calibration
 
-from calcli.core.calibrators.bbq import BBQ
-from calcli.core.calibrators.histogram import Histogram, ScalingBinning
+from calcli.core.calibrators.histogram import BBQ, Histogram, ScalingBinning, VectorHistogram
 from calcli.core.calibrators.record import CalibratorRecord
-from calcli.core.calibrators.vectorhistogram import VectorHistogram
 from calcli.core.estimators.partitions import miscalibration, vector_bins
 from calcli.core.language.errors import InputError
-from calcli.core.problems.splits import recursive_partition
+from calcli.core.problems.lenses import recursive_partition
 from calcli.io.calibrators import load_calibrator, save_calibrator
 from tests.core.samples import columns, drawn
 

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from sklearn.isotonic import IsotonicRegression
 
-from calcli.core.calibrators.isotonic import CenteredIsotonic, Isotonic
+from calcli.core.calibrators.histogram import CenteredIsotonic, Isotonic
 from tests.core.samples import columns, drawn
 
 

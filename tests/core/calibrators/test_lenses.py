@@ -10,10 +10,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy.special import log_softmax, logsumexp, softmax
 
-from calcli.core.calibrators.events import Event, Ranks, class_events, event_of, ranked_classes
-from calcli.core.calibrators.isotonic import Isotonic
+from calcli.core.calibrators.base import Event, Ranks, class_events, event_of, ranked_classes
+from calcli.core.calibrators.histogram import Isotonic
 from calcli.core.calibrators.logistic import Platt
-from calcli.core.calibrators.sharing import recalibrated
+from calcli.core.calibrators.onevsrest import recalibrated
 from calcli.core.calibrators.spline import Spline
 from calcli.core.language.errors import UsageError
 from tests.core.samples import columns, drawn, made

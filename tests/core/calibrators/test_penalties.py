@@ -8,8 +8,7 @@ from scipy import optimize, special
 
 from calcli.core.calibrators.fit.training import prepare
 from calcli.core.calibrators.logistic import Beta
-from calcli.core.calibrators.odir import Dirichlet, MatrixODIR
-from calcli.core.calibrators.softmax import DPAffine, MatrixScaling, VectorScaling
+from calcli.core.calibrators.softmax import Dirichlet, DPAffine, MatrixODIR, MatrixScaling, VectorScaling
 from calcli.core.calibrators.structured import (
     SMS,
     SVS,

@@ -5,10 +5,10 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from calcli.core.calibrators.isotonic import Isotonic
+from calcli.core.calibrators.histogram import Isotonic
 from calcli.core.calibrators.record import CalibratorRecord, recalibrate, scores_as
 from calcli.core.calibrators.temperature import Temperature
-from calcli.core.data.priors import prior_shift
+from calcli.core.data.derived import prior_shift
 from calcli.core.language.errors import InputError
 
 LOGITS = np.random.default_rng(0).normal(size=(20, 3)) * 2

@@ -10,11 +10,10 @@ from scipy import optimize, special
 from scipy.optimize import minimize
 
 from calcli.core.calibrators.base import make
-from calcli.core.calibrators.isotonic import Isotonic
+from calcli.core.calibrators.histogram import Isotonic
 from calcli.core.calibrators.logistic import Beta
-from calcli.core.calibrators.reduced import Reduced
 from calcli.core.calibrators.temperature import Temperature
-from calcli.core.calibrators.wrappers import PerPredictedClass, PreserveTop1, keep_top, top1_changes
+from calcli.core.calibrators.wrappers import PerPredictedClass, PreserveTop1, Reduced, keep_top, top1_changes
 from calcli.core.language.expressions import parse_method
 from calcli.core.language.methods import METHODS
 

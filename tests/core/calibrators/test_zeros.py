@@ -8,8 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy import optimize, special
 
-from calcli.core.calibrators.odir import MatrixODIR
-from calcli.core.calibrators.softmax import BiasOnly, DPAffine, MatrixScaling, VectorScaling
+from calcli.core.calibrators.softmax import BiasOnly, DPAffine, MatrixODIR, MatrixScaling, VectorScaling
 from calcli.core.calibrators.temperature import EnsembleTemperature, Temperature
 
 KEEPING = [Temperature, EnsembleTemperature, BiasOnly, DPAffine]

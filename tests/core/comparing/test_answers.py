@@ -13,7 +13,7 @@ from calcli.core.comparing.comparison import Plan, compare, usually_compared
 from calcli.core.comparing.pairing import pair
 from calcli.core.data.predictions import ArrayScores, Predictions
 from calcli.core.language.errors import InputError
-from calcli.core.language.questions import WRONG_RIGHT
+from calcli.core.language.expressions import WRONG_RIGHT
 from calcli.core.language.settings import PairSettings, Settings
 
 

@@ -13,8 +13,8 @@ from scipy.stats import sem, t
 from sklearn.metrics import roc_auc_score
 
 from calcli.core.comparing.comparison import Plan, compare, compared_metrics, parse_margins
+from calcli.core.data.derived import select
 from calcli.core.data.predictions import ArrayScores, Predictions
-from calcli.core.data.slices import select
 from calcli.core.estimators.evidence import Margin
 from calcli.core.evaluating import usual
 from calcli.core.evaluating.evaluate import values

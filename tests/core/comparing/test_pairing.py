@@ -42,7 +42,7 @@ def test_a_key_restores_the_order(files):
 
 
 def test_rows_without_counterpart_are_counted_and_refused_unless_allowed(files):
-    from calcli.core.data.slices import select
+    from calcli.core.data.derived import select
 
     first, second, _ = files
     part = replace(select(second, np.arange(50) < 40), columns={"id": second.columns["id"][:40]})

@@ -8,8 +8,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from calcli.core.comparing.baseline import Against, Baseline, StoredReport, StoredValue
-from calcli.core.comparing.checking import check
+from calcli.core.comparing.checking import Against, Baseline, StoredReport, StoredValue, check
 from calcli.core.comparing.policy import Bound, NoWorse, Policy, Rule, exit_status, failure, parse_failure
 from calcli.core.estimators.evidence import Margin
 from calcli.core.estimators.intervals import Interval

@@ -11,8 +11,7 @@ import pytest
 from calcli.core.comparing.checking import check
 from calcli.core.comparing.policy import Bound, Checked, Policy, Rule, exit_status
 from calcli.core.data.predictions import ArrayScores, Predictions
-from calcli.core.language.expressions import parse_metric
-from calcli.core.language.questions import WRONG_RIGHT
+from calcli.core.language.expressions import WRONG_RIGHT, parse_metric
 from calcli.core.language.settings import Settings
 from calcli.io.policy import parse_policy
 from calcli.report.junit import junit_text

@@ -6,7 +6,7 @@ import math
 
 import pytest
 
-from calcli.core.comparing.selection import (
+from calcli.core.comparing.comparison import (
     best_of,
     by_folder,
     numbers_in_names,

@@ -11,9 +11,9 @@ import pytest
 
 from calcli.core.comparing.comparison import Plan, compare
 from calcli.core.comparing.pairing import as_states, unlike_rows
+from calcli.core.data.derived import select
 from calcli.core.data.predictions import ArrayScores, Predictions
-from calcli.core.data.slices import select
-from calcli.core.evaluating.gathering import state_of
+from calcli.core.evaluating.evaluate import state_of
 from calcli.core.language.settings import Settings
 from calcli.core.state.merging import merge
 from calcli.core.state.state import left_of

@@ -9,7 +9,7 @@ from calcli.core.calibrators.crossvalidation import rows_of
 from calcli.core.calibrators.softmax import VectorScaling
 from calcli.core.calibrators.temperature import Temperature
 from calcli.core.curves.calibration_maps import calibration_map, temperature_curve
-from calcli.core.data.logspace import log_softmax
+from calcli.core.data.arrays import log_softmax
 from calcli.core.data.predictions import ArrayScores, Predictions
 from calcli.core.language.errors import InputError
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from calcli.core.curves.divergence import divergences
+from calcli.core.curves.risk import divergences
 from calcli.core.data.simulation import gaussian_classes
 from calcli.core.problems.problem import ordered_problem
 

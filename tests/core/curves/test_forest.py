@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from calcli.core.curves.forest import forest
+from calcli.core.curves.series import forest
 from calcli.core.data.predictions import ArrayScores, Held, Predictions
 from calcli.core.evaluating.evaluate import evaluate
 from calcli.core.language.settings import Settings

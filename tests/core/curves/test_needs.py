@@ -16,14 +16,13 @@ from calcli.core.curves.needs import (
     usual_lens,
     vectors_of,
 )
+from calcli.core.data.derived import gathered
 from calcli.core.data.predictions import ArrayScores, Held, Predictions
-from calcli.core.data.slices import gathered
 from calcli.core.estimators.costs import parse_cost_word
-from calcli.core.evaluating.evaluate import evaluate
-from calcli.core.evaluating.gathering import state_of
+from calcli.core.evaluating.evaluate import evaluate, state_of
 from calcli.core.language.errors import UsageError
+from calcli.core.language.expressions import WRONG_RIGHT
 from calcli.core.language.figures import FIGURES, USUAL, find_figures, standard_names
-from calcli.core.language.questions import WRONG_RIGHT
 from calcli.core.language.settings import Settings
 from calcli.core.state.state import left_of
 

@@ -12,8 +12,8 @@ from calcli.core.data.predictions import ArrayScores, Predictions
 from calcli.core.evaluating.evaluate import evaluate
 from calcli.core.language.errors import InputError, UsageError
 from calcli.core.language.settings import Settings
+from calcli.core.problems.lenses import recursive_splits
 from calcli.core.problems.problem import Recursive
-from calcli.core.problems.splits import recursive_splits
 
 
 def some_predictions(n: int = 400, k: int = 3, seed: int = 0, weighted: bool = False) -> Predictions:

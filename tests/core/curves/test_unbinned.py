@@ -7,8 +7,7 @@ import pytest
 from scipy.special import logit
 from sklearn.isotonic import IsotonicRegression
 
-from calcli.core.curves.cumulative import cumulative
-from calcli.core.curves.unbinned import BANDWIDTHS, corp_curve, kernel_curve
+from calcli.core.curves.unbinned import BANDWIDTHS, corp_curve, cumulative, kernel_curve
 from calcli.core.problems.problem import ordered_problem
 
 NAMES = ("sst2_gpt2", "agnews_gpt2", "cifar100_vgg19_bn")

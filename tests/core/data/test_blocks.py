@@ -6,8 +6,7 @@ import numpy as np
 import pytest
 
 from calcli.core.data.blocks import blocks, working_dtype
-from calcli.core.problems.lenses import find_lens
-from calcli.core.problems.vectors import VectorLens
+from calcli.core.problems.lenses import VectorLens, find_lens
 
 
 def gather(predictions, statistic):

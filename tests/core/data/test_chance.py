@@ -10,8 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import calcli
-from calcli.core.data.arrays import batches
-from calcli.core.data.chance import Stream, draw_labels, generator
+from calcli.core.data.arrays import Stream, batches, draw_labels, generator
 
 
 def test_a_stream_is_the_seed_and_its_number_and_begins_with_part_0() -> None:

@@ -6,7 +6,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from calcli.core.calibrators.columns import column_names, order_of
+from calcli.core.calibrators.arguments import column_names, order_of
 
 
 @pytest.mark.parametrize(

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from scipy import special
 
-from calcli.core.data.logspace import as_floats, log_softmax, log_sum_exp
+from calcli.core.data.arrays import as_floats, log_softmax, log_sum_exp
 
 
 @pytest.mark.parametrize("shape", [(1, 2), (7, 3), (500, 40), (3, 200_000)])

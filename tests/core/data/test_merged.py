@@ -7,7 +7,7 @@ import pytest
 from scipy.special import log_softmax
 from sklearn.metrics import log_loss, roc_auc_score
 
-from calcli.core.data.merged import against_rest
+from calcli.core.data.derived import against_rest
 from calcli.core.data.predictions import ArrayScores, Predictions
 from calcli.core.evaluating.evaluate import evaluate
 from calcli.core.language.errors import UsageError

@@ -9,7 +9,7 @@ import pytest
 from scipy import stats
 from sklearn import metrics as sk
 
-from calcli.core.data.priors import Priors, at_priors
+from calcli.core.data.derived import Priors, at_priors
 from calcli.core.data.simulation import gaussian_classes
 from calcli.core.estimators.costs import CostWord
 from calcli.core.evaluating.evaluate import evaluate

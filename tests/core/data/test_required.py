@@ -7,8 +7,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from calcli.core.comparing.baseline import Baseline
-from calcli.core.comparing.checking import check
+from calcli.core.comparing.checking import Baseline, check
 from calcli.core.comparing.comparison import Plan, compare
 from calcli.core.comparing.policy import Bound, Policy, Rule
 from calcli.core.evaluating.evaluate import evaluate

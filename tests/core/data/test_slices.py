@@ -9,13 +9,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from calcli.core.data import blocks, slices
+from calcli.core.data import blocks
+from calcli.core.data import derived as slices
+from calcli.core.data.derived import Priors, select, select_each, slice_names, slice_numbers
 from calcli.core.data.predictions import ArrayScores
-from calcli.core.data.priors import Priors
 from calcli.core.data.simulation import simulate
-from calcli.core.data.slices import select, select_each, slice_names, slice_numbers
-from calcli.core.evaluating.evaluate import evaluate
-from calcli.core.evaluating.sliced import evaluate_slices, with_corrected_p
+from calcli.core.evaluating.evaluate import evaluate, evaluate_slices, with_corrected_p
 from calcli.core.language.errors import InputError
 from calcli.core.language.settings import Settings
 

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 import calcli
-from calcli.core.data.distributions import two_columns
+from calcli.core.data.inmemory import two_columns
 
 
 def other(second):

@@ -13,11 +13,10 @@ from scipy import stats
 from scipy.stats import binom, norm
 
 from calcli.core.data.binning import Bins
-from calcli.core.estimators import consistency
-from calcli.core.estimators.calibrationerror import null_distributions
-from calcli.core.estimators.chance import beyond_chance, gap_p_values, slice_p_value
-from calcli.core.estimators.consistency import enough_draws, holm, outcome_sums
+from calcli.core.estimators import calibrationerror as consistency
+from calcli.core.estimators.calibrationerror import enough_draws, holm, null_distributions, outcome_sums
 from calcli.core.estimators.cumulative import KolmogorovSmirnov
+from calcli.core.estimators.evidence import beyond_chance, gap_p_values, slice_p_value
 from calcli.core.estimators.intervals import Interval
 from calcli.core.estimators.miscalibration import BinnedError
 from calcli.core.problems.problem import ordered_problem

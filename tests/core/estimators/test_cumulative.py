@@ -12,7 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy import stats
 
-from calcli.core.data.priors import Priors
+from calcli.core.data.derived import Priors
 from calcli.core.estimators.cumulative import (
     CATALAN,
     Kuiper,

@@ -18,7 +18,7 @@ from calcli.core.estimators.evidence import (
     Untested,
     sum_of_errors,
 )
-from calcli.core.estimators.influences import Influences
+from calcli.core.estimators.intervals import Influences
 from calcli.core.estimators.permutation import Swapped
 from calcli.core.estimators.power import Power
 

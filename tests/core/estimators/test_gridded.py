@@ -10,11 +10,9 @@ from hypothesis import strategies as st
 from calcli.core.estimators.cumulative import KolmogorovSmirnov, Kuiper
 from calcli.core.estimators.gridded import area_on_grid, average_precision_on_grid
 from calcli.core.estimators.miscalibration import BinnedError
-from calcli.core.estimators.ranking import AREA, PRECISION
-from calcli.core.estimators.selective import Augrc, Aurc, Coverage, SelectiveAccuracy
+from calcli.core.estimators.ranking import AREA, PRECISION, Augrc, Aurc, Coverage, SelectiveAccuracy
 from calcli.core.problems.problem import ordered_problem
-from calcli.core.state.cells import ScoreCells
-from calcli.core.state.grid import grid_edges
+from calcli.core.state.cells import ScoreCells, grid_edges
 
 ESTIMATORS = {
     "ks": KolmogorovSmirnov(),

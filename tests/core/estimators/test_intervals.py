@@ -13,18 +13,19 @@ from scipy import stats
 from scipy.stats import binomtest
 
 from calcli.core.data.binning import Bins
-from calcli.core.estimators.confidence import ConfidenceShare, wilson_interval
-from calcli.core.estimators.influences import Influences, contrast
 from calcli.core.estimators.intervals import (
+    Influences,
     Interval,
     beta_cdf,
     beta_quantile,
     coin_upper,
+    contrast,
     share_least,
     share_most,
     t_quantile,
     t_upper,
 )
+from calcli.core.estimators.miscalibration import ConfidenceShare, wilson_interval
 from calcli.core.problems.problem import ordered_problem
 
 

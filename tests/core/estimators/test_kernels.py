@@ -5,11 +5,11 @@ import pytest
 from scipy.spatial.distance import cdist, pdist
 from scipy.stats import binom, norm
 
-from calcli.core.data.chance import draw_labels
-from calcli.core.estimators import kerneldraws
-from calcli.core.estimators.kerneldraws import DisjointPairs
+from calcli.core.data.arrays import draw_labels
+from calcli.core.estimators import kernels as kerneldraws
 from calcli.core.estimators.kernels import (
     TILE,
+    DisjointPairs,
     LaplacianKernel,
     distances,
     median_kernel,

@@ -12,8 +12,13 @@ from scipy.special import softmax
 from scipy.stats import norm
 
 from calcli.core.data.binning import equal_mass_cuts
-from calcli.core.estimators.miscalibration import binned_error, concentration, debiased_l2, debiased_square
-from calcli.core.estimators.mmce import MaximumMeanError
+from calcli.core.estimators.miscalibration import (
+    MaximumMeanError,
+    binned_error,
+    concentration,
+    debiased_l2,
+    debiased_square,
+)
 from calcli.core.estimators.smooth import KernelDensityECE, SmoothECE
 from calcli.core.problems.problem import ordered_problem
 

@@ -7,20 +7,22 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from calcli.core.comparing.systems import evidence, measured_systems
+from calcli.core.comparing.comparison import evidence, measured_systems
 from calcli.core.data import units
 from calcli.core.data.units import Units, deal
 from calcli.core.estimators.calibrationerror import find_estimator
-from calcli.core.estimators.effort import (
+from calcli.core.estimators.permutation import (
     BEARABLE,
     ENOUGH,
     FEWEST,
     RESAMPLES,
     SPREADS,
+    Side,
     affordable_draws,
     affordable_resamples,
+    memberships,
+    permuted_differences,
 )
-from calcli.core.estimators.permutation import Side, memberships, permuted_differences
 from calcli.core.evaluating.evaluate import evaluate
 from calcli.core.evaluating.families.base import Pair
 from calcli.core.language.expressions import parse_metric, region_ends

@@ -7,7 +7,7 @@ import pytest
 from scipy import stats
 
 from calcli.core.estimators.evidence import ExactShares, Studentized
-from calcli.core.estimators.influences import Influences
+from calcli.core.estimators.intervals import Influences
 from calcli.core.estimators.power import POWER, Power
 
 

@@ -12,12 +12,19 @@ from hypothesis import strategies as st
 from scipy import stats
 from sklearn.metrics import average_precision_score, roc_auc_score
 
-from calcli.core.estimators.influences import Influences
-from calcli.core.estimators.intervals import Interval
-from calcli.core.estimators.ranking import AREA, PRECISION, is_backwards, ranking_influences, row_influences
-from calcli.core.estimators.selective import Augrc, Aurc, Coverage, SelectiveAccuracy
-from calcli.core.evaluating.evaluate import evaluate
-from calcli.core.evaluating.gathering import state_of
+from calcli.core.estimators.intervals import Influences, Interval
+from calcli.core.estimators.ranking import (
+    AREA,
+    PRECISION,
+    Augrc,
+    Aurc,
+    Coverage,
+    SelectiveAccuracy,
+    is_backwards,
+    ranking_influences,
+    row_influences,
+)
+from calcli.core.evaluating.evaluate import evaluate, state_of
 from calcli.core.language.errors import UsageError
 from calcli.core.language.settings import Settings
 from calcli.core.problems.problem import ordered_problem

@@ -12,9 +12,8 @@ from scipy.stats import norm
 from sklearn.isotonic import IsotonicRegression
 from sklearn.metrics import log_loss
 
-from calcli.core.data.priors import Priors
-from calcli.core.estimators.beta_scores import BetaScore
-from calcli.core.estimators.expected import WeightedRisk
+from calcli.core.data.derived import Priors
+from calcli.core.estimators.expected import BetaScore, WeightedRisk
 from calcli.core.evaluating.evaluate import evaluate
 from calcli.core.language.errors import UsageError
 from calcli.core.language.settings import Settings

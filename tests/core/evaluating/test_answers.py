@@ -11,8 +11,8 @@ from calcli.core.data.predictions import ArrayScores, Predictions
 from calcli.core.evaluating.evaluate import evaluate
 from calcli.core.evaluating.usual import default_metrics
 from calcli.core.language.errors import UsageError
+from calcli.core.language.expressions import WRONG_RIGHT
 from calcli.core.language.metrics import METRICS
-from calcli.core.language.questions import WRONG_RIGHT
 from calcli.core.language.settings import Settings
 
 

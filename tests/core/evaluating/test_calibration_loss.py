@@ -14,8 +14,7 @@ from sklearn.model_selection import StratifiedKFold
 from calcli.core.calibrators.softmax import DPAffine
 from calcli.core.calibrators.temperature import Temperature
 from calcli.core.comparing.comparison import Plan, compare
-from calcli.core.data.chance import Stream, generator
-from calcli.core.data.logspace import log_softmax
+from calcli.core.data.arrays import Stream, generator, log_softmax
 from calcli.core.data.predictions import Provenance
 from calcli.core.data.simulation import gaussian_classes
 from calcli.core.data.units import random_folds

@@ -10,11 +10,10 @@ import pytest
 from calcli.core.comparing.comparison import Plan, compare
 from calcli.core.curves.reliability import reliability
 from calcli.core.data import blocks
-from calcli.core.data.slices import gathered
-from calcli.core.estimators.consistency import DRAWN_ROWS
-from calcli.core.evaluating.evaluate import evaluate
+from calcli.core.data.derived import gathered
+from calcli.core.estimators.calibrationerror import DRAWN_ROWS
+from calcli.core.evaluating.evaluate import evaluate, evaluate_slices
 from calcli.core.evaluating.recalibrated import Companions
-from calcli.core.evaluating.sliced import evaluate_slices
 from calcli.core.language.errors import CalcliError
 from calcli.core.language.metrics import METRICS
 from calcli.core.language.settings import Settings
@@ -95,8 +94,10 @@ def test_of_few_rows(classes, weighted):
 
 @pytest.mark.parametrize("resample", [False, True])
 def test_of_resampled_rows_and_given_posteriors(resample, monkeypatch):
-    monkeypatch.setattr("calcli.core.estimators.effort.FEWEST", 8)
-    monkeypatch.setattr("calcli.core.estimators.effort.SPREADS", 400_000)  # so that some metrics have fewer
+    monkeypatch.setattr("calcli.core.estimators.permutation.FEWEST", 8)
+    monkeypatch.setattr(
+        "calcli.core.estimators.permutation.SPREADS", 400_000
+    )  # so that some metrics have fewer
     predictions = system(60, 3)
     names = ["ece", "ks", "smooth_ece", "cw_ece", "ace", "expected_miscalibration", "auroc", "brier"]
     asked = {"sd": True, "resample_predictions": resample}

@@ -5,8 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from calcli.core.comparing.baseline import Baseline
-from calcli.core.comparing.checking import check
+from calcli.core.comparing.checking import Baseline, check
 from calcli.core.comparing.comparison import Plan, compare
 from calcli.core.comparing.policy import Bound, NoWorse, Policy, Rule
 from calcli.core.data.predictions import ArrayScores

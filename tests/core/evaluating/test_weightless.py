@@ -7,16 +7,13 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from calcli.core.comparing.baseline import Baseline
-from calcli.core.comparing.checking import check
+from calcli.core.comparing.checking import Baseline, check
 from calcli.core.comparing.comparison import Plan, compare
 from calcli.core.comparing.policy import Bound, NoWorse, Policy, Rule
-from calcli.core.data.slices import counted, select
+from calcli.core.data.derived import counted, select
 from calcli.core.estimators.evidence import Margin
-from calcli.core.evaluating.evaluate import evaluate, values
-from calcli.core.evaluating.gathering import state_of
+from calcli.core.evaluating.evaluate import evaluate, evaluate_slices, state_of, values
 from calcli.core.evaluating.recalibrated import Companions
-from calcli.core.evaluating.sliced import evaluate_slices
 from calcli.core.language.errors import InputError
 from calcli.core.language.expressions import parse_metric
 from calcli.core.language.settings import Settings

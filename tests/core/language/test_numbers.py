@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from calcli.core.estimators.intervals import level_percent
-from calcli.core.language.numbers import (
+from calcli.core.language.text import (
     apart,
     counted,
     number,

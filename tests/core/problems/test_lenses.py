@@ -7,10 +7,9 @@ from calcli.core.data.blocks import CLASS_MAJOR_LIMIT, sweep
 from calcli.core.data.predictions import ArrayScores, Predictions
 from calcli.core.estimators.cumulative import KolmogorovSmirnov
 from calcli.core.language.errors import UsageError
-from calcli.core.problems.lenses import find_lens
+from calcli.core.problems.lenses import find_lens, group_members
 from calcli.core.problems.problem import ordered_problem
-from calcli.core.problems.vectors import group_members
-from calcli.core.state.collectors import RowTable, VectorTable
+from calcli.core.state.needs import RowTable, VectorTable
 
 
 def predictions_of(scores, labels, kind="probs"):

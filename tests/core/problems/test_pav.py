@@ -6,7 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from sklearn.isotonic import IsotonicRegression
 
-from calcli.core.problems.pav import pav
+from calcli.core.problems.problem import pav
 
 ROWS = st.lists(
     st.tuples(st.integers(-5, 5), st.booleans(), st.sampled_from([0.5, 1.0, 3.0])), min_size=1, max_size=40

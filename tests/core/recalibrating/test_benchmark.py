@@ -9,9 +9,9 @@ import pytest
 from scipy.stats import rankdata
 
 from calcli.core.calibrators.base import make
-from calcli.core.data.slices import select
-from calcli.core.estimators.consistency import holm
-from calcli.core.estimators.influences import Influences, contrast
+from calcli.core.data.derived import select
+from calcli.core.estimators.calibrationerror import holm
+from calcli.core.estimators.intervals import Influences, contrast
 from calcli.core.evaluating.evaluate import evaluate
 from calcli.core.language.errors import InputError
 from calcli.core.language.expressions import parse_method, parse_methods

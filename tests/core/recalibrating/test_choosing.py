@@ -9,12 +9,11 @@ from scipy.optimize import minimize_scalar
 from calcli.core.calibrators.base import make
 from calcli.core.calibrators.crossvalidation import LabeledScores, held_out_folds
 from calcli.core.calibrators.pool import Pool
-from calcli.core.data.chance import Stream, generator
+from calcli.core.data.arrays import Stream, generator
 from calcli.core.data.units import random_folds
 from calcli.core.language.expressions import parse_method, parse_methods
 from calcli.core.language.settings import FitSettings
-from calcli.core.recalibrating.candidates import candidates_for, freedom
-from calcli.core.recalibrating.choosing import _resampled_choice, repeats, sureness
+from calcli.core.recalibrating.choosing import _resampled_choice, candidates_for, freedom, repeats, sureness
 from calcli.core.recalibrating.fitting import fit
 from tests.core.samples import drawn
 

@@ -17,7 +17,7 @@ from calcli.core.evaluating.evaluate import values
 from calcli.core.language.errors import UsageError
 from calcli.core.language.expressions import parse_method, parse_methods
 from calcli.core.language.settings import FitSettings
-from calcli.core.recalibrating.candidates import candidates_for
+from calcli.core.recalibrating.choosing import candidates_for
 from calcli.core.recalibrating.fitting import ASKED, cross_validated, fit, fits, record_of
 
 TEMPERATURE = parse_methods(["temperature"])

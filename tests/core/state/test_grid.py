@@ -6,9 +6,8 @@ import numpy as np
 import pytest
 
 from calcli.core.data.binning import equal_width_edges
-from calcli.core.state.cells import ScoreCells
+from calcli.core.state.cells import ScoreCells, grid_edges, grid_place
 from calcli.core.state.deals import rank_edges, rank_index
-from calcli.core.state.grid import grid_edges, grid_place
 
 RNG = np.random.default_rng(0)
 POINTS = np.arange(301) / 300

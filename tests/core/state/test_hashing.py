@@ -7,7 +7,7 @@ import pytest
 from scipy import stats
 
 from calcli.core.language.errors import InputError
-from calcli.core.state.hashing import of_keys, of_numbers
+from calcli.core.state.deals import of_keys, of_numbers
 
 N = 100_000
 

@@ -9,15 +9,14 @@ import numpy as np
 import pytest
 
 from calcli.core.comparing.comparison import Plan, compare
+from calcli.core.data.derived import select
 from calcli.core.data.predictions import ArrayScores, Predictions
-from calcli.core.data.slices import select
-from calcli.core.evaluating.evaluate import evaluate
-from calcli.core.evaluating.gathering import state_of
+from calcli.core.evaluating.evaluate import evaluate, state_of
 from calcli.core.language.errors import InputError, NeedsRows, UsageError
 from calcli.core.language.settings import Settings
 from calcli.core.state import sample
 from calcli.core.state import state as states
-from calcli.core.state.hashing import of_numbers
+from calcli.core.state.deals import of_numbers
 from calcli.core.state.merging import merge
 from calcli.core.state.state import left_of
 from calcli.io.states import from_bytes, to_bytes

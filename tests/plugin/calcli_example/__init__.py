@@ -8,9 +8,8 @@ from typing import ClassVar
 from pyarrow import csv
 
 from calcli.core.calibrators.base import Calibrator
-from calcli.core.data.logspace import log_softmax
-from calcli.core.language.entries import Argument, Method, Metric
-from calcli.core.language.families import SCORE
+from calcli.core.data.arrays import log_softmax
+from calcli.core.language.entries import SCORE, Argument, Method, Metric
 from calcli.io.formats import Format
 from calcli.io.tables.table import in_memory
 

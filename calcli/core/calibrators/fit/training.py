@@ -9,10 +9,8 @@ from typing import Any, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
-from calcli.core.data.arrays import Array, Floats
+from calcli.core.data.arrays import LEAST, Array, Floats, Stream, as_floats, generator, log_softmax
 from calcli.core.data.blocks import DOUBLE_LIMIT
-from calcli.core.data.chance import Stream, generator
-from calcli.core.data.logspace import LEAST, as_floats, log_softmax
 from calcli.core.data.units import random_folds
 from calcli.core.language.errors import InputError
 

@@ -6,9 +6,9 @@ from collections.abc import Iterator, Sequence
 
 from calcli.core.evaluating.families import classical, decomposition, error, ranking, recalibration, score
 from calcli.core.evaluating.families.base import Family
-from calcli.core.language import families
+from calcli.core.language import entries as families
+from calcli.core.language.entries import MetricFamily
 from calcli.core.language.expressions import MetricExpression
-from calcli.core.language.families import MetricFamily
 
 FAMILIES: dict[MetricFamily, Family] = {
     families.SCORE: score.FAMILY,

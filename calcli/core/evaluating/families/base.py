@@ -1,4 +1,4 @@
-"""Families of metrics: what they need of the pass, their estimates, and what they say of pairs of systems."""
+"""The one line that says everything a number depends on."""
 
 from __future__ import annotations
 
@@ -9,21 +9,62 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
+from calcli.core.data.arrays import Stream, generator
 from calcli.core.data.blocks import ROW_STATISTICS
-from calcli.core.data.chance import Stream, generator
 from calcli.core.data.predictions import Predictions
-from calcli.core.estimators.effort import CALL, CLASS, affordable_draws
 from calcli.core.estimators.evidence import Evidence
-from calcli.core.estimators.influences import Influences, Spread, carried_by
-from calcli.core.estimators.intervals import Interval
-from calcli.core.estimators.permutation import Swapped
-from calcli.core.estimators.rules.base import ScoringRule
+from calcli.core.estimators.gridded import GridError
+from calcli.core.estimators.intervals import Influences, Interval, Spread, carried_by
+from calcli.core.estimators.permutation import CALL, CLASS, Swapped, affordable_draws
+from calcli.core.estimators.rules import ScoringRule
 from calcli.core.evaluating.measurements import Measurements
 from calcli.core.evaluating.results import Decision, Estimate, Evaluation
+from calcli.core.language.entries import written
 from calcli.core.language.expressions import MetricExpression
 from calcli.core.language.settings import Settings
-from calcli.core.state.hashing import Hashes
+from calcli.core.language.version import __version__
+from calcli.core.state.deals import Hashes
 from calcli.core.state.needs import Mean, Need, Pass
+
+
+def signature(
+    call: MetricExpression,
+    measured: Measurements,
+    settings: Settings,
+    *repeats: str,
+    grid: GridError | None = None,
+) -> str:
+    """Return the signature of a metric: name, arguments, data, what was repeated, seed, version.
+
+    Parameters
+    ----------
+    call, measured, settings
+        The metric, what it was computed from, and how.
+    repeats
+        Resamples, draws and the like, as `key:value`.
+    grid
+        What the cells of scores leave open.
+    """
+    rows, classes = measured.predictions.scores.shape
+    used, outcomes = call.used, f"k:{classes}"
+    if measured.predictions.of_answers:
+        used |= {"lens": "confidence"} if call.lens else {}
+        outcomes = "outcome:right"
+    parts = [call.entry.name, *(f"{key}:{written(value)}" for key, value in used.items())]
+    sampled = [] if measured.of_rows is None else [f"rows:{rows}"]
+    parts += [f"n:{measured.of_rows or rows}", *sampled, outcomes, f"dtype:{measured.dtype}"]
+    if grid is not None or (call.lens and measured.grid(call.lens) is not None):
+        parts.append("cells:grid")
+    if grid is not None:
+        parts.append(f"bound:{grid.bound:.2g}")
+    if measured.state.head.weighted:
+        parts.append("weighted")
+    if settings.cluster is not None:
+        parts.append(f"cluster:{settings.cluster}")
+    if settings.clip and call.is_clipped:
+        parts.append(f"clip:{settings.clip:g}")
+    return "|".join([*parts, *repeats, f"seed:{settings.seed}", f"version:{__version__}"])
+
 
 HITS = Mean("hit", ROW_STATISTICS["hit"])  # which tell how many errors there are
 

@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 
 from calcli.core.data.arrays import Array, Floats
 from calcli.core.data.units import Units
+from calcli.core.estimators.calibrationerror import Null
 from calcli.core.estimators.classical import (
     UNKNOWN,
     Coefficient,
@@ -19,13 +20,11 @@ from calcli.core.estimators.classical import (
     in_the_large,
     spiegelhalter_test,
 )
-from calcli.core.estimators.consistency import Null
-from calcli.core.estimators.influences import Influences
+from calcli.core.estimators.intervals import Influences
 from calcli.core.estimators.ranking import of_equal_weight
-from calcli.core.evaluating.families.base import Family, Findings, judged
+from calcli.core.evaluating.families.base import Family, Findings, judged, signature
 from calcli.core.evaluating.measurements import Measurements
 from calcli.core.evaluating.results import Estimate
-from calcli.core.evaluating.signatures import signature
 from calcli.core.language.errors import UsageError
 from calcli.core.language.expressions import MetricExpression
 from calcli.core.language.settings import Settings

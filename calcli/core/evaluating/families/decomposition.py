@@ -1,44 +1,184 @@
-"""Parts of scores, with intervals for those whose bias can be taken off.
-
-Binned refinement loss and uncertainty are smooth functions of frequencies, and slightly too small on few
-rows; their intervals are corrected for that. A binned calibration loss and a CORP miscalibration are biased
-upward near zero, and the isotonic fit behind a CORP discrimination learns from the rows it is judged on:
-percentile intervals of them cover too rarely, and they have none.
-"""
+"""Calibration and refinement loss of every class, or of one, over bins or by kernel density."""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import astuple, replace
 from functools import partial
 
 import numpy as np
+from numpy.typing import NDArray
 
-from calcli.core.data.arrays import Array, Doubles, batches
+from calcli.core.data.arrays import Array, Doubles, Floats, batches
 from calcli.core.data.binning import Bins
 from calcli.core.data.predictions import Predictions
-from calcli.core.estimators.cllr import find_cllr, min_cllr
-from calcli.core.estimators.decomposition import Corp, RefinedBins, binned_losses, corp, summed
-from calcli.core.estimators.effort import GRID
-from calcli.core.estimators.influences import FEWEST, Spread
-from calcli.core.estimators.permutation import Swapped, swapped_sums
-from calcli.core.estimators.rules import decomposable_rule
-from calcli.core.estimators.rules.base import Decomposable
+from calcli.core.estimators.decomposition import BinnedLosses, Corp, RefinedBins, binned_losses, corp, summed
+from calcli.core.estimators.intervals import FEWEST, Spread
+from calcli.core.estimators.permutation import GRID, Swapped, swapped_sums
+from calcli.core.estimators.rules import Decomposable, decomposable_rule
+from calcli.core.estimators.scores import find_cllr, min_cllr
 from calcli.core.estimators.scoring import Means
+from calcli.core.estimators.smooth import densities
 from calcli.core.estimators.sums import Sums
-from calcli.core.evaluating.binnedparts import binned_parts, from_class_sums, needs_of_parts
-from calcli.core.evaluating.families.base import HITS, Family, Findings, Pair, judged, loss
+from calcli.core.evaluating.families.base import HITS, Family, Findings, Pair, judged, loss, signature
 from calcli.core.evaluating.measurements import Measurements
 from calcli.core.evaluating.results import Estimate
-from calcli.core.evaluating.signatures import signature
 from calcli.core.language.errors import UsageError
-from calcli.core.language.expressions import CLASS_WISE, MetricExpression
+from calcli.core.language.expressions import CLASS_WISE, MetricExpression, region_ends
 from calcli.core.language.metrics import METRICS
 from calcli.core.language.settings import Settings
-from calcli.core.state.needs import LOG_ODDS, ClassPlaces, Mean, Need, Pass, UnitSums, all_probs, through
+from calcli.core.problems.problem import Problem
+from calcli.core.state.needs import (
+    LOG_ODDS,
+    ClassPlaces,
+    Mean,
+    Need,
+    Pass,
+    UnitSums,
+    all_probs,
+    class_sums,
+    through,
+    unit_sums,
+)
 
 Parts = dict[str, float]
+
+CANONICAL = "canonical"
+EXAMPLE = "class-0@0.6..0.6+class-1@0.3..0.3"
+
+
+def from_class_sums(call: MetricExpression) -> bool:
+    """Tell whether sums over the bins of every class are enough."""
+    return call.lens == CLASS_WISE and call.arguments["estimator"] == "bins"
+
+
+def needs_of_parts(call: MetricExpression, of: Pass) -> Iterator[Need]:
+    """Yield what a pass must keep for the parts of a score.
+
+    Raises
+    ------
+    UsageError
+        If the lens is another one than class-wise and that of a class, or a region has no one score.
+    """
+    bins = call.arguments["bins"]
+    if call.lens == CANONICAL:
+        if call.region == "all" or call.arguments["estimator"] != "bins":
+            raise UsageError(
+                f"{call}: for whole vectors a region is one bin; name it, as in region={EXAMPLE}"
+            )
+        yield all_probs(of.rows)
+    elif "@" in call.region:
+        raise UsageError(f"{call}: conditions on several classes are for whole vectors; say lens=canonical")
+    elif call.lens != CLASS_WISE:
+        if not call.lens.startswith("class-"):
+            raise UsageError(
+                f"{call}: the parts are those of classes, not of the lens {call.lens}; expected class-wise, "
+                "one such as class-0, or canonical with a region"
+            )
+        yield through(call.lens, of.rows, of.settings, each=True)
+    elif call.region != "all":
+        raise UsageError(f"{call}: a region needs one score; name the class, as in lens=class-0")
+    elif from_class_sums(call):
+        yield from class_sums(bins, of.rows, of.settings)
+        yield from unit_sums(bins, of)
+    else:
+        yield all_probs(of.rows)
+
+
+def binned_parts(call: MetricExpression, measured: Measurements) -> Parts:
+    """Return the score, or the term of a class in it, its parts, their sum and what that sum misses.
+
+    Of a region all of them are shares of the whole: the share of the rows times what they are among these
+    rows. Of whole vectors the rows of the region are one bin. They are nan where there is no row.
+    """
+    rule = decomposable_rule(call.score, of_answers=measured.predictions.of_answers)
+    losses, weights = measured.columns[call.score], measured.predictions.weights
+    share: Parts = {}
+    if call.lens == CLASS_WISE:
+        found = _every_class(call, measured, rule)
+        score = _mean(losses, weights)
+    elif call.lens == CANONICAL:
+        return _of_vectors(call, measured, rule)
+    else:
+        prob, outcome, *_ = measured.look(call.lens)
+        inside = _inside(prob, call.region)
+        problem = measured.problem(call.lens)
+        whole = problem.total_weight
+        problem = problem.within(*region_ends(call.region))
+        if not problem.total_weight:
+            return dict.fromkeys(("score", "calibration", "refinement", "estimated", "remainder"), math.nan)
+        part = problem.total_weight / whole
+        within = _one_class(call, problem, rule)
+        found = BinnedLosses(part * within.calibration, part * within.refinement)
+        terms = rule.class_term(losses[inside], prob[inside].astype(np.float64), outcome[inside])
+        score = part * _mean(terms, None if weights is None else weights[inside])
+        if call.region != "all":
+            share = {"share": part, "refinement_within": within.refinement}
+    return {
+        "score": score,
+        "calibration": found.calibration,
+        "refinement": found.refinement,
+        "estimated": found.estimated,
+        "remainder": score - found.estimated,
+        **share,
+    }
+
+
+def _of_vectors(call: MetricExpression, measured: Measurements, rule: Decomposable) -> Parts:
+    """Return the parts of a region of whole vectors, of which its rows are one bin."""
+    problem = measured.vector_problem(CANONICAL)
+    inside = problem.rows_in(call.region, str(call))
+    weight = np.ones(len(inside)) if problem.weights is None else problem.weights.astype(np.float64)
+    own = np.where(inside, weight, 0.0)
+    if not own.any():
+        return dict.fromkeys(("score", "calibration", "refinement", "estimated", "remainder"), math.nan)
+    part = float(own.sum() / weight.sum())
+    own /= own.sum()
+    frequency = np.bincount(problem.labels, own, problem.probs.shape[1]).astype(np.float64)
+    found = BinnedLosses(*rule.binned(np.ones(len(frequency)), own @ problem.probs, frequency))
+    score = part * _mean(measured.columns[call.score][inside], own[inside])
+    estimated = part * found.estimated
+    return {
+        "score": score,
+        "calibration": part * found.calibration,
+        "refinement": part * found.refinement,
+        "estimated": estimated,
+        "remainder": score - estimated,
+        "share": part,
+        "refinement_within": found.refinement,
+    }
+
+
+def _every_class(call: MetricExpression, measured: Measurements, rule: Decomposable) -> BinnedLosses:
+    if from_class_sums(call):
+        return binned_losses(measured.class_bins(call.arguments["bins"]), rule)
+    each = [_one_class(call, problem, rule) for problem in measured.class_problems()]
+    return BinnedLosses(sum(one.calibration for one in each), sum(one.refinement for one in each))
+
+
+def _one_class(call: MetricExpression, problem: Problem, rule: Decomposable) -> BinnedLosses:
+    if call.arguments["estimator"] == "kernel":
+        return BinnedLosses(*rule.binned(*densities(problem)))
+    bins = problem.bins("equal-width", call.arguments["bins"])
+    full = bins.weight > 0
+    weight = bins.weight[full]
+    return BinnedLosses(
+        *rule.binned(weight / weight.sum(), bins.score[full] / weight, bins.outcome[full] / weight)
+    )
+
+
+def _inside(prob: Floats, region: str) -> NDArray[np.bool_]:
+    low, high = region_ends(region)
+    return (prob >= np.float64(low)) & ((prob < np.float64(high)) | (high >= 1))
+
+
+def _mean(losses: Array, weights: Floats | None) -> float:
+    losses = losses.astype(np.float64, copy=False)
+    if weights is not None:  # rows without weight do not count, whatever their loss
+        losses, weights = losses[weights > 0], weights[weights > 0]
+    return float(np.average(losses, weights=weights))
+
 
 OF_SUMS = ("calibration", "refinement", "estimated")  # which sums over bins are enough for
 WITH_INTERVAL = ("refinement", "uncertainty")
@@ -116,7 +256,7 @@ def _spread(call: MetricExpression, measured: Measurements) -> Spread | None:
     rows, refined = measured.predictions, None
     if "bins" in call.arguments:
         refined = RefinedBins(measured.class_bins(_bins(call)), _rule(call, measured.predictions))
-        column, of_means = _refined_losses(refined, measured), _mean
+        column, of_means = _refined_losses(refined, measured), _mean_refined
     else:
         column = _outcome(call, measured)
         of_means = partial(_uncertainty, call, rule=_rule(call, measured.predictions))
@@ -132,7 +272,7 @@ def _spread(call: MetricExpression, measured: Measurements) -> Spread | None:
     return replace(found.spread, fewest=fewest, bias=refined.bias(share))
 
 
-def _mean(means: Means) -> Doubles:
+def _mean_refined(means: Means) -> Doubles:
     return means["value"]
 
 
@@ -170,7 +310,7 @@ class Binned:
             yield ClassPlaces(_bins(call))
 
     @staticmethod
-    def parts(call: MetricExpression, measured: Measurements) -> Parts:
+    def parts(call: MetricExpression, measured: Measurements) -> dict[str, float]:
         """Return all parts by name."""
         return binned_parts(call, measured)
 
@@ -188,7 +328,7 @@ class Isotonic:
             yield LOG_ODDS if of.rows.n_classes == 2 else all_probs(of.rows)
 
     @staticmethod
-    def parts(call: MetricExpression, measured: Measurements) -> Parts:
+    def parts(call: MetricExpression, measured: Measurements) -> dict[str, float]:
         """Return all parts by name, and the score."""
         found = _corp(call, measured)
         return {
@@ -209,7 +349,7 @@ class Ratios:
         yield LOG_ODDS
 
     @staticmethod
-    def parts(call: MetricExpression, measured: Measurements) -> Parts:
+    def parts(call: MetricExpression, measured: Measurements) -> dict[str, float]:
         """Return the costs, and the prior odds."""
         rows = measured.predictions
         found = find_cllr(call.entry.name, rows, measured.settings)

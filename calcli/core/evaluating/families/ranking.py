@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from calcli.core.data.arrays import Array, Doubles
-from calcli.core.estimators.influences import FEWEST, Influences, Spread
+from calcli.core.estimators.intervals import FEWEST, Influences, Spread
 from calcli.core.estimators.ranking import (
     Ranking,
     dealt_influences,
@@ -19,10 +19,9 @@ from calcli.core.estimators.ranking import (
     ranking_influences,
     row_influences,
 )
-from calcli.core.evaluating.families.base import Family, Findings
+from calcli.core.evaluating.families.base import Family, Findings, signature
 from calcli.core.evaluating.measurements import Measurements
 from calcli.core.evaluating.results import Estimate
-from calcli.core.evaluating.signatures import signature
 from calcli.core.evaluating.usual import area_of
 from calcli.core.language.errors import UsageError
 from calcli.core.language.expressions import MetricExpression

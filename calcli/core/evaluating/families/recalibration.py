@@ -13,17 +13,15 @@ import numpy as np
 from calcli.core.data.arrays import Array, Doubles
 from calcli.core.data.predictions import Predictions
 from calcli.core.estimators import expected
-from calcli.core.estimators.effort import FIT, FIT_ROWS
-from calcli.core.estimators.influences import Influences
-from calcli.core.estimators.intervals import Interval
-from calcli.core.estimators.rules.base import ScoringRule
+from calcli.core.estimators.intervals import Influences, Interval
+from calcli.core.estimators.permutation import FIT, FIT_ROWS
+from calcli.core.estimators.rules import ScoringRule
 from calcli.core.estimators.scoring import Means
 from calcli.core.estimators.sums import Sums
-from calcli.core.evaluating.families.base import HITS, Family, Findings, judged, loss
+from calcli.core.evaluating.families.base import HITS, Family, Findings, judged, loss, signature
 from calcli.core.evaluating.measurements import Measurements
 from calcli.core.evaluating.recalibrated import Recalibrated
 from calcli.core.evaluating.results import Estimate
-from calcli.core.evaluating.signatures import signature
 from calcli.core.language.expressions import MetricExpression
 from calcli.core.language.metrics import GIVEN, L1
 from calcli.core.language.settings import Settings

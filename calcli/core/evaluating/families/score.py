@@ -12,15 +12,13 @@ from numpy.typing import NDArray
 from calcli.core.data.arrays import Array
 from calcli.core.estimators.costs import CostMatrix, Decided
 from calcli.core.estimators.evidence import NORMAL, Evidence, ExactShares, Normal
-from calcli.core.estimators.influences import Influences, Spread
-from calcli.core.estimators.intervals import Interval
+from calcli.core.estimators.intervals import Influences, Interval, Spread
 from calcli.core.estimators.scores import Proper, Score, find_score
 from calcli.core.estimators.scoring import OfMeans, rival
 from calcli.core.estimators.sums import Sums
-from calcli.core.evaluating.families.base import HITS, Family, Findings, Pair, judged
+from calcli.core.evaluating.families.base import HITS, Family, Findings, Pair, judged, signature
 from calcli.core.evaluating.measurements import Measurements
 from calcli.core.evaluating.results import Decision, Estimate, OfClass
-from calcli.core.evaluating.signatures import signature
 from calcli.core.language.expressions import MetricExpression
 from calcli.core.language.settings import Settings
 from calcli.core.state.needs import Mean, Need, Pass, RowValues
