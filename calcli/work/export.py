@@ -29,16 +29,15 @@ BELOW_OF_SLICES = "a threshold for each value of {} is written as SQL or Python"
 class Words(NamedTuple):
     """How a language spells what formulas are made of."""
 
-    log: str
+    log: str  # of a probability, with its floor and what stands in for 0
     exp: str
-    low: str  # the larger of a number and the floor
     either: str
 
 
 WORDS = {
-    "sql": Words("LN", "EXP", "CASE WHEN {0} < {1} THEN {1} ELSE {0} END", " OR "),
-    "python": Words("math.log", "math.exp", "max({0}, {1})", " or "),
-    "c": Words("log", "exp", "fmax({0}, {1})", " || "),
+    "sql": Words("LN(CASE WHEN {0} < {1} THEN {1} ELSE {0} END)", "EXP", " OR "),
+    "python": Words("math.log({1} if {0} < {1} else {0})", "math.exp", " or "),
+    "c": Words("log({0} < {1} ? {1} : {0})", "exp", " || "),
 }
 SOFTMAX = {
     "python": '''import math
@@ -46,7 +45,7 @@ SOFTMAX = {
 
 def calibrate({name}):
     """Return the recalibrated probabilities of {classes}, of theirs."""
-    x = [math.log(max(one, {floor})) for one in {name}]
+    x = [math.log({floor} if one < {floor} else one) for one in {name}]
     z = [
         {z}
     ]
@@ -58,7 +57,7 @@ def calibrate({name}):
 /* The recalibrated probabilities of {classes}, of theirs. */
 void calibrate(const double {name}[{count}], double out[{count}]) {{
     double x[{count}], total = 0, top = -INFINITY;
-    for (int k = 0; k < {count}; k++) x[k] = log(fmax({name}[k], {floor}));
+    for (int k = 0; k < {count}; k++) x[k] = log({name}[k] < {floor} ? {floor} : {name}[k]);
     const double z[] = {{
         {z}
     }};
@@ -186,9 +185,9 @@ def _code(found: AffineMap | LineMap, language: str, names: list[str], classes: 
             return f"CASE {_cases(found, one)} END\n"
         tables = {name: ", ".join(map(_number, table.tolist())) for name, table in vars(found).items()}
         return LINES[language].format(**fields, **tables)
-    words, floor = WORDS[language], _number(found.floor)
+    words, floor = WORDS[language], _number(float(found.floor[0]))
     if len(classes) == 2:
-        logs = [f"{words.log}({words.low.format(x, floor)})" for x in (f"1 - {one}", one)]
+        logs = _logs((f"1 - {one}", one), found, words.log)
         of_two = _affine(found.weights[0] - found.weights[1], found.intercept[0] - found.intercept[1], logs)
         value = f"1 / (1 + {words.exp}({of_two}))"
         return OF_ONE[language].format(value=value, what="calibrate", type="double", **fields)
@@ -208,7 +207,7 @@ def _code(found: AffineMap | LineMap, language: str, names: list[str], classes: 
         raise UsageError(
             f"SQL of {len(classes)} classes would be longer than databases take; write Python, C or ONNX"
         )
-    logs = [f"LN({words.low.format(_name(x, 'sql'), floor)})" for x in names]
+    logs = _logs([_name(x, "sql") for x in names], found, words.log)
     values: list[str] = []
     for k, name in enumerate(classes):
         others = [j for j in range(len(classes)) if j != k]
@@ -228,6 +227,11 @@ def _cases(found: LineMap, name: str) -> str:
     cells = zip(found.start[1:].tolist(), lines, found.slope.tolist()[:-1], strict=True)
     whens = [f"WHEN {name} < {_number(stop)} THEN {line if m else flat}" for stop, (flat, line), m in cells]
     return "\n  ".join([*whens, f"ELSE {last}"])  # with a term in it, so that NULL stays NULL
+
+
+def _logs(probs: Sequence[str], found: AffineMap, spelled: str) -> list[str]:
+    """Return the logarithms of probabilities, no smaller ones than their floors."""
+    return [spelled.format(x, _number(least)) for x, least in zip(probs, found.floor.tolist(), strict=True)]
 
 
 def _affine(weights: Doubles, intercept: float, terms: Sequence[str]) -> str:
@@ -305,7 +309,9 @@ def _onnx(found: AffineMap | LineMap, classes: Sequence[str]) -> bytes:
     try:
         onnx: Any = import_module("onnx")
     except ImportError as error:
-        raise UsageError("ONNX is written by the package onnx: pip install 'calcli[onnx]'") from error
+        raise UsageError(
+            "--as onnx needs the package onnx, which is not installed; pip install onnx"
+        ) from error
     node, width = onnx.helper.make_node, 1 if len(classes) == 2 else len(classes)
     constants: Mapping[str, Any] = {"one": np.array(1.0), "columns": np.array([1])}
     nodes = [node("Cast", ["p"], ["x"], to=onnx.TensorProto.DOUBLE)]
@@ -326,7 +332,7 @@ def _onnx(found: AffineMap | LineMap, classes: Sequence[str]) -> bytes:
             **constants,
             "weights": found.weights.T,
             "intercept": found.intercept,
-            "floor": np.array(found.floor),
+            "floor": found.floor,
         }
         if width == 1:
             nodes += [node("Sub", ["one", "x"], ["rest"]), node("Concat", ["rest", "x"], ["both"], axis=1)]

@@ -228,3 +228,19 @@ def test_raw_logits_are_refused(run, tmp_path):
     file = fitted(run, tmp_path, "two", "vector", "--input", "raw")
     done = run("export", file, "--as", "c")
     assert (done.status, "raw logits" in done.err) == (2, True)
+
+
+@pytest.mark.parametrize("method", OF_TWO)
+def test_probabilities_of_all_sizes_keep_the_tolerance(run, sample, tmp_path, method):
+    """Naive Bayes says 1e-100 and 1: what is next to 0 has floors and steep lines."""
+    file, new = tmp_path / "cal.json", np.concatenate([[0.0], 10.0 ** -np.arange(0, 320, 0.7)])
+    assert (
+        run("fit", sample / "cancer_bayes_calibration.csv", "-m", method, "--folds", 0, "-o", file).status
+        == 0
+    )
+    frame = pd.DataFrame({"prob_benign": 1 - new, "prob_malignant": new})
+    expected = applied(run, file, frame)[:, 1]
+    done = run("export", file, "--as", "sql")
+    assert float(done.err.split()[-1]) <= TOLERANCE
+    found = in_sql(pytest.importorskip("duckdb").connect(), done.out, new, ["p"])[:, 0]
+    np.testing.assert_allclose(found, expected, rtol=0, atol=TOLERANCE)

@@ -14,12 +14,14 @@ from calcli.core.language.errors import UsageError
 
 EXACT = 1e-9  # largest difference of logarithms by which a map is affine
 LARGEST = 300.0  # logarithm of odds that a formula reaches: exponentials of more overflow
-NARROWEST = 1e-12  # distance of knots
+NARROWEST = 1e-9  # distance of knots, of a probability
+MANY = 2  # numbers between two knots, at least, where another may be put between
 BESIDE = 1e-9  # of a probability: how near to a corner a step is looked for
+FEW = 4  # neighbouring numbers by which a step may be beside its corner
 HALVINGS = 40  # that leave no number between the two sides of a step
 LEAST = 1e-300  # probability that is not 0
 MOST_KNOTS = 20_000
-ODDS = np.linspace(-30, 30, 4_001)  # log-odds at which a formula is compared with the calibrator
+FINE = np.concatenate([np.linspace(-30, 30, 4_001), np.linspace(-690, 690, 2_761)])  # log-odds, to compare
 
 
 @dataclass(frozen=True)
@@ -31,12 +33,12 @@ class AffineMap:
     weights, intercept
         (K, K), and (K,).
     floor
-        What smaller probabilities count as.
+        (K,) what smaller probabilities count as.
     """
 
     weights: Doubles
     intercept: Doubles
-    floor: float
+    floor: Doubles
 
     def __call__(self, probs: Doubles) -> Doubles:
         """Return (n, K) recalibrated probabilities of (n, K)."""
@@ -134,7 +136,15 @@ def _affine(record: CalibratorRecord, classes: int) -> AffineMap | None:
         return None
     weights, intercept = found[:, :-1], found[:, -1]
     steepest = max(1.0, float(np.abs(weights).sum(axis=1).max()))
-    return AffineMap(weights, intercept, max(floor, float(np.exp(-LARGEST / steepest))))
+    least = np.full(classes, max(floor, float(np.exp(-LARGEST / steepest))))
+    if classes == 2:  # where the two classes may have floors of their own
+        for k, other in ((0, 1), (1, 0)):
+            with np.errstate(divide="ignore", invalid="ignore"):
+                odds = recalibrate(record, np.eye(2)[[other]], "probs")[0] @ (np.eye(2)[k] - np.eye(2)[other])
+            weight = weights[k, k] - weights[other, k]
+            if np.isfinite(odds) and weight:
+                least[k] = np.exp((odds - intercept[k] + intercept[other]) / weight)
+    return AffineMap(weights, intercept, np.clip(least, np.exp(-LARGEST / steepest), 1.0))
 
 
 def _corners(record: CalibratorRecord) -> Doubles:
@@ -147,7 +157,7 @@ def _corners(record: CalibratorRecord) -> Doubles:
 def _rows(record: CalibratorRecord) -> Doubles:
     """Return (n, 2) probabilities at which formulas of two classes are compared: also beside each step."""
     corners = _corners(record)
-    odds = 1 / (1 + np.exp(-ODDS))
+    odds = 1 / (1 + np.exp(-FINE))
     even = np.linspace(0, 1, 10_001)
     beside = [corners * (1 + few * np.finfo(np.float64).eps) for few in range(-3, 4)]
     second = np.minimum(np.concatenate([odds, even, *beside]), 1.0)
@@ -165,23 +175,22 @@ def _lines(apply: Callable[[Doubles], Doubles], corners: Doubles, tolerance: flo
     """Return lines that are apart from a map of (n,) probabilities by no more than a tolerance."""
     jumps = np.append(_jumps(apply, corners, tolerance / 3), 1.0)
     stops = np.append(np.nextafter(jumps, 0), 0.0)
-    odds = 1 / (1 + np.exp(-np.linspace(-14, 14, 57)))
+    odds = 1 / (1 + np.exp(-np.linspace(-690, 690, 2_761)))
     knots = np.unique(np.concatenate([[0.0, LEAST], corners, jumps, stops, np.linspace(0, 1, 33), odds]))
     values, last = apply(knots), np.isin(knots, stops)  # a line ends at each: what follows is a step
-    wide = np.diff(knots) > NARROWEST
     while len(knots) < MOST_KNOTS:
         shares = np.array([0.25, 0.5, 0.75])
         inner = knots[:-1, None] + np.diff(knots)[:, None] * shares
         between = values[:-1, None] + np.diff(values)[:, None] * shares
         found = apply(inner.ravel()).reshape(inner.shape)
+        rarer = np.minimum(knots[1:], 1 - knots[:-1])
+        wide = np.diff(knots) > np.maximum(NARROWEST * rarer, MANY * np.spacing(knots[1:]))
         far = (np.abs(found - between).max(axis=1) > tolerance / 3) & wide & ~last[:-1]
         if not far.any():
             break
-        order = np.argsort(every := np.concatenate([knots, inner[far].ravel()]), kind="stable")
+        knots, order = np.unique(np.concatenate([knots, inner[far].ravel()]), return_index=True)
         values = np.concatenate([values, found[far].ravel()])[order]
-        last = np.concatenate([last, np.zeros(3 * int(far.sum()), np.bool_)])[order]
-        knots = every[order]
-        wide = np.diff(knots) > NARROWEST
+        last = np.append(last, np.zeros(3 * int(far.sum()), np.bool_))[order]
     kept = _needed(knots, values, last, tolerance / 3)
     knots, values, last = knots[kept], values[kept], last[kept]
     begins = np.append(~last[:-1], True)  # the line from the last knot before a step to the step is none
@@ -196,8 +205,8 @@ def _lines(apply: Callable[[Doubles], Doubles], corners: Doubles, tolerance: flo
 
 def _jumps(apply: Callable[[Doubles], Doubles], corners: Doubles, least: float) -> Doubles:
     """Return where a map of (n,) probabilities jumps by more than the least: the first number behind it."""
-    beside = BESIDE * np.minimum(corners, 1 - corners)
-    low, high = corners - beside, corners + beside
+    beside = np.maximum(BESIDE * np.minimum(corners, 1 - corners), FEW * np.spacing(corners))
+    low, high = corners - beside, np.minimum(corners + beside, 1.0)
     jumps = np.abs(apply(high) - apply(low)) > least
     low, high = low[jumps], high[jumps]
     below = apply(low) if len(low) else low
