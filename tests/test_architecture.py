@@ -133,7 +133,6 @@ ALONE = {  # why a short file of core has no neighbour to join
     "calibrators/fit/quadratic": "least squares under constraints, of pools and splines",
     "estimators/gridded": "what cells of the grid leave open",
     "estimators/scoring": "scores that are functions of means, below what sums them",
-    "evaluating/usual": "what a report has if nobody asks, below the families",
     "language/errors": "what every file may raise",
     "language/version": "read by the build",
 }

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Annotated, Literal
 
 import typer
@@ -48,6 +49,9 @@ def compare(
             metavar="DIR|GLOB", help="Report what --select chose on these files, matched by number."
         ),
     ] = None,
+    details: Annotated[
+        bool, typer.Option("--details", help="Also list the rows that got worse or better, of outcomes.")
+    ] = False,
     format: Annotated[Format, typer.Option("--format", "-f", help="Format of the results.")] = "table",
 ) -> None:
     """Compare systems: do they differ beyond chance?
@@ -97,5 +101,5 @@ def compare(
             engine=distributing.found(watcher, StateSettings(reading.key)),
             watcher=watcher,
         )
-    paging.page(found)
-    paging.show(found, format)
+    paging.page(replace(found, details=True))
+    paging.show(replace(found, details=details), format)

@@ -134,6 +134,8 @@ class Reading(ReadingScores):
 class ReadingSystems(Reading):
     """How files of predictions are to be understood, each perhaps of several systems."""
 
+    score: Any = option("score", ReadOptions)
+    unscored: Any = option("unscored", ReadOptions)
     system: Any = option("system", ReadOptions)
 
     def concatenated(self, files: Sequence[str]) -> list[list[str]]:

@@ -193,6 +193,8 @@ def _independent(evaluations: Evaluations) -> bool:
 
 def _require_fitting(kind: FigureKind, evaluations: Evaluations, view: View) -> None:
     """Raise a UsageError if a figure does not fit the data, their number, or the view."""
+    for evaluation in evaluations.values():
+        evaluation.predictions.require_probabilities()
     if any(evaluation.predictions.of_answers for evaluation in evaluations.values()):
         _refuse_classes(kind, view.lens)
     refuse_more_systems([kind], len(evaluations))

@@ -69,6 +69,12 @@ class ReadOptions:
         None, TEXT, "Column of the confidence in answers that are right or wrong.", "NAME"
     )
     correct: str | None = setting(None, TEXT, "Column that says which answers are right.", "NAME")
+    score: str | None = setting(
+        None, TEXT, "Column of outcomes, grades or predicted classes; of logs, the scorer.", "NAME"
+    )
+    unscored: Literal["wrong", "drop"] | None = setting(
+        None, choice(Literal["wrong", "drop"]), "Count rows without an outcome as wrong, or leave them out."
+    )
     weights: str | None = setting(None, TEXT, "Column of row weights.", "NAME")
     per_character: bool = setting(
         False, FLAG, "Divide log-likelihoods of options by their characters, as acc_norm does."

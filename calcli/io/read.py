@@ -247,6 +247,9 @@ def understand(found: Source, name: str, options: ReadOptions) -> Predictions:
             options.per_character,
             place.left,
             other_way(found.classes, found.taken, columns, classes, labels, options, place),
+            outcomes=found.outcomes,
+            questions=found.questions,
+            identity=found.identity,
         ),
     )
     return understood if options.against_rest is None else against_rest(understood, options.against_rest)

@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from calcli.core.data.arrays import Array
-from calcli.core.data.predictions import Held, Kind
+from calcli.core.data.predictions import Held, Kind, Outcomes
 from calcli.core.language.errors import InputError
 from calcli.io.heads import is_of_single_values
 from calcli.io.labels import Labels
@@ -212,6 +212,8 @@ class Source(ABC):
         What else might have been the scores, and why it is not.
     axes
         Of the rows, if the scores had several; else none.
+    outcomes, questions, identity
+        As those of `Provenance`.
     """
 
     place: Place
@@ -238,6 +240,9 @@ class Source(ABC):
     by_ranking: str = ""
     considered: tuple[tuple[str, str], ...] = ()
     axes: Shape = ()
+    outcomes: Outcomes = ""
+    questions: str = ""
+    identity: str = ""
 
     @property
     def rows_shape(self) -> Shape:

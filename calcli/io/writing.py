@@ -163,7 +163,10 @@ def output_format(target: str, stored: str) -> Format:
     path = path_of(target)
     if path.is_dir():
         raise InputError(f"{target} is a folder; expected the name of a file after -o")
-    return named_format(path)
+    found = named_format(path)
+    if found.log:
+        raise UsageError(f"{path}: {path.suffix} files are logs, which are read and not written")
+    return found
 
 
 @contextmanager

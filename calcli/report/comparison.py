@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import asdict, dataclass
 from typing import Any, cast
 
-from calcli.core.comparing.comparison import Comparison, Difference, why_none_is_best
+from calcli.core.comparing.comparison import Comparison, Difference, Flips, why_none_is_best
 from calcli.core.data.derived import ENOUGH_ROWS
 from calcli.core.estimators.intervals import level_percent
 from calcli.core.estimators.power import POWER, Power
@@ -20,6 +20,7 @@ from calcli.report.findings import Warning, backwards_table, of_order
 from calcli.report.objects import (
     ComparisonObject,
     DifferenceObject,
+    FlipsObject,
     PartComparisonObject,
     PowerObject,
     SystemObject,
@@ -43,6 +44,7 @@ NEAREST = (
     "{} {} best at {:g}, and nearer to it is better: p tests whether both are as near; the interval is that "
     "of the change."
 )
+MOST_FLIPS = 1_000  # rows that are listed
 PROVEN = ("better", "worse", "different")
 VERDICTS = {
     "no evidence": "~: no evidence of a difference.",
@@ -73,6 +75,8 @@ class ShownComparison(Shown):
         the baseline are not in them.
     unlike
         Why states are not paired, if they were to be.
+    details
+        Whether tables list the rows that one system gets right and the other wrong.
     """
 
     comparisons: Sequence[Comparison]
@@ -81,6 +85,7 @@ class ShownComparison(Shown):
     unmatched: Sequence[int]
     selecting: bool = False
     unlike: str = ""
+    details: bool = False
 
     title = "Comparison"
     schema = "calcli.comparison/1"
@@ -95,6 +100,7 @@ class ShownComparison(Shown):
         if not self.selecting:
             if len(names) == 2:
                 tables.append(_pair(whole, names))
+                tables += [_flipped(one) for one in whole.flips if self.details]
             else:
                 tables.append(_grid([whole], names, f"Differences to {names[0]}"))
             if parts:
@@ -179,11 +185,31 @@ def _pair(whole: Comparison, names: Sequence[str]) -> TextTable:
         Column("p"): lambda one: shown_p(one.p_value),
     }
     rows_used = whole.summaries[0].input.rows, whole.summaries[1].input.rows
-    read = [
+    read = [*_flips(whole)] + [
         f"{role}: {name}, {counted(n, 'row')}"
         for role, name, n in zip(("baseline", "candidate"), names, rows_used, strict=True)
     ]
     return table_of(f"{names[1]} against {names[0]}", found.items(), cells, read)
+
+
+def _flips(whole: Comparison) -> Iterator[str]:
+    """Say how many rows got worse and better, and what so many rows detect."""
+    for flips, differences in zip(whole.flips, whole.differences, strict=False):
+        thing = "question" if whole.summaries[0].input.identity else "row"
+        counts = f"{counted(len(flips.worse), thing)} got worse, {len(flips.better):,} better"
+        found = differences.get(whole.ranked_by.asked)
+        detect = ""
+        if found is not None and found.power is not None:
+            points = percent(found.power.detectable, unit="")
+            detect = f"; these rows detect {points} points (power {POWER:.0%})"
+        yield f"{counts}, {flips.same:,} as before{detect}."
+
+
+def _flipped(flips: Flips) -> TextTable:
+    """List the rows that differ."""
+    ways = ("worse", flips.worse), ("better", flips.better)
+    rows = [(way, ", ".join(names[:MOST_FLIPS])) for way, names in ways if names]
+    return TextTable("What changed", (Column("", "left"), Column("", "left")), tuple(rows))
 
 
 def _grid(comparisons: Sequence[Comparison], names: Sequence[str], title: str) -> TextTable:
@@ -408,6 +434,7 @@ def _comparison(comparison: Comparison) -> PartComparisonObject:
         ],
         "accuracy_cost": comparison.accuracy_cost and difference_object(comparison.accuracy_cost),
         "most_accurate": comparison.most_accurate,
+        "flips": [cast(FlipsObject, asdict(one)) for one in comparison.flips],
     }
 
 

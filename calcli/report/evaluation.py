@@ -68,6 +68,7 @@ IDEALS = {
 MEANING = Column("what it says", "left", optional=True)
 LEADING = ("log_loss", "accuracy", "mean_gap")  # what a page shows first
 LEADING_OF_TWO = ("log_loss", "auroc", "ks:lens=class-1")  # as the verdict is of the second class
+MOST_PREDICTED = 20  # classes of a confusion matrix in tables
 MOST_CONSIDERED = 6  # other readings, in tables
 MOST_SYSTEMS = 6  # there; tables have all
 ASKED = (
@@ -417,6 +418,9 @@ def _classics(result: Result) -> TextTable:
 
 def _per_class(result: Result, name: str) -> TextTable:
     tested = any(row.if_calibrated for row in result.per_class)
+    title = f"Classes of {name}" if name else "Classes"
+    if result.input.outcomes:
+        return _confusion(result, title)
     cells: dict[Column, Callable[[ClassRow], str]] = {
         Column("rows"): lambda row: f"{row.rows:,}",
         Column("frequency"): lambda row: number(row.frequency, row.mean_prob),
@@ -428,9 +432,24 @@ def _per_class(result: Result, name: str) -> TextTable:
         Column("refinement loss", optional=True): lambda row: number(row.refinement_loss),
     }
     rows = ((row.name, row) for row in result.per_class)
-    title = f"Classes of {name}" if name else "Classes"
     notes = [OF_CLASSES, *(_class_notes(result) if tested else ())]
     return table_of(title, rows, cells, notes, head="class")
+
+
+def _confusion(result: Result, title: str) -> TextTable:
+    """Return the rows of each class, and as what they are predicted: the confusion matrix, if it is small."""
+
+    def predicted(place: int, row: ClassRow) -> str:
+        return f"{row.predicted_as[place]:,}"
+
+    cells: dict[Column, Callable[[ClassRow], str]] = {
+        Column("rows"): lambda row: f"{row.rows:,}",
+        Column("recall"): lambda row: number(row.recall) if row.rows else "no rows",
+    }
+    if len(result.per_class) <= MOST_PREDICTED:
+        for place, one in enumerate(result.per_class):
+            cells[Column(f"as {one.name}")] = partial(predicted, place)
+    return table_of(title, ((row.name, row) for row in result.per_class), cells, head="class")
 
 
 def _class_p(row: ClassRow) -> str:

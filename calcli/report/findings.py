@@ -261,7 +261,7 @@ def _clipped(summary: Summary) -> Iterator[Warning]:
 
 def _classes(summary: Summary) -> Iterator[Warning]:
     if summary.input.of_answers:
-        if summary.accuracy in (0, 1):
+        if summary.accuracy in (0, 1) and not summary.input.outcomes:
             same = "right" if summary.accuracy else "wrong"
             yield Warning("one_outcome", f"Every answer is {same}, so discrimination is not tested.")
         return
@@ -283,7 +283,9 @@ def _untested(summary: Summary) -> Iterator[Warning]:
         yield Warning(
             "untested",
             f"Rows of one {cluster} depend on each other: intervals are those of whole clusters, and "
-            "calibration is not tested, as its tests assume independent outcomes.",
+            "calibration is not tested, as its tests assume independent outcomes."
+            if not summary.input.outcomes
+            else f"Rows of one {cluster} depend on each other: intervals are those of whole clusters.",
         )
     elif not summary.settings.draws_outcomes:
         yield Warning(

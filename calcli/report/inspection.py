@@ -46,7 +46,9 @@ def _tables(one: Predictions) -> list[TextTable]:
         ("rows", f"{one.n_rows:,}{origin.joined}"),
         ("outcomes" if one.of_answers else "classes", f"{one.n_classes:,}: {some(one.classes)}"),
         ("right by" if one.of_answers else "labels", origin.labels),
-        ("confidence" if one.of_answers else "scores", f"{one.kind}: {scores.kind_reason}"),
+        ("confidence" if one.of_answers else "scores", f"{one.kind}: {scores.kind_reason}")
+        if one.has_probabilities
+        else ("scores", "none: there are no probabilities"),
         ("type", str(scores.dtype)),
         *([("columns", f"kept beside them: {some(list(one.columns))}")] if one.columns else []),
         *(("note", note) for note in origin.notes),

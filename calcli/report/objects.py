@@ -193,6 +193,14 @@ class RankObject(TypedDict):
     among_best: bool
 
 
+class FlipsObject(TypedDict):
+    """The rows of outcomes in which a candidate differs from the baseline."""
+
+    worse: list[str]
+    better: list[str]
+    same: int
+
+
 class PartComparisonObject(TypedDict):
     """The systems on all rows, or on a slice."""
 
@@ -203,6 +211,7 @@ class PartComparisonObject(TypedDict):
     ranking: list[RankObject]
     accuracy_cost: Annotated[Any, DIFFERENCE, None]
     most_accurate: int | None
+    flips: list[FlipsObject]
 
 
 class SystemWarningObject(TypedDict):

@@ -18,6 +18,7 @@ SCORES = ("log_loss", "brier", "accuracy", "auroc")
 ERRORS = ("ece", "ks", "kuiper")
 SCORES_OF_TWO = ("log_loss", "brier", "auroc", "average_precision")
 ERRORS_OF_TWO = ("ece:lens=class-1", "ks:lens=class-1", "kuiper:lens=class-1")
+NO_PROBABILITIES = "Left out is what needs probabilities: log-loss, Brier score, calibration, AUROC."
 TWICE = "; brier is twice scikit-learn's"
 
 
@@ -25,7 +26,7 @@ def overview(result: Result) -> list[TextTable]:
     """Return the few tables that answer for one data set, of the metrics asked for or the usual ones."""
     usual = (*SCORES_OF_TWO, *ERRORS_OF_TWO) if result.of_two else (*SCORES, *ERRORS)
     asked = bool(result.settings.metrics)
-    names = result.metrics if asked else usual
+    names = result.metrics if asked or result.input.outcomes else usual
     shown = {name: result.metrics[name] for name in names if name in result.metrics}
     scores, errors = (of_section(shown, section) for section in ("scores", "errors"))
     read = TextTable(_read(result), notes=tuple(_verdicts(result)))
@@ -46,6 +47,11 @@ def _read(result: Result) -> str:
     read = result.input
     place = "standard input" if read.path == "-" else read.path
     what = counted(read.classes, "class")
+    if read.outcomes:
+        told = {"outcomes": f"{percent(result.accuracy)} right", "grades": "grades", "predictions": what}
+        rows = read.questions or counted(read.rows, "row")
+        labels = f", labels: {read.labels}" if read.outcomes == "predictions" else ""
+        return f"{place}: {rows}, {told[read.outcomes]} by {some(read.taken)}{labels}; no probabilities"
     if read.of_answers:
         what = f"answers, {percent(result.accuracy)} right"
     scores = f"{read.kind} in {some(read.taken)}" if read.taken else f"{read.kind} from {read.read_as}"
@@ -54,6 +60,8 @@ def _read(result: Result) -> str:
 
 def _verdicts(result: Result) -> Iterator[str]:
     yield from (f"Doubt: {doubt}." for doubt in result.input.doubts)
+    if result.input.outcomes:
+        yield NO_PROBABILITIES
     if result.settings.cluster is None:
         yield from (f"{one}." for one in result.input.repeats)
     if result.verdict:

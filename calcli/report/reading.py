@@ -70,10 +70,18 @@ def read_table(result: Result) -> TextTable:
         _outcomes(result),
         *([("absent", some(read.absent_classes))] if read.absent_classes else []),
         ("right by" if read.of_answers else "labels", read.labels),
-        ("confidence" if read.of_answers else "scores", f"{read.kind}: {read.kind_reason}"),
-        ("type", f"{read.dtype}, computed in {read.computed_in}"),
     ]
-    if read.of_answers:
+    if read.outcomes:
+        rows += [("repeats", f"{read.questions}; a row is the mean of one")] if read.questions else []
+        rows += [("scores", "none: there are no probabilities")]
+    else:
+        rows += [
+            ("confidence" if read.of_answers else "scores", f"{read.kind}: {read.kind_reason}"),
+            ("type", f"{read.dtype}, computed in {read.computed_in}"),
+        ]
+    if read.outcomes:
+        pass
+    elif read.of_answers:
         rows.append(("exact", f"{counted(read.zeros, 'row')} with a confidence of 0, {read.ones:,} with 1"))
     elif read.kind == "logits":
         rows.append(("exact", f"{counted(read.ones, 'row')} with a confidence of 1"))
@@ -82,7 +90,7 @@ def read_table(result: Result) -> TextTable:
         far = f"the farthest from 1 is {worst}; each row is divided by its sum"
         rows.append(("row sums", "1 in all rows" if worst == "1" else far))
         rows.append(("exact", f"{read.zeros:,} probabilities of 0, {counted(read.ones, 'row')} with a 1"))
-    if not read.of_answers:
+    if not (read.of_answers or read.outcomes):
         rows.append(("ties", f"{counted(read.tied_rows, 'row')} with more than one most probable class"))
     rows += [("note", note) for note in read.notes]
     title = "standard input" if read.path == "-" else read.path

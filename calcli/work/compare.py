@@ -153,5 +153,5 @@ def _compared(
     if selecting and (reason := no_best(found[0])):
         raise InputError(f"no system can be selected: {reason}; use another metric")
     return ComparisonReport(
-        found, settings, same.paired, same.unmatched, selecting, same.unlike, same.systems
+        found, settings, same.paired, same.unmatched, selecting, same.unlike, systems=same.systems
     )

@@ -102,7 +102,8 @@ class Pictures:
             Whose they are; "" for those of the only one.
         """
         drawn = len(self.found)
-        for name, drawing in standard_drawings(evaluation):
+        drawings = standard_drawings(evaluation) if evaluation.predictions.has_probabilities else ()
+        for name, drawing in drawings:
             if self.folder:
                 path = self.folder / place / f"{name}.png"
                 path.parent.mkdir(parents=True, exist_ok=True)
@@ -144,6 +145,8 @@ def pictures_of_comparison(
             "proven to differ. Metrics without an interval are in the tables."
         )
         pictures.append(Picture("Changes", caption, inline_svg(changes(found), "changes", caption)))
+    if not all(one.has_probabilities for one in systems):
+        return pictures
     with suppress(NeedsRows):
         lens, rng = usual_lens(systems), generator(settings.seed, Stream.CURVES)
         results = {}

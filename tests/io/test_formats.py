@@ -20,7 +20,8 @@ from calcli.io.storedarrays import StoredArray
 from tests.io.samples import random_probs, refused, scores_of
 
 PROBS, LABELS = random_probs()
-ENDINGS = [*formats.BY_ENDING, *(f"{end}.gz" for end, form in formats.BY_ENDING.items() if form.text)]
+WRITTEN = [end for end, form in formats.BY_ENDING.items() if not form.log]
+ENDINGS = [*WRITTEN, *(f"{end}.gz" for end, form in formats.BY_ENDING.items() if form.text)]
 
 
 def test_entries_and_modules_belong_together():

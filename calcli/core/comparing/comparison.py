@@ -38,7 +38,7 @@ from calcli.core.evaluating.families import FAMILIES, by_family
 from calcli.core.evaluating.families.base import Pair, System
 from calcli.core.evaluating.measurements import Measurements
 from calcli.core.evaluating.results import Estimate, Summary
-from calcli.core.evaluating.usual import is_sampled
+from calcli.core.evaluating.usual import default_metrics, is_sampled
 from calcli.core.language.entries import Metric
 from calcli.core.language.errors import NeedsRows, UsageError
 from calcli.core.language.expressions import MetricExpression, parse_metric, parse_metrics
@@ -409,6 +409,23 @@ class Ranked:
 
 
 @dataclass(frozen=True)
+class Flips:
+    """Rows without probabilities that one system of a pair gets right, or more right, than the other.
+
+    Attributes
+    ----------
+    worse, better
+        Names of the rows: values of the column that tells them apart, or numbers.
+    same
+        How many others there are.
+    """
+
+    worse: tuple[str, ...] = field(repr=False)
+    better: tuple[str, ...] = field(repr=False)
+    same: int
+
+
+@dataclass(frozen=True)
 class Comparison:
     """Several systems on the same rows, or on those of one slice.
 
@@ -430,6 +447,8 @@ class Comparison:
         The number of that system.
     apart
         Whether samples of paired systems are of different rows, and what they tell is compared unpaired.
+    flips
+        Of each candidate against the baseline, where both are paired and without probabilities; else none.
     """
 
     part: Slice | None
@@ -440,6 +459,7 @@ class Comparison:
     accuracy_cost: Difference | None = field(repr=False)
     most_accurate: int
     apart: bool = False
+    flips: tuple[Flips, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -485,6 +505,8 @@ def compare(
     UsageError
         If a metric is unknown, or the ranking's has no direction.
     """
+    if not systems[0].has_probabilities and plan.ranked_by == Plan.ranked_by:
+        plan = replace(plan, ranked_by=usually_compared(systems[0])[0])
     if (ranked_by := parse_metric(plan.ranked_by, settings.defaults)).entry.direction == "none":
         raise UsageError(f"no value of {ranked_by} is better than another; rank by log_loss")
     settings = replace(settings, metrics=compared_metrics(systems[0], settings, plan))
@@ -553,6 +575,8 @@ def usually_compared(predictions: Predictions, costs: Sequence[Costs] = ()) -> l
     states = states_in([predictions])
     if made_for := [name for one in states for name in one.state.head.metrics]:
         return [name for name in made_for if not parse_metric(name).entry.family.fits]
+    if not predictions.has_probabilities:
+        return default_metrics(predictions)[0]
     names = ["log_loss", "brier", "accuracy", *(f"bayes_risk:costs={one.name}" for one in costs)]
     rows, classes = predictions.scores.shape
     if classes == 2 or (rows * classes <= RANKED_LIMIT and not states):
@@ -654,7 +678,22 @@ def _compared(
     pairs = [Pair(systems[0], one, settings, plan.paired) for one in systems[1:]]
     apart = plan.paired and not all(pair.telling(call).paired for pair in pairs for call in calls)
     summaries = tuple(one.evaluation.summary for one in systems)
-    return Comparison(part, summaries, differences, tuple(ranking), ranked_by, cost, top, apart)
+    flips = [_flips(systems[0], one) for one in systems[1:]] if plan.paired else []
+    told = tuple(one for one in flips if one is not None)
+    return Comparison(part, summaries, differences, tuple(ranking), ranked_by, cost, top, apart, told)
+
+
+def _flips(baseline: System, candidate: System) -> Flips | None:
+    """Return which rows differ between two systems; None where there are probabilities."""
+    both = (baseline, candidate)
+    if any(one.predictions.has_probabilities or "hit" not in one.measured.columns for one in both):
+        return None
+    first, second = (one.measured.columns["hit"].astype(np.float64) for one in both)
+    rows = baseline.predictions
+    column = rows.columns.get(rows.provenance.identity)
+    names = np.arange(rows.n_rows) if column is None else column
+    worse, better = (tuple(names[way].astype(str).tolist()) for way in (second < first, second > first))
+    return Flips(worse, better, rows.n_rows - len(worse) - len(better))
 
 
 def _ranked(

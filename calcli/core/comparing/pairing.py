@@ -67,7 +67,7 @@ def pair(systems: Sequence[Predictions], how: PairSettings = IN_ORDER, keep: Seq
     UsageError
         If the key is not a column.
     """
-    key, as_they_are = how.key, Paired(tuple(systems), (0,) * len(systems))
+    key, as_they_are = how.key or _identity(systems), Paired(tuple(systems), (0,) * len(systems))
     if not how.pairs:
         return replace(as_they_are, paired=False)
     if states := states_in(systems):
@@ -91,6 +91,12 @@ def pair(systems: Sequence[Predictions], how: PairSettings = IN_ORDER, keep: Seq
         _require_same_cases(paired.systems[0], other, key)
         _require_same_columns(paired.systems[0], other, keep, key, keys)
     return paired
+
+
+def _identity(systems: Sequence[Predictions]) -> str | None:
+    """Return the column that tells the questions of all systems apart; None if none does."""
+    (name, *others) = {one.provenance.identity for one in systems}
+    return None if others or not name else name
 
 
 def require_same_classes(systems: Sequence[Predictions]) -> None:
@@ -190,7 +196,8 @@ def _matched(
     paired = []
     for system, found in zip(systems, keys, strict=True):
         rows = _positions(found, common)
-        columns = {name: system.columns[name][rows] for name in keep if name in system.columns}
+        kept = [*keep, *([key] if system.provenance.identity == key else [])]
+        columns = {name: system.columns[name][rows] for name in kept if name in system.columns}
         paired.append(replace(_take(system, rows), columns=columns))
     return Paired(tuple(paired), unmatched), common
 

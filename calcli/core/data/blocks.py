@@ -65,6 +65,7 @@ class Block:
         n, k = scores.shape
         self.class_axis = 0 if k <= CLASS_MAJOR_LIMIT else 1
         self._of_answers = predictions.of_answers
+        self._graded = self._of_answers and not predictions.has_probabilities
         self._kept: dict[Hashable, Any] = {}
         self._largest: dict[int, tuple[NDArray[np.intp], Floats]] = {}
         source = scores.T if self.class_axis == 0 else scores
@@ -164,8 +165,13 @@ class Block:
         return len(self._tied)
 
     @cached_property
-    def hit(self) -> NDArray[np.bool_]:
-        """(n,) whether the most probable class, the first one on ties, is the label; or an answer right."""
+    def hit(self) -> Array:
+        """(n,) whether the most probable class, the first one on ties, is the label; or an answer right.
+
+        Of outcomes, which may be grades or means of several, it is the outcome itself.
+        """
+        if self._graded:
+            return self.column(1)
         if self._of_answers:
             return self.labels == 1
         hit = self._label_exp == self.top

@@ -13,9 +13,10 @@ import numpy as np
 
 from calcli.core.data.arrays import Array, Floats
 from calcli.core.language.errors import InputError
-from calcli.core.language.expressions import WRONG_RIGHT, option_names
+from calcli.core.language.expressions import KINDS, WRONG_RIGHT, option_names
 
 Kind = Literal["logits", "log-probs", "probs"]
+Outcomes = Literal["", "outcomes", "grades", "predictions"]
 Called = Kind | Literal["percent"]
 
 
@@ -163,6 +164,13 @@ class Provenance:
         for none.
     sampled_from
         How many rows there were, if these are a sample of them; else 0.
+    outcomes
+        What there is in place of probabilities: "outcomes", right or wrong; "grades" in [0, 1]; or
+        "predictions", the predicted classes; "" for probabilities.
+    questions
+        Of outcomes that were repeated: how many questions, and how often; a row is the mean of a question.
+    identity
+        The column that tells the questions apart, if one does.
     """
 
     path: str
@@ -183,6 +191,9 @@ class Provenance:
     left: tuple[int, ...] = ()
     other_way: str = ""
     sampled_from: int = 0
+    outcomes: Outcomes = ""
+    questions: str = ""
+    identity: str = ""
 
     @property
     def joined(self) -> str:
@@ -205,7 +216,8 @@ class Predictions:
     """A classifier's saved scores with the labels they are judged by.
 
     Answers that are right or wrong are predictions of the two classes "wrong" and "right", whose second score
-    is the confidence.
+    is the confidence. Without probabilities it is the outcome itself, or the grade; predicted classes have
+    the score 1, and all others 0.
 
     Attributes
     ----------
@@ -253,13 +265,13 @@ class Predictions:
         origin, scores = self.provenance, self.scores
         taken = origin.taken if len(origin.taken) < 6 else (*origin.taken[:3], "...", origin.taken[-1])
         what = f"{origin.read_as} ({', '.join(taken)})" if taken else origin.read_as
-        labels, size = "labels from", f"{self.n_rows:,} row{'s' * (self.n_rows > 1)}"
+        labels, size = "labels from", origin.questions or f"{self.n_rows:,} row{'s' * (self.n_rows > 1)}"
         if self.of_answers:
             labels = "right by"
         else:
             size += f" of {self.n_classes:,} classes"
         size += origin.joined
-        kind = f"{scores.kind}: {scores.kind_reason}"
+        kind = f"{scores.kind}: {scores.kind_reason}" if self.has_probabilities else "no probabilities"
         return (
             f"read as {what}, {labels} {origin.labels}; {size}; {kind}",
             *origin.doubts,
@@ -270,6 +282,14 @@ class Predictions:
         """Raise an InputError if nothing but the ranking says which class the one score of each row is of."""
         if self.provenance.by_ranking:
             raise InputError(f"{self.provenance.path}: {self.provenance.by_ranking}")
+
+    def require_probabilities(self) -> None:
+        """Raise an InputError if there are only outcomes, grades or predicted classes."""
+        if not self.has_probabilities:
+            raise InputError(
+                f"{self.provenance.path} has {KINDS[self.provenance.outcomes]}; this needs "
+                "probabilities, which evaluate, compare, check and plan do not"
+            )
 
     @property
     def n_rows(self) -> int:
@@ -292,6 +312,11 @@ class Predictions:
     def of_answers(self) -> bool:
         """Whether these are answers, right or wrong: no class is predicted, one score is the confidence."""
         return self.classes == WRONG_RIGHT
+
+    @property
+    def has_probabilities(self) -> bool:
+        """Whether the scores are probabilities; else outcomes, grades or predicted classes."""
+        return not self.provenance.outcomes
 
     @property
     def of_options(self) -> bool:

@@ -17,7 +17,7 @@ import numpy as np
 from calcli.core.data.arrays import Array, Doubles, Floats
 from calcli.core.data.blocks import ROW_STATISTICS, Block, RowStatistic
 from calcli.core.data.predictions import Predictions
-from calcli.core.estimators import scoring
+from calcli.core.estimators import confusion, scoring
 from calcli.core.estimators.costs import CostMatrix, decided, find_costs, matrix_of
 from calcli.core.estimators.expected import integral_of_risks
 from calcli.core.estimators.rules import decomposable_rule, scoring_rule
@@ -149,6 +149,16 @@ def class_share(of: Counts, t: float) -> Doubles:
     return of.hits + of.misses
 
 
+def rest_share(of: Counts, t: float) -> Doubles:
+    """Share of the rows that are of other classes."""
+    return 1 - class_share(of, t)
+
+
+def specificity_of(of: Counts, t: float) -> Doubles:
+    """Specificity."""
+    return ratio(rest_share(of, t) - of.alarms, rest_share(of, t))
+
+
 def precision_of(of: Counts, t: float) -> Doubles:
     """Precision."""
     return ratio(of.hits, of.hits + of.alarms)
@@ -219,8 +229,9 @@ def thresholded(
 
     def constant(means: Means) -> Doubles:
         frequency = means[hits] + means[misses]
-        always = count(Counts(frequency, 1 - frequency, 0 * frequency), threshold)
-        return np.maximum(always, 0)
+        none = 0 * frequency
+        always = count(Counts(frequency, 1 - frequency, none), threshold)
+        return np.fmax(always, count(Counts(none, none, frequency), threshold))
 
     statistics = {hits: rows(True, True), false: rows(True, False), misses: rows(False, True)}
     found = Thresholded(statistics, of(count), constant, None if among is None else of(among))
@@ -341,11 +352,12 @@ class Plain(Scored):
     of_labels: bool = True
 
     def score(self, call: MetricExpression, predictions: Predictions, settings: Settings) -> Score:
-        """Return it; answers have no constant."""
+        """Return it; answers have no constant, and grades are no share of the rows."""
         statistics = {self.statistic: ROW_STATISTICS[self.statistic]}
-        constant = None if predictions.of_answers else self.constant
+        constant, origin = None if predictions.of_answers else self.constant, predictions.provenance
+        is_share = self.is_share and origin.outcomes != "grades" and not origin.questions
         return Score(
-            statistics, self.value, constant, None, self.is_share, self.is_of_misses, self.over,
+            statistics, self.value, constant, None, is_share, self.is_of_misses, self.over,
             ends=self.ends, of_labels=self.of_labels,
         )  # fmt: skip
 
@@ -413,6 +425,19 @@ class AtThreshold(Scored):
         """Return it."""
         at = thresholded(call, predictions, self.count, self.among)
         return Score(at.statistics, at.value, at.constant, among=at.among, ends=at.ends, less=at.less)
+
+
+@dataclass(frozen=True)
+class OfConfusion(Scored):
+    """A function of the confusion matrix, and its value for the same answer in every row."""
+
+    of: Callable[[confusion.Confusion], Doubles]
+    of_constant: Callable[[Doubles], Doubles]
+
+    def score(self, call: MetricExpression, predictions: Predictions, settings: Settings) -> Score:
+        """Return it."""
+        statistics, value = confusion.confusion(call, predictions, self.of)
+        return Score(statistics, value, lambda means: self.of_constant(means.priors))
 
 
 class CostOfRatios(Scored):
@@ -485,5 +510,10 @@ normalized_expected_cost = OfCosts(normalized=True, decided=True)
 beta_score = weighted_risk = Integral()
 normalized_beta_score = normalized_weighted_risk = Integral(normalized=True)
 cllr = CostOfRatios()
+mean_score = Plain("hit", scoring.accuracy, is_share=True, ends=SHARE)
+kappa = OfConfusion(confusion.kappa_of, lambda priors: 0 * priors[..., 0])
+mcc = OfConfusion(confusion.mcc_of, lambda priors: 0 * priors[..., 0])
+balanced_accuracy = OfConfusion(confusion.balanced_accuracy_of, lambda priors: 1 / (priors > 0).sum(-1))
+specificity = AtThreshold(specificity_of, rest_share)
 precision, recall = AtThreshold(precision_of, predicted_share), AtThreshold(recall_of, class_share)
 f1, net_benefit = AtThreshold(f1_of), AtThreshold(net_benefit_of)

@@ -518,6 +518,7 @@ def make_threshold(
         names = "answers, right or wrong" if predictions.of_answers else _few(predictions.classes)
         raise UsageError(f"--target {target}: {path} has no such class; it has {names}")
     predictions.require_told_class()
+    predictions.require_probabilities()
     scores, hit = confidences(predictions, target)
     slices: list[str | None] = [None]
     numbers = np.zeros(len(scores), np.intp)

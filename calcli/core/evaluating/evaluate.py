@@ -40,6 +40,7 @@ from calcli.core.language.expressions import (
     parse_metrics,
     refuse_classes,
     refuse_places,
+    refuse_probabilities,
 )
 from calcli.core.language.settings import NUMBERED, Settings, StateSettings
 from calcli.core.language.text import Watch
@@ -127,6 +128,7 @@ def state_of(
     settings = settings or Settings()
     require_mergeable(settings)
     predictions.require_told_class()
+    predictions.require_probabilities()
     given, rows = predictions, counted(predictions)
     # in a run the others keep their places
     left = 0 if known.run is None else given.n_rows - rows.n_rows
@@ -380,6 +382,7 @@ def _asked_calls(
 ) -> list[MetricExpression]:
     names = settings.metrics or usual or default_metrics(predictions, settings)[0]
     calls = parse_metrics(names, settings.defaults)
+    refuse_probabilities(calls, predictions.provenance.outcomes)
     if predictions.of_answers:
         refuse_classes(calls)
     if predictions.of_options:
@@ -399,14 +402,14 @@ def assess(
     usual = measured.state.head.metrics
     calls = _asked_calls(predictions, settings, usual)
     found, missing = _findings(measured, calls, settings)
-    bins = measured.lens_bins("top-1", settings.bins)
+    bins, judged = measured.lens_bins("top-1", settings.bins), predictions.has_probabilities
     classes = () if predictions.of_answers else tuple(class_rows(measured, settings, test_classes))
     summary = Summary(
         _input(measured, classes),
         replace(settings, metrics=settings.metrics or usual),
         {str(call): found.estimates[str(call)] for call in calls if str(call) in found.estimates},
         float(bins.outcome.sum() / bins.weight.sum()),
-        measured.infinite_log_loss,
+        measured.infinite_log_loss if judged else None,
         classes,
         tuple(_reliability(bins)),
         found.decisions,
@@ -414,7 +417,7 @@ def assess(
         found.notes,
         measured.clipped_rows,
         gap=_gap(found, measured, settings),
-        backwards_area=area_if_backwards(measured, settings, found.estimates),
+        backwards_area=area_if_backwards(measured, settings, found.estimates) if judged else None,
     )
     seen = {name: through(name, predictions, settings) for name in dict.fromkeys(["top-1", *looks])}
     known = {name: need for name, need in seen.items() if measured.state.tells(need)}
@@ -431,6 +434,8 @@ def assess(
 def _gap(found: Findings, measured: Measurements, settings: Settings) -> Estimate | None:
     """Return the estimate that the verdict on the confidence rests on, whatever metrics were asked for."""
     call = gap_of(measured.predictions, settings)
+    if not measured.predictions.has_probabilities:
+        return None
     if str(call) in found.estimates:
         return found.estimates[str(call)]
     if not measured.state.tells(*needs_of(call, measured.predictions, settings)):

@@ -171,6 +171,8 @@ class ClassRow:
     if_calibrated
         That error under perfect calibration, where the classes were tested; the p-value is corrected for
         their number, of a class with rows enough.
+    predicted_as
+        Of predicted classes how many of its rows are predicted as each: its row in the confusion matrix.
     """
 
     name: str
@@ -182,6 +184,7 @@ class ClassRow:
     calibration_loss: float
     refinement_loss: float
     if_calibrated: Null | None = None
+    predicted_as: tuple[int, ...] = ()
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -41,6 +41,12 @@ def default_metrics(
     predictions: Predictions, settings: Settings | None = None
 ) -> tuple[list[str], list[str]]:
     """Return the expressions of the default report, and a sentence for each metric left out."""
+    if predictions.has_probabilities:
+        return _of_probabilities(predictions, settings)
+    return _of_outcomes(predictions, settings), []
+
+
+def _of_probabilities(predictions: Predictions, settings: Settings | None) -> tuple[list[str], list[str]]:
     rows, classes = predictions.scores.shape
     sampled = not predictions.has_rows or is_sampled(predictions, settings or Settings())
     names = ["log_loss", "normalized_log_loss", "brier", "normalized_brier"]
@@ -74,3 +80,15 @@ def default_metrics(
     if predictions.of_answers:
         return names, skipped
     return [*names, "cw_ece", "cw_ece_l2"], skipped
+
+
+def _of_outcomes(predictions: Predictions, settings: Settings | None) -> list[str]:
+    """Return the metrics of outcomes, grades or predicted classes."""
+    if predictions.of_answers:
+        return ["mean_score" if predictions.provenance.outcomes == "grades" else "accuracy"]
+    names = ["accuracy", "kappa", "mcc", "balanced_accuracy"]
+    if predictions.n_classes == 2:
+        names += ["precision", "recall", "specificity", "f1"]
+    for one in settings.costs if settings and settings.decision_column else ():
+        names += [f"expected_cost:costs={one.name}", f"normalized_expected_cost:costs={one.name}"]
+    return names

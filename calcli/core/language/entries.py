@@ -307,6 +307,8 @@ class Metric(Entry):
         returns what each row counts.
     bounds
         Of a calibration error that has an interval: what it bounds, and what proving it small takes.
+    needs_probabilities
+        Whether it looks at probabilities; else outcomes or predicted classes are enough.
     """
 
     kind: ClassVar[str] = "metric"
@@ -324,6 +326,7 @@ class Metric(Entry):
     tier: Tier = "more"
     where: str = ""
     bounds: str = ""
+    needs_probabilities: bool = True
 
     @property
     def mathematics(self) -> Any:

@@ -424,6 +424,26 @@ def refuse_classes(calls: Iterable[Expression[Any]]) -> None:
                 )
 
 
+def refuse_probabilities(calls: Iterable[MetricExpression], outcomes: str) -> None:
+    """Raise a UsageError for metrics that need probabilities where there are outcomes, or other ones."""
+    for call in calls:
+        if outcomes and call.entry.needs_probabilities:
+            raise UsageError(f"{call}: it needs probabilities, and these are {KINDS[outcomes]}")
+        if outcomes == "grades" and call.entry.name != "mean_score":
+            raise UsageError(
+                f"{call}: it needs what is right or wrong, and these are grades; ask for mean_score"
+            )
+        if call.entry.name == "mean_score" and outcomes in ("", "predictions"):
+            raise UsageError(f"{call}: it is of grades; ask for accuracy")
+
+
+KINDS = {
+    "outcomes": "outcomes, right or wrong",
+    "grades": "grades",
+    "predictions": "predicted classes",
+}
+
+
 def reason(entry: Entry) -> str:
     """Return why something is not for answers."""
     return f"it {entry.needs_classes}, and these are answers that are right or wrong"

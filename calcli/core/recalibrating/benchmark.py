@@ -143,6 +143,7 @@ def task_of(
     """
     for given in (calibration, test) if test else (calibration,):
         given.require_told_class()
+        given.require_probabilities()
     calibration, test = counted(calibration), test and counted(test)
     settings, rows, judged = settings or Settings(), rows_of(calibration), test or calibration
     named = [name for name in (settings.cluster, settings.fold_column) if name is not None]

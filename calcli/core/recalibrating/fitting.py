@@ -161,6 +161,7 @@ def fit(
         If the method does not go with the rows or the settings.
     """
     predictions.require_told_class()
+    predictions.require_probabilities()
     settings = with_folds(settings or FitSettings(), predictions)
     if predictions.of_answers:
         refuse_classes(settings.wrapped(call) for call in calls)

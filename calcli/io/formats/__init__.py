@@ -38,6 +38,8 @@ class Format:
         Whether it holds arrays, else columns.
     where
         The module of a plugin, whose only ending is its name.
+    log
+        Whether it is a log, which is read and not written.
     """
 
     name: str
@@ -47,6 +49,7 @@ class Format:
     piped: bool = False
     of_arrays: bool = False
     where: str = ""
+    log: bool = False
 
     @property
     def module(self) -> Any:
@@ -62,6 +65,7 @@ FORMATS = (
     Format("arrow", (".arrow", ".feather", ".ipc"), (b"ARROW1", b"\xff\xff\xff\xff"), piped=True),
     Format("jsonl", (".jsonl", ".ndjson"), (b"{",), text=True, piped=True),
     Format("json", (".json",), (b"[",), text=True, piped=True),
+    Format("inspect", (".eval",), (b"PK\x03\x04",), log=True),
 )
 CONVERSIONS = {  # formats that run code when read, or need another library, and what converts them
     (".pt", ".pth", ".ckpt"): "import numpy as np, torch; d = torch.load('{path}', map_location='cpu'); "
@@ -74,9 +78,6 @@ CONVERSIONS = {  # formats that run code when read, or need another library, and
     "np.savez('{stem}.npz', **load_file('{path}'))",
     (".h5", ".hdf5"): "import h5py, numpy as np; d = h5py.File('{path}'); "
     "np.savez('{stem}.npz', probs=d['probs'][:], labels=d['labels'][:])",
-    (
-        ".eval",
-    ): "from inspect_ai.analysis import samples_df; samples_df('{path}').to_parquet('{stem}.parquet')",
     (".xlsx", ".xls"): "import pandas as pd; pd.read_excel('{path}').to_csv('{stem}.csv', index=False)",
     (".mat",): "import numpy as np, scipy.io; d = scipy.io.loadmat('{path}', squeeze_me=True); "
     "np.savez('{stem}.npz', probs=d['probs'], labels=d['labels'])",

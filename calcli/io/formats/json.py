@@ -17,6 +17,7 @@ from calcli.io.archives import opened_text
 from calcli.io.damage import arrow_errors, column_of
 from calcli.io.formats import jsonl
 from calcli.io.layouts.harness import harness_table
+from calcli.io.layouts.logs import log_table
 from calcli.io.layouts.names import label_names, score_names
 from calcli.io.layouts.objects import with_orders
 from calcli.io.remote import AnyPath
@@ -75,6 +76,11 @@ def table_of(found: Any, name: str) -> Any:
     InputError
         If they are none.
     """
+    harness = harness_table(found, name) if isinstance(found, list) and _are_rows(found) else None
+    with arrow_errors(name, "JSON file"):
+        log = log_table(found, name) if harness is None else harness
+    if log is not None:
+        return log
     if isinstance(found, dict):
         found = _rows(found, name)
     if isinstance(found, dict):
@@ -83,11 +89,14 @@ def table_of(found: Any, name: str) -> Any:
         raise InputError(f"{name} holds {type(found).__name__} values without rows; {EXPECTED}")
     if all(isinstance(row, list) for row in found):  # lists of {label, score}, as pipelines return them
         return _of_columns({"predictions": found}, name)
-    if not all(isinstance(row, dict) for row in found):
+    if not _are_rows(found):
         raise InputError(f"{name}: not all rows are objects; {EXPECTED}")
-    harness = harness_table(found, name)
     with arrow_errors(name, "JSON file"):
-        return jsonl.table_of_records(found) if harness is None else harness
+        return jsonl.table_of_records(found)
+
+
+def _are_rows(found: list[Any]) -> bool:
+    return bool(found) and all(isinstance(row, dict) for row in found)
 
 
 def _rows(found: dict[str, Any], name: str) -> Any:

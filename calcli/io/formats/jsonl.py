@@ -23,6 +23,7 @@ from calcli.core.language.errors import InputError
 from calcli.io.archives import opened_text
 from calcli.io.columnvalues import are_rounded
 from calcli.io.damage import arrow_errors, column_of, sound
+from calcli.io.layouts import logs
 from calcli.io.layouts.harness import FIRST_EVENT, MARKS, events_table, harness_table
 from calcli.io.layouts.objects import HEAD_ROWS, with_orders
 from calcli.io.remote import AnyPath
@@ -52,10 +53,11 @@ def open_file(path: AnyPath, name: str) -> Table:
         parts = _checked(parts_of_text(path), name)
         start = next(parts, b"")
         first = next(filter(None, map(bytes.strip, start.split(b"\n"))), b"")
-        if any(f'"{mark}"'.encode() in first for mark in (*MARKS, FIRST_EVENT)):
+        if any(f'"{mark}"'.encode() in first for mark in (*MARKS, *logs.MARKS, FIRST_EVENT)):
             every = (line for part in chain([start], parts) for line in part.split(b"\n"))
             records = _records(every, name)
             found = harness_table(records, name) or events_table(records)
+            found = logs.log_table(records, name) if found is None else found
             if found is not None:
                 return in_memory(name, found)
             parts = _checked(parts_of_text(path), name)

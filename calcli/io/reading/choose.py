@@ -17,6 +17,7 @@ from calcli.core.data.arrays import Array
 from calcli.core.language.declaring import as_option
 from calcli.core.language.errors import CalcliError, InputError, UsageError
 from calcli.io.labels import SHARE, SHARES
+from calcli.io.layouts.answers import is_confidence
 from calcli.io.layouts.names import PREFIXED, but_for_capitals, natural_order
 from calcli.io.messages import MOST_COMMANDS, STDIN, listed
 from calcli.io.offers import Commands, Offer, Question
@@ -48,6 +49,18 @@ class Choice:
     chosen: Candidate
     notes: tuple[str, ...]
     struck: tuple[tuple[str, str], ...]
+
+
+class NoReading(Question):
+    """Data that cannot be read as predictions.
+
+    Attributes
+    ----------
+    without
+        Whether nothing in them looks like probabilities.
+    """
+
+    without = False
 
 
 @dataclass(frozen=True, eq=False)
@@ -468,7 +481,17 @@ def _none(
         commands = " or ".join(map(shown, offers[:MOST_REASONS]))
         return f"{sentence}; if that is meant, say {commands}" if commands else sentence
 
-    return Question(_offers(every, order, options), told)
+    question = NoReading(_offers(every, order, options), told)
+    asked = options.scores or options.confidence or options.positive or options.kind != "auto"
+    asked = asked or any(map(is_confidence, head.columns))
+    sources = [one.candidate.source for one in judged] + (head.sources if head.predictions else [])
+    question.without = not (asked or head.distributions or any(map(_is_score, sources)))
+    return question
+
+
+def _is_score(source: ScoreColumns) -> bool:
+    """Tell whether numbers are named as scores, and are not 0 and 1 alone or classes, as outcomes are."""
+    return source.named and (source.many or bool((source.values % 1 != 0).any()))
 
 
 def _shares(head: Head) -> str:

@@ -26,8 +26,10 @@ from calcli.io.layouts.order import against_custom
 from calcli.io.layouts.unpacking import Unpacked
 from calcli.io.options import ReadOptions
 from calcli.io.ranked import RankedScores, names_known, ranked_scores
+from calcli.io.reading.choose import NoReading
 from calcli.io.reading.decide import Reading, decide
 from calcli.io.reading.joining import with_labels
+from calcli.io.reading.outcomes import OutcomeSource, find_outcomes, graded_names
 from calcli.io.remote import path_of
 from calcli.io.seen import packed_columns, refuse_absent_options, scaled, unpacked
 from calcli.io.source import LazyColumns, Source, StoredScores
@@ -41,7 +43,7 @@ LEAVE_OUT = "leave them out with --drop-missing"
 
 def find_in_tables(
     parts: Sequence[Any], options: ReadOptions, *, labelled: bool = True, classes: Sequence[str] = ()
-) -> TableSource:
+) -> Source:
     """Put tables one after the other and find out what their columns are; see `find`."""
     return _find(joined(parts), options, labelled=labelled, classes=classes)
 
@@ -124,7 +126,7 @@ def _of_numbers(kind: Any) -> Any:
     return pa.list_(pa.float64()) if nested else pa.float64()
 
 
-def _find(table: Table, options: ReadOptions, *, labelled: bool, classes: Sequence[str]) -> TableSource:
+def _find(table: Table, options: ReadOptions, *, labelled: bool, classes: Sequence[str]) -> Source:
     """Find out what the columns are, and read the labels and weights."""
     file = table.place.parts[0][0]
     refuse_duplicates(table.schema.names, file)
@@ -143,7 +145,9 @@ def _find(table: Table, options: ReadOptions, *, labelled: bool, classes: Sequen
     seen = unpacked(table, packed)
     refuse_duplicates(seen.schema.names, file)
     name = table.place.name
-    found = decide(scaled(seen, options.scale, options), options, labelled=labelled, known=classes)
+    found = _decided(seen, options, labelled=labelled, classes=classes)
+    if isinstance(found, OutcomeSource):
+        return found
     if options.weights is not None:
         require_column(options.weights, seen.schema.names, name, "--weights")
         if options.weights in (found.label, *found.right):
@@ -170,6 +174,25 @@ def _find(table: Table, options: ReadOptions, *, labelled: bool, classes: Sequen
     named = options.named(names_known(seen, found)) if asked else ()
     made = partial(_source, reading=found, options=options)
     return _of_kept(view, parts, options, made, labels if labelled else (), named=named)
+
+
+def _decided(
+    table: Table, options: ReadOptions, *, labelled: bool, classes: Sequence[str]
+) -> Reading | OutcomeSource:
+    """Return what the columns are, or outcomes where no column looks like probabilities."""
+    if options.score is not None and labelled:
+        if (found := find_outcomes(table, options)) is None:
+            raise UsageError(f"--score {options.score}: {table.place.name} has no labels beside it")
+        return found
+    try:
+        return decide(scaled(table, options.scale, options), options, labelled=labelled, known=classes)
+    except NoReading as question:
+        if labelled and question.without and (found := find_outcomes(table, options)) is not None:
+            return found
+        if labelled and question.offers:
+            first, *others = question.offers
+            question.offers = [first, *({"score": name} for name in graded_names(table)), *others]
+        raise
 
 
 def _view(table: Table, packed: Mapping[str, Unpacked], names: Collection[str | None]) -> Table:

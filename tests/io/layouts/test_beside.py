@@ -117,10 +117,9 @@ def test_answers_of_other_writers(tmp_path):
 
 def test_grades_are_no_confidences(tmp_path):
     right = BINARY == 1
-    refused(
-        saved(tmp_path, {"score": right.astype(float), "is_correct": right}),
-        "score holds 0 and 1 alone, as grades or predictions do",
-    )
+    found = read(saved(tmp_path, {"score": right.astype(float), "is_correct": right}))
+    assert not found.has_probabilities
+    np.testing.assert_array_equal(found.labels, right)
     path = saved(tmp_path, {"score": TWO[:, 1], "success": TWO[:, 1] >= 0.5})
     refused(path, "success follows from the scores in every row")
 

@@ -31,7 +31,6 @@ FRAME = pd.DataFrame(
         ("a.pkl", "pickle.load"),
         ("a.joblib", "joblib.load"),
         ("a.h5", "h5py.File"),
-        ("a.eval", "samples_df"),
         ("a.safetensors", "load_file"),
     ],
 )

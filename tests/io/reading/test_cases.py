@@ -47,7 +47,6 @@ TOLD = [  # refused, with what is right to do in words
     ("38-cifar10h-soft-labels/cifar10h.npz", "labels holds shares"),
     ("45-labels-txt/logits.npy", r"labels\.txt"),
     ("14-weka-distribution/weka.csv", "line 2 has 7 fields; expected 5"),
-    ("53-helm-per-instance-stats/per_instance_stats.json", r"stats\[\]"),
     ("55-openai-batch-top-logprobs/batch.jsonl", r"response\.body\.choices\[\]\.logprobs"),
 ]
 

@@ -44,6 +44,7 @@ from calcli.core.problems.problem import Problem, marginal_problem
 from calcli.core.state.needs import Folds, Need, Pass, UnitSums, all_probs, class_sums, through, unit_sums
 
 LABELS = 1_000_000  # drawn at once
+BLOCK = 1 << 14  # rows
 ENOUGH_OF_CLASS = 30  # rows, by label or by probability, from which a class is judged
 MOST_DRAWN = 50_000_000  # labels, or errors of classes, at most to have draws enough for many classes
 
@@ -182,6 +183,7 @@ def class_rows(measured: Measurements, settings: Settings, test: bool = True) ->
     errors = binned_error(table, "1")
     mean_prob = table.score.sum(-1) / total
     enough = np.maximum(rows, mean_prob * predictions.n_rows) >= ENOUGH_OF_CLASS
+    test = test and predictions.has_probabilities
     columns = zip(
         predictions.classes,
         rows.tolist(),
@@ -191,9 +193,21 @@ def class_rows(measured: Measurements, settings: Settings, test: bool = True) ->
         errors.tolist(),
         *(column.tolist() for column in class_losses(table, decomposable_rule("brier"))),
         _nulls(measured, settings, errors, enough.tolist()) if test else [None] * k,
+        [()] * k if predictions.has_probabilities else map(tuple, _confusion(predictions).tolist()),
         strict=True,
     )
     return [ClassRow(*column) for column in columns]
+
+
+def _confusion(predictions: Predictions) -> NDArray[np.intp]:
+    """Return (K, K) numbers of rows of each class that are predicted as each class."""
+    k, at = predictions.n_classes, 0
+    counts = np.zeros(k * k, np.intp)
+    for block in predictions.scores.blocks(BLOCK):
+        labels = predictions.labels[at : at + len(block)].astype(np.intp)
+        counts += np.bincount(labels * k + block.argmax(1), minlength=k * k)
+        at += len(block)
+    return counts.reshape(k, k)
 
 
 def _nulls(

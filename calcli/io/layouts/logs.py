@@ -1,0 +1,159 @@
+"""Logs of evaluations: a row for each sample, with a column `score_NAME` for each scorer.
+
+Inspect's logs, samples of lm-evaluation-harness without options, results of promptfoo and of deepeval, and
+the statistics of single instances that HELM writes.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any
+
+import pyarrow as pa
+
+from calcli.io.damage import column_of
+
+DOUBTS = b"calcli.doubts"  # metadata: what is to be known of a log, a sentence
+MARKS = ("testIdx",)  # fields that only lines of such a log have
+SCORE = "score_"
+SURE = ("confidence", "p_correct")  # what scores say of themselves
+NO_QUALITY = re.compile(
+    r"num_|.*(logprob|perplexity|bits_per|tokens|runtime|finish_reason|max_prob|batch_size|co2|energy|cost).*"
+)  # statistics of HELM that judge no answer
+Row = dict[str, Any]
+
+
+def log_table(found: Any, name: str) -> Any:
+    """Return the samples of a log as a pyarrow.Table; None if JSON values are no log that is known."""
+    doubt = ""
+    if isinstance(found, list):
+        rows = _of_records(found)
+    elif not isinstance(found, dict):
+        return None
+    elif isinstance(found.get("samples"), list) and isinstance(found.get("eval"), dict):
+        rows, doubt = _inspect(found["samples"]), status_of(found, len(found["samples"]))
+    else:
+        rows = _of_records(_cases(found))
+    if not rows:
+        return None
+    heads = dict.fromkeys(head for row in rows for head in row)
+    table = pa.table({head: column_of([row.get(head) for row in rows]) for head in heads})
+    return table.replace_schema_metadata({DOUBTS: doubt.encode()}) if doubt else table
+
+
+def inspect_table(header: Mapping[str, Any], summaries: Sequence[Any]) -> Any:
+    """Return the table of an Inspect log from its header and the summaries of its samples."""
+    return log_table({"eval": {}, **header, "samples": list(summaries)}, "")
+
+
+def status_of(header: Mapping[str, Any], samples: int) -> str:
+    """Return what is wrong with a log of Inspect as a whole, as a clause; "" if nothing is."""
+    status = header.get("status", "success")
+    return (
+        "" if status == "success" else f"the status is {status}: these are the {samples:,} samples it came to"
+    )
+
+
+def _cases(found: Mapping[str, Any]) -> Any:
+    """Return the records in an object of promptfoo or deepeval."""
+    for key in ("results", "testRunData", "test_results", "testCases", "test_cases"):
+        inner = found.get(key)
+        if isinstance(inner, list):
+            return inner
+        if isinstance(inner, dict) and (cases := _cases(inner)):
+            return cases
+    return []
+
+
+def _of_records(records: Any) -> list[Row]:
+    first = records[0] if isinstance(records, list) and records else None
+    if not isinstance(first, dict) or not all(isinstance(one, dict) for one in records):
+        return []
+    if "doc_id" in first and ("filtered_resps" in first or "resps" in first):
+        return _harness(records)
+    if "testIdx" in first or ("vars" in first and "success" in first):
+        return _promptfoo(records)
+    if any(isinstance(first.get(key), list) for key in ("metricsData", "metrics_data")):
+        return list(map(_deepeval, records))
+    if "instance_id" in first and isinstance(first.get("stats"), list):
+        return [_helm(one) for one in records if not one.get("perturbation")]
+    return []
+
+
+def _inspect(samples: Sequence[Mapping[str, Any]]) -> list[Row]:
+    return [dict(_of_inspect(one)) for one in samples]
+
+
+def _of_inspect(sample: Mapping[str, Any]) -> Iterator[tuple[str, Any]]:
+    yield from ((key, str(sample[key])) for key in ("id", "epoch") if key in sample)
+    yield from (
+        (f"metadata_{key}", one) for key, one in (sample.get("metadata") or {}).items() if _plain(one)
+    )
+    if error := sample.get("error"):
+        yield "error", str(error.get("message") if isinstance(error, dict) else error)
+    for name, score in (sample.get("scores") or {}).items():
+        value = score.get("value") if isinstance(score, dict) else score
+        parts = value if isinstance(value, dict) else {"": value}
+        for part, own in parts.items():
+            yield f"{SCORE}{name}{'_' * bool(part)}{part}", None if own == "N" else own
+        sure = (score.get("metadata") or {}) if isinstance(score, dict) else {}
+        yield from ((key, sure[key]) for key in SURE if key in sure)
+
+
+def _harness(records: Sequence[Mapping[str, Any]]) -> list[Row]:
+    """Return a row for each document; with several filters a score of each."""
+    filters = {str(one.get("filter", "none")) for one in records}
+    rows: dict[str, Row] = {}
+    for n, one in enumerate(records):
+        suffix = f",{one.get('filter')}" if len(filters) > 1 else ""
+        known = one.get("metrics") or [key for key in one if key in ("acc", "exact_match", "acc_norm")]
+        values = {f"{SCORE}{key}{suffix}": one.get(key) for key in known if _plain(one.get(key))}
+        key = str(one["doc_id"])
+        if any(score in rows.get(key, {}) for score in values):
+            key = f"{key}/{n}"  # the same document again
+        rows.setdefault(key, {"doc_id": str(one["doc_id"])}).update(values)
+    return list(rows.values())
+
+
+def _promptfoo(records: Sequence[Mapping[str, Any]]) -> list[Row]:
+    """Return a row for each test; with several providers or prompts a score of each."""
+
+    def system(one: Mapping[str, Any]) -> str:
+        provider = one.get("provider")
+        called = provider.get("label") or provider.get("id") if isinstance(provider, dict) else provider
+        return f"{called}_{one.get('promptIdx', 0)}"
+
+    several, rows = len({system(one) for one in records}) > 1, dict[tuple[str, int], Row]()
+    times: dict[tuple[str, str], int] = {}
+    for n, one in enumerate(records):
+        test, own = str(one.get("testIdx", n)), system(one)
+        time = times[own, test] = times.get((own, test), -1) + 1
+        row = rows.setdefault((test, time), {"test_idx": test})
+        if several:
+            row[f"{SCORE}{own}"] = one.get("success")
+            continue
+        row |= {"success": one.get("success"), "score": one.get("score")}
+        row |= {f"{SCORE}{key}": value for key, value in (one.get("namedScores") or {}).items()}
+    return list(rows.values())
+
+
+def _deepeval(one: Mapping[str, Any]) -> Row:
+    row = {"id": str(one.get("name", "")), "success": one.get("success")}
+    for metric in one.get("metricsData") or one.get("metrics_data") or ():
+        row[f"{SCORE}{metric.get('name')}"] = metric.get("score")
+    return row
+
+
+def _helm(one: Mapping[str, Any]) -> Row:
+    row: Row = {"instance_id": str(one["instance_id"]), "train_trial_index": one.get("train_trial_index", 0)}
+    for stat in one["stats"]:
+        called = stat.get("name")
+        called = called.get("name") if isinstance(called, dict) else called
+        if not NO_QUALITY.fullmatch(str(called)):
+            row[f"{SCORE}{called}"] = stat.get("mean")
+    return row
+
+
+def _plain(value: Any) -> bool:
+    return isinstance(value, str | int | float)

@@ -1,0 +1,397 @@
+"""Outcomes without probabilities: what is right or wrong, graded, or predicted beside a label.
+
+Rows of one question, such as epochs, are put together: a row is the mean of a question (Miller 2024, "Adding
+error bars to evals", arXiv 2411.00640).
+"""
+
+from __future__ import annotations
+
+import re
+import shlex
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
+from functools import partial
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from calcli.core.data.arrays import Array, Doubles
+from calcli.core.data.predictions import Outcomes
+from calcli.core.language.errors import InputError
+from calcli.core.language.expressions import WRONG_RIGHT
+from calcli.io.columnvalues import column_values, told_apart
+from calcli.io.labels import Labels, is_missing
+from calcli.io.layouts.answers import RIGHT, WRONG, as_text, comparable, plain_name, require_column
+from calcli.io.layouts.logs import DOUBTS, SCORE
+from calcli.io.layouts.names import natural_order
+from calcli.io.messages import Place, listed
+from calcli.io.offers import Commands, Offer, Question
+from calcli.io.options import ReadOptions
+from calcli.io.source import HeldScores, LazyColumns, Source, StoredScores, first_rows
+from calcli.io.tables.columns import holds_of
+from calcli.io.tables.table import Table
+from calcli.io.words import is_identifier, named, says
+
+OUTCOME = re.compile(
+    r"(is_)?(correct|right|passed|pass|success|successful|solved|resolved|acc|accuracy|exact_match|em|score|"
+    r"grade|graded?|verdict|reward|rating)|(score|scores|metrics?)_.+"
+)
+QUESTION = re.compile(
+    r"(sample|question|doc|item|example|instance|task|prompt|case|test|native)?_?(id|idx|uid)"
+)
+LAYOUT = "outcomes"
+MOST_CLASSES = 100  # of predictions; more are texts, which are right where they are equal
+NONE = "(none)"  # the class that is predicted where an answer is missing
+
+
+@dataclass(frozen=True)
+class OneHot:
+    """(N, K) scores of predicted classes: 1 for the class, 0 for others."""
+
+    codes: NDArray[np.intp]
+    classes: int
+
+    @property
+    def shape(self) -> tuple[int, int]:
+        """Rows and classes."""
+        return len(self.codes), self.classes
+
+    @property
+    def dtype(self) -> np.dtype[Any]:
+        """Type of the scores."""
+        return np.dtype(np.float64)
+
+    def blocks(self, rows: int) -> Iterator[Array]:
+        """Yield blocks of at most so many rows."""
+        for start in range(0, len(self.codes), rows):
+            yield (self.codes[start : start + rows, None] == np.arange(self.classes)).astype(np.float64)
+
+    def head(self, rows: int) -> Array:
+        """Return the first rows."""
+        return first_rows(self, rows)
+
+
+@dataclass(frozen=True, kw_only=True)
+class OutcomeSource(Source):
+    """A table without scores."""
+
+    @property
+    def stored(self) -> tuple[str, ...]:
+        """The column of outcomes."""
+        return self.taken
+
+    def others(self, kept: Sequence[str]) -> tuple[Any, int]:
+        """Refuse to tell what stands beside scores."""
+        raise InputError(f"{self.place.name} has no probabilities that could be changed")
+
+    def passing(self, kept: Sequence[str], rows: int) -> Iterator[tuple[Array, Any]]:
+        """Refuse to yield scores."""
+        raise InputError(f"{self.place.name} has no probabilities that could be changed")
+
+
+def find_outcomes(table: Table, options: ReadOptions) -> OutcomeSource | None:
+    """Return what is right, graded or predicted in a table; None if it has nothing of that.
+
+    Raises
+    ------
+    InputError
+        If several columns may be it, or one holds other values.
+    UsageError
+        If an option names what is not there.
+    """
+    names = [one.name for one in table.schema if holds_of(one.type) in ("float", "integer", "text")]
+    name = options.score or options.correct
+    if name is not None and name not in names and f"{SCORE}{name}" in names:
+        name = f"{SCORE}{name}"
+    if name is not None:
+        require_column(name, names, table.place.name, "--score" if options.score else "--correct")
+    label = _label(table, names, options)
+    graded = [one for one in names if OUTCOME.fullmatch(plain_name(one)) and one not in (label, name)]
+    said = [one for one in names if label and one not in (label, *graded) and _is_said(one)]
+    said = [one for one in said if label and _shares(table, one, label)]
+    if name is not None:
+        by_label = label is not None and name != label and not _is_graded(table, name)
+        graded, said = ([], [name]) if by_label else ([name], [])
+    if not graded and not said:
+        return None
+    if len(graded) + len(said) > 1:
+        graded, said = _agreeing(table, graded, said, label, options)
+    if said and label:
+        return _predicted(table, said[0], label, options)
+    return _graded(table, graded[0], options)
+
+
+def graded_names(table: Table) -> list[str]:
+    """Return what is named as an outcome and holds such: columns, of logs the scorers."""
+    return [one.removeprefix(SCORE) for one in table.schema.names if _is_graded(table, one)]
+
+
+def _label(table: Table, names: Sequence[str], options: ReadOptions) -> str | None:
+    if options.label_column is not None:
+        return options.label_column
+    found = [one for one in names if (named("truth", one) or named("label", one)) and not is_identifier(one)]
+    found.sort(key=lambda one: not named("truth", one))
+    return next(iter(found), None)
+
+
+def _is_said(name: str) -> bool:
+    said = says("prediction", name) and not is_identifier(name) and not named("truth", name)
+    return said or plain_name(name) in ("response", "output", "answer", "model_answer", "verdict", "judge")
+
+
+def _shares(table: Table, name: str, label: str) -> bool:
+    """Tell whether a column of predictions holds some of the values that the labels have."""
+    said, right = comparable(column_values(table, name), column_values(table, label))
+    return bool(np.isin(as_text(said), as_text(right)).any())
+
+
+def _is_graded(table: Table, name: str) -> bool:
+    """Tell whether a column holds what is right or wrong, or grades."""
+    if not OUTCOME.fullmatch(plain_name(name)):
+        return False
+    try:
+        _grades(column_values(table, name), name, table.place, 1.0)
+    except InputError:
+        return False
+    return True
+
+
+def _agreeing(
+    table: Table, graded: Sequence[str], said: Sequence[str], label: str | None, options: ReadOptions
+) -> tuple[list[str], list[str]]:
+    """Return the columns that say the most where all of them say the same.
+
+    Raises
+    ------
+    InputError
+        If they do not, with the command for each.
+    """
+    found: dict[str, Doubles] = {}
+    for name in graded:
+        values = column_values(table, name)
+        found[name] = _grades(values, name, table.place, options.scale or 1.0)
+    for name in said:
+        one, other = comparable(column_values(table, name), column_values(table, label or ""))
+        found[name] = (one == other).astype(np.float64)
+    first = next(iter(found.values()))
+    if all(np.array_equal(first, one, equal_nan=True) for one in found.values()):
+        return ([], [said[0]]) if said else ([graded[0]], [])
+
+    def told(offers: Sequence[Offer], shown: Commands) -> str:
+        return (
+            f"{table.place.name} has {len(found)} columns that may say what is right, {listed([*found])}, "
+            f"and they differ; choose one with --score: {'; '.join(map(shown, offers))}"
+        )
+
+    raise Question([{"score": name.removeprefix(SCORE)} for name in found], told)
+
+
+def _graded(table: Table, name: str, options: ReadOptions) -> OutcomeSource:
+    """Return outcomes, or grades, with the rows of a question put together."""
+    place, values = table.place, column_values(table, name)
+    grades = _grades(values, name, place, options.scale or 1.0)
+    grades, kept, notes = _scored(grades, name, place, options)
+    binary = bool(np.isin(grades, (0, 1)).all())
+    which, question, identity, repeated = _questions(table, kept, options)
+    if repeated:
+        counts = np.bincount(question)
+        grades = np.bincount(question, grades) / counts
+    found = np.flatnonzero(kept)[which]
+    outcomes: Outcomes = "outcomes" if binary else "grades"
+    return replace(
+        _source(table, name, found, HeldScores(grades[:, None]), options),
+        classes=WRONG_RIGHT,
+        labels=Labels((grades == 1).astype(np.uint8)),
+        labels_from=f'column "{name}"',
+        notes=notes,
+        outcomes=outcomes,
+        questions=repeated,
+        identity=identity,
+    )
+
+
+def _predicted(table: Table, name: str, label: str, options: ReadOptions) -> OutcomeSource:
+    """Return predicted classes beside their labels; texts of many kinds are right where they are equal."""
+    place = table.place
+    said, right = comparable(column_values(table, name), column_values(table, label))
+    said, right = as_text(said), as_text(right)
+    gone = np.isin(said, ("", "nan", "None"))
+    if np.isin(right, ("", "nan", "None")).any():
+        missing = np.isin(right, ("", "nan", "None"))
+        raise InputError(
+            f"{place.name}: the label, {label}, is missing in {missing.sum():,} of {len(right):,} rows, the "
+            f"first of them {place.row(int(missing.argmax()))}; remove such rows"
+        )
+    _, kept, notes = _scored(np.where(gone, np.nan, 1.0), name, place, options)
+    said, right = np.where(gone, NONE, said)[kept], right[kept]
+    named_classes = np.unique(np.concatenate([said, right])).tolist()
+    if len(np.unique(right)) > MOST_CLASSES or len(np.unique(right)) > max(2, len(right) / 2):
+        hits = Table(place, table.schema, table.read)  # as written
+        grades = (said == right).astype(np.float64)
+        which, question, identity, repeated = _questions(table, kept, options)
+        if repeated:
+            grades = np.bincount(question, grades) / np.bincount(question)
+        found = _source(hits, name, np.flatnonzero(kept)[which], HeldScores(grades[:, None]), options)
+        where = f'columns "{name}" and "{label}", which are equal where it is right'
+        labels = Labels((grades == 1).astype(np.uint8))
+        return replace(
+            found, classes=WRONG_RIGHT, labels=labels, labels_from=where, notes=notes, outcomes="outcomes",
+            questions=repeated, identity=identity,
+        )  # fmt: skip
+    classes = tuple(named_classes[n] for n in natural_order(named_classes))
+    if options.classes is not None and set(options.classes) >= set(classes):
+        classes = options.classes
+    if len(classes) < 2:
+        raise InputError(
+            f"{place.name}: {name} and {label} hold {classes[0]} alone; expected two classes; name both with "
+            "--classes"
+        )
+    place_of = {one: k for k, one in enumerate(classes)}
+    codes, labels_ = (np.array([place_of[one] for one in of.tolist()], np.intp) for of in (said, right))
+    which, question, identity, repeated = _questions(table, kept, options)
+    found = _source(table, name, np.flatnonzero(kept), OneHot(codes, len(classes)), options)
+    repeats = (
+        f"{identity} repeats, {repeated}, and such rows are rarely independent: say --cluster "
+        f"{shlex.quote(identity)}",
+    )
+    return replace(
+        found,
+        classes=classes,
+        labels=Labels(labels_, classes),
+        labels_from=f'column "{label}"',
+        notes=notes,
+        repeats=repeats if repeated else (),
+        outcomes="predictions",
+        identity="" if repeated else identity,
+    )
+
+
+def _source(
+    table: Table, name: str, rows: NDArray[np.intp], scores: StoredScores, options: ReadOptions
+) -> OutcomeSource:
+    """Return some rows of a table, with what is known of each."""
+
+    def column(one: str) -> Array:
+        return told_apart(table, one)[rows]
+
+    others = [one.name for one in table.schema if one.name != name and holds_of(one.type) != "list"]
+    return OutcomeSource(
+        place=table.place,
+        scores=scores,
+        kind="probs",
+        kind_reason="none",
+        decided=True,
+        weights=None if options.weights is None else column_values(table, options.weights)[rows],
+        columns=LazyColumns({one: partial(column, one) for one in others}),
+        files=tuple(file for file, _ in table.place.parts),
+        doubts=tuple(one.decode() for key, one in (table.schema.metadata or {}).items() if key == DOUBTS),
+        layout=LAYOUT,
+        taken=(name,),
+    )
+
+
+def _grades(values: Array, name: str, place: Place, scale: float) -> Doubles:
+    """Return (N,) numbers in [0, 1], nan where there is none.
+
+    Raises
+    ------
+    InputError
+        If there are other values.
+    """
+    if values.dtype.kind in "OU":
+        texts = np.char.lower(np.char.strip(values.astype(str)))
+        known = dict.fromkeys(RIGHT, 1.0) | dict.fromkeys(WRONG, 0.0) | {"p": 0.5, "partial": 0.5}
+        known |= dict.fromkeys(("", "none", "nan", "null", "noanswer"), np.nan)
+        distinct, which = np.unique(texts, return_inverse=True)
+        unknown = [one for one in distinct.tolist() if one not in known and not _number(one)]
+        if unknown:
+            count = int(np.isin(texts, unknown).sum())
+            raise InputError(
+                f"{place.name}: {name} holds {listed(unknown)} in {count:,} of {len(texts):,} rows, which is "
+                "neither right nor wrong (1 and 0, true and false, C and I, pass and fail), nor a grade in "
+                "[0, 1]"
+            )
+        grades = np.array([known.get(one, _number(one) or 0.0) for one in distinct.tolist()])[which]
+    else:
+        grades = values.astype(np.float64)
+    grades = grades / scale
+    outside = (grades < 0) | (grades > 1)
+    if outside.any():
+        largest = float(np.nanmax(grades)) * scale
+        mend = f"; --scale {largest:g} divides them" if largest > 1 and np.nanmin(grades) >= 0 else ""
+        raise InputError(
+            f"{place.name}: {name} lies from {np.nanmin(grades) * scale:g} to {largest:g}, outside [0, 1] in "
+            f"{outside.sum():,} of {len(grades):,} rows; expected right or wrong, or grades in [0, 1]{mend}"
+        )
+    return grades
+
+
+def _number(text: str) -> float | None:
+    try:
+        return float(text) or 1e-300
+    except ValueError:
+        return None
+
+
+def _scored(
+    grades: Doubles, name: str, place: Place, options: ReadOptions
+) -> tuple[Doubles, NDArray[np.bool_], tuple[str, ...]]:
+    """Return the grades of the rows to be kept, which they are, and what is to be said of others.
+
+    Raises
+    ------
+    InputError
+        If some have none and nobody said what to do about them.
+    """
+    gone, what = is_missing(grades), options.unscored or ("drop" if options.drop_missing else None)
+    count = int(gone.sum())
+    if count == len(grades):
+        raise InputError(f"{place.name}: none of the {count:,} rows has a value in {name}")
+    if not count:
+        return grades, ~gone, ()
+    if what is None:
+        raise InputError(
+            f"{place.name}: {count:,} of {len(grades):,} rows have no {name}, the first of them "
+            f"{place.row(int(gone.argmax()))}; count them as wrong with --unscored wrong, or leave them out "
+            "with --unscored drop"
+        )
+    if what == "wrong":
+        note = f"{count:,} of {len(grades):,} rows without {name} count as wrong, as asked"
+        return np.where(gone, 0.0, grades), np.ones(len(grades), np.bool_), (note,)
+    return grades[~gone], ~gone, (f"{count:,} of {len(grades):,} rows without {name} left out, as asked",)
+
+
+def _questions(
+    table: Table, kept: NDArray[np.bool_], options: ReadOptions
+) -> tuple[NDArray[np.intp], NDArray[np.intp], str, str]:
+    """Return what tells the questions apart.
+
+    Returns
+    -------
+    The place of the first row of each question among the kept rows, and (n,) the question of each row; the
+    column that identifies them, "" for none; and how often they were asked, "" if each was once.
+    """
+    n = int(np.count_nonzero(kept))
+    plain = np.arange(n), np.arange(n)
+    names = [one for one in table.schema.names if QUESTION.fullmatch(plain_name(one))]
+    if options.key is not None:
+        names = [one for one in table.schema.names if one == options.key]
+    best: tuple[int, str, Array] | None = None
+    for one in names:
+        own = told_apart(table, one)[kept].astype(str)
+        count = len(np.unique(own))
+        if best is None or count > best[0]:
+            best = count, one, own
+    if best is None or best[0] == 1:
+        return *plain, "", ""
+    count, identity, values = best
+    if count == n:
+        return *plain, identity, ""
+    if options.weights is not None:
+        return *plain, "", ""
+    _, first, which, times = np.unique(values, return_index=True, return_inverse=True, return_counts=True)
+    order = np.argsort(np.argsort(first))
+    least = "" if (times == times[0]).all() else f"{times.min():,} to "
+    epochs = f"{least}{times.max():,} epochs"
+    return np.sort(first), order[which], identity, f"{count:,} questions x {epochs}"
