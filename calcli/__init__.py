@@ -5,8 +5,7 @@ from __future__ import annotations
 import importlib
 from typing import TYPE_CHECKING, Any
 
-from calcli.core.language.methods import METHODS
-from calcli.core.language.version import __version__
+from calcli.core.language.version import __version__ as __version__
 
 if TYPE_CHECKING:
     from calcli import figures as figures
@@ -67,21 +66,27 @@ _HOMES |= {
     "load": "calcli.work.saving",
     "save": "calcli.work.saving",
 }
-for _method in METHODS.values():
-    _module, _class = _method.where.split(":")
-    _HOMES[_class] = f"calcli.core.calibrators{_module}"
-
-__all__ = ["__version__", "figures", *_HOMES]
 
 
 def __getattr__(name: str) -> Any:
     """Import the Python interface when it is first used, so that the command line starts quickly."""
     if name == "figures":
         return importlib.import_module("calcli.figures")
-    if name not in _HOMES:
-        raise AttributeError(f"module 'calcli' has no attribute {name!r}")
-    return getattr(importlib.import_module(_HOMES[name]), name)
+    if name in _HOMES:
+        return getattr(importlib.import_module(_HOMES[name]), name)
+    if name == "__all__":
+        return ["__version__", "figures", *_HOMES, *(kind.__name__ for kind in _calibrators())]
+    for kind in () if name.startswith("_") else _calibrators():
+        if kind.__name__ == name:
+            return kind
+    raise AttributeError(f"module 'calcli' has no attribute {name!r}")
 
 
 def __dir__() -> list[str]:
-    return sorted(__all__)
+    return sorted(__getattr__("__all__"))
+
+
+def _calibrators() -> list[type]:
+    from calcli.core.language.methods import METHODS
+
+    return [method.made for method in METHODS.values()]

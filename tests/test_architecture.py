@@ -134,6 +134,7 @@ ALONE = {  # why a short file of core has no neighbour to join
     "estimators/gridded": "what cells of the grid leave open",
     "estimators/scoring": "scores that are functions of means, below what sums them",
     "language/errors": "what every file may raise",
+    "language/methods": "where calibrators are declared",
     "language/version": "read by the build",
 }
 NO_CODE = {
@@ -189,7 +190,6 @@ def loaded_after(statement: str) -> set[str]:
         ["--version"],
         ["guide"],
         ["guide", "metrics"],
-        ["explain", "preserve-top1"],
         *([name, "--help"] for name in ("evaluate", "fit", "apply", "plot")),
     ],
 )
@@ -197,6 +197,11 @@ def test_help_loads_nothing_heavy(arguments):
     loaded = loaded_after(f"from calcli.cli.main import status_of\nassert status_of({arguments}) == 0")
     assert "typer" in loaded
     assert not loaded & set(HEAVY)
+
+
+def test_errors_of_the_command_line_load_nothing_heavy():
+    statement = "from calcli.cli.main import status_of\nassert status_of(['evaluate', '--nothing']) == 2"
+    assert not loaded_after(statement) & set(HEAVY)
 
 
 def test_the_language_loads_without_numpy():

@@ -18,7 +18,6 @@ if TYPE_CHECKING:
     from calcli.core.language.declaring import Setting
     from calcli.report.explain import Option
 
-NAMES = dict.fromkeys([*METRICS, *METHODS, *FIGURES])
 Format = Literal["table", "json", "markdown"]
 
 
@@ -28,7 +27,7 @@ def explain(
         typer.Argument(
             metavar="[METRIC|METHOD|FIGURE|ARGUMENT|OPTION]",
             help="What to explain; by default everything, a line each.",
-            autocompletion=among(NAMES),
+            autocompletion=among(METRICS, METHODS, FIGURES),
         ),
     ] = None,
     format: Annotated[Format, typer.Option("--format", "-f", help="Format of the results.")] = "table",

@@ -58,7 +58,7 @@ def fit(
             "-m",
             metavar="METHOD",
             help="auto, or a method as listed below; with settings as in histogram:bins=20.",
-            autocompletion=among((CHOICE.name, *METHODS)),
+            autocompletion=among([CHOICE.name], METHODS),
         ),
     ] = CHOICE.name,
     output: Annotated[

@@ -19,8 +19,6 @@ from calcli.cli.output import open_streams, remark, silence
 from calcli.cli.values import PlainGroup
 from calcli.core.language.errors import CalcliError
 from calcli.core.language.figures import FIGURES
-from calcli.core.language.methods import METHODS
-from calcli.core.language.metrics import METRICS
 from calcli.core.language.version import __version__
 from calcli.io.secrets import without_secrets
 
@@ -55,8 +53,8 @@ COMMANDS = {  # by name, what help says of them; each is a function of that name
     "schema": "Print the JSON Schema of a report or of a calibrator.",
 }
 NAMES = {
-    "evaluate": f"Metrics: {', '.join(METRICS)}.\n\n",
-    "fit": f"Methods: {', '.join(METHODS)}.\n\n",
+    "evaluate": "Metrics: see calcli explain.\n\n",
+    "fit": "Methods: see calcli explain.\n\n",
     "plot": f"Figures: {', '.join(FIGURES)}.\n\n",
 }
 

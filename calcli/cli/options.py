@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field, fields
+from itertools import chain
 from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Literal
 
 from typer import Option
@@ -22,11 +23,12 @@ WHOLE = re.compile("-?[0-9]{1,30}")
 N_OR_COLUMN = "N|COLUMN"
 
 
-def among(names: Iterable[str]) -> Callable[[str], list[str]]:
+def among(*registries: Iterable[str]) -> Callable[[str], list[str]]:
     """Return what completes a name, also the last one of a list."""
 
     def completed(incomplete: str) -> list[str]:
         before, comma, last = incomplete.rpartition(",")
+        names = dict.fromkeys(chain.from_iterable(registries))
         return [before + comma + name for name in names if name.startswith(last)]
 
     return completed

@@ -19,7 +19,7 @@ from typing import Annotated, Any, Literal, TypedDict, get_args
 
 import numpy as np
 
-from calcli.core.calibrators.base import Calibrator, calibrator_class
+from calcli.core.calibrators.base import Calibrator
 from calcli.core.calibrators.fit.training import Parameter
 from calcli.core.calibrators.record import CalibratorRecord, FitOrigin, FitRows
 from calcli.core.data.arrays import Array
@@ -179,7 +179,7 @@ def _made(document: Mapping[str, Any]) -> Calibrator:
             settings[name] = _made(value)
         else:
             settings[name] = tuple(value) if isinstance(value, list) else value
-    made: Calibrator = calibrator_class(method)(**settings)
+    made: Calibrator = method.made(**settings)
     return made
 
 

@@ -31,7 +31,7 @@ HEADS = {
     "letters": "short for", "says": "meaning", "learns": "model", "keeps": "preserves",
     "misses": "limitations",
 }  # fmt: skip
-HIDDEN = ("arguments", "count", "proper", "letters")  # of what JSON shows
+HIDDEN = ("arguments", "count", "proper", "letters", "made", "freedom")  # of what JSON shows
 REQUIRED = "METHOD"  # as the default of what has to be given
 REGISTRIES: dict[str, Mapping[str, Entry]] = {"metrics": METRICS, "methods": METHODS, "figures": FIGURES}
 
@@ -309,6 +309,8 @@ def _object(said: Said) -> dict[str, Any]:
     found = {field.name: getattr(said, field.name) for field in fields(said) if field.name not in HIDDEN}
     if isinstance(said, Metric):
         found["family"] = said.family.name
+    if isinstance(said, Method):
+        found["where"] = said.where
     return {
         "kind": said.kind,
         **found,

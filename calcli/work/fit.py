@@ -39,7 +39,6 @@ from calcli.work.idle import idle_of_fit
 
 AUTO = CHOICE.name
 REDUCED = "reduced"
-LENSES = ", ".join(name for name, method in METHODS.items() if "lens" in method.arguments)
 
 
 def fit_file(
@@ -153,8 +152,9 @@ def _calls(
         common["input"] = "raw"
     calls = parse_methods(names, common)
     if lens is not None and not any("lens" in one.arguments for call in calls for one in call.chain):
+        lenses = ", ".join(name for name, method in METHODS.items() if "lens" in method.arguments)
         raise UsageError(
-            f"--lens {lens} is for methods that act on one score, {LENSES}; leave it out with {method}, or "
+            f"--lens {lens} is for methods that act on one score, {lenses}; leave it out with {method}, or "
             f"say --lens {REDUCED}"
         )
     return calls

@@ -32,10 +32,9 @@ from calcli.core.calibrators.fit.training import Parameter, Parameters
 from calcli.core.data.arrays import Array, Doubles, Floats, Positions, batches
 from calcli.core.data.inmemory import as_array, refuse_swapped
 from calcli.core.data.predictions import Kind
-from calcli.core.language.entries import Method, named_at
+from calcli.core.language.entries import Method
 from calcli.core.language.errors import InputError, UsageError
 from calcli.core.language.expressions import MethodExpression
-from calcli.core.language.methods import METHODS, ORDER
 
 Bools: TypeAlias = NDArray[np.bool_]
 
@@ -240,6 +239,14 @@ def turns_classes(apply: Apply, classes: int) -> bool:
     return bool(_is_below(after[:, 1:], after[:, :-1]).all())
 
 
+ORDER = "the order of the classes"  # as what a method keeps
+MINIMIZED = "what the fit minimizes"  # meanings of arguments of several methods
+FOLDS = "folds of the cross-validation that selects"
+FOLD_SEED = "seed of these folds"
+SMOOTHED = "number of rows added, so that no probability becomes 0 or 1"
+FITTED_TO = "log-probabilities, or raw logits, to fit to and apply to"
+OF_SCORES = "needs the score of every class"  # why a method is not for answers
+STRONGEST = 1e9  # penalty; what is penalized so is 0 to all digits that show
 APPLIED_BYTES = 1 << 24  # of log-probabilities made at once
 SHOWN = 6  # a fitted array longer than this is shown by its shape only; no more parameters are shown
 
@@ -273,6 +280,7 @@ class Estimator(ABC):
     """
 
     name: ClassVar[str]
+    entry: ClassVar[Method | None] = None  # what the registry says, of a class that is declared a method
 
     _estimator_type: ClassVar[str] = "classifier"  # what scikit-learn takes it for
 
@@ -289,10 +297,9 @@ class Estimator(ABC):
         if self.scores_are not in get_args(ScoresAre):
             kinds = ", ".join(map(repr, get_args(ScoresAre)))
             raise UsageError(f"scores_are must be one of {kinds}; got {self.scores_are!r}")
-        entry = METHODS.get(getattr(self, "name", ""))
         for name, value in self.get_params().items():
-            if entry and name in entry.arguments:
-                entry.check(name, value)
+            if self.entry and name in self.entry.arguments:
+                self.entry.check(name, value)
         self._refuse_kinds()
 
     def _refuse_kinds(self) -> None:
@@ -592,12 +599,13 @@ class Calibrator(Estimator):
 
     def keeps_classes(self, classes: int) -> bool:
         """Return whether the fitted map keeps the order of so many classes in every row."""
-        return METHODS[self.name].keeps == ORDER
+        return self.entry is not None and self.entry.keeps == ORDER
 
     def order_notes(self, classes: int) -> list[str]:
         """Return a sentence if the fitted map keeps less of an order than such maps may be expected to."""
         found = self.order(classes)
-        free = classes > 2 and not METHODS[self.name].keeps.startswith(ORDER)  # as is said of all such maps
+        keeps = self.entry.keeps if self.entry else ""
+        free = classes > 2 and not keeps.startswith(ORDER)  # as is said of all such maps
         return [] if found.kept == "kept" or (found.kept == "changed" and free) else [found.says]
 
     def rescore(self, scores: Array) -> Floats:
@@ -650,10 +658,5 @@ def make(call: MethodExpression) -> Calibrator:
     settings = dict(call.arguments)
     if "calibrator" in settings:
         settings["calibrator"] = make(settings["calibrator"])
-    made: Calibrator = calibrator_class(call.entry)(**settings)
+    made: Calibrator = call.entry.made(**settings)
     return made
-
-
-def calibrator_class(method: Method) -> Any:
-    """Return the class of a method."""
-    return named_at(method.where, "calcli.core.calibrators")

@@ -4,18 +4,18 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator
-from dataclasses import dataclass
 from typing import Any, ClassVar, Literal, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
-from calcli.core.calibrators.base import Bools, Calibrator, Event
+from calcli.core.calibrators.base import SMOOTHED, Bools, Calibrator, Event
 from calcli.core.calibrators.fit.training import Parameters
 from calcli.core.calibrators.logistic import Platt
 from calcli.core.calibrators.onevsrest import CLASSES, MapParameters, OneDimensional, interpolated
 from calcli.core.data.arrays import Array, Doubles, Floats, Positions, log_softmax
 from calcli.core.data.binning import bin_index, distinct, equal_mass_cuts, equal_width_edges
+from calcli.core.language.entries import arg, method
 from calcli.core.problems.lenses import Splits, recursive_splits
 from calcli.core.problems.problem import Blocks, pav, pool
 
@@ -24,9 +24,16 @@ Binning = Literal["equal-mass", "equal-width"]
 TINIEST = float(np.finfo(np.float64).tiny)
 
 
-@dataclass(kw_only=True, eq=False, repr=False)
+@method(
+    "histogram", "Histogram binning", family="one score", freedom=130, parameters="15 bins a class",
+    count=lambda k, s: s["bins"],
+)  # fmt: skip
 class Histogram(OneDimensional):
     """The frequency of the event in each bin of the score.
+
+    Learns: the frequency of the class in each bin of its score
+    Keeps: nothing
+    Source: Zadrozny & Elkan 2001
 
     Parameters
     ----------
@@ -51,13 +58,12 @@ class Histogram(OneDimensional):
     classifiers.
     """
 
-    name: ClassVar[str] = "histogram"
     tables: ClassVar[tuple[str, ...]] = ("lower_edges", "values")
     gaps: ClassVar[bool] = True
 
-    bins: int = 15
-    binning: Binning = "equal-mass"
-    smoothing: float = 1.0
+    bins: int = arg("how many bins", default=15, least=1)
+    binning: Binning = arg("how scores are binned", default="equal-mass")
+    smoothing: float = arg(SMOOTHED, default=1.0, least=0)
 
     def fit_map(self, event: Event, outcome: Bools, weight: Array | None) -> MapParameters:
         """Return the lower edge and the value of each bin; the value of an empty bin is nan."""
@@ -81,9 +87,16 @@ class Histogram(OneDimensional):
         return Event.of_probability(np.where(np.isnan(values), event.prob, values))
 
 
-@dataclass(kw_only=True, eq=False, repr=False)
+@method(
+    "scaling-binning", "Scaling-binning", family="one score", freedom=120,
+    parameters="2 a class, 15 values", count=lambda k, s: 2, effort=22,
+)  # fmt: skip
 class ScalingBinning(OneDimensional):
     """Platt scaling, then the mean of the scaled scores in each of their equal-mass bins.
+
+    Learns: Platt scaling, then the mean of each equal-mass bin
+    Keeps: with two classes, the order of the rows while the map is increasing, up to ties
+    Source: Kumar et al. 2019
 
     The values are those of a smooth curve, not frequencies, so that few rows a bin suffice and none of
     them is 0 or 1; and there are few of them, so that their calibration error can be measured.
@@ -100,10 +113,9 @@ class ScalingBinning(OneDimensional):
     rows serve for the curve, the bins and the means. Of the targets of the curve, see `Platt`.
     """
 
-    name: ClassVar[str] = "scaling-binning"
     tables: ClassVar[tuple[str, ...]] = ("lower_edges", "log_probs", "log_complements")
 
-    bins: int = 15
+    bins: int = arg("how many bins", default=15, least=1)
 
     def fit_map(self, event: Event, outcome: Bools, weight: Array | None) -> MapParameters:
         """Return the curve, and of each bin the lower edge in log-odds and the logarithms of the means."""
@@ -170,9 +182,13 @@ def _bin(score: Floats, parameters: MapParameters) -> NDArray[np.intp]:
 Interpolation = Literal["linear", "steps"]
 
 
-@dataclass(kw_only=True, eq=False, repr=False)
+@method("isotonic", "Isotonic regression", family="one score", freedom=160, parameters="decided by the data")
 class Isotonic(OneDimensional):
     """The non-decreasing map of a score that is nearest to the outcomes.
+
+    Learns: the nearest non-decreasing function of the score
+    Keeps: with two classes, the order of the rows, up to ties
+    Source: Zadrozny & Elkan 2002
 
     Parameters
     ----------
@@ -190,11 +206,10 @@ class Isotonic(OneDimensional):
     Zadrozny & Elkan 2002, Transforming classifier scores into accurate multiclass probability estimates.
     """
 
-    name: ClassVar[str] = "isotonic"
     tables: ClassVar[tuple[str, ...]] = ("scores", "values")
 
-    smoothing: float = 1.0
-    interpolation: Interpolation = "linear"
+    smoothing: float = arg(SMOOTHED, default=1.0, least=0)
+    interpolation: Interpolation = arg("straight lines between blocks, or steps", default="linear")
 
     def fit_map(self, event: Event, outcome: Bools, weight: Array | None) -> MapParameters:
         """Return the corners of the fitted function, as `scores` and `values`."""
@@ -211,9 +226,16 @@ class Isotonic(OneDimensional):
         return Event.of_probability(values[np.searchsorted(scores[1:], event.prob, side="right")])
 
 
-@dataclass(kw_only=True, eq=False, repr=False)
+@method(
+    "centered-isotonic", "Centered isotonic regression", family="one score", freedom=150,
+    parameters="decided by the data", effort=4,
+)  # fmt: skip
 class CenteredIsotonic(OneDimensional):
     """Straight lines between the blocks of an isotonic fit, each put at the mean score of its rows.
+
+    Learns: straight lines between the blocks of isotonic regression, each at its mean score
+    Keeps: with two classes, the order of the rows, up to ties
+    Source: Oron & Flournoy 2017
 
     Increasing between the first and the last, where plain isotonic regression has steps, and so without ties
     of its own making.
@@ -230,10 +252,9 @@ class CenteredIsotonic(OneDimensional):
     2017. There blocks of 0 and of 1 keep their width; with `smoothing` there are none.
     """
 
-    name: ClassVar[str] = "centered-isotonic"
     tables: ClassVar[tuple[str, ...]] = ("scores", "values")
 
-    smoothing: float = 1.0
+    smoothing: float = arg(SMOOTHED, default=1.0, least=0)
 
     def fit_map(self, event: Event, outcome: Bools, weight: Array | None) -> MapParameters:
         """Return the centers of the blocks and their frequencies, as `scores` and `values`."""
@@ -272,9 +293,16 @@ def smooth_ends(blocks: Blocks, rows: float) -> Blocks:
 STRENGTH = 2.0  # of the prior of a binning, in rows; the paper's N'
 
 
-@dataclass(kw_only=True, eq=False, repr=False)
+@method(
+    "bbq", "Bayesian binning into quantiles", family="one score", freedom=140,
+    parameters="decided by the data", effort=150,
+)  # fmt: skip
 class BBQ(OneDimensional):
     """The mean of many histograms of equal-mass bins, weighted by how well their bins explain the outcomes.
+
+    Learns: the mean of histograms of many numbers of bins, weighted by their evidence
+    Keeps: nothing
+    Source: Naeini et al. 2015
 
     There are from N^(1/3) / 10 to 10 N^(1/3) bins for N rows. The frequency of a bin has a Beta prior around
     its midpoint that weighs two rows in all bins together, and the weight of a binning is the
@@ -289,7 +317,6 @@ class BBQ(OneDimensional):
     Naeini, Cooper & Hauskrecht 2015, Obtaining well calibrated probabilities using Bayesian binning.
     """
 
-    name: ClassVar[str] = "bbq"
     tables: ClassVar[tuple[str, ...]] = ("lower_edges", "values")
 
     def fit_map(self, event: Event, outcome: Bools, weight: Array | None) -> MapParameters:
@@ -372,9 +399,18 @@ def _log_gamma(values: Doubles) -> Doubles:
 TREE = ("dimension", "threshold", "below", "above")
 
 
-@dataclass(kw_only=True, eq=False, repr=False)
+@method(
+    "vector-histogram", "Histogram regression on vectors", family="vectors", freedom=230,
+    parameters="decided by the data",
+)  # fmt: skip
 class VectorHistogram(Calibrator):
     """The frequencies of the classes in each bin of a partition that follows the data.
+
+    Learns: the class frequencies in each bin of probability vectors, split where they vary most
+    Keeps: nothing
+    Source: Vaicenavicius et al. 2019, section 4.1
+    Misses: with many classes the bins are wide and lose what differs within them: the rows needed grow
+        exponentially with the classes
 
     Rows are split at the mean of the class whose probability varies most, again and again while a bin has
     rows enough.
@@ -393,10 +429,8 @@ class VectorHistogram(Calibrator):
     appendix B, after Nobel 1996, Histogram regression estimation using data-dependent partitions.
     """
 
-    name: ClassVar[str] = "vector-histogram"
-
-    min_rows: int = 100
-    smoothing: float = 1.0
+    min_rows: int = arg("bins of more rows are split at their mean", default=100, least=2)
+    smoothing: float = arg(SMOOTHED, default=1.0, least=0)
 
     def learn(
         self,

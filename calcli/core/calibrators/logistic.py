@@ -6,15 +6,16 @@ from abc import abstractmethod
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import chain, combinations
-from typing import ClassVar, Literal
+from typing import Literal
 
 import numpy as np
 
-from calcli.core.calibrators.base import Bools, Event
+from calcli.core.calibrators.base import FITTED_TO, MINIMIZED, Bools, Event
 from calcli.core.calibrators.fit.logistic import LogisticProblem, fit_each
 from calcli.core.calibrators.fit.training import LOG_2, STAND_IN, raised, stand_in
 from calcli.core.calibrators.onevsrest import CLASS_WISE, MapParameters, OneDimensional
 from calcli.core.data.arrays import Array, Doubles, Floats
+from calcli.core.language.entries import arg, method
 from calcli.core.language.errors import UsageError
 
 Input = Literal["log-probs", "raw"]
@@ -53,7 +54,7 @@ class Logistic(OneDimensional):
         What is minimized.
     """
 
-    score: Score = "log_loss"
+    score: Score = arg(MINIMIZED, default="log_loss")
 
     def fit_maps(self, events: Iterable[tuple[Event, Bools]], weight: Array | None) -> list[MapParameters]:
         """Return the parameters of the maps of some events, of few rows fitted many at once."""
@@ -98,9 +99,16 @@ class Logistic(OneDimensional):
         return problem.smoothed_targets()
 
 
-@dataclass(kw_only=True, eq=False, repr=False)
+@method(
+    "platt", "Platt scaling", family="one score", freedom=90, parameters="2 a class", count=lambda k, s: 2,
+    effort=14,
+)  # fmt: skip
 class Platt(Logistic):
     """sigmoid(slope * log-odds + intercept), fitted by maximum likelihood.
+
+    Learns: sigmoid(slope * log-odds + intercept)
+    Keeps: with two classes, the order of the rows while the map is increasing
+    Source: Platt 1999
 
     Parameters
     ----------
@@ -122,10 +130,11 @@ class Platt(Logistic):
     slope 1 and intercept 0 change nothing.
     """
 
-    name: ClassVar[str] = "platt"
-
-    target_smoothing: Literal["auto", True, False] = "auto"
-    input: Input = "log-probs"
+    target_smoothing: Literal["auto", True, False] = arg(
+        "Platt's smoothed targets instead of 1 and 0; auto: for one event, not for three or more classes",
+        default="auto",
+    )
+    input: Input = arg(FITTED_TO, default="log-probs")
 
     def __post_init__(self) -> None:
         super().__post_init__()
@@ -165,9 +174,16 @@ class Platt(Logistic):
         return sigmoid_event(parameters["slope"] * (log_prob - log_complement) + parameters["intercept"])
 
 
-@dataclass(kw_only=True, eq=False, repr=False)
+@method(
+    "beta", "Beta calibration", family="one score", freedom=100, parameters="3 a class",
+    count=lambda k, s: 3, effort=40, quick=True,
+)  # fmt: skip
 class Beta(Logistic):
     """sigmoid(a ln s - b ln(1 - s) + c) with a, b >= 0, fitted by maximum likelihood.
+
+    Learns: sigmoid(a ln s - b ln(1 - s) + c), a and b not negative
+    Keeps: with two classes, the order of the rows
+    Source: Kull et al. 2017
 
     Parameters
     ----------
@@ -186,10 +202,8 @@ class Beta(Logistic):
     classifiers with beta calibration.
     """
 
-    name: ClassVar[str] = "beta"
-
-    variant: Variant = "abm"
-    constrained: bool = True
+    variant: Variant = arg("all three free; 1/2 fixed; or a = b", default="abm")
+    constrained: bool = arg("whether a and b are not negative", default=True)
 
     def fit_together(self, problems: Sequence[LogisticProblem]) -> list[MapParameters]:
         """Return `a`, `b` and `c` of each, and the levels that stand for the logarithm of 0."""

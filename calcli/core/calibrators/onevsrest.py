@@ -26,6 +26,7 @@ from calcli.core.calibrators.base import (
 from calcli.core.calibrators.fit.training import Parameter, Parameters, weighted_rows
 from calcli.core.data.arrays import Array, Doubles, Floats, kept_log_probs
 from calcli.core.language.declaring import number_in
+from calcli.core.language.entries import arg
 from calcli.core.language.errors import InputError, UsageError
 
 HAIR = 1e-13  # by so much, relatively, a class exceeds the next one that it is level with
@@ -232,6 +233,13 @@ ranks : int
 """  # stands in the docstring of each method in place of {lens}
 
 
+ACTS_ON = (
+    "what the map acts on: class-wise (each class against the rest; class 1 of two), class-1 "
+    "(counted from 0), top-1 (the confidence), top-2, within-top-2 (their sum), or top-wise (a map for each "
+    "rank)"
+)
+
+
 @dataclass(kw_only=True, eq=False, repr=False)
 class OneDimensional(Calibrator):
     """A calibrator that maps the probability of an event to a better one; `lens` says of which events.
@@ -259,9 +267,9 @@ class OneDimensional(Calibrator):
     tables: ClassVar[tuple[str, ...]] = ()  # those map parameters that are (m,) arrays, all of one length
     gaps: ClassVar[bool] = False  # whether a value may be nan, where nothing is known
 
-    lens: str = CLASS_WISE
-    keep_top: bool = True
-    ranks: int = 0
+    lens: str = arg(ACTS_ON, default=CLASS_WISE)
+    keep_top: bool = arg("whether every class keeps its rank", default=True)
+    ranks: int = arg("with lens=top-wise, the number of ranks with a map; 0 for all", default=0, least=0)
     several: bool = field(default=False, init=False)  # whether each of many classes or ranks has a map
 
     def __init_subclass__(cls) -> None:

@@ -3,19 +3,19 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
-from typing import Any, ClassVar, Literal
+from typing import Any, Literal
 
 import numpy as np
 from numpy.typing import NDArray
 
-from calcli.core.calibrators.base import Calibrator, make
+from calcli.core.calibrators.base import FOLD_SEED, Calibrator, make
 from calcli.core.calibrators.fit.quadratic import nearest_within
 from calcli.core.calibrators.fit.training import Parameter, Parameters, inner_folds, weighted_rows
 from calcli.core.data.arrays import Array, Doubles, Floats, row_blocks
+from calcli.core.language.entries import arg, method
 from calcli.core.language.errors import UsageError
 from calcli.core.language.expressions import nested_method
-from calcli.core.language.methods import JOINED, POOLED
+from calcli.core.language.methods import JOINED, METHODS
 
 WEIGHTS = "pool"  # parameter: the weights of the members
 MAX_ITERATIONS = 200
@@ -27,9 +27,24 @@ LEAST = 1e-150  # likelihood of a row of which neither the inverse nor its squar
 DAMPING = 1e-9  # members may be equal
 
 
-@dataclass(kw_only=True, eq=False, repr=False)
+POOLED = "temperature+dp+bent-dp+structured"
+
+
+def _known_members(text: str) -> bool:
+    names = [part.partition("/")[0] for part in text.split(JOINED)]
+    return all(name in METHODS and METHODS[name].family in ("softmax", "one score") for name in names)
+
+
+@method(
+    "pool", "Linear pool", family="pool", freedom=240, parameters="those of its members, and their weights"
+)
 class Pool(Calibrator):
     """A linear opinion pool: sum_j w_j p_j of calibrators that are all fitted to the same rows.
+
+    Learns: w1 p1 + w2 p2 + ..., the weights by cross-validated score
+    Keeps: nothing
+    Source: Stone 1961, Wolpert 1992
+    Misses: among the candidates of auto, a plain pool is that of the other candidates
 
     The weights, on the simplex, minimize the log-loss or the Brier score of the members' cross-validated
     probabilities.
@@ -51,13 +66,18 @@ class Pool(Calibrator):
     1992.
     """
 
-    name: ClassVar[str] = "pool"
-
-    members: str = POOLED
-    weights: tuple[float, ...] = ()
-    score: Literal["log_loss", "brier"] = "log_loss"
-    folds: int = 5
-    seed: int = 0
+    members: str = arg(
+        "what is pooled, their arguments after slashes",
+        default=POOLED,
+        fits=_known_members,
+        form=f"methods joined by {JOINED}",
+    )
+    weights: tuple[float, ...] = arg(
+        "the weight of each member, instead of fitting them", default=(), least=0, most=1
+    )
+    score: Literal["log_loss", "brier"] = arg("what the weights minimize", default="log_loss")
+    folds: int = arg("folds of the cross-validation behind the weights", default=5, least=2)
+    seed: int = arg(FOLD_SEED, default=0, least=0)
 
     def __post_init__(self) -> None:
         super().__post_init__()

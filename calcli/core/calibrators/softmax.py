@@ -5,12 +5,21 @@ from __future__ import annotations
 from abc import abstractmethod
 from dataclasses import dataclass, field
 from itertools import chain
-from typing import Any, ClassVar, Literal, Self
+from typing import Any, Literal, Self
 
 import numpy as np
 from numpy.typing import NDArray
 
-from calcli.core.calibrators.base import SHOWN, Calibrator
+from calcli.core.calibrators.base import (
+    FITTED_TO,
+    FOLD_SEED,
+    FOLDS,
+    MINIMIZED,
+    OF_SCORES,
+    SHOWN,
+    STRONGEST,
+    Calibrator,
+)
 from calcli.core.calibrators.fit.newton import RAN_AWAY, Minimum, Vector, minimize, minimize_brier
 from calcli.core.calibrators.fit.scale import CALIBRATION_ERRORS, best_in_box, first_map
 from calcli.core.calibrators.fit.softmaxloss import (
@@ -34,6 +43,7 @@ from calcli.core.calibrators.fit.training import (
     weighted_rows,
 )
 from calcli.core.data.arrays import Array, Doubles, Floats, log_softmax
+from calcli.core.language.entries import arg, method
 from calcli.core.language.errors import InputError
 
 Input = Literal["log-probs", "raw"]
@@ -56,7 +66,7 @@ class LinearSoftmax(Calibrator):
         What is minimized.
     """
 
-    score: ScoreOrError = "log_loss"
+    score: ScoreOrError = arg(MINIMIZED, default="log_loss")
 
     @abstractmethod
     def _model(self, rows: TrainingRows) -> SoftmaxModel:
@@ -149,9 +159,13 @@ def fit_or_guard(
     return best, notes
 
 
-@dataclass(kw_only=True, eq=False, repr=False)
+@method("bias", "Bias only", family="softmax", freedom=50, parameters="K - 1", count=lambda k, s: k - 1)
 class BiasOnly(LinearSoftmax):
     """softmax(log-probabilities + beta), beta summing to 0: other class priors, K - 1 parameters.
+
+    Learns: softmax(log q + beta)
+    Keeps: with two classes, the order of the rows
+    Source: Saerens et al. 2002, fitted by log-loss
 
     Parameters
     ----------
@@ -164,9 +178,7 @@ class BiasOnly(LinearSoftmax):
     log-loss.
     """
 
-    name: ClassVar[str] = "bias"
-
-    score: Score = "log_loss"
+    score: Score = arg(MINIMIZED, default="log_loss")
 
     def _model(self, rows: TrainingRows) -> SoftmaxModel:
         return PartsModel([rows.scores], Penalty(None, None, 0.0, None), np.ones(1))
@@ -188,9 +200,18 @@ class BiasOnly(LinearSoftmax):
         return log_softmax(scores.astype(np.float64, copy=False) + beta)
 
 
-@dataclass(kw_only=True, eq=False, repr=False)
+@method(
+    "dp", "DP affine", family="softmax", freedom=60, letters="direction-preserving", parameters="K",
+    count=lambda k, s: k, quick=True,
+)  # fmt: skip
 class DPAffine(LinearSoftmax):
     """softmax(alpha * log-probabilities + beta), beta summing to 0: K parameters.
+
+    Learns: softmax(alpha log q + beta)
+    Keeps: with two classes, the order of the rows while the map is increasing
+    Source: Ferrer & Ramos 2024
+    Misses: a calibration error is not a proper score: useless probabilities may be right on average
+        within bins; log_loss sees sharpness as well
 
     Parameters
     ----------
@@ -203,8 +224,6 @@ class DPAffine(LinearSoftmax):
     Ferrer & Ramos, Evaluating posterior probabilities: decision theory, proper scoring rules, and
     calibration, 2024.
     """
-
-    name: ClassVar[str] = "dp"
 
     def _model(self, rows: TrainingRows) -> SoftmaxModel:
         return PartsModel([rows.scores], Penalty(0.0, None, 0.0, None), np.zeros(1))
@@ -232,8 +251,8 @@ class DPAffine(LinearSoftmax):
 class _FeatureSoftmax(LinearSoftmax):
     """What vector and matrix scaling share: log-probabilities as features, or raw logits if asked for."""
 
-    input: Input = "log-probs"
-    score: Score = "log_loss"
+    input: Input = arg(FITTED_TO, default="log-probs")
+    score: Score = arg(MINIMIZED, default="log_loss")
 
     def training(self, scores: Array, labels: Array, weights: Array | None) -> TrainingRows:
         """Return the rows prepared for the fit."""
@@ -246,9 +265,16 @@ class _FeatureSoftmax(LinearSoftmax):
         return raised(features, self.learned("floor"))
 
 
-@dataclass(kw_only=True, eq=False, repr=False)
+@method(
+    "vector", "Vector scaling", family="softmax", freedom=80, parameters="2K - 1",
+    count=lambda k, s: 2 * k - 1, effort=10, needs_classes=OF_SCORES,
+)  # fmt: skip
 class VectorScaling(_FeatureSoftmax):
     """softmax(w_k * log-probability_k + b_k): 2K - 1 parameters.
+
+    Learns: softmax(w * log q + b)
+    Keeps: with two classes, the order of the rows while the map is increasing
+    Source: Guo et al. 2017
 
     A constant added to a row of raw logits changes the model, hence the log-probabilities; `input="raw"` is
     the model of the paper. A probability of 0, or less than `floor`, counts as that; see `stand_in_below`.
@@ -264,8 +290,6 @@ class VectorScaling(_FeatureSoftmax):
     ----------
     Guo et al., On calibration of modern neural networks, ICML 2017, section 4.2.
     """
-
-    name: ClassVar[str] = "vector"
 
     def _model(self, rows: TrainingRows) -> SoftmaxModel:
         coordinates, features = Coordinates.of(rows, axis=0)
@@ -288,9 +312,16 @@ class VectorScaling(_FeatureSoftmax):
         return log_softmax(self._features(scores, len(scale)) * scale + self.learned("intercept"))
 
 
-@dataclass(kw_only=True, eq=False, repr=False)
+@method(
+    "matrix", "Matrix scaling", family="softmax", freedom=220, parameters="K(K + 1)",
+    count=lambda k, s: k * (k + 1), effort=40, needs_classes=OF_SCORES,
+)  # fmt: skip
 class MatrixScaling(_FeatureSoftmax):
     """softmax(W log-probabilities + b): K (K + 1) parameters, without a penalty.
+
+    Learns: softmax(W log q + b)
+    Keeps: with two classes, the order of the rows while the map is increasing
+    Source: Guo et al. 2017
 
     Of the matrices that differ by one row added to all rows, and so give the same probabilities, the one with
     the smallest off-diagonal entries is reported: in each column their mean is 0.
@@ -306,8 +337,6 @@ class MatrixScaling(_FeatureSoftmax):
     ----------
     Guo et al., On calibration of modern neural networks, ICML 2017, section 4.2.
     """
-
-    name: ClassVar[str] = "matrix"
 
     def training(self, scores: Array, labels: Array, weights: Array | None) -> TrainingRows:
         """Return the rows prepared for the fit, of which a wide matrix needs some."""
@@ -339,9 +368,19 @@ class MatrixScaling(_FeatureSoftmax):
 ROUGH = 1e-4  # relative gradient that is enough to compare penalties
 
 
-@dataclass(kw_only=True, eq=False, repr=False)
+@method(
+    "matrix-odir", "Matrix scaling with ODIR", family="softmax", freedom=200,
+    letters="off-diagonal and intercept regularization", parameters="K(K + 1), penalized", effort=10,
+    needs_classes=OF_SCORES,
+)  # fmt: skip
 class MatrixODIR(MatrixScaling):
     """Matrix scaling that pays for off-diagonal entries and intercepts.
+
+    Learns: softmax(W log q + b), off-diagonal entries and intercepts penalized
+    Keeps: with two classes, the order of the rows while the map is increasing
+    Source: Kull et al. 2019
+    Misses: the diagonal is not penalized, so a strong penalty leads to vector scaling, not to
+        temperature; with two classes the off-diagonal entries, and their penalty, have no effect
 
     ``off_diagonal_penalty * mean(W_kl^2, k != l) + intercept_penalty * mean(b_k^2)`` is added to the mean
     log-loss. The diagonal is free: a strong penalty leads to vector scaling, not to temperature. The defaults
@@ -362,12 +401,10 @@ class MatrixODIR(MatrixScaling):
     Dirichlet calibration, NeurIPS 2019, section 3.
     """
 
-    name: ClassVar[str] = "matrix-odir"
-
     score: Score = field(default="log_loss", init=False)  # no setting: the penalties are made for it
 
-    off_diagonal_penalty: float = 1000.0
-    intercept_penalty: float = 0.01
+    off_diagonal_penalty: float = arg("lambda of the paper", default=1000.0, least=0, most=STRONGEST)
+    intercept_penalty: float = arg("mu of the paper", default=0.01, least=0, most=STRONGEST)
 
     def _penalty(self, classes: int) -> Vector:
         pairs = classes * (classes - 1)
@@ -377,9 +414,18 @@ class MatrixODIR(MatrixScaling):
         return penalty.ravel()
 
 
-@dataclass(kw_only=True, eq=False, repr=False)
+@method(
+    "dirichlet", "Dirichlet calibration", family="softmax", freedom=210, parameters="K(K + 1), penalized",
+    effort=20, needs_classes=OF_SCORES,
+)  # fmt: skip
 class Dirichlet(MatrixScaling):
     """Dirichlet calibration: `MatrixODIR` whose penalties are chosen by cross-validated log-loss.
+
+    Learns: as matrix-odir, the penalties chosen by cross-validation
+    Keeps: with two classes, the order of the rows while the map is increasing
+    Source: Kull et al. 2019
+    Misses: the diagonal is not penalized, so a strong penalty leads to vector scaling, not to
+        temperature; with two classes the off-diagonal entries, and their penalty, have no effect
 
     For each intercept penalty the off-diagonal penalties are tried from the strongest on, each fit starting
     from the one before, until the held-out log-loss rises twice in a row. With two classes the off-diagonal
@@ -411,14 +457,19 @@ class Dirichlet(MatrixScaling):
     Dirichlet calibration, NeurIPS 2019.
     """
 
-    name: ClassVar[str] = "dirichlet"
-
     score: Score = field(default="log_loss", init=False)  # no setting: the penalties are made for it
 
-    off_diagonal_penalties: tuple[float, ...] = (1e6, 1e5, 1e4, 1e3, 1e2, 10.0, 1.0, 0.1, 0.01)
-    intercept_penalties: tuple[float, ...] = (1.0, 0.01)
-    folds: int = 3
-    seed: int = 0
+    off_diagonal_penalties: tuple[float, ...] = arg(
+        "values of lambda to choose from",
+        default=(1000000.0, 100000.0, 10000.0, 1000.0, 100.0, 10.0, 1.0, 0.1, 0.01),
+        least=0,
+        most=STRONGEST,
+    )
+    intercept_penalties: tuple[float, ...] = arg(
+        "values of mu to choose from", default=(1.0, 0.01), least=0, most=STRONGEST
+    )
+    folds: int = arg(FOLDS, default=3, least=2)
+    seed: int = arg(FOLD_SEED, default=0, least=0)
 
     def learn(
         self,

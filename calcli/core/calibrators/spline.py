@@ -2,17 +2,16 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from functools import cache
 from typing import ClassVar, Literal
 
 import numpy as np
 
-from calcli.core.calibrators.base import Bools, Event
+from calcli.core.calibrators.base import SMOOTHED, Bools, Event
 from calcli.core.calibrators.fit.quadratic import nearest_within
-from calcli.core.calibrators.onevsrest import CLASS_WISE, MapParameters, OneDimensional, interpolated
+from calcli.core.calibrators.onevsrest import ACTS_ON, CLASS_WISE, MapParameters, OneDimensional, interpolated
 from calcli.core.data.arrays import Array, Doubles
-from calcli.core.language.entries import written
+from calcli.core.language.entries import arg, method, written
 from calcli.core.language.errors import UsageError
 from calcli.core.problems.problem import Problem, ordered_problem
 
@@ -22,9 +21,16 @@ Target = Literal["difference", "cumulative"]
 GRID = 4096  # steps of the fractile at which the curve is looked at, and scores that are kept
 
 
-@dataclass(kw_only=True, eq=False, repr=False)
+@method(
+    "spline", "Spline calibration", family="one score", freedom=110, parameters="6 knots",
+    count=lambda k, s: len(s["positions"]) or s["knots"], effort=4,
+)  # fmt: skip
 class Spline(OneDimensional):
     """The score plus the slope, at its fractile, of a spline through the cumulative difference to outcomes.
+
+    Learns: s plus the slope of a cubic spline through the cumulative outcome - s
+    Keeps: the predicted class of three or more
+    Source: Gupta et al. 2021
 
     With rows in ascending order of score, t the share of rows up to a score, and G(t) the sum of
     outcome - score over them divided by the number of all rows, the expected outcome is score + G'(t). G is
@@ -62,17 +68,20 @@ class Spline(OneDimensional):
     Gupta et al. 2021, Calibration of neural networks using splines, section 4 and appendix C.
     """
 
-    name: ClassVar[str] = "spline"
     tables: ClassVar[tuple[str, ...]] = ("scores", "values")
 
-    lens: str = "auto"
-    knots: int = 6
-    positions: tuple[float, ...] = ()
-    runout: Runout = "natural"
-    target: Target = "difference"
-    constrained: bool = False
-    monotone: bool = False
-    smoothing: float = 1.0
+    lens: str = arg(f"{ACTS_ON}; auto: class-1 of two classes, else top-1", default="auto")
+    knots: int = arg("the number of evenly spaced knots", default=6, least=4)
+    positions: tuple[float, ...] = arg(
+        "the knots themselves, fractiles of the rows from 0 to 1", default=(), least=0, most=1
+    )
+    runout: Runout = arg("the form of the outer pieces", default="natural")
+    target: Target = arg(
+        "fitted to the cumulative outcome minus score, or to the cumulative outcome", default="difference"
+    )
+    constrained: bool = arg("whether the fit stays within [0, 1]", default=False)
+    monotone: bool = arg("whether the map is increasing", default=False)
+    smoothing: float = arg(SMOOTHED, default=1.0, least=0)
 
     def __post_init__(self) -> None:
         super().__post_init__()

@@ -9,12 +9,12 @@ from abc import abstractmethod
 from collections.abc import Iterable
 from dataclasses import dataclass
 from itertools import product
-from typing import Any, ClassVar, Literal, Self
+from typing import Any, Literal, Self
 
 import numpy as np
 from numpy.typing import NDArray
 
-from calcli.core.calibrators.base import Calibrator
+from calcli.core.calibrators.base import FOLD_SEED, FOLDS, OF_SCORES, STRONGEST, Calibrator
 from calcli.core.calibrators.fit.newton import minimize
 from calcli.core.calibrators.fit.scale import first_guess, solve_temperature
 from calcli.core.calibrators.fit.softmaxloss import Parts, PartsModel, Penalty, SoftmaxLoss, forward
@@ -30,6 +30,7 @@ from calcli.core.calibrators.fit.training import (
 )
 from calcli.core.calibrators.softmax import DPAffine
 from calcli.core.data.arrays import Array, Doubles, Floats, log_softmax, row_blocks, row_max
+from calcli.core.language.entries import arg, method
 from calcli.core.language.errors import InputError
 
 Bends = Literal["none", "complement", "both"]
@@ -213,16 +214,21 @@ def beyond_chance(rows: TrainingRows, alpha: float, beta: Doubles) -> float:
     return max(0.0, 1 - (len(beta) - 1) / size) if size > 0 else 0.0
 
 
-@dataclass(kw_only=True, eq=False, repr=False)
+@method(
+    "bent-temperature", "Bent temperature scaling", family="softmax", freedom=30, parameters="4",
+    count=lambda k, s: 4, effort=6, quick=True,
+)  # fmt: skip
 class BentTemperature(Structured):
     """softmax(a ln p + c ln(1 / (1 - p)) + e ln(p + 0.01)), p by temperature scaling: three slopes.
+
+    Learns: softmax(a ln p + c ln(1 / (1 - p)) + e ln(p + 0.01)), p by temperature scaling
+    Keeps: the order of the classes while the map is increasing
+    Source: calcli
 
     Temperature scaling with a bend at either end, as networks that were trained with smoothed labels need.
     The slopes are drawn to (1, 0, 0) by the weight of one row. The order of the classes stays while the map
     rises.
     """
-
-    name: ClassVar[str] = "bent-temperature"
 
     def _first(self, rows: TrainingRows, start: Parameters | None) -> First:
         return _temperature(rows, start, self.rough)
@@ -238,14 +244,19 @@ class BentTemperature(Structured):
         return rises(self.learned("slopes"), classes)
 
 
-@dataclass(kw_only=True, eq=False, repr=False)
+@method(
+    "bent-dp", "Bent DP affine", family="softmax", freedom=70, letters="direction-preserving",
+    parameters="K + 3", count=lambda k, s: k + 3, effort=7, quick=True, needs_classes=OF_SCORES,
+)  # fmt: skip
 class BentDP(Structured):
     """softmax(a ln p + c ln(1 / (1 - p)) + e ln(p + 0.01) + b), p by a DP affine map without its intercepts.
 
+    Learns: softmax(a ln p + c ln(1 / (1 - p)) + e ln(p + 0.01) + b), p by a DP affine map
+    Keeps: with two classes, the order of the rows while the map is increasing
+    Source: calcli
+
     All are drawn to where they start, (1, 0, 0) and the intercepts of that map, by the weight of one row.
     """
-
-    name: ClassVar[str] = "bent-dp"
 
     def _intercept(self, rows: TrainingRows, alpha: float, beta: Doubles) -> Doubles:
         return beta
@@ -257,9 +268,16 @@ class BentDP(Structured):
         return Penalty(0.5 / rows, None, 0.5 / rows, None)
 
 
-@dataclass(kw_only=True, eq=False, repr=False)
+@method(
+    "svs", "Structured vector scaling", family="softmax", freedom=170, parameters="2K, penalized",
+    effort=5, needs_classes=OF_SCORES,
+)  # fmt: skip
 class SVS(Structured):
     """Structured vector scaling: x + v x + b with x = ln q, q of temperature scaling mixed with 1 / K.
+
+    Learns: softmax(x + v * x + b), x = ln q by temperature-mix, v and b penalized
+    Keeps: with two classes, the order of the rows while the map is increasing
+    Source: Berta et al. 2025
 
     ``(K / n) (|b|^2 + |v|^2)`` is added to the mean log-loss; q has the weight n of n + 1.
 
@@ -267,8 +285,6 @@ class SVS(Structured):
     ----------
     Berta et al., Structured matrix scaling for multi-class calibration, 2025 (arXiv:2511.03685).
     """
-
-    name: ClassVar[str] = "svs"
 
     def _base(self) -> Base:
         return "mixed"
@@ -280,16 +296,23 @@ class SVS(Structured):
         return Penalty(None, classes / rows, classes / rows, None)
 
 
-@dataclass(kw_only=True, eq=False, repr=False)
+@method(
+    "sms", "Structured matrix scaling", family="softmax", freedom=180, parameters="K(K + 1), penalized",
+    effort=9, needs_classes=OF_SCORES,
+)  # fmt: skip
 class SMS(SVS):
     """Structured matrix scaling: `SVS` with a matrix, whose entries cost (K (K - 1) / n) |M|^2.
+
+    Learns: softmax(x + V x + b), x = ln q by temperature-mix, V and b penalized
+    Keeps: with two classes, the order of the rows while the map is increasing
+    Source: Berta et al. 2025
+    Misses: the scale stays that of temperature scaling, which is wrong under other class priors;
+        structured fits it
 
     References
     ----------
     Berta et al., Structured matrix scaling for multi-class calibration, 2025 (arXiv:2511.03685).
     """
-
-    name: ClassVar[str] = "sms"
 
     def _rows(self, scores: Array, labels: Array, weights: Array | None) -> TrainingRows:
         refuse_wide(self.name, scores, MOST)
@@ -299,9 +322,17 @@ class SMS(SVS):
         return super()._penalty(rows, classes)._replace(matrix=classes * (classes - 1) / rows)
 
 
-@dataclass(kw_only=True, eq=False, repr=False)
+@method(
+    "structured", "Structured scaling", family="softmax", freedom=190, parameters="K(K + 3), penalized",
+    effort=22, needs_classes=OF_SCORES,
+)  # fmt: skip
 class StructuredScaling(Structured):
     """softmax of slopes for all classes, small ones for each, small intercepts and a small matrix.
+
+    Learns: softmax(M x + sum_j (c_j + u_j) f_j + b): slopes for all, small ones for each class
+    Keeps: with two classes, the order of the rows while the map is increasing
+    Source: calcli, after Berta et al. 2025
+    Misses: with form=diagonal there is no M, and its strength has no effect
 
     z = sum_j (c_j + u_j) F_j + M F_0 + b, with F_0 the log-probabilities and F_1, F_2 their bends. c is free
     but for the weight of one row; ``penalty K / n (|u|^2 + |b - b_0|^2) + off_diagonal K / n |M|^2`` draws
@@ -327,15 +358,19 @@ class StructuredScaling(Structured):
     The shrinkage of b_0: James & Stein, Estimation with quadratic loss, 4th Berkeley Symposium, 1961.
     """
 
-    name: ClassVar[str] = "structured"
-
-    form: Form = "matrix"
-    base: Base = "scaled"
-    bends: Bends = "both"
-    penalties: tuple[float, ...] = (1.0, 0.1)
-    off_diagonal_penalties: tuple[float, ...] = (10.0, 3.0, 1.0, 0.3)
-    folds: int = 5
-    seed: int = 0
+    form: Form = arg("with M, or without", default="matrix")
+    base: Base = arg(
+        "the first feature: ln p, ln p minus its mean in a row, or ln of p mixed with 1 / K", default="scaled"
+    )
+    bends: Bends = arg("the features ln(1 / (1 - p)), and ln(p + 0.01)", default="both")
+    penalties: tuple[float, ...] = arg(
+        "strengths to choose from", default=(1.0, 0.1), least=1 / STRONGEST, most=STRONGEST
+    )
+    off_diagonal_penalties: tuple[float, ...] = arg(
+        "those of M", default=(10.0, 3.0, 1.0, 0.3), least=1 / STRONGEST, most=STRONGEST
+    )
+    folds: int = arg(FOLDS, default=5, least=2)
+    seed: int = arg(FOLD_SEED, default=0, least=0)
 
     def _base(self) -> Base:
         return self.base

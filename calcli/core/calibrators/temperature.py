@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import Any, ClassVar, Literal, Self
 
 import numpy as np
 from numpy.typing import NDArray
 
-from calcli.core.calibrators.base import Calibrator
+from calcli.core.calibrators.base import MINIMIZED, Calibrator
 from calcli.core.calibrators.fit.scale import (
     best_scale,
     first_guess,
@@ -20,6 +19,7 @@ from calcli.core.calibrators.fit.training import Parameters, TrainingRows, lifte
 from calcli.core.calibrators.pool import mixture_weights
 from calcli.core.data.arrays import Array, Doubles, Floats, Positions, log_softmax, row_blocks
 from calcli.core.data.predictions import Kind
+from calcli.core.language.entries import arg, method
 
 Score = Literal["log_loss", "brier", "ece", "ece_l2", "cw_ece", "cw_ece_l2"]
 
@@ -34,9 +34,18 @@ class _Positive(Calibrator):
             raise ValueError(f"a temperature of {self.learned('temperature')}")
 
 
-@dataclass(kw_only=True, eq=False, repr=False)
+@method(
+    "temperature", "Temperature scaling", family="softmax", freedom=10, parameters="1",
+    count=lambda k, s: 1, effort=1, quick=True,
+)  # fmt: skip
 class Temperature(_Positive):
     """softmax(scores / T): one parameter, T > 0, learned by log-loss; keeps the order of the classes.
+
+    Learns: softmax(log q / T), T > 0
+    Keeps: the order of the classes
+    Source: Guo et al. 2017
+    Misses: a calibration error is not a proper score: useless probabilities may be right on average
+        within bins; log_loss sees sharpness as well
 
     Parameters
     ----------
@@ -56,10 +65,9 @@ class Temperature(_Positive):
     Guo et al., On calibration of modern neural networks, ICML 2017, section 4.2.
     """
 
-    name: ClassVar[str] = "temperature"
     gives: ClassVar[Kind] = "logits"
 
-    score: Score = "log_loss"
+    score: Score = arg(MINIMIZED, default="log_loss")
 
     def learn(
         self,
@@ -100,9 +108,16 @@ class Temperature(_Positive):
         return scaled_log_softmax(lifted(scores, self.parameters), scale)
 
 
-@dataclass(kw_only=True, eq=False, repr=False)
+@method(
+    "temperature-mix", "Temperature scaling mixed with the uniform distribution", family="softmax",
+    freedom=20, parameters="1", count=lambda k, s: 1, effort=1, quick=True,
+)  # fmt: skip
 class TemperatureMix(_Positive):
     """n / (n + 1) softmax(scores / T) + 1 / (n + 1) / K, n the weight of the rows: no class gets nothing.
+
+    Learns: n / (n + 1) softmax(log q / T) + 1 / (n + 1) / K
+    Keeps: the order of the classes
+    Source: Berta et al. 2025
 
     T is that of temperature scaling. Keeps the order of the classes.
 
@@ -110,8 +125,6 @@ class TemperatureMix(_Positive):
     ----------
     Berta et al., Structured matrix scaling for multi-class calibration, 2025 (arXiv:2511.03685).
     """
-
-    name: ClassVar[str] = "temperature-mix"
 
     def learn(
         self,
@@ -134,9 +147,16 @@ class TemperatureMix(_Positive):
         return np.logaddexp(scaled + np.log1p(-share), np.log(share / scores.shape[1]))
 
 
-@dataclass(kw_only=True, eq=False, repr=False)
+@method(
+    "ensemble-temperature", "Ensemble temperature scaling (Mix-n-Match)", family="softmax", freedom=40,
+    parameters="3", count=lambda k, s: 3,
+)  # fmt: skip
 class EnsembleTemperature(_Positive):
     """w_1 softmax(scores / T) + w_2 softmax(scores) + w_3 / K, the weights on the simplex.
+
+    Learns: w1 softmax(log q / T) + w2 q + w3 / K
+    Keeps: the order of the classes
+    Source: Zhang et al. 2020
 
     As published T is that of temperature scaling, and the weights then minimize the log-loss. Keeps the order
     of the classes.
@@ -153,9 +173,7 @@ class EnsembleTemperature(_Positive):
     learning, ICML 2020, equation 13.
     """
 
-    name: ClassVar[str] = "ensemble-temperature"
-
-    joint: bool = False
+    joint: bool = arg("whether T and the weights are fitted together", default=False)
 
     def learn(
         self,

@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from dataclasses import dataclass
-from typing import Any, ClassVar, TypeVar
+from typing import Any, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -13,13 +12,24 @@ from calcli.core.calibrators.base import Bools, Calibrator, Event, Ranks, event_
 from calcli.core.calibrators.fit.training import Parameter, Parameters
 from calcli.core.calibrators.onevsrest import limits_reached, recalibrated
 from calcli.core.data.arrays import Array, Doubles, Floats, kept_log_probs
+from calcli.core.language.entries import arg, method
 
 TOP = Ranks(0, 1)
+WRAPPED = "the method that is wrapped, its arguments after slashes"
+OF_PREDICTED = "needs a predicted class"
 
 
-@dataclass(kw_only=True, eq=False, repr=False)
+@method(
+    "reduced", "A calibrator of the confidence", family="wrapper", freedom=250,
+    parameters="as for two classes", count=lambda k, s: s["calibrator"].parameters(2), effort=1,
+    needs_classes=OF_PREDICTED,
+)  # fmt: skip
 class Reduced(Calibrator):
     """A calibrator of two classes, "the predicted class is wrong" and "right", in place of many.
+
+    Learns: a calibrator of two classes, prediction wrong or right
+    Keeps: the predicted class, unless keep_top=false
+    Source: Panchenko et al. 2022
 
     The probability of "right" is the confidence, that of the predicted class. The calibrator gives it a new
     one; the probabilities of the other classes are scaled by (1 - v') / (1 - v), and even where v = 1.
@@ -37,10 +47,8 @@ class Reduced(Calibrator):
     Panchenko et al. 2022, Class-wise and reduced calibration methods, section 3 (arXiv:2210.03702).
     """
 
-    name: ClassVar[str] = "reduced"
-
-    calibrator: Calibrator
-    keep_top: bool = True
+    keep_top: bool = arg("whether every class keeps its rank", default=True)
+    calibrator: Calibrator = arg(WRAPPED)
 
     def learn(
         self,
@@ -104,9 +112,17 @@ FALLBACK = "others"
 AnyCalibrator = TypeVar("AnyCalibrator", bound=Calibrator)
 
 
-@dataclass(kw_only=True, eq=False, repr=False)
+@method(
+    "per-predicted-class", "One calibrator for each predicted class", family="wrapper", freedom=260,
+    parameters="as many for each predicted class", count=lambda k, s: s["calibrator"].parameters(k),
+    effort=4, needs_classes=OF_PREDICTED,
+)  # fmt: skip
 class PerPredictedClass(Calibrator):
     """One calibrator for each predicted class, fitted on the rows that have it.
+
+    Learns: a calibrator on the rows of each predicted class
+    Keeps: nothing
+    Source: Panchenko et al. 2022
 
     Parameters
     ----------
@@ -120,10 +136,8 @@ class PerPredictedClass(Calibrator):
     Panchenko et al. 2022, Class-wise and reduced calibration methods, section 4 (arXiv:2210.03702).
     """
 
-    name: ClassVar[str] = "per-predicted-class"
-
-    calibrator: Calibrator
-    min_rows: int = 100
+    min_rows: int = arg("rows that a predicted class needs for its own calibrator", default=100, least=1)
+    calibrator: Calibrator = arg(WRAPPED)
 
     def learn(
         self,
@@ -180,9 +194,16 @@ class PerPredictedClass(Calibrator):
         return {FALLBACK: self.calibrator.fresh(), **fitted}
 
 
-@dataclass(kw_only=True, eq=False, repr=False)
+@method(
+    "preserve-top1", "The predicted class preserved", family="wrapper", freedom=270,
+    parameters="none of its own", count=lambda k, s: s["calibrator"].parameters(k), effort=1,
+    needs_classes=OF_PREDICTED,
+)  # fmt: skip
 class PreserveTop1(Calibrator):
     """A calibrator whose predicted class is always that of the scores, so that the accuracy stays.
+
+    Learns: the nearest distribution that keeps the predicted class
+    Keeps: the predicted class
 
     Where the other calibrator would change the predicted class, the row becomes the distribution
     nearest to it (Euclidean) in which no class exceeds the predicted one: that class and those above it share
@@ -194,9 +215,7 @@ class PreserveTop1(Calibrator):
         The calibrator to wrap.
     """
 
-    name: ClassVar[str] = "preserve-top1"
-
-    calibrator: Calibrator
+    calibrator: Calibrator = arg(WRAPPED)
 
     def learn(
         self,

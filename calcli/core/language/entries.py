@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+import inspect
 import math
 import re
-from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+import sys
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from dataclasses import MISSING, dataclass, field, fields
+from functools import cached_property
 from importlib import import_module
 from numbers import Real
-from typing import Any, ClassVar, Literal, TypeVar
+from typing import Any, ClassVar, Literal, Protocol, TypeVar, dataclass_transform, get_args, get_origin
 
 from calcli.core.language.errors import UsageError
 
@@ -110,7 +113,8 @@ MethodFamily = Literal["softmax", "one score", "vectors", "pool", "wrapper"]
 TARGETS: Mapping[str, float] = {"zero": 0.0, "one": 1.0}  # of directions
 TRUTH = {"true": True, "false": False}
 PANELS = 12  # panels, four in a line; more do not go on a page
-E = TypeVar("E")
+WORDS = re.compile(r"^(Learns|Keeps|Source|Misses): (.*(?:\n +.*)*)", re.MULTILINE)
+C = TypeVar("C")
 
 
 @dataclass(frozen=True)
@@ -363,8 +367,8 @@ class Method(Entry):
 
     Attributes
     ----------
-    where
-        Module and class, as `module:Class`, relative to `calcli.core.calibrators` if it begins with a dot.
+    made
+        The class.
     family
         "softmax": a softmax of transformed log-probabilities; "one score": a map of one probability at a
         time; "vectors": of whole vectors in bins; "pool": a mean of others; "wrapper": around any other
@@ -385,11 +389,13 @@ class Method(Entry):
         Whether `auto` tries it unasked.
     misses
         What some of its settings do not see.
+    freedom
+        Its place among all, the simplest first.
     """
 
     kind: ClassVar[str] = "method"
 
-    where: str
+    made: Any = field(default=None, compare=False, repr=False)
     family: MethodFamily
     learns: str
     parameters: str
@@ -398,6 +404,15 @@ class Method(Entry):
     effort: int = 2
     quick: bool = False
     misses: str = ""
+    freedom: int = 0
+
+    @property
+    def where(self) -> str:
+        """Module and class."""
+        return f"{self.made.__module__}:{self.made.__qualname__}" if self.made else ""
+
+    def __hash__(self) -> int:
+        return hash(self.name)
 
     def __reduce__(self) -> tuple[Callable[[str], Method], tuple[str]]:
         """Let copies and pickles be found by name: functions of one line cannot be pickled."""
@@ -479,31 +494,60 @@ def named_at(where: str, package: str) -> Any:
     return getattr(import_module(module, package), name)
 
 
-class Registry(dict[str, E]):
-    """Entries by name; those of plugins come to them as they are asked for.
+class Named(Protocol):
+    """What a registry holds."""
+
+    @property
+    def name(self) -> str:
+        """Its name there."""
+
+
+E = TypeVar("E", bound=Named)
+
+
+class Registry(Mapping[str, E]):
+    """Entries by name, made when they are first asked for; those of plugins come to them one by one.
 
     Parameters
     ----------
     group
-        The entry points of plugins: each is called as its entry, and leads to it.
+        The entry points of plugins: each is called as its entry, and leads to it or to the declared class.
     kind
         What entries are.
     known
-        Those of calcli.
+        Returns those of calcli.
     """
 
-    def __init__(self, group: str, kind: type[E], known: Mapping[str, E]) -> None:
-        super().__init__(known)
-        self._group, self._kind = group, kind
+    def __init__(self, group: str, kind: type[E], known: Callable[[], Iterable[E]]) -> None:
+        self._group, self._kind, self._make = group, kind, known
 
-    def __missing__(self, name: str) -> E:
-        """Return the entry of a plugin.
+    @cached_property
+    def _known(self) -> dict[str, E]:
+        return {entry.name: entry for entry in self._make()}
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._known)
+
+    def __len__(self) -> int:
+        return len(self._known)
+
+    def __contains__(self, name: object) -> bool:
+        """Tell whether it is known; of a plugin only once it has been asked for."""
+        return name in self._known
+
+    def __getitem__(self, name: str) -> E:
+        """Return an entry, also that of a plugin.
 
         Raises
         ------
         UsageError
             If there is such a plugin, but it is broken.
         """
+        if name not in self._known:
+            self._known[name] = self._of_plugin(name)
+        return self._known[name]
+
+    def _of_plugin(self, name: str) -> E:
         from importlib.metadata import entry_points
 
         for point in entry_points(group=self._group, name=name):
@@ -514,10 +558,63 @@ class Registry(dict[str, E]):
                 raise UsageError(
                     f"{plugin} cannot be loaded: {type(fault).__name__}: {fault}; mend or uninstall it"
                 ) from fault
-            if not isinstance(found, self._kind) or getattr(found, "name", None) != name:
+            found = getattr(found, "entry", found)
+            if not isinstance(found, self._kind) or found.name != name:
                 raise UsageError(
                     f"{plugin} is not a {self._kind.__name__} called {name}; mend or uninstall it"
                 )
-            self[name] = found
             return found
         raise KeyError(name)
+
+
+def arg(says: str, *, default: Any = MISSING, **limits: Any) -> Any:
+    """Return the field of a declared class that is an argument; see `Argument`.
+
+    Its choices are those of the type, where that is a Literal; without a default it holds another method.
+    """
+    return field(default=default, metadata={"says": says, **limits})
+
+
+def arguments_of(declared: type) -> dict[str, Argument]:
+    """Return the arguments that fields of a dataclass are."""
+    found = {}
+    for one in fields(declared):
+        if "says" not in one.metadata:
+            continue
+        hint = one.type
+        if isinstance(hint, str):  # it is evaluated where it was written
+            owner = next(
+                kind for kind in declared.__mro__ if one.name in vars(kind).get("__annotations__", ())
+            )
+            hint = eval(hint, vars(sys.modules[owner.__module__]))
+        choices = tuple(map(written, get_args(hint))) if get_origin(hint) is Literal else ()
+        default = None if one.default is MISSING else one.default
+        found[one.name] = Argument(default, **{"choices": choices, **one.metadata})
+    return found
+
+
+def words_of(declared: Any) -> dict[str, Any]:
+    """Return what lines of a docstring such as `Source: ...` say; lines that go on are indented."""
+    text = inspect.cleandoc(declared.__doc__ or "")
+    return {word.lower(): " ".join(said.split()) for word, said in WORDS.findall(text)}
+
+
+@dataclass_transform(kw_only_default=True, eq_default=False, field_specifiers=(arg, field))
+def method(name: str, title: str, **facts: Any) -> Callable[[type[C]], type[C]]:
+    """Declare a class of calibrators: its docstring says what it learns and keeps, its fields are arguments.
+
+    Parameters
+    ----------
+    name, title, facts
+        Those of `Method`.
+    """
+
+    def declare(owner: type[C]) -> type[C]:
+        made: Any = dataclass(kw_only=True, eq=False, repr=False)(owner)
+        made.name = name
+        made.entry = Method(
+            name=name, title=title, made=made, arguments=arguments_of(made), **words_of(made), **facts
+        )
+        return owner
+
+    return declare

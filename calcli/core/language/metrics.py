@@ -27,7 +27,6 @@ AFFINE = "affine"  # as a recalibrator: the first of these maps that the rows ca
 AFFINE_MAPS = ("dp", "temperature")
 PAV = "pav"  # as a recalibrator: the isotonic fit without smoothing; elsewhere a synonym
 GIVEN = "given"  # as a recalibrator: posteriors that are read from a file
-RECALIBRATORS = (AFFINE, *METHODS, PAV, GIVEN)
 ROWS_EACH = 100  # outcomes that a validation needs, of events and others alike (Collins et al. 2016)
 ERRORS_EACH = 5  # events for each number that is fitted (Vittinghoff & McCulloch 2007)
 CARRIED = (
@@ -440,25 +439,25 @@ PROPER = tuple(score.name for score in SCORES if score.proper)
 EXPECTED = (  # what a posterior has an expectation of
     *PROPER, "error_rate", "bayes_risk", "beta_score", "weighted_risk",
 )  # fmt: skip
-RECALIBRATED = {
-    "score": Argument("log_loss", EXPECTED, nested=True, says=WHOLE),
-    "recalibrator": Argument(
-        AFFINE,
-        RECALIBRATORS,
-        nested=True,
-        says="the method, its arguments after slashes; affine (dp or temperature, by the number of rows); "
-        "pav (isotonic, without smoothing); or given (--posteriors)",
-    ),
-    "training": Argument(
-        "cross-validation",
-        TRAINING,
-        says="the rows it is fitted to; held-out: those of --calibration-data",
-    ),
-}
 
 
 def _recalibrations() -> list[Metric]:
     ferrer = "Ferrer & Ramos 2024"
+    recalibrated = {
+        "score": Argument("log_loss", EXPECTED, nested=True, says=WHOLE),
+        "recalibrator": Argument(
+            AFFINE,
+            (AFFINE, *METHODS, PAV, GIVEN),
+            nested=True,
+            says="the method, its arguments after slashes; affine (dp or temperature, by the number of "
+            "rows); pav (isotonic, without smoothing); or given (--posteriors)",
+        ),
+        "training": Argument(
+            "cross-validation",
+            TRAINING,
+            says="the rows it is fitted to; held-out: those of --calibration-data",
+        ),
+    }
     return [
         Metric(
             name="calibration_loss", title="Calibration loss",
@@ -469,7 +468,7 @@ def _recalibrations() -> list[Metric]:
             formula="score - score after recalibration; by pav on test, of costs: actual - minimum cost",
             source=ferrer + ", eq. 30",
             misses=f"what the recalibrator cannot express; try another. {CARRIED}",
-            arguments=RECALIBRATED,
+            arguments=recalibrated,
         ),
         Metric(
             name="relative_calibration_loss", title="Calibration loss, relative",
@@ -478,7 +477,7 @@ def _recalibrations() -> list[Metric]:
             meaning="share of a score that a recalibration fitted to other rows removes",
             formula="calibration_loss / score", source=ferrer + ", eq. 33",
             misses=f"what the recalibrator cannot express; try another. {CARRIED}",
-            arguments=RECALIBRATED,
+            arguments=recalibrated,
         ),
         Metric(
             name="expected_score", title="Semi-empirical score",
@@ -489,7 +488,7 @@ def _recalibrations() -> list[Metric]:
             formula="mean over rows of sum_k p_k score(q, k), p recalibrated",
             source=ferrer + ", eq. 25 and table 1",
             misses="wrong class priors; unexplained, the difference of the normalized scores, sees them",
-            arguments=RECALIBRATED,
+            arguments=recalibrated,
         ),
         Metric(
             name="unexplained", title="Unexplained share of the score",
@@ -498,7 +497,7 @@ def _recalibrations() -> list[Metric]:
             meaning="share of the normalized score that the recalibrated posteriors do not explain; far from "
             "0, do not trust them",
             formula="1 - normalized expected_score / normalized score", source=ferrer + ", table 1",
-            arguments=RECALIBRATED,
+            arguments=recalibrated,
         ),
         Metric(
             name="score_divergence", title="Score divergence",
@@ -511,7 +510,7 @@ def _recalibrations() -> list[Metric]:
             misses="assumes that the posteriors are right; distance=l1, the mean of sum_k |p_k - q_k|, is "
             "not a score divergence",
             arguments={
-                **RECALIBRATED,
+                **recalibrated,
                 "distance": Argument(
                     "score", ("score", L1), says="the divergence of the score, or the sum of |p_k - q_k|"
                 ),
@@ -607,5 +606,8 @@ def _decompositions() -> list[Metric]:
     ]  # fmt: skip
 
 
-KNOWN = [*SCORES, *_recalibrations(), *_decompositions(), *CALIBRATION_ERRORS]
-METRICS = Registry("calcli.metrics", Metric, {metric.name: metric for metric in KNOWN})
+def _known() -> list[Metric]:
+    return [*SCORES, *_recalibrations(), *_decompositions(), *CALIBRATION_ERRORS]
+
+
+METRICS = Registry("calcli.metrics", Metric, _known)

@@ -97,7 +97,7 @@ CONVERSIONS = {  # formats that run code when read, or need another library, and
 }
 PACKED = (".gz", ".zip")  # around text, or one array
 POINTER = b"version https://git-lfs"  # what stands for a file that Git LFS has not fetched
-BY_NAME = Registry("calcli.formats", Format, {form.name: form for form in FORMATS})
+BY_NAME = Registry("calcli.formats", Format, lambda: FORMATS)
 BY_ENDING = {ending: form for form in FORMATS for ending in form.endings}
 
 

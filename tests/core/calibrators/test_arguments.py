@@ -139,7 +139,7 @@ def test_settings_are_changed_by_name():
     assert wrapped.set_params(min_rows=2, calibrator__bins=3) is wrapped
     assert (wrapped.min_rows, wrapped.calibrator.bins) == (2, 3)
     with pytest.raises(
-        UsageError, match="no setting bins; it has: scores_are, calibrator, min_rows, calibrator__"
+        UsageError, match="no setting bins; it has: scores_are, min_rows, calibrator, calibrator__"
     ):
         wrapped.set_params(bins=3)
     with pytest.raises(UsageError, match="min_rows must be a whole number"):

@@ -6,16 +6,14 @@ import importlib
 import inspect
 import pkgutil
 import re
-from typing import Literal, get_args, get_origin, get_type_hints
 
 import numpy as np
 import pytest
 
 from calcli.core import calibrators
-from calcli.core.calibrators.base import Calibrator, calibrator_class, make
+from calcli.core.calibrators.base import Calibrator, make
 from calcli.core.calibrators.histogram import Histogram
 from calcli.core.calibrators.temperature import Temperature
-from calcli.core.language.entries import written
 from calcli.core.language.errors import UsageError
 from calcli.core.language.expressions import parse_method, parse_methods
 from calcli.core.language.methods import METHODS
@@ -34,28 +32,18 @@ def test_every_calibrator_is_registered():
     for module in pkgutil.iter_modules(calibrators.__path__):
         importlib.import_module(f"{calibrators.__name__}.{module.name}")
     made = {kind for kind in subclasses(Calibrator) if hasattr(kind, "name")}
-    assert made == {calibrator_class(method) for method in METHODS.values()}
-    assert all(calibrator_class(method).name == name for name, method in METHODS.items())
+    assert made == {method.made for method in METHODS.values()}
+    assert all(method.made.name == name for name, method in METHODS.items())
 
 
 @pytest.mark.parametrize("name", METHODS)
 def test_settings_are_those_of_the_class(name):
     entry = METHODS[name]
     inner = {"scores_are": "logits"} | ({"calibrator": Temperature()} if entry.family == "wrapper" else {})
-    assert calibrator_class(entry)(**inner).get_params() == entry.defaults | inner
+    assert entry.made(**inner).get_params() == entry.defaults | inner
     made = make(parse_method(EXPRESSIONS[name])).get_params()
     assert made.keys() == entry.defaults.keys() | {"scores_are"}
     assert {**made, **inner} == entry.defaults | inner
-
-
-@pytest.mark.parametrize("name", METHODS)
-def test_choices_are_those_of_the_class(name):
-    arguments = METHODS[name].arguments
-    types = get_type_hints(calibrator_class(METHODS[name]))
-    literal = {key: types[key] for key in arguments if get_origin(types[key]) is Literal}
-    assert {key: tuple(map(written, get_args(one))) for key, one in literal.items()} == {
-        key: argument.choices for key, argument in arguments.items() if argument.choices
-    }
 
 
 @pytest.mark.parametrize(
@@ -89,7 +77,7 @@ def test_what_a_setting_cannot_be_is_refused_by_its_name(name, key, wrong):
     entry = METHODS[name]
     inner = {"calibrator": Temperature()} if entry.family == "wrapper" else {}
     with pytest.raises(UsageError, match=rf"{key}\b"):
-        calibrator_class(entry)(**inner, **{key: wrong})
+        entry.made(**inner, **{key: wrong})
 
 
 def test_numbers_of_numpy_are_numbers():
@@ -119,7 +107,7 @@ def test_number_of_parameters_is_what_is_learned(name, classes):
 
 @pytest.mark.parametrize("method", METHODS.values(), ids=METHODS)
 def test_every_setting_is_documented(method):
-    calibrator = calibrator_class(method)
+    calibrator = method.made
     documented = re.findall(r"^(\w+(?:, \w+)*) : ", inspect.getdoc(calibrator), re.MULTILINE)
     documented = ", ".join(documented).split(", ") if documented else []
     documented.append("scores_are")  # of all of them, where they are declared

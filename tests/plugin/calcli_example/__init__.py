@@ -2,14 +2,11 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from typing import ClassVar
-
 from pyarrow import csv
 
 from calcli.core.calibrators.base import Calibrator
 from calcli.core.data.arrays import log_softmax
-from calcli.core.language.entries import SCORE, Argument, Method, Metric
+from calcli.core.language.entries import SCORE, Argument, Metric, method
 from calcli.io.formats import Format
 from calcli.io.tables.table import in_memory
 
@@ -31,22 +28,13 @@ def missed(block, power):
     return (1 - block.label_prob) ** power
 
 
-HALVED = Method(
-    name="halved",
-    title="Halved logits",
-    where="calcli_example:Halved",
-    family="softmax",
-    learns="nothing: the scores are halved",
-    parameters="0",
-    keeps="the ranking of classes",
-)
-
-
-@dataclass(kw_only=True, eq=False, repr=False)
+@method("halved", "Halved logits", family="softmax", parameters="0")
 class Halved(Calibrator):
-    """Softmax of half the scores."""
+    """Softmax of half the scores.
 
-    name: ClassVar[str] = "halved"
+    Learns: nothing: the scores are halved
+    Keeps: the ranking of classes
+    """
 
     def learn(self, scores, labels, weights, start):
         self.parameters = {"factor": 0.5}
