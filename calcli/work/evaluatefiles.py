@@ -135,7 +135,10 @@ def evaluate_files(
         shown = EvaluationReport(
             results, settings, wanted.per_class, diagrams, unread, failures, wanted.sort, wanted.details
         )
-        page = replace(shown, details=True)  # where long tables have filters
+        predicted = any(result.input.outcomes == "predictions" for result in results)
+        page = replace(
+            shown, details=True, per_class=wanted.per_class or predicted
+        )  # where long tables have filters
         if pictures and pictures.folder:
             page.write(pictures.folder, pictures.captions)
             _write_page(page, pictures.folder / "report.html", pictures)

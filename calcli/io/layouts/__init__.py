@@ -89,6 +89,18 @@ ANSWERS = Layout(
     "`correct`, `is_correct`, `acc`, `matched`, `grade`, `verdict` ..., `score_match` of Inspect, "
     "`evaluation.is_correct` of every-eval-ever; or `prediction` beside `label`",
 )
+OUTCOMES = Layout(
+    "outcomes",
+    "none: right or wrong in `correct`, `passed`, `success`, `exact_match`, a grade in [0, 1] in `score`, "
+    "or `prediction` beside a label; rows that share an `id`, such as epochs, are one question",
+    "where there is a prediction",
+)
+LOGS = Layout(
+    "logs of evaluations",
+    "none: `.eval` and JSON of Inspect, samples of lm-evaluation-harness, results of promptfoo and deepeval, "
+    "`per_instance_stats.json` of HELM; `--score NAME` chooses a scorer",
+    "none",
+)
 HARNESS = Layout(
     "lm-evaluation-harness",
     "`samples_*.jsonl`: log-likelihoods of the options in `filtered_resps` or `resps`; `--per-character` "
@@ -106,6 +118,8 @@ LAYOUTS = (
     ALONE,
     RANKS,
     ANSWERS,
+    OUTCOMES,
+    LOGS,
     Layout(
         "Spark ML vectors",
         "`probability`, a struct of type, size, indices and values, dense or sparse",

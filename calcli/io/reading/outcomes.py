@@ -22,6 +22,7 @@ from calcli.core.language.errors import InputError
 from calcli.core.language.expressions import WRONG_RIGHT
 from calcli.io.columnvalues import column_values, told_apart
 from calcli.io.labels import Labels, is_missing
+from calcli.io.layouts import OUTCOMES
 from calcli.io.layouts.answers import RIGHT, WRONG, as_text, comparable, plain_name, require_column
 from calcli.io.layouts.logs import DOUBTS, SCORE
 from calcli.io.layouts.names import natural_order
@@ -40,7 +41,6 @@ OUTCOME = re.compile(
 QUESTION = re.compile(
     r"(sample|question|doc|item|example|instance|task|prompt|case|test|native)?_?(id|idx|uid)"
 )
-LAYOUT = "outcomes"
 MOST_CLASSES = 100  # of predictions; more are texts, which are right where they are equal
 NONE = "(none)"  # the class that is predicted where an answer is missing
 
@@ -286,7 +286,7 @@ def _source(
         columns=LazyColumns({one: partial(column, one) for one in others}),
         files=tuple(file for file, _ in table.place.parts),
         doubts=tuple(one.decode() for key, one in (table.schema.metadata or {}).items() if key == DOUBTS),
-        layout=LAYOUT,
+        layout=OUTCOMES.name,
         taken=(name,),
     )
 
