@@ -23,7 +23,15 @@ from calcli.core.language.expressions import WRONG_RIGHT
 from calcli.io.columnvalues import column_values, told_apart
 from calcli.io.labels import Labels, is_missing
 from calcli.io.layouts import OUTCOMES
-from calcli.io.layouts.answers import RIGHT, WRONG, as_text, comparable, plain_name, require_column
+from calcli.io.layouts.answers import (
+    RIGHT,
+    WRONG,
+    as_text,
+    comparable,
+    plain_name,
+    refuse_missing,
+    require_column,
+)
 from calcli.io.layouts.logs import DOUBTS, SCORE
 from calcli.io.layouts.names import natural_order
 from calcli.io.messages import Place, listed
@@ -188,22 +196,30 @@ def _agreeing(
 
 
 def _graded(table: Table, name: str, options: ReadOptions) -> OutcomeSource:
-    """Return outcomes, or grades, with the rows of a question put together."""
-    place, values = table.place, column_values(table, name)
-    grades = _grades(values, name, place, options.scale or 1.0)
-    grades, kept, notes = _scored(grades, name, place, options)
-    binary = bool(np.isin(grades, (0, 1)).all())
+    """Return outcomes, or grades."""
+    grades = _grades(column_values(table, name), name, table.place, options.scale or 1.0)
+    return _means(table, name, *_scored(grades, name, table.place, options), f'column "{name}"', options)
+
+
+def _means(
+    table: Table,
+    name: str,
+    grades: Doubles,
+    kept: NDArray[np.bool_],
+    notes: tuple[str, ...],
+    labels_from: str,
+    options: ReadOptions,
+) -> OutcomeSource:
+    """Return grades with the rows of a question put together."""
+    outcomes: Outcomes = "outcomes" if np.isin(grades, (0, 1)).all() else "grades"
     which, question, identity, repeated = _questions(table, kept, options)
     if repeated:
-        counts = np.bincount(question)
-        grades = np.bincount(question, grades) / counts
-    found = np.flatnonzero(kept)[which]
-    outcomes: Outcomes = "outcomes" if binary else "grades"
+        grades = np.bincount(question, grades) / np.bincount(question)
     return replace(
-        _source(table, name, found, HeldScores(grades[:, None]), options),
+        _source(table, name, np.flatnonzero(kept)[which], HeldScores(grades[:, None]), options),
         classes=WRONG_RIGHT,
         labels=Labels((grades == 1).astype(np.uint8)),
-        labels_from=f'column "{name}"',
+        labels_from=labels_from,
         notes=notes,
         outcomes=outcomes,
         questions=repeated,
@@ -214,32 +230,15 @@ def _graded(table: Table, name: str, options: ReadOptions) -> OutcomeSource:
 def _predicted(table: Table, name: str, label: str, options: ReadOptions) -> OutcomeSource:
     """Return predicted classes beside their labels; texts of many kinds are right where they are equal."""
     place = table.place
-    said, right = comparable(column_values(table, name), column_values(table, label))
-    said, right = as_text(said), as_text(right)
-    gone = np.isin(said, ("", "nan", "None"))
-    if np.isin(right, ("", "nan", "None")).any():
-        missing = np.isin(right, ("", "nan", "None"))
-        raise InputError(
-            f"{place.name}: the label, {label}, is missing in {missing.sum():,} of {len(right):,} rows, the "
-            f"first of them {place.row(int(missing.argmax()))}; remove such rows"
-        )
-    _, kept, notes = _scored(np.where(gone, np.nan, 1.0), name, place, options)
-    said, right = np.where(gone, NONE, said)[kept], right[kept]
-    named_classes = np.unique(np.concatenate([said, right])).tolist()
-    if len(np.unique(right)) > MOST_CLASSES or len(np.unique(right)) > max(2, len(right) / 2):
-        hits = Table(place, table.schema, table.read)  # as written
-        grades = (said == right).astype(np.float64)
-        which, question, identity, repeated = _questions(table, kept, options)
-        if repeated:
-            grades = np.bincount(question, grades) / np.bincount(question)
-        found = _source(hits, name, np.flatnonzero(kept)[which], HeldScores(grades[:, None]), options)
+    said, right = map(as_text, comparable(column_values(table, name), column_values(table, label)))
+    refuse_missing(right, f"the label, {label},", place, "remove such rows")
+    _, kept, notes = _scored(np.where(is_missing(said), np.nan, 1.0), name, place, options)
+    said, right = np.where(is_missing(said), NONE, said)[kept], right[kept]
+    if len(np.unique(right)) > min(MOST_CLASSES, max(2, len(right) / 2)):
         where = f'columns "{name}" and "{label}", which are equal where it is right'
-        labels = Labels((grades == 1).astype(np.uint8))
-        return replace(
-            found, classes=WRONG_RIGHT, labels=labels, labels_from=where, notes=notes, outcomes="outcomes",
-            questions=repeated, identity=identity,
-        )  # fmt: skip
-    classes = tuple(named_classes[n] for n in natural_order(named_classes))
+        return _means(table, name, (said == right).astype(np.float64), kept, notes, where, options)
+    found = np.unique(np.concatenate([said, right])).tolist()
+    classes = tuple(found[n] for n in natural_order(found))
     if options.classes is not None and set(options.classes) >= set(classes):
         classes = options.classes
     if len(classes) < 2:
@@ -248,20 +247,19 @@ def _predicted(table: Table, name: str, label: str, options: ReadOptions) -> Out
             "--classes"
         )
     place_of = {one: k for k, one in enumerate(classes)}
-    codes, labels_ = (np.array([place_of[one] for one in of.tolist()], np.intp) for of in (said, right))
-    which, question, identity, repeated = _questions(table, kept, options)
-    found = _source(table, name, np.flatnonzero(kept), OneHot(codes, len(classes)), options)
+    codes, labels = (np.array([place_of[one] for one in of.tolist()], np.intp) for of in (said, right))
+    _, _, identity, repeated = _questions(table, kept, options)
     repeats = (
         f"{identity} repeats, {repeated}, and such rows are rarely independent: say --cluster "
-        f"{shlex.quote(identity)}",
+        f"{shlex.quote(identity)}"
     )
     return replace(
-        found,
+        _source(table, name, np.flatnonzero(kept), OneHot(codes, len(classes)), options),
         classes=classes,
-        labels=Labels(labels_, classes),
+        labels=Labels(labels, classes),
         labels_from=f'column "{label}"',
         notes=notes,
-        repeats=repeats if repeated else (),
+        repeats=(repeats,) if repeated else (),
         outcomes="predictions",
         identity="" if repeated else identity,
     )
