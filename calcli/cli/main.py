@@ -22,7 +22,7 @@ from calcli.core.language.figures import FIGURES
 from calcli.core.language.methods import METHODS
 from calcli.core.language.metrics import METRICS
 from calcli.core.language.version import __version__
-from calcli.io.secrets import without_secrets
+from calcli.io.places.secrets import without_secrets
 
 DEBUG = "CALCLI_DEBUG"
 COMPLETING = "_CALCLI_COMPLETE"  # set by a shell that asks how a word may go on

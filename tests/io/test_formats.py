@@ -13,10 +13,10 @@ import pytest
 
 from calcli.core.data.simulation import Simulation
 from calcli.io import formats
-from calcli.io.arrays import Archive
+from calcli.io.apply.simulated import write_simulation
 from calcli.io.read import read
-from calcli.io.simulated import write_simulation
-from calcli.io.storedarrays import StoredArray
+from calcli.io.tables.arrays import Archive
+from calcli.io.tables.storedarrays import StoredArray
 from tests.io.samples import random_probs, refused, scores_of
 
 PROBS, LABELS = random_probs()
