@@ -25,9 +25,9 @@ ROOMS = {
     "cli": {
         "core.language",
         "io.options",
-        "io.settings",
+        "io.saved.settings",
         "io.namedsystems",
-        "io.secrets",
+        "io.places.secrets",
         "work",
         "report",
         "guide",
@@ -46,7 +46,7 @@ LAYERS = (  # of core: a sub-room imports itself and those before it
     "recalibrating",
     "curves",
 )
-LAYERS_OF_IO = ("tables", "formats", "reading", "apply")  # likewise, imports in functions included
+LAYERS_OF_IO = ("places", "tables", "formats", "reading", "apply")  # likewise, imports in functions included
 OWNERS = {"pandas": "io", "pyarrow": "io", "rich": "report", "matplotlib": "figures", "typer": "cli"}
 HEAVY = ("numpy", "pandas", "pyarrow", "matplotlib")
 

@@ -17,8 +17,8 @@ from calcli.core.language.declaring import declared, documented
 from calcli.core.language.errors import CalcliError, UsageError
 from calcli.core.language.settings import Settings
 from calcli.io.options import ReadOptions, read_options
-from calcli.io.policy import parse_policy
-from calcli.io.settings import settings_of
+from calcli.io.saved.policies import parse_policy
+from calcli.io.saved.settings import settings_of
 
 RULES = {"rules": [{"metric": "log_loss", "max": 0.5}]}
 EVALUATE = {option: one for one in get_command(app_of()).commands["evaluate"].params for option in one.opts}

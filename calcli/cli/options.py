@@ -288,7 +288,7 @@ def settings_of(*bundles: Chosen) -> Settings:
     InputError
         If a file of class groups, costs or priors is damaged.
     """
-    from calcli.io import settings
+    from calcli.io.saved import settings
 
     given = {name: value for bundle in bundles for name, value in bundle.given().items()}
     return settings.settings_of(given, "option")

@@ -11,10 +11,10 @@ import pyarrow as pa
 from calcli.core.data.arrays import Array
 from calcli.core.data.predictions import Predictions
 from calcli.core.language.errors import InputError
-from calcli.io.damage import by_keys, sound
 from calcli.io.layouts.objects import with_orders
 from calcli.io.offers import answered, shown_in
 from calcli.io.options import ReadOptions
+from calcli.io.places.faults import by_keys, sound
 from calcli.io.read import understand
 from calcli.io.reading import find
 from calcli.io.tables.table import in_memory

@@ -17,17 +17,17 @@ from calcli.core.data.arrays import Array
 from calcli.core.data.inmemory import as_array, refuse_swapped
 from calcli.core.data.predictions import Kind, Predictions
 from calcli.core.language.errors import InputError
-from calcli.io.arraylabels import flat_labels
-from calcli.io.arrays import ArraySource, answers_of
-from calcli.io.axes import places_note, sample_column
-from calcli.io.heads import native
-from calcli.io.labelnumbers import places_of
 from calcli.io.layouts import ARRAYS
 from calcli.io.messages import Place, listed, type_in_words
 from calcli.io.options import ReadOptions
+from calcli.io.places.heads import native
 from calcli.io.read import understand
-from calcli.io.shapes import Shape, require_rows, rows_of
-from calcli.io.source import HeldScores, LazyColumns, rows_and_columns
+from calcli.io.tables.arraylabels import flat_labels
+from calcli.io.tables.arrays import ArraySource, answers_of
+from calcli.io.tables.axes import places_note, sample_column
+from calcli.io.tables.labelnumbers import places_of
+from calcli.io.tables.shapes import Shape, require_rows, rows_of
+from calcli.io.tables.source import HeldScores, LazyColumns, rows_and_columns
 
 NAME = "arrays"
 

@@ -8,10 +8,10 @@ from dataclasses import replace
 from pathlib import Path
 
 from calcli.core.language.errors import UsageError
-from calcli.io.folders import without_labels
+from calcli.io.dataset import without_labels
 from calcli.io.messages import listed
 from calcli.io.options import ReadOptions
-from calcli.io.remote import parts_of_pattern, path_of
+from calcli.io.places.paths import parts_of_pattern, path_of
 
 NAME = re.compile(r"[^/=\s]+")
 

@@ -6,12 +6,12 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 
 from calcli.core.data.predictions import Predictions
-from calcli.io.folders import partition_of, parts_of
+from calcli.io.dataset import partition_of, parts_of
 from calcli.io.formats import BY_NAME, known_format
 from calcli.io.options import ReadOptions
+from calcli.io.places.paths import path_of
 from calcli.io.read import read_places, understand
 from calcli.io.reading import find
-from calcli.io.remote import path_of
 
 FEW_FILES = 16  # up to which files are looked into
 PIECE_ROWS = 1 << 20

@@ -20,32 +20,32 @@ from calcli.core.language.declaring import declared
 from calcli.core.language.errors import InputError, UsageError
 from calcli.core.language.expressions import WRONG_RIGHT
 from calcli.core.state.state import left_of
-from calcli.io.arrays import ArraySource
-from calcli.io.checks import CheckedScores
-from calcli.io.classnames import class_names, other_way
-from calcli.io.folders import partition_of, parts_of
+from calcli.io.dataset import partition_of, parts_of
 from calcli.io.formats import BY_NAME, Format, known_format, sniff
 from calcli.io.formats.npy import only_labels_beside, read_labels
-from calcli.io.ignored import without_labels, without_missing_values
-from calcli.io.labels import Labels
 from calcli.io.layouts import HARNESS, OBJECTS
-from calcli.io.layouts.order import refuse_sorted, refuse_unordered
 from calcli.io.messages import STDIN, Place, type_in_words
 from calcli.io.namedsystems import of_system
 from calcli.io.offers import answered, shown_in
 from calcli.io.options import ReadOptions
+from calcli.io.places.paths import AnyPath, parts_of_pattern, path_of
+from calcli.io.places.secrets import without_secrets
 from calcli.io.reading import find
-from calcli.io.remote import AnyPath, parts_of_pattern, path_of
-from calcli.io.scorekinds import Judged, judge_kind
-from calcli.io.secrets import without_secrets
-from calcli.io.source import (
+from calcli.io.reading.checks import CheckedScores
+from calcli.io.reading.classnames import class_names, other_way
+from calcli.io.reading.kinds import Judged, judge_kind
+from calcli.io.reading.order import refuse_sorted, refuse_unordered
+from calcli.io.saved.states import is_state, load_state
+from calcli.io.tables.arrays import ArraySource
+from calcli.io.tables.ignored import without_labels, without_missing_values
+from calcli.io.tables.labels import Labels
+from calcli.io.tables.source import (
     JoinedScores,
     LazyColumns,
     Source,
     column_of,
     require_label_each,
 )
-from calcli.io.states import is_state, load_state
 
 __all__ = ["ReadOptions", "read", "read_concat"]
 

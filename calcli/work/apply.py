@@ -7,13 +7,13 @@ import os
 from calcli.core.data.predictions import Kind
 from calcli.core.language.errors import UsageError, naming
 from calcli.core.language.text import Watcher, unwatched
-from calcli.io.apply import Wanted, Written, recalibrate_file, recalibrate_folder
-from calcli.io.calibrators import fingerprint, load_calibrator
-from calcli.io.costs import read_costs, read_priors
+from calcli.io.apply.apply import Wanted, Written, recalibrate_file, recalibrate_folder
 from calcli.io.formats import format_of
 from calcli.io.options import ReadOptions
-from calcli.io.remote import path_of
-from calcli.io.thresholds import is_threshold, load_threshold
+from calcli.io.places.paths import path_of
+from calcli.io.saved.calibrators import fingerprint, load_calibrator
+from calcli.io.saved.costs import read_costs, read_priors
+from calcli.io.saved.thresholds import is_threshold, load_threshold
 
 MARKED = ("parquet", "arrow", "npz")  # formats with metadata
 

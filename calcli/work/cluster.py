@@ -17,10 +17,10 @@ from calcli.core.state.state import State, left_of
 from calcli.io.namedsystems import of_system
 from calcli.io.options import ReadOptions
 from calcli.io.pieces import FEW_FILES, Piece, in_pieces, read_piece
+from calcli.io.places.paths import parts_of_pattern
+from calcli.io.places.secrets import kept, recall
 from calcli.io.read import read_concat
-from calcli.io.remote import parts_of_pattern
-from calcli.io.secrets import kept, recall
-from calcli.io.states import from_bytes, is_state, to_bytes
+from calcli.io.saved.states import from_bytes, is_state, to_bytes
 from calcli.work.distributed import total
 
 T = TypeVar("T")

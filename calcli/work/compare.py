@@ -17,8 +17,8 @@ from calcli.core.language.spelling import of_python, tell
 from calcli.core.language.text import Watcher, unwatched
 from calcli.io.options import ReadOptions
 from calcli.io.read import read
-from calcli.io.settings import settings_of
-from calcli.io.states import is_state
+from calcli.io.saved.settings import settings_of
+from calcli.io.saved.states import is_state
 from calcli.report.comparison import no_best
 from calcli.work.cluster import Engine, predictions_in
 from calcli.work.idle import idle_options

@@ -20,7 +20,7 @@ from calcli.core.language.settings import Settings
 from calcli.core.language.spelling import of_python
 from calcli.figures import Drawing, View, draw
 from calcli.figures.drawing import system_name, viewed
-from calcli.io.calibrators import load_calibrator
+from calcli.io.saved.calibrators import load_calibrator
 from calcli.work.evaluate import evaluation_of
 from calcli.work.idle import idle_looks, idle_options
 

@@ -19,7 +19,7 @@ from calcli.core.language.settings import Settings
 from calcli.core.language.spelling import of_python, tell
 from calcli.core.language.text import Watch
 from calcli.io.options import ReadOptions
-from calcli.io.settings import settings_of
+from calcli.io.saved.settings import settings_of
 from calcli.report.slices import is_compared
 from calcli.report.summary import Result, summarize
 from calcli.work.companions import require_own_rows, told_if_same

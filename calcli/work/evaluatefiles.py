@@ -24,9 +24,9 @@ from calcli.core.language.expressions import parse_metric
 from calcli.core.language.settings import NUMBERED, Settings, StateSettings
 from calcli.core.language.text import Watcher, unwatched
 from calcli.core.state.state import Remains
-from calcli.io.atomic import filled_folder, refuse_folders, refuse_nowhere, together
 from calcli.io.options import ReadOptions
-from calcli.io.states import is_state, save_state
+from calcli.io.places.outputs import filled_folder, refuse_folders, refuse_nowhere, together
+from calcli.io.saved.states import is_state, save_state
 from calcli.report.atglance import Unread
 from calcli.report.evaluation import EvaluationReport
 from calcli.report.summary import Result, relative_names, short_names

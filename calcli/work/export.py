@@ -15,9 +15,9 @@ from calcli.core.calibrators.formula import AffineMap, LineMap, formula_of
 from calcli.core.data.arrays import Doubles
 from calcli.core.estimators.thresholds import Threshold
 from calcli.core.language.errors import UsageError
-from calcli.io.atomic import atomic_path
-from calcli.io.calibrators import load_calibrator
-from calcli.io.thresholds import is_threshold, load_threshold
+from calcli.io.places.outputs import atomic_path
+from calcli.io.saved.calibrators import load_calibrator
+from calcli.io.saved.thresholds import is_threshold, load_threshold
 
 Language = Literal["sql", "python", "c", "onnx"]
 PLAIN = re.compile(r"[A-Za-z_]\w*")

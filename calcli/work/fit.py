@@ -27,11 +27,11 @@ from calcli.core.recalibrating.fitting import (
 )
 from calcli.core.recalibrating.fitting import fit as fit_predictions
 from calcli.core.state.state import rows_left
-from calcli.io import calibrators
-from calcli.io.atomic import refuse_folders, refuse_nowhere, together
 from calcli.io.options import ReadOptions
+from calcli.io.places.outputs import refuse_folders, refuse_nowhere, together
+from calcli.io.places.paths import path_of
 from calcli.io.read import read
-from calcli.io.remote import path_of
+from calcli.io.saved import calibrators
 from calcli.report.fit import FitReport
 from calcli.report.hashing import sha256
 from calcli.work.cluster import Engine, predictions_in
@@ -202,7 +202,7 @@ def _write_cross_validated(fit: Fit, file: str, target: str, options: ReadOption
     UsageError
         If the fit is not to one whole file, or has no folds.
     """
-    from calcli.io.apply import Wanted, recalibrate_file  # which loads what tables need
+    from calcli.io.apply.apply import Wanted, recalibrate_file  # which loads what tables need
 
     part = options.against_rest is not None
     if file == "-" or path_of(file).is_dir() or part or options.drop_missing or options.ignore_label:

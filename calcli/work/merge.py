@@ -7,8 +7,8 @@ from collections.abc import Sequence
 from calcli.core.language.errors import UsageError
 from calcli.core.state.merging import merge
 from calcli.core.state.state import State
-from calcli.io.remote import parts_of_pattern
-from calcli.io.states import is_state, load_state, save_state
+from calcli.io.places.paths import parts_of_pattern
+from calcli.io.saved.states import is_state, load_state, save_state
 from calcli.report.merge import MergeReport
 
 

@@ -22,7 +22,7 @@ from calcli.figures import standard_drawings
 from calcli.figures.comparison import changes, curves
 from calcli.figures.drawing import Drawing
 from calcli.figures.inline import inline_svg
-from calcli.io.atomic import atomic_path
+from calcli.io.places.outputs import atomic_path
 from calcli.report.page import Picture, page_text
 from calcli.report.shown import Format, Shown, render
 

@@ -7,7 +7,7 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 from calcli.core.language.errors import UsageError
-from calcli.io.remote import is_url, path_of
+from calcli.io.places.paths import is_url, path_of
 
 OUTPUTS = {
     "output": "-o",

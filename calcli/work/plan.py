@@ -19,7 +19,7 @@ from calcli.core.language.settings import PairSettings, Settings
 from calcli.core.language.spelling import of_python
 from calcli.io.options import ReadOptions
 from calcli.io.read import read
-from calcli.io.settings import settings_of
+from calcli.io.saved.settings import settings_of
 from calcli.report.plan import Need, PlanReport
 from calcli.work.compare import compare, compare_files
 from calcli.work.kept import ComparisonReport

@@ -31,9 +31,9 @@ from calcli.core.language.metrics import GIVEN
 from calcli.core.language.settings import Settings
 from calcli.core.language.text import Watch, Watcher, unwatched
 from calcli.figures import Drawing, View, draw
-from calcli.io.atomic import filled_folder, refuse_folders, refuse_nowhere, together
-from calcli.io.calibrators import load_calibrator
 from calcli.io.options import ReadOptions
+from calcli.io.places.outputs import filled_folder, refuse_folders, refuse_nowhere, together
+from calcli.io.saved.calibrators import load_calibrator
 from calcli.report.figures import Figures
 from calcli.report.shown import csv_text
 from calcli.report.summary import short_names

@@ -11,8 +11,8 @@ from calcli.core.calibrators.record import CalibratorRecord, FitRows
 from calcli.core.language.declaring import PATH, Setting, names
 from calcli.core.language.errors import UsageError
 from calcli.core.language.spelling import of_python
-from calcli.io import calibrators
 from calcli.io.messages import listed
+from calcli.io.saved import calibrators
 
 CLASSES = Setting(names("cat"), "Names in the order of the scores.", keyword="classes")
 

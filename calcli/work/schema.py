@@ -21,7 +21,7 @@ DOCUMENTS = {  # by name: what writes it, a class with `content`, or the type th
     "inspection": "report.inspection:InspectionReport",
     "merge": "report.merge:MergeReport",
     "threshold": "report.threshold:ShownThreshold",
-    "calibrator": "io.calibrators:CalibratorFile",
+    "calibrator": "io.saved.calibrators:CalibratorFile",
 }
 
 

@@ -16,8 +16,8 @@ from calcli.core.language.settings import Settings
 from calcli.core.language.text import Watcher, unwatched
 from calcli.io.formats.npy import LABEL_FILE
 from calcli.io.options import ReadOptions
+from calcli.io.places.paths import is_url, parts_of_pattern, path_of
 from calcli.io.read import read
-from calcli.io.remote import is_url, parts_of_pattern, path_of
 from calcli.report.selection import SelectionReport
 from calcli.work.samefiles import same_files
 

@@ -65,7 +65,7 @@ def simulate_file(
     -------
     What was simulated, and the files written.
     """
-    from calcli.io.simulated import write_simulation
+    from calcli.io.apply.simulated import write_simulation
 
     if posteriors == output:
         raise UsageError(f"--posteriors and --output are both {output}; choose two places")

@@ -15,8 +15,8 @@ from calcli.core.state import merging
 from calcli.core.state import state as states
 from calcli.core.state.state import Remains, left_of
 from calcli.io.options import ReadOptions
-from calcli.io.settings import settings_of
-from calcli.io.states import from_bytes, to_bytes
+from calcli.io.saved.settings import settings_of
+from calcli.io.saved.states import from_bytes, to_bytes
 from calcli.work.read import OF_TABLES, columns_of, is_file_or_table, split_reading
 
 

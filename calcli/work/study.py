@@ -10,7 +10,7 @@ from calcli.core.evaluating.study import study, workers_for
 from calcli.core.language.declaring import checked
 from calcli.core.language.settings import SystemSettings
 from calcli.core.language.text import Watcher
-from calcli.io.atomic import atomic_path
+from calcli.io.places.outputs import atomic_path
 from calcli.report.study import StudyReport
 
 

@@ -8,7 +8,7 @@ import numpy as np
 
 import calcli
 from calcli.core.state.merging import merge
-from calcli.io.states import from_bytes
+from calcli.io.saved.states import from_bytes
 from tests.benchmarks.harness import table
 
 STATES, CLASSES = 100, 10  # times are for ten times as many

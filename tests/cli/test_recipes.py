@@ -14,7 +14,7 @@ from pathlib import Path
 import pytest
 
 from calcli.guide import page_text
-from calcli.io.policy import parse_policy
+from calcli.io.saved.policies import parse_policy
 from tests.cli.conftest import ROOT, put_on_path
 
 PAGE = page_text("gates-and-ci")

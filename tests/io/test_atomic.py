@@ -15,9 +15,9 @@ import pandas as pd
 import pytest
 
 from calcli.core.language.errors import InputError
-from calcli.io import atomic
-from calcli.io.atomic import atomic_path, filled_folder, together
 from calcli.io.frames import to_frame
+from calcli.io.places import outputs as atomic
+from calcli.io.places.outputs import atomic_path, filled_folder, together
 from calcli.report.hashing import sha256
 
 
@@ -62,7 +62,7 @@ def test_several_outputs_of_an_interrupted_run_vanish(error, tmp_path):
 OUT_OF_MEMORY = """
 import resource, sys
 from pathlib import Path
-from calcli.io.atomic import filled_folder
+from calcli.io.places.outputs import filled_folder
 
 held, size = [], 1 << 20
 with filled_folder(sys.argv[1]) as folder:
@@ -323,7 +323,7 @@ def test_an_owner_that_cannot_be_kept_is_no_error(tmp_path, monkeypatch):
 
 @pytest.mark.skipif(sys.platform != "linux", reason="no /proc")
 def test_a_file_that_standard_output_goes_to_is_refused(tmp_path):
-    command = "from calcli.io.atomic import atomic_path\nwith atomic_path({!r}): pass"
+    command = "from calcli.io.places.outputs import atomic_path\nwith atomic_path({!r}): pass"
     log = tmp_path / "log"
     for name in (str(log), "/proc/self/fd/1"):
         with log.open("w") as out:

@@ -15,9 +15,9 @@ import pytest
 from pyarrow import csv
 
 from calcli.core.language.errors import InputError, UsageError
-from calcli.io.policy import read_policy
 from calcli.io.read import read, read_concat
-from calcli.io.reports import read_report
+from calcli.io.saved.policies import read_policy
+from calcli.io.saved.reports import read_report
 from tests.io.samples import csv_file, pair, parquet_file, random_logits, random_probs, refused
 
 
@@ -390,7 +390,7 @@ def test_standard_input_that_fills_the_disk(monkeypatch):
 
 @pytest.mark.parametrize("place", ["-", "/dev/zero"])
 def test_small_files_that_never_end(place, monkeypatch):
-    monkeypatch.setattr("calcli.io.smallfiles.MOST_BYTES", 1_000_000)
+    monkeypatch.setattr("calcli.io.places.small.MOST_BYTES", 1_000_000)
     monkeypatch.setattr("sys.stdin", io.TextIOWrapper(io.BytesIO(b"x" * 1_000_001)))
     with pytest.raises(InputError, match="has more than 1 MB; expected a small file"):
         read_policy(place)

@@ -18,7 +18,7 @@ from calcli.core.calibrators.wrappers import PerPredictedClass, PreserveTop1, Re
 from calcli.core.language.errors import InputError
 from calcli.core.language.expressions import parse_method
 from calcli.core.language.methods import METHODS
-from calcli.io.calibrators import READABLE, load_calibrator, save_calibrator
+from calcli.io.saved.calibrators import READABLE, load_calibrator, save_calibrator
 
 RNG = np.random.default_rng(0)
 SCORES = RNG.normal(size=(300, 3)) * 2

@@ -9,7 +9,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from calcli.io import spooled
+from calcli.io.formats import spooled
 from calcli.io.options import ReadOptions
 from calcli.io.read import read, read_concat
 

@@ -14,8 +14,8 @@ import pytest
 
 from calcli.core.calibrators.record import CalibratorRecord
 from calcli.core.calibrators.temperature import Temperature
-from calcli.io.calibrators import save_calibrator
 from calcli.io.read import read
+from calcli.io.saved.calibrators import save_calibrator
 from tests.io.samples import refused
 
 RECORD = b'{"label": 0, "probs": [0.5, 0.5]}\n'

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from calcli.core.language.errors import InputError
-from calcli.io.atomic import filled_folder
+from calcli.io.places.outputs import filled_folder
 
 
 def test_files_appear_when_all_are_there(tmp_path):

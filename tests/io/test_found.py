@@ -16,13 +16,13 @@ from calcli.core.calibrators.temperature import Temperature
 from calcli.core.evaluating.evaluate import evaluate
 from calcli.core.language.errors import InputError, UsageError
 from calcli.core.language.settings import Settings
-from calcli.io.calibrators import load_calibrator, save_calibrator
-from calcli.io.costs import read_costs, read_priors
-from calcli.io.groups import weights_of
 from calcli.io.handed import from_arrays
-from calcli.io.heads import held_array
 from calcli.io.options import ReadOptions
+from calcli.io.places.heads import held_array
 from calcli.io.read import read
+from calcli.io.saved.calibrators import load_calibrator, save_calibrator
+from calcli.io.saved.costs import read_costs, read_priors
+from calcli.io.saved.groups import weights_of
 from tests.io.samples import parquet_file, refused, scores_of
 
 HARNESS = {

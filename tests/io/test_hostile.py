@@ -15,15 +15,15 @@ import pytest
 from calcli.core.calibrators.record import CalibratorRecord
 from calcli.core.calibrators.temperature import Temperature
 from calcli.core.language.errors import InputError, UsageError
-from calcli.io.apply import recalibrate_file
-from calcli.io.atomic import atomic_path
-from calcli.io.calibrators import load_calibrator, save_calibrator
+from calcli.io.apply.apply import recalibrate_file
 from calcli.io.formats.csv import BLOCK_BYTES, MOST_COLUMNS
 from calcli.io.options import ReadOptions
-from calcli.io.policy import read_policy
+from calcli.io.places.outputs import atomic_path
+from calcli.io.places.paths import path_of
+from calcli.io.places.small import lines_of, tree
 from calcli.io.read import read
-from calcli.io.remote import path_of
-from calcli.io.smallfiles import lines_of, tree
+from calcli.io.saved.calibrators import load_calibrator, save_calibrator
+from calcli.io.saved.policies import read_policy
 from tests.io.samples import pair, parquet_file, random_probs, refused, scores_of
 
 ODD = {"lists": [[1, 2]] * 40, "bytes": [b"\xff\x00"] * 40, "objects": [{"a": 1}] * 40}

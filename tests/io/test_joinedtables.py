@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from calcli.io import spooled
+from calcli.io.formats import spooled
 from calcli.io.options import ReadOptions
 from calcli.io.read import read, read_concat
 

@@ -10,8 +10,8 @@ import pytest
 
 from calcli.core.calibrators.record import CalibratorRecord
 from calcli.core.calibrators.temperature import Temperature
-from calcli.io import spooled
-from calcli.io.apply import recalibrate_file
+from calcli.io.apply.apply import recalibrate_file
+from calcli.io.formats import spooled
 from calcli.io.options import ReadOptions
 from calcli.io.read import read
 

@@ -8,8 +8,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from calcli.core.language.errors import InputError
-from calcli.io.labels import Labels, join_labels, labels_from_array, match
 from calcli.io.messages import Place
+from calcli.io.tables.labels import Labels, join_labels, labels_from_array, match
 
 PLACE = Place((("t.csv", 1000),))
 

@@ -13,10 +13,10 @@ import pytest
 from calcli.core.calibrators.record import CalibratorRecord
 from calcli.core.calibrators.temperature import Temperature
 from calcli.core.language.errors import InputError
-from calcli.io import spooled
-from calcli.io.apply import recalibrate_file
-from calcli.io.columnvalues import are_rounded
+from calcli.io.apply.apply import recalibrate_file
+from calcli.io.formats import spooled
 from calcli.io.read import read
+from calcli.io.tables.values import are_rounded
 from tests.io.samples import scores_of
 
 BIG, LONG, ROWS = 2**53, 2**64, 6

@@ -8,7 +8,7 @@ import pytest
 from calcli.core.calibrators.record import CalibratorRecord
 from calcli.core.calibrators.temperature import Temperature
 from calcli.core.language.errors import InputError
-from calcli.io.apply import recalibrate_file
+from calcli.io.apply.apply import recalibrate_file
 from calcli.io.options import ReadOptions
 from calcli.io.read import read
 from tests.io.samples import csv_file, random_probs, refused, scores_of

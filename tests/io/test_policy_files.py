@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from calcli.core.comparing.policy import Bound, NoWorse, Policy
 from calcli.core.estimators.evidence import Margin
 from calcli.core.language.errors import InputError
-from calcli.io.policy import GENERAL, OF_RULE, parse_policy, read_policy
+from calcli.io.saved.policies import GENERAL, OF_RULE, parse_policy, read_policy
 
 
 def policy(text):

@@ -10,7 +10,7 @@ from calcli.core.calibrators.record import CalibratorRecord
 from calcli.core.calibrators.temperature import Temperature
 from calcli.core.data.derived import Priors
 from calcli.core.language.errors import InputError
-from calcli.io.apply import Wanted, recalibrate_file
+from calcli.io.apply.apply import Wanted, recalibrate_file
 from calcli.io.options import ReadOptions
 from calcli.io.read import read
 from calcli.work.evaluate import evaluate

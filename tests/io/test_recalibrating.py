@@ -21,8 +21,8 @@ from calcli.core.calibrators.temperature import Temperature
 from calcli.core.calibrators.wrappers import PreserveTop1
 from calcli.core.data.derived import Priors
 from calcli.core.language.errors import InputError, UsageError
-from calcli.io import apply, spooled
-from calcli.io.apply import Wanted, recalibrate_file, recalibrate_folder
+from calcli.io.apply.apply import Wanted, apply, recalibrate_file, recalibrate_folder
+from calcli.io.formats import spooled
 from calcli.io.options import ReadOptions
 from calcli.io.read import read
 from tests.io.samples import random_logits, table_of
@@ -335,7 +335,7 @@ def test_a_later_row_may_show_that_they_are_logits(tmp_path):
     frame = pd.DataFrame(scores, columns=[f"score_{name}" for name in CLASSES])
     frame.to_csv(tmp_path / "in.csv", index=False)
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr("calcli.io.scorekinds.FIRST_LOOK", 30)
+        patch.setattr("calcli.io.reading.kinds.FIRST_LOOK", 30)
         with pytest.raises(InputError, match=r"row 1502: the score of class .cat. is 5; .* --kind logits"):
             recalibrate_file(RECORD, str(tmp_path / "in.csv"), str(tmp_path / "out.csv"))
     options = ReadOptions(kind="logits")

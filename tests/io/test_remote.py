@@ -15,11 +15,12 @@ import pytest
 import calcli
 from calcli.cli.main import status_of
 from calcli.core.language.errors import InputError, UsageError
-from calcli.io import remote, secrets
 from calcli.io.options import ReadOptions
+from calcli.io.places import paths as remote
+from calcli.io.places import secrets
+from calcli.io.places.paths import Remote, is_url, path_of
+from calcli.io.places.secrets import without_secrets
 from calcli.io.read import read
-from calcli.io.remote import Remote, is_url, path_of
-from calcli.io.secrets import without_secrets
 from tests.io.samples import random_logits, scores_of, table_of
 
 fsspec = pytest.importorskip("fsspec")

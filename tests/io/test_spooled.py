@@ -13,10 +13,9 @@ import pyarrow as pa
 import pytest
 
 from calcli.core.language.errors import InputError
-from calcli.io import spooled
-from calcli.io.formats import csv
+from calcli.io.formats import csv, spooled
+from calcli.io.formats.spooled import parsed, reader_of
 from calcli.io.read import read
-from calcli.io.spooled import parsed, reader_of
 from calcli.io.tables.table import Table
 from tests.io.samples import random_probs, refused, scores_of
 

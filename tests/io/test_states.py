@@ -15,7 +15,7 @@ from calcli.core.language.errors import InputError
 from calcli.core.language.settings import Settings
 from calcli.core.state import state as states
 from calcli.core.state.merging import merge
-from calcli.io.states import HEAD, from_bytes, load_state, save_state, to_bytes
+from calcli.io.saved.states import HEAD, from_bytes, load_state, save_state, to_bytes
 
 
 def state(n, weighted=False, classes=3):

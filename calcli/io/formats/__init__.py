@@ -13,9 +13,9 @@ from typing import Any
 
 from calcli.core.language.entries import Registry
 from calcli.core.language.errors import InputError
-from calcli.io.archives import GZIP
 from calcli.io.messages import listed
-from calcli.io.remote import AnyPath
+from calcli.io.places.archives import GZIP
+from calcli.io.places.paths import AnyPath
 
 
 @dataclass(frozen=True)

@@ -10,11 +10,11 @@ from typing import Any, BinaryIO
 import pyarrow as pa
 
 from calcli.core.data.arrays import Doubles
-from calcli.io.damage import arrow_errors, readable, sound
+from calcli.io.formats.writer import Frame, Writer
 from calcli.io.messages import Place
-from calcli.io.remote import AnyPath, Remote
+from calcli.io.places.faults import arrow_errors, readable, sound
+from calcli.io.places.paths import AnyPath, Remote
 from calcli.io.tables.table import Table, in_memory
-from calcli.io.writing import Frame, Writer
 
 
 def open_file(path: AnyPath, name: str) -> Table:

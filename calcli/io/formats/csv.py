@@ -20,14 +20,14 @@ from pyarrow import csv
 
 from calcli.core.data.arrays import Doubles
 from calcli.core.language.errors import InputError
-from calcli.io import spooled
-from calcli.io.archives import opened_text
-from calcli.io.damage import arrow_errors
-from calcli.io.remote import AnyPath
-from calcli.io.spooled import parsed, reader_of
+from calcli.io.formats import spooled
+from calcli.io.formats.spooled import parsed, reader_of
+from calcli.io.formats.writer import Frame, Writer
+from calcli.io.places.archives import opened_text
+from calcli.io.places.faults import arrow_errors
+from calcli.io.places.paths import AnyPath
 from calcli.io.tables.table import Table
-from calcli.io.tables.texts import with_types
-from calcli.io.writing import Frame, Writer
+from calcli.io.tables.text import with_types
 
 BLOCK_BYTES = 1 << 24  # parsed at once; no line may be longer
 MOST_COLUMNS = 50_000  # the parser takes 10 kB for each

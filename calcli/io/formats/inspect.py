@@ -9,9 +9,9 @@ from typing import Any
 import pyarrow as pa
 
 from calcli.core.language.errors import InputError
-from calcli.io.archives import ARCHIVE_DAMAGE, LOCAL, refuse_bomb
 from calcli.io.layouts.logs import inspect_table
-from calcli.io.remote import AnyPath
+from calcli.io.places.archives import ARCHIVE_DAMAGE, LOCAL, refuse_bomb
+from calcli.io.places.paths import AnyPath
 from calcli.io.tables.table import Table, in_memory
 
 ZSTD = 93  # which the standard library opens from Python 3.14 on

@@ -13,14 +13,14 @@ import pyarrow as pa
 
 from calcli.core.data.arrays import Doubles
 from calcli.core.language.errors import InputError
-from calcli.io.archives import opened_text
-from calcli.io.damage import arrow_errors, column_of
 from calcli.io.formats import jsonl
 from calcli.io.layouts.harness import harness_table
 from calcli.io.layouts.logs import log_table
 from calcli.io.layouts.names import label_names, score_names
 from calcli.io.layouts.objects import with_orders
-from calcli.io.remote import AnyPath
+from calcli.io.places.archives import opened_text
+from calcli.io.places.faults import arrow_errors, column_of
+from calcli.io.places.paths import AnyPath
 from calcli.io.tables.table import Table, in_memory, refuse_duplicates
 
 EXPECTED = (

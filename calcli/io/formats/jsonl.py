@@ -20,16 +20,16 @@ import pyarrow.json
 
 from calcli.core.data.arrays import Doubles
 from calcli.core.language.errors import InputError
-from calcli.io.archives import opened_text
-from calcli.io.columnvalues import are_rounded
-from calcli.io.damage import arrow_errors, column_of, sound
+from calcli.io.formats.spooled import parsed, parts_of_text, reader_of
+from calcli.io.formats.writer import Frame, Writer, refuse_bytes
 from calcli.io.layouts import logs
 from calcli.io.layouts.harness import FIRST_EVENT, MARKS, events_table, harness_table
 from calcli.io.layouts.objects import HEAD_ROWS, with_orders
-from calcli.io.remote import AnyPath
-from calcli.io.spooled import parsed, parts_of_text, reader_of
+from calcli.io.places.archives import opened_text
+from calcli.io.places.faults import arrow_errors, column_of, sound
+from calcli.io.places.paths import AnyPath
 from calcli.io.tables.table import Table, in_memory
-from calcli.io.writing import Frame, Writer, refuse_bytes
+from calcli.io.tables.values import are_rounded
 
 BLOCK_BYTES = 1 << 24  # parsed at once; no line may be longer
 LARGE_ROWS = 100  # that show whether a column has integers beyond 2^53

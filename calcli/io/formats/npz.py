@@ -12,12 +12,12 @@ import numpy as np
 
 from calcli.core.data.arrays import Array, Doubles
 from calcli.core.language.errors import InputError
-from calcli.io.archives import ARCHIVE_DAMAGE, refuse_bomb
-from calcli.io.arrays import NOTE, Archive
-from calcli.io.heads import native, read_header
-from calcli.io.remote import AnyPath
-from calcli.io.storedarrays import StoredArray
-from calcli.io.writing import Frame, Writer, refuse_bytes
+from calcli.io.formats.writer import Frame, Writer, refuse_bytes
+from calcli.io.places.archives import ARCHIVE_DAMAGE, refuse_bomb
+from calcli.io.places.heads import native, read_header
+from calcli.io.places.paths import AnyPath
+from calcli.io.tables.arrays import NOTE, Archive
+from calcli.io.tables.storedarrays import StoredArray
 
 NPY = ".npy"  # what the names of arrays end with
 CHECKED = 1 << 20  # bytes at a time
@@ -130,7 +130,7 @@ def _array(table: Any) -> Array:
     """
     import pyarrow as pa
 
-    from calcli.io.columnvalues import exact_numbers
+    from calcli.io.tables.values import exact_numbers
 
     column = table.column(0)
     if pa.types.is_dictionary(column.type):

@@ -17,9 +17,9 @@ import pyarrow as pa
 
 from calcli.core.language.errors import InputError
 from calcli.core.language.expressions import option_names
-from calcli.io.damage import column_of
-from calcli.io.layouts.unpacking import Head, Unpacked
+from calcli.io.layouts.unpack import Head, Unpacked
 from calcli.io.options import ReadOptions
+from calcli.io.places.faults import column_of
 from calcli.io.tables.table import Derived, Row
 
 EVENT = ("event_id", "sample_id", "type")  # fields that each event of a log has

@@ -12,7 +12,7 @@ from typing import Any
 
 import pyarrow as pa
 
-from calcli.io.damage import column_of
+from calcli.io.places.faults import column_of
 
 DOUBTS = b"calcli.doubts"  # metadata: what is to be known of a log, a sentence
 MARKS = ("testIdx",)  # fields that only lines of such a log have

@@ -11,7 +11,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from calcli.io.layouts.names import differ_in_numbers, several_orders
-from calcli.io.layouts.unpacking import Head, Unpacked, unpack_column
+from calcli.io.layouts.unpack import Head, Unpacked, unpack_column
 from calcli.io.options import ReadOptions
 from calcli.io.tables.table import Derived, Row
 from calcli.io.words import are_custom, says

@@ -10,7 +10,7 @@ import pyarrow.compute as pc
 
 from calcli.core.language.errors import InputError
 from calcli.io.layouts.names import plain
-from calcli.io.layouts.unpacking import Head, Unpacked
+from calcli.io.layouts.unpack import Head, Unpacked
 from calcli.io.options import ReadOptions
 from calcli.io.tables.table import Derived, Row
 

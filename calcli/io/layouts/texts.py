@@ -15,7 +15,7 @@ import pyarrow.compute as pc
 from calcli.core.language.errors import InputError
 from calcli.io.layouts import pairs
 from calcli.io.layouts.names import RANKED, several_orders
-from calcli.io.layouts.unpacking import Head, Unpacked
+from calcli.io.layouts.unpack import Head, Unpacked
 from calcli.io.layouts.vectors import MOST, one_of
 from calcli.io.options import ReadOptions
 from calcli.io.tables.table import Derived, Row

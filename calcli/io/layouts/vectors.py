@@ -12,10 +12,10 @@ import pyarrow.compute as pc
 
 from calcli.core.data.arrays import Doubles
 from calcli.core.language.errors import InputError
-from calcli.io.labels import one_hot
 from calcli.io.layouts.names import NO_SCORES
-from calcli.io.layouts.unpacking import Head, Unpacked
+from calcli.io.layouts.unpack import Head, Unpacked
 from calcli.io.options import ReadOptions
+from calcli.io.tables.labels import one_hot
 from calcli.io.tables.table import Derived, Row
 from calcli.io.words import named
 

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from calcli.core.language.errors import UsageError
-from calcli.io.arrays import Archive, Arrays, joined_arrays
 from calcli.io.options import ReadOptions
-from calcli.io.source import Contents, Source
+from calcli.io.tables.arrays import Archive, Arrays, joined_arrays
+from calcli.io.tables.source import Contents, Source
 
 
 def find(

@@ -13,25 +13,25 @@ from numpy.typing import NDArray
 
 from calcli.core.data.arrays import Array
 from calcli.core.language.errors import InputError, UsageError
-from calcli.io.arraylabels import flat_labels, stored_labels
-from calcli.io.arrays import Archive, ArraySource, answers_of, by_row
-from calcli.io.axes import class_axis, classes_last, places_note, sample_column
-from calcli.io.heads import ObjectsError, is_of_single_values
-from calcli.io.ignored import ignored_note
-from calcli.io.ignored import rows_of as of_rows
-from calcli.io.labelnumbers import places_by_name
 from calcli.io.layouts import ARRAYS
 from calcli.io.layouts.answers import as_text
 from calcli.io.layouts.names import kind_by_name
 from calcli.io.messages import Place, listed
 from calcli.io.offers import Question
 from calcli.io.options import ReadOptions
+from calcli.io.places.heads import ObjectsError, is_of_single_values
 from calcli.io.reading.choose import Choice, by_pattern, choose
 from calcli.io.reading.classes import classes_of_one, kind_of, spelled
 from calcli.io.reading.head import ROWS, head_of_arrays, spread_rows
-from calcli.io.shapes import rows_of
-from calcli.io.source import LazyColumns, Source, StoredScores, mend_of, value_each
-from calcli.io.storedarrays import OrderedScores, StoredArray
+from calcli.io.tables.arraylabels import flat_labels, stored_labels
+from calcli.io.tables.arrays import Archive, ArraySource, answers_of, by_row
+from calcli.io.tables.axes import class_axis, classes_last, places_note, sample_column
+from calcli.io.tables.ignored import ignored_note
+from calcli.io.tables.ignored import rows_of as of_rows
+from calcli.io.tables.labelnumbers import places_by_name
+from calcli.io.tables.shapes import rows_of
+from calcli.io.tables.source import LazyColumns, Source, StoredScores, mend_of, value_each
+from calcli.io.tables.storedarrays import OrderedScores, StoredArray
 from calcli.io.words import named, plain_text, says
 
 CLASS_NAMES = ("classes", "class_names")

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from calcli.core.data.arrays import Array, Doubles
 from calcli.core.data.inmemory import ROUNDING, both_sides, without_rounding
-from calcli.io.labels import MISSING_NAMES, one_hot
+from calcli.io.tables.labels import MISSING_NAMES, one_hot
 from calcli.io.words import is_identifier, named, plain_text, says, tokens
 
 ROWS = 10_000  # looked at, spread over the file, so that rare labels are among them

@@ -12,14 +12,14 @@ from numpy.typing import NDArray
 from calcli.core.data.arrays import Array
 from calcli.core.data.derived import slice_names
 from calcli.core.language.errors import InputError, UsageError
-from calcli.io.columnvalues import one_true, told_apart
 from calcli.io.formats import known_format
 from calcli.io.layouts.answers import require_column
 from calcli.io.messages import listed
 from calcli.io.options import ReadOptions
-from calcli.io.remote import AnyPath
+from calcli.io.places.paths import AnyPath
 from calcli.io.tables.columns import holds_of
 from calcli.io.tables.table import Table, beside, kept
+from calcli.io.tables.values import one_true, told_apart
 from calcli.io.words import named
 
 TRUTH = "truth"  # the column of what is true, made of those of each class

@@ -20,8 +20,6 @@ from calcli.core.data.arrays import Array, Doubles
 from calcli.core.data.predictions import Outcomes
 from calcli.core.language.errors import InputError
 from calcli.core.language.expressions import WRONG_RIGHT
-from calcli.io.columnvalues import column_values, told_apart
-from calcli.io.labels import Labels, is_missing
 from calcli.io.layouts import OUTCOMES
 from calcli.io.layouts.answers import (
     RIGHT,
@@ -37,9 +35,11 @@ from calcli.io.layouts.names import natural_order
 from calcli.io.messages import Place, listed
 from calcli.io.offers import Commands, Offer, Question
 from calcli.io.options import ReadOptions
-from calcli.io.source import HeldScores, LazyColumns, Source, StoredScores, first_rows
 from calcli.io.tables.columns import holds_of
+from calcli.io.tables.labels import Labels, is_missing
+from calcli.io.tables.source import HeldScores, LazyColumns, Source, StoredScores, first_rows
 from calcli.io.tables.table import Table
+from calcli.io.tables.values import column_values, told_apart
 from calcli.io.words import is_identifier, named, says
 
 OUTCOME = re.compile(

@@ -11,7 +11,7 @@ import pyarrow.compute as pc
 
 from calcli.core.data.arrays import Array
 from calcli.io.layouts.classlabels import class_labels
-from calcli.io.layouts.unpacking import Unpacked
+from calcli.io.layouts.unpack import Unpacked
 from calcli.io.options import ReadOptions
 from calcli.io.reading.head import ELEMENTS, ROWS, Head, spread_rows
 from calcli.io.tables.columns import decoded, holds_of, numbers, of_numbers

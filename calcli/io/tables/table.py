@@ -15,7 +15,6 @@ from numpy.typing import NDArray
 from calcli.core.language.errors import InputError
 from calcli.io.layouts.classlabels import joined_metadata, names_alone
 from calcli.io.messages import KeptPlace, Place, listed
-from calcli.io.source import MARK, Contents
 from calcli.io.tables.columns import (
     aligned_batches,
     decoded,
@@ -24,6 +23,7 @@ from calcli.io.tables.columns import (
     joined_schema,
     of_joined_type,
 )
+from calcli.io.tables.source import MARK, Contents
 
 FEW_ROWS = 4096  # are read as fast as one
 Row = Callable[[int], str]  # names a row, for messages

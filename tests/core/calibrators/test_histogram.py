@@ -15,7 +15,7 @@ from calcli.core.calibrators.record import CalibratorRecord
 from calcli.core.estimators.partitions import miscalibration, vector_bins
 from calcli.core.language.errors import InputError
 from calcli.core.problems.lenses import recursive_partition
-from calcli.io.calibrators import load_calibrator, save_calibrator
+from calcli.io.saved.calibrators import load_calibrator, save_calibrator
 from tests.core.samples import columns, drawn
 
 

@@ -13,7 +13,7 @@ from calcli.core.comparing.policy import Bound, Checked, Policy, Rule, exit_stat
 from calcli.core.data.predictions import ArrayScores, Predictions
 from calcli.core.language.expressions import WRONG_RIGHT, parse_metric
 from calcli.core.language.settings import Settings
-from calcli.io.policy import parse_policy
+from calcli.io.saved.policies import parse_policy
 from calcli.report.junit import junit_text
 
 QUICK = Settings(draws=199)

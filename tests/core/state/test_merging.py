@@ -19,7 +19,7 @@ from calcli.core.language.errors import InputError, UsageError
 from calcli.core.state import cells, sample
 from calcli.core.state import state as states
 from calcli.io.handed import from_arrays
-from calcli.io.states import to_bytes
+from calcli.io.saved.states import to_bytes
 
 METRICS = "log_loss,accuracy,ece,ks"
 ORDERS = ([0, 1, 2, 3], [2, 0, 3, 1], [3, 2, 1, 0])

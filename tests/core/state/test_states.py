@@ -19,7 +19,7 @@ from calcli.core.state import state as states
 from calcli.core.state.deals import of_numbers
 from calcli.core.state.merging import merge
 from calcli.core.state.state import left_of
-from calcli.io.states import from_bytes, to_bytes
+from calcli.io.saved.states import from_bytes, to_bytes
 
 METRICS = (
     "log_loss", "brier", "normalized_log_loss", "normalized_brier", "accuracy", "normalized_error_rate",

@@ -9,10 +9,10 @@ import pandas as pd
 import pyarrow as pa
 import pytest
 
-from calcli.io import spooled
-from calcli.io.damage import column_of
+from calcli.io.formats import spooled
 from calcli.io.frames import from_table
 from calcli.io.options import ReadOptions
+from calcli.io.places.faults import column_of
 from calcli.io.read import read
 from tests.io.layouts.trips import LABELS, NAMES, THREE, TWO, N
 from tests.io.samples import scores_of

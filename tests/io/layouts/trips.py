@@ -9,9 +9,9 @@ from pathlib import Path
 import numpy as np
 
 from calcli.core.language.settings import Settings
-from calcli.io.calibrators import load_calibrator
 from calcli.io.options import ReadOptions
 from calcli.io.read import read
+from calcli.io.saved.calibrators import load_calibrator
 from calcli.work.apply import apply_file
 from calcli.work.check import check_files
 from calcli.work.compare import compare_files

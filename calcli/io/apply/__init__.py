@@ -1,0 +1,1 @@
+"""Calibrators and thresholds over new files."""

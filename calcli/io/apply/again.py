@@ -1,0 +1,327 @@
+"""What a calibrator was fitted on, found again in another file: its columns and its classes."""
+
+from __future__ import annotations
+
+import shlex
+from collections.abc import Sequence
+from dataclasses import replace
+from functools import partial
+
+from calcli.core.calibrators.record import CalibratorRecord
+from calcli.core.data.predictions import called
+from calcli.core.language.errors import CalcliError, InputError, UsageError
+from calcli.core.language.expressions import WRONG_RIGHT
+from calcli.io.formats import Format
+from calcli.io.layouts import ALONE
+from calcli.io.layouts.classlabels import class_labels
+from calcli.io.layouts.names import PREFIXED, stem_before
+from calcli.io.messages import listed
+from calcli.io.offers import answered, options_alone
+from calcli.io.options import ReadOptions
+from calcli.io.read import understand
+from calcli.io.reading import find
+from calcli.io.reading.kinds import Judged, judge_kind
+from calcli.io.reading.rules import HALF
+from calcli.io.tables.labels import is_missing
+from calcli.io.tables.source import Contents, Source
+from calcli.io.words import PARTS, PATTERNS, says, tokens
+
+LOOKED_AT = 1 << 13  # rows
+
+
+def known_classes(contents: Contents, path: str, options: ReadOptions) -> tuple[str, ...]:
+    """Return the classes of scores that no calibrator was fitted to, in the order that `evaluate` has them.
+
+    Raises
+    ------
+    InputError
+        If these are no scores of classes, or those of one that stands alone.
+    """
+    try:
+        known = understand(find([contents], options), path, options).classes
+    except CalcliError:  # there are no labels, which would name them
+        found = find([contents], options, labelled=False)
+        width, said = found.scores.shape[1], options.classes or found.classes
+        known = said or tuple(map(str, range(max(width, 2))))
+        if width == 1 and len(known) == 1:
+            if known[0] not in ("0", "1"):
+                raise InputError(
+                    f"{path} has scores of {known[0]} alone, and no class is named but it; name both, in the "
+                    f"order of the priors, with --classes"
+                ) from None
+            known = ("0", "1")
+    if known == WRONG_RIGHT:
+        raise InputError(
+            f"{path} has the confidence in answers that are right or wrong, and class priors are those of "
+            "classes; expected a score for each class, or that of one of two"
+        )
+    return known
+
+
+def find_again(record: CalibratorRecord, contents: Contents, options: ReadOptions) -> Source:
+    """Return the scores in a file: in the columns of the fit where these are there and no others are named.
+
+    Raises
+    ------
+    InputError
+        If there are none, or several may be meant.
+    UsageError
+        If an option names what is not there.
+    """
+    look = how_to_look(record, contents, options)
+    found = answered(partial(_found, record, contents), look, options_alone)
+    told = (look.scores, options.classes, options.positive, options.against_rest, options.system)
+    if record.of_answers or found.scores.shape[1] > 1 or any(told):
+        return found
+    return _of_whose_score(record, contents, found, options)
+
+
+def _of_whose_score(
+    record: CalibratorRecord, contents: Contents, found: Source, options: ReadOptions
+) -> Source:
+    """Return one score in each row with its class, where labels or predictions beside it say that.
+
+    Raises
+    ------
+    InputError
+        If it may be the confidence in the predicted class, and that is not always the second one.
+    """
+    name = found.taken[0]
+    if found.layout != ALONE.name or (found.classes and (PREFIXED.fullmatch(name) or stem_before(name))):
+        return found
+    if stem_before(name) in record.classes:
+        return replace(found, classes=(stem_before(name),))
+    predicted = [one for one in found.columns if says("prediction", one)]
+    looks = [options, *(replace(options, scores=name, label_column=one) for one in predicted)]
+    for look in looks:
+        try:
+            known = find([contents], look)
+        except CalcliError:
+            continue
+        if known.classes == WRONG_RIGHT and known.taken == found.taken:
+            _refuse_confidence(record, found, predicted)
+            return found
+        if known.taken == found.taken:
+            return replace(found, classes=known.classes, doubts=known.doubts) if known.classes else found
+    if predicted and _is_sure(found):
+        _refuse_confidence(record, found, predicted)
+    return found
+
+
+def _is_sure(found: Source) -> bool:
+    """Tell whether the one score of a row is never below one half, as a confidence in one of two classes."""
+    head = found.scores.head(LOOKED_AT)
+    return bool(len(head)) and float(head.min()) >= HALF * (100 if head.max() > 1 else 1)
+
+
+def _refuse_confidence(record: CalibratorRecord, found: Source, columns: Sequence[str]) -> None:
+    """Raise an InputError unless all that is predicted is the class whose score it is anyway."""
+    second = record.classes[1]
+    for column in columns:
+        said = found.columns[column]
+        names = dict(enumerate(class_labels(found.others([column])[0]).get(column, ())))
+        texts = {str(names.get(one, one)) for one in said[~is_missing(said)].tolist()}
+        if not texts <= {second, "1"}:
+            raise InputError(
+                f"{found.place.name}: {found.taken[0]} may be the confidence in what {column} names, and the "
+                f"calibrator was fitted on scores of a class; save those of {second}, or, if these are, say "
+                f"--positive {shlex.quote(second)}"
+            )
+
+
+def _found(record: CalibratorRecord, contents: Contents, look: ReadOptions) -> Source:
+    columns = record.fitted_on.get("columns") or ()
+    known = look.scores is None and bool(columns) and set(columns) <= set(contents.columns)
+    if known and record.fitted_on.get("scores") is not None:
+        look = replace(look, scores=str(record.fitted_on["scores"]))
+    try:
+        return find([contents], look, labelled=False, classes=record.classes)
+    except InputError as fault:
+        gone = [name for name in columns if name not in contents.columns]
+        if look.scores is None and 0 < len(gone) < len(columns):
+            raise InputError(f"missing of the columns of the fit: {listed(gone)}; {fault}") from fault
+        if not known or look.scores is not None:
+            raise
+        fitted = record.fitted_on
+        if look.kind == "auto" and "percent" in fitted:  # what the scores of the fit were told to be
+            look = replace(look, kind=called(fitted["kind"], fitted["percent"]))
+        return find(
+            [contents], replace(look, scores=",".join(columns)), labelled=False, classes=record.classes
+        )
+
+
+def how_to_look(record: CalibratorRecord, contents: Contents, options: ReadOptions) -> ReadOptions:
+    """Return how to look for the scores: columns may be named as the classes, one is that of the second."""
+    if record.fitted_on.get("per_character"):
+        options = replace(options, per_character=True)
+    if record.of_answers:
+        return options
+    classes = options.classes
+    if classes is None and set(record.classes) <= set(contents.columns):
+        classes = record.classes
+    return replace(options, classes=classes, positive=record.classes[1])
+
+
+def judged_as_fitted(
+    record: CalibratorRecord, source: Source, options: ReadOptions
+) -> tuple[Judged, tuple[str, ...]]:
+    """Return what scores are, and what there is to say about it.
+
+    What one score a row is, few values do not tell: logits may all lie in [0, 1]. In the column of the fit
+    they are what they were there.
+
+    Raises
+    ------
+    InputError
+        If they are not those of the fit, and look like others.
+    """
+    judged, fitted = judge_kind(source, options), record.fitted_on
+    if "percent" not in fitted or options.kind != "auto" or source.percent or source.scores.shape[1] > 1:
+        return judged, ()
+    looks, known = judged.called, called(fitted["kind"], fitted["percent"])
+    again = [*source.stored] == fitted.get("columns")
+    if looks == known or (not again and source.kind is not None and {looks, known} != {"probs", "percent"}):
+        return judged, ()
+    name = source.place.name
+    if not again:
+        raise InputError(
+            f"{name} has scores that look like {looks}, but {record.made} {known}; say which "
+            f"they are, with --kind {looks} or --kind {known}"
+        )
+    note = f"{name} has scores that look like {looks}; they were taken for {known}, as in the fit (--kind)"
+    return judge_kind(source, replace(options, kind=known)), (note,)
+
+
+def classes_of(
+    record: CalibratorRecord,
+    stored: tuple[str, ...] | None,
+    width: int,
+    options: ReadOptions,
+    name: str,
+) -> tuple[tuple[str, ...], tuple[str, ...]]:
+    """Return the class of each score in the order of the file, and what there is to say about it.
+
+    One score a row is that of the second class, unless its name says otherwise.
+
+    Raises
+    ------
+    InputError
+        If they are not those of the fit.
+    UsageError
+        If one of more than two classes is to be the positive one.
+    """
+    known = record.classes
+    if max(width, 2) != len(known):
+        axes = (
+            "" if stored else "; of an array of more than two axes, --class-axis says which has the classes"
+        )
+        raise InputError(
+            f"{name} has scores of {max(width, 2)} classes, but {record.made} {len(known)}: "
+            f"{listed(known)}{axes}"
+        )
+    if options.positive is not None and len(known) > 2:
+        raise UsageError(f"--positive is for two classes, but {name} has {width}; leave it out")
+    if width == 1:
+        second = options.positive or _second(stored, options.classes, record, name)
+        if second not in known:
+            raise InputError(other_classes(name, (second,), record))
+        return (known[1 - known.index(second)], second), ()
+    classes = stored or options.classes
+    if classes is None:
+        numbered = known == tuple(map(str, range(len(known))))
+        order = known[::-1] if record.fitted_on.get("turned") is True else known  # of the columns of the fit
+        note = f"{name} has no class names: its scores were taken in the order of the fit, {listed(order)}"
+        return order, () if numbered else (note,)
+    if sorted(classes) != sorted(known):
+        raise InputError(other_classes(name, classes, record))
+    return classes, ()
+
+
+def renamed(record: CalibratorRecord, source: Source, options: ReadOptions) -> tuple[str, ...]:
+    """Return a remark on one score in each row that has another name than that of the fit.
+
+    Raises
+    ------
+    InputError
+        If it is named after another class.
+    """
+    columns: Sequence[str] = record.fitted_on.get("columns") or ()
+    told = options.positive or options.classes or options.against_rest or record.of_answers
+    if told or len(columns) != 1 or len(source.taken) != 1 or source.scores.shape[1] > 1:
+        return ()
+    fitted, name, second = columns[0], source.taken[0], record.classes[1]
+    if name == fitted or source.classes or stem_before(name) in record.classes:
+        return ()
+    words, known = _class_words(name), _class_words(fitted)
+    if words and known and (words.isdisjoint(known) or says("not", name) != says("not", fitted)):
+        first = record.classes[0]
+        raise InputError(
+            f"{source.place.name}: {name} is named after another class than {fitted}, the score of {second} "
+            f"in the fit; say whose it is, with --positive {shlex.quote(second)} or "
+            f"--positive {shlex.quote(first)}"
+        )
+    return () if words & known else (f"{name} is taken for the score of {second}, as {fitted} of the fit is",)
+
+
+def _class_words(name: str) -> set[str]:
+    """Return the words of a name that may say a class."""
+    others = [PATTERNS[what] for what in ("score", "made", "system", "derived", "class")]
+    return {
+        one
+        for one in tokens(name)
+        if not (one.isdigit() or one in PARTS or any(pattern.fullmatch(one) for pattern in others))
+    }
+
+
+def written_order(
+    record: CalibratorRecord, source: Source, classes: tuple[str, ...], options: ReadOptions, form: Format
+) -> tuple[str, ...]:
+    """Return the classes in the order in which their scores are written: that in which labels count them.
+
+    Parameters
+    ----------
+    record, source, options
+        The calibrator, and what it is applied to.
+    classes
+        From `classes_of`.
+    form
+        What is written.
+    """
+    numbers, alone = tuple(map(str, range(len(classes)))), source.scores.shape[1] == 1
+    if set(classes) == set(numbers) and (alone or form.name == "npy"):  # whose columns have no names
+        return numbers
+    if not alone:
+        return source.before or classes
+    if options.classes is not None and set(options.classes) == set(classes):
+        return options.classes
+    turned = record.fitted_on.get("turned") is True and options.positive is None
+    return classes[::-1] if turned and classes == record.classes else classes
+
+
+def _second(
+    stored: tuple[str, ...] | None, said: tuple[str, ...] | None, record: CalibratorRecord, name: str
+) -> str:
+    """Return the class of the one score in a row: that of its name, or where this is 1, the second one said.
+
+    Of two that are said, 0 is the first by its number, but the last is that of the score elsewhere.
+    """
+    known = record.classes
+    own = (stored or said or known)[-1]
+    if own in known or own not in ("0", "1"):
+        return own
+    if said is not None and own == "1":
+        return said[-1]
+    options = " or ".join(f"--positive {shlex.quote(one)}" for one in known)
+    raise InputError(
+        f"{name} has one score in each row, that of class {own}, but {record.made} "
+        f"{listed(known)}; say which of them that is, with {options}"
+    )
+
+
+def other_classes(name: str, classes: tuple[str, ...], record: CalibratorRecord) -> str:
+    """Say that a file has other classes than those of the fit."""
+    return (
+        f"{name} has scores of the classes {listed(classes)}, but {record.made} "
+        f"{listed(record.classes)}; expected the same names in any order; --classes names scores that are "
+        "only numbered, there as in apply"
+    )

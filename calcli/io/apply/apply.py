@@ -1,0 +1,514 @@
+"""A file, or a folder of parts, in; the same with recalibrated scores out, some rows at a time."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager, nullcontext
+from dataclasses import dataclass, replace
+from itertools import chain
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import numpy as np
+import pyarrow as pa
+from numpy.typing import NDArray
+
+from calcli.core.calibrators.base import refuse_overflow
+from calcli.core.calibrators.record import CalibratorRecord, recalibrate, scores_as, unfitted
+from calcli.core.data.arrays import Array, Doubles, Floats
+from calcli.core.data.derived import Priors, merged, own_class, prior_shift, rest_of, slice_names
+from calcli.core.data.predictions import ArrayScores, Kind, Predictions, Provenance
+from calcli.core.estimators.costs import CostMatrix, Definition
+from calcli.core.estimators.thresholds import Threshold
+from calcli.core.language.errors import InputError, UsageError, naming
+from calcli.core.language.text import Watcher, unwatched
+from calcli.io.apply.again import (
+    classes_of,
+    find_again,
+    judged_as_fitted,
+    known_classes,
+    other_classes,
+    renamed,
+    written_order,
+)
+from calcli.io.dataset import parts_of, same_place
+from calcli.io.formats import BY_NAME, Format, format_of, known_format
+from calcli.io.formats.npy import labels_file
+from calcli.io.formats.writer import ARRAYS, PREFIXES, Frame, inserted, open_writer, output_format
+from calcli.io.layouts.names import label_names
+from calcli.io.messages import STDIN, listed
+from calcli.io.options import ReadOptions
+from calcli.io.places.outputs import filled_folder
+from calcli.io.places.paths import path_of
+from calcli.io.read import spooled
+from calcli.io.reading.checks import CheckedScores
+from calcli.io.reading.order import refuse_sorted
+from calcli.io.reading.ranked import RankedScores
+from calcli.io.tables.source import Contents, Source
+
+DECISION, ANSWER = "decision", "answer"
+DOUBLE = np.dtype("f8")
+PART_BYTES = 1 << 24  # of scores recalibrated and written at once
+REPAIR = "repair or remove such rows"
+
+
+@dataclass(frozen=True)
+class Wanted:
+    """What the result is to be.
+
+    Attributes
+    ----------
+    kind
+        What the scores are written as.
+    priors
+        Class priors that probabilities are moved to, or None.
+    trained_at
+        Those they are moved from, where no calibrator records them.
+    costs
+        Of the decisions that are written beside them, or None.
+    log_probs
+        (N, K) what the scores of all rows become; None for what the calibrator makes of them.
+    threshold
+        Whether rows are at or above it is written beside their scores, which stay; None for no threshold.
+    mark
+        Tells the calibrator from others; "" for none.
+    """
+
+    kind: Kind = "probs"
+    priors: Priors | None = None
+    trained_at: Priors | None = None
+    costs: Definition | None = None
+    log_probs: Floats | None = None
+    threshold: Threshold | None = None
+    mark: str = ""
+
+    def shift(self, record: CalibratorRecord) -> Floats | None:
+        """Return the (K,) logarithms of factors of the probabilities that a calibrator gives, or None.
+
+        Raises
+        ------
+        UsageError
+            If the priors do not fit the classes, one is 0, or those to move from are given twice or nowhere.
+        """
+        if record.priors and self.trained_at is not None:
+            raise UsageError("the calibrator records the priors of its fit; leave out --trained-at")
+        if self.priors is None:
+            if self.trained_at is not None:
+                raise UsageError("--trained-at says what --shift-to-priors moves from; give that as well")
+            return None
+        if not record.priors and self.trained_at is None:
+            raise UsageError(
+                "nothing says which priors --shift-to-priors moves from; give those of the training with "
+                "--trained-at"
+            )
+        with naming("--trained-at"):
+            old = self.trained_at.of(record.classes) if self.trained_at else np.asarray(record.priors)
+        with naming("--shift-to-priors"):
+            return prior_shift(record.classes, old, self.priors.of(record.classes))
+
+    def decisions(self, record: CalibratorRecord) -> CostMatrix | None:
+        """Return the costs of the decisions of a calibrator's classes, or None.
+
+        Raises
+        ------
+        UsageError
+            If they are for other classes.
+        """
+        if self.costs is None:
+            return None
+        classes = record.classes
+        known = self.priors.of(classes) if self.priors else np.asarray(record.priors)
+        with naming("--decide"):
+            if not len(known) and self.costs.name == "balanced":
+                raise UsageError("balanced needs class frequencies; give --shift-to-priors")
+            return self.costs.matrix(
+                classes, known if len(known) else np.full(len(classes), 1 / len(classes))
+            )
+
+
+@dataclass(frozen=True)
+class Written:
+    """What was done.
+
+    Attributes
+    ----------
+    rows
+        How many.
+    changed_rows
+        Rows whose predicted class changed; None of answers, which have none.
+    answered
+        Rows at or above a threshold; None without one.
+    notes
+        Sentences for the user.
+    """
+
+    rows: int
+    changed_rows: int | None
+    notes: tuple[str, ...]
+    answered: int | None = None
+
+
+def recalibrate_file(
+    record: CalibratorRecord | None,
+    path: str,
+    target: str,
+    options: ReadOptions | None = None,
+    wanted: Wanted | None = None,
+    watcher: Watcher = unwatched,
+) -> Written:
+    """Write a file with the recalibrated scores of another; its other columns are kept.
+
+    Parameters
+    ----------
+    record
+        The calibrator; None for none, to move the scores to other class priors alone.
+    path
+        What to read: a file, or `-` for standard input.
+    target
+        What to write: a file whose ending says the format, or `-` for standard output.
+    options
+        What the file does not say itself; no labels are needed.
+    wanted
+        What the result is to be: probabilities if None.
+    watcher
+        Starts a progress bar.
+
+    Raises
+    ------
+    InputError
+        If the file cannot be read, or its classes or scores are not those of the calibrator.
+    UsageError
+        If an option does not fit the file.
+    """
+    options, wanted = options or ReadOptions(), wanted or Wanted()
+    if options.labels is not None and not path.endswith(".npy"):
+        raise UsageError(f"--labels {options.labels}: {path} has its labels inside; leave it out")
+    with _opened(path, target) as (contents, stored, form):
+        if record is None and (known := wanted.threshold):
+            record = replace(
+                unfitted(known.classes), fitted_on=known.made_of, made="the threshold was made of"
+            )
+        elif record is None:
+            record = unfitted(known_classes(contents, path, options))
+        passage = _prepared(record, contents, stored, form, options, wanted)
+        beside = _labels_beside(passage, stored, form, target)
+        watch = watcher("rows", passage.source.scores.shape[0] or None)
+        parts = _recalibrated(record, passage, wanted)
+        first = next(parts, None)  # before anything is written: a fault leaves standard output empty
+        if first is None:
+            raise InputError(f"{passage.source.place.name} has no rows; expected at least one")
+        rows = changed = answered = 0
+        with open_writer(target, form, passage.frame) as writer:
+            for part in chain([first], parts):
+                writer.write(part.beside, part.scores)
+                rows, changed = rows + len(part.scores), changed + part.changed_rows
+                answered += part.answered
+                watch(rows)
+        return Written(
+            rows,
+            None if record.of_answers else changed,
+            (*passage.notes, *beside),
+            answered if wanted.threshold is not None else None,
+        )
+
+
+def recalibrate_folder(
+    record: CalibratorRecord | None,
+    path: str,
+    target: str,
+    options: ReadOptions | None = None,
+    wanted: Wanted | None = None,
+    watcher: Watcher = unwatched,
+) -> Written:
+    """Write a folder of parts, each with the recalibrated scores of a part of another; all or none appear.
+
+    Parameters
+    ----------
+    path, target
+        Folders; the parts keep their names and so their format.
+    record, options, wanted, watcher
+        As for `recalibrate_file`.
+
+    Raises
+    ------
+    InputError
+        As for `recalibrate_file`, or if the target cannot be a folder.
+    UsageError
+        If an option does not fit the parts.
+    """
+    options = options or ReadOptions()
+    if format_of(Path(target)) is not None:
+        raise InputError(f"{path} is a folder, but {target} is a file; expected a folder of its own after -o")
+    if options.labels is not None:
+        raise UsageError(f"--labels {options.labels}: {path} is a folder of parts; leave it out")
+    with filled_folder(target) as filled:
+        parts = [
+            recalibrate_file(record, str(part), str(same_place(part, path, filled)), options, wanted, watcher)
+            for part in parts_of(path_of(path), options)
+        ]
+    return Written(
+        sum(part.rows for part in parts),
+        None if record is not None and record.of_answers else sum(part.changed_rows or 0 for part in parts),
+        tuple(note for part in parts for note in part.notes),
+        None if parts[0].answered is None else sum(part.answered or 0 for part in parts),
+    )
+
+
+@dataclass(frozen=True)
+class _Passage:
+    """What is known of a file before its rows are passed through.
+
+    Attributes
+    ----------
+    source
+        Its scores and other columns.
+    scores
+        The same scores, checked, with the class of each in the order of the file.
+    frame
+        What is to be written.
+    kind
+        What the scores are written as.
+    classes
+        The class of each score that is written; one alone, whose score is the only one of a row.
+    times
+        What the scores are multiplied by: percentages stay that.
+    notes
+        Sentences for the user.
+    shift, costs
+        What is added to log-probabilities, and of the decisions that are written; None for none.
+    own
+        The class that all others are put together against; None for none.
+    slices
+        (N,) names of the slices that rows are in, of a threshold for each of them.
+    as_stored
+        Whether scores are written as they are.
+    """
+
+    source: Source
+    scores: CheckedScores
+    frame: Frame
+    kind: Kind
+    classes: tuple[str, ...]
+    times: int
+    notes: tuple[str, ...]
+    shift: Floats | None
+    costs: CostMatrix | None
+    own: int | None = None
+    slices: Array | None = None
+    as_stored: bool = False
+
+
+@contextmanager
+def _opened(path: str, target: str) -> Iterator[tuple[Contents, str, Format]]:
+    """Give what is in a file, the format of it, and the one to be written."""
+    place = path_of(path)
+    with spooled() if path == "-" else nullcontext((place, known_format(place))) as (file, stored):
+        form = output_format(target, stored.name)
+        name, module = STDIN if path == "-" else path, stored.module
+        yield module.open_file(file, name), stored.name, form
+
+
+def _classes_of(
+    record: CalibratorRecord, source: Source, options: ReadOptions
+) -> tuple[tuple[str, ...], int | None, tuple[str, ...]]:
+    """Return the class of each score in the file, that against the rest, and what there is to say."""
+    name, width = source.place.name, source.scores.shape[1]
+    if options.against_rest is None:
+        classes, notes = classes_of(record, source.classes, width, options, name)
+        told = renamed(record, source, options)
+        return classes, None, (*notes, *told, *(source.doubts if width == 1 else ()))
+    classes = source.classes or options.classes or tuple(map(str, range(width)))
+    own = own_class(classes, options.against_rest, name)
+    if set(record.classes) != {options.against_rest, rest_of(options.against_rest)}:
+        merged_into = rest_of(options.against_rest), options.against_rest
+        raise InputError(other_classes(name, merged_into, record))
+    notes = (f"labels are kept as they are; read the result with --against-rest {options.against_rest}",)
+    return classes, own, notes
+
+
+def _prepared(
+    record: CalibratorRecord,
+    contents: Contents,
+    stored: str,
+    form: Format,
+    options: ReadOptions,
+    wanted: Wanted,
+) -> _Passage:
+    labels = (*label_names(contents.columns), options.label_column)
+    found, threshold = find_again(record, contents, options), wanted.threshold
+    source = found.written(labels, as_text=form.name == stored)
+    marks = contents.mark.split()
+    if wanted.mark and wanted.mark in marks:
+        raise InputError(
+            f"{source.place.name} has been recalibrated with this calibrator already; apply it to the "
+            "scores as they were"
+        )
+    name, width = source.place.name, source.scores.shape[1]
+    classes, own, notes = _classes_of(record, source, options)
+    refuse_sorted(source, options)
+    judged, told = judged_as_fitted(record, source, options)
+    notes = (*notes, *told)
+    record.refuse_kind(judged.kind, name)
+    kind = wanted.kind
+    if threshold is not None:
+        threshold.require_same(kind := judged.kind, record.classes, name)
+    others, before = source.others([*source.columns])
+    alike = form.of_arrays == BY_NAME[stored].of_arrays
+    no_lists = form.name == "csv" and len(source.stored) < width
+    plain = alike and source.of_plain_columns and kind == judged.kind and not no_lists
+    same = record.of_answers or (plain and own is None)
+    by_name = same and alike and not form.of_arrays  # each score keeps its column
+    counted = record.classes  # in the order that numbers count
+    if own is None and not record.of_answers:
+        counted = written_order(record, source, classes, options, form)
+    listing = classes[-width:] if by_name or (same and width == 1) else counted
+    lost = list(source.left_out)
+    if form.name == "npy" != stored:
+        lost += others.names
+        others = others.empty_table().select([]).schema
+    if lost:
+        notes = (*notes, f"{name}: {listed(lost)} could not be passed on to {form.name}")
+    if form.name == "npy" != stored and not all(one.isdigit() for one in listing):
+        notes = (*notes, f"the columns of the array are, in this order, {listed(listing)}")
+    if isinstance(source.scores, RankedScores):
+        ranks = listed(source.scores.ranks)
+        notes = (*notes, f"{source.scores.note}; they are written by class, without {ranks}")
+    names = source.stored if by_name or record.of_answers else tuple(PREFIXES[kind] + one for one in listing)
+    if twice := set(names) & set(others.names):
+        raise InputError(
+            f"{name} has a column {sorted(twice)[0]} besides the scores, the name of a column to be written; "
+            "rename or remove it"
+        )
+    if alike and not (form.of_arrays or same or own is not None or isinstance(source.scores, RankedScores)):
+        notes = (*notes, f"{name}: {judged.called} in {listed(source.stored)} became {listed(names)}")
+    schema = source.whole(others.names) if by_name else inserted(others, before, names)
+    frame = Frame(
+        _with_columns(schema, wanted, form, name),
+        names,
+        source.stored[0] if same else ARRAYS[kind],
+        () if record.of_answers else counted,
+        contents.delimiter,
+        () if by_name else names,
+        source.scores.dtype if same and source.scores.dtype in (np.float32, np.float64) else DOUBLE,
+        " ".join([*marks, wanted.mark]).strip(),
+    )
+    scores = CheckedScores.of(
+        source.scores, judged, classes, source.place, options.renormalize, without=REPAIR
+    )
+    times = 100 if plain and same and judged.percent else 1
+    shift, costs = wanted.shift(record), wanted.decisions(record)
+    slices = _slices(found, None if threshold is None else threshold.by, name)
+    as_stored = threshold is not None and by_name
+    return _Passage(source, scores, frame, kind, listing, times, notes, shift, costs, own, slices, as_stored)
+
+
+def _with_columns(schema: Any, wanted: Wanted, form: Format, name: str) -> Any:
+    """Return the schema with columns of what is decided."""
+    for column, of_type, asked in (
+        (DECISION, pa.string(), wanted.costs),
+        (ANSWER, pa.bool_(), wanted.threshold),
+    ):
+        if asked is None:
+            continue
+        if form.of_arrays:
+            raise UsageError(
+                f"a column {column} is to be written; expected a table after -o, not {form.name}"
+            )
+        if column in schema.names:
+            raise InputError(f"{name} has a column {column!r} already; rename or remove it")
+        schema = schema.append(pa.field(column, of_type))
+    return schema
+
+
+def _slices(source: Source, by: str | None, name: str) -> Array | None:
+    """Return (N,) names of the slices of a column that a threshold was made by."""
+    if by is None:
+        return None
+    if by not in source.columns:
+        raise InputError(f"{name}: no column {by!r}, by whose values the threshold was made")
+    return slice_names(source.columns[by])
+
+
+def _labels_beside(passage: _Passage, stored: str, form: Format, target: str) -> tuple[str, ...]:
+    """Return the sentence that says where labels go that do not fit into the file of the scores."""
+    if not (form.name == stored == "npy") or not passage.frame.others.names:
+        return ()
+    return (f"the labels were written to {labels_file(Path(target)).name} beside {Path(target).name}",)
+
+
+class _Part(NamedTuple):
+    """Some rows of the result: kept columns, scores, and how many have another predicted class."""
+
+    beside: Any
+    scores: Doubles
+    changed_rows: int
+    answered: int = 0
+
+
+def _recalibrated(
+    record: CalibratorRecord,
+    passage: _Passage,
+    wanted: Wanted,
+) -> Iterator[_Part]:
+    """Yield the parts of the result, in the order of the rows."""
+    checked, name = passage.scores, passage.source.place.name
+    stored_as = checked.classes
+    if passage.own is not None:
+        stored_as = (rest_of(stored_as[passage.own]), stored_as[passage.own])
+    places = {one: place for place, one in enumerate(stored_as)}
+    order = [places[one] for one in record.classes]
+    ordered = order == sorted(order)
+    columns = [record.classes.index(one) for one in passage.classes]
+    rows = 0
+    step = max(1, PART_BYTES // (8 * len(order)))
+    made = [DECISION] * (passage.costs is not None) + [ANSWER] * (wanted.threshold is not None)
+    kept = [one for one in passage.frame.others.names if one not in made]
+    for stored, beside in passage.source.passing(kept, step):
+        block = checked.checked(stored, rows)
+        if passage.own is not None:
+            block = merged(block, passage.own, checked.kind)
+        scores = block if ordered else block[:, order]
+        if (given := wanted.log_probs) is None:
+            log_probs = recalibrate(record, scores, checked.kind, passage.shift)
+        else:
+            log_probs = given[rows : rows + len(scores)].astype(np.float64, copy=False)
+        refuse_overflow(log_probs, record.calibrator.name, name, rows)
+        kept_scores = wanted.threshold is not None
+        written = scores.astype(np.float64) if kept_scores else scores_as(passage.kind, log_probs)
+        written = stored if passage.as_stored else _in_columns(written, columns, passage)
+        answered = 0
+        if wanted.threshold is not None:
+            answers = _answers(wanted.threshold, scores, rows, passage)
+            answered = int(np.count_nonzero(answers))
+            beside = beside.append_column(ANSWER, pa.array(answers))
+        if (costs := passage.costs) is not None:
+            decisions = np.array(costs.decisions)[costs.best(np.exp(log_probs.T))]
+            beside = beside.append_column(DECISION, pa.array(decisions, pa.string()))
+        rows += len(scores)
+        changed = int(np.count_nonzero(scores.argmax(axis=1) != log_probs.argmax(axis=1)))
+        yield _Part(beside, written, changed, answered)
+
+
+def _answers(threshold: Threshold, scores: Floats, first: int, passage: _Passage) -> NDArray[np.bool_]:
+    """Return (n,) whether some rows, of which the first has that number, are at or above a threshold."""
+    own = None if passage.slices is None else passage.slices[first : first + len(scores)]
+    unlabelled, name = np.zeros(len(scores), np.intp), passage.source.place.name
+    rows = ArrayScores(scores, passage.kind)
+    return threshold.answers(
+        Predictions(rows, unlabelled, threshold.classes, provenance=Provenance(name, "")), own
+    )
+
+
+def _in_columns(scores: Doubles, columns: Sequence[int], passage: _Passage) -> Doubles:
+    """Return scores in the order of the columns that are written."""
+    if len(columns) == 1:
+        scores = _alone(passage.kind, scores, columns[0])
+    elif [*columns] != sorted(columns):
+        scores = scores[:, columns]
+    return scores if passage.times == 1 else scores * passage.times
+
+
+def _alone(kind: Kind, scores: Doubles, place: int) -> Doubles:
+    """Return the (n, 1) scores of one class of two, as logits the log-odds."""
+    own = scores[:, place : place + 1]
+    return own - scores[:, 1 - place : 2 - place] if kind == "logits" else own

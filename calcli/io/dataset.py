@@ -1,0 +1,127 @@
+"""Folders of parts that are one data set: those of Spark and Hugging Face, and folders named `split=test`."""
+
+from __future__ import annotations
+
+import re
+import shlex
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+
+from calcli.core.language.errors import InputError
+from calcli.io.formats import format_of, named_format
+from calcli.io.formats.npy import LABEL_FILE
+from calcli.io.layouts.names import natural_key
+from calcli.io.messages import listed
+from calcli.io.options import ReadOptions
+from calcli.io.places.paths import AnyPath, path_of
+
+PARTITION = re.compile(r"([^=]+)=(.*)")
+SHARD = re.compile(r"(.+?)[-.]\d{3,5}-of-\d{3,5}.*")
+PACKED = (".bz2", ".xz", ".zst", ".lz4", ".br", ".z")  # parts that cannot be read
+BESIDE = ("dataset_info.json", "dataset_infos.json", "dataset_dict.json", "state.json", "_metadata.json")
+
+
+def parts_of(path: AnyPath, options: ReadOptions) -> list[AnyPath]:
+    """Return the file, or the parts of a data set that a folder holds, in the order of their numbers.
+
+    Raises
+    ------
+    InputError
+        If a folder has no parts, or those of several data sets.
+    """
+    if not path.is_dir():
+        return [path]
+    within: list[AnyPath] = []
+    files = [file for file in _files(path, within) if not _is_beside(file, options)]
+    if not files and (path / "data").is_dir():  # a repository of data sets
+        return parts_of(path / "data", options)
+    if not files and (split := _only_split(path)) is not None:
+        return parts_of(split, options)
+    if not files:
+        raise InputError(
+            f"{path} is a folder without files of predictions; expected parts such as part-0.parquet"
+        )
+    formats = sorted({named_format(file).name for file in files})
+    if len(formats) > 1:
+        raise InputError(
+            f"{path} is a folder with files of several formats ({listed(formats)}); expected the parts of "
+            "one data set, all of one format"
+        )
+    for folder in within:
+        others = [file for file in _files(folder, []) if not _is_beside(file, options)]
+        if any(format_of(file) is named_format(files[0]) for file in others):
+            every = shlex.quote(f"{path}/**/*{files[0].suffix}")
+            raise InputError(
+                f"{path} holds parts and the folder {folder.name}, which holds files of their format; "
+                "expected the parts of one data set in one folder, or in folders named as day=1; if these "
+                "are parts too, "
+                f"calcli evaluate {every} --concat, else move the folder elsewhere"
+            )
+    shards = {match[1]: file for file in files if (match := SHARD.fullmatch(file.name))}
+    if len(shards) > 1:
+        each = "; ".join(
+            f"calcli evaluate {shlex.quote(str(path))}/{stem}-* --concat" for stem in sorted(shards)
+        )
+        raise InputError(f"{path} holds several splits, {listed(sorted(shards))}; evaluate one: {each}")
+    return sorted(files, key=lambda file: natural_key(file.relative_to(str(path)).as_posix()))
+
+
+def partition_of(file: AnyPath, folder: AnyPath) -> dict[str, str]:
+    """Return what the names of folders within a folder say of a file, as `split=test` does."""
+    if not folder.is_dir():
+        return {}
+    names = file.relative_to(str(folder)).parts[:-1]
+    return {match[1]: match[2] for name in names if (match := PARTITION.fullmatch(name))}
+
+
+def without_labels(files: Sequence[str], options: ReadOptions) -> list[str]:
+    """Return files without those of labels beside others of them, which a pattern such as *.npy names too."""
+    paths = [(file, path_of(file)) for file in files]
+    folders = {path.parent for _, path in paths if not _is_beside(path, options)}
+    return [file for file, path in paths if path.parent not in folders or not _is_beside(path, options)]
+
+
+def same_place(part: AnyPath, folder: str, filled: Path) -> Path:
+    """Return where a part goes in another folder: to folders of the same names."""
+    target = filled / part.relative_to(folder)
+    target.parent.mkdir(parents=True, exist_ok=True)
+    return target
+
+
+def _files(folder: AnyPath, within: list[AnyPath]) -> Iterator[AnyPath]:
+    """Yield the files in a folder and in partitions of it, and put other folders there into a list."""
+    entries: list[AnyPath] = list(folder.iterdir())
+    for entry in sorted(entries, key=str):
+        if entry.name.startswith((".", "_")):
+            continue
+        if entry.is_dir():
+            if PARTITION.fullmatch(entry.name):
+                yield from _files(entry, within)
+            else:
+                within.append(entry)
+        elif format_of(entry):
+            yield entry
+        elif entry.suffix.lower() in PACKED and format_of(entry.with_name(entry.stem)):
+            raise InputError(f"{entry} is packed as {entry.suffix}; expected .gz, or none; unpack it")
+
+
+def _is_beside(file: AnyPath, options: ReadOptions) -> bool:
+    """Return whether a file is not a part: it has labels, or describes the others."""
+    return bool(LABEL_FILE.fullmatch(file.name)) or str(file) == options.labels or file.name in BESIDE
+
+
+def _only_split(path: AnyPath) -> AnyPath | None:
+    """Return the one data set in a folder of folders, as `save_to_disk` writes those with splits.
+
+    Raises
+    ------
+    InputError
+        If there are several.
+    """
+    splits = sorted(one for one in path.iterdir() if one.is_dir() and any(map(format_of, one.iterdir())))
+    if len(splits) > 1:
+        each = "; ".join(f"calcli evaluate {shlex.quote(str(one))}" for one in splits)
+        raise InputError(
+            f"{path} is a folder of data sets, {listed([one.name for one in splits])}; evaluate one: {each}"
+        )
+    return splits[0] if splits else None

@@ -1,0 +1,219 @@
+"""Scores into files, part by part: tables in the formats that can be read, and arrays.
+
+Scores are written in double precision, so that probabilities that differ stay different.
+"""
+
+from __future__ import annotations
+
+import gzip
+import sys
+from abc import ABC, abstractmethod
+from collections.abc import Iterator, Sequence
+from contextlib import ExitStack, contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, BinaryIO, cast
+
+import numpy as np
+
+from calcli.core.data.arrays import Doubles
+from calcli.core.data.predictions import Kind
+from calcli.core.language.errors import InputError, UsageError
+from calcli.io.formats import BY_NAME, Format, named_format
+from calcli.io.layouts.classlabels import metadata_with
+from calcli.io.places.outputs import atomic_path, together
+from calcli.io.places.paths import AnyPath, path_of
+from calcli.io.tables.source import MARK
+
+PREFIXES: dict[Kind, str] = {"probs": "prob_", "log-probs": "log_prob_", "logits": "logit_"}
+ARRAYS: dict[Kind, str] = {"probs": "probs", "log-probs": "log_probs", "logits": "logits"}
+
+
+DOUBLE = np.dtype("f8")
+
+
+@dataclass(frozen=True)
+class Frame:
+    """The columns of what is written.
+
+    Attributes
+    ----------
+    whole
+        All of them, a pyarrow.Schema; columns of numbers or one of lists for the scores.
+    names
+        Names of the score columns.
+    array_name
+        Name of the array of scores, where they are one.
+    classes
+        Class names, to be stored beside an array; none for the confidence in answers.
+    delimiter
+        Between the fields of CSV on standard output; in a file its ending decides.
+    new
+        Which of the score columns were not there before.
+    dtype
+        Of the array of scores.
+    mark
+        The calibrators that were applied, which formats keep that have metadata.
+    """
+
+    whole: Any
+    names: tuple[str, ...]
+    array_name: str
+    classes: tuple[str, ...]
+    delimiter: str = ","
+    new: tuple[str, ...] = ()
+    dtype: np.dtype[Any] = DOUBLE
+    mark: str = ""
+
+    @property
+    def others(self) -> Any:
+        """The kept columns, a pyarrow.Schema."""
+        import pyarrow as pa
+
+        return pa.schema([one for one in self.whole if one.name not in self.names], self.whole.metadata)
+
+    def schema(self, *, decoded: bool) -> Any:
+        """Return the pyarrow.Schema of the output, columns of codes (dictionaries) decoded or not."""
+        import pyarrow as pa
+
+        mark = {MARK: self.mark.encode()} if self.mark else {}
+        if not decoded:
+            said = metadata_with(self.whole.metadata, self.whole.names, self.new)
+            return self.whole.with_metadata({**(said or {}), **mark} or None)
+        return pa.schema(
+            [f.with_type(f.type.value_type) if pa.types.is_dictionary(f.type) else f for f in self.whole],
+            {**(self.whole.metadata or {}), **mark} or None,
+        )
+
+    def batch(self, beside: Any, scores: Doubles, schema: Any) -> Any:
+        """Return a pyarrow.RecordBatch of kept columns and (n, K) scores."""
+        import pyarrow as pa
+
+        from calcli.io.tables.columns import of_numbers
+
+        if pa.types.is_nested(schema.field(self.names[0]).type):
+            flat = of_numbers(np.ascontiguousarray(scores).reshape(-1))
+            if pa.types.is_fixed_size_list(schema.field(self.names[0]).type):
+                columns = [pa.FixedSizeListArray.from_arrays(flat, scores.shape[1])]
+            else:
+                ends = of_numbers(np.arange(0, scores.size + 1, scores.shape[1], dtype=np.int32))
+                columns = [pa.ListArray.from_arrays(ends, flat)]
+        else:
+            columns = [of_numbers(column) for column in np.ascontiguousarray(scores.T)]
+        new = dict(zip(self.names, columns, strict=True))
+        found = [new[one.name] if one.name in new else beside.column(one.name) for one in schema]
+        cast = [column.cast(one.type) for column, one in zip(found, schema, strict=True)]
+        return pa.RecordBatch.from_arrays(cast, schema=schema)
+
+
+def inserted(others: Any, at: int, names: Sequence[str]) -> Any:
+    """Return a pyarrow.Schema of kept columns, with new ones of numbers behind the first `at`."""
+    import pyarrow as pa
+
+    new = [pa.field(name, pa.float64()) for name in names]
+    return pa.schema([*list(others)[:at], *new, *list(others)[at:]], others.metadata)
+
+
+class Writer(ABC):
+    """What puts parts, kept columns and scores, into one format: to a file, or without path to a pipe."""
+
+    def __init__(self, sink: BinaryIO, frame: Frame, path: AnyPath | None) -> None:
+        self.sink, self.frame = sink, frame
+
+    @abstractmethod
+    def write(self, beside: Any, scores: Doubles) -> None:
+        """Write kept columns, a pyarrow.RecordBatch, and (n, K) scores."""
+
+    def end(self) -> None:  # noqa: B027 (text has nothing there)
+        """Write what stands behind the rows."""
+
+    def abandon(self) -> None:  # noqa: B027 (most have nothing to let go of)
+        """Let go of what is open; the file is not going to appear."""
+
+
+def refuse_bytes(field: Any) -> None:
+    """Raise an InputError if a kept column holds bytes, which only tables of Arrow have."""
+    import pyarrow as pa
+
+    types, kind = pa.types, field.type
+    if types.is_binary(kind) or types.is_large_binary(kind) or types.is_fixed_size_binary(kind):
+        raise InputError(
+            f"the column {field.name} holds bytes, which this format has no way to write; choose .parquet or "
+            ".arrow with -o, or leave the column out of the input"
+        )
+
+
+def output_format(target: str, stored: str) -> Format:
+    """Return the format to write: by the ending of a file, to standard output as it was stored.
+
+    Raises
+    ------
+    InputError
+        If the ending is not known, or the target is a folder.
+    UsageError
+        If standard output is a terminal and the format is not text.
+    """
+    if target == "-":
+        form = BY_NAME[stored] if BY_NAME[stored].text else BY_NAME["arrow"]
+        if not form.text and sys.stdout.isatty():
+            raise UsageError(
+                "an Arrow stream cannot be shown on a terminal; name a file with -o, or pipe it on"
+            )
+        return form
+    path = path_of(target)
+    if path.is_dir():
+        raise InputError(f"{target} is a folder; expected the name of a file after -o")
+    found = named_format(path)
+    if found.log:
+        raise UsageError(f"{path}: {path.suffix} files are logs, which are read and not written")
+    return found
+
+
+@contextmanager
+def open_writer(target: str, form: Format, frame: Frame) -> Iterator[Writer]:
+    """Give a writer to a file that appears whole or not at all, or to standard output.
+
+    Parameters
+    ----------
+    target
+        The file, or `-`.
+    form
+        From `output_format`.
+    frame
+        What the columns are.
+
+    Raises
+    ------
+    InputError
+        If the target cannot be written, or a column cannot be in its format.
+    """
+    import pyarrow as pa
+
+    path = None if target == "-" else path_of(target)
+    try:
+        with ExitStack() as opened:
+            if path is None:
+                sink = sys.stdout.buffer
+            else:
+                opened.enter_context(together())  # labels may have a file of their own
+                sink = opened.enter_context(_opened(opened.enter_context(atomic_path(path))))
+            writer = form.module.writer(sink, frame, path)
+            try:
+                yield writer
+            except BaseException:
+                writer.abandon()
+                raise
+            writer.end()
+            sink.flush()
+    except pa.ArrowException as error:
+        said = " ".join(str(error).split()).rstrip(".")
+        what = f"{target} cannot be written as {form.name}"
+        if path is None:
+            what = f"standard output cannot be written as {form.name if form.text else 'Arrow stream'}"
+        raise InputError(f"{what}: {said}; choose another format with -o") from error
+
+
+def _opened(path: Path) -> BinaryIO:
+    if path.suffix.lower() == ".gz":
+        return cast(BinaryIO, gzip.GzipFile(path, "wb"))
+    return path.open("wb")

@@ -1,0 +1,140 @@
+"""Zip archives and gzip files that are damaged, or made to fill memory."""
+
+from __future__ import annotations
+
+import gzip
+import lzma
+import struct
+import zipfile
+import zlib
+from pathlib import Path
+from typing import Any
+
+from calcli.core.language.errors import InputError
+from calcli.io.places.paths import AnyPath, on_disk
+
+ARCHIVE_DAMAGE: tuple[type[Exception], ...] = (
+    zipfile.BadZipFile,
+    zlib.error,
+    lzma.LZMAError,
+    EOFError,
+    OSError,
+    ValueError,
+    LookupError,
+    OverflowError,
+    RuntimeError,  # a password is asked for, or a way of packing is not known
+    SystemError,
+)
+LOCAL = struct.Struct("<26xHH")  # what stands before an entry: the lengths of its name, and of more
+GZIP = b"\x1f\x8b"
+ZIP = b"PK\x03\x04"
+UNSUSPECTED, PACKING = 1 << 28, 400  # bytes, and bytes for each packed one: more is made to fill memory
+
+
+def refuse_bomb(name: str, size: int, packed: int) -> None:
+    """Raise an InputError for what is packed as only something of equal values can be.
+
+    Parameters
+    ----------
+    name
+        What it is.
+    size, packed
+        In bytes, before and after packing.
+    """
+    if size > _most(packed):
+        raise InputError(
+            f"{name} would have {size / 1e9:.1f} GB, packed into {packed / 1e6:.1f} MB as nothing but equal "
+            "values can be; save it without compression"
+        )
+
+
+def _most(packed: int) -> int:
+    return max(UNSUSPECTED, PACKING * packed)
+
+
+def opened_text(path: AnyPath) -> Any:
+    """Return a text file as a pyarrow.NativeFile, unpacked if it is gzip by its first bytes.
+
+    Raises
+    ------
+    InputError
+        If it is truncated, or packed to fill memory.
+    """
+    import pyarrow as pa
+
+    local = on_disk(path)
+    with local.open("rb", buffering=0) as file:
+        start = file.read(len(ZIP))
+    if start == ZIP:
+        return pa.BufferReader(_only_member(local, str(path)))
+    packed = start.startswith(GZIP)
+    if packed:
+        _refuse_gzip_bomb(local, str(path))
+    return pa.input_stream(str(local), compression="gzip" if packed else None)
+
+
+def unpacked_bytes(path: AnyPath) -> bytes:
+    """Return what a file holds that is packed by gzip, or as the only one in a zip archive.
+
+    Raises
+    ------
+    InputError
+        If it is damaged, or packed to fill memory.
+    """
+    try:
+        return bytes(opened_text(path).read())
+    except OSError as error:
+        raise InputError(f"{path} is truncated or damaged; copy it again") from error
+
+
+def _only_member(path: Path, name: str) -> bytes:
+    """Return the one file in a zip archive, besides what macOS puts there."""
+    try:
+        with zipfile.ZipFile(path) as archive:
+            members = [
+                one for one in archive.infolist() if not (one.is_dir() or one.filename.startswith("__MACOSX"))
+            ]
+            if len(members) != 1:
+                raise InputError(f"{name} holds {len(members)} files; expected one; unpack it")
+            refuse_bomb(name, members[0].file_size, members[0].compress_size)
+            return archive.read(members[0])
+    except ARCHIVE_DAMAGE as error:
+        raise InputError(f"{name} is truncated or damaged; copy it again") from error
+
+
+def _refuse_gzip_bomb(path: Path, name: str) -> None:
+    """Raise an InputError for such a gzip file, by the size in its last four bytes (modulo 4 GB).
+
+    Those of a truncated file say anything, so that what looks so is unpacked to be counted.
+    """
+    packed = path.stat().st_size
+    with path.open("rb") as file:
+        file.seek(max(0, packed - 4))
+        said = int.from_bytes(file.read(4), "little")
+    counted, most = 0, _most(packed)
+    if said > most:
+        try:
+            with gzip.open(path) as file:
+                while counted <= most and (part := file.read(1 << 20)):
+                    counted += len(part)
+        except (EOFError, OSError, zlib.error) as error:
+            raise InputError(f"{name} is truncated or damaged; copy it again") from error
+    if counted > most:
+        refuse_bomb(name, said, packed)
+
+
+def stored_content(archive: bytes | memoryview, entry: zipfile.ZipInfo) -> memoryview:
+    """Return what an archive in memory holds under an entry that is not packed, without a copy.
+
+    Raises
+    ------
+    zipfile.BadZipFile
+        If it is damaged.
+    """
+    at = entry.header_offset
+    if 0 <= at <= len(archive) - LOCAL.size:
+        start = at + LOCAL.size + sum(LOCAL.unpack_from(archive, at))
+        content = memoryview(archive)[start : start + entry.file_size]
+        if len(content) == entry.file_size and zlib.crc32(content) == entry.CRC:
+            return content
+    raise zipfile.BadZipFile(f"the checksum of {entry.filename} is wrong")

@@ -1,0 +1,297 @@
+"""Files that appear whole or not at all, and folders of them that appear together."""
+
+from __future__ import annotations
+
+import errno
+import os
+import shutil
+import stat
+import tempfile
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack, contextmanager, suppress
+from contextvars import ContextVar
+from dataclasses import dataclass, field
+from pathlib import Path
+from secrets import token_hex
+
+from calcli.core.language.errors import InputError
+from calcli.io.places.paths import Remote, path_of
+
+STREAMS = {1: "standard output", 2: "standard error"}
+IS_FOLDER = "{} is a folder; expected the name of a file"
+FULL = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
+RESERVE = 4_000_000  # bytes
+FILE_ENDINGS = (".png", ".svg", ".pdf", ".html", ".json", ".md", ".txt", ".csv")
+AS_FOLDER = " as a folder", "choose another with -o"  # what cannot be written, and what to do about it
+
+
+@dataclass
+class _Waiting:
+    """Outputs that are complete and not in their places: what puts them there, and what removes them.
+
+    Folders are listed to remove them, which takes memory: there is a reserve for the case that it runs out.
+    """
+
+    sent: list[Callable[[], object]] = field(default_factory=list)
+    moves: list[Callable[[], object]] = field(default_factory=list)
+    left: ExitStack = field(default_factory=ExitStack)
+    reserve: bytearray = field(default_factory=lambda: bytearray(RESERVE))
+
+
+_waiting: ContextVar[_Waiting | None] = ContextVar("waiting", default=None)
+
+
+@contextmanager
+def together() -> Iterator[_Waiting]:
+    """Have all files and folders that are written in the block appear when it ends, or none of them.
+
+    What goes elsewhere, or to a device or a pipe, goes first, as that is what may fail; what was sent by then
+    stays there.
+    """
+    if (larger := _waiting.get()) is not None:
+        yield larger
+        return
+    waiting = _Waiting()
+    with waiting.left:
+        try:
+            with _kept_by(waiting):
+                yield waiting
+            for put in (*waiting.sent, *waiting.moves):
+                put()
+        except BaseException:
+            waiting.reserve.clear()
+            raise
+
+
+@contextmanager
+def _kept_by(waiting: _Waiting | None) -> Iterator[None]:
+    before = _waiting.set(waiting)
+    try:
+        yield
+    finally:
+        _waiting.reset(before)
+
+
+def refuse_folders(*paths: str | None) -> None:
+    """Raise an InputError for what is to be a file and is a folder, before anything is written elsewhere."""
+    for path in paths:
+        if path is not None and not isinstance(where := path_of(path), Remote) and where.is_dir():
+            raise InputError(IS_FOLDER.format(path))
+
+
+def refuse_nowhere(*paths: str | None, made: str | None = None) -> None:
+    """Raise an InputError for a file in a folder that is not there, before anything is written elsewhere.
+
+    A folder that will be `made` is taken to be there.
+    """
+    for path in paths:
+        if path is None or isinstance(where := path_of(path), Remote) or where.parent.exists():
+            continue
+        if made is None or Path(made) not in where.parents:
+            raise InputError(f"{path} cannot be written: {os.strerror(errno.ENOENT)}; choose another place")
+
+
+@contextmanager
+def atomic_path(path: str | Path | Remote) -> Iterator[Path]:
+    """Give a temporary name to write to: it becomes `path` at the end, or vanishes if the block fails.
+
+    It has the same ending, for writers that go by that. Links are followed; a file that is replaced keeps its
+    mode and, where that is allowed, its owner; a device or a pipe is sent what was written. A URL gets it
+    when it is complete.
+
+    Raises
+    ------
+    InputError
+        If nothing can be written there.
+    """
+    if isinstance(where := path_of(path), Remote):
+        where.require_writable()
+        with together() as waiting:
+            made = waiting.left.enter_context(tempfile.TemporaryDirectory(prefix="calcli-"))
+            yield (only := Path(made) / where.name)
+            waiting.sent.append(lambda: where.upload(only))
+        return
+    path = where
+    with together() as waiting:
+        with _told(path):
+            target, found = _followed(path)
+            sent = found is not None and (not stat.S_ISREG(found.st_mode) or not target.exists())
+            # a folder of devices is no place for a temporary file
+            folder = Path(tempfile.gettempdir()) if sent else target.parent
+            temporary = folder / f".{path.stem}-{token_hex(4)}{path.suffix}"
+            waiting.left.callback(_surely, _unlink, temporary)  # before it is there: a signal may come
+            os.close(os.open(temporary, os.O_CREAT | os.O_EXCL | os.O_WRONLY, 0o600))
+        with _full_told(path):
+            yield temporary
+
+        def put() -> None:
+            with _told(path):
+                if sent:
+                    _send(temporary, path)
+                else:
+                    _allow_as(found, temporary)
+                    temporary.replace(target)
+
+        (waiting.sent if sent else waiting.moves).append(put)
+
+
+@contextmanager
+def _told(path: str | Path, what: str = "", mend: str = "choose another place") -> Iterator[None]:
+    try:
+        yield
+    except OSError as error:
+        raise InputError(f"{path} cannot be written{what}: {error.strerror or error}; {mend}") from error
+
+
+@contextmanager
+def _full_told(path: str | Path) -> Iterator[None]:
+    """Name the output where there is no room for it, of which writers say nothing but that."""
+    try:
+        yield
+    except OSError as error:
+        if error.errno in FULL or (error.errno is None and "requested and" in str(error)):  # numpy's words
+            said = os.strerror(error.errno or errno.ENOSPC)
+            raise InputError(
+                f"{path} cannot be written: {said}; make room, or choose another place"
+            ) from error
+        raise
+
+
+def _followed(path: str | Path) -> tuple[Path, os.stat_result | None]:
+    """Return where links lead, and what is there."""
+    target = Path(os.path.realpath(path))
+    try:
+        found = os.stat(path)
+    except FileNotFoundError:
+        return target, None
+    if stat.S_ISDIR(found.st_mode):
+        raise InputError(IS_FOLDER.format(path))
+    if stat.S_ISSOCK(found.st_mode):
+        raise InputError(f"{path} is a socket; expected a file, a device or a pipe")
+    if stat.S_ISREG(found.st_mode) and (stream := _stream_into(found)):
+        raise InputError(f"{path} is where {stream} goes; expected a file of its own")
+    return target, found
+
+
+def _stream_into(file: os.stat_result) -> str | None:
+    for number, name in STREAMS.items():
+        with suppress(OSError):  # a closed one
+            if os.path.samestat(file, os.fstat(number)):
+                return name
+    return None
+
+
+def _send(temporary: Path, path: str | Path) -> None:
+    with (
+        suppress(BrokenPipeError),  # a reader that has seen enough
+        temporary.open("rb") as written,
+        open(os.open(path, os.O_WRONLY), "wb") as sink,
+    ):
+        shutil.copyfileobj(written, sink)
+
+
+def _allow_as(replaced: os.stat_result | None, temporary: Path) -> None:
+    """Give a file the owner and mode of the one it replaces, or those of any new file."""
+    if replaced is None:
+        temporary.chmod(0o666 & ~_umask())
+        return
+    for owner in (replaced.st_uid, -1):  # the group at least
+        with suppress(OSError):
+            os.chown(temporary, owner, replaced.st_gid)
+            break
+    temporary.chmod(replaced.st_mode & 0o777)
+
+
+def _umask() -> int:
+    mask = os.umask(0)
+    os.umask(mask)
+    return mask
+
+
+@contextmanager
+def filled_folder(path: str | Path) -> Iterator[Path]:
+    """Give a temporary folder to fill; its files move to `path` when the block ends.
+
+    They vanish if the block is left otherwise. Files of the same names are replaced as `atomic_path` does,
+    others stay.
+
+    Raises
+    ------
+    InputError
+        If the folder cannot be made or written to, is `-`, or is named like a file.
+    """
+    if str(path) == "-":
+        raise InputError("-o - asks for several files on standard output; expected the name of a folder")
+    ending = Path(str(path)).suffix.lower()
+    if ending in FILE_ENDINGS and not Path(path).exists():
+        raise InputError(
+            f"{path}: a folder is written here, and {ending} is the ending of a file; give a folder"
+        )
+    if isinstance(where := path_of(path), Remote):
+        where.require_writable()
+        with together() as waiting:
+            filled = Path(waiting.left.enter_context(tempfile.TemporaryDirectory(prefix="calcli-")))
+            with _kept_by(None):  # it is complete when its files are
+                yield filled
+            waiting.sent.append(lambda: _upload(filled, where))
+        return
+    path = where
+    with together() as waiting:
+        made = waiting.left.enter_context(ExitStack())  # folders, which stay if all goes well
+        home = Path(os.path.realpath(path))
+        with _told(path, *AS_FOLDER):
+            _make(home, made)
+            temporary = home / f".calcli-{token_hex(4)}"
+            waiting.left.callback(_surely, _remove_tree, temporary)
+            temporary.mkdir(0o700)
+        with _full_told(path), _kept_by(None):
+            yield temporary
+        with _full_told(path):
+            _move(temporary, path, made)
+        waiting.moves.append(made.pop_all)
+
+
+def _upload(filled: Path, where: Remote) -> None:
+    for file in sorted(one for one in filled.rglob("*") if one.is_file()):
+        (where / file.relative_to(filled).as_posix()).upload(file)
+
+
+def _make(folder: Path, made: ExitStack) -> None:
+    missing = [part for part in (folder, *folder.parents) if not part.is_dir()]
+    for part in reversed(missing):
+        made.callback(_surely, _remove_if_empty, part)  # before it is there: a signal may come
+        part.mkdir(exist_ok=True)
+
+
+def _surely(tidy: Callable[[Path], None], path: Path) -> None:
+    """Tidy up; once more, if a signal came meanwhile."""
+    try:
+        tidy(path)
+    except BaseException:
+        tidy(path)
+        raise
+
+
+def _unlink(file: Path) -> None:
+    with suppress(OSError):  # it may have its place by now, or none it could be made in
+        file.unlink()
+
+
+def _remove_tree(folder: Path) -> None:
+    shutil.rmtree(folder, ignore_errors=True)
+
+
+def _remove_if_empty(folder: Path) -> None:
+    with suppress(OSError):  # some of the files are there already, and whole
+        folder.rmdir()
+
+
+def _move(filled: Path, path: Path, made: ExitStack) -> None:
+    for file in sorted(filled.rglob("*")):
+        target = path / file.relative_to(filled)
+        if file.is_dir():
+            with _told(target, *AS_FOLDER):
+                _make(target, made)
+        else:
+            with atomic_path(target) as temporary:
+                shutil.move(file, temporary)

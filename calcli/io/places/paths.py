@@ -1,0 +1,384 @@
+"""Files elsewhere: URLs, read and written through fsspec, which is loaded when one is given."""
+
+from __future__ import annotations
+
+import io
+import os
+import re
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from functools import cached_property
+from glob import glob
+from pathlib import Path, PurePosixPath
+from typing import TYPE_CHECKING, Any, TypeAlias
+from urllib.parse import unquote
+
+from calcli.core.language.errors import CalcliError, InputError, UsageError
+from calcli.io.places.secrets import URL, WEB, secret_of, without_secrets
+
+if TYPE_CHECKING:
+    from tempfile import TemporaryDirectory
+
+UNREADABLE = re.compile("[\ud800-\udfff]")  # what Python makes of bytes that are not UTF-8
+READ_ONLY = (*WEB, "github", "zip", "tar", "reference", "data")
+BUFFER_BYTES = 1 << 22  # asked for at once where a file is read from end to end
+SMALLEST_BYTES = 1 << 16  # smaller files may be fetched whole
+TIMEOUT = 10  # seconds until a server that does not answer is given up
+OPTIONS: dict[str, dict[str, Any]] = {  # of what connects
+    "s3": {"config_kwargs": {"connect_timeout": TIMEOUT, "retries": {"max_attempts": 1}}},
+}
+
+
+def is_url(path: object) -> bool:
+    """Tell whether a path is the URL of something that is not a local file."""
+    return isinstance(path, Remote) or (isinstance(path, str) and "://" in path and bool(URL.match(path)))
+
+
+def path_of(path: str | Path | Remote) -> AnyPath:
+    """Return what a path leads to: a local file or folder, or one elsewhere.
+
+    Raises
+    ------
+    UsageError
+        If it is empty.
+    InputError
+        If its name is not text in UTF-8, which reports are written in.
+    """
+    if isinstance(path, Remote):
+        return path
+    if not is_url(path):
+        if not str(path):
+            raise UsageError("the name of a file is empty; expected a path, or - for a stream")
+        if not str(path).isascii() and UNREADABLE.search(str(path)):
+            raise InputError(f"{path}: the name of the file is not text in UTF-8; rename it")
+        return Path(path)
+    scheme, _, rest = str(path).partition("://")
+    if scheme.lower() in ("file", "local"):
+        if "\0" in (found := unquote(rest)):
+            raise UsageError(f"{path}: no file has a NUL in its name")
+        return Path(found)
+    return Remote(without_secrets(str(path)))
+
+
+def on_disk(path: AnyPath) -> Path:
+    """Return a local file, or the copy of one elsewhere, for readers of all of it."""
+    return _downloads.copy_of(path) if isinstance(path, Remote) else path
+
+
+def parts_of_pattern(path: str) -> list[str]:
+    """Return what a pattern such as `s3://lake/part-*.parquet` stands for, or the path itself.
+
+    Raises
+    ------
+    InputError
+        If there is nothing at such a URL.
+    """
+    if not re.search(r"[*?\[]", path):
+        return [path]
+    where = path_of(path)
+    if isinstance(where, Remote):  # a ? begins the query of a URL
+        return [str(one) for one in where.glob()] if re.search(r"[*\[]", path) else [path]
+    return [path] if where.exists() else sorted(glob(str(where), recursive=True)) or [path]
+
+
+@dataclass(frozen=True, order=True)
+class Remote:
+    """A file or folder elsewhere, with what is used of `pathlib.Path`.
+
+    Attributes
+    ----------
+    url
+        Its URL as it may be shown.
+    known
+        What a listing of its folder said about it.
+    """
+
+    url: str
+    known: Mapping[str, Any] | None = field(default=None, compare=False, repr=False)
+
+    def __str__(self) -> str:
+        return self.url
+
+    @property
+    def scheme(self) -> str:
+        """How it is reached."""
+        return self.url.partition("://")[0].rpartition("::")[2].lower()
+
+    @property
+    def name(self) -> str:
+        """The last part of the URL."""
+        return self._pure.name
+
+    @property
+    def stem(self) -> str:
+        """The name without its ending."""
+        return self._pure.stem
+
+    @property
+    def suffix(self) -> str:
+        """The ending of the name."""
+        return self._pure.suffix
+
+    @property
+    def suffixes(self) -> list[str]:
+        """All endings of the name."""
+        return self._pure.suffixes
+
+    @property
+    def parent(self) -> Remote:
+        """The folder that it is in."""
+        return Remote(self.url.rstrip("/").rpartition("/")[0])
+
+    @property
+    def _pure(self) -> PurePosixPath:
+        return PurePosixPath(self.url.partition("://")[2])
+
+    def __truediv__(self, name: str | PurePosixPath) -> Remote:
+        return Remote(f"{self.url.rstrip('/')}/{name}")
+
+    def with_name(self, name: str) -> Remote:
+        """Return what is called so in the same folder."""
+        return self.parent / name
+
+    def with_suffix(self, suffix: str) -> Remote:
+        """Return what is called the same, with another ending."""
+        return self.parent / self._pure.with_suffix(suffix).name
+
+    def relative_to(self, other: object) -> PurePosixPath:
+        """Return the way from a folder."""
+        return PurePosixPath(self.url.removeprefix(str(other)).lstrip("/"))
+
+    def exists(self) -> bool:
+        """Tell whether there is such a thing."""
+        return self.is_file() or self.is_dir()
+
+    def is_file(self) -> bool:
+        """Tell whether it is a file."""
+        return self._info is not None and self._info["type"] == "file"
+
+    def is_dir(self) -> bool:
+        """Tell whether it is a folder; on the web a URL that ends in `/`."""
+        if self.scheme in WEB:
+            return self.url.endswith("/")
+        return self._info is not None and self._info["type"] == "directory"
+
+    def stat(self) -> Remote:
+        """Return what knows its size."""
+        return self
+
+    @property
+    def st_size(self) -> int:
+        """Number of bytes; 1 where the server does not tell."""
+        size = (self._info or {}).get("size")
+        return 1 if size is None else int(size)
+
+    def iterdir(self) -> Iterator[Remote]:
+        """Yield what is in the folder."""
+        with self._told():
+            system, path = self._system
+            system.invalidate_cache()
+            entries = system.ls(path, detail=True)
+        own = path.rstrip("/")
+        for entry in entries:
+            if (name := entry["name"].rstrip("/")) != own:
+                folder = "/" if entry["type"] == "directory" and self.scheme in WEB else ""
+                yield Remote(f"{self / name.rpartition('/')[2]}{folder}", entry)
+
+    def glob(self) -> list[Remote]:
+        """Return what the URL stands for as a pattern.
+
+        Raises
+        ------
+        InputError
+            If there is nothing.
+        """
+        with self._told():
+            system, path = self._system
+            found = sorted(system.glob(path))
+        if not found:
+            raise InputError(f"{self.url}: no such files")
+        chain = self.url.partition("://")[0].rpartition("::")
+        return [Remote("".join(chain[:2]) + system.unstrip_protocol(name)) for name in found]
+
+    def open(self, mode: str = "rb", buffering: int = BUFFER_BYTES) -> io.BufferedReader:
+        """Open the file; without a buffer only what is asked for is read."""
+        assert mode == "rb"
+        with self._told():
+            system, path = self._system
+            found = system.open(path, "rb", SMALLEST_BYTES, cache_type="none")
+            if self.scheme in WEB and not _downloads.gives_parts(self, found):
+                return on_disk(self).open("rb")
+            raw = _Told(found, self)
+        return io.BufferedReader(raw, buffering) if buffering else raw  # type: ignore[return-value]
+
+    def read_bytes(self) -> bytes:
+        """Return all that is in the file."""
+        with self.open() as file:
+            return file.read()
+
+    def require_writable(self) -> None:
+        """Raise an InputError if nothing can be written there."""
+        if self.scheme in READ_ONLY or "::" in self.url:
+            way = "a chain of URLs" if "::" in self.url else f"{self.scheme}://"
+            raise InputError(f"{self.url} cannot be written, {way} is for reading; choose another place")
+        with self._told():
+            assert self._system
+
+    def upload(self, file: Path) -> None:
+        """Put a local file there."""
+        with self._told("written"):
+            system, path = self._system
+            system.put_file(str(file), path)
+
+    def download(self, file: Path) -> None:
+        """Copy it to a local file."""
+        with self._told():
+            system, path = self._system
+            system.get_file(path, str(file))
+
+    @cached_property
+    def _info(self) -> Mapping[str, Any] | None:
+        if self.known is not None and self.scheme not in WEB:  # whose listings tell little
+            return self.known
+        with self._told():
+            system, path = self._system
+            try:
+                return dict(system.info(path))
+            except FileNotFoundError as fault:
+                if self._is_missing(fault):
+                    return None
+                raise
+
+    @cached_property
+    def _system(self) -> tuple[Any, str]:
+        """The file system and the path in it."""
+        try:
+            from fsspec.core import url_to_fs
+        except ImportError:
+            raise UsageError(
+                f"{self.url}: URLs need the package fsspec, which is not installed; pip install fsspec"
+            ) from None
+        login, query = secret_of(self.url)
+        if login and self.scheme in OPTIONS:
+            raise UsageError(
+                f"{self.url} is given with a login; expected it where other tools look for it, as in the "
+                "environment, a profile or a role"
+            )
+        scheme, _, rest = self.url.partition("://")
+        return url_to_fs(
+            f"{scheme}://{login}{'@' if login else ''}{rest}{query}", **OPTIONS.get(self.scheme, {})
+        )
+
+    @contextmanager
+    def _told(self, done: str = "read") -> Iterator[None]:
+        """Say what is wrong in words of our own: those of libraries may hold keys."""
+        try:
+            yield
+        except CalcliError:
+            raise
+        except ImportError as fault:
+            raise UsageError(f"{self.url}: {str(fault).rstrip('.')}") from None
+        except Exception as fault:
+            cause = _innermost(fault)
+            status = getattr(cause, "status", None)
+            if isinstance(fault, PermissionError) or status in (401, 403):
+                raise InputError(
+                    f"{self.url} cannot be {done}: access is refused; log in as for other tools, by the "
+                    "environment, a profile or a role"
+                ) from None
+            if self._is_missing(fault):
+                raise InputError(f"{self.url}: no such file") from None
+            if str(fault).startswith("Protocol not known"):
+                raise UsageError(f"{self.url}: {self.scheme}:// is not a known kind of URL") from None
+            number = f" {status}" if isinstance(status, int) else ""
+            raise InputError(f"{self.url} cannot be {done}: {type(cause).__name__}{number}") from None
+
+    def _is_missing(self, fault: Exception) -> bool:
+        """Tell whether there is no such file; on the web that is said of servers, too, that do not answer."""
+        if not isinstance(fault, FileNotFoundError):
+            return False
+        cause = _innermost(fault)
+        return self.scheme not in WEB or cause is fault or getattr(cause, "status", None) in (404, 410)
+
+
+AnyPath: TypeAlias = Path | Remote
+
+
+def _innermost(fault: BaseException) -> BaseException:
+    while fault.__cause__ is not None:
+        fault = fault.__cause__
+    return fault
+
+
+class _Told(io.RawIOBase):
+    """An open file whose faults are told as those of the place."""
+
+    def __init__(self, file: Any, owner: Remote) -> None:
+        self._file, self._owner = file, owner
+
+    def readable(self) -> bool:
+        return True
+
+    def seekable(self) -> bool:
+        return True
+
+    def seek(self, offset: int, whence: int = os.SEEK_SET) -> int:
+        return int(self._file.seek(offset, whence))
+
+    def tell(self) -> int:
+        return int(self._file.tell())
+
+    def read(self, size: int = -1) -> bytes:
+        with self._owner._told():
+            return bytes(self._file.read(size))
+
+    def readinto(self, buffer: Any) -> int:
+        view = memoryview(buffer).cast("B")
+        data = self.read(len(view))
+        view[: len(data)] = data
+        return len(data)
+
+    def close(self) -> None:
+        if not self.closed:
+            self._file.close()
+        super().close()
+
+
+class _Downloads:
+    """Copies of files; they go when the program ends."""
+
+    def __init__(self) -> None:
+        self._folder: TemporaryDirectory[str] | None = None
+        self._paths: dict[str, Path] = {}
+        self._parted: set[str] = set()
+
+    def gives_parts(self, remote: Remote, file: Any) -> bool:
+        """Tell whether parts of an open file can be asked for."""
+        if remote.url in self._parted:
+            return True
+        if remote.url in self._paths or not file.seekable():
+            return False
+        try:
+            file.seek(1)  # the first byte is there in any case
+            file.read(1)
+        except ValueError:  # it would have been sent whole
+            return False
+        file.seek(0)
+        self._parted.add(remote.url)
+        return True
+
+    def copy_of(self, remote: Remote) -> Path:
+        """Return the copy of a file."""
+        if remote.url not in self._paths:
+            if self._folder is None:
+                from tempfile import TemporaryDirectory  # which takes longer than a start should
+
+                self._folder = TemporaryDirectory(prefix="calcli-")
+            path = Path(self._folder.name) / f"{len(self._paths)}{''.join(remote.suffixes)}"
+            remote.download(path)
+            self._paths[remote.url] = path
+        return self._paths[remote.url]
+
+
+_downloads = _Downloads()

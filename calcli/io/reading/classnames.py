@@ -1,0 +1,209 @@
+"""Names of the classes in the order of the scores: as a file has them, as an option says, or numbers."""
+
+from __future__ import annotations
+
+import shlex
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import replace
+
+import numpy as np
+
+from calcli.core.language.errors import CalcliError, InputError, UsageError
+from calcli.core.language.expressions import WRONG_RIGHT
+from calcli.io.messages import Place, listed
+from calcli.io.options import ReadOptions
+from calcli.io.tables.labelnumbers import are_places, number_of, other_of_two, same_name
+from calcli.io.tables.labels import MISSING_NAMES, NOT_AVAILABLE, Labels
+from calcli.io.words import CUSTOM, are_custom, plain_text
+
+
+def class_names(
+    stored: tuple[str, ...] | None, columns: int, labels: Labels, options: ReadOptions, place: Place
+) -> tuple[str, ...]:
+    """Return a name for each class, in the order of the scores.
+
+    Parameters
+    ----------
+    stored
+        Names the columns have in the file; the reader has already put them in the order of `--classes`.
+    columns
+        Scores in a row; 1 means that of the second class of two.
+    labels
+        As stored.
+    options
+        `classes` and `positive`.
+    place
+        For messages.
+
+    Raises
+    ------
+    InputError
+        If the names can only be guessed.
+    UsageError
+        If the options do not fit the number of scores.
+    """
+    expected = max(columns, 2)
+    if options.classes is not None:
+        _check_option(options.classes, expected, place)
+    if stored is not None and not (columns == 1 and len(stored) == 1):
+        _check_stored(stored, expected, place)
+    if options.positive is not None and expected > 2:
+        raise UsageError(f"--positive is for two classes, but {place.name} has {columns}; leave it out")
+    if columns == 1:
+        return _two_names(stored, labels, options, place)
+    if options.classes is None and stored is None and labels.names is not None:
+        raise InputError(
+            f"{place.name}: the labels are text ({listed(labels.names, 4)}), but the scores have no class "
+            "names; name the classes in the order of the scores with --classes"
+        )
+    names = options.classes or stored or tuple(map(str, range(columns)))
+    if options.positive is not None and options.positive not in names:
+        raise UsageError(f"--positive {options.positive}: expected one of the classes {listed(names)}")
+    return names
+
+
+def _repeated(names: tuple[str, ...]) -> list[str]:
+    return sorted(name for name, times in Counter(names).items() if times > 1)
+
+
+def _check_option(classes: tuple[str, ...], expected: int, place: Place) -> None:
+    repeated = _repeated(classes)
+    if repeated:
+        raise UsageError(
+            f"--classes names {listed(repeated)} more than once; expected {expected} different names"
+        )
+    if len(classes) != expected:
+        raise UsageError(
+            f"--classes names {len(classes)} classes ({listed(classes)}), but {place.name} has scores for "
+            f"{expected}"
+        )
+
+
+def _check_stored(classes: tuple[str, ...], expected: int, place: Place) -> None:
+    repeated = _repeated(classes)
+    if repeated:
+        raise InputError(
+            f"{place.name} names the classes {listed(repeated)} more than once; expected "
+            f"{expected} different names; save others"
+        )
+    if len(classes) != expected:
+        raise InputError(
+            f"{place.name} names {len(classes)} classes ({listed(classes)}), but has scores for {expected}; "
+            "expected a name for each; save the names of all classes, in the order of the scores"
+        )
+
+
+def other_way(
+    stored: tuple[str, ...] | None,
+    taken: Sequence[str],
+    columns: int,
+    classes: tuple[str, ...],
+    labels: Labels,
+    options: ReadOptions,
+    place: Place,
+) -> str:
+    """Return the options that read the scores of two classes as those of the other one; "" if none do.
+
+    Of more classes it is the option that gives them another order.
+
+    Parameters
+    ----------
+    stored, columns, labels, options, place
+        As for `class_names`.
+    taken
+        Columns of the scores.
+    classes
+        What `class_names` returned.
+    """
+    if classes == WRONG_RIGHT or options.against_rest is not None:
+        return ""
+    unnamed = stored is None and (labels.names is not None or set(classes) == set(map(str, range(columns))))
+    if len(classes) > 2:
+        return "--classes" if unnamed else ""
+    first, second = classes
+    own: tuple[str, ...] | None = stored
+    mend = replace(options, positive=first)
+    said = f"--positive {shlex.quote(first)}"
+    if columns == 2 and stored is None:
+        return f"--classes {shlex.quote(f'{second},{first}')}" if unnamed else ""
+    if columns == 2:
+        own, mend = classes[:1], replace(options, positive=second)
+        said = f"--scores {shlex.quote(taken[0])} --positive {shlex.quote(second)}"
+    try:
+        found = class_names(own, 1, labels, mend, place)
+    except CalcliError:
+        return ""
+    return said if found == (classes[::-1] if columns == 1 else classes) else ""
+
+
+def _two_names(
+    stored: tuple[str, ...] | None, labels: Labels, options: ReadOptions, place: Place
+) -> tuple[str, ...]:
+    """Name both classes where only the second one has scores."""
+    second = options.positive or (stored[-1] if stored else None)
+    if second is None and labels.names is not None and are_custom(labels.names):
+        second = next(name for name in labels.names if CUSTOM[plain_text(name)] == 1)
+    if options.positive and stored and len(stored) == 1 and labels.names is not None:
+        _refuse_other_class(stored[0], options.positive, labels.names, place)
+    both = options.classes or (stored if stored and len(stored) == 2 else None)
+    if both is not None:
+        first, last = both
+        if options.positive is None and stored == ("0",) and not any(same_name(one, "0") for one in both):
+            raise UsageError(
+                f"--classes {first},{last}: the one score per row of {place.name} is numbered 0; say whose "
+                f"it is, with --positive {first} or --positive {last} as well"
+            )
+        if options.positive is None and stored and stored[-1] != last and same_name(stored[-1], first):
+            counted = labels.names is None and are_places(labels.meaning, both, place)
+            raise UsageError(
+                f"--classes {first},{last}: the one score per row of {place.name} is named after {first}; "
+                + (f"if that is label 0 say --positive {first} as well, else " if counted else "")
+                + f"expected it last, as in --classes {last},{first}"
+            )
+        if options.positive is not None and options.positive not in both:
+            raise UsageError(f"--positive {options.positive}: expected one of the classes {first} and {last}")
+        return (last, first) if options.positive == first else (first, last)
+    if labels.names is None:
+        second = second or "1"
+        from_one = options.positive is not None and bool(labels.codes.min() >= 1)
+        if (
+            not (from_one and number_of(second))
+            and (other := other_of_two(second, labels.meaning)) is not None
+        ):
+            return other, second
+        others = np.unique(labels.codes[labels.codes != number_of(second)])
+        return _with_other(tuple(map(str, others.tolist())), second, place)
+    if second is None:
+        raise InputError(
+            f"{place.name} has one score per row and the labels {listed(labels.names)}; "
+            "say with --positive which of them the score belongs to"
+        )
+    return _with_other(tuple(name for name in labels.names if name != second), second, place)
+
+
+def _refuse_other_class(own: str, positive: str, labels: Sequence[str], place: Place) -> None:
+    """Refuse a name for the class of one score in a row if it is named after the other class."""
+    if own in labels and not same_name(own, positive):
+        raise UsageError(
+            f"--positive {positive}: the one score per row of {place.name} is named after {own}; leave it "
+            f"out, or save the scores of {positive}, one minus these if they are probabilities"
+        )
+
+
+def _with_other(others: tuple[str, ...], second: str, place: Place) -> tuple[str, ...]:
+    if len(others) == 1:
+        return others[0], second
+    if not others:
+        raise InputError(
+            f'{place.name}: all labels are "{second}"; name both classes with --classes OTHER,{second}'
+        )
+    gone = [name for name in others if name.strip().lower() in (*MISSING_NAMES, *NOT_AVAILABLE)]
+    mend = "choose with --positive, or save the scores of all classes"
+    if len(gone) == len(others) - 1:
+        leave = " ".join(f"--ignore-label {shlex.quote(name)}" for name in gone)
+        mend = f"{listed(gone)} looks like a missing label: leave such rows out with {leave}"
+    raise InputError(
+        f'{place.name} has one score per row, that of class "{second}", but {len(others)} other labels '
+        f"({listed(others)}); expected one other; {mend}"
+    )

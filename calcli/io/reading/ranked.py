@@ -1,0 +1,236 @@
+"""Scores sorted by rank: columns such as `index_0` name the class that `prob_0` is the score of.
+
+So are predictions saved after a "top k" of all classes: `index_0.. prob_0..`, or lists `index` and `prob`;
+classes may also be named, as in `label_0..`.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from functools import cached_property
+from typing import TYPE_CHECKING, Any, Self
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+from numpy.typing import NDArray
+
+from calcli.core.data.arrays import Array
+from calcli.core.language.errors import InputError, UsageError
+from calcli.io.layouts.names import (
+    but_for_capitals,
+    differ_in_numbers,
+    natural_order,
+)
+from calcli.io.messages import listed
+from calcli.io.options import ReadOptions
+from calcli.io.tables.columns import Holds, holds_of
+from calcli.io.tables.scores import TableScores, first_of_other_length
+from calcli.io.words import CUSTOM, are_custom
+
+if TYPE_CHECKING:
+    from calcli.io.reading.decide import Reading
+    from calcli.io.tables.table import Table
+
+ENOUGH = 100  # rows that have the same numbers in any order if these name the classes
+
+
+@dataclass(frozen=True)
+class RankedScores(TableScores):
+    """Scores of which each row has its own order, put in the order of the classes.
+
+    Attributes
+    ----------
+    by_rank
+        The scores as they are stored.
+    ranks
+        Columns with the class of each score: one a score, or one of lists.
+    classes
+        Class names.
+    by_name
+        Whether the ranks are class names; if not, they are numbers counted from 0.
+    ordered
+        Whether the order of the classes is known; if not, they stand in that of the alphabet.
+    """
+
+    by_rank: TableScores
+    ranks: tuple[str, ...]
+    classes: tuple[str, ...]
+    by_name: bool
+    ordered: bool = True
+
+    def within(self, table: Table, rows: int) -> Self:
+        """Return the scores of so many rows of the same columns, in another table."""
+        return replace(super().within(table, rows), by_rank=self.by_rank.within(table, rows))
+
+    @property
+    def note(self) -> str:
+        """How they are read, a sentence for the user."""
+        first, scores = self.ranks[0], self.by_rank.names[0]
+        which = f"the first of {scores}" if len(self.ranks) == 1 else scores
+        return (
+            f"the scores are sorted by rank: {which} is taken for the score of the class that {first} names"
+        )
+
+    def values(self, batch: Any, at: int) -> Array:
+        """Return the scores in the order of the classes.
+
+        Raises
+        ------
+        InputError
+            If the ranks of a row are not each class once.
+        """
+        scores = self.by_rank.values(batch.select(list(self.by_rank.names)), at)
+        found = np.empty(scores.shape, scores.dtype)
+        np.put_along_axis(found, self.positions(batch, at), scores, axis=1)
+        return found
+
+    def positions(self, batch: Any, at: int) -> NDArray[np.intp]:
+        """Return for each score of a row, in the order stored, the position of its class.
+
+        Raises
+        ------
+        InputError
+            If the ranks of a row are not each class once.
+        """
+        columns = batch.select(list(self.ranks)).columns
+        if len(columns) == 1:
+            self._refuse_other_lengths(columns[0], at)
+            columns = [columns[0].flatten()]
+        stored = np.stack([self._numbers(column) for column in columns], axis=1)
+        stored = stored.reshape(batch.num_rows, self.shape[1])
+        with np.errstate(invalid="ignore"):  # nan is found in the next line
+            found = stored.astype(np.intp)
+        outside = (found != stored) | (found < 0) | (found >= self.shape[1])
+        if outside.any():
+            self._refuse_outside(batch, at, np.argwhere(outside)[0])
+        seen = np.zeros(found.shape, bool)
+        np.put_along_axis(seen, found, True, axis=1)
+        if not seen.all():
+            row, k = np.argwhere(~seen)[0]
+            names = self.classes if self.by_name else range(self.shape[1])
+            raise InputError(
+                f"{self.table.place.row(at + int(row))} names no score of class {names[k]} and another class "
+                f"twice in {listed(self.ranks)}; expected every class once"
+            )
+        return self._place_of_number[found]
+
+    @cached_property
+    def _place_of_number(self) -> NDArray[np.intp]:
+        """Positions of the numbers 0..K-1: of the classes they name, or themselves."""
+        numbers = tuple(map(str, range(self.shape[1])))
+        if self.by_name or set(self.classes) != set(numbers):
+            return np.arange(self.shape[1])
+        places = {name: place for place, name in enumerate(self.classes)}
+        return np.array([places[number] for number in numbers])
+
+    def _numbers(self, column: Any) -> Array:
+        """Return (n,) positions of classes: nan or -1 for what is not a class."""
+        if not self.by_name:
+            column = column.cast(pa.float64()) if pa.types.is_null(column.type) else column
+            return np.asarray(column.to_numpy(zero_copy_only=False))
+        found = pc.index_in(column.cast(pa.large_string()), pa.array(self.classes, pa.large_string()))
+        return np.asarray(pc.fill_null(found, -1).to_numpy())
+
+    def _refuse_other_lengths(self, lists: Any, at: int) -> None:
+        if (row := first_of_other_length(lists, self.shape[1])) is not None:
+            raise InputError(
+                f"{self.table.place.row(at + row)} has {len(lists[row].as_py() or ())} classes in "
+                f"{self.ranks[0]}, but {self.shape[1]} scores in {self.by_rank.names[0]}; expected one for "
+                "each score"
+            )
+
+    def _refuse_outside(self, batch: Any, at: int, where: Array) -> None:
+        row, rank = map(int, where)
+        if len(self.ranks) == 1:
+            found, column = batch.column(self.ranks[0])[row].as_py()[rank], self.ranks[0]
+        else:
+            found, column = batch.column(self.ranks[rank])[row].as_py(), self.ranks[rank]
+        k = self.shape[1]
+        known = listed(self.classes) if self.by_name else f"0 to {k - 1}"
+        what = "no class" if found is None else f"the class {found}"
+        raise InputError(
+            f"{self.table.place.row(at + row)} has {what} in {column}, but the {k} scores of a "
+            f"row can only be those of the classes {known}; if only the {k} largest scores of more classes "
+            "were saved (a top-k dump), save the scores of all classes"
+        )
+
+
+def names_known(table: Table, reading: Reading) -> tuple[str, ...]:
+    """Return the classes that columns are named after, and those that ranks name in the first row."""
+    ranks = reading.ranks
+    packed, first = table.packed.get(reading.scores[0]), table.head(ranks, 1) if ranks else None
+    values = [] if first is None else [column[0].as_py() for column in first.columns]
+    ranked = [str(one) for value in values for one in (value if isinstance(value, list) else [value])]
+    return (*(reading.classes or ()), *((packed and packed.classes) or ()), *ranked)
+
+
+def ranked_scores(raw: TableScores, reading: Reading, options: ReadOptions) -> TableScores:
+    """Return scores in the order of the classes, if there are columns that name the class of each.
+
+    Parameters
+    ----------
+    raw
+        The scores as they are stored.
+    reading
+        What the columns are; its ranks are columns with the class of each score.
+    options
+        `classes` names classes that are numbered, or orders those that have names.
+
+    Raises
+    ------
+    InputError
+        If not all scores have such a column, or the first row does not have each class once.
+    UsageError
+        If `--classes` are others than the names in the ranks.
+    """
+    ranks = reading.ranks
+    if not ranks:
+        return raw
+    names = (*raw.names, *ranks)
+    if twice := tuple(name for name in dict.fromkeys(names) if names.count(name) > 1):
+        raise InputError(f"{raw.table.place.name}: several classes take {listed(twice)}; name each once")
+    by_name = _holds_within(raw.table.schema.field(ranks[0]).type) == "text"
+    classes = reading.classes or options.classes or tuple(map(str, range(raw.shape[1])))
+    found = RankedScores(raw.table, (*raw.names, *ranks), raw.shape, raw.dtype, raw, ranks, classes, by_name)
+    head = raw.table.head(found.names, 1)
+    if head is None:
+        return found
+    if by_name:
+        classes, ordered = _named_classes(found, head, options)
+        found = replace(found, classes=classes, ordered=ordered)
+    found.positions(head, 0)
+    return found
+
+
+def _holds_within(kind: Any) -> Holds:
+    """Return what a column holds, or what its lists do."""
+    return holds_of(kind.value_type if holds_of(kind) == "list" else kind)
+
+
+def _named_classes(found: RankedScores, head: Any, options: ReadOptions) -> tuple[tuple[str, ...], bool]:
+    """Return the class names that the first row has, and whether something says their order.
+
+    They stand in the order of `--classes`, of the fields of objects, of their numbers, or of the alphabet.
+    """
+    first = [head.column(name)[0].as_py() for name in found.ranks]
+    names = tuple(sorted(map(str, first[0] if isinstance(first[0], list) else first)))
+    if options.classes is None:
+        packed = found.table.packed.get(found.by_rank.names[0])
+        if packed is not None and packed.classes is not None and sorted(packed.classes) == list(names):
+            return tuple(packed.classes[i] for i in natural_order(packed.classes)), True
+        return tuple(names[i] for i in natural_order(names)), _has_order(names)
+    if alike := but_for_capitals(options.classes, names):
+        return alike, True
+    if sorted(options.classes) != list(names):
+        raise UsageError(
+            f"--classes names {listed(options.classes)}, but {listed(found.ranks)} of "
+            f"{found.table.place.name} name {listed(names)}; expected the same names, in any order"
+        )
+    return options.classes, True
+
+
+def _has_order(names: tuple[str, ...]) -> bool:
+    """Tell whether sorted names say which class is 0: by number, or as in negative and positive."""
+    folded = [name.casefold() for name in names]
+    return differ_in_numbers(names) or (are_custom(folded) and CUSTOM[folded[0]] == 0)

@@ -1,0 +1,1 @@
+"""What calcli keeps: calibrators, states, policies and the settings in them."""

@@ -1,0 +1,362 @@
+"""Calibrator files: versioned JSON, or .npz by its ending; never a pickle.
+
+Scalars and small arrays are numbers that can be read; an array of more than `READABLE` numbers is the base64
+of its little-endian bytes, with their checksum. In .npz each parameter is an array, and the rest is JSON in
+one more array.
+"""
+
+from __future__ import annotations
+
+import base64
+import binascii
+import hashlib
+import json
+import zipfile
+import zlib
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Annotated, Any, Literal, TypedDict, get_args
+
+import numpy as np
+
+from calcli.core.calibrators.base import Calibrator
+from calcli.core.calibrators.fit.training import Parameter
+from calcli.core.calibrators.record import CalibratorRecord, FitOrigin, FitRows
+from calcli.core.data.arrays import Array
+from calcli.core.data.predictions import Kind, called
+from calcli.core.language.errors import CalcliError, InputError, UsageError
+from calcli.core.language.methods import METHODS
+from calcli.core.language.text import json_value, plain_json
+from calcli.core.language.version import __version__
+from calcli.io.places.archives import ARCHIVE_DAMAGE, refuse_bomb
+from calcli.io.places.heads import held_array
+from calcli.io.places.outputs import atomic_path
+from calcli.io.places.paths import AnyPath, path_of
+
+SCHEMA: Literal["calcli.calibrator/1"] = "calcli.calibrator/1"
+HEADER = "calibrator"  # the array of an .npz file that holds the JSON
+READABLE = 256
+ENDINGS = ("", ".json", ".npz")  # devices and pipes have none
+PROBES = 50
+ROUNDING = 1e-6  # by which the sum of the priors may miss 1
+AGAIN = {"calibrator": "fit", "threshold": "make"}  # how each is made again
+DAMAGE: tuple[type[Exception], ...] = (
+    ValueError,
+    ArithmeticError,
+    LookupError,
+    TypeError,
+    AttributeError,
+    binascii.Error,
+)
+
+
+class MethodObject(TypedDict):
+    """A method and its settings, by name; of a wrapper the calibrator within is one of them."""
+
+    method: str
+    settings: dict[str, Any]
+
+
+class ArrayObject(TypedDict):
+    """Many numbers: their little-endian bytes."""
+
+    dtype: str
+    shape: list[int]
+    crc32: int
+    base64: str
+
+
+class CalibratorHead(MethodObject):
+    """What a file says of a calibrator beside its parameters."""
+
+    schema: Literal["calcli.calibrator/1"]
+    calcli: str
+    input: Literal["raw", "log-probs"]
+    classes: list[str]
+    priors: list[float]
+    fitted_on: Annotated[Any, FitOrigin, FitRows]
+
+
+class CalibratorFile(CalibratorHead):
+    """A calibrator in JSON."""
+
+    parameters: dict[str, Annotated[Any, ArrayObject, float, list[Any]]]
+
+
+def refuse_ending(path: str | Path) -> None:
+    """Raise a UsageError for the name of a file with another ending than a calibrator has."""
+    ending = Path(path).suffix.lower()
+    if ending not in ENDINGS:
+        raise UsageError(f"{path}: a calibrator is written as JSON or .npz, not {ending}; end the name so")
+
+
+def save_calibrator(record: CalibratorRecord, path: str | Path) -> None:
+    """Write a calibrator file, whole or not at all.
+
+    Raises
+    ------
+    InputError
+        If it cannot be written there.
+    UsageError
+        If its name ends otherwise.
+    """
+    refuse_ending(path)
+    parameters = record.calibrator.parameters
+    with atomic_path(path) as temporary:
+        if temporary.suffix.lower() == ".npz":
+            arrays: dict[str, Any] = {HEADER: np.array(json.dumps(_document(record))), **_arrays(parameters)}
+            np.savez(temporary, **arrays)
+        else:
+            temporary.write_text(calibrator_text(record), encoding="utf-8")
+
+
+def calibrator_text(record: CalibratorRecord) -> str:
+    """Return a calibrator as JSON text."""
+    arrays = _arrays(record.calibrator.parameters)
+    document = _document(record) | {"parameters": {name: _encoded(array) for name, array in arrays.items()}}
+    return pretty(document) + "\n"
+
+
+def fingerprint(record: CalibratorRecord) -> str:
+    """Return what tells a calibrator from others, 16 hexadecimal digits."""
+    return hashlib.sha256(calibrator_text(record).encode()).hexdigest()[:16]
+
+
+def load_calibrator(path: str | Path) -> CalibratorRecord:
+    """Read a calibrator file.
+
+    Raises
+    ------
+    InputError
+        If there is none, it is of an unknown version, or damaged.
+    """
+    file = path_of(path)
+    if not file.is_file():
+        raise InputError(f"{file}: no such file; expected a calibrator, as written by calcli fit -o")
+    data = file.read_bytes()
+    if data.startswith(b"PK"):
+        document, arrays = _read_npz(file)
+    else:
+        document, arrays = read_json(data, file), None
+    check_version(document, file)
+    try:
+        if arrays is None:
+            parameters = {name: _decoded(value) for name, value in document["parameters"].items()}
+        else:
+            parameters = {name: _parameter(array) for name, array in arrays.items()}
+        return _record(document, parameters)
+    except DAMAGE as error:
+        raise InputError(f"{file} is damaged ({said(error)}); fit it again, or copy it again") from error
+    except CalcliError as error:
+        raise InputError(f"{file} is not a valid calibrator: {error}") from error
+
+
+def _document(record: CalibratorRecord) -> CalibratorHead:
+    return {
+        "schema": SCHEMA,
+        "calcli": __version__,
+        **_method(record.calibrator),
+        "input": "raw" if record.raw else "log-probs",
+        "classes": list(record.classes),
+        "priors": list(record.priors),
+        "fitted_on": json_value(record.fitted_on),
+    }
+
+
+def _method(calibrator: Calibrator) -> MethodObject:
+    settings = calibrator.get_params()
+    del settings["scores_are"]  # that of the fit is told by what it was fitted on
+    if "calibrator" in settings:
+        settings["calibrator"] = _method(settings["calibrator"])
+    return {"method": calibrator.name, "settings": settings}
+
+
+def _made(document: Mapping[str, Any]) -> Calibrator:
+    method = METHODS[document["method"]]
+    settings: dict[str, Any] = {}
+    for name, value in document["settings"].items():
+        if name == "calibrator":
+            settings[name] = _made(value)
+        else:
+            settings[name] = tuple(value) if isinstance(value, list) else value
+    made: Calibrator = method.made(**settings)
+    return made
+
+
+def _record(document: Mapping[str, Any], parameters: dict[str, Parameter]) -> CalibratorRecord:
+    calibrator = _made(document)
+    calibrator.parameters = parameters
+    classes = tuple(map(str, document["classes"]))
+    "".join(classes).encode()  # a ValueError of halves of characters
+    priors = tuple(map(float, document["priors"]))
+    if len(priors) not in (0, len(classes)) or len(set(classes)) < len(classes) or len(classes) < 2:
+        raise ValueError("its classes and priors do not agree")
+    if priors and (wrong := wrong_priors(priors)):
+        raise ValueError(wrong)
+    raw = {"raw": True, "log-probs": False}[document["input"]]
+    calibrator.check()
+    _probe(calibrator, len(classes))
+    _note_rows(calibrator, classes, document["fitted_on"])
+    return CalibratorRecord(calibrator, classes, raw, priors, document["fitted_on"])
+
+
+def _note_rows(calibrator: Calibrator, classes: tuple[str, ...], fitted_on: Mapping[str, Any]) -> None:
+    """Note in a calibrator what the rows of its fit were; files that do not tell are of logits, as a rule."""
+    columns, turned = fitted_on.get("columns") or [], fitted_on.get("turned") is True
+    if not isinstance(columns, list) or not all(isinstance(name, str) for name in columns):
+        raise ValueError("the columns of its fit are not names")
+    kind = fitted_on.get("kind", "logits")
+    if kind not in get_args(Kind):
+        raise ValueError("the scores of its fit are of no known kind")
+    calibrator.fitted_to(
+        called(kind, fitted_on.get("percent") is True) if "kind" in fitted_on else calibrator.scores_are,
+        classes,
+        columns[:: -1 if turned else 1] if len(columns) == len(classes) else (),
+        reordered=fitted_on.get("reordered") is True,
+        turned=turned,
+    )
+
+
+def wrong_priors(priors: tuple[float, ...]) -> str:
+    """Return what is wrong with priors, nothing if they are probabilities that sum to 1."""
+    if min(priors) >= 0 and abs(sum(priors) - 1) <= ROUNDING:
+        return ""
+    return (
+        f"priors of {min(priors):g} to {max(priors):g} that sum to {sum(priors):g}; expected "
+        "numbers of 0 or more that sum to 1"
+    )
+
+
+def takes(calibrator: Calibrator, classes: int) -> bool:
+    """Tell whether a fitted calibrator makes probabilities of scores of so many classes."""
+    try:
+        _probe(calibrator, classes)
+    except CalcliError:
+        return False
+    except DAMAGE:
+        return False
+    return classes > 1
+
+
+def _probe(calibrator: Calibrator, classes: int) -> None:
+    """Raise `ValueError` unless a few rows become distributions: what is damaged shows now, not later.
+
+    Parameters of a wrong shape may fit as many rows as classes, hence two tables of different lengths.
+    """
+    certain = np.eye(classes)[:PROBES]
+    with np.errstate(all="ignore"):
+        for probs in (certain + 0.5 / classes, np.vstack([certain, np.full(classes, 1 / classes)])):
+            sums = np.exp(calibrator.apply(np.log(probs))).sum(axis=1)
+            if sums.shape != (len(probs),) or not np.allclose(sums, 1):
+                raise ValueError("its parameters do not give probabilities")
+
+
+def _arrays(parameters: Mapping[str, Parameter]) -> dict[str, Any]:
+    return {name: np.asarray(value) for name, value in parameters.items()}
+
+
+def _encoded(array: Array) -> Any:
+    if array.size <= READABLE:
+        return json_value(array.tolist())
+    plain = np.ascontiguousarray(array, array.dtype.newbyteorder("<"))
+    data = plain.tobytes()
+    return {
+        "dtype": plain.dtype.str,
+        "shape": list(plain.shape),
+        "crc32": zlib.crc32(data),
+        "base64": base64.b64encode(data).decode("ascii"),
+    }
+
+
+def _decoded(value: Any) -> Parameter:
+    if isinstance(value, dict):
+        dtype = np.dtype(value["dtype"])
+        if dtype.kind not in "if":  # such bytes are not numbers
+            raise ValueError(f"an array of type {dtype}")
+        data = base64.b64decode(value["base64"], validate=True)
+        if zlib.crc32(data) != value["crc32"]:
+            raise ValueError("an array that does not have its checksum")
+        flat = np.frombuffer(data, dtype)
+        return flat.reshape(value["shape"]).astype(dtype.newbyteorder("="))
+    return _parameter(np.array(_numbers(value)))
+
+
+def _parameter(array: Array) -> Parameter:
+    """Return an array as it is, one of a single number as that number; neither complex nor anything else."""
+    if array.dtype.kind not in "if":
+        raise ValueError(f"an array of type {array.dtype}")
+    return array if array.ndim else array.item()
+
+
+def _numbers(value: Any) -> Any:
+    """Return nested lists of numbers, those that JSON does not have from their names."""
+    if isinstance(value, list):
+        return [_numbers(item) for item in value]
+    if isinstance(value, str):
+        return float(value)
+    if isinstance(value, bool) or not isinstance(value, (int, float)):
+        raise TypeError(f"{value!r} where a number is expected")
+    return value
+
+
+def pretty(document: Mapping[str, Any]) -> str:
+    """Return JSON with a line for each entry, and for each entry of those that are objects."""
+    lines = []
+    for key, value in document.items():
+        if isinstance(value, dict) and value:
+            inner = ",\n".join(f"    {json.dumps(name)}: {_compact(item)}" for name, item in value.items())
+            lines.append(f"  {json.dumps(key)}: {{\n{inner}\n  }}")
+        else:
+            lines.append(f"  {json.dumps(key)}: {_compact(value)}")
+    return plain_json("{\n" + ",\n".join(lines) + "\n}")
+
+
+def _compact(value: Any) -> str:
+    return json.dumps(value, ensure_ascii=False, allow_nan=False)
+
+
+def read_json(data: bytes, path: AnyPath, what: str = "calibrator") -> Any:
+    """Return what is in a JSON file, expected to be a calibrator or `what` else is made again."""
+    try:
+        return json.loads(data)
+    except (ValueError, RecursionError) as error:
+        raise InputError(
+            f"{path} is not a {what}: it is not complete and valid JSON ({said(error)}); "
+            f"{AGAIN[what]} it again, or copy it again"
+        ) from error
+
+
+def _read_npz(path: AnyPath) -> tuple[Any, dict[str, Array]]:
+    try:
+        with path.open("rb") as file, zipfile.ZipFile(file) as archive:
+            for one in archive.infolist():
+                refuse_bomb(f"{path}: {one.filename}", one.file_size, one.compress_size)
+            stored = {name.removesuffix(".npy"): archive.read(name) for name in archive.namelist()}
+        arrays = {name: held_array(data, f"{path}: the array {name}") for name, data in stored.items()}
+        document = json.loads(str(arrays.pop(HEADER)))
+    except CalcliError:
+        raise
+    except (*DAMAGE, *ARCHIVE_DAMAGE) as error:
+        raise InputError(
+            f"{path} is not a calibrator, or it is damaged ({said(error)}); fit it again, or copy it again"
+        ) from error
+    return document, arrays
+
+
+def check_version(document: Any, path: AnyPath, what: str = "calibrator", known: str = SCHEMA) -> None:
+    """Raise an InputError unless a document has the schema of a calibrator, or of `what` else."""
+    schema = document.get("schema") if isinstance(document, dict) else None
+    name, version = known.split("/")
+    if not isinstance(schema, str) or not schema.startswith(f"{name}/"):
+        raise InputError(f'{path} is not a {what}: expected JSON with "schema": "{known}"')
+    if schema != known:
+        raise InputError(
+            f"{path} has version {schema.removeprefix(f'{name}/')} of the {what} format; this calcli, "
+            f"{__version__}, reads version {version}; {AGAIN[what]} it again, or use the calcli that wrote it"
+        )
+
+
+def said(error: Exception) -> str:
+    """Return what an error says, to stand in a sentence."""
+    text = " ".join(str(error).split()).rstrip(".")
+    return f"no entry {text}" if isinstance(error, KeyError) else text

@@ -1,0 +1,172 @@
+"""Scores in the columns of tables, a column for each class or lists, as Arrow has them."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Any, Self
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from calcli.core.data.arrays import Array
+from calcli.core.language.errors import InputError
+from calcli.io.messages import Place
+from calcli.io.tables.columns import holds_of, numbers
+from calcli.io.tables.source import rows_and_columns
+
+if TYPE_CHECKING:
+    from calcli.io.tables.table import Table
+
+SLICE_BYTES = 1 << 22  # turned from columns to rows at once: long enough runs, and still in the cache
+FEW_CLASSES = 64  # up to here blocks stay class by class in memory
+
+
+@dataclass(frozen=True)
+class TableScores(ABC):
+    """Scores in some columns of a table.
+
+    Attributes
+    ----------
+    table
+        The table.
+    names
+        The columns to be read.
+    shape, dtype
+        Rows and classes, and the type of the scores.
+    """
+
+    table: Table
+    names: tuple[str, ...]
+    shape: tuple[int, int]
+    dtype: np.dtype[Any]
+
+    @abstractmethod
+    def values(self, batch: Any, at: int) -> Array:
+        """Return the (n, K) scores of a record batch of the columns `names`, which begins at row `at`."""
+
+    def within(self, table: Table, rows: int) -> Self:
+        """Return the scores of so many rows of the same columns, in another table."""
+        return replace(self, table=table, shape=(rows, self.shape[1]))
+
+    def blocks(self, rows: int) -> Iterator[Array]:
+        """Yield (n, K) blocks, class by class in memory if they are few and in columns."""
+        step = max(rows, SLICE_BYTES // (self.shape[1] * self.dtype.itemsize))
+        for block, _ in self.passing((), step):
+            for first in range(0, len(block), rows):
+                yield block[first : first + rows]
+
+    def head(self, rows: int) -> Array:
+        """Return the first rows."""
+        batch = self.table.head(self.names, rows)
+        return np.empty((0, self.shape[1])) if batch is None else self.values(batch, 0)
+
+    def passing(self, kept: Sequence[str], rows: int) -> Iterator[tuple[Array, Any]]:
+        """Yield (n, K) scores and the same rows of other columns, a pyarrow.RecordBatch."""
+        at, names = 0, list(self.names)
+        for batch in self.table.batches(list(dict.fromkeys([*names, *kept]))):
+            for start in range(0, batch.num_rows, rows):
+                part = batch.slice(start, rows)
+                yield self.values(part.select(names), at + start), part.select(list(kept))
+            at += batch.num_rows
+
+
+class ColumnScores(TableScores):
+    """Scores in one column per class."""
+
+    def values(self, batch: Any, at: int) -> Array:
+        """Return the columns side by side; class by class in memory if they are few."""
+        return numbers(batch, by_row=len(self.names) > FEW_CLASSES).astype(self.dtype, copy=False)
+
+
+class ListScores(TableScores):
+    """Scores in one column whose values are lists with one entry per class."""
+
+    def values(self, batch: Any, at: int) -> Array:
+        """Return the values of the lists.
+
+        Raises
+        ------
+        InputError
+            If a list has another length than the first one.
+        """
+        lists = batch.column(0)
+        if (row := first_of_other_length(lists, self.shape[1])) is not None:
+            found = len(lists[row].as_py() or ())
+            mend = "leave such rows out with --drop-missing"
+            if found:
+                mend = (
+                    "if these are the largest of a row (a sparse top-k dump), save the scores of all classes"
+                )
+            raise InputError(
+                f"{self.table.place.row(at + row)} has {found} scores in {self.names[0]}; expected "
+                f"{self.shape[1]}, as in the first row; {mend}"
+            )
+        flat = numbers(pa.RecordBatch.from_arrays([lists.flatten()], names=self.names), by_row=True)
+        return flat.reshape(len(lists), self.shape[1]).astype(self.dtype, copy=False)
+
+
+def first_of_other_length(lists: Any, length: int) -> int | None:
+    """Return the row of the first of Arrow lists that does not have this length, null having none."""
+    different = pc.not_equal(pc.fill_null(pc.list_value_length(lists), 0), length)
+    row: int = pc.index(different, True).as_py()
+    return None if row < 0 else row
+
+
+def stored_scores(table: Table, names: tuple[str, ...]) -> ColumnScores | ListScores:
+    """Return the scores in columns of numbers, or in one list column; unread.
+
+    Raises
+    ------
+    InputError
+        If a column does not hold numbers.
+    """
+    place, schema = table.place, table.schema
+    rows = sum(count for _, count in place.parts)
+    holds = {name: holds_of(schema.field(name).type) for name in names}
+    if holds[names[0]] == "list":
+        dtype = _numpy_type(schema.field(names[0]).type.value_type, place, names[0])
+        head = table.head(names, 1)
+        columns = 0 if head is None else pc.list_value_length(head.column(0))[0].as_py() or 0
+        _, columns = rows_and_columns((rows or head is not None, columns), place.name)
+        return ListScores(table, (names[0],), (rows, columns), dtype)
+    for name in names:
+        if holds[name] not in ("float", "integer"):
+            raise InputError(_not_numbers(table, name))
+    dtypes = {_numpy_type(schema.field(name).type, place, name) for name in names}
+    return ColumnScores(
+        table, names, (rows, len(names)), dtypes.pop() if len(dtypes) == 1 else np.dtype(np.float64)
+    )
+
+
+def _numpy_type(kind: Any, place: Place, name: str) -> np.dtype[Any]:
+    if holds_of(kind) not in ("float", "integer"):
+        raise InputError(f"{place.name}: the lists in column {name} hold {kind}; expected numbers")
+    types = pa.types
+    if types.is_floating(kind):
+        return np.dtype(f"f{kind.bit_width // 8}")
+    if types.is_integer(kind):
+        return np.dtype(f"{'i' if types.is_signed_integer(kind) else 'u'}{kind.bit_width // 8}")
+    return np.dtype(np.float64)
+
+
+def _not_numbers(table: Table, name: str) -> str:
+    column = table.column(name)
+    row, value = 0, None
+    if holds_of(column.type) == "text":
+        row, value = next(((i, v) for i, v in enumerate(column.to_pylist()) if not _is_number(v)), (0, None))
+    found = f'"{value}"' if value is not None else f"type {column.type}"
+    where = f"{table.place.row(row)} has {found} in the score column {name}"
+    if value is not None and _is_number(value.replace(",", ".")):
+        return f"{where}; expected numbers with a decimal point, not a comma"
+    return f"{where}; expected numbers; choose the scores with --scores"
+
+
+def _is_number(text: str | None) -> bool:
+    try:
+        float(text or "nan")
+    except ValueError:
+        return False
+    return True

@@ -1,0 +1,393 @@
+"""What a reader finds in files: scores as they are stored, and the part that everything else plays."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any, Protocol
+
+import numpy as np
+from numpy.typing import NDArray
+
+from calcli.core.data.arrays import Array
+from calcli.core.data.predictions import Held, Kind, Outcomes
+from calcli.core.language.errors import InputError
+from calcli.io.messages import Place, type_in_words
+from calcli.io.places.heads import is_of_single_values
+from calcli.io.tables.labels import Labels
+from calcli.io.tables.shapes import Shape, require_rows
+
+MARK = b"calcli.calibrators"  # metadata: the fingerprints of those that were applied
+BLOCK_ROWS = 8192  # looked at once for what is missing
+
+
+class StoredScores(Protocol):
+    """An (N, K) table of numbers of any type, unchecked, that can be read block by block, again and again.
+
+    One column for two classes is allowed.
+    """
+
+    @property
+    def shape(self) -> tuple[int, int]:
+        """Rows and columns."""
+
+    @property
+    def dtype(self) -> np.dtype[Any]:
+        """Type as stored, in native byte order."""
+
+    def blocks(self, rows: int) -> Iterator[Array]:
+        """Yield (n, K) blocks, n <= rows, in order; a block is valid until the next one."""
+
+    def head(self, rows: int) -> Array:
+        """Return the first rows, at most so many, reading little more."""
+
+
+def first_rows(scores: StoredScores, rows: int) -> Array:
+    """Return the first rows of scores, at most so many, from as many blocks as it takes."""
+    found = [np.empty((0, scores.shape[1]), scores.dtype)]
+    for block in scores.blocks(rows):
+        found.append(block[:rows].copy())
+        rows -= len(block)
+        if rows <= 0:
+            break
+    return np.concatenate(found)
+
+
+@dataclass(frozen=True)
+class HeldScores(Held):
+    """Scores in memory, unchecked."""
+
+    def head(self, rows: int) -> Array:
+        """Return the first rows."""
+        return self.array[:rows]
+
+
+@dataclass(frozen=True)
+class JoinedScores:
+    """The scores of several files one after the other, or only their first rows."""
+
+    parts: tuple[StoredScores, ...]
+    limit: int | None = None
+
+    @property
+    def shape(self) -> tuple[int, int]:
+        """Rows and columns."""
+        rows = sum(part.shape[0] for part in self.parts)
+        return rows if self.limit is None else min(rows, self.limit), self.parts[0].shape[1]
+
+    @property
+    def dtype(self) -> np.dtype[Any]:
+        """Type that holds the scores of all parts."""
+        return np.result_type(*(part.dtype for part in self.parts))
+
+    def blocks(self, rows: int) -> Iterator[Array]:
+        """Yield the blocks of each part in turn, until there are enough rows."""
+        left = self.shape[0]
+        for part in self.parts:
+            for block in part.blocks(min(rows, left)):
+                yield block[:left].astype(self.dtype, copy=False)
+                left -= len(block)
+                if left <= 0:
+                    return
+
+    def head(self, rows: int) -> Array:
+        """Return the first rows."""
+        return first_rows(self, rows)
+
+
+@dataclass(frozen=True)
+class LazyColumns(Mapping[str, Array]):
+    """Columns of a file, read whenever they are asked for.
+
+    Attributes
+    ----------
+    readers
+        For each column what reads it.
+    limit
+        Only so many rows of them.
+    """
+
+    readers: Mapping[str, Callable[[], Array]] = field(default_factory=dict)
+    limit: int | None = None
+
+    def __getitem__(self, name: str) -> Array:
+        values = self.readers[name]()
+        return values[: self.limit] if values.ndim else values
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self.readers)
+
+    def __len__(self) -> int:
+        return len(self.readers)
+
+
+@dataclass(frozen=True)
+class KeptScores:
+    """Some rows of scores.
+
+    Attributes
+    ----------
+    whole
+        All of them.
+    kept
+        (N,) which.
+    """
+
+    whole: StoredScores
+    kept: NDArray[np.bool_]
+
+    @property
+    def shape(self) -> tuple[int, int]:
+        """Rows and columns."""
+        return int(np.count_nonzero(self.kept)), self.whole.shape[1]
+
+    @property
+    def dtype(self) -> np.dtype[Any]:
+        """Type as stored."""
+        return self.whole.dtype
+
+    def blocks(self, rows: int) -> Iterator[Array]:
+        """Yield the kept rows of each block."""
+        at = 0
+        for block in self.whole.blocks(rows):
+            found = block[self.kept[at : at + len(block)]]
+            at += len(block)
+            if len(found):
+                yield found
+
+    def head(self, rows: int) -> Array:
+        """Return the first of the kept rows."""
+        return first_rows(self, rows)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Source(ABC):
+    """One or several files, and what their columns or arrays are taken for.
+
+    Attributes
+    ----------
+    place
+        The files, for messages.
+    scores
+        (N, K), or (N, 1) scores of the second class of two.
+    classes
+        Class names that the scores have in the file; for one column perhaps one name.
+    kind, kind_reason
+        What the names of the columns say about the scores.
+    percent
+        Whether they are percentages with their sign.
+    by_rank
+        Whether it is said of each score which class it is of.
+    ordered
+        Whether the order of the classes is known, which labels in numbers need.
+    decided
+        Whether the values have shown which class each label is, and what the scores are.
+    before
+        The classes in the order of the file, which such labels may have, where `--classes` has put the scores
+        in another; else none.
+    labels
+        (N,), or None if they are in a file of their own, or not wanted.
+    labels_from
+        Where the labels came from.
+    weights
+        (N,) row weights as stored.
+    columns
+        All other columns.
+    files
+        The files themselves, for their hash.
+    notes
+        How they are read, sentences for the user.
+    left_out
+        What does not have a value per row, and cannot be passed on.
+    layout, taken
+        What the files are read as, and the columns or arrays taken for scores.
+    doubts
+        How they might be meant otherwise, sentences for the user.
+    repeats
+        How rows depend on each other, as far as columns show it, sentences for the user.
+    by_ranking
+        Of one score whose class nothing but the ranking says: which it is taken for; else "".
+    considered
+        What else might have been the scores, and why it is not.
+    axes
+        Of the rows, if the scores had several; else none.
+    outcomes, questions, identity
+        As those of `Provenance`.
+    """
+
+    place: Place
+    scores: StoredScores
+    classes: tuple[str, ...] | None = None
+    kind: Kind | None = None
+    kind_reason: str = ""
+    percent: bool = False
+    by_rank: bool = False
+    ordered: bool = True
+    decided: bool = False
+    before: tuple[str, ...] = ()
+    labels: Labels | None = None
+    labels_from: str = ""
+    weights: Array | None = None
+    columns: LazyColumns = field(default_factory=LazyColumns)
+    files: tuple[str, ...] = ()
+    notes: tuple[str, ...] = ()
+    left_out: tuple[str, ...] = ()
+    layout: str = ""
+    taken: tuple[str, ...] = ()
+    doubts: tuple[str, ...] = ()
+    repeats: tuple[str, ...] = ()
+    by_ranking: str = ""
+    considered: tuple[tuple[str, str], ...] = ()
+    axes: Shape = ()
+    outcomes: Outcomes = ""
+    questions: str = ""
+    identity: str = ""
+
+    @property
+    def rows_shape(self) -> Shape:
+        """The shape that values beside the scores may have; flat they are always taken."""
+        return self.axes or self.scores.shape[:1]
+
+    @property
+    @abstractmethod
+    def stored(self) -> tuple[str, ...]:
+        """Names of the columns of scores, or of their array."""
+
+    def missing(self) -> NDArray[np.bool_]:
+        """Return (N,) in which rows a score is missing."""
+        if self.scores.dtype.kind != "f":
+            return np.zeros(self.scores.shape[0], np.bool_)
+        return np.concatenate([np.isnan(block).any(axis=1) for block in self.scores.blocks(BLOCK_ROWS)])
+
+    def kept(self, kept: NDArray[np.bool_]) -> StoredScores:
+        """Return the scores of some rows."""
+        return KeptScores(self.scores, kept)
+
+    def written(self, labels: Sequence[str | None], *, as_text: bool) -> Source:
+        """Return the same with other columns as they are written, if they came from text.
+
+        Parameters
+        ----------
+        labels
+            Columns that are looked up by value.
+        as_text
+            Whether all of them stay text; if not, those without values and codes, as 0012, alone.
+        """
+        return self
+
+    @property
+    def of_plain_columns(self) -> bool:
+        """Whether the scores are stored as they are seen, so that new ones may stand in their place."""
+        return True
+
+    def whole(self, kept: Sequence[str]) -> Any:
+        """Return the pyarrow.Schema of the columns to be kept, and of those of scores as they are stored."""
+        raise NotImplementedError
+
+    @abstractmethod
+    def others(self, kept: Sequence[str]) -> tuple[Any, int]:
+        """Return the pyarrow.Schema of columns to be kept, and how many of them stand before the scores."""
+
+    @abstractmethod
+    def passing(self, kept: Sequence[str], rows: int) -> Iterator[tuple[Array, Any]]:
+        """Yield (n, K) scores, n <= rows, and a pyarrow.RecordBatch of the kept columns beside them."""
+
+
+class Contents:
+    """What is in a file, before it is understood."""
+
+    what: str  # for messages
+    delimiter: str = ","  # between the fields of CSV
+
+    @property
+    def columns(self) -> Sequence[str]:
+        """Names of columns, where that is what it has."""
+        return ()
+
+    @property
+    def mark(self) -> str:
+        """The fingerprints of the calibrators that were applied to it, where that is kept."""
+        return ""
+
+    def beside(self, values: Mapping[str, str]) -> Contents:
+        """Return the same with columns that have one value, said by the folders that a file is in."""
+        return self
+
+
+def rows_and_columns(shape: tuple[int, ...], name: str) -> tuple[int, int]:
+    """Return the (N, K) that an array of scores is read as: all axes but the last are rows.
+
+    Parameters
+    ----------
+    shape
+        Of the array; one axis, or a last one of length 1, means one score per row, that of the second class
+        of two.
+    name
+        Of the file, for messages.
+
+    Raises
+    ------
+    InputError
+        If there are no rows, or no scores in them.
+    """
+    if not shape:
+        raise InputError(f"{name} holds a single number; expected an array of scores, a row per case")
+    columns = shape[-1] if len(shape) > 1 else 1
+    rows = int(np.prod(shape[:-1])) if len(shape) > 1 else shape[0]
+    if rows == 0:
+        raise InputError(f"{name} has no rows; expected at least one row of scores")
+    if columns == 0:
+        raise InputError(
+            f"{name} has no scores in its rows, its shape is {shape}; expected a score for each class"
+        )
+    return rows, columns
+
+
+def require_label_each(found: Source, labels: int, labels_from: str) -> None:
+    """Raise an InputError unless there is one label for each row of scores."""
+    rows, columns = found.scores.shape
+    if labels == rows:
+        return
+    mend = mend_of(rows, columns, labels)
+    raise InputError(
+        f"{found.place.name} has {rows} rows of {columns} scores, but {labels_from} has {labels} labels; "
+        f"expected one label per row; {mend}"
+    )
+
+
+def mend_of(rows: int, columns: int, labels: int) -> str:
+    """Return what to do about another number of labels than there are rows of scores."""
+    mend = "name the right labels with --labels"
+    scores_a_label, rest = divmod(rows * columns, labels or 1)
+    if not labels or scores_a_label < 2 or rest:
+        return mend
+    how = f"if {scores_a_label} are the classes, say which axis has them with --class-axis"
+    if columns == 1:
+        shape = labels, scores_a_label
+        how = f"if {shape[1]} scores of a row follow each other, save scores.reshape{shape}"
+    return f"{how}; else {mend}"
+
+
+def column_of(found: Source, name: str) -> Array:
+    """Return a column, if it has a value for each row."""
+    return value_each(found, name, found.columns[name])
+
+
+def value_each(found: Source, name: str, values: Array) -> Array:
+    """Return an array of any shape as a column, if it has a value for each row."""
+    rows = found.scores.shape[0]
+    if values.size != rows:
+        raise InputError(
+            f"{found.place.name}: {name} has shape {values.shape}; expected a value for each of {rows:,} rows"
+        )
+    require_rows(f"{found.place.name}: {name} has values", values.shape, found.rows_shape)
+    require_single(values, f"{found.place.name}: {name}")
+    return values.reshape(-1)
+
+
+def require_single(values: Array, owner: str) -> None:
+    """Raise an InputError, which names the owner, if an array holds no single numbers, text or times."""
+    if not is_of_single_values(values.dtype):
+        held = type_in_words(values.dtype)
+        raise InputError(f"{owner} holds {held}; expected one number, text or time in each row")

@@ -1,0 +1,246 @@
+"""The values of single columns of tables: labels, weights and what stands beside the scores."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable, Sequence
+from contextlib import suppress
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from calcli.core.data.arrays import Array
+from calcli.core.language.errors import InputError
+from calcli.io.layouts.classlabels import class_labels
+from calcli.io.messages import listed
+from calcli.io.tables.columns import decoded, holds_of, numbers
+from calcli.io.tables.labels import SHARE, SHARES, Labels, labels_from_array, missing_label
+from calcli.io.tables.table import Table
+from calcli.io.tables.text import WORDS, has_codes
+
+SEVERAL = "where several classes may be true at once, evaluate each class by itself"
+LONG, MOST_BYTES = 1000, 1 << 29  # characters of a name, and of all rows if each were as long as the longest
+
+EXACT, MOST = 2**53, 1e38  # up to the first a float holds any integer; beyond the second nobody counted one
+
+
+def column_values(table: Table, name: str) -> Array:
+    """Return a column as a numpy array: missing numbers are nan, missing text is empty.
+
+    Raises
+    ------
+    InputError
+        If its values are neither numbers nor text nor times.
+    """
+    kind = table.schema.field(name).type
+    holds = holds_of(kind)
+    orderly = pa.types.is_temporal(kind) and not pa.types.is_interval(kind)  # months have no length
+    if holds == "list" or (holds == "other" and not orderly):
+        raise InputError(
+            f"{table.place.name}: the column {name} holds {kind}; expected one number, text or time in each "
+            "row"
+        )
+    if holds in ("float", "integer"):
+        return exact_numbers(table.batches([name]))
+    column = table.column(name)
+    if holds == "text":
+        return _texts_of(table, name, column.to_pylist())
+    return column.to_numpy()
+
+
+def _texts_of(table: Table, name: str, found: Sequence[str | None]) -> Array:
+    values = [value or "" for value in found]
+    longest = max(map(len, values), default=0)
+    if longest > LONG and 4 * longest * len(values) > MOST_BYTES:
+        raise InputError(
+            f"{table.place.name}: the column {name} holds texts of up to {longest:,} characters; "
+            "expected names"
+        )
+    return np.array(values, dtype=str)
+
+
+def told_apart(table: Table, name: str) -> Array:
+    """Return a column by which rows may be taken together, such as ids; codes, as 0012, are text.
+
+    Raises
+    ------
+    InputError
+        If it holds integers that were rounded to floats.
+    """
+    if table.text and has_codes(table, name):
+        found = column_values(table.text, name)
+        return np.where(np.isin(found, list(WORDS)), "", found)
+    for batch in table.batches([name]):
+        if _is_floating(batch.column(0).type) and are_rounded(numbers(batch, by_row=False)[:, 0]):
+            raise InputError(
+                f"{table.place.name}: the column {name} holds integers beyond 2^53 as floats, which round "
+                "them, so that different ones may be equal; save them as text or as integers"
+            )
+    return column_values(table, name)
+
+
+def are_rounded(values: Array) -> bool:
+    """Tell whether floats are integers, of which some may have been rounded; nan and inf do not count."""
+    known = values[np.isfinite(values)]
+    return EXACT <= float(np.abs(known).max(initial=0)) < MOST and bool((known == np.floor(known)).all())
+
+
+def _is_floating(kind: Any) -> bool:
+    return bool(pa.types.is_floating(decoded(kind)))
+
+
+def worded(table: Table, name: str) -> Array:
+    """Return a column, numbers that metadata have names for as these; others, and missing ones, as text."""
+    values, names = column_values(table, name), class_labels(table.schema).get(name)
+    if names is None or values.dtype.kind not in "iuf":
+        return values
+    distinct, which = np.unique(values, return_inverse=True)
+    known = {place: one for place, one in enumerate(names)}
+    texts = ["" if one != one else known.get(int(one), f"{one:g}") for one in distinct.tolist()]
+    return np.array(texts, str)[which]
+
+
+def worded_pair(table: Table, one: str, other: str) -> tuple[Array, Array]:
+    """Return two columns of classes; by the names in metadata where both have such names or are text."""
+    said = class_labels(table.schema)
+    texts = [name in said or holds_of(table.schema.field(name).type) == "text" for name in (one, other)]
+    values = worded if all(texts) else column_values
+    return values(table, one), values(table, other)
+
+
+def exact_numbers(batches: Iterable[Any]) -> Array:
+    """Return the one column of record batches, of numbers: missing ones are nan, or empty if it is text."""
+    return _together([_numbers(batch) for batch in batches])
+
+
+def _numbers(batch: Any) -> Array:
+    """Return the one column of a record batch, of large integers and decimals what tells all values apart."""
+    column = batch.column(0)
+    kind = decoded(column.type)
+    if pa.types.is_decimal(kind):
+        return _decimals(column.cast(kind))
+    if pa.types.is_integer(kind) and kind.bit_width == 64:
+        return _whole_numbers(column.cast(kind))
+    return numbers(batch, by_row=False)[:, 0]
+
+
+def _whole_numbers(column: Any) -> Array:
+    """Return integers: with missing ones as floats, or as text where floats would round them."""
+    if column.null_count:
+        ends = [abs(end or 0) for end in pc.min_max(column).as_py().values()]
+        if max(ends) > EXACT:
+            return np.array(["" if value is None else str(value) for value in column.to_pylist()])
+        column = pc.fill_null(column.cast(pa.float64()), np.nan)
+    return np.from_dlpack(column)  # `to_numpy` imports pandas
+
+
+def _decimals(column: Any) -> Array:
+    """Return decimals: whole ones as integers, others as floats, or as text where they are too large."""
+    with suppress(pa.ArrowInvalid):  # of a fraction, or more than 64 bits
+        return _whole_numbers(column.cast(pa.int64()))
+    floats = numbers(pa.RecordBatch.from_arrays([column], names=["it"]), by_row=False)[:, 0]
+    if np.abs(floats).max(where=np.isfinite(floats), initial=0) < EXACT:
+        return floats
+    return np.array(["" if value is None else _plain(f"{value:f}") for value in column.to_pylist()])
+
+
+def _plain(text: str) -> str:
+    """Return a decimal without the zeros behind its point."""
+    return text.rstrip("0").rstrip(".") if "." in text else text
+
+
+def _together(parts: Sequence[Array]) -> Array:
+    """Return numbers in parts as one array, as text where no one type can hold all of them exactly."""
+    if len({part.dtype for part in parts}) < 2:
+        return np.concatenate(parts) if parts else np.empty(0)
+    kinds = {part.dtype.kind for part in parts}
+    most = max(_most(part) for part in parts if part.dtype.kind in "iu") if kinds & set("iu") else 0
+    if kinds <= set("iu") and most <= np.iinfo(np.int64).max:
+        return np.concatenate([part.astype(np.int64) for part in parts])
+    if kinds == {"f"} or ("U" not in kinds and most <= EXACT):
+        return np.concatenate(parts)
+    return np.concatenate([_texts(part) for part in parts])
+
+
+def _most(part: Array) -> int:
+    """Return how far integers are from 0."""
+    return max(-int(part.min(initial=0)), int(part.max(initial=0)))
+
+
+def _texts(part: Array) -> Array:
+    """Return numbers as integers are written, where they are whole; missing ones are empty."""
+    if part.dtype.kind == "U":
+        return part
+    return np.array(["" if n != n else str(int(n) if n % 1 == 0 else n) for n in part.tolist()], str)
+
+
+def labels_in(table: Table, name: str, names: tuple[str, ...] = (), apart: Sequence[str] = ()) -> Labels:
+    """Return a column of labels; numbers are positions in `names`, if there are any.
+
+    Parameters
+    ----------
+    table, name
+        Where they are.
+    names
+        Of the labels 0, 1, ...
+    apart
+        Labels to be ignored, which may be such numbers.
+
+    Raises
+    ------
+    InputError
+        If it does not hold one label in each row.
+    """
+    place, kind = table.place, table.schema.field(name).type
+    holds = holds_of(kind)
+    if holds == "list":
+        raise InputError(
+            f"{place.name}: the label column {name} holds lists: these are one-hot or multi-label "
+            "indicators; expected one class per row; where several classes may be true at once, evaluate "
+            "each class by itself"
+        )
+    if holds == "other":
+        raise InputError(f"{place.name}: the label column {name} holds {kind}; expected integers or text")
+    if holds != "text":
+        found = labels_from_array(column_values(table, name), place)
+        if names:
+            return _with_names(found.codes, names, {one for one in apart if one not in names})
+        return replace(found, meaning="booleans") if pa.types.is_boolean(decoded(kind)) else found
+    column = table.column(name).cast(pa.large_string())  # entries of a dictionary may be null, too
+    if column.null_count:
+        row = pc.index(pc.is_null(column), True).as_py()
+        raise InputError(missing_label(place, row, "null"))
+    encoded = column.combine_chunks().dictionary_encode()
+    return Labels(np.from_dlpack(encoded.indices), tuple(encoded.dictionary.to_pylist()))
+
+
+def _with_names(codes: Array, names: tuple[str, ...], apart: Collection[str]) -> Labels:
+    """Return labels that are positions in `names`; others, such as -1, keep their number for a name."""
+    others = [int(code) for code in np.unique(codes) if not 0 <= code < len(names) or str(code) in apart]
+    known = dict(zip((*range(len(names)), *others), range(len(names) + len(others)), strict=True))
+    called = (f"the number {one}" if str(one) in names else str(one) for one in others)
+    if not others:
+        return Labels(codes, names)
+    return Labels(np.array([known[code] for code in codes.tolist()]), (*names, *called))
+
+
+def one_true(table: Table, columns: Sequence[str], classes: Sequence[str]) -> Any:
+    """Return the class of each row, a pyarrow.ChunkedArray: that whose column is 1, where others are 0.
+
+    Raises
+    ------
+    InputError
+        If a row has no such class, or several.
+    """
+    values = np.stack([column_values(table, one) for one in columns], axis=1)
+    odd = ~((values == 1) | (values == 0)).all(axis=1) | ((values == 1).sum(axis=1) != 1)
+    if odd.any():
+        row = int(odd.argmax())
+        held = ", ".join(f"{one:g}" for one in values[row].tolist())
+        raise InputError(
+            f"{table.place.row(row)} has {held} in {listed(columns)}; expected one 1 and zeros beside it: "
+            + (SHARES if abs(values[row].sum() - 1) < SHARE and values[row].min() >= 0 else SEVERAL)
+        )
+    return pa.chunked_array([pa.array(np.array(classes, object)[values.argmax(axis=1)], pa.string())])
