@@ -222,3 +222,42 @@ def test_logs_of_openai_evals(tmp_path):
     found = read(path)
     assert found.provenance.identity == "sample_id"
     assert evaluate(found).estimates["accuracy"].value == 0.8
+
+
+def test_statistics_of_helm_with_a_confidence_are_answers(tmp_path):
+    rng = np.random.default_rng(0)
+    sure = rng.uniform(0.3, 1, 60)
+    right = (rng.random(60) < sure).astype(float)
+    rows = [
+        {"instance_id": f"id{n}", "train_trial_index": 0,
+         "stats": [{"name": {"name": "exact_match"}, "count": 1, "mean": right[n]},
+                   {"name": {"name": "max_prob"}, "count": 1, "mean": sure[n]}]}
+        for n in range(60)
+    ]  # fmt: skip
+    path = tmp_path / "per_instance_stats.json"
+    path.write_text(json.dumps(rows))
+    found = evaluate(read(path)).estimates
+    expected = -np.log(np.where(right == 1, sure, 1 - sure)).mean()
+    assert found["log_loss"].value == pytest.approx(expected)
+
+
+def test_batches_of_openai_hold_log_probabilities_of_tokens(tmp_path):
+    rng = np.random.default_rng(1)
+    logits = rng.normal(0, 1.5, (80, 3))
+    logs = logits - np.logaddexp.reduce(logits, axis=1, keepdims=True)
+    true = rng.integers(0, 3, 80)
+    lines = []
+    for n, row in enumerate(logs):
+        order = np.argsort(-row)
+        top = [{"token": " " * int(k == 1) + "ABC"[k], "logprob": row[k]} for k in order]
+        content = [{"token": top[0]["token"], "logprob": top[0]["logprob"], "top_logprobs": top}]
+        body = {"choices": [{"logprobs": {"content": content}}]}
+        lines.append({"custom_id": f"q{n}", "label": "ABC"[true[n]], "response": {"body": body}})
+    path = tmp_path / "batch.jsonl"
+    path.write_text("\n".join(map(json.dumps, lines)))
+    found = evaluate(read(path)).estimates
+    assert found["log_loss"].value == pytest.approx(-logs[np.arange(80), true].mean())
+    del lines[5]["response"]["body"]["choices"][0]["logprobs"]  # then it is no such batch
+    path.write_text("\n".join(map(json.dumps, lines)))
+    with pytest.raises(InputError):
+        read(path)

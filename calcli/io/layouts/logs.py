@@ -1,7 +1,7 @@
 """Logs of evaluations: a row for each sample, with a column `score_NAME` for each scorer.
 
 Inspect's logs, samples of lm-evaluation-harness without options, results of promptfoo and of deepeval, and
-the statistics of single instances that HELM writes.
+the statistics of single instances that HELM writes; OpenAI's batches, whose tokens have probabilities.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ import pyarrow as pa
 from calcli.io.places.faults import column_of
 
 DOUBTS = b"calcli.doubts"  # metadata: what is to be known of a log, a sentence
-MARKS = ("testIdx",)  # fields that only lines of such a log have
+MARKS = ("testIdx", "top_logprobs")  # fields that only lines of such a log have
 SCORE = "score_"
 SURE = ("confidence", "p_correct")  # what scores say of themselves
 NO_QUALITY = re.compile(
@@ -78,6 +78,8 @@ def _of_records(records: Any) -> list[Row]:
         return list(map(_deepeval, records))
     if "instance_id" in first and isinstance(first.get("stats"), list):
         return [_helm(one) for one in records if not one.get("perturbation")]
+    if "custom_id" in first and isinstance(first.get("response"), dict):
+        return _batch(records)
     return []
 
 
@@ -150,9 +152,32 @@ def _helm(one: Mapping[str, Any]) -> Row:
     for stat in one["stats"]:
         called = stat.get("name")
         called = called.get("name") if isinstance(called, dict) else called
-        if not NO_QUALITY.fullmatch(str(called)):
+        if called == "max_prob":
+            row["confidence"] = stat.get("mean")
+        elif not NO_QUALITY.fullmatch(str(called)):
             row[f"{SCORE}{called}"] = stat.get("mean")
+    scores = [head for head in row if head.startswith(SCORE)]
+    if "confidence" in row and len(scores) == 1:  # whether it is right, and how sure it was
+        row["correct"] = row.pop(scores[0])
     return row
+
+
+def _batch(records: Sequence[Mapping[str, Any]]) -> list[Row]:
+    """Return a row for each answer of OpenAI's batches, with the logarithms of the tokens that all have."""
+    rows, options = [], list[Row]()
+    for one in records:
+        try:
+            (first, *_) = one["response"]["body"]["choices"][0]["logprobs"]["content"]
+            top = {str(token["token"]).strip(): token["logprob"] for token in first["top_logprobs"]}
+        except (KeyError, IndexError, TypeError, ValueError):
+            return []
+        options.append(top)
+        rows.append({key: value for key, value in one.items() if _plain(value)})
+    common = [token for token in options[0] if all(token in top for top in options)]
+    return [
+        row | {f"logprob_{token}": top[token] for token in sorted(common)}
+        for row, top in zip(rows, options, strict=True)
+    ]
 
 
 def _plain(value: Any) -> bool:

@@ -25,6 +25,8 @@ READ = [
     ("33-openood-pred-conf-label/cifar10.csv", {"ignore_label": ("-1",)}),
     ("33-openood-pred-conf-label/cifar10.npz", {"ignore_label": ("-1",)}),
     ("40-rows-sum-to-0.995/preds.npz", {}),
+    ("53-helm-per-instance-stats/per_instance_stats.json", {}),
+    ("55-openai-batch-top-logprobs/batch.jsonl", {}),
     ("57-538-checking-our-work/spi.csv", {}),
     ("71-speaker-verification-llr/sv.csv", {}),
     ("75-one-number-lists/out.csv", {}),
@@ -47,7 +49,6 @@ TOLD = [  # refused, with what is right to do in words
     ("38-cifar10h-soft-labels/cifar10h.npz", "labels holds shares"),
     ("45-labels-txt/logits.npy", r"labels\.txt"),
     ("14-weka-distribution/weka.csv", "line 2 has 7 fields; expected 5"),
-    ("55-openai-batch-top-logprobs/batch.jsonl", r"response\.body\.choices\[\]\.logprobs"),
 ]
 
 
