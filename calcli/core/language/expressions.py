@@ -433,8 +433,6 @@ def refuse_probabilities(calls: Iterable[MetricExpression], outcomes: str) -> No
             raise UsageError(
                 f"{call}: it needs what is right or wrong, and these are grades; ask for mean_score"
             )
-        if call.entry.name == "mean_score" and outcomes in ("", "predictions"):
-            raise UsageError(f"{call}: it is of grades; ask for accuracy")
 
 
 KINDS = {
