@@ -20,7 +20,7 @@ from calcli.cli.values import PlainGroup
 from calcli.core.language.errors import CalcliError
 from calcli.core.language.figures import FIGURES
 from calcli.core.language.version import __version__
-from calcli.io.places.secrets import without_secrets
+from calcli.io.places.paths import without_secrets
 
 DEBUG = "CALCLI_DEBUG"
 COMPLETING = "_CALCLI_COMPLETE"  # set by a shell that asks how a word may go on

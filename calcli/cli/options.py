@@ -154,7 +154,7 @@ class ReadingSystems(Reading):
         UsageError
             If other options choose the scores.
         """
-        from calcli.io.namedsystems import files_of_systems
+        from calcli.io.dataset import files_of_systems
 
         return files_of_systems(files, self.read_options())
 

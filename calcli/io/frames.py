@@ -12,7 +12,7 @@ from calcli.core.data.arrays import Array
 from calcli.core.data.predictions import Predictions
 from calcli.core.language.errors import InputError
 from calcli.io.layouts.objects import with_orders
-from calcli.io.offers import answered, shown_in
+from calcli.io.messages import answered, shown_in
 from calcli.io.options import ReadOptions
 from calcli.io.places.faults import by_keys, sound
 from calcli.io.read import understand

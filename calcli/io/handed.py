@@ -22,12 +22,10 @@ from calcli.io.messages import Place, listed, type_in_words
 from calcli.io.options import ReadOptions
 from calcli.io.places.heads import native
 from calcli.io.read import understand
-from calcli.io.tables.arraylabels import flat_labels
-from calcli.io.tables.arrays import ArraySource, answers_of
-from calcli.io.tables.axes import places_note, sample_column
-from calcli.io.tables.labelnumbers import places_of
-from calcli.io.tables.shapes import Shape, require_rows, rows_of
-from calcli.io.tables.source import HeldScores, LazyColumns, rows_and_columns
+from calcli.io.tables.arrays import ArraySource, answers_of, flat_labels
+from calcli.io.tables.labels import places_of
+from calcli.io.tables.source import HeldScores, LazyColumns, Shape, require_rows, rows_and_columns, rows_of
+from calcli.io.tables.storedarrays import places_note, sample_column
 
 NAME = "arrays"
 

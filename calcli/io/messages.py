@@ -1,12 +1,17 @@
-"""What messages say: where a row stands, in data of several files counted file by file, and what is there."""
+"""What messages say: where a row stands, what is there, and the commands that are offered, each tried."""
 
 from __future__ import annotations
 
 import re
 import shlex
-from collections.abc import Sequence
-from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from itertools import islice
+from typing import TYPE_CHECKING, Any, Protocol, TypeVar
+
+from calcli.core.language.declaring import declared
+from calcli.core.language.errors import CalcliError, InputError
+from calcli.io.options import ReadOptions
 
 if TYPE_CHECKING:
     import numpy as np
@@ -16,6 +21,11 @@ STDIN = "standard input"
 
 
 MOST_COMMANDS = 6  # that a message shows
+Offer = Mapping[str, Any]  # options of reading, by keyword
+Commands = Callable[[Offer], str]
+Told = Callable[[Sequence[Offer], Commands], str]
+FEW_FILES = 3  # that a command names
+BLOCK = 1 << 12  # rows
 
 
 @dataclass(frozen=True)
@@ -108,3 +118,76 @@ def listed(names: Sequence[str], limit: int = 8) -> str:
     if len(names) <= limit:
         return ", ".join(names) or "none"
     return f"{', '.join(names[: limit - 2])}, ..., {names[-1]} ({len(names)} in all)"
+
+
+class HasScores(Protocol):
+    """What has scores to be read."""
+
+    @property
+    def scores(self) -> Any:
+        """What gives them block by block."""
+
+
+T = TypeVar("T", bound=HasScores)
+
+
+class Question(InputError):
+    """Data that options must say more of.
+
+    Parameters
+    ----------
+    offers
+        What they may say, the likeliest first.
+    told
+        Returns the sentence, from the offers that are left and what shows the command of each.
+    """
+
+    def __init__(self, offers: Sequence[Offer], told: Told) -> None:
+        self.offers, self.told = offers, told
+        super().__init__(told((), options_alone))
+
+
+def answered(read: Callable[[ReadOptions], T], options: ReadOptions, shown: Commands) -> T:
+    """Return what is read so; a question is told with those of its offers that are read to their end.
+
+    Raises
+    ------
+    InputError
+        If there is a question.
+    """
+    try:
+        return read(options)
+    except Question as question:
+        sound = (one for one in question.offers if _reads(read, replace(options, **one)))
+        raise InputError(question.told(list(islice(sound, MOST_COMMANDS + 1)), shown)) from None
+
+
+def _reads(read: Callable[[ReadOptions], HasScores], options: ReadOptions) -> bool:
+    try:
+        for _ in read(options).scores.blocks(BLOCK):
+            pass
+    except CalcliError:
+        return False
+    return True
+
+
+def shown_in(paths: Sequence[str], options: ReadOptions) -> Commands:
+    """Return what shows the command of an offer, with what the user said already."""
+    files = " ".join(map(in_command, paths)) if len(paths) <= FEW_FILES else "FILES"
+    given = {name: value for name, value in options.given.items() if name != "system"}  # its columns are said
+    return lambda offer: " ".join([f"calcli evaluate {files}", *_words({**given, **offer})])
+
+
+def options_alone(offer: Offer) -> str:
+    """Return the options of an offer, to be added to a command."""
+    return " ".join(_words(offer))
+
+
+def _words(options: Offer) -> Iterator[str]:
+    """Yield options with their values, as a shell takes them."""
+    for name, value in options.items():
+        setting = declared(ReadOptions)[name]
+        whole = setting.values.several != "repeated" or not isinstance(value, tuple)
+        for one in [",".join(value) if isinstance(value, tuple) else value] if whole else value:
+            text = shlex.quote(f"{one:g}" if isinstance(one, float) else str(one))
+            yield setting.option if one is True else f"{setting.option}{'=' if text[0] == '-' else ' '}{text}"

@@ -12,8 +12,8 @@ from calcli.io.formats import format_of
 from calcli.io.options import ReadOptions
 from calcli.io.places.paths import path_of
 from calcli.io.saved.calibrators import fingerprint, load_calibrator
-from calcli.io.saved.costs import read_costs, read_priors
-from calcli.io.saved.thresholds import is_threshold, load_threshold
+from calcli.io.saved.policies import is_threshold, load_threshold
+from calcli.io.saved.settings import read_costs, read_priors
 
 MARKED = ("parquet", "arrow", "npz")  # formats with metadata
 

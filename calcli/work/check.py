@@ -21,13 +21,18 @@ from calcli.core.language.expressions import WRONG_RIGHT
 from calcli.core.language.settings import IN_ORDER, PairSettings
 from calcli.core.language.spelling import of_python
 from calcli.core.language.text import number, percent
-from calcli.io.namedsystems import files_of_systems
+from calcli.io.dataset import files_of_systems
 from calcli.io.options import ReadOptions
 from calcli.io.places.outputs import atomic_path, together
 from calcli.io.read import read
-from calcli.io.saved.policies import parse_policy, policy_path, read_policy
-from calcli.io.saved.reports import is_report, read_report
-from calcli.io.saved.thresholds import load_threshold
+from calcli.io.saved.policies import (
+    is_report,
+    load_threshold,
+    parse_policy,
+    policy_path,
+    read_policy,
+    read_report,
+)
 from calcli.report.check import FIRST_METRICS, RULES_AGAINST, first_policy
 from calcli.report.shown import Format, render
 from calcli.work.cluster import Engine, predictions_in

@@ -14,12 +14,10 @@ from calcli.core.language.settings import NUMBERED, Settings, StateSettings
 from calcli.core.language.text import Watch, Watcher, unwatched
 from calcli.core.state.merging import merge
 from calcli.core.state.state import State, left_of
-from calcli.io.namedsystems import of_system
+from calcli.io.dataset import of_system
 from calcli.io.options import ReadOptions
-from calcli.io.pieces import FEW_FILES, Piece, in_pieces, read_piece
-from calcli.io.places.paths import parts_of_pattern
-from calcli.io.places.secrets import kept, recall
-from calcli.io.read import read_concat
+from calcli.io.places.paths import kept, parts_of_pattern, recall
+from calcli.io.read import FEW_FILES, Piece, in_pieces, read_concat, read_piece
 from calcli.io.saved.states import from_bytes, is_state, to_bytes
 from calcli.work.distributed import total
 

@@ -17,7 +17,7 @@ from calcli.core.estimators.thresholds import Threshold
 from calcli.core.language.errors import UsageError
 from calcli.io.places.outputs import atomic_path
 from calcli.io.saved.calibrators import load_calibrator
-from calcli.io.saved.thresholds import is_threshold, load_threshold
+from calcli.io.saved.policies import is_threshold, load_threshold
 
 Language = Literal["sql", "python", "c", "onnx"]
 PLAIN = re.compile(r"[A-Za-z_]\w*")

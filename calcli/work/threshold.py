@@ -13,7 +13,7 @@ from calcli.core.language.settings import ThresholdSettings
 from calcli.core.language.spelling import of_python
 from calcli.io.options import ReadOptions
 from calcli.io.read import read_concat
-from calcli.io.saved.thresholds import refuse_ending, save_threshold
+from calcli.io.saved.policies import refuse_ending, save_threshold
 from calcli.report.hashing import sha256
 from calcli.report.threshold import ShownThreshold
 from calcli.work.read import OF_TABLES, split_reading

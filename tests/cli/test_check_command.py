@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 import calcli
-from calcli.io.saved.reports import read_report
+from calcli.io.saved.policies import read_report
 
 POLICY = """
 [[rules]]

@@ -18,7 +18,7 @@ from multiprocessing import util
 from pathlib import Path
 from typing import Any
 
-from calcli.io.places.secrets import _secrets
+from calcli.io.places.paths import _secrets
 from tests.forked import call
 from tests.hostile.cases import Case
 

@@ -7,7 +7,7 @@ import signal
 import time
 from pathlib import Path
 
-from calcli.io.pieces import Piece
+from calcli.io.read import Piece
 from calcli.work.cluster import made_of
 
 PAUSE = 0.2  # seconds

@@ -24,7 +24,7 @@ from calcli.core.evaluating.evaluate import state_of
 from calcli.core.language.errors import InputError
 from calcli.core.language.settings import NUMBERED, Settings
 from calcli.io.options import ReadOptions
-from calcli.io.pieces import in_pieces
+from calcli.io.read import in_pieces
 from calcli.io.saved.states import from_bytes, to_bytes
 from calcli.work.cluster import Engine, gather, made_of, merged, numbered
 from tests.integration.slowly import deadly, slowly

@@ -16,8 +16,7 @@ from pyarrow import csv
 
 from calcli.core.language.errors import InputError, UsageError
 from calcli.io.read import read, read_concat
-from calcli.io.saved.policies import read_policy
-from calcli.io.saved.reports import read_report
+from calcli.io.saved.policies import read_policy, read_report
 from tests.io.samples import csv_file, pair, parquet_file, random_logits, random_probs, refused
 
 

@@ -7,7 +7,7 @@ import pytest
 from calcli.core.data.derived import Priors
 from calcli.core.estimators.costs import CostTable, CostWord
 from calcli.core.language.errors import InputError, UsageError
-from calcli.io.saved.costs import read_costs, read_priors
+from calcli.io.saved.settings import read_costs, read_priors
 
 TABLES = {
     "vet.csv": "\ufeff,cat,dog,escalate\ncat,0,1,0.2\ndog, 5 ,0,0.2\n",

@@ -21,8 +21,7 @@ from calcli.io.options import ReadOptions
 from calcli.io.places.heads import held_array
 from calcli.io.read import read
 from calcli.io.saved.calibrators import load_calibrator, save_calibrator
-from calcli.io.saved.costs import read_costs, read_priors
-from calcli.io.saved.groups import weights_of
+from calcli.io.saved.settings import read_costs, read_priors, weights_of
 from tests.io.samples import parquet_file, refused, scores_of
 
 HARNESS = {

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from calcli.core.language.errors import CalcliError
-from calcli.io.saved.groups import read_class_groups, read_weights
+from calcli.io.saved.settings import read_class_groups, read_weights
 
 KINDS = {"cat": "pet", "dog": "pet", "cow": "farm"}
 

@@ -7,7 +7,7 @@ import pandas as pd
 import pytest
 
 from calcli.core.language.errors import InputError
-from calcli.io.namedsystems import files_of_systems
+from calcli.io.dataset import files_of_systems
 from calcli.io.options import ReadOptions
 from calcli.io.read import read, read_concat
 

@@ -11,10 +11,9 @@ import pyarrow.parquet as pq
 import pytest
 
 from calcli.core.language.errors import UsageError
-from calcli.io import pieces
+from calcli.io import read as reading
 from calcli.io.options import ReadOptions
-from calcli.io.pieces import Piece, in_pieces, read_piece
-from calcli.io.read import read
+from calcli.io.read import Piece, in_pieces, read, read_piece
 
 
 @pytest.fixture
@@ -32,7 +31,7 @@ def scores_of(predictions):
 
 @pytest.mark.parametrize(("rows", "number"), [(1 << 20, 1), (400, 3), (200, 6), (1, 12)])
 def test_pieces_hold_all_rows_in_their_order(file, rows, number, monkeypatch):
-    monkeypatch.setattr(pieces, "PIECE_ROWS", rows)
+    monkeypatch.setattr(reading, "PIECE_ROWS", rows)
     parts = in_pieces([file], ReadOptions())
     assert len(parts) == number
     whole, read_parts = read(file), [read_piece(part, ReadOptions()) for part in parts]
@@ -44,7 +43,7 @@ def test_pieces_hold_all_rows_in_their_order(file, rows, number, monkeypatch):
 
 
 def test_only_large_parquet_files_are_cut(file, tmp_path, monkeypatch):
-    monkeypatch.setattr(pieces, "PIECE_ROWS", 500)
+    monkeypatch.setattr(reading, "PIECE_ROWS", 500)
     other = str(tmp_path / "other.csv")
     (tmp_path / "other.csv").write_text("label,p\n0,0.5\n")
     groups, how = [(0, 4), (5, 9), (10, 11)], ReadOptions()
@@ -54,8 +53,8 @@ def test_only_large_parquet_files_are_cut(file, tmp_path, monkeypatch):
     assert in_pieces([file], how) == known
     assert in_pieces([other, file], how) == [Piece(other, other), *unknown]
     assert in_pieces([file] * 17, how) == [Piece(file, file)] * 17
-    monkeypatch.setattr(pieces, "PIECE_ROWS", 1 << 20)
-    monkeypatch.setattr(pieces, "PIECE_BYTES", 1)
+    monkeypatch.setattr(reading, "PIECE_ROWS", 1 << 20)
+    monkeypatch.setattr(reading, "PIECE_BYTES", 1)
     assert len(in_pieces([file], how)) == 12
 
 
@@ -67,7 +66,7 @@ def test_faults_name_the_piece(file):
 
 @pytest.mark.parametrize("rows", [1 << 20, 400])
 def test_names_of_folders_are_columns_of_every_piece(file, tmp_path, monkeypatch, rows):
-    monkeypatch.setattr(pieces, "PIECE_ROWS", rows)
+    monkeypatch.setattr(reading, "PIECE_ROWS", rows)
     for day in ("01", "02"):
         folder = tmp_path / "lake" / f"date=2026-11-{day}"
         folder.mkdir(parents=True)

@@ -17,9 +17,7 @@ from calcli.cli.main import status_of
 from calcli.core.language.errors import InputError, UsageError
 from calcli.io.options import ReadOptions
 from calcli.io.places import paths as remote
-from calcli.io.places import secrets
-from calcli.io.places.paths import Remote, is_url, path_of
-from calcli.io.places.secrets import without_secrets
+from calcli.io.places.paths import Remote, is_url, path_of, without_secrets
 from calcli.io.read import read
 from tests.io.samples import random_logits, scores_of, table_of
 
@@ -30,7 +28,7 @@ NAMES = [f"logit_{k}" for k in range(12)]
 
 @pytest.fixture
 def memory(monkeypatch):
-    monkeypatch.setattr(secrets, "_secrets", {})
+    monkeypatch.setattr(remote, "_secrets", {})
     system = fsspec.filesystem("memory")
     yield system
     system.store.clear()

@@ -14,9 +14,7 @@ from calcli.core.language.expressions import WRONG_RIGHT
 from calcli.io.formats import Format
 from calcli.io.layouts import ALONE
 from calcli.io.layouts.classlabels import class_labels
-from calcli.io.layouts.names import PREFIXED, stem_before
-from calcli.io.messages import listed
-from calcli.io.offers import answered, options_alone
+from calcli.io.messages import answered, listed, options_alone
 from calcli.io.options import ReadOptions
 from calcli.io.read import understand
 from calcli.io.reading import find
@@ -24,7 +22,7 @@ from calcli.io.reading.kinds import Judged, judge_kind
 from calcli.io.reading.rules import HALF
 from calcli.io.tables.labels import is_missing
 from calcli.io.tables.source import Contents, Source
-from calcli.io.words import PARTS, PATTERNS, says, tokens
+from calcli.io.words import PARTS, PATTERNS, PREFIXED, says, stem_before, tokens
 
 LOOKED_AT = 1 << 13  # rows
 

@@ -35,16 +35,16 @@ from calcli.io.dataset import parts_of, same_place
 from calcli.io.formats import BY_NAME, Format, format_of, known_format
 from calcli.io.formats.npy import labels_file
 from calcli.io.formats.writer import ARRAYS, PREFIXES, Frame, inserted, open_writer, output_format
-from calcli.io.layouts.names import label_names
 from calcli.io.messages import STDIN, listed
 from calcli.io.options import ReadOptions
 from calcli.io.places.outputs import filled_folder
 from calcli.io.places.paths import path_of
 from calcli.io.read import spooled
-from calcli.io.reading.checks import CheckedScores
-from calcli.io.reading.order import refuse_sorted
+from calcli.io.reading.classnames import refuse_sorted
+from calcli.io.reading.kinds import CheckedScores
 from calcli.io.reading.ranked import RankedScores
 from calcli.io.tables.source import Contents, Source
+from calcli.io.words import label_names
 
 DECISION, ANSWER = "decision", "answer"
 DOUBLE = np.dtype("f8")

@@ -16,12 +16,12 @@ from calcli.core.language.errors import InputError
 from calcli.io.formats import jsonl
 from calcli.io.layouts.harness import harness_table
 from calcli.io.layouts.logs import log_table
-from calcli.io.layouts.names import label_names, score_names
 from calcli.io.layouts.objects import with_orders
 from calcli.io.places.archives import opened_text
 from calcli.io.places.faults import arrow_errors, column_of
 from calcli.io.places.paths import AnyPath
 from calcli.io.tables.table import Table, in_memory, refuse_duplicates
+from calcli.io.words import label_names, score_names
 
 EXPECTED = (
     'expected rows, as in [{"label": 0, "probs": [0.9, 0.1]}], {"columns": [...], "data": [[...]]}, or '

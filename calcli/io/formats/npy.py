@@ -16,20 +16,17 @@ from calcli.core.language.errors import InputError, UsageError
 from calcli.io import formats
 from calcli.io.formats.writer import Frame, Writer
 from calcli.io.layouts import ARRAYS
-from calcli.io.layouts.names import kind_by_name
 from calcli.io.messages import Place, listed
 from calcli.io.options import ReadOptions
 from calcli.io.places.archives import unpacked_bytes
 from calcli.io.places.heads import Header, held_array, native, read_header
 from calcli.io.places.outputs import atomic_path
 from calcli.io.places.paths import AnyPath, path_of
-from calcli.io.tables.arraylabels import stored_labels
-from calcli.io.tables.arrays import Arrays, ArraySource
-from calcli.io.tables.axes import class_axis, places_note, sample_column
+from calcli.io.tables.arrays import Arrays, ArraySource, stored_labels
 from calcli.io.tables.labels import Labels
-from calcli.io.tables.shapes import in_order, rows_of
-from calcli.io.tables.source import LazyColumns, Source
-from calcli.io.tables.storedarrays import StoredArray, opened_file
+from calcli.io.tables.source import LazyColumns, Source, in_order, rows_of
+from calcli.io.tables.storedarrays import StoredArray, class_axis, opened_file, places_note, sample_column
+from calcli.io.words import kind_by_name
 
 LABEL = "label"  # the column that labels from beside scores are passed on as
 LABEL_ENDINGS = ("labels", "targets", "label", "target")

@@ -16,8 +16,7 @@ from calcli.io.formats.writer import Frame, Writer
 from calcli.io.messages import Place
 from calcli.io.places.faults import arrow_errors, readable, sound
 from calcli.io.places.paths import AnyPath, Remote
-from calcli.io.tables.columns import holds_of
-from calcli.io.tables.table import Table
+from calcli.io.tables.table import Table, holds_of
 
 GROUP_BYTES = 1 << 29  # a row group up to this size is decoded at once, a larger one in slices
 SLICE_ROWS = 8192

@@ -15,8 +15,7 @@ from calcli.core.language.errors import InputError
 from calcli.io.messages import Place
 from calcli.io.places.archives import opened_text
 from calcli.io.places.paths import AnyPath
-from calcli.io.tables.columns import aligned_table
-from calcli.io.tables.table import Table, in_memory
+from calcli.io.tables.table import Table, aligned_table, in_memory
 
 PART_BYTES = 1 << 25  # of text parsed at once; smaller files are one part, and stay in memory
 LONGEST = 1 << 25  # bytes of a line: more would be refused by the parser

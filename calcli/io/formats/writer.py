@@ -89,7 +89,7 @@ class Frame:
         """Return a pyarrow.RecordBatch of kept columns and (n, K) scores."""
         import pyarrow as pa
 
-        from calcli.io.tables.columns import of_numbers
+        from calcli.io.tables.table import of_numbers
 
         if pa.types.is_nested(schema.field(self.names[0]).type):
             flat = of_numbers(np.ascontiguousarray(scores).reshape(-1))

@@ -17,8 +17,7 @@ import numpy as np
 from calcli.core.data.arrays import Array
 from calcli.core.language.errors import InputError, UsageError
 from calcli.io.messages import Place, listed
-from calcli.io.tables.labelnumbers import number_of
-from calcli.io.tables.labels import Labels, is_missing
+from calcli.io.tables.labels import Labels, is_missing, number_of
 
 CONFIDENCE = re.compile(
     r"(\w+_)?(confidence|certainty)s?(_(score|level|value|percent|pct))?|conf(_score)?|(\w+_)?conf"

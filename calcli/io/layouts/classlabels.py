@@ -8,9 +8,9 @@ from dataclasses import dataclass
 from typing import Any
 
 from calcli.core.language.errors import InputError, UsageError
-from calcli.io.layouts.names import label_names, stem_before
 from calcli.io.messages import listed
 from calcli.io.options import ReadOptions
+from calcli.io.words import label_names, stem_before
 
 KEY = b"huggingface"
 

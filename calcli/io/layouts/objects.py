@@ -10,11 +10,10 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from calcli.io.layouts.names import differ_in_numbers, several_orders
 from calcli.io.layouts.unpack import Head, Unpacked, unpack_column
 from calcli.io.options import ReadOptions
 from calcli.io.tables.table import Derived, Row
-from calcli.io.words import are_custom, says
+from calcli.io.words import are_custom, differ_in_numbers, says, several_orders
 
 DEEPEST = 3  # objects in objects in objects
 HEAD_ROWS = 256  # by which the order of keys is known

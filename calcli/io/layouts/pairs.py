@@ -9,10 +9,10 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from calcli.core.language.errors import InputError
-from calcli.io.layouts.names import plain
 from calcli.io.layouts.unpack import Head, Unpacked
 from calcli.io.options import ReadOptions
 from calcli.io.tables.table import Derived, Row
+from calcli.io.words import plain
 
 LABEL = re.compile(
     r"labels?|class(es)?|classname|names?|displaynames?|category|categories|values?|tag(name)?s?|tokens?"

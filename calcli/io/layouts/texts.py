@@ -14,12 +14,11 @@ import pyarrow.compute as pc
 
 from calcli.core.language.errors import InputError
 from calcli.io.layouts import pairs
-from calcli.io.layouts.names import RANKED, several_orders
 from calcli.io.layouts.unpack import Head, Unpacked
 from calcli.io.layouts.vectors import MOST, one_of
 from calcli.io.options import ReadOptions
 from calcli.io.tables.table import Derived, Row
-from calcli.io.words import named, says
+from calcli.io.words import RANKED, named, says, several_orders
 
 NUMBER = r"[-+]?(?:\d+\.?\d*|\.\d+)(?:[eE][-+]?\d+)?|[-+]?(?:nan|inf(?:inity)?)"
 BETWEEN = r"\s*[,;|]\s*|\s+"

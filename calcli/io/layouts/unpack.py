@@ -1,18 +1,30 @@
-"""Columns of scores that are packed in structs, lists of structs or text, as plain columns."""
+"""Columns that are stored in another form than they are seen: packed scores, and lists of unequal length."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
-from calcli.io.layouts import UNPACKED, Layout
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from calcli.core.language.errors import InputError
+from calcli.core.language.expressions import option_names
+from calcli.io.layouts import LISTS, UNPACKED, Layout
 from calcli.io.options import ReadOptions
+from calcli.io.tables.table import Derived, Row, Table, derived, holds_of
+from calcli.io.words import says
 
 if TYPE_CHECKING:
     from calcli.io.tables.table import Derived
 
 Head = Callable[[], Any]  # reads the first values, a pyarrow.Array
+HEAD_ROWS = 256  # by which a packed column is known
+MOST_OPTIONS = 26  # of a question
+WIDE = 0.01  # how far from 1 the sum of probabilities may be, to be known as such
 
 
 @dataclass(frozen=True)
@@ -66,3 +78,89 @@ def unpack_column(field: Any, head: Head, options: ReadOptions) -> Unpacked | No
         if found is not None:
             return replace(found, layout=found.layout or layout)
     return None
+
+
+def packed_columns(table: Table, options: ReadOptions) -> dict[str, Unpacked]:
+    """Return what becomes of the packed columns of a table that a layout knows."""
+    found = {
+        field.name: unpack_column(field, partial(_first, table, field), options) or _of_options(table, field)
+        for field in table.schema
+    }
+    return {name: one for name, one in found.items() if one is not None}
+
+
+def unpacked(table: Table, known: Mapping[str, Unpacked]) -> Table:
+    """Return a table with its packed columns unpacked."""
+    packed = {one.name: it for it in known.values() for one in it.made}
+    made = {name: it.made for name, it in known.items()}
+    return replace(derived(table, made), packed=packed) if known else table
+
+
+def scaled(table: Table, by: float | None, options: ReadOptions, scores: Sequence[str] = ()) -> Table:
+    """Return a table with numbers divided: in these columns, or in those said or called scores."""
+    if by is None:
+        return table
+    asked = scores or (options.scores or options.confidence or "").split(",")
+    names = [
+        one.name
+        for one in table.schema
+        if holds_of(one.type) in ("float", "integer")
+        and (
+            one.name in asked if any(asked) else says("score", one.name) and not says("prediction", one.name)
+        )
+    ]
+    return derived(table, {one: [Derived(one, pa.float64(), partial(_divided, by=by))] for one in names})
+
+
+def _divided(values: Any, row: Row, *, by: float) -> Any:
+    return pc.divide(values.cast(pa.float64()), by)
+
+
+def _of_options(table: Table, field: Any) -> Unpacked | None:
+    """Return lists of a score for each option of a question, all as long as the longest; None of others.
+
+    What a question does not have is impossible: it has the probability 0, or a logit of -inf.
+    """
+    lists = pa.types.is_list(field.type) or pa.types.is_large_list(field.type)
+    if not (lists and pa.types.is_floating(field.type.value_type) and says("score", field.name)):
+        return None
+    first = _first(table, field).drop_null()
+    lengths = np.asarray(pc.list_value_length(first))
+    if len({*lengths.tolist()}) < 2 or lengths.min() < 2:
+        return None
+    longest = (pc.max(pc.list_value_length(batch.column(0))).as_py() for batch in table.batches([field.name]))
+    most = max(one or 0 for one in longest)
+    values = np.asarray(first.flatten(), np.float64)
+    fractions = bool(((values >= 0) & (values <= 1)).all())
+    sums = np.add.reduceat(values, np.cumsum(lengths) - lengths)
+    if most > MOST_OPTIONS or (fractions and (abs(sums - 1) > WIDE).any()):
+        return None
+    made = Derived(
+        field.name, pa.list_(pa.float64()), partial(_filled, most=most, fill=0.0 if fractions else -np.inf)
+    )
+    note = f"questions have {lengths.min()} to {most} options; those that one does not have are impossible"
+    return Unpacked((made,), layout=LISTS, note=note, classes=option_names(most))
+
+
+def _filled(lists: Any, row: Row, *, most: int, fill: float) -> Any:
+    found = [one if one is None else [*one, *[fill] * (most - len(one))] for one in lists.to_pylist()]
+    return pa.array(found, pa.list_(pa.float64()))
+
+
+def refuse_absent_options(table: Table, scores: str, label: str) -> None:
+    """Raise an InputError if a row has a label that is the place of an option which it does not have."""
+    if not pa.types.is_integer(table.schema.field(label).type):
+        return
+    at = 0
+    for batch in table.batches([scores, label]):
+        lengths, labels = pc.list_value_length(batch.column(0)), batch.column(1)
+        n = pc.index(pc.greater_equal(labels, lengths), True).as_py()
+        if n >= 0:
+            row = table.place.row(at + n)
+            raise InputError(f"{row} has the label {labels[n]}, but {lengths[n]} options, counted from 0")
+        at += batch.num_rows
+
+
+def _first(table: Table, field: Any) -> Any:
+    batch = table.head([field.name], HEAD_ROWS)
+    return pa.array([], field.type) if batch is None else batch.column(0)

@@ -12,12 +12,11 @@ import pyarrow.compute as pc
 
 from calcli.core.data.arrays import Doubles
 from calcli.core.language.errors import InputError
-from calcli.io.layouts.names import NO_SCORES
 from calcli.io.layouts.unpack import Head, Unpacked
 from calcli.io.options import ReadOptions
 from calcli.io.tables.labels import one_hot
 from calcli.io.tables.table import Derived, Row
-from calcli.io.words import named
+from calcli.io.words import NO_SCORES, named
 
 MOST = 1_000_000  # values of a sparse vector: a few bytes may promise any number
 

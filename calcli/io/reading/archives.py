@@ -15,24 +15,26 @@ from calcli.core.data.arrays import Array
 from calcli.core.language.errors import InputError, UsageError
 from calcli.io.layouts import ARRAYS
 from calcli.io.layouts.answers import as_text
-from calcli.io.layouts.names import kind_by_name
-from calcli.io.messages import Place, listed
-from calcli.io.offers import Question
+from calcli.io.messages import Place, Question, listed
 from calcli.io.options import ReadOptions
 from calcli.io.places.heads import ObjectsError, is_of_single_values
 from calcli.io.reading.choose import Choice, by_pattern, choose
 from calcli.io.reading.classes import classes_of_one, kind_of, spelled
 from calcli.io.reading.head import ROWS, head_of_arrays, spread_rows
-from calcli.io.tables.arraylabels import flat_labels, stored_labels
-from calcli.io.tables.arrays import Archive, ArraySource, answers_of, by_row
-from calcli.io.tables.axes import class_axis, classes_last, places_note, sample_column
+from calcli.io.tables.arrays import Archive, ArraySource, answers_of, by_row, flat_labels, stored_labels
 from calcli.io.tables.ignored import ignored_note
 from calcli.io.tables.ignored import rows_of as of_rows
-from calcli.io.tables.labelnumbers import places_by_name
-from calcli.io.tables.shapes import rows_of
-from calcli.io.tables.source import LazyColumns, Source, StoredScores, mend_of, value_each
-from calcli.io.tables.storedarrays import OrderedScores, StoredArray
-from calcli.io.words import named, plain_text, says
+from calcli.io.tables.labels import places_by_name
+from calcli.io.tables.source import LazyColumns, Source, StoredScores, mend_of, rows_of, value_each
+from calcli.io.tables.storedarrays import (
+    OrderedScores,
+    StoredArray,
+    class_axis,
+    classes_last,
+    places_note,
+    sample_column,
+)
+from calcli.io.words import kind_by_name, named, plain_text, says
 
 CLASS_NAMES = ("classes", "class_names")
 MOST_PARTS = 64  # that are looked at

@@ -17,7 +17,6 @@ from calcli.core.data.arrays import Doubles
 from calcli.core.data.derived import rest_of
 from calcli.core.data.inmemory import ROUNDING
 from calcli.core.data.predictions import ASKED, Called
-from calcli.io.layouts.names import differ_in_numbers, natural_order
 from calcli.io.options import ReadOptions
 from calcli.io.reading.head import Head, ScoreColumns, distinct_texts
 from calcli.io.words import (
@@ -27,8 +26,10 @@ from calcli.io.words import (
     alike,
     are_custom,
     customary,
+    differ_in_numbers,
     is_identifier,
     named,
+    natural_order,
     plain_text,
     says,
     tokens,

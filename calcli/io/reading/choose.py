@@ -17,15 +17,22 @@ from calcli.core.data.arrays import Array
 from calcli.core.language.declaring import as_option
 from calcli.core.language.errors import CalcliError, InputError, UsageError
 from calcli.io.layouts.answers import is_confidence
-from calcli.io.layouts.names import PREFIXED, but_for_capitals, natural_order
-from calcli.io.messages import MOST_COMMANDS, STDIN, listed
-from calcli.io.offers import Commands, Offer, Question
+from calcli.io.messages import MOST_COMMANDS, STDIN, Commands, Offer, Question, listed
 from calcli.io.options import ReadOptions
 from calcli.io.reading.candidates import SURELY, Candidate, candidates, ranks, unlabelled
 from calcli.io.reading.head import FEW, Head, ScoreColumns
 from calcli.io.reading.rules import DOUBT, EVERYWHERE, FAULT, MUCH, REMARK, STRIKE, Open
 from calcli.io.tables.labels import SHARE, SHARES
-from calcli.io.words import CUSTOM, are_custom, named, plain_text, says
+from calcli.io.words import (
+    CUSTOM,
+    PREFIXED,
+    are_custom,
+    but_for_capitals,
+    named,
+    natural_order,
+    plain_text,
+    says,
+)
 
 MOST_REASONS = 3
 MOST_READINGS = 20  # that are compared

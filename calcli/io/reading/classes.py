@@ -5,11 +5,10 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from calcli.core.data.predictions import Kind
-from calcli.io.layouts.names import PREFIXED, stem_before
 from calcli.io.options import ReadOptions
 from calcli.io.reading.candidates import Candidate
 from calcli.io.reading.head import Head
-from calcli.io.words import CUSTOM, plain_text
+from calcli.io.words import CUSTOM, PREFIXED, plain_text, stem_before
 
 
 def kind_of(c: Candidate) -> Kind:

@@ -17,8 +17,7 @@ from calcli.io.layouts.answers import require_column
 from calcli.io.messages import listed
 from calcli.io.options import ReadOptions
 from calcli.io.places.paths import AnyPath
-from calcli.io.tables.columns import holds_of
-from calcli.io.tables.table import Table, beside, kept
+from calcli.io.tables.table import Table, beside, holds_of, kept
 from calcli.io.tables.values import one_true, told_apart
 from calcli.io.words import named
 

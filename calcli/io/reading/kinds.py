@@ -1,12 +1,14 @@
-"""What scores are, judged by their values: probabilities, log-probabilities or logits."""
+"""What scores are, judged by their values, and checked block by block as they are read."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from typing import Any, NoReturn
 
 import numpy as np
 
-from calcli.core.data.arrays import Floats, as_floats
+from calcli.core.data.arrays import LARGEST, Array, Floats, as_floats
 from calcli.core.data.inmemory import (
     FIRST_LOOK,
     HARDLY_LOGITS,
@@ -15,16 +17,19 @@ from calcli.core.data.inmemory import (
     percentages,
     rounding_of,
     sums_to_one,
+    two_columns,
     without_rounding,
 )
 from calcli.core.data.predictions import Called, Kind, called
 from calcli.core.language.errors import InputError
+from calcli.core.language.expressions import WRONG_RIGHT
 from calcli.io.messages import Place, in_first
 from calcli.io.options import ReadOptions
-from calcli.io.tables.source import Source
+from calcli.io.tables.source import Source, StoredScores
 
 FEW, MOST = 20, 0.9  # rows, and the share of them, that look like no logits
 NEAR = 30  # logits below another one, at which it is still seen in the sum of the exponentials
+FEW_ERRORS = 10  # so many wrong rows at the end of a block of distributions are errors
 
 
 @dataclass(frozen=True)
@@ -203,3 +208,255 @@ def nearly_distributions(block: Floats) -> bool:
     """Return whether most rows of several scores, none negative, sum to one within a tenth; logits do not."""
     sums = block @ np.ones(block.shape[1], block.dtype)
     return block.shape[1] > 1 and bool(block.min() >= 0) and float((np.abs(sums - 1) <= 0.1).mean()) > 0.5
+
+
+@dataclass
+class CheckedScores:
+    """Scores of a known kind; a block that cannot be of that kind raises as it is read.
+
+    Attributes
+    ----------
+    raw
+        (N, K) scores of any numeric type, or (N, 1) of the second class of two.
+    kind, kind_reason
+        What they are, and why they are taken for that.
+    sure
+        False if `kind` was judged by the first values only; if later ones contradict it, it is changed.
+    percent
+        Whether they are percentages, to be divided by 100.
+    tolerance
+        How far from one rows of probabilities may sum.
+    classes
+        Class names.
+    place
+        Files, for messages.
+    renormalize
+        Accept rows of probabilities that do not sum to one.
+    swapped
+        The two columns of `raw` are in the other order than `classes`.
+    without
+        What to do about missing scores, for messages.
+    incomplete
+        Whether scores that are missing beside others may be small ones that were not saved.
+    """
+
+    raw: StoredScores
+    kind: Kind
+    kind_reason: str
+    sure: bool
+    percent: bool
+    tolerance: float
+    classes: tuple[str, ...]
+    place: Place
+    renormalize: bool = False
+    swapped: bool = False
+    without: str = "leave such rows out with --drop-missing"
+    incomplete: bool = False
+    _pair: Floats = field(default_factory=lambda: np.empty((2, 0)), repr=False)
+
+    @classmethod
+    def of(
+        cls,
+        raw: StoredScores,
+        judged: Judged,
+        classes: tuple[str, ...],
+        place: Place,
+        renormalize: bool,
+        swapped: bool = False,
+        *,
+        without: str = without,
+        incomplete: bool = False,
+    ) -> CheckedScores:
+        """Return scores that are taken for what they were judged to be."""
+        known = (judged.kind, judged.reason, judged.sure, judged.percent, judged.tolerance)
+        return cls(raw, *known, classes, place, renormalize, swapped, without, incomplete)
+
+    @property
+    def shape(self) -> tuple[int, int]:
+        """Rows and classes."""
+        return self.raw.shape[0], len(self.classes)
+
+    @property
+    def dtype(self) -> np.dtype[Any]:
+        """Type of the scores as they were stored."""
+        return self.raw.dtype
+
+    def blocks(self, rows: int) -> Iterator[Floats]:
+        """Yield checked (n, K) blocks, float32 for half and single precision input and float64 otherwise.
+
+        Raises
+        ------
+        InputError
+            If a score is missing or infinite, negative where it is a probability, or a row of
+            probabilities does not sum to one.
+        """
+        start = 0
+        for stored in self.raw.blocks(rows):
+            yield self.checked(stored, start)
+            start += len(stored)
+
+    def checked(self, stored: Array, start: int) -> Floats:
+        """Return a block that begins at row `start`, checked; valid until the next one, as in `blocks`."""
+        block = as_floats(stored)
+        if self.percent:
+            block = block / 100
+        with np.errstate(all="ignore"):  # what overflows is found, and said, by the checks
+            if self.kind == "probs" and (block.min() < 0 or (block.shape[1] == 1 and block.max() > 1)):
+                block = without_rounding(block)
+            self._check(block, start)
+        if self.raw.shape[1] == 1:
+            if self._pair.shape[1] < len(block) or self._pair.dtype != block.dtype:
+                self._pair = np.empty((2, len(block)), block.dtype)
+            block = two_columns(block[:, 0], self.kind, self._pair[:, : len(block)])
+        return block[:, ::-1] if self.swapped else block
+
+    def _check(self, block: Floats, start: int) -> None:
+        if self.kind == "logits":
+            sums = block @ np.ones(block.shape[1], block.dtype)
+            if not np.isfinite(sums).all():  # a sum may also overflow
+                masked = np.isneginf(block) if block.shape[1] > 1 else np.zeros(block.shape, np.bool_)
+                self._refuse_non_finite(~(np.isfinite(block) | masked), block, start)
+                self._refuse_impossible(np.all(masked, axis=1), start, "logit")
+            if block.max() > LARGEST:  # the smallest numbers there are may mask classes
+                row, k = _first(block > LARGEST)
+                raise InputError(
+                    f"{self._score(start + row, k)} is {block[row, k]:g}; expected logits of at most "
+                    f"{LARGEST:g}"
+                )
+        elif self.kind == "log-probs":
+            self._check_log_probs(block, start)
+        elif block.shape[1] == 1:
+            if not (block.min() >= 0 and block.max() <= 1):
+                self._refuse_probs(block, start)
+        elif not (block.min() >= 0 and sums_to_one(block, self.tolerance).all()):
+            self._refuse_probs(block, start)
+
+    def _check_log_probs(self, block: Floats, start: int) -> None:
+        if not block.max() <= 0:
+            self._refuse_non_finite(~(block < np.inf), block, start)
+            row, k = _first(block > TOLERANCE)
+            if row >= 0:
+                self._contradict(f"{self.place.row(start + row)} has a value above 0")
+                raise InputError(
+                    f"{self._score(start + row, k)} is {block[row, k]:g}; the logarithm of a probability is "
+                    "at most 0; if the scores are logits say --kind logits"
+                )
+        elif block.shape[1] > 1 and not np.isfinite(block.min()):
+            self._refuse_impossible(np.all(np.isneginf(block), axis=1), start, "log-probability")
+
+    def _refuse_impossible(self, rows: Any, start: int, what: str) -> None:
+        if rows.any():
+            raise InputError(
+                f"{self.place.row(start + int(rows.argmax()))} gives every class the {what} -inf; "
+                "expected at "
+                "least one finite value; repair or remove such rows"
+            )
+
+    def _refuse_probs(self, block: Floats, start: int) -> None:
+        """Say what is wrong with these probabilities; return if only their sums are, and may be."""
+        self._refuse_non_finite(~np.isfinite(block), block, start)
+        off = (block[:, 0] > 1) if block.shape[1] == 1 else ~sums_to_one(block, self.tolerance)
+        outside = ((block < 0) | (block > 1)).any(1) & (off | (block.shape[1] == 1))
+        first = int(outside.argmax())
+        if not self.sure and (unclear := outside_unit(block, self.place, start)):
+            raise InputError(unclear)
+        if outside.any() and (block.shape[1] == 1 or off.mean() > 0.5 or _is_turn(off[first:])):
+            self._contradict(f"{self.place.row(start + first)} has a value outside [0, 1]")
+        row, k = _first(block < 0)
+        if row >= 0 and self.classes == WRONG_RIGHT:
+            value = block[row, k] * (100 if self.percent else 1)
+            raise InputError(
+                f"{self._score(start + row, k)} is {value:g}; expected 0 to 1, or percentages; -1 often "
+                "marks what has none: remove such rows"
+            )
+        if row >= 0:
+            raise InputError(
+                f"{self._score(start + row, k)} is {block[row, k]:g}, a negative probability; "
+                "if the scores are not probabilities say --kind logits or --kind log-probs"
+            )
+        sums = block.sum(1, dtype=np.float64)
+        if block.shape[1] > 1 and self.renormalize:
+            off = sums <= 0
+        if off.any():
+            self._refuse_sum(start, off, sums, block)
+
+    def _refuse_sum(self, start: int, off: Array, sums: Array, block: Floats) -> NoReturn:
+        first = int(off.argmax())
+        row = self.place.row(start + first)
+        if self.raw.shape[1] == 1:
+            raise InputError(
+                f"{row} has the probability {block[first, 0]}; expected at most 1; if the scores are "
+                "percentages say --kind percent, if they are logits --kind logits"
+            )
+        said = f"{row} has probabilities that sum to {sums[first]:.6g}; expected 1 within {self.tolerance:g}"
+        if not self.percent and abs(sums[first] - 100) <= 1:
+            raise InputError(f"{said}; if all rows are percentages say --kind percent, else save them alike")
+        often = off.mean() > 0.5
+        if often and (extra := self._without_which_all_sum_to_one(block, sums)) is not None:
+            raise InputError(
+                f"{said}, which this row and those around it do without the score of "
+                f'"{self.classes[extra]}"; if that is no class, leave it out: of a table choose the '
+                "other columns with --scores"
+            )
+        if often and block.max() <= 1 and np.median(sums[off]) > 1:
+            raise InputError(
+                f"{said}, but most rows are off: these look like multi-label sigmoid outputs, where several "
+                "classes may be true at once; evaluate each class by itself as a two-class file, or, if one "
+                "class only is true, divide each row by its sum with --renormalize"
+            )
+        if often and sums.max() < 1:
+            raise InputError(
+                f"{said}, but most rows are off: these look like the largest scores of more classes (a "
+                "sparse top-k dump); save the scores of all classes, or divide each row by its sum with "
+                "--renormalize"
+            )
+        raise InputError(
+            f"{said}; divide each row by its sum with --renormalize, or say --kind logits if they are logits"
+        )
+
+    def _without_which_all_sum_to_one(self, block: Floats, sums: Array) -> int | None:
+        """Return the place of the one score without which all rows sum to one; None if there is none."""
+        if block.shape[1] < 3:
+            return None
+        sound = (np.abs(sums[:, None] - block - 1) <= self.tolerance).all(axis=0)
+        return int(sound.argmax()) if np.count_nonzero(sound) == 1 else None
+
+    def _refuse_non_finite(self, wrong: Array, block: Floats, start: int) -> None:
+        row, k = _first(wrong)
+        if row < 0:
+            return
+        value = block[row, k]
+        mend = self.without if np.isnan(value) else "repair or remove such rows"
+        if np.isnan(value) and self.incomplete and not np.isnan(block[row]).all():
+            mend = "if only the largest scores of a row were saved, save the scores of all classes"
+        if np.isneginf(value):
+            mend = "say --kind log-probs if it is the logarithm of probability 0"
+        found = "missing (nan)" if np.isnan(value) else f"{value:g}"
+        raise InputError(f"{self._score(start + row, k)} is {found}; expected a finite number; {mend}")
+
+    def _contradict(self, reason: str) -> None:
+        if not self.sure:
+            raise InputError(
+                f"{reason}, but the first rows look like {self.kind}; say which they are, with --kind logits "
+                f"or --kind {self.kind}"
+            )
+
+    def _score(self, row: int, k: int) -> str:
+        if self.classes == WRONG_RIGHT:
+            return f"{self.place.row(row)}: the confidence"
+        if self.raw.shape[1] == 1 or self.swapped:
+            k = 1 - k
+        return f'{self.place.row(row)}: the score of class "{self.classes[k]}"'
+
+
+def _is_turn(off: Array) -> bool:
+    """Return whether most rows from here on are not distributions: not a few errors among those that are."""
+    return int(np.count_nonzero(off)) > max(FEW_ERRORS, len(off) / 2)
+
+
+def _first(wrong: Array) -> tuple[int, int]:
+    """Return row and column of the first True, or (-1, -1)."""
+    if not wrong.any():
+        return -1, -1
+    row = int(wrong.any(1).argmax())
+    return row, int(wrong[row].argmax())

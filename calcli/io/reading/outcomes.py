@@ -31,16 +31,13 @@ from calcli.io.layouts.answers import (
     require_column,
 )
 from calcli.io.layouts.logs import DOUBTS, SCORE
-from calcli.io.layouts.names import natural_order
-from calcli.io.messages import Place, listed
-from calcli.io.offers import Commands, Offer, Question
+from calcli.io.messages import Commands, Offer, Place, Question, listed
 from calcli.io.options import ReadOptions
-from calcli.io.tables.columns import holds_of
 from calcli.io.tables.labels import Labels, is_missing
 from calcli.io.tables.source import HeldScores, LazyColumns, Source, StoredScores, first_rows
-from calcli.io.tables.table import Table
+from calcli.io.tables.table import Table, holds_of
 from calcli.io.tables.values import column_values, told_apart
-from calcli.io.words import is_identifier, named, says
+from calcli.io.words import is_identifier, named, natural_order, says
 
 OUTCOME = re.compile(
     r"(is_)?(correct|right|passed|pass|success|successful|solved|resolved|acc|accuracy|exact_match|em|score|"

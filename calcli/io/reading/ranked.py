@@ -17,16 +17,17 @@ from numpy.typing import NDArray
 
 from calcli.core.data.arrays import Array
 from calcli.core.language.errors import InputError, UsageError
-from calcli.io.layouts.names import (
+from calcli.io.messages import listed
+from calcli.io.options import ReadOptions
+from calcli.io.tables.scores import TableScores, first_of_other_length
+from calcli.io.tables.table import Holds, holds_of
+from calcli.io.words import (
+    CUSTOM,
+    are_custom,
     but_for_capitals,
     differ_in_numbers,
     natural_order,
 )
-from calcli.io.messages import listed
-from calcli.io.options import ReadOptions
-from calcli.io.tables.columns import Holds, holds_of
-from calcli.io.tables.scores import TableScores, first_of_other_length
-from calcli.io.words import CUSTOM, are_custom
 
 if TYPE_CHECKING:
     from calcli.io.reading.decide import Reading

@@ -18,25 +18,34 @@ from calcli.io.formats import known_format
 from calcli.io.layouts import LISTS
 from calcli.io.layouts.answers import refuse_missing, require_column, rights_of
 from calcli.io.layouts.classlabels import ScoreNames, with_names
-from calcli.io.layouts.seen import packed_columns, refuse_absent_options, scaled, unpacked
-from calcli.io.layouts.unpack import Unpacked
+from calcli.io.layouts.unpack import Unpacked, packed_columns, refuse_absent_options, scaled, unpacked
 from calcli.io.options import ReadOptions
 from calcli.io.places.faults import refuse_repeated_fields
 from calcli.io.places.paths import path_of
 from calcli.io.reading.choose import NoReading
+from calcli.io.reading.classnames import against_custom
 from calcli.io.reading.decide import Reading, decide
 from calcli.io.reading.joining import with_labels
-from calcli.io.reading.order import against_custom
 from calcli.io.reading.outcomes import OutcomeSource, find_outcomes, graded_names
 from calcli.io.reading.ranked import RankedScores, names_known, ranked_scores
-from calcli.io.tables.kept import missing_in, without_missing, without_outcomes, without_unread
 from calcli.io.tables.scores import TableScores, stored_scores
 from calcli.io.tables.source import LazyColumns, Source, StoredScores
 from calcli.io.tables.table import Table, joined, refuse_duplicates, written
 from calcli.io.tables.table import beside as with_columns
 from calcli.io.tables.table import kept as kept_rows
 from calcli.io.tables.text import has_codes
-from calcli.io.tables.values import column_values, labels_in, one_true, told_apart, worded, worded_pair
+from calcli.io.tables.values import (
+    column_values,
+    labels_in,
+    missing_in,
+    one_true,
+    told_apart,
+    without_missing,
+    without_outcomes,
+    without_unread,
+    worded,
+    worded_pair,
+)
 
 LEAVE_OUT = "leave them out with --drop-missing"
 

@@ -18,7 +18,6 @@ import numpy as np
 from calcli.core.data.inmemory import ROUNDING
 from calcli.core.data.predictions import ASKED
 from calcli.io.layouts.answers import is_confidence
-from calcli.io.layouts.names import RANKED, differ_in_numbers
 from calcli.io.reading.candidates import (
     CALLED_LOGITS,
     SURELY,
@@ -36,9 +35,11 @@ from calcli.io.words import (
     CUSTOMARY,
     PARTS,
     PATTERNS,
+    RANKED,
     alike,
     are_custom,
     customary,
+    differ_in_numbers,
     named,
     plain_text,
     says,

@@ -14,8 +14,7 @@ from calcli.io.layouts.classlabels import class_labels
 from calcli.io.layouts.unpack import Unpacked
 from calcli.io.options import ReadOptions
 from calcli.io.reading.head import ELEMENTS, ROWS, Head, spread_rows
-from calcli.io.tables.columns import decoded, holds_of, numbers, of_numbers
-from calcli.io.tables.table import Table
+from calcli.io.tables.table import Table, decoded, holds_of, numbers, of_numbers
 from calcli.io.words import named, plain_text
 
 LEAST = 50  # rows, where columns are many

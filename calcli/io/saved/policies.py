@@ -1,21 +1,33 @@
-"""Policy files: TOML to rules."""
+"""Policies, TOML to rules; the reports and thresholds that they are checked with."""
 
 from __future__ import annotations
 
+import json
+import math
 import os
+import sys
 import tomllib
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, get_args
 
+from calcli.core.comparing.checking import StoredReport, StoredValue
 from calcli.core.comparing.policy import DEFAULTS, Bound, End, NoWorse, Policy, Rule, Severity, Undecided
+from calcli.core.data.derived import Slice
+from calcli.core.data.predictions import Kind
 from calcli.core.estimators.evidence import Margin
+from calcli.core.estimators.intervals import Interval
+from calcli.core.estimators.thresholds import Found, Threshold, checksum
 from calcli.core.language.declaring import NUMBER, TEXT, checked, choice, declared, mapping, whole
 from calcli.core.language.errors import CalcliError, InputError, UsageError
 from calcli.core.language.expressions import MetricExpression, nearest_name, parse_metric
 from calcli.core.language.settings import Settings
+from calcli.core.language.version import __version__
 from calcli.io.options import ReadOptions
+from calcli.io.places.outputs import atomic_path
+from calcli.io.places.paths import AnyPath, path_of
 from calcli.io.places.small import opened, parsed_toml
+from calcli.io.saved.calibrators import DAMAGE, check_version, pretty, read_json, said
 from calcli.io.saved.settings import settings_of
 
 FILE, PROJECT = "calcli.toml", "pyproject.toml"  # the first one counts where both are there
@@ -32,6 +44,11 @@ FORMER = {
     "prove": 'prove = "not worse" is now undecided = "fail"; prove = "worse" needs no key: leave it out',
 }
 CONDITIONS = ("max", "min", "max_increase", "max_decrease")
+SCHEMA = "calcli.report/1"
+START = 100  # bytes within which a report names its schema
+THRESHOLDS_SCHEMA = "calcli.threshold/1"
+WHAT = "threshold"
+ENDINGS = ("", ".json")  # devices and pipes have none
 
 
 def policy_path(given: str | None) -> str:
@@ -192,3 +209,154 @@ def _refuse_unknown(table: Mapping[str, Any], known: tuple[str, ...]) -> None:
             raise UsageError(FORMER[key])
         if key not in known:
             raise UsageError(f"unknown key {key!r}{nearest_name(key, known)}; known are {', '.join(known)}")
+
+
+def is_report(path: str) -> bool:
+    """Tell whether a baseline is a report: by the ending of its name, on standard input by how it begins."""
+    if path != "-":
+        return path.endswith(".json") and not _holds_rows(path)
+    start: bytes = sys.stdin.buffer.peek(START)  # type: ignore[union-attr]
+    return b'"calcli.report/' in start[:START]
+
+
+def _holds_rows(path: str) -> bool:
+    """Tell whether a JSON file holds predictions: a list, or columns with data."""
+    try:
+        with path_of(path).open("rb") as file:
+            start = file.read(START).lstrip()
+    except OSError:
+        return False
+    return start.startswith(b"[") or b'"columns"' in start
+
+
+def read_report(path: str | Path) -> StoredReport:
+    """Read the values of a JSON report on one data set, from standard input if the path is `-`.
+
+    Raises
+    ------
+    InputError
+        If it is not such a report, of another version, or on several data sets.
+    """
+    with opened(path) as (file, name):
+        try:
+            report = json.load(file)
+        except RecursionError as error:
+            raise InputError(f"{name} is nested too deeply; expected a report of calcli evaluate") from error
+        except ValueError as error:
+            raise InputError(f"{name} is not JSON: {error}") from error
+    found = report.get("schema") if isinstance(report, dict) else None
+    if found != SCHEMA:
+        raise InputError(
+            f"{name} is not a report with schema {SCHEMA} (found {found!r}); write one with calcli "
+            "evaluate FILE --format json"
+        )
+    try:
+        return _stored(report["results"], report["settings"], name)
+    except (KeyError, TypeError, ValueError, AttributeError) as error:
+        raise InputError(f"{name} is a damaged report ({type(error).__name__}: {error})") from error
+
+
+def _stored(results: list[dict[str, Any]], settings: dict[str, Any], path: str) -> StoredReport:
+    inputs = {result["input"]["path"] for result in results}
+    if len(inputs) != 1:
+        raise InputError(
+            f"{path} reports on {len(inputs)} data sets; expected one: evaluate the baseline alone"
+        )
+    defaults = {name: settings[name] for name in ("bins", "training")}
+    if len(settings["costs"]) == 1:
+        defaults["costs"] = settings["costs"][0]["name"]
+    metrics = {
+        _slice_of_report(result["slice"]): {
+            str(parse_metric(name, defaults)): _value(found) for name, found in result["metrics"].items()
+        }
+        for result in results
+    }
+    first = results[0]["input"]
+    # priors weight rows as well, and older reports do not say
+    weighted = None if settings.get("priors") else first.get("weighted")
+    return StoredReport(path, tuple(first["class_names"]), metrics, settings, weighted)
+
+
+def _slice_of_report(found: dict[str, str] | None) -> str:
+    return "" if found is None else str(Slice(found["column"], found["value"]))
+
+
+def _value(found: dict[str, Any]) -> StoredValue:
+    interval = None
+    if "low" in found:
+        interval = Interval(float(found["low"]), float(found["high"]), float(found["level"]))
+    return StoredValue(float(found["value"]), interval)
+
+
+def refuse_ending(path: str | Path) -> None:
+    """Raise a UsageError for the name of a file with another ending than a threshold has."""
+    if (ending := Path(path).suffix.lower()) not in ENDINGS:
+        raise UsageError(f"{path}: a threshold is written as JSON, not {ending}; end the name so")
+
+
+def save_threshold(threshold: Threshold, path: str | Path) -> None:
+    """Write a threshold file, whole or not at all.
+
+    Raises
+    ------
+    InputError
+        If it cannot be written there.
+    UsageError
+        If its name ends otherwise.
+    """
+    refuse_ending(path)
+    with atomic_path(path) as temporary:
+        temporary.write_text(threshold_text(threshold), encoding="utf-8")
+
+
+def threshold_text(threshold: Threshold) -> str:
+    """Return a threshold as JSON text."""
+    return pretty({"schema": THRESHOLDS_SCHEMA, "calcli": __version__, **threshold.content()}) + "\n"
+
+
+def is_threshold(path: AnyPath) -> bool:
+    """Tell whether a file says that it is a threshold."""
+    try:
+        return path.is_file() and f'"{THRESHOLDS_SCHEMA.split("/")[0]}/'.encode() in path.read_bytes()[:200]
+    except OSError:
+        return False
+
+
+def load_threshold(path: str | Path) -> Threshold:
+    """Read a threshold file.
+
+    Raises
+    ------
+    InputError
+        If there is none, it is of an unknown version, or damaged.
+    """
+    file = path_of(path)
+    if not file.is_file():
+        raise InputError(f"{file}: no such file; expected a threshold, as written by calcli threshold -o")
+    document = read_json(file.read_bytes(), file, WHAT)
+    check_version(document, file, WHAT, THRESHOLDS_SCHEMA)
+    try:
+        held = {name: one for name, one in document.items() if name not in ("schema", "calcli", "crc32")}
+        if document["crc32"] != checksum(held):
+            raise ValueError("it does not have its checksum")
+        return _threshold(document)
+    except DAMAGE as error:
+        raise InputError(f"{file} is damaged ({said(error)}); make it again, or copy it again") from error
+
+
+def _threshold(document: Mapping[str, Any]) -> Threshold:
+    if document["of"] != "confidence":
+        raise ValueError(f"a threshold of {document['of']}, not of the confidence")
+    if document["kind"] not in get_args(Kind):
+        raise ValueError("the scores are of no known kind")
+    found = []
+    for one in document["thresholds"]:
+        own = {name: value for name, value in one.items() if name != "accepted_share"}
+        if own["threshold"] is not None and not math.isfinite(own["threshold"]):
+            raise ValueError("a threshold that is no number")
+        found.append(Found(**own))
+    if not found or (document["by"] is None and len(found) > 1):
+        raise ValueError("its slices and thresholds do not agree")
+    names = ("kind", "target", "max_error", "level", "by", "cluster", "seed", "made_of")
+    classes = tuple(map(str, document["classes"]))
+    return Threshold(classes=classes, found=tuple(found), **{name: document[name] for name in names})

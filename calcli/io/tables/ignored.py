@@ -13,8 +13,7 @@ from numpy.typing import NDArray
 from calcli.core.data.arrays import Array
 from calcli.core.language.errors import InputError
 from calcli.io.messages import KeptPlace, listed
-from calcli.io.tables.labelnumbers import INTEGER
-from calcli.io.tables.labels import Labels, is_missing
+from calcli.io.tables.labels import INTEGER, Labels, is_missing
 from calcli.io.tables.source import LazyColumns, Source
 
 

@@ -14,8 +14,8 @@ import pyarrow.compute as pc
 from calcli.core.data.arrays import Array
 from calcli.core.language.errors import InputError
 from calcli.io.messages import Place
-from calcli.io.tables.columns import holds_of, numbers
 from calcli.io.tables.source import rows_and_columns
+from calcli.io.tables.table import holds_of, numbers
 
 if TYPE_CHECKING:
     from calcli.io.tables.table import Table

@@ -7,8 +7,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from calcli.core.language.errors import InputError
-from calcli.io.layouts.names import natural_order
 from calcli.io.tables.table import refuse_duplicates
+from calcli.io.words import natural_order
 
 
 def test_duplicated_names():
