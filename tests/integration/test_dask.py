@@ -197,20 +197,6 @@ def test_a_fit_is_to_the_sample_of_the_state(run, parts, cluster, tmp_path):
     assert found["learned"]["alpha"] == pytest.approx(expected["learned"]["alpha"], rel=0.05)
 
 
-def test_large_files_are_read_in_pieces(run, parts, cluster, tmp_path):
-    whole, path = pa.concat_tables(map(pq.read_table, parts)), tmp_path / "whole.parquet"
-    rows = pa.concat_tables([whole] * 50)  # more than one part holds
-    noise = pa.array(np.random.default_rng(0).normal(size=len(rows)).astype(np.float32))
-    pq.write_table(rows.set_column(1, "logit_0", noise), path, row_group_size=200_000)
-    how = ("-q", "--format", "json", "--metrics", ",".join(METRICS))
-    found, expected = (
-        json.loads(run("evaluate", str(path), *how, *more).stdout) for more in (("--engine", cluster[0]), ())
-    )
-    assert found["results"][0]["input"]["read_as"] == "a state of 2 data sets"
-    for name, metric in expected["results"][0]["metrics"].items():
-        assert found["results"][0]["metrics"][name]["value"] == pytest.approx(metric["value"], abs=1e-6)
-
-
 def test_names_of_folders_are_columns_to_slice_by(run, parts, cluster, tmp_path):
     for number, part in enumerate(parts[:4]):
         folder = tmp_path / "lake" / f"date=2026-11-{number % 2 + 1:02}"

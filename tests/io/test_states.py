@@ -91,54 +91,14 @@ def test_damaged_states_are_refused_in_a_sentence(damage):
         from_bytes(data, "day.calcli")
 
 
-def array(name, make):
-    return lambda head, members: members.update({f"{name}.npy": npy(make(np.zeros(300)))})
+@pytest.mark.parametrize("change", [{"facts": "worst_row_sum"}, {"head": "clip"}])
+def test_numbers_changed_by_hand_are_refused(change):
+    def larger(head, members):
+        for part, name in change.items():
+            head[part][name] += 1
 
-
-CHANGES = {  # found by tests/hostile
-    "labels that are no integers": array("rows/labels", lambda zeros: zeros),
-    "negative labels": array("rows/labels", lambda zeros: zeros.astype(int) - 1),
-    "hits that are no flags": array("rows/columns/hit", lambda zeros: zeros),
-    "confidences of 2": array("rows/columns/confidence", lambda zeros: zeros + 2),
-    "losses that are no numbers": array("rows/columns/log_loss", lambda zeros: zeros + np.nan),
-    "losses below 0": array("rows/columns/log_loss", lambda zeros: zeros - 2.21),
-    "confidences that are flags": array("rows/columns/confidence", lambda zeros: zeros > 0),
-    "complex losses": array("rows/columns/brier", lambda zeros: zeros + 1j),
-    "text": array("rows/columns/brier", lambda zeros: zeros.astype("U8")),
-    "fewer rows than its parts": lambda head, members: head["parts"][0].update(rows=299),
-    "rows that are no number": lambda head, members: head["parts"][0].update(rows=300.0),
-    "a first row below 0": lambda head, members: head["parts"][0].update(first=-1),
-    "a first row that no integer holds": lambda head, members: head["parts"][0].update(first=10**30),
-    "a run that is no text": lambda head, members: head["parts"][0].update(run=3),
-    "a class twice": lambda head, members: head["head"].update(classes=["a", "b", "a"]),
-    "classes that are no text": lambda head, members: head["head"].update(classes=[1, 2, 3]),
-    "an unknown kind": lambda head, members: head["head"].update(kind="percent"),
-    "an unknown type": lambda head, members: head["head"].update(computed_in="float16"),
-    "a type of scores that is none": lambda head, members: head["head"].update(dtype="p_*"),
-    "a type of scores that is text": lambda head, members: head["head"].update(dtype="U8"),
-    "confidences in half precision": array("rows/columns/confidence", lambda zeros: zeros.astype("f2")),
-    "clip above 1": lambda head, members: head["head"].update(clip=1e308),
-    "a sum of rows below 0": lambda head, members: head["facts"].update(worst_row_sum=-1),
-    "bins that hold more than their rows": lambda head, members: members.update(
-        {"bins/15/score.npy": npy(np.full((3, 15), 1e290))}
-    ),
-    "rows without scores in the sample": lambda head, members: members.update(
-        {"sample/scores.npy": npy(np.full((300, 3), -np.inf, np.float32))}
-    ),
-    "scores in the sample whose sum overflows": lambda head, members: members.update(
-        {"sample/scores.npy": npy(np.full((300, 3), 1e308))}
-    ),
-    "a sample without rows": lambda head, members: head.update(below=0),
-    "a head of an array that goes on": lambda head, members: members.update(
-        {"rows/labels.npy": npy(np.zeros(300, int)).replace(b"}", b"(", 1)}
-    ),
-}
-
-
-@pytest.mark.parametrize("change", CHANGES.values(), ids=CHANGES)
-def test_numbers_that_no_state_has_are_refused(change):
-    with pytest.raises(InputError, match=r"day\.calcli"):
-        from_bytes(changed(to_bytes(state(300)), change), "day.calcli")
+    with pytest.raises(InputError, match=r"day\.calcli is damaged.*checksum"):
+        from_bytes(changed(to_bytes(state(300)), larger), "day.calcli")
 
 
 @pytest.mark.parametrize("rows", [300, 21_000])

@@ -29,14 +29,13 @@ class RowGroups:
 
     path: AnyPath
     metadata: Any
-    groups: range
     columns: int
 
     def read(self, columns: Sequence[str], at_once: int | None) -> Iterator[Any]:
         """Yield a row group at a time, zero-copy columns; slices of it if it is large, or few are wanted."""
         names = list(columns)
         with arrow_errors(str(self.path), "parquet file"):
-            for group in self.groups:
+            for group in range(self.metadata.num_row_groups):
                 whole = at_once is None and self._bytes(group, names) <= GROUP_BYTES
                 rows, read = self.metadata.row_group(group).num_rows, 0
                 for batch in self._whole(group, names) if whole else self._slices(group, names):
@@ -71,8 +70,8 @@ def metadata_of(path: AnyPath, name: str) -> Any:
         return file.metadata
 
 
-def open_file(path: AnyPath, name: str, groups: range | None = None) -> Table:
-    """Read the schema of a parquet file; it is called so, and may be some row groups alone.
+def open_file(path: AnyPath, name: str) -> Table:
+    """Read the schema of a parquet file; it is called so.
 
     Raises
     ------
@@ -81,9 +80,8 @@ def open_file(path: AnyPath, name: str, groups: range | None = None) -> Table:
     """
     with arrow_errors(name, "parquet file"), _opened(path) as file:
         metadata, schema = file.metadata, readable(file.schema_arrow)
-    chosen = range(metadata.num_row_groups) if groups is None else groups
-    rows = sum(metadata.row_group(group).num_rows for group in chosen)
-    return Table(Place(((name, rows),)), schema, RowGroups(path, metadata, chosen, len(schema)).read)
+    rows = sum(metadata.row_group(group).num_rows for group in range(metadata.num_row_groups))
+    return Table(Place(((name, rows),)), schema, RowGroups(path, metadata, len(schema)).read)
 
 
 def _opened(path: AnyPath, metadata: Any = None, **local: Any) -> Any:

@@ -2,24 +2,21 @@
 
 from __future__ import annotations
 
+import hashlib
 import io
 import json
-import re
 import zipfile
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict, fields, replace
 from pathlib import Path
-from typing import Any, get_args
+from typing import Any
 
 import numpy as np
 
-from calcli.core.data.arrays import LARGEST, Array
+from calcli.core.data.arrays import Array
 from calcli.core.data.binning import Bins
-from calcli.core.data.predictions import Kind
 from calcli.core.data.units import DEALS, UNIT_LIMIT
 from calcli.core.language.errors import CalcliError, InputError
-from calcli.core.language.metrics import METRICS
-from calcli.core.language.settings import LARGEST_ROW
 from calcli.core.language.version import __version__
 from calcli.core.state.cells import ScoreCells
 from calcli.core.state.deals import RANKED_DEALS, Deals, RankCells, Statistic, rank_edges
@@ -38,12 +35,6 @@ MADE = (1980, 1, 1, 0, 0, 0)  # the same arrays make the same file
 DAMAGE: tuple[type[Exception], ...] = (*ARCHIVE_DAMAGE, ArithmeticError, TypeError, AttributeError)
 EXPECTED = "expected a state, as written by calcli evaluate --save-state"
 BINS = tuple(one.name for one in fields(Bins))
-WHOLE = re.compile(
-    r"(bins|cells)/.*/(count|counts|keys|cells)|(rows|sample)/(labels|hashes|numbers)|deals/(count|digest|infinite/.*)"
-)
-ROUNDING = 1e-6  # by which a probability may be above 1
-ANY_SIGN = re.compile(r"rows/columns/|deals/sums/|cells/.*/places|bins/.*/score|sample/scores")
-MAY_BE_INFINITE = ("rows/columns/", "sample/scores")
 
 
 def is_state(path: str | Path) -> bool:
@@ -95,15 +86,28 @@ def to_bytes(state: State) -> bytes:
     }
     target = io.BytesIO()
     with zipfile.ZipFile(target, "w", zipfile.ZIP_STORED) as file:
-        file.writestr(zipfile.ZipInfo(HEAD, MADE), json.dumps(head, ensure_ascii=False))
-        for name, array in _arrays(state):
-            content = io.BytesIO()
-            np.save(content, _narrow(array), allow_pickle=False)
-            file.writestr(zipfile.ZipInfo(f"{name}.npy", MADE), content.getvalue())
-        for n, own in enumerate(state.slices.values()):
-            for m, part in enumerate(own.values()):
-                file.writestr(zipfile.ZipInfo(f"{SLICES}{n}/{m}{ENDING}", MADE), to_bytes(part))
+        checksum = _checksum()
+        for name, content in _members(state, head):
+            file.writestr(zipfile.ZipInfo(name, MADE), content)
+            checksum.update(name.encode() + content)
+        file.comment = checksum.hexdigest().encode()
     return target.getvalue()
+
+
+def _members(state: State, head: Mapping[str, Any]) -> Iterator[tuple[str, bytes]]:
+    """Return the names and contents of the files within."""
+    yield HEAD, json.dumps(head, ensure_ascii=False).encode()
+    for name, array in _arrays(state):
+        content = io.BytesIO()
+        np.save(content, _narrow(array), allow_pickle=False)
+        yield f"{name}.npy", content.getvalue()
+    for n, own in enumerate(state.slices.values()):
+        for m, part in enumerate(own.values()):
+            yield f"{SLICES}{n}/{m}{ENDING}", to_bytes(part)
+
+
+def _checksum() -> Any:
+    return hashlib.blake2b(digest_size=16)
 
 
 def from_bytes(data: bytes | memoryview, name: str = "state") -> State:
@@ -112,20 +116,25 @@ def from_bytes(data: bytes | memoryview, name: str = "state") -> State:
     Raises
     ------
     InputError
-        If it is damaged, or of another version.
+        If it is damaged, changed, or of another version.
     """
+    checksum = _checksum()
     try:
         with zipfile.ZipFile(io.BytesIO(data)) as file:
             head = json.loads(file.read(HEAD))
             _require_version(head, name)
             if any(one.compress_type != zipfile.ZIP_STORED for one in file.infolist()):
                 raise ValueError("it is compressed")  # and may hold more than memory
-            entries = [one for one in file.infolist() if one.filename != HEAD]
-        stored = {one.filename: stored_content(data, one) for one in entries}
+            stored = {one.filename: stored_content(data, one) for one in file.infolist()}
+            for filename, content in stored.items():
+                checksum.update(filename.encode())
+                checksum.update(content)
+            if file.comment != checksum.hexdigest().encode():
+                raise ValueError("it does not have its checksum")
         arrays = {
             one.removesuffix(".npy"): held_array(content, f"{name}: the array {one.removesuffix('.npy')}")
             for one, content in stored.items()
-            if not one.startswith(SLICES)
+            if one != HEAD and not one.startswith(SLICES)
         }
         slices = {
             column: {
@@ -208,12 +217,10 @@ def _of_deals(body: Body, deals: Deals) -> Iterator[tuple[str, Array]]:
 
 
 def _state(told: Mapping[str, Any], arrays: Mapping[str, Array]) -> State:
-    check_arrays(arrays)
     head = {**told["head"], **{name: tuple(told["head"][name]) for name in ("classes", "metrics")}}
     head["lenses"] = {name: tuple(pair) for name, pair in head["lenses"].items()}
     known, facts = Head(**head), Facts(**told["facts"])
     parts = tuple(Part(**part) for part in told["parts"])
-    check_told(known, facts, parts)
     k = len(known.classes)
     body = Body(known)
     body.sample = None if told["below"] is None else _sample(told["below"], arrays, known)
@@ -229,7 +236,6 @@ def _state(told: Mapping[str, Any], arrays: Mapping[str, Array]) -> State:
             raise ValueError("labels out of range")
         stored = arrays.get("rows/numbers")
         body.numbers = numbers(parts) if stored is None else stored.astype(np.int64)
-        check_rows(known, parts, body)
     else:
         body.deals = _deals(told["deals"], arrays, k)
         for lens, limit in told["cells"].items():
@@ -245,7 +251,6 @@ def _state(told: Mapping[str, Any], arrays: Mapping[str, Array]) -> State:
     for m in told["bins"]:
         count, *sums = (_shaped(arrays[f"bins/{m}/{name}"], k, m) for name in BINS)
         bins[m] = Bins(count.astype(np.int64), *(values.astype(np.float64) for values in sums))
-        check_bins(bins[m])
     return State(known, parts, facts, bins, body)
 
 
@@ -260,7 +265,6 @@ def _sample(below: Any, arrays: Mapping[str, Array], head: Head) -> Sample:
         raise ValueError("a sample of other rows than it says")
     weights = _shaped(own["weights"], n).astype(np.float64) if head.weighted else None
     scores = _shaped(own["scores"], n, k)
-    check_sample(head.kind, scores)
     return Sample.of_rows(Rows(hashes, labels, weights, scores), int(below))
 
 
@@ -302,100 +306,3 @@ def _shaped(array: Array, *shape: int) -> Array:
 
 def _wide(array: Array) -> Array:
     return array.astype(np.int64) if array.dtype.kind in "iu" else array
-
-
-def check_arrays(arrays: Mapping[str, Array]) -> None:
-    """Raise a ValueError unless all arrays hold numbers, those of rows counts."""
-    for name, array in arrays.items():
-        kinds, kind = "iu" if WHOLE.fullmatch(name) else "biuf", array.dtype.kind
-        if kind in kinds and (kind in "bu" or not array.size):
-            continue
-        ends = (array.min(), array.max()) if kind in kinds else (np.nan,)  # nan if there is one
-        if np.isnan(ends[0]):
-            raise ValueError(f"{name} holds something other than {'counts' if kinds == 'iu' else 'numbers'}")
-        if not ANY_SIGN.match(name) and ends[0] < 0:
-            raise ValueError(f"{name} holds negative numbers")
-        if not name.startswith(MAY_BE_INFINITE) and np.isinf(ends).any():
-            raise ValueError(f"{name} holds infinite numbers")
-
-
-def check_told(head: Head, facts: Facts, parts: tuple[Part, ...]) -> None:
-    """Raise a ValueError unless the head holds text and numbers where they belong."""
-    texts = (*head.classes, head.kind_reason, head.dtype, head.labels, *head.metrics)
-    texts = (*texts, *(text for part in parts for text in (part.name, part.digest, part.run)))
-    texts = (*texts, *(text for group in head.groups.values() for pair in group.items() for text in pair))
-    counts = (
-        facts.zeros,
-        facts.ones,
-        facts.tied_rows,
-        *(n for part in parts for n in (part.rows, part.first, part.left)),
-    )
-    sound = (
-        all(isinstance(text, str) for text in texts)
-        and len(head.classes) == len(set(head.classes)) >= 2
-        and head.kind in get_args(Kind)
-        and np.dtype(head.dtype).kind in "biuf"
-        and head.computed_in in ("float32", "float64")
-        and isinstance(head.weighted, bool)
-        and isinstance(head.percent, bool)
-        and _is_number(head.clip) and 0 <= head.clip < 1
-        and all(len(names) == 3 for names in head.lenses.values())
-        and all(type(count) is int and count >= 0 for count in counts)
-        and _is_number(facts.worst_row_sum) and facts.worst_row_sum > 0
-        and bool(parts) and all(part.first <= LARGEST_ROW for part in parts)
-    )  # fmt: skip
-    if not sound:
-        raise ValueError("its head is not that of a state")
-
-
-def check_rows(head: Head, parts: tuple[Part, ...], body: Body) -> None:
-    """Raise a ValueError unless the columns of rows are there, of their types and within their range."""
-    columns, n = body.columns, sum(part.rows for part in parts)
-    if len(body.labels) != n:
-        raise ValueError(f"{len(body.labels)} rows, of {n} in its parts")
-    if body.numbers.shape != (n,) or (np.diff(body.numbers) < 1).any():
-        raise ValueError("rows are not in the order of their numbers")
-    flags = {"hit", "clipped", *(name for lens in head.lenses.values() for name in lens[1:] if name)}
-    scores = {lens[0] for lens in head.lenses.values()}
-    if not (flags | scores) - {"clipped"} <= columns.keys():
-        raise ValueError("a statistic is missing")
-    for name, values in columns.items():
-        floats = values.dtype in (np.float32, np.float64)  # scores are sorted by their bits
-        if not (values.dtype == bool and name not in scores) and (name in flags or not floats):
-            raise ValueError(f"rows/columns/{name} is of type {values.dtype}")
-        if name in METRICS and _is_below(values, METRICS[name].range):
-            raise ValueError(f"rows/columns/{name} holds values that no row has")
-        if name in scores and len(values) and not (values.min() >= 0 and values.max() <= 1 + ROUNDING):
-            raise ValueError(f"rows/columns/{name} holds no probabilities")
-
-
-def check_bins(bins: Bins) -> None:
-    """Raise a ValueError unless sums of probabilities and of outcomes fit to the weight of each bin."""
-    most = bins.weight * (1 + ROUNDING) + ROUNDING * max(1, bins.weight.sum(-1).max())  # a bin may be a rest
-    if not ((np.abs(bins.score) <= most) & (bins.outcome <= most)).all():
-        raise ValueError("bins hold more than their rows")
-
-
-def check_sample(kind: Kind, scores: Array) -> None:
-    """Raise a ValueError unless the scores of each row can be those of some classes."""
-    least = 0.0 if kind == "probs" else -np.inf
-    if scores.min() > least and scores.max() <= LARGEST:  # most often, and the largest of each row takes long
-        return
-    best = scores.max(axis=1)
-    if not (np.abs(best) <= LARGEST).all() or (
-        kind == "probs" and not (scores.min() >= 0 and best.min() > 0)
-    ):
-        raise ValueError("the sample holds rows that are no scores")
-
-
-def _is_below(values: Array, told: str) -> bool:
-    """Tell whether a value is below a range such as "0 to inf"; never if that begins with words."""
-    try:
-        least = float(told.partition(" to ")[0])
-    except ValueError:
-        return False
-    return bool(len(values) and values.min() < least - ROUNDING)
-
-
-def _is_number(value: object) -> bool:
-    return type(value) in (int, float) and bool(np.isfinite(np.float64(value)))  # type: ignore[arg-type]
