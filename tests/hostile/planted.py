@@ -15,7 +15,7 @@ import numpy as np
 from calcli.cli.output import remark
 from calcli.core.language.errors import InputError
 from calcli.io import read
-from calcli.io.apply.apply import apply
+from calcli.io.apply import apply
 from tests.hostile import hunting, relations, running, verdicts
 from tests.hostile.cases import Case
 from tests.hostile.kinds import KINDS

@@ -21,7 +21,8 @@ from calcli.core.calibrators.temperature import Temperature
 from calcli.core.calibrators.wrappers import PreserveTop1
 from calcli.core.data.derived import Priors
 from calcli.core.language.errors import InputError, UsageError
-from calcli.io.apply.apply import Wanted, apply, recalibrate_file, recalibrate_folder
+from calcli.io.apply import apply
+from calcli.io.apply.apply import Wanted, recalibrate_file, recalibrate_folder
 from calcli.io.formats import spooled
 from calcli.io.options import ReadOptions
 from calcli.io.read import read

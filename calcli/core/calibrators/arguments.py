@@ -1,4 +1,4 @@
-"""Which classes the columns of a data frame are, by their names; arrays have their order alone."""
+"""What users hand to calibrators: scores, labels, weights and classes, checked."""
 
 from __future__ import annotations
 

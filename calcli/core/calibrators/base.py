@@ -1,4 +1,4 @@
-"""Events and their probabilities as logarithms: that the label is a certain class, or of certain ranks."""
+"""Calibrators: what every method learns, applies and says of itself, and events with their probabilities."""
 
 from __future__ import annotations
 

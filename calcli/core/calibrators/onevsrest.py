@@ -1,4 +1,4 @@
-"""How the classes of a row share its probability once that of some of them has been recalibrated."""
+"""Calibrators of the probability of one class, and how the others share what is left of it."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Any calibrator on the confidence and whether it is right."""
+"""Calibrators around others: by predicted class, of reduced problems, with the top class kept."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a candidate is compared with: predictions of the same cases, of others, or a report."""
+"""Checking: the rules of a policy judged on a candidate, and the baseline that it is compared with."""
 
 from __future__ import annotations
 

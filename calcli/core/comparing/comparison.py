@@ -1,4 +1,4 @@
-"""Series of files: their order, and which of them a criterion chooses on one set for another."""
+"""Comparison: differences of systems on the same rows, and the choice of one of a series by a criterion."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Mean divergences of posteriors of two classes from one fixed posterior."""
+"""The numbers of figures of risk: rejection, precision and recall, net benefit, weighted risk, divergence."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The numbers of a forest plot: metrics in every slice of the rows, beside those of all rows."""
+"""The numbers of figures of many: epochs, slices, sets of scores."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""One class against the rest: predictions of two outcomes made from those of many."""
+"""Predictions made of others: one class against the rest, other priors, some of the rows, slices."""
 
 from __future__ import annotations
 

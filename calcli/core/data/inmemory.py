@@ -1,4 +1,4 @@
-"""Rows of probabilities as they are stored: rounded, as percentages, or only that of the second of two."""
+"""Predictions in memory: arrays as scores, rounded, as percentages, or of the second of two classes."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Consistency resampling: what an error would be if the predictions were calibrated.
+"""Calibration errors: what all have in common, and their null distribution by consistency resampling.
 
 Outcomes are drawn from the predictions themselves and the error is computed again (Broecker & Smith 2007;
 Vaicenavicius et al. 2019, section 4.2). The predictions stay fixed, which makes the p-value exact.

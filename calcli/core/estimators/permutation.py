@@ -1,4 +1,4 @@
-"""How many permutations, or resamples, are worth their time.
+"""Permutation tests of differences, and how many permutations are worth their time.
 
 Work is counted, not timed, so that a seed gives the same anywhere. The unit is a look at one score, of which
 a processor takes some twenty million a second. What else a metric costs was measured in such looks.

@@ -1,4 +1,4 @@
-"""The cost of log-likelihood ratios of two classes, in bits (Bruemmer & du Preez 2006).
+"""Scores of rows: proper, of costs, of a threshold, of the confusion matrix, and of likelihood ratios.
 
 A likelihood ratio is posterior odds over prior odds; both classes count alike, however often they occur.
 """

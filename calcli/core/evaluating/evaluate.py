@@ -1,4 +1,4 @@
-"""What a pass over rows is to keep for metrics, the states that are made of it, and their samples."""
+"""Evaluation: predictions and settings in, estimates out, by a pass, its state and a sample of it."""
 
 from __future__ import annotations
 

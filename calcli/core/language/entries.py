@@ -1,4 +1,4 @@
-"""The families of metrics, in words: what is estimated and compared in one way."""
+"""Entries of registries: metrics and their families, methods, figures, and their arguments."""
 
 from __future__ import annotations
 

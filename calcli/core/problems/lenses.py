@@ -1,4 +1,4 @@
-"""Bins of vectors that follow the data: split where they vary most, again and again."""
+"""Lenses: the one-dimensional or vector problems that predictions become, and bins of vectors."""
 
 from __future__ import annotations
 

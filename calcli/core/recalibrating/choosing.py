@@ -1,4 +1,4 @@
-"""What `auto` chooses from unasked."""
+"""What `auto` tries, and how it chooses."""
 
 from __future__ import annotations
 

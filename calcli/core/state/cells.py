@@ -1,4 +1,4 @@
-"""The grid of score cells: as fine near 0 and 1 as in the middle, relative to the distance from them.
+"""Cells of scores, exact or on a grid that is as fine near 0 and 1 as in the middle.
 
 The cells halve the octaves of r = min(p, 1 - p). With 75 r in place of r every i / 300 is the edge of a cell,
 so that errors over 2, 3, 5, 10, 15, 20, 25, 30, 50 or 100 equal-width bins are exact; each i / 300 is also a

@@ -1,4 +1,4 @@
-"""Hashes of row numbers and keys: the same on every machine, and mixed so well that they can choose rows."""
+"""Random groups of rows, by hashes of their numbers or keys: the same on every machine."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What the pass keeps of every row, the sums it keeps of every class, and what it notices."""
+"""What metrics need of a pass over rows: sums, cells, rows, facts."""
 
 from __future__ import annotations
 

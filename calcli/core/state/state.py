@@ -1,4 +1,4 @@
-"""Numbers of rows in merged states: those of parts of one run are known, others are numbered on."""
+"""A state: what a pass has collected of rows, and how these are numbered."""
 
 from __future__ import annotations
 

@@ -256,9 +256,7 @@ def test_every_metric_is_tested(systems, binary, monkeypatch):
         replace(one, columns={"by": np.resize(one.classes, 90)[::step]})
         for one, step in zip(few, (1, -1), strict=True)
     ]
-    (found,) = compare(
-        decided, replace(settings, metrics=tuple(METRICS.keys() - of_two)), Plan()
-    )
+    (found,) = compare(decided, replace(settings, metrics=tuple(METRICS.keys() - of_two)), Plan())
     untested = {name for name, one in found.differences[0].items() if one.verdict == "untested"}
     assert untested <= {"skce", *(name for name, metric in METRICS.items() if metric.family.fits)}
     rng = np.random.default_rng(5)

@@ -1,4 +1,4 @@
-"""The one line that says everything a number depends on."""
+"""A family of metrics: how its members are measured, estimated, compared and described in a line."""
 
 from __future__ import annotations
 
