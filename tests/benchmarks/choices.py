@@ -143,7 +143,7 @@ def page(results: Results) -> str:
         rows.append([
             cell["kind"], cell["classes"], f"{cell['rows']:,}", len(sets),
             *(f"{claimed(cell, one) / len(sets):.1%}" for one in CLAIMS),
-            *(f"{one:+.4f}" for one in means), f"{mean:+.4f} ± {error:.4f}",
+            *(f"{one:+z.4f}" for one in means), f"{mean:+z.4f} ± {error:.4f}",
             f"{chosen[0]} {chosen[1] / len(sets):.0%}",
         ])  # fmt: skip
     heads = [
