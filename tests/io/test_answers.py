@@ -355,4 +355,5 @@ def test_answers_in_arrays_may_be_left_out(tmp_path):
         read(path)
     found = read(path, ReadOptions(ignore_label=("refused", "other")))
     np.testing.assert_array_equal(scores_of(found)[:, 1], [0.5, 0.6, 0.8])
-    assert found.provenance.notes[-1].endswith("left out, as asked; no row has other")
+    assert found.provenance.notes[-1].endswith("are left out, as asked")
+    assert found.provenance.doubts[-1] == "no row has a label to be ignored (other)"

@@ -22,7 +22,7 @@ from calcli.io.reading.choose import Choice, by_pattern, choose
 from calcli.io.reading.classes import classes_of_one, kind_of, spelled
 from calcli.io.reading.head import ROWS, head_of_arrays, spread_rows
 from calcli.io.tables.arrays import Archive, ArraySource, answers_of, by_row, flat_labels, stored_labels
-from calcli.io.tables.ignored import ignored_note
+from calcli.io.tables.ignored import ignored_rows
 from calcli.io.tables.ignored import rows_of as of_rows
 from calcli.io.tables.labels import places_by_name
 from calcli.io.tables.source import LazyColumns, Source, StoredScores, mend_of, rows_of, value_each
@@ -259,7 +259,7 @@ def _answers(archive: Archive, chosen: Choice, options: ReadOptions) -> Source:
         found = replace(found, weights=_weights(archive, found, options.weights))
     if not options.ignore_label or found.labels is None:
         return found
-    part, labels = of_rows(found, found.labels, kept, ignored_note(kept, options.ignore_label, values))
+    part, labels = of_rows(found, found.labels, kept, *ignored_rows(kept, options.ignore_label, values))
     return replace(part, labels=labels)
 
 

@@ -223,19 +223,20 @@ def _of_kept(
 
     So are rows without a label that would not be read.
     """
-    notes = []
+    notes: list[str] = []
+    doubts: tuple[str, ...] = ()
     if options.drop_missing:
         table, note = without_missing(table, names, named)
         notes.append(note)
     if outcome is not None and options.ignore_label:
-        table, note = without_outcomes(table, outcome, options.ignore_label)
-        notes.append(note)
+        table, told, doubts = without_outcomes(table, outcome, options.ignore_label)
+        notes.extend(told)
     first = 0 if options.drop_missing or options.ignore_label else options.limit or 0
     if labels and first > 0 and (read := without_unread(table, labels, first, named)) is not None:
         table, note = read
         notes.append(note)
     found = source(table)
-    return replace(found, notes=(*found.notes, *notes))
+    return replace(found, notes=(*found.notes, *notes), doubts=(*found.doubts, *doubts))
 
 
 def _source(table: Table, reading: Reading, options: ReadOptions) -> TableSource:

@@ -34,7 +34,8 @@ def without_labels(found: Source, labels: Labels, ignored: Sequence[str]) -> tup
     which = listed(list(ignored))
     if not left:
         raise InputError(f"{found.place.name}: all {rows:,} labels are to be ignored ({which})")
-    return rows_of(found, labels, kept, ignored_note(kept, ignored, labels.values))
+    notes, doubts = ignored_rows(kept, ignored, labels.values)
+    return rows_of(found, labels, kept, notes, doubts)
 
 
 def without_missing_values(found: Source, labels: Labels, classes: Sequence[str]) -> tuple[Source, Labels]:
@@ -55,18 +56,21 @@ def without_missing_values(found: Source, labels: Labels, classes: Sequence[str]
         kept &= ~is_missing(np.array(labels.names, np.str_), classes)[labels.codes]
     if not kept.any():
         raise InputError(f"{found.place.name}: in all {rows:,} rows something is missing")
-    return rows_of(found, labels, kept, dropped_note(kept))
+    return rows_of(found, labels, kept, (dropped_note(kept),))
 
 
-def ignored_note(kept: NDArray[np.bool_], ignored: Sequence[str], values: Array) -> str:
-    """Return how many rows were left out because of their label, and which labels no row has: a sentence."""
-    left, which = int(np.count_nonzero(~kept)), listed(list(ignored))
+def ignored_rows(
+    kept: NDArray[np.bool_], ignored: Sequence[str], values: Array
+) -> tuple[tuple[str, ...], tuple[str, ...]]:
+    """Return notes on the rows left out because of their labels, and doubts about labels that no row has."""
+    left = int(np.count_nonzero(~kept))
     there = {one.strip() for one in np.unique(values[~kept]).astype(str).tolist()}
     gone = [one for one in ignored if one.strip() not in there]
-    if not left:
-        return f"no row has a label to be ignored ({which}): --ignore-label left out nothing"
-    told = f"{left:,} of {len(kept):,} rows have a label to be ignored ({which}) and are left out, as asked"
-    return f"{told}; no row has {listed(gone)}" if gone else told
+    told = f"{left:,} of {len(kept):,} rows have a label to be ignored ({listed(list(ignored))})"
+    return (
+        (f"{told} and are left out, as asked",) if left else (),
+        (f"no row has a label to be ignored ({listed(gone)})",) if gone else (),
+    )
 
 
 def dropped_note(kept: NDArray[np.bool_]) -> str:
@@ -77,8 +81,14 @@ def dropped_note(kept: NDArray[np.bool_]) -> str:
     return f"{dropped:,} of {rows:,} rows, in which something is missing, were left out, as asked"
 
 
-def rows_of(found: Source, labels: Labels, kept: NDArray[np.bool_], note: str) -> tuple[Source, Labels]:
-    """Return some rows of what was found, and a note why."""
+def rows_of(
+    found: Source,
+    labels: Labels,
+    kept: NDArray[np.bool_],
+    notes: Sequence[str],
+    doubts: Sequence[str] = (),
+) -> tuple[Source, Labels]:
+    """Return some rows of what was found, with sentences for the user."""
     readers = {name: partial(_kept, reader, kept) for name, reader in found.columns.readers.items()}
     place = KeptPlace.of(found.place, kept)
     codes, names = labels.codes[kept], labels.names
@@ -91,7 +101,8 @@ def rows_of(found: Source, labels: Labels, kept: NDArray[np.bool_], note: str) -
         scores=found.kept(kept),
         weights=None if found.weights is None else found.weights[kept],
         columns=LazyColumns(readers),
-        notes=(*found.notes, note),
+        notes=(*found.notes, *notes),
+        doubts=(*found.doubts, *doubts),
     ), replace(labels, codes=codes, names=names, missing=None)
 
 

@@ -17,7 +17,7 @@ from calcli.core.language.errors import InputError
 from calcli.io.layouts.answers import as_text
 from calcli.io.layouts.classlabels import class_labels
 from calcli.io.messages import listed
-from calcli.io.tables.ignored import dropped_note, ignored_note
+from calcli.io.tables.ignored import dropped_note, ignored_rows
 from calcli.io.tables.labels import (
     SHARE,
     SHARES,
@@ -328,12 +328,17 @@ def _missing_lists(lists: Any) -> Array:
     return missing
 
 
-def without_outcomes(table: Table, name: str, ignored: Sequence[str]) -> tuple[Table, str]:
-    """Return the rows of a table in which a column does not hold what is to be ignored, such as a refusal."""
+def without_outcomes(
+    table: Table, name: str, ignored: Sequence[str]
+) -> tuple[Table, tuple[str, ...], tuple[str, ...]]:
+    """Return the rows in which a column does not hold what is to be ignored, such as a refusal.
+
+    With them, notes and doubts.
+    """
     values = as_text(worded(table, name))
     there = ~np.isin(values, ignored)
     if not there.any():
         raise InputError(
             f"{table.place.name}: all {len(there):,} labels are to be ignored ({listed(ignored)})"
         )
-    return kept(table, there), ignored_note(there, ignored, values)
+    return kept(table, there), *ignored_rows(there, ignored, values)

@@ -115,5 +115,5 @@ def test_parts_of_the_data_are_not_mixed(tmp_path):
 
 def test_an_option_that_does_nothing_is_told(tmp_path):
     pd.DataFrame(SCORES | {"label": NAMES[LABELS]}).to_csv(tmp_path / "t.csv", index=False)
-    notes = read(tmp_path / "t.csv", ReadOptions(ignore_label=("UNK",))).provenance.notes
-    assert "no row has a label to be ignored (UNK): --ignore-label left out nothing" in notes
+    doubts = read(tmp_path / "t.csv", ReadOptions(ignore_label=("UNK",))).provenance.doubts
+    assert "no row has a label to be ignored (UNK)" in doubts
