@@ -29,7 +29,7 @@ from calcli.io.messages import STDIN, Place, answered, shown_in, type_in_words
 from calcli.io.options import ReadOptions
 from calcli.io.places.paths import AnyPath, parts_of_pattern, path_of, without_secrets
 from calcli.io.reading import find
-from calcli.io.reading.classnames import class_names, other_way, refuse_sorted, refuse_unordered
+from calcli.io.reading.classnames import class_names, refuse_sorted, refuse_unordered
 from calcli.io.reading.kinds import CheckedScores, Judged, judge_kind
 from calcli.io.saved.states import is_state, load_state
 from calcli.io.tables.arrays import ArraySource
@@ -245,7 +245,6 @@ def understand(found: Source, name: str, options: ReadOptions) -> Predictions:
             turned,
             options.per_character,
             place.left,
-            other_way(found.classes, found.taken, columns, classes, labels, options, place),
             outcomes=found.outcomes,
             questions=found.questions,
             identity=found.identity,

@@ -8,7 +8,7 @@ from typing import Literal
 
 import numpy as np
 
-from calcli.core.data.predictions import Provenance, event_name
+from calcli.core.data.predictions import event_name
 from calcli.core.estimators.intervals import level_percent
 from calcli.core.evaluating.results import Estimate, Summary
 from calcli.core.language.expressions import WRONG_RIGHT
@@ -147,14 +147,14 @@ def _fineness(gap: Estimate) -> int | None:
     return apart(gap.value if gap.interval is None else gap.interval.high - gap.interval.low)
 
 
-def backwards(area: float | None, classes: Sequence[str], read: Provenance) -> list[Warning]:
+def backwards(area: float | None, classes: Sequence[str]) -> list[Warning]:
     """Return what is to be said of scores that rank the wrong way round, and what to do.
 
     Parameters
     ----------
     area
         Their area under the ROC curve; None of scores that do not.
-    classes, read
+    classes
         Of the predictions.
     """
     if area is None:
@@ -165,24 +165,21 @@ def backwards(area: float | None, classes: Sequence[str], read: Provenance) -> l
         mend = "Check whether the confidence is an uncertainty, and which answers are right"
     elif len(classes) > 2:
         said += " On average a class has lower scores in its own rows than in others."
-        order = f", which {read.other_way} says of columns" if read.other_way else ""
         mend = (
-            f"Check whether columns and labels have the same order of classes{order}, and whether low scores "
-            "are good, as with distances, which must be negated"
+            "Check whether columns and labels have the same order of classes, and whether low scores are "
+            "good, as with distances, which must be negated"
         )
     else:
         first, second = classes
         said += f" The higher the probability of {second}, the rarer it is."
         mend = f"Check whether these are scores of {first}, or whether the labels are swapped"
-        if read.other_way:
-            mend = f"If these are scores of {first}, read them with {read.other_way}; else check the labels"
     return [Warning(BACKWARDS, f"{said} {mend}. Recalibration would only hide this.")]
 
 
 def of_order(summary: Summary) -> list[Warning]:
     """Return the same of what was found out; of slices, which are many, nothing."""
     area = None if summary.slice else summary.backwards_area
-    return backwards(area, summary.input.class_names, summary.input)
+    return backwards(area, summary.input.class_names)
 
 
 def backwards_table(found: Sequence[tuple[str, Sequence[Warning]]]) -> list[TextTable]:

@@ -126,7 +126,7 @@ class FitReport(Shown):
 def fit_warnings(fit: Fit) -> list[Warning]:
     """Return what stands in the way of trusting a fit, the gravest first."""
     rows = fit.predictions
-    return [*backwards(fit.backwards_area, rows.classes, rows.provenance), *_losses(fit), *_few_rows(fit)]
+    return [*backwards(fit.backwards_area, rows.classes), *_losses(fit), *_few_rows(fit)]
 
 
 def _size(rows: Predictions) -> str:

@@ -106,7 +106,7 @@ class OriginObject(TypedDict):
     sha256: str | None
 
 
-FOR_SENTENCES = ("considered", "chosen", "other_way", "sampled_from", "by_ranking", "repeats")
+FOR_SENTENCES = ("considered", "chosen", "sampled_from", "by_ranking", "repeats")
 INPUT = Fields(Input, FOR_SENTENCES, (OriginObject,))
 CLASS = Fields(ClassRow, ("if_calibrated",), (TestObject, CorrectedObject))
 ESTIMATE = Fields(EstimateObject, (), (TestObject, IntervalObject))

@@ -159,9 +159,6 @@ class Provenance:
         Whether they were log-likelihoods, divided by the characters of the options.
     left
         Numbers of the rows where they are stored, if some were left out; else empty.
-    other_way
-        The options that read scores of two classes as those of the other one, or of more in some order; ""
-        for none.
     sampled_from
         How many rows there were, if these are a sample of them; else 0.
     outcomes
@@ -189,7 +186,6 @@ class Provenance:
     turned: bool = False
     per_character: bool = False
     left: tuple[int, ...] = ()
-    other_way: str = ""
     sampled_from: int = 0
     outcomes: Outcomes = ""
     questions: str = ""

@@ -5,13 +5,11 @@ from __future__ import annotations
 import shlex
 from collections import Counter
 from collections.abc import Sequence
-from dataclasses import replace
 
 import numpy as np
 
 from calcli.core.data.arrays import as_floats
-from calcli.core.language.errors import CalcliError, InputError, UsageError
-from calcli.core.language.expressions import WRONG_RIGHT
+from calcli.core.language.errors import InputError, UsageError
 from calcli.io.messages import Place, Question, in_first, listed
 from calcli.io.options import ReadOptions
 from calcli.io.tables.labels import (
@@ -104,49 +102,6 @@ def _check_stored(classes: tuple[str, ...], expected: int, place: Place) -> None
             f"{place.name} names {len(classes)} classes ({listed(classes)}), but has scores for {expected}; "
             "expected a name for each; save the names of all classes, in the order of the scores"
         )
-
-
-def other_way(
-    stored: tuple[str, ...] | None,
-    taken: Sequence[str],
-    columns: int,
-    classes: tuple[str, ...],
-    labels: Labels,
-    options: ReadOptions,
-    place: Place,
-) -> str:
-    """Return the options that read the scores of two classes as those of the other one; "" if none do.
-
-    Of more classes it is the option that gives them another order.
-
-    Parameters
-    ----------
-    stored, columns, labels, options, place
-        As for `class_names`.
-    taken
-        Columns of the scores.
-    classes
-        What `class_names` returned.
-    """
-    if classes == WRONG_RIGHT or options.against_rest is not None:
-        return ""
-    unnamed = stored is None and (labels.names is not None or set(classes) == set(map(str, range(columns))))
-    if len(classes) > 2:
-        return "--classes" if unnamed else ""
-    first, second = classes
-    own: tuple[str, ...] | None = stored
-    mend = replace(options, positive=first)
-    said = f"--positive {shlex.quote(first)}"
-    if columns == 2 and stored is None:
-        return f"--classes {shlex.quote(f'{second},{first}')}" if unnamed else ""
-    if columns == 2:
-        own, mend = classes[:1], replace(options, positive=second)
-        said = f"--scores {shlex.quote(taken[0])} --positive {shlex.quote(second)}"
-    try:
-        found = class_names(own, 1, labels, mend, place)
-    except CalcliError:
-        return ""
-    return said if found == (classes[::-1] if columns == 1 else classes) else ""
 
 
 def _two_names(
