@@ -94,8 +94,6 @@ NO_SCORES = re.compile(  # lists that are something else
     r"token_type_ids|attention_mask|pixel_values|bbox|boxes|choices|references|(filtered_)?resps)"
 )
 RANKED = re.compile(r"(?i)((?:class_)?(?:index|indices|idx)|labels?|class(?:es)?|names?)(?:[_.\-: ](\d+))?")
-TOP = r"top[_\- ]?(\d+)"
-TOPPED = re.compile(rf"(?i)(?:.*[_.\-: ])?{TOP}(?:[_.\-: ].*)?")
 
 
 @cache
