@@ -278,15 +278,15 @@ def _has_room(result: Reliability, width: float, bottom: float) -> bool:
 
 
 def _described(result: Reliability, separator: str, between: str = "\n") -> str:
-    lens = "" if result.lens == "top-1" else f" ({result.lens})"
-    errors = [_error(f"ECE{lens}", result.binned, separator), _error(f"KS{lens}", result.ks, separator)]
+    errors = [_error("ECE", result.binned, separator), _error("KS", result.ks, separator)]
     return between.join([*errors, described_size(result, separator)])
 
 
 def described_size(result: Reliability, separator: str = ", ") -> str:
     """Return how many rows and bins there are."""
     count, of = result.bins.count.sum(), " probabilities" if result.lens == "marginal" else ""
-    return separator.join([f"n = {count:,}{of}", binning_words(result)])
+    lens = [] if result.lens in ("top-1", "marginal") else [result.lens]
+    return separator.join([f"n = {count:,}{of}", *lens, binning_words(result)])
 
 
 def _error(name: str, error: Error, separator: str) -> str:

@@ -141,7 +141,9 @@ def fit(
     """
     method = METHOD.checked("method", method)
     lens = None if lens is None else TEXT.checked("lens", lens)
+    judged = {"score": settings.pop("score")} if "score" in settings else {}  # not the scorer of a log
     predictions, settings = split_reading(data, labels, settings)
+    settings |= judged
     candidates = CANDIDATES.checked(candidates, "keyword")
     given = {"workers": 1, **settings, "remark": tell}  # others would import the script that called anew
     return Fitted(fit_to(lambda: predictions, method, "keyword", candidates=candidates, lens=lens, **given))

@@ -22,6 +22,7 @@ CALLS = {
     "plot": "plot a.csv -o new/figures --figure reliability --data --html page.html",
     "compare": "compare a.csv b.csv --metrics brier --html page.html",
     "check": "check a.csv -p p.toml --write json=new.json --write junit=new.xml --html page.html",
+    "export": "export cal.json --as python -o new.py",
     "merge": "merge one.calcli two.calcli -o new.calcli",
     "simulate": "simulate cal --rows 60 --classes 3 -o new.parquet --posteriors truth.npy",
     "study": "study mixture --metrics ece:lens=class-1 --rows 100 --series 3 -o new.png",

@@ -51,8 +51,11 @@ def systems(dataset):
         raw = Predictions(ArrayScores(scores, "logits"), labels, classes, columns={"fold": fold})
         if row == "raw":
             return raw
-        fold = fold if row != "calp" else None
-        log_probs = held_out_folds(recalibrator(RECALIBRATED[row]), rows_of(raw), fold)
+        method, rows = recalibrator(RECALIBRATED[row]), rows_of(raw)
+        if row == "calp":  # fitted to the rows it is applied to
+            log_probs = rows.fit(method).apply(rows.scores)
+        else:
+            log_probs = held_out_folds(method, rows, fold)
         log_probs = np.maximum(
             log_probs, np.log(1e-30)
         )  # as the paper's code clips what PAV calls impossible

@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from calcli.core.calibrators.record import CalibratorRecord, recalibrate
-from calcli.core.data.arrays import Doubles, log_softmax
+from calcli.core.data.arrays import Doubles, Stream, generator, log_softmax
 from calcli.core.language.errors import UsageError
 
 EXACT = 1e-9  # largest difference of logarithms by which a map is affine
@@ -121,7 +121,7 @@ def formula_of(record: CalibratorRecord, tolerance: float) -> Formula:
 
 def _affine(record: CalibratorRecord, classes: int) -> AffineMap | None:
     """Return the affine map that agrees with a calibrator on random rows, if there is one."""
-    rng = np.random.default_rng(0)
+    rng = generator(0, Stream.SIMULATION)
     floor = float(np.exp(np.max(record.calibrator.parameters.get("floor", -LARGEST))))
     logs = log_softmax(rng.normal(scale=2.0, size=(6 * classes + 40, classes)))
     logs = logs[(logs > np.log(floor)).all(axis=1)]
@@ -166,7 +166,7 @@ def _rows(record: CalibratorRecord) -> Doubles:
 
 def _rows_of_many(classes: int) -> Doubles:
     """Return (n, K) probabilities at which formulas are compared: near and far from even, some 0 or 1."""
-    rng = np.random.default_rng(1)
+    rng = generator(1, Stream.SIMULATION)
     rows = [rng.dirichlet(np.full(classes, share), 1_000) for share in (0.05, 0.3, 3.0)]
     return np.concatenate([*rows, np.eye(classes)])
 

@@ -24,7 +24,7 @@ from calcli.core.comparing.policy import (
 )
 from calcli.core.data.derived import Priors, counted, slice_names
 from calcli.core.data.predictions import Predictions, require_classes
-from calcli.core.data.units import require_clusters
+from calcli.core.data.units import clusters_of, require_clusters
 from calcli.core.estimators.calibrationerror import SHARPNESS, holm
 from calcli.core.estimators.evidence import NO_MARGIN, NORMAL, Evidence, Margin, Normal, Permuted, Untested
 from calcli.core.estimators.intervals import Interval, level_percent
@@ -271,7 +271,9 @@ def check(predictions: Predictions, policy: Policy, baseline: Baseline | None = 
     baseline
         Needed for rules that name no limit of their own.
     """
-    _require_clusters(predictions, policy.settings.cluster, baseline)
+    cluster = clusters_of(predictions, policy.settings.cluster)
+    policy = replace(policy, settings=replace(policy.settings, cluster=cluster))
+    _require_clusters(predictions, cluster, baseline)
     read = len(predictions.provenance.notes)
     predictions, baseline = _counted(predictions, baseline)
     left_out = tuple(f"{note}." for note in predictions.provenance.notes[read:])

@@ -18,7 +18,7 @@ from calcli.core.comparing.pairing import slices_of, states_in
 from calcli.core.data.arrays import Doubles, Positions
 from calcli.core.data.derived import Slice, counted, gathered
 from calcli.core.data.predictions import ArrayScores, Predictions
-from calcli.core.data.units import Units, deal, require_clusters, require_folds
+from calcli.core.data.units import Units, clusters_of, deal, require_clusters, require_folds
 from calcli.core.estimators.calibrationerror import SHARPNESS, holm
 from calcli.core.estimators.evidence import (
     NO_MARGIN,
@@ -505,6 +505,7 @@ def compare(
     UsageError
         If a metric is unknown, or the ranking's has no direction.
     """
+    settings = replace(settings, cluster=clusters_of(systems[0], settings.cluster))
     if not systems[0].has_probabilities and plan.ranked_by == Plan.ranked_by:
         plan = replace(plan, ranked_by=usually_compared(systems[0])[0])
     if (ranked_by := parse_metric(plan.ranked_by, settings.defaults)).entry.direction == "none":

@@ -14,6 +14,7 @@ from calcli.core.comparing.policy import EVERY, Bound, Outcome, Rule
 from calcli.core.data.arrays import Array, missing
 from calcli.core.data.derived import PREDICTED, Slice, gathered, select, slice_names, slice_numbers
 from calcli.core.data.predictions import Predictions, require_classes
+from calcli.core.data.units import clusters_of
 from calcli.core.estimators.calibrationerror import holm
 from calcli.core.evaluating.evaluate import state_of, uses_clip
 from calcli.core.language.errors import InputError, UsageError
@@ -95,7 +96,7 @@ def pair(systems: Sequence[Predictions], how: PairSettings = IN_ORDER, keep: Seq
 
 def _identity(systems: Sequence[Predictions]) -> str | None:
     """Return the column that tells the questions of all systems apart; None if none does."""
-    (name, *others) = {one.provenance.identity for one in systems}
+    (name, *others) = {"" if clusters_of(one, None) else one.provenance.identity for one in systems}
     return None if others or not name else name
 
 

@@ -159,6 +159,13 @@ def deal(units: Sequence[Units], sums: int) -> list[Units]:
     return [one.dealt(max(1, one.number // size)) for one in units]
 
 
+def clusters_of(predictions: Predictions, column: str | None) -> str | None:
+    """Return the column of the clusters: the one asked for, or of repeated questions theirs."""
+    origin = predictions.provenance
+    again = column is None and origin.outcomes == "predictions" and bool(origin.questions)
+    return origin.identity if again else column
+
+
 def require_clusters(predictions: Predictions, column: str | None) -> None:
     """Raise an InputError if a row of a weight above 0 has no cluster: it may depend on any other, or none.
 

@@ -13,7 +13,7 @@ from calcli.core.data.arrays import Array, Stream, generator
 from calcli.core.data.binning import Bins, equal_width_edges
 from calcli.core.data.derived import Slice, at_priors, counted, select, select_each, slice_numbers
 from calcli.core.data.predictions import Predictions
-from calcli.core.data.units import Units, require_clusters, require_folds
+from calcli.core.data.units import Units, clusters_of, require_clusters, require_folds
 from calcli.core.estimators.calibrationerror import enough_draws, holm, with_holm
 from calcli.core.estimators.evidence import slice_p_value
 from calcli.core.estimators.permutation import affordable_resamples, bootstrap_sd, resampled_nulls
@@ -273,6 +273,7 @@ def evaluate(
         If a metric is unknown or does not fit the data.
     """
     settings = settings or Settings()
+    settings = replace(settings, cluster=clusters_of(predictions, settings.cluster))
     require_clusters(predictions, settings.cluster)
     companions = companions and companions.counted(predictions)
     predictions = counted(predictions)

@@ -7,7 +7,6 @@ error bars to evals", arXiv 2411.00640).
 from __future__ import annotations
 
 import re
-import shlex
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
@@ -246,19 +245,15 @@ def _predicted(table: Table, name: str, label: str, options: ReadOptions) -> Out
     place_of = {one: k for k, one in enumerate(classes)}
     codes, labels = (np.array([place_of[one] for one in of.tolist()], np.intp) for of in (said, right))
     _, _, identity, repeated = _questions(table, kept, options)
-    repeats = (
-        f"{identity} repeats, {repeated}, and such rows are rarely independent: say --cluster "
-        f"{shlex.quote(identity)}"
-    )
     return replace(
         _source(table, name, np.flatnonzero(kept), OneHot(codes, len(classes)), options),
         classes=classes,
         labels=Labels(labels, classes),
         labels_from=f'column "{label}"',
         notes=notes,
-        repeats=(repeats,) if repeated else (),
         outcomes="predictions",
-        identity="" if repeated else identity,
+        questions=repeated,
+        identity=identity,
     )
 
 

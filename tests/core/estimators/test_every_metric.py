@@ -12,7 +12,15 @@ from calcli.core.language.settings import Settings
 TWO = {"cllr", "min_cllr"} | {name for name in METRICS if "beta_score" in name or "weighted_risk" in name}
 TWO |= {name for name, metric in METRICS.items() if metric.family.name == "classical"}
 OTHERWISE = {name for name, metric in METRICS.items() if metric.family.name == "recalibration"}
-OTHERWISE |= {"precision", "recall", "f1", "net_benefit", "expected_cost", "normalized_expected_cost"}
+OTHERWISE |= {
+    "precision",
+    "recall",
+    "specificity",
+    "f1",
+    "net_benefit",
+    "expected_cost",
+    "normalized_expected_cost",
+}
 BY_ROWS = [  # whose bins, widths or pairs go by how many rows there are
     "kde_ece", "skce", "expected_miscalibration", "worst_miscalibration", "ece_given_vector",
     "cw_ece_given_vector",
