@@ -181,7 +181,7 @@ def _sentence(fault: Exception) -> str:
         return str(fault)
     if isinstance(fault, USAGE_ERROR):
         command = fault.ctx.command_path if fault.ctx else "calcli"  # type: ignore[attr-defined]
-        message = fault.format_message().replace("Value error, ", "")  # type: ignore[attr-defined]
+        message = fault.format_message().replace("Value error, ", "").replace("\n\t", " ")  # type: ignore[attr-defined]
         return f"{message} ({command} --help says more)"
     if isinstance(fault, FileNotFoundError) and not fault.filename:  # of os.getcwd
         return "the working directory no longer exists; change to another one"

@@ -210,6 +210,7 @@ def test_thresholds_answer_as_apply_does(run, two, of):
         ("isotonic", ["--as", "python"], "isotonic of 3 classes has no closed form"),
         ("dp", ["--as", "sql", "--column", "p"], "--column names 1 probabilities; expected 3: "),
         ("dp", ["--as", "onnx"], "say where to write it: --output model.onnx"),
+        ("dp", [], "Missing option '--as'. Choose from: sql, python, c, onnx (calcli export"),
     ],
 )
 def test_what_cannot_be_written_is_refused(run, three, method, arguments, said):
