@@ -114,7 +114,9 @@ def in_onnx(path, rows):
 
 
 def engines():
-    return [pytest.importorskip("duckdb").connect(), sqlite3.connect(":memory:")]
+    for connection in (pytest.importorskip("duckdb").connect(), sqlite3.connect(":memory:")):
+        yield connection
+        connection.close()
 
 
 def has_logarithms(connection):
@@ -210,7 +212,7 @@ def test_thresholds_answer_as_apply_does(run, two, of):
         ("isotonic", ["--as", "python"], "isotonic of 3 classes has no closed form"),
         ("dp", ["--as", "sql", "--column", "p"], "--column names 1 probabilities; expected 3: "),
         ("dp", ["--as", "onnx"], "say where to write it: --output model.onnx"),
-        ("dp", [], "Missing option '--as'. Choose from: sql, python, c, onnx (calcli export"),
+        ("dp", [], "Missing option '--as'"),
     ],
 )
 def test_what_cannot_be_written_is_refused(run, three, method, arguments, said):
