@@ -21,7 +21,7 @@ def export(
         str | None,
         typer.Option(
             metavar="NAMES",
-            help="Of two classes the probability of the second, p by default; else one a class, as in a,b,c.",
+            help="Of SQL: of two classes the column of the second, p by default; else one a class: a,b,c.",
         ),
     ] = None,
     tolerance: Annotated[
@@ -53,5 +53,5 @@ def export(
         emit(code)
     else:
         write_code(code, output)
-    if not quiet:
+    if says and not quiet:
         remark(says)

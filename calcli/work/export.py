@@ -15,6 +15,7 @@ from calcli.core.calibrators.formula import AffineMap, LineMap, formula_of
 from calcli.core.data.arrays import Doubles
 from calcli.core.estimators.thresholds import Threshold
 from calcli.core.language.errors import UsageError
+from calcli.core.language.expressions import WRONG_RIGHT
 from calcli.io.places.outputs import atomic_path
 from calcli.io.saved.calibrators import load_calibrator
 from calcli.io.saved.policies import is_threshold, load_threshold
@@ -23,13 +24,13 @@ Language = Literal["sql", "python", "c", "onnx"]
 PLAIN = re.compile(r"[A-Za-z_]\w*")
 MOST_OF_SQL = 30  # classes: an expression has a term for each pair
 ROUNDING = 1e-12
-BELOW_OF_SLICES = "a threshold for each value of {} is written as SQL or Python"
+ARGUMENTS = {"sql": "", "python": "p", "c": "double p"}
 
 
 class Words(NamedTuple):
     """How a language spells what formulas are made of."""
 
-    log: str  # of a probability, with its floor and what stands in for 0
+    log: str  # of a probability, no smaller than its floor
     exp: str
     either: str
 
@@ -43,9 +44,9 @@ SOFTMAX = {
     "python": '''import math
 
 
-def calibrate({name}):
+def calibrate(p):
     """Return the recalibrated probabilities of {classes}, of theirs."""
-    x = [math.log({floor} if one < {floor} else one) for one in {name}]
+    x = [math.log({floor} if one < {floor} else one) for one in p]
     z = [
         {z}
     ]
@@ -55,9 +56,9 @@ def calibrate({name}):
     "c": """#include <math.h>
 
 /* The recalibrated probabilities of {classes}, of theirs. */
-void calibrate(const double {name}[{count}], double out[{count}]) {{
+void calibrate(const double p[{count}], double out[{count}]) {{
     double x[{count}], total = 0, top = -INFINITY;
-    for (int k = 0; k < {count}; k++) x[k] = log({name}[k] < {floor} ? {floor} : {name}[k]);
+    for (int k = 0; k < {count}; k++) x[k] = log(p[k] < {floor} ? {floor} : p[k]);
     const double z[] = {{
         {z}
     }};
@@ -72,14 +73,14 @@ OF_ONE = {
     "python": '''import math
 
 
-def {what}({name}):
+def {what}({arguments}):
     """Return {says}."""
     return {value}
 ''',
     "c": """#include <math.h>
 
 /* {says} */
-{type} {what}(double {name}) {{
+{type} {what}({arguments}) {{
     return {value};
 }}
 """,
@@ -90,26 +91,26 @@ VALUE = ({value})
 SLOPE = ({slope})
 
 
-def calibrate({name}):
+def calibrate(p):
     """Return {says}."""
     low, high = 0, len(START)
     while high - low > 1:
         middle = (low + high) // 2
-        low, high = (middle, high) if {name} >= START[middle] else (low, middle)
-    return VALUE[low] + ({name} - START[low]) * SLOPE[low]
+        low, high = (middle, high) if p >= START[middle] else (low, middle)
+    return VALUE[low] + (p - START[low]) * SLOPE[low]
 ''',
     "c": """static const double START[] = {{{start}}};
 static const double VALUE[] = {{{value}}};
 static const double SLOPE[] = {{{slope}}};
 
 /* {says} */
-double calibrate(double {name}) {{
+double calibrate(double p) {{
     int low = 0, high = sizeof START / sizeof *START;
     while (high - low > 1) {{
         int middle = (low + high) / 2;
-        if ({name} >= START[middle]) low = middle; else high = middle;
+        if (p >= START[middle]) low = middle; else high = middle;
     }}
-    return VALUE[low] + ({name} - START[low]) * SLOPE[low];
+    return VALUE[low] + (p - START[low]) * SLOPE[low];
 }}
 """,
 }
@@ -134,7 +135,8 @@ def export_file(
     language
         Of the code; ONNX needs the package onnx.
     columns
-        Names of the probabilities: of two classes that of the second one, else one a class.
+        Of SQL the names of the probabilities: of two classes that of the second one, else one a class. A
+        function or a model takes `p`.
     tolerance
         Largest difference of a probability where the calibrator has no closed form.
 
@@ -147,14 +149,17 @@ def export_file(
     """
     known = load_threshold(path) if is_threshold(Path(path)) else load_calibrator(path)
     classes = known.classes
+    if columns and language != "sql":
+        raise UsageError(f"--column names columns of SQL; as {language} it takes p")
     names = list(columns) or (["p"] if len(classes) == 2 else [f"p_{one}" for one in classes])
     if len(names) != (1 if len(classes) == 2 else len(classes)):
         wanted = (
             f"one, that of {classes[1]}" if len(classes) == 2 else f"{len(classes)}: {', '.join(classes)}"
         )
         raise UsageError(f"--column names {len(names)} probabilities; expected {wanted}")
+    names = list(map(_identifier, names))
     if isinstance(known, Threshold):
-        return Exported(_of_threshold(known, language, names), f"threshold of {path}")
+        return Exported(_of_threshold(known, language, names), "")
     found = formula_of(known, tolerance)
     how = "closed form" if isinstance(found.map, AffineMap) else f"{len(found.map.start):,} lines"
     says = f"{how}; the largest difference of a probability from calcli apply is {found.error:.1g}"
@@ -178,44 +183,43 @@ def write_code(code: str | bytes, path: str | None) -> None:
 
 
 def _code(found: AffineMap | LineMap, language: str, names: list[str], classes: Sequence[str]) -> str:
-    one = _name(names[0], language)
-    fields = {"name": one, "says": f"the recalibrated probability of {classes[1]}, of its probability"}
+    one = names[0] if language == "sql" else "p"
+    says = f"the recalibrated probability of {_in_words(classes[1:2])}, of its probability"
     if isinstance(found, LineMap):
         if language == "sql":
             return f"CASE {_cases(found, one)} END\n"
         tables = {name: ", ".join(map(_number, table.tolist())) for name, table in vars(found).items()}
-        return LINES[language].format(**fields, **tables)
-    words, floor = WORDS[language], _number(float(found.floor[0]))
-    if len(classes) == 2:
+        return LINES[language].format(says=says, **tables)
+    words, count = WORDS[language], len(classes)
+    if count == 2:
         logs = _logs((f"1 - {one}", one), found, words.log)
         of_two = _affine(found.weights[0] - found.weights[1], found.intercept[0] - found.intercept[1], logs)
         value = f"1 / (1 + {words.exp}({of_two}))"
-        return OF_ONE[language].format(value=value, what="calibrate", type="double", **fields)
-    if language != "sql":
-        z = [
-            _affine(*both, [f"x[{k}]" for k in range(len(classes))])
-            for both in zip(found.weights, found.intercept, strict=True)
-        ]
-        of_all = {
-            "floor": floor,
-            "count": len(classes),
-            "classes": ", ".join(classes),
-            "z": ",\n        ".join(z),
-        }
-        return SOFTMAX[language].format(name="p", **of_all)
-    if len(classes) > MOST_OF_SQL:
-        raise UsageError(
-            f"SQL of {len(classes)} classes would be longer than databases take; write Python, C or ONNX"
+        return OF_ONE[language].format(
+            value=value, what="calibrate", type="double", arguments=ARGUMENTS[language], says=says
         )
-    logs = _logs([_name(x, "sql") for x in names], found, words.log)
+    if language != "sql":
+        terms = [f"x[{k}]" for k in range(count)]
+        z = [_affine(*both, terms) for both in zip(found.weights, found.intercept, strict=True)]
+        return SOFTMAX[language].format(
+            floor=_number(float(found.floor[0])),
+            count=count,
+            classes=_in_words(classes),
+            z=",\n        ".join(z),
+        )
+    if count > MOST_OF_SQL:
+        raise UsageError(
+            f"SQL of {count} classes would be longer than databases take; write Python, C or ONNX"
+        )
+    logs = _logs(names, found, words.log)
     values: list[str] = []
     for k, name in enumerate(classes):
-        others = [j for j in range(len(classes)) if j != k]
+        others = [j for j in range(count) if j != k]
         odds = [
             _affine(found.weights[j] - found.weights[k], found.intercept[j] - found.intercept[k], logs)
             for j in others
         ]
-        values.append(f"1 / (1 + {' + '.join(f'EXP({one})' for one in odds)}) AS {_name(name, 'sql')}")
+        values.append(f"1 / (1 + {' + '.join(f'EXP({one})' for one in odds)}) AS {_identifier(name)}")
     return ",\n".join(values) + "\n"
 
 
@@ -250,39 +254,42 @@ def _number(value: float) -> str:
     return text if "e" in text else f"{text}e0"
 
 
-def _name(name: str, language: str) -> str:
-    if PLAIN.fullmatch(name):
-        return name
-    if language != "sql":
-        raise UsageError(f"--column {name} is no name of a variable")
-    return '"' + name.replace('"', '""') + '"'
+def _identifier(name: str) -> str:
+    """Return a name as SQL takes it."""
+    return name if PLAIN.fullmatch(name) else '"' + name.replace('"', '""') + '"'
 
 
-def _of_threshold(threshold: Threshold, language: Language, names: list[str]) -> str | bytes:
+def _in_words(names: Sequence[str]) -> str:
+    """Return names for a comment, which they must not end."""
+    return ", ".join(re.sub(r"[^\w .+-]", "?", name) for name in names)
+
+
+def _of_threshold(threshold: Threshold, language: Language, names: list[str]) -> str:
     """Return whether a row is at or above its threshold."""
-    if threshold.by is not None and language not in ("sql", "python"):
-        raise UsageError(BELOW_OF_SLICES.format(threshold.by))
-    if language == "onnx":
-        raise UsageError("a threshold is written as SQL, Python or C")
-    names = [_name(name, language) for name in names]
-    found = {one.value: _at_least(threshold, one.threshold, names, language) for one in threshold.found}
-    if threshold.by is None:
-        value, arguments = found[None], names
-    elif language == "sql":
-        by = _name(threshold.by, "sql")
-        whens = [f"WHEN {_quoted(one)} THEN {condition}" for one, condition in found.items()]
-        value, arguments = f"CASE {by} {' '.join(whens)} ELSE FALSE END", names
-    else:
-        by = _name(threshold.by, "python")
-        value, arguments = (
-            f"{{{', '.join(f'{k!r}: {v}' for k, v in found.items())}}}.get({by}, False)",
-            [*names, by],
+    classes = threshold.classes
+    if language == "onnx" or (threshold.by is not None and language == "c"):
+        each = "" if threshold.by is None else f" for each value of {threshold.by}"
+        raise UsageError(f"a threshold{each} is written as SQL or Python{'' if each else ' or C'}")
+    arguments = ARGUMENTS[language]
+    if language != "sql":
+        names = ["p"] if len(classes) == 2 else [f"p[{k}]" for k in range(len(classes))]
+        arguments = (
+            arguments if len(classes) == 2 or language == "python" else f"const double p[{len(classes)}]"
         )
-    says = f"whether a row is answered: at most {threshold.max_error:g} of such answers are wrong"
-    separator = ", double " if language == "c" else ", "
+    found = {one.value: _at_least(threshold, one.threshold, names, language) for one in threshold.found}
+    value = found.get(None, "")
+    if threshold.by is not None and language == "sql":
+        whens = [f"WHEN {_quoted(one)} THEN {condition}" for one, condition in found.items()]
+        value = f"CASE {_identifier(threshold.by)} {' '.join(whens)} ELSE FALSE END"
+    elif threshold.by is not None:
+        value = (
+            f"{{{', '.join(f'{one!r}: {condition}' for one, condition in found.items())}}}.get(value, False)"
+        )
+        arguments += ", value"
+    says = "whether a row is at or above its threshold"
     return (
         OF_ONE[language]
-        .format(value=value, what="answers", name=separator.join(arguments), says=says, type="int")
+        .format(value=value, what="answers", arguments=arguments, says=says, type="int")
         .removeprefix("import math\n\n\n")
     )
 
@@ -291,12 +298,12 @@ def _at_least(threshold: Threshold, least: float | None, names: list[str], langu
     if least is None:
         return {"sql": "FALSE", "python": "False", "c": "0"}[language]
     at = [f"{name} >= {_number(least)}" for name in names]
-    if (
-        len(names) == 1
-    ):  # of two classes: 1 - p is at least so much where p is at most the rest, in its decimals
+    if len(names) == 1:  # the first class has at least so much where p is at most the rest, in its decimals
         at.insert(0, f"{names[0]} <= {_number(float(1 - Decimal(repr(float(least)))))}")
     if threshold.target is not None:
         at = [at[threshold.classes.index(threshold.target.partition(":")[2])]]
+    elif threshold.classes == WRONG_RIGHT:
+        at = at[1:]
     return f"({WORDS[language].either.join(at)})"
 
 

@@ -206,11 +206,52 @@ def test_thresholds_answer_as_apply_does(run, two, of):
     np.testing.assert_array_equal([names["answers"](*row) for row in rows], expected)
 
 
+def test_thresholds_of_answers_are_of_the_confidence(run, tmp_path):
+    rng = np.random.default_rng(4)
+    sure = rng.random(3_000)
+    pd.DataFrame({"confidence": sure, "correct": (rng.random(3_000) < sure).astype(int)}).to_csv(
+        tmp_path / "answers.csv", index=False
+    )
+    threshold = tmp_path / "threshold.json"
+    assert run("threshold", tmp_path / "answers.csv", "--max-error", 0.2, "-o", threshold).status == 0
+    least = json.loads(threshold.read_text())["thresholds"][0]["threshold"]
+    names = {}
+    exec(run("export", threshold, "--as", "python").out, names)
+    np.testing.assert_array_equal([names["answers"](one) for one in sure], sure >= least)
+
+
+HOSTILE = ('no"""; 1 / 0', "new york */ int x;", "100%\\")
+
+
+@pytest.mark.parametrize("count", [2, 3])
+def test_names_of_classes_do_not_end_the_code(run, tmp_path, count):
+    rng = np.random.default_rng(5)
+    probs = rng.dirichlet(np.ones(count), 600)
+    labels = np.array(HOSTILE)[(probs.cumsum(axis=1) < rng.random((600, 1))).sum(axis=1)]
+    frame = pd.DataFrame({f"p_{k}": probs[:, n] for n, k in enumerate(HOSTILE[:count])})
+    frame.assign(label=labels).to_parquet(tmp_path / "odd.parquet")
+    file = tmp_path / "odd.json"
+    done = run("fit", tmp_path / "odd.parquet", "-m", "dp", "--folds", 0, "-o", file)
+    assert done.status == 0, done.err
+    classes = json.loads(file.read_text())["classes"]
+    rows = frame[[f"p_{name}" for name in classes]].to_numpy()
+    expected = applied(run, file, frame[[f"p_{name}" for name in classes]])
+    given, found = (rows[:, 1], expected[:, 1]) if count == 2 else (rows, expected)
+    np.testing.assert_allclose(in_python(run("export", file, "--as", "python").out, given), found, atol=1e-9)
+    np.testing.assert_allclose(in_c(run("export", file, "--as", "c").out, given, tmp_path), found, atol=1e-9)
+    columns = ["p"] if count == 2 else [f"p_{name}" for name in classes]
+    sql = in_sql(
+        pytest.importorskip("duckdb").connect(), run("export", file, "--as", "sql").out, given, columns
+    )
+    np.testing.assert_allclose(sql if count == 3 else sql[:, 0], found, atol=1e-9)
+
+
 @pytest.mark.parametrize(
     ("method", "arguments", "said"),
     [
         ("isotonic", ["--as", "python"], "isotonic of 3 classes has no closed form"),
         ("dp", ["--as", "sql", "--column", "p"], "--column names 1 probabilities; expected 3: "),
+        ("dp", ["--as", "c", "--column", "a,b,c"], "--column names columns of SQL; as c it takes p"),
         ("dp", ["--as", "onnx"], "say where to write it: --output model.onnx"),
         ("dp", [], "Missing option '--as'"),
     ],
