@@ -195,7 +195,9 @@ def _pair(whole: Comparison, names: Sequence[str]) -> TextTable:
 def _flips(whole: Comparison) -> Iterator[str]:
     """Say how many rows got worse and better, and what so many rows detect."""
     for flips, differences in zip(whole.flips, whole.differences, strict=False):
-        thing = "question" if whole.summaries[0].input.identity else "row"
+        read = whole.summaries[0].input
+        again = read.outcomes == "predictions" and read.questions
+        thing = "answer" if again else "question" if read.identity else "row"
         counts = f"{counted(len(flips.worse), thing)} got worse, {len(flips.better):,} better"
         found = differences.get(whole.ranked_by.asked)
         detect = ""

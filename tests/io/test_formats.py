@@ -87,3 +87,19 @@ def test_a_format_is_a_module_and_an_entry(tmp_path, monkeypatch):
 @pytest.mark.parametrize("text", ['{"label": 1}\n', ' \n{"label": 1}\n'])
 def test_a_mark_of_the_byte_order_hides_no_format(text):
     assert formats.sniff(text.encode("utf-8-sig")) == formats.sniff(text.encode()) == "jsonl"
+
+
+def test_predictions_as_weka_prints_them(tmp_path):
+    probs, labels = random_probs()
+    names, path = np.array(["setosa", "versicolor", "virginica"]), tmp_path / "weka.csv"
+    lines = ["inst#,actual,predicted,error,distribution"]
+    for n, (row, label) in enumerate(zip(probs, labels, strict=True), 1):
+        best = int(row.argmax())
+        numbers = ",".join(f"{'*' * (k == best)}{p!r}" for k, p in enumerate(row.tolist()))
+        actual, said = (f"{k + 1}:{names[k]}" for k in (label, best))
+        lines.append(f"{n},{actual},{said},{'+' * int(label != best)},{numbers}")
+    path.write_text("\n".join([*lines, ""]))
+    found = read(path)
+    assert found.classes == tuple(names)
+    np.testing.assert_array_equal(found.labels, labels)
+    np.testing.assert_allclose(scores_of(found), probs, rtol=1e-12)

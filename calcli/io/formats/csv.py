@@ -16,6 +16,7 @@ from typing import Any, BinaryIO
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
 from pyarrow import csv
 
 from calcli.core.data.arrays import Doubles
@@ -26,12 +27,13 @@ from calcli.io.formats.writer import Frame, Writer
 from calcli.io.places.archives import opened_text
 from calcli.io.places.faults import arrow_errors
 from calcli.io.places.paths import AnyPath
-from calcli.io.tables.table import Table
+from calcli.io.tables.table import Table, in_memory
 from calcli.io.tables.text import with_types
 
 BLOCK_BYTES = 1 << 24  # parsed at once; no line may be longer
 MOST_COLUMNS = 50_000  # the parser takes 10 kB for each
 QUOTE, NEWLINE, RETURN = (ord(mark) for mark in '"\n\r')
+DISTRIBUTION = "distribution"  # Weka's name of the probabilities of all classes
 SEPARATORS = {",": "commas", "\t": "tabs", ";": "semicolons"}
 NOT_UTF8 = "is not text in UTF-8; save the file in this encoding, in spreadsheets called CSV UTF-8"
 
@@ -52,16 +54,23 @@ def open_file(path: AnyPath, name: str) -> Table:
         except pa.ArrowInvalid:
             _refuse_ragged(path, name, delimiter)
             raise
-        return replace(with_types(text), delimiter=delimiter)
+        return replace(with_types(_of_weka(text)), delimiter=delimiter)
 
 
 def _parsed(name: str, delimiter: str, part: bytes, first: Any) -> Any:
     """Return the pyarrow.Table of a part of a file; but for the first one it has no line of headings."""
-    names = first.names if first else _headings(part, name, delimiter)
+    part += b"\n" * bool(part and not part.endswith((b"\n", b"\r")))
+    names, headed = first.names if first else _headings(part, name, delimiter), first is None
+    if headed and names[-1] == DISTRIBUTION:
+        rows = part.partition(b"\n")[2]
+        more = rows.partition(b"\n")[0].count(delimiter.encode()) + 2 - len(names)
+        if more > 1:  # numbers of all classes below one name
+            part, headed = rows, False
+            names = [*names[:-1], *(f"{DISTRIBUTION}{k}" for k in range(1, more + 1))]
     try:
-        return _of_type(pa.string(), part, names, delimiter, headed=first is None)
+        return _of_type(pa.string(), part, names, delimiter, headed=headed)
     except pa.ArrowInvalid:
-        table = _of_type(pa.binary(), part, names, delimiter, headed=first is None)
+        table = _of_type(pa.binary(), part, names, delimiter, headed=headed)
         for head, column in zip(names, table.columns, strict=True):
             _refuse_bytes(column, head, name)
         raise
@@ -96,6 +105,19 @@ def _headings(part: bytes, name: str, delimiter: str) -> list[str]:
     except UnicodeDecodeError as error:
         raise InputError(f"{name}: the line of headings {NOT_UTF8}") from error
     return names
+
+
+def _of_weka(text: Table) -> Table:
+    """Return predictions as Weka prints them, 3:c for a class and *0.9 for what is predicted."""
+    if not {"actual", f"{DISTRIBUTION}1"} <= set(text.columns):
+        return text
+    found = pa.Table.from_batches(list(text.batches(text.columns)))
+    named = dict(one.split(":", 1) for one in pc.unique(found["actual"]).to_pylist() if ":" in one)
+    heads = {f"{DISTRIBUTION}{k}": f"prob_{one}" for k, one in named.items()}
+    columns = {heads.get(one, one): pc.replace_substring(found[one], "*", "") for one in text.columns}
+    for one in columns.keys() & {"actual", "predicted"}:
+        columns[one] = pc.replace_substring_regex(columns[one], r"^\d+:", "")
+    return in_memory(text.place.name, pa.table(columns))
 
 
 def _refuse_bytes(column: Any, head: str, name: str) -> None:

@@ -20,6 +20,7 @@ READ = [
     ("103-duplicated-ids/dup.csv", {}),
     ("116-class-names-cleaned/o.csv", {}),
     ("122-ordered-categorical-labels/p.parquet", {}),
+    ("14-weka-distribution/weka.csv", {}),
     ("21-spark-sparse-text/spark.csv", {}),
     ("30-isic-onehot-ground-truth/submission.csv", {"labels": "GroundTruth.csv", "key": "image"}),
     ("33-openood-pred-conf-label/cifar10.csv", {"ignore_label": ("-1",)}),
@@ -48,7 +49,6 @@ ASKED = [  # refused, with a command that gives the number
 TOLD = [  # refused, with what is right to do in words
     ("38-cifar10h-soft-labels/cifar10h.npz", "labels holds shares"),
     ("45-labels-txt/logits.npy", r"labels\.txt"),
-    ("14-weka-distribution/weka.csv", "line 2 has 7 fields; expected 5"),
 ]
 
 
