@@ -60,7 +60,7 @@ class Paging(Talking):
         int | None,
         Option(
             metavar="N", min=0, max=15, callback=_digits,
-            help="Decimals of numbers in tables; as many as their intervals bear by default.",
+            help="Decimals of numbers in tables, in place of those that their intervals support.",
         ),
     ] = None  # fmt: skip
 

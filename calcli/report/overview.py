@@ -18,7 +18,7 @@ SCORES = ("log_loss", "brier", "accuracy", "auroc")
 ERRORS = ("ece", "ks", "kuiper")
 SCORES_OF_TWO = ("log_loss", "brier", "auroc", "average_precision")
 ERRORS_OF_TWO = ("ece:lens=class-1", "ks:lens=class-1", "kuiper:lens=class-1")
-NO_PROBABILITIES = "Left out is what needs probabilities: log-loss, Brier score, calibration, AUROC."
+NO_PROBABILITIES = "Log-loss, Brier score, calibration and AUROC are left out: they need probabilities."
 TWICE = "; brier is twice scikit-learn's"
 
 

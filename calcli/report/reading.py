@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 
 from calcli.core.data.predictions import Provenance
+from calcli.core.evaluating.results import Input
 from calcli.core.language.text import counted, percent, some
 from calcli.report.objects import ConsideredObject
 from calcli.report.shown import Column, TextTable
@@ -72,29 +73,30 @@ def read_table(result: Result) -> TextTable:
         ("right by" if read.of_answers else "labels", read.labels),
     ]
     if read.outcomes:
-        rows += [("repeats", f"{read.questions}; a row is the mean of one")] if read.questions else []
+        again = read.questions if read.outcomes == "predictions" else f"{read.questions}; a row is their mean"
+        rows += [("repeats", again)] if read.questions else []
         rows += [("scores", "none: there are no probabilities")]
     else:
-        rows += [
-            ("confidence" if read.of_answers else "scores", f"{read.kind}: {read.kind_reason}"),
-            ("type", f"{read.dtype}, computed in {read.computed_in}"),
-        ]
-    if read.outcomes:
-        pass
-    elif read.of_answers:
-        rows.append(("exact", f"{counted(read.zeros, 'row')} with a confidence of 0, {read.ones:,} with 1"))
-    elif read.kind == "logits":
-        rows.append(("exact", f"{counted(read.ones, 'row')} with a confidence of 1"))
-    else:
-        worst = f"{read.worst_row_sum:.7g}"
-        far = f"the farthest from 1 is {worst}; each row is divided by its sum"
-        rows.append(("row sums", "1 in all rows" if worst == "1" else far))
-        rows.append(("exact", f"{read.zeros:,} probabilities of 0, {counted(read.ones, 'row')} with a 1"))
-    if not (read.of_answers or read.outcomes):
-        rows.append(("ties", f"{counted(read.tied_rows, 'row')} with more than one most probable class"))
+        rows += _probabilities(read)
     rows += [("note", note) for note in read.notes]
     title = "standard input" if read.path == "-" else read.path
     return TextTable(title, (Column("", "left"), Column("", "left")), tuple(rows))
+
+
+def _probabilities(read: Input) -> Iterator[tuple[str, str]]:
+    yield "confidence" if read.of_answers else "scores", f"{read.kind}: {read.kind_reason}"
+    yield "type", f"{read.dtype}, computed in {read.computed_in}"
+    if read.of_answers:
+        yield "exact", f"{counted(read.zeros, 'row')} with a confidence of 0, {read.ones:,} with 1"
+        return
+    if read.kind == "logits":
+        yield "exact", f"{counted(read.ones, 'row')} with a confidence of 1"
+    else:
+        worst = f"{read.worst_row_sum:.7g}"
+        far = f"the farthest from 1 is {worst}; each row is divided by its sum"
+        yield "row sums", "1 in all rows" if worst == "1" else far
+        yield "exact", f"{read.zeros:,} probabilities of 0, {counted(read.ones, 'row')} with a 1"
+    yield "ties", f"{counted(read.tied_rows, 'row')} with more than one most probable class"
 
 
 def _outcomes(result: Result) -> tuple[str, str]:

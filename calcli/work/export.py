@@ -45,7 +45,7 @@ SOFTMAX = {
 
 
 def calibrate(p):
-    """Return the recalibrated probabilities of {classes}, of theirs."""
+    """Return the recalibrated probabilities of {classes}."""
     x = [math.log({floor} if one < {floor} else one) for one in p]
     z = [
         {z}
@@ -55,7 +55,7 @@ def calibrate(p):
 ''',
     "c": """#include <math.h>
 
-/* The recalibrated probabilities of {classes}, of theirs. */
+/* The recalibrated probabilities of {classes}. */
 void calibrate(const double p[{count}], double out[{count}]) {{
     double x[{count}], total = 0, top = -INFINITY;
     for (int k = 0; k < {count}; k++) x[k] = log(p[k] < {floor} ? {floor} : p[k]);
@@ -184,7 +184,7 @@ def write_code(code: str | bytes, path: str | None) -> None:
 
 def _code(found: AffineMap | LineMap, language: str, names: list[str], classes: Sequence[str]) -> str:
     one = names[0] if language == "sql" else "p"
-    says = f"the recalibrated probability of {_in_words(classes[1:2])}, of its probability"
+    says = f"the recalibrated probability of {_in_words(classes[1:2])}, given its probability"
     if isinstance(found, LineMap):
         if language == "sql":
             return f"CASE {_cases(found, one)} END\n"

@@ -51,7 +51,9 @@ def status_of(header: Mapping[str, Any], samples: int) -> str:
     """Return what is wrong with a log of Inspect as a whole, as a clause; "" if nothing is."""
     status = header.get("status", "success")
     return (
-        "" if status == "success" else f"the status is {status}: these are the {samples:,} samples it came to"
+        ""
+        if status == "success"
+        else f"the status is {status}: these are the {samples:,} samples that were run"
     )
 
 
