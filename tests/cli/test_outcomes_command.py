@@ -116,7 +116,7 @@ def test_bad_outcomes_are_told_with_their_numbers(tmp_path, run):
     table = outcomes(4)
     for values, said in (
         (np.resize(["yes", "no", "maybe"], N), "correct holds maybe in 66 of 200 rows"),
-        (np.where(np.arange(N) % 10, 1.0, np.nan), "20 of 200 rows have no correct"),
+        (np.where(np.arange(N) % 10, 1.0, np.nan), "has no value in correct, as 20 of 200 rows"),
     ):
         table.assign(correct=values).to_csv(tmp_path / "t.csv", index=False)
         found = run("evaluate", tmp_path / "t.csv")

@@ -91,7 +91,7 @@ def test_what_an_unfinished_log_is_gets_said(tmp_path):
 def test_samples_without_a_score_are_refused_and_counted(tmp_path):
     path = deflated(tmp_path / "run.eval", {"status": "success"}, samples(["C"] * 20 + ["I"] * 8 + ["N"] * 2))
     with pytest.raises(
-        InputError, match=r"2 of 30 rows have no score_match.*--unscored wrong.*--unscored drop"
+        InputError, match=r"has no value in score_match, as 2 of 30 rows.*--unscored wrong.*--unscored drop"
     ):
         read(path)
     assert read(path, ReadOptions(unscored="drop")).n_rows == 28

@@ -342,9 +342,8 @@ def _scored(
         return grades, ~gone, ()
     if what is None:
         raise InputError(
-            f"{place.name}: {count:,} of {len(grades):,} rows have no {name}, the first of them "
-            f"{place.row(int(gone.argmax()))}; count them as wrong with --unscored wrong, or leave them out "
-            "with --unscored drop"
+            f"{place.row(int(gone.argmax()))} has no value in {name}, as {count:,} of {len(grades):,} rows; "
+            "count them as wrong with --unscored wrong, or leave them out with --unscored drop"
         )
     if what == "wrong":
         note = f"{count:,} of {len(grades):,} rows without {name} count as wrong, as asked"
