@@ -112,11 +112,6 @@ class Units:
             return np.repeat(np.arange(self.number), np.bincount(numbers, minlength=self.number))
         return np.concatenate([self._members[number] for number in numbers])
 
-    def times_drawn(self, rng: np.random.Generator) -> Positions:
-        """Return how often each row is drawn, (rows,), with as many units as there are."""
-        numbers = rng.integers(0, self.number, self.number)
-        return np.bincount(numbers, minlength=self.number)[self.of_row]
-
     @cached_property
     def _members(self) -> list[Positions]:
         ends = np.cumsum(np.bincount(self.of_row, minlength=self.number))[:-1]

@@ -9,7 +9,6 @@ from functools import cached_property, lru_cache
 from statistics import NormalDist
 
 import numpy as np
-from numpy.typing import NDArray
 
 from calcli.core.data.arrays import Doubles
 
@@ -147,18 +146,6 @@ class Interval:
     low: float
     high: float
     level: float
-
-    @classmethod
-    def of_draws(cls, draws: NDArray[np.float64], level: float) -> Interval | None:
-        """Return the percentile interval of (B,) resampled values, of which those that are nan do not count.
-
-        Its ends are order statistics, so that infinite draws stay infinite. None if no draw counts.
-        """
-        draws = draws[~np.isnan(draws)]
-        if not len(draws):
-            return None
-        low, high = np.quantile(draws, [(1 - level) / 2, (1 + level) / 2], method="inverted_cdf")
-        return cls(float(low), float(high), level)
 
     @classmethod
     def of_share(cls, hits: float, rows: float, level: float) -> Interval:

@@ -242,9 +242,3 @@ def fit_each(
             for problem in compress(problems, drawn):
                 problem.remark(RAN_AWAY)
     return best / units, loss.evaluate(best)[0]
-
-
-def unit_of(values: Doubles) -> float:
-    """Return the largest size of some values, by whose square one can divide; 1 if it is next to nothing."""
-    largest = float(np.abs(values).max(initial=0))
-    return largest if largest > NOTHING else 1.0
