@@ -5,13 +5,22 @@ from __future__ import annotations
 import inspect
 import math
 import re
-import sys
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import MISSING, dataclass, field, fields
 from functools import cached_property
 from importlib import import_module
 from numbers import Real
-from typing import Any, ClassVar, Literal, Protocol, TypeVar, dataclass_transform, get_args, get_origin
+from typing import (
+    Any,
+    ClassVar,
+    Literal,
+    Protocol,
+    TypeVar,
+    dataclass_transform,
+    get_args,
+    get_origin,
+    get_type_hints,
+)
 
 from calcli.core.language.errors import UsageError
 
@@ -577,16 +586,11 @@ def arg(says: str, *, default: Any = MISSING, **limits: Any) -> Any:
 
 def arguments_of(declared: type) -> dict[str, Argument]:
     """Return the arguments that fields of a dataclass are."""
-    found = {}
+    found, hints = {}, get_type_hints(declared)
     for one in fields(declared):
         if "says" not in one.metadata:
             continue
-        hint = one.type
-        if isinstance(hint, str):  # it is evaluated where it was written
-            owner = next(
-                kind for kind in declared.__mro__ if one.name in vars(kind).get("__annotations__", ())
-            )
-            hint = eval(hint, vars(sys.modules[owner.__module__]))
+        hint = hints[one.name]
         choices = tuple(map(written, get_args(hint))) if get_origin(hint) is Literal else ()
         default = None if one.default is MISSING else one.default
         found[one.name] = Argument(default, **{"choices": choices, **one.metadata})
