@@ -8,6 +8,7 @@ import numpy as np
 import pandas as pd
 import pytest
 from scipy import stats
+from sklearn.metrics import cohen_kappa_score
 
 N = 200
 
@@ -201,3 +202,20 @@ def test_what_needs_probabilities_refuses(pair, command, run, tmp_path, monkeypa
     found = run(command[0], pair[0], *command[1:])
     assert found.status == 2
     assert "has outcomes, right or wrong; this needs probabilities" in found.err
+
+
+def test_arrays_of_outcomes_are_read(run, tmp_path):
+    rng = np.random.default_rng(6)
+    truth, said = rng.integers(0, 3, 200), rng.integers(0, 3, 200)
+    np.savez(tmp_path / "said.npz", y_true=truth, y_pred=said)
+    np.savez(tmp_path / "right.npz", correct=(truth == said).astype(int), id=np.arange(200))
+    metrics = {}
+    for name in ("said", "right"):
+        done = run("evaluate", tmp_path / f"{name}.npz", "-f", "json")
+        assert done.status == 0, done.err
+        metrics[name] = json.loads(done.out)["results"][0]["metrics"]
+    assert metrics["said"]["kappa"]["value"] == pytest.approx(cohen_kappa_score(truth, said))
+    for one in metrics.values():
+        assert one["accuracy"]["value"] == pytest.approx(np.mean(truth == said))
+    refused = run("evaluate", tmp_path / "right.npz", "--score", "nope")
+    assert (refused.status, refused.err.count("\n")) == (2, 1)

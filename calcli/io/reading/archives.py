@@ -18,7 +18,7 @@ from calcli.io.layouts.answers import as_text
 from calcli.io.messages import Place, Question, listed
 from calcli.io.options import ReadOptions
 from calcli.io.places.heads import ObjectsError, is_of_single_values
-from calcli.io.reading.choose import Choice, by_pattern, choose
+from calcli.io.reading.choose import Choice, NoOutcomes, NoReading, by_pattern, choose
 from calcli.io.reading.classes import classes_of_one, kind_of, spelled
 from calcli.io.reading.head import ROWS, head_of_arrays, spread_rows
 from calcli.io.tables.arrays import Archive, ArraySource, answers_of, by_row, flat_labels, stored_labels
@@ -46,8 +46,32 @@ def find_in_archives(
     parts: Sequence[Archive], options: ReadOptions, *, labelled: bool = True
 ) -> list[Source]:
     """Return what is found in each of the parts of one data set, whose arrays are the same."""
-    chosen = _chosen(parts, options, labelled=labelled)
+    try:
+        if labelled and options.score is not None:
+            return [_outcomes(part, options) for part in parts]
+        chosen = _chosen(parts, options, labelled=labelled)
+    except NoReading as question:
+        if not (labelled and question.without):
+            raise
+        try:
+            return [_outcomes(part, options) for part in parts]
+        except NoOutcomes:
+            raise question from None
     return [_found(part, chosen, options, labelled=labelled) for part in parts]
+
+
+def _outcomes(archive: Archive, options: ReadOptions) -> Source:
+    """Return what is right, graded or predicted in the arrays that have a value a row."""
+    import pyarrow as pa
+
+    from calcli.io.reading.outcomes import require_outcomes
+    from calcli.io.tables.table import in_memory
+
+    options = replace(options, label_column=options.labels or options.label_column)
+    shapes = {name: archive.array(name).header.shape for name in archive.names}
+    rows = Counter(shape for shape in shapes.values() if len(shape) == 1).most_common(1)
+    values = {name: archive.load(name) for name, shape in shapes.items() if rows and shape == rows[0][0]}
+    return require_outcomes(in_memory(archive.name, pa.table(values)), options)
 
 
 def _found(archive: Archive, chosen: Choice, options: ReadOptions, *, labelled: bool) -> Source:
@@ -135,8 +159,8 @@ def _chosen(parts: Sequence[Archive], options: ReadOptions, *, labelled: bool) -
     try:
         return choose(head, alone, options, labelled=labelled and options.labels is None)
     except Question as question:
-        offers = [{OPTIONS.get(k, k): said for k, said in one.items()} for one in question.offers]
-        raise Question(offers, question.told) from None
+        question.offers = [{OPTIONS.get(k, k): said for k, said in one.items()} for one in question.offers]
+        raise
 
 
 def _rows(archive: Archive, options: ReadOptions, *, labelled: bool) -> dict[str, Array]:

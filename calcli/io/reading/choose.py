@@ -70,6 +70,10 @@ class NoReading(Question):
     without = False
 
 
+class NoOutcomes(UsageError):
+    """Nothing says what is right, graded or predicted."""
+
+
 @dataclass(frozen=True, eq=False)
 class _Judged:
     """A candidate, and what speaks against it: a proof, a doubt, or a fault in some rows; or nothing."""

@@ -32,6 +32,7 @@ from calcli.io.layouts.answers import (
 from calcli.io.layouts.logs import DOUBTS, SCORE
 from calcli.io.messages import Commands, Offer, Place, Question, listed
 from calcli.io.options import ReadOptions
+from calcli.io.reading.choose import NoOutcomes
 from calcli.io.tables.labels import Labels, is_missing
 from calcli.io.tables.source import HeldScores, LazyColumns, Source, StoredScores, first_rows
 from calcli.io.tables.table import Table, holds_of
@@ -124,6 +125,19 @@ def find_outcomes(table: Table, options: ReadOptions) -> OutcomeSource | None:
     if said and label:
         return _predicted(table, said[0], label, options)
     return _graded(table, graded[0], options)
+
+
+def require_outcomes(table: Table, options: ReadOptions) -> OutcomeSource:
+    """Return what is right, graded or predicted in a table.
+
+    Raises
+    ------
+    NoOutcomes
+        If nothing is.
+    """
+    if (found := find_outcomes(table, options)) is None:
+        raise NoOutcomes(f"--score {options.score}: {table.place.name} has no labels beside it")
+    return found
 
 
 def graded_names(table: Table) -> list[str]:

@@ -26,7 +26,7 @@ from calcli.io.reading.choose import NoReading
 from calcli.io.reading.classnames import against_custom
 from calcli.io.reading.decide import Reading, decide
 from calcli.io.reading.joining import with_labels
-from calcli.io.reading.outcomes import OutcomeSource, find_outcomes, graded_names
+from calcli.io.reading.outcomes import OutcomeSource, find_outcomes, graded_names, require_outcomes
 from calcli.io.reading.ranked import RankedScores, names_known, ranked_scores
 from calcli.io.tables.scores import TableScores, stored_scores
 from calcli.io.tables.source import LazyColumns, Source, StoredScores
@@ -190,9 +190,7 @@ def _decided(
 ) -> Reading | OutcomeSource:
     """Return what the columns are, or outcomes where no column looks like probabilities."""
     if options.score is not None and labelled:
-        if (found := find_outcomes(table, options)) is None:
-            raise UsageError(f"--score {options.score}: {table.place.name} has no labels beside it")
-        return found
+        return require_outcomes(table, options)
     try:
         return decide(scaled(table, options.scale, options), options, labelled=labelled, known=classes)
     except NoReading as question:
