@@ -46,6 +46,7 @@ OUTCOME = re.compile(
 QUESTION = re.compile(
     r"(sample|question|doc|item|example|instance|task|prompt|case|test|native)?_?(id|idx|uid)"
 )
+SCALES = (5, 10, 100)  # of grades, of which the first that reaches them is offered
 MOST_CLASSES = 100  # of predictions; more are texts, which are right where they are equal
 NONE = "(none)"  # the class that is predicted where an answer is missing
 
@@ -323,7 +324,8 @@ def _grades(values: Array, name: str, place: Place, scale: float) -> Doubles:
     outside = (grades < 0) | (grades > 1)
     if outside.any():
         largest = float(np.nanmax(grades)) * scale
-        mend = f"; --scale {largest:g} divides them" if largest > 1 and np.nanmin(grades) >= 0 else ""
+        scale_of = next((top for top in SCALES if largest <= top), None) if np.nanmin(grades) >= 0 else None
+        mend = "" if scale_of is None or scale != 1 else f"; --scale {scale_of} divides them"
         raise InputError(
             f"{place.name}: {name} lies from {np.nanmin(grades) * scale:g} to {largest:g}, outside [0, 1] in "
             f"{outside.sum():,} of {len(grades):,} rows; expected right or wrong, or grades in [0, 1]{mend}"
