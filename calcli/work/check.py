@@ -19,7 +19,6 @@ from calcli.core.language.declaring import PATH, checked, choice, documented, is
 from calcli.core.language.errors import CalcliError, InputError, UsageError, naming
 from calcli.core.language.expressions import WRONG_RIGHT
 from calcli.core.language.settings import IN_ORDER, PairSettings
-from calcli.core.language.spelling import of_python
 from calcli.core.language.text import number, percent
 from calcli.io.dataset import files_of_systems
 from calcli.io.options import ReadOptions
@@ -44,7 +43,6 @@ ALONE = "--threshold judges a promise by itself; leave out --policy and --baseli
 RULES = mapping('a path, or the content of such a file: {"rules": [{"metric": "log_loss", "max": 0.5}]}')
 
 
-@of_python
 @documented(PairSettings)
 def check(
     data: Any,

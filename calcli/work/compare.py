@@ -13,7 +13,6 @@ from calcli.core.data.predictions import Predictions
 from calcli.core.language.declaring import COLUMN, TEXT, checked, declared, documented, mapping
 from calcli.core.language.errors import InputError, UsageError, naming
 from calcli.core.language.settings import IN_ORDER, PairSettings, Settings
-from calcli.core.language.spelling import of_python, tell
 from calcli.core.language.text import Watcher, unwatched
 from calcli.io.options import ReadOptions
 from calcli.io.read import read
@@ -21,14 +20,13 @@ from calcli.io.saved.settings import settings_of
 from calcli.io.saved.states import is_state
 from calcli.report.comparison import no_best
 from calcli.work.cluster import Engine, predictions_in
-from calcli.work.idle import idle_options
+from calcli.work.idle import idle_options, warn
 from calcli.work.kept import ComparisonReport
 from calcli.work.read import labelled
 
 MARGINS = mapping('margins by metric, such as {"log_loss": 0.01}')
 
 
-@of_python
 @documented(Settings)
 @documented(PairSettings)
 def compare(
@@ -78,7 +76,7 @@ def compare(
     systems = [labelled(baseline, "the baseline"), *(labelled(one, "a candidate") for one in candidates)]
     asked = settings_of(settings)
     for sentence in idle_options(asked):
-        tell(sentence)
+        warn(sentence)
     return _compared(systems, asked, plan, pairing)
 
 

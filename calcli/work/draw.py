@@ -17,7 +17,6 @@ from calcli.core.language.figures import (
     refuse_unknown_looks,
 )
 from calcli.core.language.settings import Settings
-from calcli.core.language.spelling import of_python
 from calcli.figures import Drawing, View, draw
 from calcli.figures.drawing import system_name, viewed
 from calcli.io.saved.calibrators import load_calibrator
@@ -27,7 +26,6 @@ from calcli.work.idle import idle_looks, idle_options
 SYSTEMS = mapping('predictions by names that are text, such as {"test": predictions}')
 
 
-@of_python
 @documented(ViewSettings)
 def plot(
     data: Any,

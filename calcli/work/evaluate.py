@@ -16,19 +16,17 @@ from calcli.core.language.declaring import documented
 from calcli.core.language.errors import UsageError
 from calcli.core.language.figures import USUAL, find_figures, standard_names
 from calcli.core.language.settings import Settings
-from calcli.core.language.spelling import of_python, tell
 from calcli.core.language.text import Watch
 from calcli.io.options import ReadOptions
 from calcli.io.saved.settings import settings_of
 from calcli.report.slices import is_compared
 from calcli.report.summary import Result, summarize
 from calcli.work.companions import require_own_rows, told_if_same
-from calcli.work.idle import idle_options
+from calcli.work.idle import idle_options, warn
 from calcli.work.read import OF_TABLES, columns_of, labelled, split_reading
 from calcli.work.report import Report
 
 
-@of_python
 @documented(Settings)
 @documented(ReadOptions, *OF_TABLES)
 def evaluate(
@@ -106,7 +104,7 @@ def evaluation_of(
         given = {"training": "held-out", **given}
     asked = settings_of(given)
     for sentence in idle(asked, companions):
-        tell(sentence)
+        warn(sentence)
     return asked, evaluated(predictions, asked, columns, companions)
 
 

@@ -5,6 +5,8 @@ What asks for something that cannot be had, beside the rest or of the data, is r
 
 from __future__ import annotations
 
+import sys
+import warnings
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import fields
 
@@ -166,3 +168,11 @@ def _untrained(settings: Settings, companions: Companions, calls: Sequence[Metri
     usual = {one.name: one.default for one in fields(Settings)}
     given = [declared(Settings)[name] for name in OF_RECALIBRATIONS if getattr(settings, name) != usual[name]]
     return [f"{one.option} has no effect: no metric asked for recalibrates" for one in given]
+
+
+def warn(sentence: str) -> None:
+    """Warn whoever called from Python."""
+    depth, frame = 2, sys._getframe(1)
+    while frame.f_back is not None and frame.f_globals.get("__name__", "").startswith("calcli."):
+        depth, frame = depth + 1, frame.f_back
+    warnings.warn(sentence, stacklevel=depth)

@@ -9,7 +9,6 @@ from typing import TYPE_CHECKING
 
 from calcli.core.data.predictions import Predictions
 from calcli.core.language.declaring import PATH
-from calcli.core.language.spelling import of_python
 from calcli.report.check import ShownCheck
 from calcli.report.comparison import ShownComparison
 from calcli.report.shown import Shown
@@ -29,7 +28,6 @@ class Kept(Shown):
 
         return to_frame(self.records())
 
-    @of_python
     def save(self, path: str | os.PathLike[str]) -> None:
         """Write a page as .html, else .json, .md, .csv or .txt.
 

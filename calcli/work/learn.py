@@ -18,11 +18,11 @@ from calcli.core.data.predictions import Predictions, require_classes
 from calcli.core.language.declaring import PATH, TEXT, Setting, documented, texts
 from calcli.core.language.errors import InputError
 from calcli.core.language.settings import FitSettings
-from calcli.core.language.spelling import of_python, tell
 from calcli.io.layouts import HARNESS
 from calcli.io.options import ReadOptions
 from calcli.report.fit import FitReport
 from calcli.work.fit import fit_to, record_of_fit, save_fit
+from calcli.work.idle import warn
 from calcli.work.read import OF_TABLES, is_file_or_table, predictions_of, split_reading
 
 ROWS = 1 << 14  # recalibrated at once
@@ -41,7 +41,6 @@ class Fitted(FitReport):
     def __repr__(self) -> str:
         return f"<Fitted {self.fit.call} on {self.fit.predictions.provenance.path}>"
 
-    @of_python
     def apply(self, data: Any) -> Doubles:
         """Return recalibrated probabilities.
 
@@ -100,7 +99,6 @@ def _require_characters(predictions: Predictions, fitted: Predictions) -> None:
         )
 
 
-@of_python
 @documented(FitSettings)
 @documented(ReadOptions, *OF_TABLES)
 def fit(
@@ -145,5 +143,5 @@ def fit(
     predictions, settings = split_reading(data, labels, settings)
     settings |= judged
     candidates = CANDIDATES.checked(candidates, "keyword")
-    given = {"workers": 1, **settings, "remark": tell}  # others would import the script that called anew
+    given = {"workers": 1, **settings, "remark": warn}  # others would import the script that called anew
     return Fitted(fit_to(lambda: predictions, method, "keyword", candidates=candidates, lens=lens, **given))

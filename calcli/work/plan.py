@@ -16,7 +16,6 @@ from calcli.core.language.declaring import documented
 from calcli.core.language.errors import InputError, UsageError, naming
 from calcli.core.language.expressions import parse_metric
 from calcli.core.language.settings import PairSettings, Settings
-from calcli.core.language.spelling import of_python
 from calcli.io.options import ReadOptions
 from calcli.io.read import read
 from calcli.io.saved.settings import settings_of
@@ -28,7 +27,6 @@ from calcli.work.read import labelled
 EITHER = "plan takes an old and a new file with a margin, or one file with a half-width"
 
 
-@of_python
 @documented(Settings)
 @documented(PairSettings)
 def plan(

@@ -11,7 +11,6 @@ from calcli.core.data.inmemory import as_array
 from calcli.core.data.predictions import Predictions
 from calcli.core.language.declaring import PATH, checked, declared, documented, is_path, texts
 from calcli.core.language.errors import UsageError
-from calcli.core.language.spelling import of_python
 from calcli.io.handed import from_answers, from_arrays
 from calcli.io.options import ReadOptions, read_options
 from calcli.io.read import read as read_file
@@ -23,7 +22,6 @@ OF_ARRAYS = ("kind", "classes", "positive", "renormalize", "ignore_label", "drop
 OF_TABLES = ("label_column", "key", "allow_unmatched", "scores", "against_rest", "limit", *OF_ARRAYS)
 
 
-@of_python
 @documented(ReadOptions)
 def read(data: Any, **options: Any) -> Predictions:
     """Read predictions: a file, a folder of parts, standard input as `-`, or a table.

@@ -10,14 +10,12 @@ from calcli.core.calibrators.base import Calibrator
 from calcli.core.calibrators.record import CalibratorRecord, FitRows
 from calcli.core.language.declaring import PATH, Setting, names
 from calcli.core.language.errors import UsageError
-from calcli.core.language.spelling import of_python
 from calcli.io.messages import listed
 from calcli.io.saved import calibrators
 
 CLASSES = Setting(names("cat"), "Names in the order of the scores.", keyword="classes")
 
 
-@of_python
 def save(
     calibrator: Calibrator,
     path: str | os.PathLike[str],
@@ -60,7 +58,6 @@ def save(
     calibrators.save_calibrator(record, target)
 
 
-@of_python
 def load(path: str | os.PathLike[str]) -> Calibrator:
     """Read the calibrator in a file that `save` or `calcli fit -o` wrote.
 

@@ -10,7 +10,6 @@ from calcli.core.evaluating.evaluate import state_of
 from calcli.core.language.declaring import checked, declared, documented
 from calcli.core.language.errors import UsageError
 from calcli.core.language.settings import Settings, StateSettings
-from calcli.core.language.spelling import of_python
 from calcli.core.state import merging
 from calcli.core.state import state as states
 from calcli.core.state.state import Remains, left_of
@@ -25,7 +24,6 @@ class State(Remains):
     """The result of one pass over predictions; `evaluate`, `compare` and `check` take it in their place."""
 
     @classmethod
-    @of_python
     @documented(Settings)
     @documented(StateSettings)
     @documented(ReadOptions, *(name for name in OF_TABLES if name != "key"))

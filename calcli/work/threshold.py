@@ -10,7 +10,6 @@ from calcli.core.estimators.thresholds import make_threshold
 from calcli.core.language.declaring import PATH, checked, declared, documented
 from calcli.core.language.errors import UsageError
 from calcli.core.language.settings import ThresholdSettings
-from calcli.core.language.spelling import of_python
 from calcli.io.options import ReadOptions
 from calcli.io.read import read_concat
 from calcli.io.saved.policies import refuse_ending, save_threshold
@@ -24,7 +23,6 @@ ASKED = frozenset(declared(ThresholdSettings))
 class ThresholdReport(ShownThreshold):
     """A threshold; printed, it shows the table of the command line."""
 
-    @of_python
     def save(self, path: str | os.PathLike[str]) -> None:
         """Write the threshold's file, which `calcli apply` and `calcli check` take.
 
@@ -40,7 +38,6 @@ class ThresholdReport(ShownThreshold):
         save_threshold(self.threshold, PATH.checked("path", path))
 
 
-@of_python
 @documented(ThresholdSettings)
 @documented(ReadOptions, *OF_TABLES)
 def threshold(data: Any = None, labels: Any = None, **settings: Any) -> ThresholdReport:

@@ -158,18 +158,18 @@ def test_arrays_cannot_be_compared_or_checked():
 
 
 IDLE = {
-    "posteriors= has no effect: no metric": lambda: calcli.evaluate(
+    "--posteriors has no effect: no metric": lambda: calcli.evaluate(
         FRAME, posteriors=FRAME, metrics="log_loss", **FEW
     ),
-    "costs= has no effect": lambda: calcli.evaluate(FRAME, costs="balanced", metrics="log_loss", **FEW),
-    "calibration_data= has no effect": lambda: calcli.evaluate(
+    "--costs has no effect": lambda: calcli.evaluate(FRAME, costs="balanced", metrics="log_loss", **FEW),
+    "--calibration-data has no effect": lambda: calcli.evaluate(
         FRAME, calibration_data=FRAME, metrics="accuracy", **FEW
     ),
-    "candidates= has no effect": lambda: calcli.fit(
+    "--candidates has no effect": lambda: calcli.fit(
         FRAME, method="bias", candidates=["dp"], folds=0
     ),
-    'score="brier" has no effect': lambda: calcli.fit(FRAME, method="bias", score="brier", folds=0),
-    "posteriors= has no effect: no figure": lambda: calcli.plot(
+    '--score brier has no effect': lambda: calcli.fit(FRAME, method="bias", score="brier", folds=0),
+    "--posteriors has no effect: no figure": lambda: calcli.plot(
         FRAME, figure="ks", posteriors=FRAME, **FEW
     ),
 }  # fmt: skip

@@ -111,7 +111,7 @@ def test_rows_of_other_keys_or_labels_are_not_paired(n):
     assert "different values of user" in calcli.compare(own, keyed(slice(None), n, keys=keys)).unlike
     with pytest.raises(InputError, match="expected the same cases;"):
         calcli.compare(own, keyed(slice(None), n, keys=keys), paired=True)
-    with pytest.raises(UsageError, match="was made with key"):
+    with pytest.raises(UsageError, match="was made with --key"):
         calcli.compare(own, own, key="id")
     numbered = calcli.State.of(np.eye(3)[np.arange(n) % 3], np.arange(n) % 3, metrics=METRICS, kind="logits")
     assert "by user and" in calcli.compare(own, numbered).unlike
