@@ -23,7 +23,7 @@ OWN = {  # what a command is for
     "benchmark": ("cal", "test", "pair", "folds", "methods"),
     "study": (
         "rows", "series", "seed", "classes", "prior", "variance", "scale", "wrong_prior", "intercept",
-        "slope",
+        "slope", "draws", "posteriors", "calibration_data",
     ),
     "inspect": ("confidence", "correct", "weights", "classes", "ignore_label", "drop_missing"),
 }  # fmt: skip

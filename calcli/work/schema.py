@@ -18,6 +18,7 @@ DOCUMENTS = {  # by name: what writes it, a class with `content`, or the type th
     "fit": "report.fit:FitReport",
     "benchmark": "report.benchmark:BenchmarkReport",
     "study": "report.study:StudyReport",
+    "procedure": "report.study:ProcedureReport",
     "inspection": "report.inspection:InspectionReport",
     "merge": "report.merge:MergeReport",
     "threshold": "report.threshold:ShownThreshold",

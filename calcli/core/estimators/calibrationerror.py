@@ -111,9 +111,7 @@ def outcome_sums(
     -------
     For each set of cuts (draws, len(cuts) - 1) sums, the same whichever others are beside it.
     """
-    if problem.counts is None and (
-        problem.rows is not None or problem.weights is not None or len(problem.score) <= DRAWN_ROWS
-    ):
+    if problem.counts is None and (problem.weights is not None or len(problem.score) <= DRAWN_ROWS):
         return _of_rows(problem, cut_sets, draws, rng)
     sums, here = [], rng.bit_generator.state
     for cuts in cut_sets:  # each draws from where the source of chance stood
@@ -129,17 +127,14 @@ def _of_rows(
     problem: Problem, cut_sets: Sequence[NDArray[np.intp]], draws: int, rng: np.random.Generator
 ) -> list[NDArray[np.float64]]:
     """Draw the outcome of every row."""
-    n, rows, weights = len(problem.score), problem.rows, problem.weights
+    n, weights = len(problem.score), problem.weights
     sums = [np.empty((draws, len(cuts) - 1)) for cuts in cut_sets]
     threshold = np.minimum(problem.score.astype(np.float64) * 2**32, 2**32 - 1).astype(np.uint32)
     certain = problem.score == 1
     for batch in batches(draws, n, OUTCOMES):
         size = batch.stop - batch.start
-        if rows is not None:
-            drawn = rows.drawn(size, rng)
-        else:
-            drawn = rng.integers(0, 2**32, size=(size, n), dtype=np.uint32) < threshold
-            drawn |= certain
+        drawn = rng.integers(0, 2**32, size=(size, n), dtype=np.uint32) < threshold
+        drawn |= certain
         outcomes = drawn.view(np.uint8) if weights is None else drawn * weights
         for own, cuts in zip(sums, cut_sets, strict=True):
             own[batch] = segment_sums(outcomes, cuts)
@@ -256,22 +251,12 @@ class CalibrationError:
     ----------
     effort
         What a value costs besides looking at the scores; see `calcli.core.estimators.effort`.
-    has_truth
-        Whether `true` tells what it is if the posteriors of the labels are known.
-    adds_up
-        Whether that stays the same if rows of unlike scores are not taken together.
     recomputed
         Whether it is quick enough to be computed again for every permutation.
     """
 
     effort: ClassVar[int] = 0
-    has_truth: ClassVar[bool] = False
-    adds_up: ClassVar[bool] = False
     recomputed: ClassVar[bool] = True
-
-    def true(self, bins: Bins) -> float:
-        """Return the error of (d, m) sums of scores and of true probabilities, of equal predictions each."""
-        raise NotImplementedError
 
     def judged(self, problem: Problem, level: float) -> tuple[Interval | None, str]:
         """Return the interval of independent rows, or why there is none."""
@@ -379,13 +364,11 @@ def find_estimator(call: MetricExpression) -> OneDimensional | OfVectors:
     if "binning" in arguments:
         least = Recursive(arguments.pop("min_rows"))
         arguments["binning"] = _binning(call, arguments["binning"], least)
-    if issubclass(make, OfVectors) and (call.is_class_wise or call.is_marginal):
+    if issubclass(make, OfVectors) and call.is_class_wise:
         raise UsageError(
             f"{call}: the lens {call.lens} is a problem for each class, not one of vectors; expected one "
             "such as canonical or class-0"
         )
-    if call.is_marginal and arguments.get("debiased"):
-        raise UsageError(f"{call}: the probabilities of a row depend on each other; leave out debiased")
     if arguments.get("weights", "equal") != "equal" and not call.is_class_wise:
         raise UsageError(f"{call}: weights are those of classes; leave out the lens {call.lens}")
     found: OneDimensional | OfVectors = make(**arguments)

@@ -37,8 +37,6 @@ class CumulativeError(OneDimensional):
     is 0 before the first.
     """
 
-    has_truth: ClassVar[bool] = True
-    adds_up: ClassVar[bool] = True
     mean: ClassVar[float]  # of the same function of Brownian motion on [0, 1]
     sd: ClassVar[float]
 
@@ -67,10 +65,6 @@ class CumulativeError(OneDimensional):
         """Return steps of the score."""
         return Cells.steps((baseline.score, candidate.score), CELLS, self.of_sums)
 
-    def true(self, bins: Bins) -> float:
-        """Return the error of each prediction, by its first outcome."""
-        return float(self.of_sums(Bins(bins.count, bins.weight, bins.score[0], bins.outcome[0])))
-
     def on_grid(self, cells: CellTable, problem: Problem) -> GridError | None:
         """Return how far it may be off: inside a cell the gap may be larger than at all ends."""
         return of_cumulative(cells, self.of_gaps, self.value(problem))
@@ -79,7 +73,7 @@ class CumulativeError(OneDimensional):
         """Return the distribution of the error under perfect calibration."""
         value, spread = self.value(problem), problem.score * (1 - problem.score)
         rows = spread if problem.counts is None else spread * problem.counts
-        if problem.rows is None and float(rows.sum(dtype=np.float64)) >= ENOUGH_VARIANCE:
+        if float(rows.sum(dtype=np.float64)) >= ENOUGH_VARIANCE:
             if problem.weights is not None:
                 spread = spread * problem.squared_weights
             scale = math.sqrt(float(spread.sum(dtype=np.float64))) / problem.total_weight

@@ -77,8 +77,6 @@ def class_wise_error(errors: NDArray[np.float64], norm: str) -> Any:
 class BinnedError(OfBins):
     """The estimator lens x binning x norm; ECE with its default arguments."""
 
-    has_truth: ClassVar[bool] = True
-
     norm: Norm = "1"
     debiased: bool = False
     weights: Literal["equal", "inverse-frequency"] = "equal"
@@ -111,11 +109,6 @@ class BinnedError(OfBins):
             return {}
         shares = concentration(problem, problem.cuts(self.binning, self.bins))
         return {"squared": float(debiased_square(problem.bins(self.binning, self.bins), shares))}
-
-    def true(self, bins: Bins) -> float:
-        """Return the error of each prediction, by its first outcome."""
-        first = Bins(bins.count, bins.weight, bins.score[0], bins.outcome[0])
-        return float(binned_error(first, self.norm))
 
     def on_grid(self, cells: CellTable, problem: Problem) -> GridError | None:
         """Return how far the error of cells may be off, which are cut by edges of bins."""

@@ -8,7 +8,7 @@ Vaicenavicius et al. (2019, sections 3 and 4).
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any, ClassVar, Literal
+from typing import Any, Literal
 
 import numpy as np
 
@@ -34,7 +34,6 @@ class VectorMiscalibration(OfVectors):
     binning: Binning
     bins: int = 15
     of_top: bool = False  # whether only the predicted class counts, the bins being those of vectors
-    has_truth: ClassVar[bool] = True
 
     def found(
         self, problem: VectorProblem, draws: int, rng: np.random.Generator
@@ -50,8 +49,8 @@ class VectorMiscalibration(OfVectors):
         )
         return value, null, bins
 
-    def true(self, bins: Bins) -> float:
-        """Return the error of each prediction."""
+    def of(self, bins: Bins) -> float:
+        """Return the error of (d, m) sums."""
         own = _of_top(bins) if self.of_top else bins
         return float(miscalibration(own, self.distance, self.norm))
 

@@ -47,7 +47,7 @@ MIN_ROWS = {
 }
 LENS = (
     "which probability: top-1 (the confidence), top-2, within-top-2, class-1 (counted from 0), predicted-1, "
-    "class-wise (each class, then their mean), worst-class, marginal (all classes at once) or --class-groups"
+    "class-wise (each class, then their mean), worst-class or --class-groups"
 )
 LENS_OF_VECTORS = (
     "which probabilities: canonical (all classes), largest-2 (the two largest and the rest), --class-groups, "
@@ -67,7 +67,6 @@ VECTORS = {
     "distance": Argument("tv", DISTANCES, says=DISTANCE),
 }
 TRAINING = ("cross-validation", "held-out", "test")  # what a recalibration, or bins, are trained on
-TRAINED = "the rows that give the frequencies of the bins; held-out: those of --calibration-data"
 EXPECTED = "expected calibration error"
 OVER_SCORES = "mean distance, or root mean square"
 OF_CLASSES, OF_VECTORS = "needs the probability of every class", "needs vectors of probabilities"
@@ -101,9 +100,8 @@ def _errors() -> list[Metric]:
             meaning="mean gap between confidence and accuracy over bins",
             formula=f"sum_b n_b/N {gap}", source="Naeini et al. 2015; Guo et al. 2017",
             misses="biased upward on few rows; on many rows at most the true error, as gaps of opposite sign "
-            "cancel within bins (Vaicenavicius et al. 2019, theorem 2); ks has no bins. "
-            "training=cross-validation takes the frequencies of bins from other rows",
-            arguments={**BINNED, **NORM, "training": Argument("test", TRAINING, own=True, says=TRAINED)},
+            "cancel within bins (Vaicenavicius et al. 2019, theorem 2); ks has no bins",
+            arguments={**BINNED, **NORM},
         ),
         Metric(
             name="ece_l2", title="ECE, L2", letters=EXPECTED,

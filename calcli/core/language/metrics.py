@@ -26,7 +26,6 @@ ScoreName = Literal["log_loss", "brier"]  # what has parts, and what chooses a c
 AFFINE = "affine"  # as a recalibrator: the first of these maps that the rows can carry
 AFFINE_MAPS = ("dp", "temperature")
 PAV = "pav"  # as a recalibrator: the isotonic fit without smoothing; elsewhere a synonym
-GIVEN = "given"  # as a recalibrator: posteriors that are read from a file
 ROWS_EACH = 100  # outcomes that a validation needs, of events and others alike (Collins et al. 2016)
 ERRORS_EACH = 5  # events for each number that is fitted (Vittinghoff & McCulloch 2007)
 CARRIED = (
@@ -447,10 +446,10 @@ def _recalibrations() -> list[Metric]:
         "score": Argument("log_loss", EXPECTED, nested=True, says=WHOLE),
         "recalibrator": Argument(
             AFFINE,
-            (AFFINE, *METHODS, PAV, GIVEN),
+            (AFFINE, *METHODS, PAV),
             nested=True,
             says="the method, its arguments after slashes; affine (dp or temperature, by the number of "
-            "rows); pav (isotonic, without smoothing); or given (--posteriors)",
+            "rows); or pav (isotonic, without smoothing)",
         ),
         "training": Argument(
             "cross-validation",

@@ -11,9 +11,9 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from calcli.core.data.arrays import Array, Doubles, Stream, batches, draw_labels, generator
-from calcli.core.data.binning import Bins, bin_index, equal_width_edges, equal_width_index
-from calcli.core.data.predictions import Predictions, require_classes
+from calcli.core.data.arrays import Stream, batches, draw_labels, generator
+from calcli.core.data.binning import Bins, equal_width_index
+from calcli.core.data.predictions import Predictions
 from calcli.core.estimators.calibrationerror import (
     Null,
     OfVectors,
@@ -32,16 +32,14 @@ from calcli.core.estimators.permutation import Side, Swapped, permuted_differenc
 from calcli.core.estimators.rules import decomposable_rule
 from calcli.core.evaluating.families.base import Family, Findings, Pair, signature
 from calcli.core.evaluating.measurements import Measurements
-from calcli.core.evaluating.recalibrated import NEEDS
 from calcli.core.evaluating.results import ClassRow, Estimate, VectorBins
-from calcli.core.evaluating.truth import is_known, true_error
 from calcli.core.evaluating.usual import tests_classes
 from calcli.core.language.errors import UsageError
 from calcli.core.language.expressions import MetricExpression, region_ends
 from calcli.core.language.settings import Settings
-from calcli.core.problems.lenses import Seen, VectorProblem, between
-from calcli.core.problems.problem import Problem, marginal_problem
-from calcli.core.state.needs import Folds, Need, Pass, UnitSums, all_probs, class_sums, through, unit_sums
+from calcli.core.problems.lenses import VectorProblem
+from calcli.core.problems.problem import Problem
+from calcli.core.state.needs import Need, Pass, UnitSums, all_probs, class_sums, through, unit_sums
 
 LABELS = 1_000_000  # drawn at once
 BLOCK = 1 << 14  # rows
@@ -130,48 +128,6 @@ def _drawn(
         yield batch.start, draw_labels(problem.probs, batch.stop - batch.start, rng).T
 
 
-def marginal_value(measured: Measurements, estimator: OneDimensional, region: str) -> float:
-    """Return the error of all pairs; nan if none is in the region."""
-    if region == "all" and from_sums(estimator):
-        bins = measured.class_bins(estimator.bins)
-        pooled = Bins(bins.count.sum(0), bins.weight.sum(0), bins.score.sum(0), bins.outcome.sum(0))
-        return float(estimator.of_sums(pooled))
-    problem = _pooled(measured, region)
-    return estimator.value(problem) if problem.total_weight else np.nan
-
-
-def marginal_null(
-    measured: Measurements,
-    estimator: OneDimensional,
-    region: str,
-    value: float,
-    draws: int,
-    rng: np.random.Generator,
-) -> Null:
-    """Return the distribution of the error if calibrated: labels are drawn from the predictions.
-
-    Parameters
-    ----------
-    measured
-        With all probabilities.
-    estimator, region
-        As for `marginal_value`.
-    value
-        The observed error.
-    draws
-        Simulated data sets, B.
-    rng
-        Source of chance.
-    """
-    return null_distributions(_pooled(measured, region), [estimator], [value], draws, rng)[0]
-
-
-def _pooled(measured: Measurements, region: str) -> Problem:
-    whole = measured.vector_problem("canonical")
-    problem = measured.once("marginal", lambda: marginal_problem(whole.probs, whole.labels, whole.weights))
-    return problem if region == "all" else problem.within(*region_ends(region))
-
-
 def class_rows(measured: Measurements, settings: Settings, test: bool = True) -> list[ClassRow]:
     """Return one entry a class, in the order of the columns; tested where the settings ask for every test."""
     predictions = measured.predictions
@@ -231,105 +187,6 @@ def rows_needed(rows: Sequence[ClassRow]) -> int:
     return max((math.ceil(ENOUGH_OF_CLASS / share) for share in shares if share > 0), default=0)
 
 
-def trained_error(
-    measured: Measurements, call: MetricExpression, estimator: OneDimensional, problem: Problem
-) -> tuple[float, dict[str, float]]:
-    """Return the distance of the mean score of each bin to the frequency that other rows have there.
-
-    Parameters
-    ----------
-    measured
-        The rows that are judged, which also tell the bins and the mean score of each.
-    call, estimator
-        The error; by its argument `training`, frequencies come from the other folds of a cross-validation
-        or from the calibration data.
-    problem
-        The rows through the lens.
-
-    Returns
-    -------
-    The error, nan if there are no rows or no two folds; and the share of the rows in bins that no training
-    row fell into, where nothing is known and no distance is counted.
-
-    Raises
-    ------
-    UsageError
-        If there are no calibration data, or rows, to learn from.
-    """
-    assert isinstance(estimator, BinnedError)
-    seen = measured.look(call.lens)
-    edges = _edges(estimator, problem)
-    index, size = bin_index(seen.score, edges), len(edges) - 1
-    weight = np.ones(len(index)) if seen.weights is None else seen.weights.astype(np.float64)
-    weight *= between(seen.score, *region_ends(call.region))
-    count = np.bincount(index, weight, size)
-    with np.errstate(invalid="ignore"):
-        mean = np.bincount(index, weight * seen.score, size) / count
-    parts = []  # rows that are judged together, and the frequency of each bin elsewhere
-    if call.arguments["training"] == "held-out":
-        parts.append((np.ones(len(index), bool), _frequency(_elsewhere(measured, call), edges)))
-    else:
-        fold = _folds(measured, seen)
-        parts += [
-            (fold == number, _frequency(_rows(seen, (fold != number) & (fold >= 0)), edges))
-            for number in range(fold.max(initial=0) + 1)
-            if fold.max() > 0
-        ]
-    if not parts or not weight.any():
-        return np.nan, {}
-    weights = np.stack([np.bincount(index[own], weight[own], size) for own, _ in parts])
-    learned = np.stack([frequency for _, frequency in parts])
-    unknown = np.isnan(learned)
-    target = np.where(unknown, mean, learned)
-    counted = weights > 0
-    score, outcome = (np.where(counted, weights * one, 0).ravel() for one in (mean, target))
-    flat: Doubles = weights.ravel().astype(np.float64)
-    value = float(estimator.of_sums(Bins(flat.astype(np.int64), flat, score, outcome)))
-    return value, {"untrained": float(weights[unknown].sum() / flat.sum())}
-
-
-def _edges(estimator: BinnedError, problem: Problem) -> Doubles:
-    """Return the edges of the bins; between the rows where the rows say where they are."""
-    if estimator.binning == "equal-width":
-        return equal_width_edges(estimator.bins)
-    if isinstance(estimator.binning, tuple):
-        return np.array(estimator.binning)
-    cuts, score = problem.cuts(estimator.binning, estimator.bins)[1:-1], problem.score.astype(np.float64)
-    below, above = score[cuts - 1], score[cuts]
-    halfway = below + (above - below) / 2
-    return np.concatenate([[0], np.where(halfway > below, halfway, above), [1]])
-
-
-def _frequency(seen: Seen, edges: Doubles) -> Doubles:
-    """Return the frequency of the outcome in each bin; nan without rows."""
-    index, size = bin_index(seen.score, edges), len(edges) - 1
-    weight = np.ones(len(index)) if seen.weights is None else seen.weights
-    with np.errstate(invalid="ignore"):
-        return np.bincount(index, weight * seen.outcome, size) / np.bincount(index, weight, size)
-
-
-def _rows(seen: Seen, rows: NDArray[np.bool_]) -> Seen:
-    return Seen(seen.score[rows], seen.outcome[rows], None if seen.weights is None else seen.weights[rows])
-
-
-def _elsewhere(measured: Measurements, call: MetricExpression) -> Seen:
-    """Return the calibration data through the lens."""
-    rows = measured.companions.calibration
-    if rows is None:
-        raise UsageError(NEEDS.format("training=held-out", "--calibration-data"))
-    require_classes(rows, measured.predictions.classes, measured.predictions.provenance.path)
-    settings = measured.settings
-    return Measurements.of(rows, settings, [through(call.lens, rows, settings)]).look(call.lens)
-
-
-def _folds(measured: Measurements, seen: Seen) -> NDArray[np.intp]:
-    """Return the fold of each row that is seen; -1 without weight."""
-    found = measured.recalibrations
-    fold: Array = np.full(measured.predictions.n_rows, -1)
-    fold[found.kept] = found.folds
-    return fold if seen.rows is None else fold[seen.rows]
-
-
 MOST_NUMBERS = 1_000_000  # means of bins of vectors that a report holds
 
 
@@ -339,29 +196,22 @@ class ErrorFamily(Family):
     def needs(self, call: MetricExpression, of: Pass) -> Iterable[Need]:
         """Return scores and outcomes of the lens; of class-wise errors sums, or all probabilities."""
         estimator = find_estimator(call)
-        if not (call.is_class_wise or call.is_marginal):
-            by_row = isinstance(estimator, OfVectors) or call.trains_bins
-            seen = through(call.lens, of.rows, of.settings, each=by_row)
-            return (seen, Folds()) if call.trains_bins else (seen,)
-        if not from_sums(estimator) or (call.is_marginal and call.region != "all"):
+        if not call.is_class_wise:
+            return (through(call.lens, of.rows, of.settings, each=isinstance(estimator, OfVectors)),)
+        if not from_sums(estimator):
             return (all_probs(of.rows),)
-        sums = class_sums(estimator.bins, of.rows, of.settings)
-        return sums if call.is_marginal else (*sums, *unit_sums(estimator.bins, of))
+        return (*class_sums(estimator.bins, of.rows, of.settings), *unit_sums(estimator.bins, of))
 
     def estimates(
         self, calls: Sequence[MetricExpression], measured: Measurements, settings: Settings
     ) -> Findings:
         """Return the errors and, if there are draws, their distributions if calibrated."""
         found = calibration_errors(measured, calls, settings)
-        scheme = ["predictions:resampled"] if settings.resample_predictions else []
         estimates = {}
         for call in calls:
             value, null, parts, bins = found[str(call)]
-            if measured.posteriors is not None and is_known(call, settings):
-                true = true_error(call, measured.predictions, measured.posteriors, settings)
-                parts = {**parts, "true": true}
             grid = _grid_error(measured, call, settings)
-            line = signature(call, measured, settings, f"draws:{settings.draws}", *scheme, grid=grid)
+            line = signature(call, measured, settings, f"draws:{settings.draws}", grid=grid)
             interval, reason = _interval(measured, call, settings)
             estimates[str(call)] = Estimate(
                 call, value, line, interval, reason, null, parts=parts, bins=bins, grid=grid
@@ -372,7 +222,7 @@ class ErrorFamily(Family):
         """Swap scores of a lens, or sums over the bins of every class."""
         estimator, both = find_estimator(call), (pair.baseline.measured, pair.candidate.measured)
         how = pair.rng, pair.paired
-        if call.trains_bins or call.is_marginal or isinstance(estimator, OfVectors):
+        if isinstance(estimator, OfVectors):
             return None
         if not call.is_class_wise:
             first, second = (_side(one, call) for one in both)
@@ -391,7 +241,7 @@ class ErrorFamily(Family):
 
     def recomputed(self, call: MetricExpression) -> bool:
         """Tell whether an error is quick enough to compute anew; bins would have to be trained anew."""
-        return find_estimator(call).recomputed and not call.trains_bins
+        return find_estimator(call).recomputed
 
     def effort(self, call: MetricExpression, predictions: Predictions, settings: Settings) -> float:
         """Return what computing an error again costs, where it is on a grid of every class."""
@@ -454,21 +304,13 @@ def _of_its_own(
     """Return an error that is not tested with others of its lens; None for one that is."""
     if isinstance(estimator, OfVectors):
         return _of_vectors(measured, call, estimator, settings)
-    if call.trains_bins:
-        if call.is_class_wise or call.is_marginal:
-            raise UsageError(f"{call}: trained bins need one score; expected a lens such as class-1 or top-1")
-        _problem(measured, call)
-        value, parts = trained_error(measured, call, estimator, measured.problem(call.lens))
-        return TestedError(value, parts=parts)
-    if call.is_marginal:
-        return _marginal(measured, call, estimator, settings)
     return _class_wise(measured, call, estimator, settings) if call.is_class_wise else None
 
 
 def _grid_error(measured: Measurements, call: MetricExpression, settings: Settings) -> GridError | None:
     """Return what the grid of a state leaves open, where that is known."""
     cells = measured.grid(call.lens)
-    if cells is None or call.region != "all" or call.trains_bins:
+    if cells is None or call.region != "all":
         return None
     return find_estimator(call).on_grid(cells, measured.problem(call.lens))
 
@@ -479,7 +321,7 @@ def _interval(
     """Return the interval of an error that has one, or why there is none."""
     if not call.entry.bounds or not settings.intervals:
         return None, ""
-    if call.is_class_wise or call.is_marginal:
+    if call.is_class_wise:
         return None, f"the lens {call.lens} has a score for each class"
     if not settings.draws_outcomes:
         return None, "rows depend on each other, or are weighted by their labels"
@@ -560,17 +402,6 @@ def _tests_classes(measured: Measurements, settings: Settings) -> bool:
     """Tell whether errors of all classes are tested; a sample of rows may not have kept what that takes."""
     rows = measured.predictions
     return measured.state.tells(all_probs(rows)) and tests_classes(rows, settings)
-
-
-def _marginal(
-    measured: Measurements, call: MetricExpression, estimator: OneDimensional, settings: Settings
-) -> TestedError:
-    value = marginal_value(measured, estimator, call.region)
-    if math.isnan(value) or not _tests_classes(measured, settings):
-        return TestedError(value)
-    return TestedError(
-        value, marginal_null(measured, estimator, call.region, value, settings.draws, _rng(settings))
-    )
 
 
 FAMILY = ErrorFamily()

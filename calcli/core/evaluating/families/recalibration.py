@@ -23,7 +23,7 @@ from calcli.core.evaluating.measurements import Measurements
 from calcli.core.evaluating.recalibrated import Recalibrated
 from calcli.core.evaluating.results import Estimate
 from calcli.core.language.expressions import MetricExpression
-from calcli.core.language.metrics import GIVEN, L1
+from calcli.core.language.metrics import L1
 from calcli.core.language.settings import Settings
 from calcli.core.state.needs import Need, Pass, Rows
 
@@ -241,7 +241,7 @@ def _influences(
 
 def _folds(call: MetricExpression, found: Recalibrated | None, settings: Settings) -> list[str]:
     """Return into what the rows are dealt, and how often, for the signature."""
-    if call.arguments["training"] != "cross-validation" or call.arguments["recalibrator"] == GIVEN:
+    if call.arguments["training"] != "cross-validation":
         return []
     if settings.fold_column is not None:
         return [f"folds:{settings.fold_column}"]
@@ -258,7 +258,7 @@ def _interval(
     """
     if not settings.intervals:
         return None, ""
-    if call.arguments["recalibrator"] != GIVEN and call.arguments["training"] != "held-out":
+    if call.arguments["training"] != "held-out":
         return None, OF_THESE_ROWS if _of(call).compared else ""
     rows, classes = found.deals[0].shape
     if call.entry.name == "relative_calibration_loss" and rows < classes:
