@@ -44,6 +44,8 @@ if TYPE_CHECKING:
     from calcli.work.kept import ComparisonReport as ComparisonReport
     from calcli.work.learn import Fitted as Fitted
     from calcli.work.learn import fit as fit
+    from calcli.work.monitor import MonitorReport as MonitorReport
+    from calcli.work.monitor import monitor as monitor
     from calcli.work.plan import plan as plan
     from calcli.work.read import read as read
     from calcli.work.report import Report as Report
@@ -58,6 +60,7 @@ _HOMES = {
     name: f"calcli.work.{name}" for name in ("check", "compare", "evaluate", "plan", "read", "simulate")
 }
 _HOMES |= {"threshold": "calcli.work.threshold", "ThresholdReport": "calcli.work.threshold"}
+_HOMES |= {"monitor": "calcli.work.monitor", "MonitorReport": "calcli.work.monitor"}
 _HOMES |= {"Fitted": "calcli.work.learn", "fit": "calcli.work.learn", "plot": "calcli.work.draw"}
 _HOMES |= {"CheckReport": "calcli.work.kept", "ComparisonReport": "calcli.work.kept"}
 _HOMES |= {

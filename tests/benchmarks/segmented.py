@@ -41,7 +41,8 @@ def columns(rng: np.random.Generator, rows: int) -> dict[str, Any]:
 def partitions(found: dict[str, Any]) -> list[Partition]:
     """Return columns and pairs of them."""
     singles = {
-        name: Partition([f"{name}={n}" for n in range(codes.max() + 1)], codes) for name, codes in found.items()
+        name: Partition([f"{name}={n}" for n in range(codes.max() + 1)], codes)
+        for name, codes in found.items()
     }
     pairs = []
     for first, second in combinations(singles.values(), 2):
@@ -65,14 +66,16 @@ def planted(base: float, number: int, sets: int = SETS) -> dict[str, Any]:
         found["flagged"] += bool(calibrated.found)
         off = calibrated.segments[rng.integers(len(calibrated.segments))]
         part = next(one for one in parts if off.name in one.names)
-        sign = 1 if base < 0.5 or rng.random() < 0.5 else -1
-        truth = _moved(prob, part.codes == part.names.index(off.name), sign * off.detectable)
+        inside = part.codes == part.names.index(off.name)
+        gap = off.detectable if base < 0.5 or rng.random() < 0.5 else -off.detectable
+        shown = true_values(z, _moved(prob, inside, gap), parts)[off.name]
+        truth = _moved(prob, inside, gap * gap / shown)  # so that it is the gap beside the recalibration
         seen = looked(z, drawn(rng, truth), parts, n)
         found["gaps"] += off.detectable
         found["found"] += any(one.name == off.name and one.p_value <= 1 - LEVEL for one in seen.segments)
         found["first"] += bool(seen.found) and seen.found[0].name == off.name
         found["reported"] += len(seen.found)
-        true = {one.name: one.value for one in looked(z, truth, parts, n, draws=2).segments}
+        true = true_values(z, truth, parts)
         found["missed"] += any(not one.low <= true[one.name] <= one.high for one in seen.segments)
     return found
 
@@ -95,6 +98,11 @@ def without_segments(number: int, sets: int = SETS) -> dict[str, Any]:
         found["rows"] += bool(looked(z, outcome, parts, n).found)
         found["clusters"] += bool(looked(z, outcome, parts, n, units=Units.of(ROWS, alike)).found)
     return found
+
+
+def true_values(z: Doubles, truth: Doubles, parts: list[Partition]) -> dict[str, float]:
+    """Return what segments are off by beside the recalibration, of true probabilities."""
+    return {one.name: one.value for one in looked(z, truth, parts, 0, draws=2).segments}
 
 
 def drawn(rng: np.random.Generator, prob: Doubles) -> Doubles:

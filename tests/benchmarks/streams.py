@@ -15,7 +15,7 @@ from typing import Any
 
 import numpy as np
 
-from calcli.core.data.arrays import Doubles, from_log_odds, log_odds
+from calcli.core.data.arrays import Doubles, from_log_odds
 from calcli.core.data.units import Units
 from calcli.core.estimators.sequential import (
     Hypothesis,
@@ -100,9 +100,7 @@ def streams(
     return summary(found, level, after is not None)
 
 
-def _of_reference(
-    rng: np.random.Generator, z: Doubles, truth: Truth, rows: int, tolerance: float
-) -> Doubles:
+def _of_reference(rng: np.random.Generator, z: Doubles, truth: Truth, rows: int, tolerance: float) -> Doubles:
     """Return the factors against a reference of so many rows."""
     own = rng.choice(z, rows)
     outcome = (rng.random(rows) < truth(own)).astype(float)
@@ -132,7 +130,11 @@ def summary(found: list[Doubles], level: float, changed: bool, start: int = AFTE
 def clusters(seed: int, *, likeness: float, together: bool, points: float = 0.0) -> dict[str, Any]:
     """Return what comes of streams of 100 clusters of 5 rows a day, of a latent normal with that likeness."""
     days, number, size, start = 120, 100, 5, 40
-    rng, own, found = np.random.default_rng([seed, 59]), factors(Hypothesis.within(from_log_odds(LOG_ODDS), 0)), []
+    rng, own, found = (
+        np.random.default_rng([seed, 59]),
+        factors(Hypothesis.within(from_log_odds(LOG_ODDS), 0)),
+        [],
+    )
     bounds = {0: _normal_bounds(CALIBRATED(LOG_ODDS)), 1: _normal_bounds(off_by(points)(LOG_ODDS))}
     for _ in range(STREAMS):
         value = rng.integers(0, VALUES, (days, number, size))
@@ -165,7 +167,9 @@ def late_labels(seed: int, *, mature: bool) -> dict[str, Any]:
     return summary(found, LEVEL, changed=False)
 
 
-def promises(seed: int, *, before: float, after: float | None = None, promise: float = 0.05) -> dict[str, Any]:
+def promises(
+    seed: int, *, before: float, after: float | None = None, promise: float = 0.05
+) -> dict[str, Any]:
     """Return what comes of a promised error rate among 100 rows a day."""
     rng, days, rows, start = np.random.default_rng([seed, 61]), 365, 100, 100
     never = Hypothesis.of(np.array([promise]), np.zeros(1), np.array([promise]))
@@ -180,21 +184,25 @@ QUIET: dict[str, tuple[str, Cell]] = {  # by name: words of the guide, and what 
     "calibrated": ("calibrated", lambda s: streams(s)),
     "rare": ("calibrated, 3% of the rows positive", lambda s: streams(s, rare=True)),
     "off": ("always 1.5 points too high", lambda s: streams(s, before=off_by(0.015))),
-    "off tolerated": ("the same, `--tolerance 0.02`", lambda s: streams(s, before=off_by(0.015), tolerance=0.02)),
-    "shocks": ("days that differ by chance by 1.6 points", lambda s: streams(s, shocks=0.1)),
-    "shocks tolerated": (
-        "the same, `--tolerance 0.01`", lambda s: streams(s, shocks=0.1, tolerance=0.01)
+    "off tolerated": (
+        "the same, `--tolerance 0.02`",
+        lambda s: streams(s, before=off_by(0.015), tolerance=0.02),
     ),
+    "shocks": ("days that differ by chance by 1.6 points", lambda s: streams(s, shocks=0.1)),
+    "shocks tolerated": ("the same, `--tolerance 0.01`", lambda s: streams(s, shocks=0.1, tolerance=0.01)),
     "reference 2000": (
-        "over-confident, `--reference` of 2,000 rows", lambda s: streams(s, before=scaled(0.7), reference=2_000)
+        "over-confident, `--reference` of 2,000 rows",
+        lambda s: streams(s, before=scaled(0.7), reference=2_000),
     ),
     "reference 20000": (
-        "over-confident, `--reference` of 20,000 rows", lambda s: streams(s, before=scaled(0.7), reference=20_000)
+        "over-confident, `--reference` of 20,000 rows",
+        lambda s: streams(s, before=scaled(0.7), reference=20_000),
     ),
     "clusters": ("clusters of 5, taken for rows", lambda s: clusters(s, likeness=0.3, together=False)),
     "clusters together": ("the same, `--cluster`", lambda s: clusters(s, likeness=0.3, together=True)),
     "like clusters together": (
-        "clusters of 5 that hardly differ, `--cluster`", lambda s: clusters(s, likeness=0.8, together=True)
+        "clusters of 5 that hardly differ, `--cluster`",
+        lambda s: clusters(s, likeness=0.8, together=True),
     ),
     "late": ("labels that arrive by outcome", lambda s: late_labels(s, mature=False)),
     "late mature": ("the same, `--mature 30d`", lambda s: late_labels(s, mature=True)),
@@ -209,7 +217,8 @@ FAULTS: dict[str, tuple[str, Cell]] = {
     "slope 0.8": ("over-confident: log-odds times 0.8", lambda s: streams(s, after=scaled(0.8))),
     "slope 1.3": ("under-confident: log-odds times 1.3", lambda s: streams(s, after=scaled(1.3))),
     "5 points tolerated": (
-        "5 points too high, `--tolerance 0.02`", lambda s: streams(s, after=off_by(0.05), tolerance=0.02)
+        "5 points too high, `--tolerance 0.02`",
+        lambda s: streams(s, after=off_by(0.05), tolerance=0.02),
     ),
     "5 points reference 2000": (
         "5 points too high, `--reference` of 2,000 rows",

@@ -200,7 +200,7 @@ class Kept:
         by_cell = np.bincount(self.cell, values, len(self.cells[0]))
         parts = zip(self.partitions, self.cells, strict=True)
         every = [np.bincount(codes, by_cell, len(one.names)) for one, codes in parts]
-        return np.concatenate(every)[self.enough]
+        return np.concatenate(every).astype(np.float64)[self.enough]
 
     @property
     def names(self) -> list[str]:
@@ -234,19 +234,22 @@ def _look(
     prob = 1 / (1 + np.exp(-fit))
     spread, own = prob * (1 - prob), -fit if metric == "log_loss" else np.ones(rows)
     inner = np.linalg.inv(features.T @ (spread[:, None] * features) + RIDGE * np.eye(width))
-    crossed = [known.sums(spread * own * column) for column in features.T]
-    taken = np.stack(crossed, axis=1) @ inner if width else np.zeros((len(known.names), 0))
+    crossed = np.zeros((len(known.names), width))
+    for column in range(width):
+        crossed[:, column] = known.sums(spread * own * features[:, column])
+    taken = crossed @ inner
 
     def statistics(residual: Doubles) -> Doubles:
         return known.sums(own * residual) - taken @ (residual @ features)
 
-    residual = outcome - prob
+    residual, found = outcome - prob, statistics(outcome - prob)
     if units is None:
         nulls = np.stack([statistics((rng.random(rows) < prob) - prob) for _ in range(draws)])
-    else:
-        signs = (2.0 * rng.integers(0, 2, units.number)[units.of_row] - 1 for _ in range(draws))
-        nulls = np.stack([statistics(sign * residual) for sign in signs])
-    sd, found = np.sqrt(np.square(nulls).mean(axis=0)), statistics(residual)
+        sd = np.sqrt(np.maximum(known.sums(spread * own**2) - np.vecdot(taken, crossed), 0))
+    else:  # draws of their own for what all are divided by: those that are compared stay alike
+        signs = (2.0 * rng.integers(0, 2, units.number)[units.of_row] - 1 for _ in range(2 * draws))
+        nulls, scale = np.split(np.stack([statistics(sign * residual) for sign in signs]), 2)
+        sd = np.sqrt(np.square(scale).mean(axis=0))
     moves = sd > NOTHING * sd.max(initial=0)
     sd = np.where(moves, sd, np.inf)
     largest = np.abs(nulls / sd).max(axis=1, initial=0)

@@ -157,7 +157,7 @@ def evidence(
     found = np.zeros((periods, len(BETS)))
     group, groups = period, periods
     if clusters is not None:
-        known, group = np.unique(period * (clusters.max() + 1) + clusters, return_inverse=True)
+        known, group = np.unique(period * (clusters.max(initial=0) + 1) + clusters, return_inverse=True)
         groups = len(known)
         found, sizes = np.zeros((groups, len(BETS))), np.bincount(group)
     for rows in batches(len(outcome), len(BETS), AT_ONCE):
@@ -169,12 +169,12 @@ def evidence(
     if clusters is None:
         return found
     means = np.log(found / sizes[:, None])
-    of = known // (clusters.max() + 1)
+    of = known // (clusters.max(initial=0) + 1)
     return np.stack([np.bincount(of, column, periods) for column in means.T], axis=1)
 
 
 def log_e_values(evidence: Doubles) -> Doubles:
-    """Return the (periods, ...) logarithms of the e-value after each period, of (periods, ..., bets) evidence.
+    """Return the (periods, ...) logarithms of e-values, one after each period of (periods, ..., bets).
 
     The weight of a start that is to come bets on nothing.
     """
