@@ -38,7 +38,11 @@ def over_time(stream: Stream) -> Figure:
     above.plot(x, gap, color=SERIES[0], linewidth=0.9, **dots)
     above.set_ylabel("Gap (points)")
     tens = stream.log_values / math.log(10)
-    below.axhline(-math.log10(1 - stream.level), color=SERIES[1], linewidth=1.0)
+    limit = -math.log10(1 - stream.level)
+    below.axhline(limit, color=SERIES[1], linewidth=1.0)
+    below.annotate(
+        "alarm", (0, limit), (3, 2), "data", textcoords="offset points", color=SERIES[1], fontsize=6.5
+    )
     below.plot(x, np.minimum(tens, HIGHEST), color=SERIES[0], **dots)
     top = math.ceil(min(max(tens.max(), 2), HIGHEST))
     ticks = range(math.floor(min(tens.min(), 0)), top + 1, max(1, top // 4))

@@ -213,10 +213,13 @@ class ShownMonitor(Shown):
         if self.watched == "promise":
             most = percent(self.promise or 0)
             return f"Errors are more frequent than promised: {seen}, at most {most} promised"
-        words = [] if found.slope == 1 else ["over-confident" if found.slope < 1 else "under-confident"]
-        if found.intercept:
+        rate = self.watched == "rate"
+        words = (
+            [] if found.slope == 1 or rate else ["over-confident" if found.slope < 1 else "under-confident"]
+        )
+        if found.intercept or rate:
             what = self.of if self.watched == "probability" else "right answers"
-            more = "more" if found.intercept > 0 else "less"
+            more = "more" if (since.gap if rate else found.intercept) > 0 else "less"
             points = f"by about {100 * abs(since.gap):.1f} points"
             words.append(f"{what} {more} frequent than {self._expected()}, {points}")
         told = " and ".join(words)

@@ -26,7 +26,6 @@ from calcli.core.data.predictions import Predictions, event_name, require_classe
 from calcli.core.language.declaring import PATH, checked, declared, documented
 from calcli.core.language.errors import InputError, UsageError
 from calcli.core.language.settings import MonitorSettings
-from calcli.core.language.spelling import of_python
 from calcli.io.options import ReadOptions
 from calcli.io.read import read, read_concat
 from calcli.io.saved.policies import load_threshold
@@ -53,11 +52,10 @@ class MonitorReport(ShownMonitor):
         shown = [*self.alarmed, self.streams[0]][0]
         caption = (
             "Gap of each period, observed minus predicted, with the band in which 95% of gaps lie by chance; "
-            "below, the evidence after it, and where it raises the alarm."
+            "below, the evidence after it. Shaded: from the change to the alarm."
         )
         return [Picture("Over time", caption, inline_svg(over_time(shown), "over-time", caption))]
 
-    @of_python
     def save(self, path: str | os.PathLike[str]) -> None:
         """Write the report; the ending of the name says how: .html, .json, .md, .csv or .txt.
 
@@ -71,7 +69,6 @@ class MonitorReport(ShownMonitor):
         save_report(replace(self, details=True), PATH.checked("path", path), self.pictures())
 
 
-@of_python
 @documented(MonitorSettings)
 @documented(ReadOptions, *OF_TABLES)
 def monitor(
