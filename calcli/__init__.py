@@ -51,6 +51,8 @@ if TYPE_CHECKING:
     from calcli.work.report import Report as Report
     from calcli.work.saving import load as load
     from calcli.work.saving import save as save
+    from calcli.work.segments import SegmentsReport as SegmentsReport
+    from calcli.work.segments import segments as segments
     from calcli.work.simulate import simulate as simulate
     from calcli.work.state import State as State
     from calcli.work.threshold import ThresholdReport as ThresholdReport
@@ -61,6 +63,7 @@ _HOMES = {
 }
 _HOMES |= {"threshold": "calcli.work.threshold", "ThresholdReport": "calcli.work.threshold"}
 _HOMES |= {"monitor": "calcli.work.monitor", "MonitorReport": "calcli.work.monitor"}
+_HOMES |= {"segments": "calcli.work.segments", "SegmentsReport": "calcli.work.segments"}
 _HOMES |= {"Fitted": "calcli.work.learn", "fit": "calcli.work.learn", "plot": "calcli.work.draw"}
 _HOMES |= {"CheckReport": "calcli.work.kept", "ComparisonReport": "calcli.work.kept"}
 _HOMES |= {

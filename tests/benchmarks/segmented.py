@@ -1,6 +1,6 @@
 """How often segments of calibrated sets are flagged, and gaps of the size that is printed are found.
 
-Sets have three columns with 109 segments, and pairs of them. Results stand in `segmented.json` beside this
+Sets have three columns, with pairs about 100 segments. Results stand in `segmented.json` beside this
 file; `python -m tests.benchmarks.segmented` makes those that are missing, `--page` writes the table of the
 guide.
 """
@@ -21,7 +21,7 @@ from tests.benchmarks.keeping import GUIDE, Kept, between, table
 
 RESULTS = Path(__file__).with_suffix(".json")
 PAGE = GUIDE / "slices-and-dependence.md"
-SETS, ROWS, DRAWS, LEVEL = 1_000, 20_000, 199, 0.95
+SETS, ROWS, DRAWS, LEVEL = 1_000, 10_000, 199, 0.95
 MEANS = {0.1: (-3.0, 1.5), 0.27: (-1.35, 1.2), 0.5: (0.0, 1.2)}  # mean and sd of the log-odds, by base rate
 COUNTRIES = np.array([0.25, 0.2, 0.15, 0.12, 0.1, 0.08, 0.05, 0.05])
 OVER_CONFIDENT = 1.5

@@ -4,10 +4,10 @@ A recalibration of all rows comes first: segments are off if they are beside it.
 what the rows of a segment are off by, less what the fit of the recalibration takes of it (a score test with
 estimated nuisance parameters). Outcomes are drawn from the recalibrated predictions again and again: the
 largest statistic of all segments is compared with the largest of each draw, which pays exactly for how many
-there are and how they overlap, and whose quantile makes intervals that hold for all of them (max-T:
-Westfall & Young 1993). The segment that is off most then gets a shift of its own, and the others are looked
-at again. Of rows that depend on each other, what clusters are off by gets random signs, each as a whole
-(wild bootstrap: Wu 1986; Cameron, Gelbach & Miller 2008).
+there are and how they overlap, and whose quantile makes intervals that hold for all of them (max-T: Westfall
+& Young 1993). The segment that is off most then gets a shift of its own, for the log-loss a line, and the
+others are looked at again. Of rows that depend on each other, what clusters are off by gets random signs,
+each as a whole (wild bootstrap: Wu 1986; Cameron, Gelbach & Miller 2008).
 """
 
 from __future__ import annotations
@@ -30,6 +30,7 @@ SegmentMetric = Literal["gap", "log_loss"]
 RIDGE, GRADIENT = 1e-3, 1e-12  # of the fits
 LOOKS = 5
 SEEN = NormalDist().inv_cdf(POWER)
+STEPS = 3  # of what is detectable, whose variance depends on it
 NOTHING = 1e-9  # of the largest spread: what is left of a segment that the fit takes whole
 
 
@@ -154,7 +155,9 @@ def search(
         if not seen or seen[0].p_value > 1 - level or look == LOOKS:
             break
         found.append(seen[0])
-        features = np.column_stack([features, known.rows_of(seen[0].name)])
+        own = known.rows_of(seen[0].name)
+        more = [own] if metric == "gap" else [own, own * log_odds]
+        features = np.column_stack([features, *more])
     return Search(first, found, seen[0].p_value if seen else 1.0, draws)
 
 
@@ -257,9 +260,14 @@ def _look(
     reach = float(np.quantile(largest, level))
     p_values = (1 + (largest[:, None] >= at).sum(axis=0)) / (1 + draws)
     sizes = known.sums(np.ones(rows))
+    mean, detectable = known.sums(prob) / sizes, (reach + SEEN) * sd / sizes
+    if metric == "gap":  # outcomes vary more where their mean is nearer to 1/2
+        for _ in range(STEPS):
+            moved = mean + np.minimum(detectable, np.abs(mean - 0.5)) * np.sign(0.5 - mean)
+            detectable = (reach + SEEN * np.sqrt(moved * (1 - moved) / (mean * (1 - mean)))) * sd / sizes
     columns = (
-        sizes.astype(np.intp), known.sums(prob) / sizes, known.sums(outcome) / sizes, found / sizes,
-        (found - reach * sd) / sizes, (found + reach * sd) / sizes, p_values, (reach + SEEN) * sd / sizes,
+        sizes.astype(np.intp), mean, known.sums(outcome) / sizes, found / sizes,
+        (found - reach * sd) / sizes, (found + reach * sd) / sizes, p_values, detectable,
     )  # fmt: skip
     names, values = known.names, [column.tolist() for column in columns]
     order = np.argsort(-at, kind="stable")
