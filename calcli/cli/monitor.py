@@ -30,17 +30,15 @@ class Watching(Chosen):
     level: Any = option("level", MonitorSettings)
     reference: Annotated[
         str | None,
-        typer.Option(metavar="FILE", help="Rows that show what is expected, in place of the probabilities."),
+        typer.Option(metavar="FILE", help="Expected is what these rows showed."),
     ] = None
     threshold: Annotated[
         str | None,
-        typer.Option(metavar="FILE", help="Watch the promise of this threshold, of calcli threshold."),
+        typer.Option(metavar="FILE", help="Watch the promise of this threshold."),
     ] = None
     state: Annotated[
         str | None,
-        typer.Option(
-            metavar="FILE", help="Carry the evidence from run to run in this file: each has new rows."
-        ),
+        typer.Option(metavar="FILE", help="Carry the evidence from run to run in this file."),
     ] = None
 
 

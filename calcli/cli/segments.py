@@ -47,7 +47,7 @@ def segments(
         typer.Option("--format", "-f", help="Format of the results."),
     ] = "table",
 ) -> None:
-    """Find segments whose probabilities are off beyond chance, however many are looked at.
+    """Find segments whose probabilities are off beyond chance.
 
     Of two classes it is the probability of the second one, else the confidence, or of --against-rest a class.
     Of calibrated data sets at most 5% have any segment found. "Nothing beyond chance" is an answer.

@@ -341,12 +341,12 @@ class MonitorSettings:
     """
 
     time: str | None = setting(
-        None, TEXT, "Dates or times of the rows, in ISO 8601; without them a file is a period.", "COLUMN"
+        None, TEXT, "Dates or times of the rows; without, a file is a period.", "COLUMN"
     )
     every: str | None = setting(
         None,
         replace(TEXT, expected="day, week, month, or a number of rows", taken=_every),
-        "What a period is: day (with --time the default), week, month, or so many rows.",
+        "A period: day, week, month, or a number of rows.",
         "PERIOD",
     )
     tolerance: float = setting(
@@ -364,7 +364,7 @@ class MonitorSettings:
     mature: int | None = setting(
         None,
         replace(TEXT, expected="a number of days, such as 30d", taken=_days),
-        "Time until all labels of a row are known, such as 30d: later periods wait.",
+        "Until all labels are known, such as 30d; later rows wait.",
         "DAYS",
     )
     since: str | None = setting(
