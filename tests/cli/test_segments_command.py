@@ -176,3 +176,34 @@ def test_a_page_has_the_figure_and_python_has_the_same(run, save, tmp_path):
     assert list(read.loc[read["found"], "name"]) == ["country=FR, device=ios"]
     with pytest.raises(UsageError, match="columns is missing"):
         calcli.segments(frame)
+
+
+def test_a_policy_has_a_limit_for_the_gaps_of_segments(run, save, tmp_path):
+    file, policy = save(table(gap=0.12)), tmp_path / "calcli.toml"
+
+    def judged(text):
+        policy.write_text(f"[[rules]]\n{text}\n")
+        done = run("check", file, "--policy", policy, "--format", "json")
+        return done.status, json.loads(done.out)["results"][0]["rules"][0] if done.out else done.err
+
+    found = told(run("segments", file, "--columns", "country,device", "-f", "json"))["found"][0]
+    status, rule = judged('segments = ["country", "device"]\nmax_gap = 0.02')
+    assert (status, rule["result"]) == (1, "failed")
+    assert rule["title"] == "gap at most 0.02 [country, device]"
+    assert rule["value"] == pytest.approx(abs(found["value"]))
+    assert rule["left"] == pytest.approx(0.02 - -found["high"])
+    assert "the gap of country=FR, device=ios is -" in rule["reason"]
+    assert judged('segments = ["country", "device"]\nmax_gap = 0.2')[0] == 0
+    assert judged('segments = ["country"]\nmax_gap = 0.02\nmin_rows = 10000')[1]["result"] == "not judged"
+    assert judged('segments = ["town"]\nmax_gap = 0.02')[1]["result"] == "not judged"
+    both = '[[rules]]\nmetric = "log_loss"\nmax = 9\n[[rules]]\nsegments = ["country"]\nmax_gap = 0.5\n'
+    policy.write_text(both)
+    assert run("check", file, "--policy", policy).status == 0
+    for wrong in (
+        'segments = ["country"]',
+        "segments = []\nmax_gap = 0.1",
+        'segments = ["a"]\nmetric = "ece"',
+    ):
+        status, message = judged(wrong)
+        assert status == 2
+        assert "rule 1" in message
