@@ -19,6 +19,8 @@ OWN = {  # what a command is for
     "plot": ("figure", "lens", "bins", "calibrator", "data"),
     "compare": ("margin", "key", "select", "report_on"),
     "check": ("policy", "baseline", "threshold", "init", "write"),
+    "monitor": ("time", "every", "tolerance", "reference", "state", "mature", "cluster", "threshold"),
+    "segments": ("columns", "parts", "depth", "min_rows", "after", "metric", "cluster"),
     "plan": ("margin", "metric", "half_width", "key", "paired", "cluster", "level"),
     "benchmark": ("cal", "test", "pair", "folds", "methods"),
     "study": (

@@ -41,6 +41,8 @@ COMMANDS = {  # by name, what help says of them; each is a function of that name
     "plot": "Draw figures.",
     "compare": "Compare systems: do they differ beyond chance?",
     "check": "Check predictions against the rules of a policy.",
+    "monitor": "Watch a stream: are its probabilities still right, however often one looks?",
+    "segments": "Find segments whose probabilities are off beyond chance.",
     "plan": "Say how many rows a decision needs, before more are labelled.",
     "inspect": "Show how files are read.",
     "merge": "Merge the states of parts.",

@@ -14,6 +14,8 @@ DOCUMENTS = {  # by name: what writes it, a class with `content`, or the type th
     "comparison": "report.comparison:ShownComparison",
     "selection": "report.selection:SelectionReport",
     "check": "report.check:ShownCheck",
+    "monitor": "report.monitor:ShownMonitor",
+    "segments": "report.segments:ShownSegments",
     "plan": "report.plan:PlanReport",
     "fit": "report.fit:FitReport",
     "benchmark": "report.benchmark:BenchmarkReport",

@@ -59,6 +59,8 @@ CALLS = {
         f"threshold {CANCER} --max-error 0.2",
         f"threshold {RELEASES} --max-error 0.01 --by ink",
     ],
+    "monitor": [f"monitor {CANCER} --every 50", f"monitor {CANCER} --every 100 --reference {CANCER}"],
+    "segments": [f"segments {SAMPLES}/release_2.parquet --columns ink --draws 19"],
     "merge": ["merge one.calcli -o both.calcli"],
 }
 CALLS["calibrator"] = CALLS["fit"][::2]

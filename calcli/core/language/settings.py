@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence, Set
 from dataclasses import dataclass, replace
+from datetime import datetime
 from os import PathLike
 from typing import Any, Literal, Protocol
 
@@ -303,6 +304,129 @@ class ThresholdSettings:
         None, TEXT, "Rows that share a value depend on each other: one of them is drawn.", "COLUMN"
     )
     seed: int = setting(0, whole(), "Seed of these draws.", "N")
+
+
+def _every(value: Any) -> str:
+    every = str(value)
+    if every not in ("day", "week", "month") and not (every.isdecimal() and 0 < int(every) < 10**12):
+        raise ValueError
+    return every
+
+
+def _days(value: Any) -> int:
+    return whole(0, 36_500).taken(int(value.removesuffix("d")) if isinstance(value, str) else value)
+
+
+def _date(value: Any) -> str:
+    datetime.fromisoformat(str(value))
+    return str(value)
+
+
+@documented()
+@dataclass(frozen=True)
+class MonitorSettings:
+    """How a stream is watched.
+
+    Attributes
+    ----------
+    {MonitorSettings}
+
+    Raises
+    ------
+    UsageError
+        If these do not go together.
+    """
+
+    time: str | None = setting(
+        None, TEXT, "Dates or times of the rows; without, a file is a period.", "COLUMN"
+    )
+    every: str | None = setting(
+        None,
+        replace(TEXT, expected="day, week, month, or a number of rows", taken=_every),
+        "A period: day, week, month, or a number of rows.",
+        "PERIOD",
+    )
+    tolerance: float = setting(
+        0.0,
+        numbers("a number of at least 0 and below 0.5, such as 0.02", lambda value: 0 <= value < 0.5),
+        "How far probabilities may be off before it counts.",
+        "X",
+    )
+    by: str | None = setting(
+        None, TEXT, "Also watch every value of this column; they share --level.", "COLUMN"
+    )
+    cluster: str | None = setting(
+        None, TEXT, "Rows of a period that share a value of this column depend on each other.", "COLUMN"
+    )
+    mature: int | None = setting(
+        None,
+        replace(TEXT, expected="a number of days, such as 30d", taken=_days),
+        "Until all labels are known, such as 30d; later rows wait.",
+        "DAYS",
+    )
+    since: str | None = setting(
+        None,
+        replace(TEXT, expected="a date such as 2026-11-27", taken=_date),
+        "Leave out rows before this time.",
+        "DATE",
+    )
+    level: float = setting(
+        0.95,
+        numbers("a number between 0 and 1, such as 0.95", lambda value: 0 < value < 1),
+        "One minus the share of streams without a fault that ever alarm.",
+        "P",
+    )
+
+    def __post_init__(self) -> None:
+        if self.time is not None:
+            return
+        for name in ("mature", "since"):
+            if getattr(self, name) is not None:
+                raise UsageError(f"--{name} is about times; say with --time COLUMN where they are")
+        if self.every in ("day", "week", "month"):
+            raise UsageError(f"--every {self.every} is about times; say with --time COLUMN where they are")
+
+
+@documented()
+@dataclass(frozen=True)
+class SegmentSettings:
+    """Which segments are looked at, and how.
+
+    Attributes
+    ----------
+    {SegmentSettings}
+    """
+
+    columns: tuple[str, ...] = setting(
+        (), texts("country", commas=True), "Columns whose values are segments, such as country,age.", "LIST"
+    )
+    parts: int = setting(
+        5, whole(2, 100), "Numbers of more different values are cut into so many parts.", "N"
+    )
+    depth: int = setting(2, whole(1, 2), "2: pairs of values, too.", "N")
+    min_rows: int = setting(100, whole(1), "Fewest rows, or clusters, of a segment.", "N")
+    after: Literal["affine", "none"] = setting(
+        "affine",
+        choice(Literal["affine", "none"]),
+        "Whether all rows are recalibrated first, by a line through the log-odds.",
+    )
+    metric: Literal["gap", "log_loss"] = setting(
+        "gap", choice(Literal["gap", "log_loss"]), "gap of the mean, or log-loss beyond what is expected."
+    )
+    level: float = setting(
+        0.95,
+        numbers("a number between 0 and 1, such as 0.95", lambda value: 0 < value < 1),
+        "One minus the share of calibrated data sets with any segment found.",
+        "P",
+    )
+    draws: int = setting(499, whole(19, MOST_DRAWN), "How often outcomes are drawn.", "N")
+    seed: int = setting(0, whole(), "Seed of the draws.", "N")
+    cluster: str | None = setting(
+        None,
+        TEXT,
+        "Rows that share a value of this column depend on each other; they are drawn whole.",
+        "COLUMN",
+    )
 
 
 @documented()

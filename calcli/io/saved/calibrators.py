@@ -39,7 +39,7 @@ READABLE = 256
 ENDINGS = ("", ".json", ".npz")  # devices and pipes have none
 PROBES = 50
 ROUNDING = 1e-6  # by which the sum of the priors may miss 1
-AGAIN = {"calibrator": "fit", "threshold": "make"}  # how each is made again
+AGAIN = {"calibrator": "fit", "threshold": "make", "watch": "begin"}  # how each is made again
 DAMAGE: tuple[type[Exception], ...] = (
     ValueError,
     ArithmeticError,

@@ -21,7 +21,7 @@ from calcli.core.estimators.thresholds import Found, Threshold, checksum
 from calcli.core.language.declaring import NUMBER, TEXT, checked, choice, declared, mapping, whole
 from calcli.core.language.errors import CalcliError, InputError, UsageError
 from calcli.core.language.expressions import MetricExpression, nearest_name, parse_metric
-from calcli.core.language.settings import Settings
+from calcli.core.language.settings import SegmentSettings, Settings
 from calcli.core.language.version import __version__
 from calcli.io.options import ReadOptions
 from calcli.io.places.outputs import atomic_path
@@ -40,6 +40,7 @@ OF_RULE = (
     "metric", "max", "min", "bound", "max_increase", "max_decrease", "undecided", "slice", "severity",
     "min_rows", "name",
 )  # fmt: skip
+OF_SEGMENTS = ("segments", "max_gap", "severity", "min_rows", "name")
 FORMER = {
     "prove": 'prove = "not worse" is now undecided = "fail"; prove = "worse" needs no key: leave it out',
 }
@@ -139,6 +140,8 @@ def _rules(
     entry: Mapping[str, Any], min_rows: int | None, defaults: Mapping[str, str | int]
 ) -> Sequence[Rule]:
     """Return one rule for each condition of an entry."""
+    if "segments" in entry:
+        return [_of_segments(entry)]
     _refuse_unknown(entry, OF_RULE)
     if "metric" not in entry:
         raise UsageError('metric is missing; expected, for example, metric = "log_loss"')
@@ -152,6 +155,26 @@ def _rules(
     rules = [Rule(call, condition, **common) for condition in _conditions(entry, call)]
     means: Undecided | None = _choice(entry, "undecided", Undecided) if "undecided" in entry else None
     return Policy(tuple(rules)).where_undecided(means).rules
+
+
+def _of_segments(entry: Mapping[str, Any]) -> Rule:
+    """Return the rule on the gaps of segments of an entry."""
+    _refuse_unknown(entry, OF_SEGMENTS)
+    columns = declared(SegmentSettings)["columns"].values.checked("segments", entry["segments"])
+    if not columns or "max_gap" not in entry:
+        raise UsageError(
+            'expected columns and a limit, as in segments = ["country", "device"], max_gap = 0.05'
+        )
+    limit = NUMBER.checked("max_gap", entry["max_gap"])
+    return Rule(
+        parse_metric("mean_gap"),
+        Bound(limit, most=True),
+        "",
+        _choice(entry, "severity", Severity),
+        _min_rows(entry, None),  # that of the policy is about all rows
+        TEXT.checked("name", entry.get("name", "")),
+        columns,
+    )
 
 
 def _conditions(entry: Mapping[str, Any], call: MetricExpression) -> list[Bound | NoWorse]:
