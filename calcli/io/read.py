@@ -8,7 +8,6 @@ import tempfile
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
-from functools import partial
 from itertools import accumulate, pairwise
 from pathlib import Path
 
@@ -23,8 +22,8 @@ from calcli.core.language.expressions import WRONG_RIGHT
 from calcli.core.state.state import left_of
 from calcli.io.dataset import of_system, partition_of, parts_of
 from calcli.io.formats import BY_NAME, Format, known_format, sniff
-from calcli.io.formats.npy import only_labels_beside, read_labels
 from calcli.io.layouts import HARNESS, OBJECTS
+from calcli.io.layouts.answers import LEAVE_OUT, refuse_gone, rights_of
 from calcli.io.messages import STDIN, Place, answered, shown_in, type_in_words
 from calcli.io.options import ReadOptions
 from calcli.io.places.paths import AnyPath, parts_of_pattern, path_of, without_secrets
@@ -32,16 +31,9 @@ from calcli.io.reading import find
 from calcli.io.reading.classnames import class_names, refuse_sorted, refuse_unordered
 from calcli.io.reading.kinds import CheckedScores, Judged, judge_kind
 from calcli.io.saved.states import is_state, load_state
-from calcli.io.tables.arrays import ArraySource
-from calcli.io.tables.ignored import without_labels, without_missing_values
-from calcli.io.tables.labels import Labels
-from calcli.io.tables.source import (
-    JoinedScores,
-    LazyColumns,
-    Source,
-    column_of,
-    require_label_each,
-)
+from calcli.io.tables.ignored import without_rows
+from calcli.io.tables.labels import Labels, match
+from calcli.io.tables.source import SomeScores, Source
 
 __all__ = ["ReadOptions", "read", "read_concat"]
 
@@ -172,21 +164,18 @@ def understand(found: Source, name: str, options: ReadOptions) -> Predictions:
     UsageError
         If an option does not fit it.
     """
-    place, labels, labels_from, files = found.place, found.labels, found.labels_from, found.files
+    place = found.place
     if options.per_character and found.layout != HARNESS.name:
         raise UsageError(f"--per-character: {place.name} has no log-likelihoods of options; leave it out")
-    if labels is None:
-        path = only_labels_beside(path_of(files[0])) if options.labels is None else path_of(options.labels)
-        labels, labels_from = read_labels(path, found, drop=options.drop_missing), str(path)
-        files = (*files, labels_from)
     rows, columns = found.scores.shape
     if rows == 0:
         raise InputError(f"{place.name} has no rows; expected at least one")
-    require_label_each(found, len(labels), labels_from)
-    readers = {name: partial(column_of, found, name) for name in found.columns}
-    found = replace(found, columns=LazyColumns(readers))
-    found, labels = _without(found, labels, options)
-    place, rows = found.place, len(labels)
+    found = without_rows(found, options)
+    if found.classes == WRONG_RIGHT and not found.outcomes:
+        found = _rights(found)
+    assert found.labels is not None
+    place, labels, rows = found.place, found.labels, len(found.labels)
+    labels.require(place)
     refuse_unordered(found, labels, options)
     classes = class_names(found.classes, columns, labels, options, place)
     _require_text(classes, place)
@@ -203,7 +192,7 @@ def understand(found: Source, name: str, options: ReadOptions) -> Predictions:
     if options.limit is not None and options.limit < rows:
         if options.limit < 1:
             raise UsageError(f"--limit {options.limit}: expected at least 1 row")
-        found = replace(found, scores=JoinedScores((found.scores,), options.limit))
+        found = replace(found, scores=SomeScores((found.scores,), limit=options.limit))
         notes.append(f"only the first {options.limit:,} of {rows:,} rows were read, as asked")
     weights = None if found.weights is None else _checked_weights(found.weights, rows, place, options)
     judged = _judged(found, options)
@@ -227,11 +216,11 @@ def understand(found: Source, name: str, options: ReadOptions) -> Predictions:
         matched[: options.limit],
         classes,
         weights,
-        LazyColumns(found.columns.readers, options.limit),
+        found.columns if options.limit is None else found.columns.kept(slice(options.limit)),
         Provenance(
             name,
-            labels_from,
-            files,
+            found.labels_from,
+            found.files,
             tuple(notes),
             found.layout,
             found.taken,
@@ -256,7 +245,8 @@ def understand(found: Source, name: str, options: ReadOptions) -> Predictions:
 def _matched(found: Source, labels: Labels, classes: Sequence[str], *, swapped: bool) -> Array:
     """Return the labels as positions in the classes, which are those that the first row has if by rank."""
     try:
-        return labels.matched(classes, found.place, swapped=swapped)
+        matched = match(labels, classes, found.place)
+        return 1 - matched if swapped else matched
     except InputError:
         for _ in found.scores.blocks(BLOCK) if found.by_rank else ():  # which refuses those of further ones
             pass
@@ -284,13 +274,12 @@ def _require_text(classes: Sequence[str], place: Place) -> None:
             ) from None
 
 
-def _without(found: Source, labels: Labels, options: ReadOptions) -> tuple[Source, Labels]:
-    """Return what was found without the rows to be left out; tables with labels did that before."""
-    if options.drop_missing and (isinstance(found, ArraySource) or found.labels is None):
-        found, labels = without_missing_values(found, labels, options.named(found.classes))
-    if options.ignore_label and found.classes != WRONG_RIGHT:
-        found, labels = without_labels(found, labels, options.ignore_label)
-    return found, labels
+def _rights(found: Source) -> Source:
+    """Return answers with what says which are right as numbers; nothing may be missing."""
+    assert found.labels is not None
+    mend = LEAVE_OUT if found.files else ""
+    refuse_gone(found.scores.missing(), f"the confidence, {found.taken[0]},", found.place, mend)
+    return replace(found, labels=rights_of(found.labels, found.labels_from, found.place, mend))
 
 
 def _checked_weights(weights: Array, rows: int, place: Place, options: ReadOptions) -> Floats:

@@ -18,6 +18,7 @@ from calcli.io.messages import answered, listed, options_alone
 from calcli.io.options import ReadOptions
 from calcli.io.read import understand
 from calcli.io.reading import find
+from calcli.io.reading.columns import beside, columns_of
 from calcli.io.reading.kinds import Judged, judge_kind
 from calcli.io.reading.rules import HALF
 from calcli.io.tables.labels import is_missing
@@ -117,7 +118,7 @@ def _refuse_confidence(record: CalibratorRecord, found: Source, columns: Sequenc
     second = record.classes[1]
     for column in columns:
         said = found.columns[column]
-        names = dict(enumerate(class_labels(found.others([column])[0]).get(column, ())))
+        names = dict(enumerate(class_labels(beside(found)[0]).get(column, ())))
         texts = {str(names.get(one, one)) for one in said[~is_missing(said)].tolist()}
         if not texts <= {second, "1"}:
             raise InputError(
@@ -177,7 +178,7 @@ def judged_as_fitted(
     if "percent" not in fitted or options.kind != "auto" or source.percent or source.scores.shape[1] > 1:
         return judged, ()
     looks, known = judged.called, called(fitted["kind"], fitted["percent"])
-    again = [*source.stored] == fitted.get("columns")
+    again = [*columns_of(source)] == fitted.get("columns")
     if looks == known or (not again and source.kind is not None and {looks, known} != {"probs", "percent"}):
         return judged, ()
     name = source.place.name

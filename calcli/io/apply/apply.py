@@ -41,6 +41,7 @@ from calcli.io.places.outputs import filled_folder
 from calcli.io.places.paths import path_of
 from calcli.io.read import spooled
 from calcli.io.reading.classnames import refuse_sorted
+from calcli.io.reading.columns import are_plain, as_written, beside, columns_of, in_place, passing
 from calcli.io.reading.kinds import CheckedScores
 from calcli.io.reading.ranked import RankedScores
 from calcli.io.tables.source import Contents, Source
@@ -191,7 +192,11 @@ def recalibrate_file(
         elif record is None:
             record = unfitted(known_classes(contents, path, options))
         passage = _prepared(record, contents, stored, form, options, wanted)
-        beside = _labels_beside(passage, stored, form, target)
+        said: tuple[str, ...] = ()
+        if form.name == stored == "npy" and passage.frame.others.names:
+            said = (
+                f"the labels were written to {labels_file(Path(target)).name} beside {Path(target).name}",
+            )
         watch = watcher("rows", passage.source.scores.shape[0] or None)
         parts = _recalibrated(record, passage, wanted)
         first = next(parts, None)  # before anything is written: a fault leaves standard output empty
@@ -207,7 +212,7 @@ def recalibrate_file(
         return Written(
             rows,
             None if record.of_answers else changed,
-            (*passage.notes, *beside),
+            (*passage.notes, *said),
             answered if wanted.threshold is not None else None,
         )
 
@@ -336,7 +341,7 @@ def _prepared(
 ) -> _Passage:
     labels = (*label_names(contents.columns), options.label_column)
     found, threshold = find_again(record, contents, options), wanted.threshold
-    source = found.written(labels, as_text=form.name == stored)
+    source = as_written(found, labels, as_text=form.name == stored)
     marks = contents.mark.split()
     if wanted.mark and wanted.mark in marks:
         raise InputError(
@@ -352,10 +357,10 @@ def _prepared(
     kind = wanted.kind
     if threshold is not None:
         threshold.require_same(kind := judged.kind, record.classes, name)
-    others, before = source.others([*source.columns])
+    (others, before), own_columns = beside(source), columns_of(source)
     alike = form.of_arrays == BY_NAME[stored].of_arrays
-    no_lists = form.name == "csv" and len(source.stored) < width
-    plain = alike and source.of_plain_columns and kind == judged.kind and not no_lists
+    no_lists = form.name == "csv" and len(own_columns) < width
+    plain = alike and are_plain(source) and kind == judged.kind and not no_lists
     same = record.of_answers or (plain and own is None)
     by_name = same and alike and not form.of_arrays  # each score keeps its column
     counted = record.classes  # in the order that numbers count
@@ -373,19 +378,19 @@ def _prepared(
     if isinstance(source.scores, RankedScores):
         ranks = listed(source.scores.ranks)
         notes = (*notes, f"{source.scores.note}; they are written by class, without {ranks}")
-    names = source.stored if by_name or record.of_answers else tuple(PREFIXES[kind] + one for one in listing)
+    names = own_columns if by_name or record.of_answers else tuple(PREFIXES[kind] + one for one in listing)
     if twice := set(names) & set(others.names):
         raise InputError(
             f"{name} has a column {sorted(twice)[0]} besides the scores, the name of a column to be written; "
             "rename or remove it"
         )
     if alike and not (form.of_arrays or same or own is not None or isinstance(source.scores, RankedScores)):
-        notes = (*notes, f"{name}: {judged.called} in {listed(source.stored)} became {listed(names)}")
-    schema = source.whole(others.names) if by_name else inserted(others, before, names)
+        notes = (*notes, f"{name}: {judged.called} in {listed(own_columns)} became {listed(names)}")
+    schema = in_place(source, others.names) if by_name else inserted(others, before, names)
     frame = Frame(
         _with_columns(schema, wanted, form, name),
         names,
-        source.stored[0] if same else ARRAYS[kind],
+        own_columns[0] if same else ARRAYS[kind],
         () if record.of_answers else counted,
         contents.delimiter,
         () if by_name else names,
@@ -397,7 +402,7 @@ def _prepared(
     )
     times = 100 if plain and same and judged.percent else 1
     shift, costs = wanted.shift(record), wanted.decisions(record)
-    slices = _slices(found, None if threshold is None else threshold.by, name)
+    slices = _slices(found, threshold.by, name) if threshold is not None and threshold.by else None
     as_stored = threshold is not None and by_name
     return _Passage(source, scores, frame, kind, listing, times, notes, shift, costs, own, slices, as_stored)
 
@@ -420,20 +425,11 @@ def _with_columns(schema: Any, wanted: Wanted, form: Format, name: str) -> Any:
     return schema
 
 
-def _slices(source: Source, by: str | None, name: str) -> Array | None:
+def _slices(source: Source, by: str, name: str) -> Array:
     """Return (N,) names of the slices of a column that a threshold was made by."""
-    if by is None:
-        return None
     if by not in source.columns:
         raise InputError(f"{name}: no column {by!r}, by whose values the threshold was made")
     return slice_names(source.columns[by])
-
-
-def _labels_beside(passage: _Passage, stored: str, form: Format, target: str) -> tuple[str, ...]:
-    """Return the sentence that says where labels go that do not fit into the file of the scores."""
-    if not (form.name == stored == "npy") or not passage.frame.others.names:
-        return ()
-    return (f"the labels were written to {labels_file(Path(target)).name} beside {Path(target).name}",)
 
 
 class _Part(NamedTuple):
@@ -463,7 +459,7 @@ def _recalibrated(
     step = max(1, PART_BYTES // (8 * len(order)))
     made = [DECISION] * (passage.costs is not None) + [ANSWER] * (wanted.threshold is not None)
     kept = [one for one in passage.frame.others.names if one not in made]
-    for stored, beside in passage.source.passing(kept, step):
+    for stored, others in passing(passage.source, kept, step):
         block = checked.checked(stored, rows)
         if passage.own is not None:
             block = merged(block, passage.own, checked.kind)
@@ -480,13 +476,13 @@ def _recalibrated(
         if wanted.threshold is not None:
             answers = _answers(wanted.threshold, scores, rows, passage)
             answered = int(np.count_nonzero(answers))
-            beside = beside.append_column(ANSWER, pa.array(answers))
+            others = others.append_column(ANSWER, pa.array(answers))
         if (costs := passage.costs) is not None:
             decisions = np.array(costs.decisions)[costs.best(np.exp(log_probs.T))]
-            beside = beside.append_column(DECISION, pa.array(decisions, pa.string()))
+            others = others.append_column(DECISION, pa.array(decisions, pa.string()))
         rows += len(scores)
         changed = int(np.count_nonzero(scores.argmax(axis=1) != log_probs.argmax(axis=1)))
-        yield _Part(beside, written, changed, answered)
+        yield _Part(others, written, changed, answered)
 
 
 def _answers(threshold: Threshold, scores: Floats, first: int, passage: _Passage) -> NDArray[np.bool_]:
