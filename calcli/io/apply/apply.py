@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager, nullcontext
+from contextlib import nullcontext
 from dataclasses import dataclass, replace
 from itertools import chain
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 import pyarrow as pa
@@ -184,7 +184,10 @@ def recalibrate_file(
     options, wanted = options or ReadOptions(), wanted or Wanted()
     if options.labels is not None and not path.endswith(".npy"):
         raise UsageError(f"--labels {options.labels}: {path} has its labels inside; leave it out")
-    with _opened(path, target) as (contents, stored, form):
+    place, name = path_of(path), STDIN if path == "-" else path
+    with spooled() if path == "-" else nullcontext((place, known_format(place))) as (file, opened):
+        form, stored = output_format(target, opened.name), opened.name
+        contents = opened.module.open_file(file, name)
         if record is None and (known := wanted.threshold):
             record = replace(
                 unfitted(known.classes), fitted_on=known.made_of, made="the threshold was made of"
@@ -204,10 +207,9 @@ def recalibrate_file(
             raise InputError(f"{passage.source.place.name} has no rows; expected at least one")
         rows = changed = answered = 0
         with open_writer(target, form, passage.frame) as writer:
-            for part in chain([first], parts):
-                writer.write(part.beside, part.scores)
-                rows, changed = rows + len(part.scores), changed + part.changed_rows
-                answered += part.answered
+            for others, scores, other, at_least in chain([first], parts):
+                writer.write(others, scores)
+                rows, changed, answered = rows + len(scores), changed + other, answered + at_least
                 watch(rows)
         return Written(
             rows,
@@ -279,8 +281,6 @@ class _Passage:
         What the scores are multiplied by: percentages stay that.
     notes
         Sentences for the user.
-    shift, costs
-        What is added to log-probabilities, and of the decisions that are written; None for none.
     own
         The class that all others are put together against; None for none.
     slices
@@ -296,21 +296,9 @@ class _Passage:
     classes: tuple[str, ...]
     times: int
     notes: tuple[str, ...]
-    shift: Floats | None
-    costs: CostMatrix | None
     own: int | None = None
     slices: Array | None = None
     as_stored: bool = False
-
-
-@contextmanager
-def _opened(path: str, target: str) -> Iterator[tuple[Contents, str, Format]]:
-    """Give what is in a file, the format of it, and the one to be written."""
-    place = path_of(path)
-    with spooled() if path == "-" else nullcontext((place, known_format(place))) as (file, stored):
-        form = output_format(target, stored.name)
-        name, module = STDIN if path == "-" else path, stored.module
-        yield module.open_file(file, name), stored.name, form
 
 
 def _classes_of(
@@ -319,7 +307,7 @@ def _classes_of(
     """Return the class of each score in the file, that against the rest, and what there is to say."""
     name, width = source.place.name, source.scores.shape[1]
     if options.against_rest is None:
-        classes, notes = classes_of(record, source.classes, width, options, name)
+        classes, notes = classes_of(record, source, options)
         told = renamed(record, source, options)
         return classes, None, (*notes, *told, *(source.doubts if width == 1 else ()))
     classes = source.classes or options.classes or tuple(map(str, range(width)))
@@ -359,8 +347,8 @@ def _prepared(
         threshold.require_same(kind := judged.kind, record.classes, name)
     (others, before), own_columns = beside(source), columns_of(source)
     alike = form.of_arrays == BY_NAME[stored].of_arrays
-    no_lists = form.name == "csv" and len(own_columns) < width
-    plain = alike and are_plain(source) and kind == judged.kind and not no_lists
+    plain = alike and are_plain(source) and kind == judged.kind
+    plain = plain and not (form.name == "csv" and len(own_columns) < width)
     same = record.of_answers or (plain and own is None)
     by_name = same and alike and not form.of_arrays  # each score keeps its column
     counted = record.classes  # in the order that numbers count
@@ -401,10 +389,9 @@ def _prepared(
         source.scores, judged, classes, source.place, options.renormalize, without=REPAIR
     )
     times = 100 if plain and same and judged.percent else 1
-    shift, costs = wanted.shift(record), wanted.decisions(record)
     slices = _slices(found, threshold.by, name) if threshold is not None and threshold.by else None
     as_stored = threshold is not None and by_name
-    return _Passage(source, scores, frame, kind, listing, times, notes, shift, costs, own, slices, as_stored)
+    return _Passage(source, scores, frame, kind, listing, times, notes, own, slices, as_stored)
 
 
 def _with_columns(schema: Any, wanted: Wanted, form: Format, name: str) -> Any:
@@ -432,21 +419,10 @@ def _slices(source: Source, by: str, name: str) -> Array:
     return slice_names(source.columns[by])
 
 
-class _Part(NamedTuple):
-    """Some rows of the result: kept columns, scores, and how many have another predicted class."""
-
-    beside: Any
-    scores: Doubles
-    changed_rows: int
-    answered: int = 0
-
-
 def _recalibrated(
-    record: CalibratorRecord,
-    passage: _Passage,
-    wanted: Wanted,
-) -> Iterator[_Part]:
-    """Yield the parts of the result, in the order of the rows."""
+    record: CalibratorRecord, passage: _Passage, wanted: Wanted
+) -> Iterator[tuple[Any, Doubles, int, int]]:
+    """Yield some rows of the result in turn: kept columns, scores, how many changed, and are answered."""
     checked, name = passage.scores, passage.source.place.name
     stored_as = checked.classes
     if passage.own is not None:
@@ -455,9 +431,9 @@ def _recalibrated(
     order = [places[one] for one in record.classes]
     ordered = order == sorted(order)
     columns = [record.classes.index(one) for one in passage.classes]
-    rows = 0
+    rows, shift, costs = 0, wanted.shift(record), wanted.decisions(record)
     step = max(1, PART_BYTES // (8 * len(order)))
-    made = [DECISION] * (passage.costs is not None) + [ANSWER] * (wanted.threshold is not None)
+    made = [DECISION] * (costs is not None) + [ANSWER] * (wanted.threshold is not None)
     kept = [one for one in passage.frame.others.names if one not in made]
     for stored, others in passing(passage.source, kept, step):
         block = checked.checked(stored, rows)
@@ -465,7 +441,7 @@ def _recalibrated(
             block = merged(block, passage.own, checked.kind)
         scores = block if ordered else block[:, order]
         if (given := wanted.log_probs) is None:
-            log_probs = recalibrate(record, scores, checked.kind, passage.shift)
+            log_probs = recalibrate(record, scores, checked.kind, shift)
         else:
             log_probs = given[rows : rows + len(scores)].astype(np.float64, copy=False)
         refuse_overflow(log_probs, record.calibrator.name, name, rows)
@@ -477,12 +453,12 @@ def _recalibrated(
             answers = _answers(wanted.threshold, scores, rows, passage)
             answered = int(np.count_nonzero(answers))
             others = others.append_column(ANSWER, pa.array(answers))
-        if (costs := passage.costs) is not None:
+        if costs is not None:
             decisions = np.array(costs.decisions)[costs.best(np.exp(log_probs.T))]
             others = others.append_column(DECISION, pa.array(decisions, pa.string()))
         rows += len(scores)
         changed = int(np.count_nonzero(scores.argmax(axis=1) != log_probs.argmax(axis=1)))
-        yield _Part(others, written, changed, answered)
+        yield others, written, changed, answered
 
 
 def _answers(threshold: Threshold, scores: Floats, first: int, passage: _Passage) -> NDArray[np.bool_]:
