@@ -282,13 +282,6 @@ def is_not_one_hot(c: Candidate) -> str | None:
     return "all are 0 or 1, as labels or predictions are"
 
 
-def label_varies(c: Candidate) -> str | None:
-    """Say so of an unnamed label that is one class throughout."""
-    if c.named or c.what in ("answer", "right") or len(c.own) > 1:
-        return None
-    return asks(f"{c.label} is {min(c.own, default='missing')} in every row")
-
-
 def is_no_constant(c: Candidate) -> str | None:
     """Say so of a score that never changes."""
     low, high = c.source.span
@@ -633,18 +626,6 @@ def is_stored_by_class(c: Candidate) -> str | None:
     )
 
 
-def says_nothing(c: Candidate) -> str | None:
-    """Say so of a score that says nothing of what another says much of."""
-    if c.what != "class" or is_bare(c.source.stem) or abs(ranks(c.s, c.y == 1)) > 2:
-        return None
-    for other in c.head.rivals:
-        if other.many or not is_bare(other.stem) or np.isnan(other.values).any():
-            continue
-        if abs(ranks(other.values[:, 0], c.y == 1)) > 2 * SURELY:
-            return f"it says nothing of {c.label}, of which {other.columns[0]} says much"
-    return None
-
-
 def a_row_is_a_case(c: Candidate) -> str | None:
     """Say so of rows for each class, or for each system."""
     head = c.head
@@ -905,11 +886,9 @@ STRIKE = (
     Rule(parts_are_one, "label_column scores"),
     Rule(label_is_no_prediction, "label_column"),
     Rule(label_is_nothing_else, "label_column"),
-    Rule(label_varies, "label_column"),
     Rule(label_does_not_follow, "label_column"),
     Rule(label_is_not_whether_right, "label_column"),
     Rule(places_show_in_the_values, "classes"),
-    Rule(says_nothing, "scores"),
     Rule(a_row_is_a_case),
     Rule(predictions_agree),
     Rule(score_is_of_this_class, "positive"),
