@@ -24,7 +24,7 @@ from calcli.io.dataset import of_system, partition_of, parts_of
 from calcli.io.formats import BY_NAME, Format, known_format, sniff
 from calcli.io.layouts import HARNESS, OBJECTS
 from calcli.io.layouts.answers import LEAVE_OUT, refuse_gone, rights_of
-from calcli.io.messages import STDIN, Place, answered, shown_in, type_in_words
+from calcli.io.messages import STDIN, Place, answered, refuse_given, shown_in, type_in_words
 from calcli.io.options import ReadOptions
 from calcli.io.places.paths import AnyPath, parts_of_pattern, path_of, without_secrets
 from calcli.io.reading import find
@@ -73,7 +73,9 @@ def read_concat(paths: Sequence[str | Path], options: ReadOptions | None = None)
     if states and len(given) > 1:
         raise UsageError(f"{states[0]} is a state; put states together with calcli merge, then read the one")
     if states:
-        _refuse_options(states[0], options)
+        others = [name for name in declared(ReadOptions) if name not in OF_STATES]
+        why = f"{states[0]} is a state, made of rows that were read already; leave it out"
+        refuse_given(options or ReadOptions(), others, why)
         return left_of(load_state(states[0]), states[0], in_file=True)
     if len(given) > 1 and "-" in given:
         raise UsageError("- (standard input) cannot be joined with files; give files only, or - alone")
@@ -107,19 +109,10 @@ def read_places(
             f"{first['arrays']} holds arrays and {first['a table']} a table; parts of one data set "
             "must be alike"
         )
-    if "arrays" in first and options.label_column is not None:
-        raise UsageError(
-            f"--label-column {options.label_column}: {files[0]} has no columns; name the labels with --labels"
-        )
+    if "arrays" in first:
+        why = f"{files[0]} has no columns; name the labels with --labels"
+        refuse_given(options, ["label_column"], why)
     return answered(lambda said: understand(find(parts, said), name, said), options, shown_in(given, options))
-
-
-def _refuse_options(state: str, options: ReadOptions | None) -> None:
-    for name, said in declared(ReadOptions).items():
-        if name not in OF_STATES and getattr(options or ReadOptions(), name) != said.default:
-            raise UsageError(
-                f"{state} is a state, made of rows that were read already; leave out {said.option}"
-            )
 
 
 @contextmanager
@@ -165,8 +158,9 @@ def understand(found: Source, name: str, options: ReadOptions) -> Predictions:
         If an option does not fit it.
     """
     place = found.place
-    if options.per_character and found.layout != HARNESS.name:
-        raise UsageError(f"--per-character: {place.name} has no log-likelihoods of options; leave it out")
+    if found.layout != HARNESS.name:
+        why = f"{place.name} has no log-likelihoods of options; leave it out"
+        refuse_given(options, ["per_character"], why)
     rows, columns = found.scores.shape
     if rows == 0:
         raise InputError(f"{place.name} has no rows; expected at least one")

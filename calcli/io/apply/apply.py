@@ -35,7 +35,7 @@ from calcli.io.dataset import parts_of, same_place
 from calcli.io.formats import BY_NAME, Format, format_of, known_format
 from calcli.io.formats.npy import labels_file
 from calcli.io.formats.writer import ARRAYS, PREFIXES, Frame, inserted, open_writer, output_format
-from calcli.io.messages import STDIN, listed
+from calcli.io.messages import STDIN, listed, refuse_given
 from calcli.io.options import ReadOptions
 from calcli.io.places.outputs import filled_folder
 from calcli.io.places.paths import path_of
@@ -182,8 +182,8 @@ def recalibrate_file(
         If an option does not fit the file.
     """
     options, wanted = options or ReadOptions(), wanted or Wanted()
-    if options.labels is not None and not path.endswith(".npy"):
-        raise UsageError(f"--labels {options.labels}: {path} has its labels inside; leave it out")
+    if not path.endswith(".npy"):
+        refuse_given(options, ["labels"], f"{path} has its labels inside; leave it out")
     place, name = path_of(path), STDIN if path == "-" else path
     with spooled() if path == "-" else nullcontext((place, known_format(place))) as (file, opened):
         form, stored = output_format(target, opened.name), opened.name
@@ -246,8 +246,7 @@ def recalibrate_folder(
     options = options or ReadOptions()
     if format_of(Path(target)) is not None:
         raise InputError(f"{path} is a folder, but {target} is a file; expected a folder of its own after -o")
-    if options.labels is not None:
-        raise UsageError(f"--labels {options.labels}: {path} is a folder of parts; leave it out")
+    refuse_given(options, ["labels"], f"{path} is a folder of parts; leave it out")
     with filled_folder(target) as filled:
         parts = [
             recalibrate_file(record, str(part), str(same_place(part, path, filled)), options, wanted, watcher)

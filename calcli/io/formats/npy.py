@@ -12,10 +12,10 @@ import numpy as np
 from numpy.lib import format as npy_format
 
 from calcli.core.data.arrays import Array, Doubles
-from calcli.core.language.errors import InputError, UsageError
+from calcli.core.language.errors import InputError
 from calcli.io import formats
 from calcli.io.formats.writer import Frame, Writer
-from calcli.io.messages import Place, listed
+from calcli.io.messages import Place, listed, refuse_given
 from calcli.io.options import ReadOptions
 from calcli.io.places.archives import TRUNCATED, told, unpacked_bytes
 from calcli.io.places.heads import held_array, native, read_header
@@ -81,12 +81,8 @@ def with_labels(scores: Archive, options: ReadOptions, *, labelled: bool, alone:
     """
     if scores.label:
         return scores
-    for value, option in ((options.scores, "--scores"), (options.weights, "--weights")):
-        if value is not None:
-            raise UsageError(
-                f"{option} {value}: {scores.name} has no columns; leave it out, or save all arrays in one "
-                ".npz"
-            )
+    why = f"{scores.name} has no columns; leave it out, or save all arrays in one .npz"
+    refuse_given(options, ["scores", "weights"], why)
     path, beside = path_of(scores.name), None if options.labels is None else path_of(options.labels)
     if beside is not None and labelled and not alone:
         return scores

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from calcli.core.language.errors import UsageError
 from calcli.io.formats.npy import with_labels_of_all
+from calcli.io.messages import refuse_given
 from calcli.io.options import ReadOptions
 from calcli.io.reading.archives import find_in_archives
 from calcli.io.tables.arrays import Archive
@@ -41,10 +41,7 @@ def find(
     """
     arrays = [part for part in parts if isinstance(part, Archive)]
     if arrays:
-        if options.scale is not None:
-            raise UsageError(
-                f"--scale {options.scale:g}: divide the array; the option is for columns of tables"
-            )
+        refuse_given(options, ["scale"], "divide the array; the option is for columns of tables")
         found = find_in_archives(arrays, options, labelled=labelled)
     else:
         from calcli.io.reading.reading import find_in_tables  # needs pyarrow

@@ -7,13 +7,14 @@ from dataclasses import replace
 from functools import partial
 from typing import Any
 
-from calcli.core.language.errors import InputError, UsageError
+from calcli.core.language.errors import InputError
 from calcli.core.language.expressions import WRONG_RIGHT
 from calcli.io.formats import known_format
 from calcli.io.layouts import LISTS
 from calcli.io.layouts.answers import outcomes_of, require_column
 from calcli.io.layouts.classlabels import ScoreNames, with_names
 from calcli.io.layouts.unpack import Unpacked, packed_columns, refuse_absent_options, scaled, unpacked
+from calcli.io.messages import refuse_given
 from calcli.io.options import ReadOptions
 from calcli.io.places.faults import refuse_repeated_fields
 from calcli.io.places.paths import path_of
@@ -42,11 +43,8 @@ def _find(table: Table, options: ReadOptions, *, labelled: bool, classes: Sequen
     file = table.place.parts[0][0]
     refuse_duplicates(table.schema.names, file)
     refuse_repeated_fields(table.schema, file)
-    if options.class_axis is not None:
-        raise UsageError(
-            f"--class-axis {options.class_axis}: {table.place.name} is a table, with a column for each "
-            "class; leave it out"
-        )
+    what = "is a table, with a column for each class; leave it out"
+    refuse_given(options, ["class_axis"], f"{table.place.name} {what}")
     beside = None if options.labels is None or not labelled else path_of(options.labels)
     if beside is not None and beside.exists() and known_format(beside).name != "npy":
         both, read_so, note = with_labels(table, beside, options)
