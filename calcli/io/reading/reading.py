@@ -12,7 +12,7 @@ from calcli.core.language.expressions import WRONG_RIGHT
 from calcli.io.formats import known_format
 from calcli.io.layouts import LISTS
 from calcli.io.layouts.answers import outcomes_of, require_column
-from calcli.io.layouts.classlabels import ScoreNames, with_names
+from calcli.io.layouts.classlabels import named_classes
 from calcli.io.layouts.unpack import Unpacked, packed_columns, refuse_absent_options, scaled, unpacked
 from calcli.io.messages import refuse_given
 from calcli.io.options import ReadOptions
@@ -28,7 +28,7 @@ from calcli.io.tables.scores import TableScores, stored_scores
 from calcli.io.tables.source import LazyColumns, Source
 from calcli.io.tables.table import Table, joined, refuse_duplicates
 from calcli.io.tables.table import beside as with_columns
-from calcli.io.tables.values import column_values, labels_in, one_true, told_apart, worded, worded_pair
+from calcli.io.tables.values import column_values, labels_in, one_true, told_apart
 
 
 def find_in_tables(
@@ -100,7 +100,6 @@ def _view(table: Table, packed: Mapping[str, Unpacked], names: Collection[str | 
 
 def _source(table: Table, reading: Reading, options: ReadOptions) -> Source:
     """Return what is found where columns are read so."""
-    place, schema = table.place, table.schema
     scores = ranked_scores(stored_scores(table, reading.scores), reading, options)
     ranked = scores if isinstance(scores, RankedScores) else None
     packed = table.packed.get(reading.scores[0])
@@ -109,8 +108,8 @@ def _source(table: Table, reading: Reading, options: ReadOptions) -> Source:
     if ranked or (packed and packed.classes):
         classes = ranked.classes if ranked else classes or (packed.classes if packed else None)
     by_name = (ranked is not None and ranked.by_name) or bool(packed and packed.classes)
-    view = ScoreNames(classes, by_name, scores.shape[1], scores.names[0], place.name)
-    classes, names = with_names(view, schema, reading.label, options)
+    if reading.label is None and not by_name:
+        classes = named_classes(classes, scores.shape[1], table.schema, options)
     notes = [packed.note] if packed and packed.note else []
     return replace(
         _read_so(table, scores, reading, options, {*scores.names, reading.label}),
@@ -120,9 +119,7 @@ def _source(table: Table, reading: Reading, options: ReadOptions) -> Source:
         and not against_custom(classes or (), options),
         decided=reading.label is not None,
         before=reading.before if told and not ranked else (),
-        labels=None
-        if reading.label is None
-        else labels_in(table, reading.label, names, options.ignore_label),
+        labels=None if reading.label is None else labels_in(table, reading.label),
         notes=(*notes, ranked.note) if ranked else tuple(notes),
         layout=(packed.layout if packed and packed.layout else reading.layout).name,
     )
@@ -131,7 +128,7 @@ def _source(table: Table, reading: Reading, options: ReadOptions) -> Source:
 def _answers(table: Table, reading: Reading, options: ReadOptions) -> Source:
     """Return the confidence as the one score, and read what is right."""
     right = reading.right
-    values = worded_pair(table, *right) if len(right) == 2 else [worded(table, one) for one in right]
+    values = [column_values(table, one) for one in right]
     taken = {*reading.scores, *(right if len(right) == 1 else ())}
     return replace(
         _read_so(table, stored_scores(table, reading.scores), reading, options, taken),

@@ -58,13 +58,13 @@ def head_of_table(
         lists,
         frozenset(name for name, one in packed.items() if one.percent),
         {name: one.classes for name, one in packed.items() if one.classes and name in lists},
-        class_labels(table.schema),
         frozenset(name for name, one in packed.items() if not one.ordered),
         frozenset(map(plain_text, options.named(()))),
         _fields(packed.values()),
         {one.name: str(one.type) for one in table.schema if _is_other(one.type)},
         within=tuple(path for one in table.schema for path in _numbers_within(one.type, one.name)),
-        ordered={one.name: _categories(table, one.name) for one in fields if _is_ordered(one.type)},
+        ordered={one.name: _categories(table, one.name) for one in fields if _is_ordered(one.type)}
+        | class_labels(table.schema),
     )
 
 

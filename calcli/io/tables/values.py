@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Sequence
+from collections.abc import Iterable, Sequence
 from contextlib import suppress
 from dataclasses import replace
 from typing import Any
@@ -19,7 +19,6 @@ from calcli.io.messages import listed
 from calcli.io.tables.labels import (
     SHARE,
     SHARES,
-    Label,
     Labels,
     is_missing,
     labels_from_array,
@@ -109,14 +108,6 @@ def worded(table: Table, name: str) -> Array:
     return np.array(texts, str)[which]
 
 
-def worded_pair(table: Table, one: str, other: str) -> tuple[Array, Array]:
-    """Return two columns of classes; by the names in metadata where both have such names or are text."""
-    said = class_labels(table.schema)
-    texts = [name in said or holds_of(table.schema.field(name).type) == "text" for name in (one, other)]
-    values = worded if all(texts) else column_values
-    return values(table, one), values(table, other)
-
-
 def exact_numbers(batches: Iterable[Any]) -> Array:
     """Return the one column of record batches, of numbers: missing ones are nan, or empty if it is text."""
     return _together([_numbers(batch) for batch in batches])
@@ -183,17 +174,8 @@ def _texts(part: Array) -> Array:
     return np.array(["" if n != n else str(int(n) if n % 1 == 0 else n) for n in part.tolist()], str)
 
 
-def labels_in(table: Table, name: str, names: tuple[str, ...] = (), apart: Sequence[str] = ()) -> Labels:
-    """Return a column of labels; numbers are positions in `names`, if there are any.
-
-    Parameters
-    ----------
-    table, name
-        Where they are.
-    names
-        Of the labels 0, 1, ...
-    apart
-        Labels to be ignored, which may be such numbers.
+def labels_in(table: Table, name: str) -> Labels:
+    """Return a column of labels.
 
     Raises
     ------
@@ -212,25 +194,12 @@ def labels_in(table: Table, name: str, names: tuple[str, ...] = (), apart: Seque
         raise InputError(f"{place.name}: the label column {name} holds {kind}; expected integers or text")
     if holds != "text":
         found = labels_from_array(column_values(table, name), place)
-        if names:
-            return _with_names(found, names, {one for one in apart if one not in names})
         return replace(found, meaning="booleans") if pa.types.is_boolean(decoded(kind)) else found
     column = table.column(name).cast(pa.large_string())  # entries of a dictionary may be null, too
     encoded = column.combine_chunks().dictionary_encode()
     texts, indices = encoded.dictionary.to_pylist(), encoded.indices
     codes: Array = np.from_dlpack(pc.fill_null(indices, len(texts)) if indices.null_count else indices)
     return Labels((*texts, *([None] if indices.null_count else [])), codes)
-
-
-def _with_names(labels: Labels, names: tuple[str, ...], apart: Collection[str]) -> Labels:
-    """Return labels that are positions in `names`; others, such as -1, keep their number for a name."""
-
-    def called(one: Label) -> Label:
-        if isinstance(one, int) and 0 <= one < len(names) and str(one) not in apart:
-            return names[one]
-        return one if one is None else f"the number {one}" if str(one) in names else str(one)
-
-    return Labels(tuple(map(called, labels.values)), labels.codes)
 
 
 def one_true(table: Table, columns: Sequence[str], classes: Sequence[str]) -> Any:
