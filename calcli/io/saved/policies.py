@@ -24,10 +24,11 @@ from calcli.core.language.expressions import MetricExpression, nearest_name, par
 from calcli.core.language.settings import SegmentSettings, Settings
 from calcli.core.language.version import __version__
 from calcli.io.options import ReadOptions
+from calcli.io.places.archives import SAID, told
 from calcli.io.places.outputs import atomic_path
 from calcli.io.places.paths import AnyPath, path_of
 from calcli.io.places.small import opened, parsed_toml
-from calcli.io.saved.calibrators import DAMAGE, check_version, pretty, read_json, said
+from calcli.io.saved.calibrators import check_version, pretty, read_json
 from calcli.io.saved.settings import settings_of
 
 FILE, PROJECT = "calcli.toml", "pyproject.toml"  # the first one counts where both are there
@@ -273,10 +274,8 @@ def read_report(path: str | Path) -> StoredReport:
             f"{name} is not a report with schema {SCHEMA} (found {found!r}); write one with calcli "
             "evaluate FILE --format json"
         )
-    try:
+    with told(f"{name} is a damaged report ({SAID})"):
         return _stored(report["results"], report["settings"], name)
-    except (KeyError, TypeError, ValueError, AttributeError) as error:
-        raise InputError(f"{name} is a damaged report ({type(error).__name__}: {error})") from error
 
 
 def _stored(results: list[dict[str, Any]], settings: dict[str, Any], path: str) -> StoredReport:
@@ -358,13 +357,11 @@ def load_threshold(path: str | Path) -> Threshold:
         raise InputError(f"{file}: no such file; expected a threshold, as written by calcli threshold -o")
     document = read_json(file.read_bytes(), file, WHAT)
     check_version(document, file, WHAT, THRESHOLDS_SCHEMA)
-    try:
+    with told(f"{file} is damaged ({SAID}); make it again, or copy it again"):
         held = {name: one for name, one in document.items() if name not in ("schema", "calcli", "crc32")}
         if document["crc32"] != checksum(held):
             raise ValueError("it does not have its checksum")
         return _threshold(document)
-    except DAMAGE as error:
-        raise InputError(f"{file} is damaged ({said(error)}); make it again, or copy it again") from error
 
 
 def _threshold(document: Mapping[str, Any]) -> Threshold:

@@ -9,12 +9,13 @@ from typing import Any
 from calcli.core.comparing.monitoring import Period
 from calcli.core.estimators.sequential import BETS
 from calcli.core.estimators.thresholds import checksum
-from calcli.core.language.errors import InputError, UsageError
+from calcli.core.language.errors import UsageError
 from calcli.core.language.text import json_value
 from calcli.core.language.version import __version__
+from calcli.io.places.archives import SAID, told
 from calcli.io.places.outputs import atomic_path
 from calcli.io.places.paths import path_of
-from calcli.io.saved.calibrators import DAMAGE, check_version, pretty, read_json, said
+from calcli.io.saved.calibrators import check_version, pretty, read_json
 
 SCHEMA = "calcli.watch/1"
 WHAT = "watch"
@@ -52,14 +53,12 @@ def load_watch(path: str | Path, watched: Mapping[str, Any]) -> Streams:
         return {}
     document = read_json(file.read_bytes(), file, WHAT)
     check_version(document, file, WHAT, SCHEMA)
-    try:
+    with told(f"{file} is damaged ({SAID}); begin it again, or copy it again"):
         if document["crc32"] != checksum({name: document[name] for name in ("watched", "streams")}):
             raise ValueError("it does not have its checksum")
         found = {one["value"]: [_period(period) for period in one["periods"]] for one in document["streams"]}
         before, now = document["watched"], json_value(dict(watched))
         other = next((name for name in now if before[name] != now[name]), None)
-    except DAMAGE as error:
-        raise InputError(f"{file} is damaged ({said(error)}); begin it again, or copy it again") from error
     if other is not None:
         raise UsageError(
             f"{file} was begun with {other} {before[other]!r}, and this run has {now[other]!r}; go on as "
