@@ -55,7 +55,8 @@ class StoredArray:
     @classmethod
     def held(cls, values: Array, name: str, file: str) -> StoredArray:
         """Return an array that is in memory."""
-        return cls(name, file, Header(values.shape, False, values.dtype, 0), None, partial(np.asarray, values))
+        header = Header(values.shape, False, values.dtype, 0)
+        return cls(name, file, header, None, partial(np.asarray, values))
 
     def scores(self, axis: int) -> StoredScores:
         """Return it as scores, with this axis for the classes; only those that lie scattered are read now.
