@@ -10,16 +10,19 @@ import math
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from functools import cached_property
 from itertools import pairwise
 from typing import TYPE_CHECKING, Any, ClassVar, cast, get_args
 
 import numpy as np
 from numpy.typing import NDArray
 
-from calcli.core.data.arrays import Array, batches
+from calcli.core.data.arrays import Array, Positions, batches
 from calcli.core.data.binning import Bins, distinct
+from calcli.core.language.entries import ERROR, Measure, arg
 from calcli.core.language.errors import UsageError
-from calcli.core.language.expressions import MetricExpression, nearest_name
+from calcli.core.language.expressions import nearest_name
+from calcli.core.language.metrics import LENS, min_rows, number_of_bins, region, vector_region
 from calcli.core.problems.lenses import VectorProblem
 from calcli.core.problems.problem import Binning, NamedBinning, Problem, Recursive, segment_sums
 
@@ -87,12 +90,12 @@ def binned_nulls(
     """Return the null distributions of estimators of bins, given observed values; like bins share draws."""
     if not estimators:
         return []
-    cut_sets = [problem.cuts(estimator.binning, estimator.bins) for estimator in estimators]
+    cut_sets = [estimator.cuts(problem) for estimator in estimators]
     unlike = {filled.tobytes(): filled for filled in map(distinct, cut_sets)}
     drawn = dict(zip(unlike, outcome_sums(problem, [*unlike.values()], draws, rng), strict=True))
     nulls = []
     for estimator, value, cuts in zip(estimators, values, cut_sets, strict=True):
-        observed, filled = problem.bins(estimator.binning, estimator.bins), distinct(cuts)
+        observed, filled = problem.bins(estimator.parted, estimator.bins), distinct(cuts)
         simulated, places = drawn[filled.tobytes()], np.searchsorted(filled, cuts)
         found = [
             estimator.of(problem, replace(observed, outcome=segment_sums(simulated[batch], places)))
@@ -249,7 +252,11 @@ def with_holm(nulls: Sequence[Null | None], counted: Sequence[bool]) -> list[Nul
 RECURSIVE = "recursive"
 
 
-class CalibrationError:
+EXPECTED = "expected calibration error"
+BINNING = "how scores are binned: equal-width, equal-mass, recursive, or edges such as 0/0.5/0.9/1"
+
+
+class CalibrationError(Measure):
     """An estimator of a calibration error, with its choices; what it lacks is as said here.
 
     Attributes
@@ -264,6 +271,7 @@ class CalibrationError:
         Whether it is quick enough to be computed again for every permutation.
     """
 
+    family = ERROR
     effort: ClassVar[int] = 0
     has_truth: ClassVar[bool] = False
     adds_up: ClassVar[bool] = False
@@ -282,8 +290,12 @@ class CalibrationError:
         return None
 
 
+@dataclass(frozen=True, kw_only=True)
 class OneDimensional(CalibrationError, ABC):
     """An error of one score in every row."""
+
+    lens: str = arg(LENS, default="top-1")
+    region: str = region()
 
     @abstractmethod
     def value(self, problem: Problem) -> float:
@@ -302,12 +314,26 @@ class OneDimensional(CalibrationError, ABC):
         return None
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class OfBins(OneDimensional):
     """An error that is a function of sums over bins of the score."""
 
-    binning: Binning = "equal-width"
-    bins: int = 15
+    binning: str = arg(BINNING, default="equal-width")
+    bins: int = number_of_bins()
+    min_rows: int = min_rows()
+
+    def __post_init__(self) -> None:
+        """Check the binning."""
+        assert self.parted
+
+    @cached_property
+    def parted(self) -> Binning:
+        """How scores are binned."""
+        return parted(self, self.binning, self.min_rows)
+
+    def cuts(self, problem: Problem) -> Positions:
+        """Return where the bins end."""
+        return problem.cuts(self.parted, self.bins)
 
     @abstractmethod
     def of(self, problem: Problem, bins: Bins) -> Any:
@@ -315,17 +341,32 @@ class OfBins(OneDimensional):
 
     def value(self, problem: Problem) -> float:
         """Return the error, in [0, 1]."""
-        return float(self.of(problem, problem.bins(self.binning, self.bins)))
+        return float(self.of(problem, problem.bins(self.parted, self.bins)))
 
     def null(self, problem: Problem, draws: int, rng: np.random.Generator) -> Null:
         """Return the distribution of the error under perfect calibration."""
         return binned_nulls(problem, [self], [self.value(problem)], draws, rng)[0]
 
 
+@dataclass(frozen=True, kw_only=True)
 class OfVectors(CalibrationError, ABC):
     """An error of several outcomes at once, for which at least so many rows are needed."""
 
     least_rows: ClassVar[int] = 1
+    lens: str = arg(
+        "which probabilities: canonical (all classes), largest-2 (the two largest and the rest), "
+        "--class-groups, or a single one such as top-1 or class-1",
+        default="canonical",
+    )
+    region: str = vector_region()
+
+    def __post_init__(self) -> None:
+        """Check the lens."""
+        if self.lens in ("class-wise", "worst-class", "marginal"):
+            raise UsageError(
+                f"{self}: the lens {self.lens} is a problem for each class, not one of vectors; expected one "
+                "such as canonical or class-0"
+            )
 
     @abstractmethod
     def found(
@@ -359,43 +400,16 @@ def null_distributions(
     return nulls
 
 
-def find_estimator(call: MetricExpression) -> OneDimensional | OfVectors:
-    """Return the estimator that a metric expression asks for.
-
-    Parameters
-    ----------
-    call
-        A metric of the family "error".
+def parted(measure: Measure, said: str, min_rows: int) -> Binning:
+    """Return the binning that an argument says: a name, or edges.
 
     Raises
     ------
     UsageError
-        If the binning is unknown, or the lens is not for that estimator.
+        If it is neither.
     """
-    given: dict[str, Any] = {**call.arguments, **call.entry.fixed}
-    of_lens = {"lens", "region", "training"}
-    arguments = {key: value for key, value in given.items() if key not in of_lens}
-    make = call.entry.mathematics
-    if "binning" in arguments:
-        least = Recursive(arguments.pop("min_rows"))
-        arguments["binning"] = _binning(call, arguments["binning"], least)
-    if issubclass(make, OfVectors) and (call.is_class_wise or call.is_marginal):
-        raise UsageError(
-            f"{call}: the lens {call.lens} is a problem for each class, not one of vectors; expected one "
-            "such as canonical or class-0"
-        )
-    if call.is_marginal and arguments.get("debiased"):
-        raise UsageError(f"{call}: the probabilities of a row depend on each other; leave out debiased")
-    if arguments.get("weights", "equal") != "equal" and not call.is_class_wise:
-        raise UsageError(f"{call}: weights are those of classes; leave out the lens {call.lens}")
-    found: OneDimensional | OfVectors = make(**arguments)
-    return found
-
-
-def _binning(call: MetricExpression, said: str, recursive: Recursive) -> Binning:
-    """Return the binning that an argument says: a name, or edges."""
     if said == RECURSIVE:
-        return recursive
+        return Recursive(min_rows)
     if said in get_args(NamedBinning):
         return cast(NamedBinning, said)
     known = [*get_args(NamedBinning), RECURSIVE]
@@ -406,7 +420,7 @@ def _binning(call: MetricExpression, said: str, recursive: Recursive) -> Binning
     if len(edges) < 2 or edges[0] != 0 or edges[-1] != 1 or not all(a < b for a, b in pairwise(edges)):
         nearest = nearest_name(said, known)
         raise UsageError(
-            f"{call}: binning must be one of {', '.join(known)}, or edges that ascend from 0 to 1 such as "
+            f"{measure}: binning must be one of {', '.join(known)}, or edges that ascend from 0 to 1 such as "
             f"0/0.5/0.9/1, not {said!r}{nearest}"
         )
     return edges

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from functools import partial
 from statistics import NormalDist
 from typing import Any, ClassVar, Literal, TypeGuard
@@ -13,6 +13,8 @@ from numpy.typing import NDArray
 from calcli.core.data.arrays import Doubles, batch_sizes
 from calcli.core.data.binning import Bins, bin_index, common_unit, equal_width_edges, equal_width_index
 from calcli.core.estimators.calibrationerror import (
+    BINNING,
+    EXPECTED,
     CalibrationError,
     Null,
     OfBins,
@@ -22,11 +24,13 @@ from calcli.core.estimators.calibrationerror import (
 )
 from calcli.core.estimators.gridded import GridError, of_cut_cells
 from calcli.core.estimators.permutation import CELLS, CLASS, Cells, Side, of_equal_mass
+from calcli.core.language.entries import arg, metric
+from calcli.core.language.errors import UsageError
+from calcli.core.language.metrics import LENS, OVER_BINS, Norm, Training
 from calcli.core.problems.problem import Problem, Recursive, segment_sums
 from calcli.core.state.cells import CellTable
 
-Norm = Literal["1", "2", "max"]
-
+TRAINED = "the rows that give the frequencies of the bins; held-out: those of --calibration-data"
 STEPS_OF_A_BIN = 30  # so many at least where bins are made of steps
 
 
@@ -73,15 +77,27 @@ def class_wise_error(errors: NDArray[np.float64], norm: str) -> Any:
     return errors.mean(-1) if norm == "1" else errors.max(-1)
 
 
-@dataclass(frozen=True)
+ClassWeights = Literal["equal", "inverse-frequency"]
+OF_CLASSES = "needs the probability of every class"
+
+
+@dataclass(frozen=True, kw_only=True)
 class BinnedError(OfBins):
-    """The estimator lens x binning x norm; ECE with its default arguments."""
+    """The estimator lens x binning x norm."""
 
     has_truth: ClassVar[bool] = True
 
     norm: Norm = "1"
     debiased: bool = False
-    weights: Literal["equal", "inverse-frequency"] = "equal"
+    weights: ClassWeights = "equal"
+
+    def __post_init__(self) -> None:
+        """Check what does not go together."""
+        super().__post_init__()
+        if self.lens == "marginal" and self.debiased:
+            raise UsageError(f"{self}: the probabilities of a row depend on each other; leave out debiased")
+        if self.weights != "equal" and self.lens not in ("class-wise", "worst-class"):
+            raise UsageError(f"{self}: weights are those of classes; leave out the lens {self.lens}")
 
     @property
     def from_sums(self) -> bool:
@@ -91,7 +107,7 @@ class BinnedError(OfBins):
     def of(self, problem: Problem, bins: Bins) -> Any:
         """Return the error of sums over this estimator's bins of the problem, with other outcomes perhaps."""
         if self.debiased:
-            return debiased_l2(bins, concentration(problem, problem.cuts(self.binning, self.bins)))
+            return debiased_l2(bins, concentration(problem, self.cuts(problem)))
         return self.of_sums(bins)
 
     def of_sums(self, bins: Bins) -> Any:
@@ -109,8 +125,8 @@ class BinnedError(OfBins):
         """Return the debiased square, of which the value is the root: below 0 where that is 0."""
         if not self.debiased:
             return {}
-        shares = concentration(problem, problem.cuts(self.binning, self.bins))
-        return {"squared": float(debiased_square(problem.bins(self.binning, self.bins), shares))}
+        shares = concentration(problem, self.cuts(problem))
+        return {"squared": float(debiased_square(problem.bins(self.parted, self.bins), shares))}
 
     def true(self, bins: Bins) -> float:
         """Return the error of each prediction, by its first outcome."""
@@ -119,7 +135,7 @@ class BinnedError(OfBins):
 
     def on_grid(self, cells: CellTable, problem: Problem) -> GridError | None:
         """Return how far the error of cells may be off, which are cut by edges of bins."""
-        if self.debiased or self.weights != "equal" or isinstance(self.binning, Recursive):
+        if self.debiased or self.weights != "equal" or isinstance(self.parted, Recursive):
             return None
         if self.binning == "equal-mass":
             cuts = problem.cuts("equal-mass", self.bins)
@@ -127,9 +143,7 @@ class BinnedError(OfBins):
             cut = np.unique(np.searchsorted(cells.low, last, side="right") - 1)
             met = bool(len(cuts) <= self.bins)
         else:
-            edges = np.asarray(
-                equal_width_edges(self.bins) if self.binning == "equal-width" else self.binning
-            )
+            edges = np.asarray(equal_width_edges(self.bins) if self.binning == "equal-width" else self.parted)
             at = np.searchsorted(cells.low, edges[1:-1], side="left") - 1
             inside = (at >= 0) & (edges[1:-1] < cells.high[at])
             cut = np.unique(at[inside])
@@ -138,7 +152,7 @@ class BinnedError(OfBins):
 
     def swap_cells(self, baseline: Side, candidate: Side) -> Cells | None:
         """Return its bins, or steps of which equal-mass bins are made."""
-        if self.debiased or isinstance(self.binning, Recursive):
+        if self.debiased or isinstance(self.parted, Recursive):
             return None
         scores, error = (baseline.score, candidate.score), partial(binned_error, norm=self.norm)
         if self.binning == "equal-mass":
@@ -148,9 +162,98 @@ class BinnedError(OfBins):
         if self.binning == "equal-width":
             first, second = (equal_width_index(score, self.bins) for score in scores)
             return Cells(self.bins, (first, second), error)
-        edges = np.array(self.binning)
+        edges = np.array(self.parted)
         first, second = (bin_index(score, edges) for score in scores)
         return Cells(len(edges) - 1, (first, second), error)
+
+
+@metric("ece", "ECE", letters=EXPECTED, tier="to know")
+class ECE(BinnedError):
+    """mean gap between confidence and accuracy over bins
+
+    Formula: sum_b n_b/N |mean outcome - mean score|
+    Source: Naeini et al. 2015; Guo et al. 2017
+    Misses: biased upward on few rows; on many rows at most the true error, as gaps of opposite sign cancel
+        within bins (Vaicenavicius et al. 2019, theorem 2); ks has no bins. training=cross-validation takes
+        the frequencies of bins from other rows
+    """
+
+    norm: Norm = arg(OVER_BINS, default="1")
+    training: Training = arg(TRAINED, default="test", own=True)
+
+
+@metric("ece_l2", "ECE, L2", letters=EXPECTED, tier="works")
+class SquaredECE(BinnedError):
+    """root mean square gap between confidence and accuracy over bins
+
+    Formula: sqrt(sum_b n_b/N |mean outcome - mean score|^2)
+    Source: Kumar et al. 2019; van de Waterlaat 2021
+    Misses: biased upward like ece; debiased=true subtracts the bias
+    """
+
+    norm: Norm = "2"
+    debiased: bool = arg("whether to subtract the bias of few rows", default=False)
+
+
+@metric("mce", "MCE", letters="maximum calibration error")
+class MCE(BinnedError):
+    """largest gap between confidence and accuracy in any bin
+
+    Formula: max_b |mean outcome - mean score|
+    Source: Naeini et al. 2015
+    Misses: one bin with few rows decides it; look at the reliability diagram. Its test is conservative for
+        skewed predictions: it rejects 1 to 3% of calibrated ones, nominally 5%
+    """
+
+    norm: Norm = "max"
+
+
+@metric(
+    "cw_ece", "Class-wise ECE", letters=EXPECTED,
+    needs_classes=OF_CLASSES,
+)  # fmt: skip
+class ClassWiseECE(BinnedError):
+    """ece of the probability of each class, averaged over classes
+
+    Formula: mean over k of sum_b n_kb/N |mean outcome - mean score|
+    Source: Kull et al. 2019; van de Waterlaat 2021
+    Misses: shrinks as 1/K when most probabilities are tiny; weights=inverse-frequency (Panchenko et al.
+        2022) divides by the class frequencies and sums over the classes, so it can exceed 1
+    """
+
+    lens: str = arg(LENS, default="class-wise")
+    weights: ClassWeights = arg("the weight of each class", default="equal")
+
+
+@metric(
+    "cw_ece_l2", "Class-wise ECE, L2", letters=EXPECTED, tier="works",
+    needs_classes=OF_CLASSES,
+)  # fmt: skip
+class SquaredClassWiseECE(BinnedError):
+    """root mean square gap of each class's probability, over bins and classes
+
+    Formula: sqrt(mean over k of sum_b n_kb/N |mean outcome - mean score|^2)
+    Source: van de Waterlaat 2021
+    """
+
+    lens: str = arg(LENS, default="class-wise")
+    norm: Norm = "2"
+
+
+@metric(
+    "ace", "Adaptive ECE", letters=EXPECTED, tier="works",
+    needs_classes=OF_CLASSES,
+)  # fmt: skip
+class AdaptiveECE(BinnedError):
+    """class-wise ece with equal-mass bins
+
+    Formula: mean over k of sum_b n_kb/N |mean outcome - mean score|
+    Source: Nixon et al. 2019
+    Misses: sorts the scores of every class in memory
+    """
+
+    lens: str = arg(LENS, default="class-wise")
+    binning: str = arg(BINNING, default="equal-mass")
 
 
 def from_sums(estimator: CalibrationError) -> TypeGuard[BinnedError]:
@@ -202,7 +305,10 @@ LEVEL = 0.95  # of the interval that makes a bin's gap significant
 ROUNDING = 1e-12  # a smaller gap counts as none
 
 
-@dataclass(frozen=True)
+Sign = Literal["over", "under"]
+
+
+@dataclass(frozen=True, kw_only=True)
 class ConfidenceShare(OfBins):
     """Share of the weight in bins with less ("over") or more ("under") accuracy than confidence.
 
@@ -210,8 +316,8 @@ class ConfidenceShare(OfBins):
     interval of the accuracy.
     """
 
-    side: Literal["over", "under"] = field(kw_only=True)
-    significant: bool = field(default=False, kw_only=True)
+    side: Sign = "over"
+    significant: bool = arg("whether to count only bins with a significant gap (Wilson)", default=False)
 
     def of(self, problem: Problem, bins: Bins) -> Any:
         """Return the share by sums over this estimator's bins of the problem, with other outcomes perhaps."""
@@ -222,6 +328,30 @@ class ConfidenceShare(OfBins):
             low, high = wilson_interval(accuracy, np.maximum(bins.count, 1), LEVEL)
         gap = confidence - high if self.side == "over" else low - confidence
         return (bins.weight * (gap > ROUNDING)).sum(-1) / bins.weight.sum(-1)
+
+
+@metric("over_confidence", "Over-confident rows", tier="works")
+class OverConfidence(ConfidenceShare):
+    """share of rows in bins with confidence above accuracy; about half if calibrated
+
+    Formula: sum_b n_b/N [mean outcome < mean score]
+    Source: Panchenko et al. 2022, definition 1
+    Misses: how far off they are; see mean_gap. significant=true counts only significant bins (Wilson)
+    """
+
+    side: Sign = "over"
+
+
+@metric("under_confidence", "Under-confident rows", tier="works")
+class UnderConfidence(ConfidenceShare):
+    """share of rows in bins with confidence below accuracy; about half if calibrated
+
+    Formula: sum_b n_b/N [mean outcome > mean score]
+    Source: Panchenko et al. 2022, definition 1
+    Misses: how far off they are; see mean_gap. significant=true counts only significant bins (Wilson)
+    """
+
+    side: Sign = "under"
 
 
 def wilson_interval(
@@ -249,12 +379,15 @@ WIDTH = 0.4  # of the kernel, as in Kumar et al. 2018
 SUMS = 1_000_000  # of outcomes, held at once
 
 
-@dataclass(frozen=True)
+@metric("mmce", "MMCE", letters="maximum mean calibration error", tier="works")
 class MaximumMeanError(OneDimensional):
-    """The maximum mean calibration error (Kumar, Sarawagi & Jain 2018, section 3).
+    """kernel calibration error: gaps of pairs of rows, weighted by their nearness in confidence
 
-    It is the root of the mean over all pairs, each row with itself among them, of
-    (outcome - score) (outcome' - score') exp(-|score - score'| / 0.4).
+    Formula: sqrt(mean of (score - outcome)(score' - outcome') exp(-|score - score'|/0.4))
+    Source: Kumar et al. 2018
+    Misses: biased upward on few rows; has a fixed bandwidth, smooth_ece chooses its own
+
+    The mean is over all pairs, each row with itself among them (Kumar, Sarawagi & Jain 2018, section 3).
     """
 
     effort: ClassVar[int] = CLASS

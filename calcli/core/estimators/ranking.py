@@ -16,6 +16,8 @@ from calcli.core.data.binning import is_run_end
 from calcli.core.data.units import numbers_of
 from calcli.core.estimators.gridded import GridError, area_on_grid, average_precision_on_grid
 from calcli.core.estimators.intervals import Interval, Spread
+from calcli.core.language.entries import RANKING, SELECTIVE, Measure, arg, metric
+from calcli.core.language.metrics import ALMOST
 from calcli.core.problems.problem import Problem
 from calcli.core.state.cells import CellTable
 
@@ -37,9 +39,10 @@ class Placed:
     bias: float = 0.0
 
 
-class Ranking(ABC):
+class Ranking(Measure, ABC):
     """A measure of how rows are ranked, by the placement of each among the others."""
 
+    family = RANKING
     rows_each = 1  # of the rarer outcome, that are needed for each that is to carry it
     moves = True  # whether what each row brings to it tells how it spreads
 
@@ -99,8 +102,19 @@ class Ranking(ABC):
         return Interval(_of_log_odds(ends.low), _of_log_odds(ends.high), level).within(held), ""
 
 
+@metric(
+    "auroc", "AUROC", letters="area under the receiver operating characteristic", tier="to know",
+    direction="higher",
+)  # fmt: skip
 class RocArea(Ranking):
-    """The area under the ROC curve; ties count one half."""
+    """probability that a row of the class scores above one of another class (mean over classes if more than
+    two)
+
+    Formula: P(q+ > q-) + P(q+ = q-) / 2
+    Source: Hanley & McNeil 1982; DeLong et al. 1988 (interval)
+    Misses: increasing maps of the scores do not change it; log_loss sees calibration
+    Of answers: probability that a right answer has more confidence than a wrong one
+    """
 
     def place(
         self, outcome: NDArray[np.bool_], weights: Floats | None, ends: NDArray[np.intp]
@@ -124,11 +138,16 @@ class RocArea(Ranking):
         return area_on_grid(cells)
 
 
+@metric("average_precision", "Average precision", tier="to know", direction="higher")
 class AveragePrecision(Ranking):
-    """Average precision: the mean over positives of the precision there, without interpolation.
+    """area under the precision-recall curve, without interpolation (mean over classes if more than two)
 
-    The precision at a score is the share of positives among all rows that score at least as high, equal ones
-    included. As each positive is among those, it is too high on few.
+    Formula: mean over rows of the class of P(class | q >= that row's)
+    Source: as in scikit-learn, without interpolation; Boyd et al. 2013 (interval)
+    Misses: increasing maps of the scores do not change it; random scores give the class frequency
+    Of answers: area under the precision-recall curve of the right answers
+
+    As each positive is among the rows that score at least as high, it is too high on few.
     """
 
     rows_each = 4
@@ -375,8 +394,12 @@ class Runs:
         return float(np.interp(rows, np.append(0, self.end), np.append(0, self.wrong)))
 
 
+@dataclass(frozen=True, kw_only=True)
 class Selective(Ranking):
     """A measure of the errors among the most confident rows, which are positive where they are right."""
+
+    family = SELECTIVE
+    lens: str = arg("the probability that orders rows, and the event that is right", default="top-1")
 
     @abstractmethod
     def of(self, runs: Runs) -> float:
@@ -437,8 +460,14 @@ class Selective(Ranking):
         return GridError.of(max(abs(best - value), abs(worst - value)))
 
 
+@metric("aurc", "AURC", letters="area under the risk-coverage curve")
 class Aurc(Selective):
-    """Area under the risk-coverage curve: the mean over k of the error rate of the k most confident rows."""
+    """error rate of the most confident rows, averaged over how many of them are answered
+
+    Formula: mean over k of errors among the k most confident rows / k
+    Source: Geifman et al. 2019
+    Misses: mostly the error rate itself, and the first rows count most; augrc weights errors alike
+    """
 
     def of(self, runs: Runs) -> float:
         """Return the area."""
@@ -457,8 +486,14 @@ class Aurc(Selective):
         return _after(runs.harmonic) + own, _after(runs.rate * runs.harmonic) + runs.rate * own
 
 
+@metric("augrc", "AUGRC", letters="area under the generalized risk-coverage curve")
 class Augrc(Selective):
-    """Area under the generalized risk-coverage curve: the mean over k of the errors among k, of all rows."""
+    """wrong answers given, as a share of all rows, averaged over how many rows are answered
+
+    Formula: mean over k of errors among the k most confident rows / n
+    Source: Traub et al. 2024
+    Misses: increasing maps of the confidence do not change it; log_loss sees calibration
+    """
 
     def of(self, runs: Runs) -> float:
         """Return the area."""
@@ -473,11 +508,16 @@ class Augrc(Selective):
         return if_wrong / runs.number, (_after(runs.errors) + runs.rate * own) / runs.number
 
 
-@dataclass(frozen=True)
+@metric("selective_accuracy", "Selective accuracy", direction="higher")
 class SelectiveAccuracy(Selective):
-    """Accuracy of the most confident rows, a share of all."""
+    """accuracy of the most confident rows, at a given share of rows that is answered
 
-    coverage: float
+    Formula: 1 - errors among the k most confident rows / k, k = ceil(coverage n)
+    Source: El-Yaniv & Wiener 2010
+    Misses: any other coverage; aurc averages over all
+    """
+
+    coverage: float = arg("the share of rows that is answered", default=0.8, least=0, most=1, above=True)
 
     def of(self, runs: Runs) -> float:
         """Return the accuracy."""
@@ -503,11 +543,16 @@ class SelectiveAccuracy(Selective):
         return min(runs.number, math.ceil(self.coverage * runs.number * (1 - ROUNDING)))
 
 
-@dataclass(frozen=True)
+@metric("coverage", "Coverage", direction="higher")
 class Coverage(Selective):
-    """The largest share of rows, the most confident ones, that has at most so many errors; 0 if none has."""
+    """largest share of rows, the most confident ones, with at most a given error rate
 
-    max_error: float
+    Formula: max k/n with errors among the k most confident rows / k <= max_error
+    Source: El-Yaniv & Wiener 2010
+    Misses: it is chosen on these rows, so new ones have more errors
+    """
+
+    max_error: float = arg("the largest error rate among them", default=0.05, least=0, most=ALMOST)
     moves = False
 
     def of(self, runs: Runs) -> float:

@@ -1,4 +1,4 @@
-"""Scores of rows: proper, of costs, of a threshold, of the confusion matrix, and of likelihood ratios.
+"""Scores of rows: proper, of costs, of a threshold, and of likelihood ratios.
 
 A likelihood ratio is posterior odds over prior odds; both classes count alike, however often they occur.
 """
@@ -11,19 +11,21 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 from functools import partial
 from operator import itemgetter
+from typing import Any, ClassVar
 
 import numpy as np
 
 from calcli.core.data.arrays import Array, Doubles, Floats
 from calcli.core.data.blocks import ROW_STATISTICS, Block, RowStatistic
 from calcli.core.data.predictions import Predictions
-from calcli.core.estimators import confusion, scoring
+from calcli.core.estimators import scoring
 from calcli.core.estimators.costs import CostMatrix, decided, find_costs, matrix_of
-from calcli.core.estimators.expected import integral_of_risks
-from calcli.core.estimators.rules import decomposable_rule, scoring_rule
+from calcli.core.estimators.expected import BetaScore, IntegralOfRisks, Risk, Weighted, find_weights
+from calcli.core.estimators.rules import ScoringRule, decomposable_rule, scoring_rule
 from calcli.core.estimators.scoring import Means, OfMeans, ratio
+from calcli.core.language.entries import SCORE, Measure, arg, metric
 from calcli.core.language.errors import UsageError
-from calcli.core.language.expressions import MetricExpression
+from calcli.core.language.metrics import ALMOST, LENS, UNIFORM
 from calcli.core.language.settings import Settings
 from calcli.core.problems.lenses import Lens, find_lens
 from calcli.core.problems.problem import pav
@@ -124,9 +126,6 @@ def min_cllr(log_odds: Floats, labels: Array, weights: Floats | None) -> float:
     return decomposable_rule("log_loss").of_frequencies(blocks.hits, blocks.weight) / float(np.log(2))
 
 
-OF_TWO = "auto"  # the lens of the second of two classes
-
-
 @dataclass(frozen=True)
 class Counts:
     """(...) shares of the weight of rows: of the class and predicted as it, and each without the other."""
@@ -135,123 +134,20 @@ class Counts:
     alarms: Doubles
     misses: Doubles
 
+    @property
+    def predicted(self) -> Doubles:
+        """Share of the rows that are predicted as the class."""
+        return self.hits + self.alarms
 
-Count = Callable[[Counts, float], Doubles]
+    @property
+    def labeled(self) -> Doubles:
+        """Share of the rows that are of the class."""
+        return self.hits + self.misses
 
-
-def predicted_share(of: Counts, t: float) -> Doubles:
-    """Share of the rows that are predicted as the class."""
-    return of.hits + of.alarms
-
-
-def class_share(of: Counts, t: float) -> Doubles:
-    """Share of the rows that are of the class."""
-    return of.hits + of.misses
-
-
-def rest_share(of: Counts, t: float) -> Doubles:
-    """Share of the rows that are of other classes."""
-    return 1 - class_share(of, t)
-
-
-def specificity_of(of: Counts, t: float) -> Doubles:
-    """Specificity."""
-    return ratio(rest_share(of, t) - of.alarms, rest_share(of, t))
-
-
-def precision_of(of: Counts, t: float) -> Doubles:
-    """Precision."""
-    return ratio(of.hits, of.hits + of.alarms)
-
-
-def recall_of(of: Counts, t: float) -> Doubles:
-    """Recall."""
-    return ratio(of.hits, of.hits + of.misses)
-
-
-def f1_of(of: Counts, t: float) -> Doubles:
-    """F1, the harmonic mean of both."""
-    return ratio(2 * of.hits, 2 * of.hits + of.alarms + of.misses)
-
-
-def net_benefit_of(of: Counts, t: float) -> Doubles:
-    """Net benefit (Vickers & Elkin 2006)."""
-    return of.hits - of.alarms * t / (1 - t)
-
-
-@dataclass(frozen=True)
-class Thresholded:
-    """A score at a threshold.
-
-    Attributes
-    ----------
-    statistics
-        Row statistics: hits, false alarms and misses.
-    value, constant
-        The score as a function of their means, and that of predicting the class always, or never if better.
-    among
-        The share of the rows of which it is a share; None for one that is no share.
-    ends, less
-        Between which values it is the mean of, and the false alarms that are taken off; see `Score`.
-    """
-
-    statistics: Mapping[str, RowStatistic]
-    value: OfMeans
-    constant: OfMeans
-    among: OfMeans | None
-    ends: tuple[float, float] | None = None
-    less: tuple[OfMeans, float] | None = None
-
-
-def thresholded(
-    call: MetricExpression, predictions: Predictions, count: Count, among: Count | None
-) -> Thresholded:
-    """Return a score at a threshold of the score of a lens.
-
-    Raises
-    ------
-    UsageError
-        If no class is named where there are more than two, or the lens has not one score in every row.
-    """
-    threshold = float(call.arguments["threshold"])
-    lens = _lens(call, predictions.n_classes)
-    hits, false, misses = (f"{kind}:{lens.name}:{threshold!r}" for kind in ("hits", "alarms", "misses"))
-
-    def rows(reached: bool, happened: bool) -> RowStatistic:
-        def statistic(block: Block) -> Array:
-            score, outcome = (lens.statistics[key](block) for key in (lens.score, lens.outcome))
-            return np.asarray(((score >= threshold) == reached) & (outcome == happened))
-
-        return statistic
-
-    def of(count: Count) -> OfMeans:
-        return lambda means: count(Counts(means[hits], means[false], means[misses]), threshold)
-
-    def constant(means: Means) -> Doubles:
-        frequency = means[hits] + means[misses]
-        none = 0 * frequency
-        always = count(Counts(frequency, 1 - frequency, none), threshold)
-        return np.fmax(always, count(Counts(none, none, frequency), threshold))
-
-    statistics = {hits: rows(True, True), false: rows(True, False), misses: rows(False, True)}
-    found = Thresholded(statistics, of(count), constant, None if among is None else of(among))
-    if count is not net_benefit_of:
-        return found
-    odds = threshold / (1 - threshold)
-    less = (lambda means: odds * means[false], odds) if odds else None
-    return replace(found, ends=(-odds, 1.0), less=less)
-
-
-def _lens(call: MetricExpression, n_classes: int) -> Lens:
-    if call.lens == OF_TWO and n_classes > 2:
-        raise UsageError(
-            f"{call}: there are {n_classes} classes; name the one to be found, such as "
-            f"{call.asked}:lens=class-1 (counted from 0)"
-        )
-    lens = find_lens("class-1" if call.lens == OF_TWO else call.lens, n_classes)
-    if not isinstance(lens, Lens) or lens.given:
-        raise UsageError(f"{call} needs one score in every row; expected a lens such as class-1")
-    return lens
+    @property
+    def others(self) -> Doubles:
+        """Share of the rows that are of other classes."""
+        return 1 - self.labeled
 
 
 @dataclass(frozen=True)
@@ -303,108 +199,165 @@ class Score:
     less: tuple[OfMeans, float] | None = None
 
 
-def find_score(call: MetricExpression, predictions: Predictions, settings: Settings) -> Score:
-    """Return the score that a metric expression asks for.
+@dataclass(frozen=True, kw_only=True)
+class Scored(Measure, ABC):
+    """A smooth function of means over rows."""
 
-    Parameters
-    ----------
-    call
-        A metric of the family "score": its entry names a `Scored`, or in another package a function of a
-        block of rows, of which it is the mean.
-    predictions
-        What is to be scored.
-    settings
-        Costs and weights that expressions may name, decisions that were made, and the least probability of
-        a label.
-
-    Raises
-    ------
-    UsageError
-        If the costs or weights are unknown, or the score is not defined for that number of classes.
-    InputError
-        If the costs do not fit the classes.
-    """
-    found = call.entry.mathematics
-    if isinstance(found, Scored):
-        return found.score(call, predictions, settings)
-    return Score({str(call): partial(found, **call.arguments)}, itemgetter(str(call)))
-
-
-class Scored(ABC):
-    """What a score is, whatever the data."""
+    family = SCORE
 
     @abstractmethod
-    def score(self, call: MetricExpression, predictions: Predictions, settings: Settings) -> Score:
-        """Return the score of some data; parameters and errors as for `find_score`."""
+    def score(self, predictions: Predictions, settings: Settings) -> Score:
+        """Return the score of some data.
+
+        Parameters
+        ----------
+        predictions
+            What is to be scored.
+        settings
+            Costs and weights that arguments may name, decisions that were made, and the least probability of
+            a label.
+
+        Raises
+        ------
+        UsageError
+            If the costs or weights are unknown, or the score is not defined for that number of classes.
+        InputError
+            If the costs do not fit the classes.
+        """
+
+    def rule(self, predictions: Predictions, settings: Settings) -> ScoringRule:
+        """Return the rule whose mean it is, if posteriors have an expectation of it; see `score`."""
+        raise NotImplementedError
 
 
-@dataclass(frozen=True)
-class Plain(Scored):
-    """A function of the mean of one row statistic; fields as those of `Score`."""
+@dataclass(frozen=True, kw_only=True)
+class RowScore(Scored):
+    """The mean of a number that each row has, which lies in no known range."""
 
-    statistic: str
-    value: OfMeans
-    constant: OfMeans | None = None
-    is_share: bool = False
-    is_of_misses: bool = False
-    over: Callable[[int], OfMeans] | None = None
-    ends: tuple[float, float] | None = None
-    of_labels: bool = True
+    @abstractmethod
+    def of_rows(self, block: Block) -> Array:
+        """Return the (n,) numbers of the rows of a block."""
 
-    def score(self, call: MetricExpression, predictions: Predictions, settings: Settings) -> Score:
+    def score(self, predictions: Predictions, settings: Settings) -> Score:
+        """Return their mean."""
+        return Score({str(self): self.of_rows}, itemgetter(str(self)))
+
+
+SHARE = (0.0, 1.0)
+
+
+def mean_of(
+    statistic: str, value: OfMeans | None = None, ends: tuple[float, float] | None = SHARE, **more: Any
+) -> Score:
+    """Return the mean of a row statistic, or a function of it; see `Score`."""
+    return Score({statistic: ROW_STATISTICS[statistic]}, value or itemgetter(statistic), ends=ends, **more)
+
+
+class MeanOfRows(Scored):
+    """A function of the mean of one row statistic."""
+
+    whole: ClassVar[Score]
+
+    def score(self, predictions: Predictions, settings: Settings) -> Score:
         """Return it; answers have no constant, and grades are no share of the rows."""
-        statistics = {self.statistic: ROW_STATISTICS[self.statistic]}
-        constant, origin = None if predictions.of_answers else self.constant, predictions.provenance
-        is_share = self.is_share and origin.outcomes != "grades" and not origin.questions
-        return Score(
-            statistics, self.value, constant, None, is_share, self.is_of_misses, self.over,
-            ends=self.ends, of_labels=self.of_labels,
-        )  # fmt: skip
+        constant, origin = None if predictions.of_answers else self.whole.constant, predictions.provenance
+        is_share = self.whole.is_share and origin.outcomes != "grades" and not origin.questions
+        return replace(self.whole, constant=constant, is_share=is_share)
 
 
-@dataclass(frozen=True)
 class Proper(Scored):
     """The mean loss of a proper scoring rule, or what it is of that of the class frequencies."""
 
-    rule: str
-    normalized: bool = False
+    name: ClassVar[str]
+    normalized: ClassVar[bool] = False
 
-    def score(self, call: MetricExpression, predictions: Predictions, settings: Settings) -> Score:
+    def rule(self, predictions: Predictions, settings: Settings) -> ScoringRule:
+        """Return the rule, of classes or of answers."""
+        return scoring_rule(self.name, of_answers=predictions.of_answers)
+
+    def score(self, predictions: Predictions, settings: Settings) -> Score:
         """Return it."""
-        rule = scoring_rule(self.rule, of_answers=predictions.of_answers)
-        statistics = {self.rule: rule.statistic(settings.clip)}
-        found = _over_constant(statistics, itemgetter(self.rule), rule.constant, normalized=self.normalized)
+        rule = self.rule(predictions, settings)
+        statistics = {self.name: rule.statistic(settings.clip)}
+        found = _over_constant(statistics, itemgetter(self.name), rule.constant, normalized=self.normalized)
         return replace(found, ends=(0.0, rule.most)) if math.isfinite(rule.most) else found
 
 
-@dataclass(frozen=True)
-class Integral(Scored):
+class OfThresholds(Scored):
     """Risks of two classes, integrated over the threshold."""
 
-    normalized: bool = False
+    normalized: ClassVar[bool] = False
 
-    def score(self, call: MetricExpression, predictions: Predictions, settings: Settings) -> Score:
+    @abstractmethod
+    def weighted(self, settings: Settings) -> IntegralOfRisks:
+        """Return what weighs the thresholds."""
+
+    def integral(self, predictions: Predictions, settings: Settings) -> IntegralOfRisks:
+        """Return what weighs the thresholds, if there are two classes."""
+        if predictions.n_classes != 2:
+            raise UsageError(f"{self.entry.name} is for two classes, and there are {predictions.n_classes}")
+        return self.weighted(settings)
+
+    def rule(self, predictions: Predictions, settings: Settings) -> ScoringRule:
+        """Return the rule."""
+        return Weighted(self.integral(predictions, settings))
+
+    def score(self, predictions: Predictions, settings: Settings) -> Score:
         """Return it."""
-        own = integral_of_risks(call, predictions, settings)
-        value = partial(scoring.integral_of_risks, score=own)
+        own = self.integral(predictions, settings)
+        value = itemgetter(own.column)
         return _over_constant(own.statistics, value, own.constant, normalized=self.normalized)
 
 
-@dataclass(frozen=True)
+FLATTEST, SHARPEST = 1e-6, 1000.0  # beyond, a density of thresholds is one at the ends, or at one threshold
+OF_DENSITY = "of Beta(a, b), the weight of a_1 = 1 - t"
+
+
+@dataclass(frozen=True, kw_only=True)
+class OfDensity(OfThresholds):
+    """Those that a beta density weighs."""
+
+    a: float = arg(OF_DENSITY, default=1.0, least=FLATTEST, most=SHARPEST)
+    b: float = arg(OF_DENSITY, default=1.0, least=FLATTEST, most=SHARPEST)
+
+    def weighted(self, settings: Settings) -> IntegralOfRisks:
+        """Return the density."""
+        return BetaScore(self.a, self.b)
+
+
+@dataclass(frozen=True, kw_only=True)
+class OfWeights(OfThresholds):
+    """Those that a table weighs."""
+
+    weights: str = arg(
+        "the weight W(t) of each threshold t, from a CSV file of threshold,weight", default=UNIFORM
+    )
+
+    def weighted(self, settings: Settings) -> IntegralOfRisks:
+        """Return the table."""
+        return find_weights(self.weights, settings.threshold_weights)
+
+
+@dataclass(frozen=True, kw_only=True)
 class OfCosts(Scored):
     """What decisions cost: the best by the probabilities, or those of a column."""
 
-    normalized: bool = False
-    decided: bool = False
+    costs: str = arg("the costs of decisions, by a name from --costs", default="zero-one")
+    normalized: ClassVar[bool] = False
+    given: ClassVar[bool] = False
 
-    def score(self, call: MetricExpression, predictions: Predictions, settings: Settings) -> Score:
+    def rule(self, predictions: Predictions, settings: Settings) -> ScoringRule:
+        """Return the rule."""
+        return Risk(matrix_of(find_costs(self.costs, settings.costs), predictions))
+
+    def score(self, predictions: Predictions, settings: Settings) -> Score:
         """Return it."""
-        matrix = matrix_of(find_costs(call.arguments["costs"], settings.costs), predictions)
-        if self.decided:
+        matrix = matrix_of(find_costs(self.costs, settings.costs), predictions)
+        if self.given:
             if settings.decision_column is None:
-                raise UsageError(f"{call} needs a column of decisions; name it with --decision-column")
+                raise UsageError(f"{self} needs a column of decisions; name it with --decision-column")
             matrix = decided(matrix, predictions, settings.decision_column)
-        value, constant = (partial(of, costs=matrix) for of in (scoring.risk, scoring.constant_risk))
+        value, constant = itemgetter(matrix.column), partial(scoring.constant_risk, costs=matrix)
         ends = None if matrix.balanced else (float(matrix.cost.min()), float(matrix.cost.max()))
         if self.normalized:
             over, ratio = partial(_over_risk, matrix), partial(scoring.normalized_risk, costs=matrix)
@@ -414,55 +367,69 @@ class OfCosts(Scored):
         return Score(matrix.statistics, value, constant, matrix, is_share, parts=parts, ends=ends)
 
 
-@dataclass(frozen=True)
+OF_TWO = "auto"  # the lens of the second of two classes
+OF_CLASS = "the class, such as class-2 (counted from 0); of two the second"
+FROM = "the probability from which the class is predicted"
+
+
+@dataclass(frozen=True, kw_only=True)
 class AtThreshold(Scored):
-    """A function of the counts at a threshold of the score of a class, and of how many rows it is a share."""
+    """A function of the counts at a threshold of the probability of a class."""
 
-    count: Count
-    among: Count | None = None
+    threshold: float = arg(FROM, default=0.5, least=0, most=1)
+    lens: str = arg(OF_CLASS, default=OF_TWO)
+    among: ClassVar[str] = ""  # the count of rows of which it is a share
 
-    def score(self, call: MetricExpression, predictions: Predictions, settings: Settings) -> Score:
+    @abstractmethod
+    def value(self, of: Counts) -> Doubles:
         """Return it."""
-        at = thresholded(call, predictions, self.count, self.among)
-        return Score(at.statistics, at.value, at.constant, among=at.among, ends=at.ends, less=at.less)
+
+    def score(self, predictions: Predictions, settings: Settings) -> Score:
+        """Return it, and as constant that of predicting the class always, or never if better.
+
+        Raises
+        ------
+        UsageError
+            If no class is named where there are more than two, or the lens has not one score in every row.
+        """
+        threshold, lens = float(self.threshold), self._lens(predictions.n_classes)
+        names = [f"{kind}:{lens.name}:{threshold!r}" for kind in ("hits", "alarms", "misses")]
+
+        def rows(reached: bool, happened: bool) -> RowStatistic:
+            def statistic(block: Block) -> Array:
+                score, outcome = (lens.statistics[key](block) for key in (lens.score, lens.outcome))
+                return np.asarray(((score >= threshold) == reached) & (outcome == happened))
+
+            return statistic
+
+        def counts(means: Means) -> Counts:
+            return Counts(*(means[name] for name in names))
+
+        def constant(means: Means) -> Doubles:
+            frequency = counts(means).labeled
+            none = 0 * frequency
+            always = self.value(Counts(frequency, 1 - frequency, none))
+            return np.fmax(always, self.value(Counts(none, none, frequency)))
+
+        kinds = rows(True, True), rows(True, False), rows(False, True)
+        among = (lambda means: getattr(counts(means), self.among)) if self.among else None
+        statistics = dict(zip(names, kinds, strict=True))
+        return Score(statistics, lambda means: self.value(counts(means)), constant, among=among)
+
+    def _lens(self, n_classes: int) -> Lens:
+        if self.lens == OF_TWO and n_classes > 2:
+            raise UsageError(
+                f"{self}: there are {n_classes} classes; name the one to be found, such as "
+                f"{self}:lens=class-1 (counted from 0)"
+            )
+        return _single(self, "class-1" if self.lens == OF_TWO else self.lens, n_classes, "class-1")
 
 
-@dataclass(frozen=True)
-class OfConfusion(Scored):
-    """A function of the confusion matrix, and its value for the same answer in every row."""
-
-    of: Callable[[confusion.Confusion], Doubles]
-    of_constant: Callable[[Doubles], Doubles]
-
-    def score(self, call: MetricExpression, predictions: Predictions, settings: Settings) -> Score:
-        """Return it."""
-        statistics, value = confusion.confusion(call, predictions, self.of)
-        return Score(statistics, value, lambda means: self.of_constant(means.priors))
-
-
-class CostOfRatios(Scored):
-    """The cost of log-likelihood ratios."""
-
-    def score(self, call: MetricExpression, predictions: Predictions, settings: Settings) -> Score:
-        """Return it."""
-        found = find_cllr(call.entry.name, predictions, settings)
-        return Score(found.statistics, found.value, parts={"prior_odds": found.prior_odds})
-
-
-class MeanGap(Scored):
-    """The mean score minus the mean outcome of a lens."""
-
-    def score(self, call: MetricExpression, predictions: Predictions, settings: Settings) -> Score:
-        """Return it."""
-        lens = find_lens(call.lens, predictions.n_classes)
-        if not isinstance(lens, Lens) or lens.given:
-            raise UsageError(f"{call} needs one score in every row; expected a lens such as top-1 or class-1")
-        return Score(
-            lens.statistics,
-            lambda means: means[lens.score] - means[lens.outcome],
-            ends=(-1.0, 1.0),
-            less=(itemgetter(lens.outcome), 1.0),
-        )
+def _single(measure: Measure, lens: str, n_classes: int, such_as: str) -> Lens:
+    found = find_lens(lens, n_classes)
+    if not isinstance(found, Lens) or found.given:
+        raise UsageError(f"{measure} needs one score in every row; expected a lens such as {such_as}")
+    return found
 
 
 def _over_risk(matrix: CostMatrix, decision: int) -> OfMeans:
@@ -490,30 +457,384 @@ def _over_constant(
     return Score(statistics, value, constant)
 
 
-SHARE = (0.0, 1.0)
+@metric("log_loss", "Log-loss", tier="to know", range="0 to inf", unit="nats", proper=True)
+class LogLoss(Proper):
+    """quality of the probabilities; a confident wrong answer costs without bound
 
-log_loss, normalized_log_loss = Proper("log_loss"), Proper("log_loss", normalized=True)
-brier, normalized_brier = Proper("brier"), Proper("brier", normalized=True)
-rps = Proper("rps")
-accuracy = Plain("hit", scoring.accuracy, scoring.constant_accuracy, is_share=True, ends=SHARE)
-error_rate = Plain(
-    "hit", scoring.error_rate, scoring.constant_error_rate, is_share=True, is_of_misses=True, ends=SHARE
-)
-normalized_error_rate = Plain("hit", scoring.normalized_error_rate, over=_over_error_rate)
-top5_accuracy = Plain("top5_hit", scoring.top5_accuracy, is_share=True, ends=SHARE)
-top1_brier = Plain("top1_brier", scoring.top1_brier, ends=SHARE)
-mean_confidence = Plain("confidence", scoring.mean_confidence, ends=SHARE, of_labels=False)
-mean_gap = MeanGap()
-bayes_risk, normalized_bayes_risk = OfCosts(), OfCosts(normalized=True)
-expected_cost = OfCosts(decided=True)
-normalized_expected_cost = OfCosts(normalized=True, decided=True)
-beta_score = weighted_risk = Integral()
-normalized_beta_score = normalized_weighted_risk = Integral(normalized=True)
-cllr = CostOfRatios()
-mean_score = Plain("hit", scoring.accuracy, is_share=True, ends=SHARE)
-kappa = OfConfusion(confusion.kappa_of, lambda priors: 0 * priors[..., 0])
-mcc = OfConfusion(confusion.mcc_of, lambda priors: 0 * priors[..., 0])
-balanced_accuracy = OfConfusion(confusion.balanced_accuracy_of, lambda priors: 1 / (priors > 0).sum(-1))
-specificity = AtThreshold(specificity_of, rest_share)
-precision, recall = AtThreshold(precision_of, predicted_share), AtThreshold(recall_of, class_share)
-f1, net_benefit = AtThreshold(f1_of), AtThreshold(net_benefit_of)
+    Formula: mean of -ln q[label]
+    Source: Good 1952; Ferrer & Ramos 2024, section 2.2
+    Misses: one row of infinite loss hides all others; brier is bounded
+    """
+
+    name = "log_loss"
+
+
+@metric("normalized_log_loss", "Log-loss, normalized", range="0 to inf", unit="ratio")
+class NormalizedLogLoss(LogLoss):
+    """log-loss divided by that of the class frequencies: 1 is useless, 0 perfect
+
+    Formula: log_loss / -sum_k P_k ln P_k
+    Source: Ferrer & Ramos 2024, section 3.2
+    Of answers: log-loss divided by that of always stating the accuracy: 1 is useless, 0 perfect
+    """
+
+    normalized = True
+
+
+@metric("brier", "Brier score", tier="to know", range="0 to 2", unit="ratio", proper=True)
+class Brier(Proper):
+    """squared error of the probabilities, summed over classes (two classes: twice that of scikit-learn)
+
+    Formula: mean of sum_k (q_k - [k is label])^2
+    Source: Brier 1950
+    Misses: rare events: small probabilities hardly count; log_loss sees them
+    Of answers: mean of (confidence - [right])^2, from 0 to 1
+    """
+
+    name = "brier"
+
+
+@metric("normalized_brier", "Brier score, normalized", range="0 to inf", unit="ratio")
+class NormalizedBrier(Brier):
+    """Brier score divided by that of the class frequencies: 1 is useless, 0 perfect
+
+    Formula: brier / (1 - sum_k P_k^2)
+    Source: Ferrer & Ramos 2024, section 3.2
+    Of answers: Brier score divided by that of always stating the accuracy: 1 is useless, 0 perfect
+    """
+
+    normalized = True
+
+
+@metric(
+    "rps", "RPS", letters="ranked probability score", unit="ratio", proper=True,
+    needs_classes="needs classes in an order",
+)  # fmt: skip
+class RankedProbability(Proper):
+    """squared error of the cumulative probabilities of classes in the order of the file
+
+    Formula: mean of sum_(k<K) (F_k - [label <= k])^2 / (K - 1)
+    Source: Epstein 1969
+    Misses: means nothing for classes without an order; brier is for these
+    """
+
+    name = "rps"
+
+
+@metric("top1_brier", "Top-1 Brier score", tier="works", unit="ratio")
+class TopBrier(MeanOfRows):
+    """squared error of the confidence as the probability of being right
+
+    Formula: mean of (max_k q_k - [argmax q = label])^2
+    Source: Gupta et al. 2021, table 7
+    Misses: the probabilities of the other classes; brier sees them
+    """
+
+    whole = mean_of("top1_brier")
+
+
+@metric("accuracy", "Accuracy", tier="to know", direction="higher", needs_probabilities=False)
+class Accuracy(MeanOfRows):
+    """share of rows whose most probable class is the label
+
+    Formula: mean of [argmax q = label]
+    Misses: says nothing about the probabilities; log_loss does
+    Of answers: share of answers that are right
+    """
+
+    whole = mean_of("hit", constant=scoring.constant_accuracy, is_share=True)
+
+
+@metric("error_rate", "Error rate", needs_probabilities=False)
+class ErrorRate(MeanOfRows):
+    """share of rows whose most probable class is not the label
+
+    Formula: 1 - accuracy
+    Of answers: share of answers that are wrong
+    """
+
+    whole = mean_of(
+        "hit", scoring.error_rate, constant=scoring.constant_error_rate, is_share=True, is_of_misses=True
+    )
+
+    def rule(self, predictions: Predictions, settings: Settings) -> ScoringRule:
+        """Return the risk of zero-one costs."""
+        return OfCosts.rule(BayesRisk(), predictions, settings)
+
+
+@metric(
+    "normalized_error_rate", "Error rate, normalized", range="0 to inf", unit="ratio",
+    needs_probabilities=False, needs_classes="compares with always predicting the most frequent class",
+)  # fmt: skip
+class NormalizedErrorRate(MeanOfRows):
+    """error rate divided by that of always predicting the most frequent class
+
+    Formula: error_rate / (1 - max_k P_k)
+    Source: Ferrer & Ramos 2024, section 3.1
+    """
+
+    whole = mean_of("hit", scoring.normalized_error_rate, ends=None, over=_over_error_rate)
+
+
+@metric(
+    "top5_accuracy", "Top-5 accuracy", direction="higher",
+    needs_classes="looks at the five most probable classes",
+)  # fmt: skip
+class TopFiveAccuracy(MeanOfRows):
+    """share of rows whose label is among the five most probable classes
+
+    Formula: mean of [label among the 5 largest q]
+    """
+
+    whole = mean_of("top5_hit", is_share=True)
+
+
+@metric("mean_score", "Mean score", direction="higher", needs_probabilities=False)
+class MeanScore(MeanOfRows):
+    """mean of grades in [0, 1]; of right and wrong it is the accuracy
+
+    Formula: mean of the grade of each row, or of each question
+    Misses: whether many are half right or half are right; look at the grades
+    """
+
+    whole = mean_of("hit", is_share=True)
+
+
+@metric("mean_confidence", "Mean confidence", direction="none", range="1/K to 1")
+class MeanConfidence(MeanOfRows):
+    """mean probability of the predicted class: the accuracy expected if calibrated
+
+    Formula: mean of max_k q_k
+    Of answers: the accuracy expected if the confidence is calibrated
+    """
+
+    whole = mean_of("confidence", of_labels=False)
+
+
+@metric("mean_gap", "Confidence - accuracy", tier="to know", direction="zero", range="-1 to 1")
+class MeanGap(Scored):
+    """mean confidence minus accuracy: above 0 over-confident, below 0 under-confident
+
+    Formula: mean score - mean outcome
+    Source: Panchenko et al. 2022
+    Misses: gaps of opposite sign cancel; ece adds them up
+    Of answers: mean confidence minus accuracy: above 0 over-confident, below 0 under-confident
+    """
+
+    lens: str = arg(LENS, default="top-1")
+
+    def score(self, predictions: Predictions, settings: Settings) -> Score:
+        """Return it."""
+        lens = _single(self, self.lens, predictions.n_classes, "top-1 or class-1")
+        return Score(
+            lens.statistics,
+            lambda means: means[lens.score] - means[lens.outcome],
+            ends=(-1.0, 1.0),
+            less=(itemgetter(lens.outcome), 1.0),
+        )
+
+
+@metric("bayes_risk", "Bayes risk", range="least to greatest cost", unit="cost")
+class BayesRisk(OfCosts):
+    """mean cost of the decisions with the least expected cost under these probabilities
+
+    Formula: mean of C[label, argmin_d sum_k q_k C[k, d]]
+    Source: Ferrer & Ramos 2024, section 2.1
+    Misses: other costs; log_loss and brier average over all of them
+    """
+
+
+@metric("normalized_bayes_risk", "Bayes risk, normalized", range="0 to inf, below 0 with gains", unit="ratio")
+class NormalizedBayesRisk(OfCosts):
+    """Bayes risk divided by that of the best constant decision: above 1 the constant one is better
+
+    Formula: bayes_risk / min_d sum_k P_k C[k, d]
+    Source: Ferrer & Ramos 2024, section 3.1
+    """
+
+    normalized = True
+
+
+@metric(
+    "expected_cost", "Expected cost", range="least to greatest cost", unit="cost",
+    needs_probabilities=False,
+)  # fmt: skip
+class ExpectedCost(OfCosts):
+    """mean cost of the decisions in a column, made in any way
+
+    Formula: sum_ij C[i, j] P_i R_ij, R_ij the share of class i decided j
+    Source: Ferrer & Ramos 2024, eq. 7
+    Misses: needs --decision-column; bayes_risk takes the decisions from the probabilities
+    """
+
+    given = True
+
+
+@metric(
+    "normalized_expected_cost", "Expected cost, normalized", range="0 to inf, below 0 with gains",
+    unit="ratio", needs_probabilities=False,
+)  # fmt: skip
+class NormalizedExpectedCost(OfCosts):
+    """expected cost divided by that of the best constant decision: above 1 the constant one is better
+
+    Formula: expected_cost / min_d sum_k P_k C[k, d]
+    Source: Ferrer & Ramos 2024, section 2.3.1
+    Misses: needs --decision-column
+    """
+
+    given = normalized = True
+
+
+@metric("beta_score", "Beta-weighted score", tier="works", range="0 to inf", unit="ratio")
+class BetaWeighted(OfDensity):
+    """two classes: risk over all thresholds, weighted by Beta(a, b); 1, 1 gives log_loss, 2, 2 gives 1.5 x
+    brier
+
+    Formula: integral over a_1 of bayes_risk[wrong on class 0: 1/a_1, on class 1: 1/(1-a_1)] Beta(a_1; a, b)
+    Source: Ferrer & Ramos 2024, eq. 10-12; Buja et al. 2005
+    Misses: a_1 = 1 - t, t the threshold of P(class 1): a above b stresses low thresholds t, a below b high
+        ones
+    Of answers: risk over all thresholds, weighted by Beta(a, b): 1, 1 gives log_loss, 2, 2 gives 3 x brier
+    """
+
+
+@metric(
+    "normalized_beta_score", "Beta-weighted score, normalized", tier="works", range="0 to inf",
+    unit="ratio",
+)  # fmt: skip
+class NormalizedBetaWeighted(OfDensity):
+    """beta_score divided by that of the class frequencies: 1 is useless, 0 perfect
+
+    Formula: beta_score / beta_score of the class frequencies
+    Source: Ferrer & Ramos 2024, section 2.3
+    Misses: a and b are as in beta_score, for a_1 = 1 - t
+    """
+
+    normalized = True
+
+
+@metric("weighted_risk", "Weighted risks", tier="works", range="0 to inf", unit="ratio")
+class ThresholdWeighted(OfWeights):
+    """two classes: risk over all thresholds, with your own weights; uniform gives log_loss
+
+    Formula: integral over t of bayes_risk[wrong on class 0: 1/(1-t), on class 1: 1/t] W(t)
+    Source: Ferrer & Ramos 2024, eq. 10-12
+    Misses: t is a threshold of P(class 1), the paper's a_2 = 1 - a_1; W is as given, not scaled;
+        weights=FILE.csv is a table of it
+    """
+
+
+@metric(
+    "normalized_weighted_risk", "Weighted risks, normalized", tier="works", range="0 to inf", unit="ratio",
+)  # fmt: skip
+class NormalizedThresholdWeighted(OfWeights):
+    """weighted_risk divided by that of the class frequencies: 1 is useless, 0 perfect
+
+    Formula: weighted_risk / weighted_risk of the class frequencies
+    Source: Ferrer & Ramos 2024, section 2.3
+    """
+
+    normalized = True
+
+
+@metric("cllr", "Cost of log-likelihood ratios", range="0 to inf", unit="bits")
+class CostOfRatios(Scored):
+    """two classes: quality of the likelihood ratios, posterior over prior odds; 1 is useless
+
+    Formula: (mean over class 1 of log2(1 + 1/LR) + mean over class 0 of log2(1 + LR)) / 2
+    Source: Bruemmer & du Preez 2006
+    Misses: the prior odds are those of the labels; --shift-to-priors changes both alike
+    """
+
+    def score(self, predictions: Predictions, settings: Settings) -> Score:
+        """Return it."""
+        found = find_cllr(str(self), predictions, settings)
+        return Score(found.statistics, found.value, parts={"prior_odds": found.prior_odds})
+
+
+@metric("precision", "Precision", direction="higher", needs_probabilities=False)
+class Precision(AtThreshold):
+    """share of the class among the rows with a probability of it of at least a threshold
+
+    Formula: TP / (TP + FP)
+    Misses: the rows of the class that are not found; recall sees them
+    Of answers: share of right answers among those with at least so much confidence
+    """
+
+    among = "predicted"
+
+    def value(self, of: Counts) -> Doubles:
+        """Return it."""
+        return ratio(of.hits, of.predicted)
+
+
+@metric("recall", "Recall", direction="higher", needs_probabilities=False)
+class Recall(AtThreshold):
+    """share of the rows of the class with a probability of it of at least a threshold
+
+    Formula: TP / (TP + FN)
+    Misses: false alarms; precision sees them
+    Of answers: share of the right answers that have at least so much confidence
+    """
+
+    among = "labeled"
+
+    def value(self, of: Counts) -> Doubles:
+        """Return it."""
+        return ratio(of.hits, of.labeled)
+
+
+@metric("specificity", "Specificity", direction="higher", needs_probabilities=False)
+class Specificity(AtThreshold):
+    """share of the rows of other classes with a probability of the class below a threshold
+
+    Formula: TN / (TN + FP)
+    Misses: the rows of the class that are not found; recall sees them
+    Of answers: share of the wrong answers that have less confidence than that
+    """
+
+    among = "others"
+
+    def value(self, of: Counts) -> Doubles:
+        """Return it."""
+        return ratio(of.others - of.alarms, of.others)
+
+
+@metric("f1", "F1 score", direction="higher", needs_probabilities=False)
+class F1(AtThreshold):
+    """harmonic mean of precision and recall at a threshold
+
+    Formula: 2 TP / (2 TP + FP + FN)
+    Misses: what errors cost; bayes_risk and net_benefit weigh them
+    """
+
+    def value(self, of: Counts) -> Doubles:
+        """Return it."""
+        return ratio(2 * of.hits, 2 * of.hits + of.alarms + of.misses)
+
+
+@metric("net_benefit", "Net benefit", direction="higher", range="-inf to 1")
+class NetBenefit(AtThreshold):
+    """true positives per row at a threshold, minus false ones at its odds; 0 predicts none
+
+    Formula: TP/n - FP/n t/(1 - t)
+    Source: Vickers & Elkin 2006
+    Misses: other thresholds
+    """
+
+    threshold: float = arg(FROM, default=0.5, least=0, most=ALMOST)
+
+    def value(self, of: Counts) -> Doubles:
+        """Return it."""
+        return of.hits - of.alarms * self._odds
+
+    def score(self, predictions: Predictions, settings: Settings) -> Score:
+        """Return it."""
+        found, odds = super().score(predictions, settings), self._odds
+        alarms = [*found.statistics][1]
+        less = (lambda means: odds * means[alarms], odds) if odds else None
+        return replace(found, ends=(-odds, 1.0), less=less)
+
+    @property
+    def _odds(self) -> float:
+        return self.threshold / (1 - self.threshold)

@@ -6,7 +6,6 @@ mirror image as a plain periodic one, so that each bandwidth costs one multiplic
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import Any, ClassVar, Literal
 
 import numpy as np
@@ -14,8 +13,9 @@ from numpy.typing import NDArray
 
 from calcli.core.data.arrays import Doubles
 from calcli.core.data.binning import edge_cuts
-from calcli.core.estimators.calibrationerror import Null, OneDimensional, compare, outcome_sums
+from calcli.core.estimators.calibrationerror import EXPECTED, Null, OneDimensional, compare, outcome_sums
 from calcli.core.estimators.permutation import GRID
+from calcli.core.language.entries import arg, metric
 from calcli.core.problems.problem import Problem, segment_sums
 
 KernelNorm = Literal["1", "2"]
@@ -82,13 +82,16 @@ def on_grid(spectrum: NDArray[np.complex128]) -> Doubles:
     return np.fft.irfft(spectrum, 2 * CELLS)[..., :CELLS]
 
 
-@dataclass(frozen=True)
+@metric("smooth_ece", "Smooth ECE", letters=EXPECTED)
 class SmoothECE(OneDimensional):
-    """The smooth calibration error (Blasiok & Nakkiran 2024, smECE with a reflected Gaussian).
+    """kernel-smoothed calibration error, the bandwidth being the error itself; no bins
 
-    It is the bandwidth s that equals the integral over [0, 1] of the absolute gap between score and outcome,
-    smoothed by a Gaussian of standard deviation s that is reflected at 0 and 1. The grid makes it exact to
-    1e-6 where it is above 0.002.
+    Formula: the s at which the smoothed gap's integral over [0, 1] is s
+    Source: Blasiok & Nakkiran 2024
+    Misses: biased upward on few rows, less than ece
+
+    A Gaussian that is reflected at 0 and 1 smooths the absolute gap between score and outcome. The grid makes
+    the error exact to 1e-6 where it is above 0.002.
     """
 
     effort: ClassVar[int] = GRID
@@ -144,17 +147,21 @@ def _smoothed_sums(spectra: NDArray[np.complex128], width: Doubles) -> Doubles:
     return np.abs(on_grid(kept)).sum(-1)
 
 
-@dataclass(frozen=True)
+@metric("kde_ece", "KDE-ECE", letters="kernel density estimate, " + EXPECTED, tier="works")
 class KernelDensityECE(OneDimensional):
-    """The calibration error by kernel density estimation (Zhang et al. 2020, ECE^KDE with d = 1).
+    """calibration error from kernel density estimates, without bins
 
-    It is the integral over z in [0, 1] of |z - accuracy(z)| density(z), for norm 2 the root of that of the
-    squared gap (van de Waterlaat 2021, section 8.1), where one triweight kernel, reflected
-    at 0 and 1, estimates the density of the scores and the accuracy at a score. Its standard deviation is
-    1.06 sd(scores) n^(-1/5), where n is the number of rows of equal weight that tell as much (Kish 1965).
+    Formula: integral of |z - accuracy(z)| density(z)
+    Source: Zhang et al. 2020
+    Misses: has a fixed bandwidth; smooth_ece chooses its own
+
+    For norm 2 it is the root of the integral of the squared gap (van de Waterlaat 2021, section 8.1). One
+    triweight kernel, reflected at 0 and 1, estimates the density of the scores and the accuracy at a score.
+    Its standard deviation is 1.06 sd(scores) n^(-1/5), where n is the number of rows of equal weight that
+    tell as much (Kish 1965).
     """
 
-    norm: KernelNorm = "1"
+    norm: KernelNorm = arg("mean distance, or root mean square", default="1")
     effort: ClassVar[int] = GRID
 
     def value(self, problem: Problem) -> float:

@@ -10,7 +10,6 @@ from calcli.core.data.arrays import Array, Doubles, Floats, Positions
 from calcli.core.data.binning import Bins
 from calcli.core.data.blocks import Block, sweep
 from calcli.core.data.predictions import Predictions
-from calcli.core.estimators.calibrationerror import find_estimator
 from calcli.core.estimators.miscalibration import class_wise_error
 from calcli.core.language.errors import UsageError
 from calcli.core.language.expressions import MetricExpression, region_ends
@@ -93,7 +92,7 @@ def is_known(call: MetricExpression, settings: Settings) -> bool:
     """Tell whether a metric has a true value: it is an error of bins, ks or kuiper."""
     if not call.entry.family.beside_null or call.arguments.get("weights", "equal") != "equal":
         return False
-    return find_estimator(call).has_truth
+    return call.made.has_truth
 
 
 def require_truth(call: MetricExpression, settings: Settings) -> None:
@@ -148,7 +147,7 @@ def true_error(
         If the error has no such value.
     """
     require_truth(call, settings)
-    estimator = find_estimator(call)
+    estimator = call.made
     own = estimator.adds_up or _shows_all(call.lens, predictions.n_classes, settings)
 
     def true(known: Known) -> float:

@@ -14,11 +14,10 @@ from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Any, Generic, TypeVar
 
-from calcli.core.language.calibrationerrors import REGION
-from calcli.core.language.entries import Argument, Entry, Method, Metric, written
+from calcli.core.language.entries import Argument, Entry, Method, Metric, expressed
 from calcli.core.language.errors import UsageError
 from calcli.core.language.methods import ERRORS, JOINED, METHODS
-from calcli.core.language.metrics import AFFINE, AFFINE_MAPS, AS_SCORE, L1, METRICS
+from calcli.core.language.metrics import AFFINE, AFFINE_MAPS, AS_SCORE, L1, METRICS, REGION
 from calcli.core.language.synonyms import meant, other_thing, synonym
 
 CLASS_WISE, WORST_CLASS, TOP_WISE = "class-wise", "worst-class", "top-wise"
@@ -64,13 +63,18 @@ class Expression(Generic[AnyEntry]):
 
     @cached_property
     def _parts(self) -> list[str]:
-        given = {key: self.arguments[key] for key in self.entry.arguments}
-        changed = {key: value for key, value in given.items() if value != self.entry.arguments[key].default}
-        texts = {
-            key: value.nested if isinstance(value, Expression) else written(value)
-            for key, value in changed.items()
-        }
-        return [self.entry.name, *(f"{key}={text}" for key, text in texts.items())]
+        return expressed(self.entry, self.arguments)
+
+    @cached_property
+    def made(self) -> Any:
+        """What computes it.
+
+        Raises
+        ------
+        UsageError
+            If the arguments do not go together.
+        """
+        return self.entry.made(**self.arguments)
 
 
 class MetricExpression(Expression[Metric]):
@@ -107,7 +111,7 @@ class MetricExpression(Expression[Metric]):
             return "max"
         if self.arguments.get("weights") == INVERSE:
             return "sum"
-        return str(self.entry.fixed.get("norm", self.arguments.get("norm", "1")))
+        return str(getattr(self.made, "norm", "1"))
 
     @property
     def region(self) -> str:
@@ -361,8 +365,8 @@ def checked_region(owner: str, text: str) -> str:
     UsageError
         If it is not one; the owner, a metric or an option, is named.
     """
-    if not REGION.holds(text):
-        raise UsageError(f"{owner}: region must be {REGION.expected}, not {text!r}")
+    if not REGION["fits"](text):
+        raise UsageError(f"{owner}: region must be {REGION['form']}, not {text!r}")
     return text
 
 

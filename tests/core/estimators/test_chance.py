@@ -18,7 +18,7 @@ from calcli.core.estimators.calibrationerror import enough_draws, holm, null_dis
 from calcli.core.estimators.cumulative import KolmogorovSmirnov
 from calcli.core.estimators.evidence import beyond_chance, gap_p_values, slice_p_value
 from calcli.core.estimators.intervals import Interval
-from calcli.core.estimators.miscalibration import BinnedError
+from calcli.core.estimators.miscalibration import ECE
 from calcli.core.problems.problem import ordered_problem
 
 
@@ -73,10 +73,10 @@ def test_a_slice_is_compared_by_the_larger_of_two_errors():
 
 
 ESTIMATORS = [
-    BinnedError(),
-    BinnedError(norm="2"),
-    BinnedError(norm="max"),
-    BinnedError(binning="equal-mass"),
+    ECE(),
+    ECE(norm="2"),
+    ECE(norm="max"),
+    ECE(binning="equal-mass"),
     KolmogorovSmirnov(),
 ]
 
@@ -129,7 +129,7 @@ def test_one_draw_has_no_spread():
 
 
 def test_very_many_bins_are_not_held_for_all_draws_at_once(monkeypatch):
-    problem, estimator = calibrated(60, np.random.default_rng(7)), BinnedError(bins=20_000)
+    problem, estimator = calibrated(60, np.random.default_rng(7)), ECE(bins=20_000)
     (expected,) = null_distributions(problem, [estimator], [0.1], 200, np.random.default_rng(8))
     tracemalloc.start()
     monkeypatch.setattr(consistency, "OUTCOMES", 40_000)  # of two draws

@@ -185,7 +185,10 @@ def test_average_precision_is_too_high_by_its_bias():
     assert abs(off - np.mean(biases)) < 0.5 * off  # to first order
 
 
-SELECTIVE = {"aurc": Aurc(), "augrc": Augrc(), "accuracy": SelectiveAccuracy(0.7), "coverage": Coverage(0.3)}
+SELECTIVE = {
+    "aurc": Aurc(), "augrc": Augrc(),
+    "accuracy": SelectiveAccuracy(coverage=0.7), "coverage": Coverage(max_error=0.3),
+}  # fmt: skip
 
 
 def value(measure, score, outcome, weights=None):
@@ -240,7 +243,7 @@ def test_influences_are_the_spread():
     rng = np.random.default_rng(0)
     score, weights = np.round(rng.random(200), 1), rng.gamma(2, size=200)
     outcome = rng.random(200) < score
-    for measure in (Aurc(), Augrc(), SelectiveAccuracy(0.5)):
+    for measure in (Aurc(), Augrc(), SelectiveAccuracy(coverage=0.5)):
         found, rows = row_influences(measure, score, outcome, weights)
         spread = measure.spread(ordered_problem(score, outcome, weights))
         assert found == pytest.approx(spread.value, abs=1e-12)

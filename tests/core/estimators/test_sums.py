@@ -11,14 +11,13 @@ from scipy import stats
 from calcli.core.data.units import Units
 from calcli.core.estimators import scoring
 from calcli.core.estimators.costs import parse_cost_word
-from calcli.core.estimators.scores import find_score
 from calcli.core.estimators.sums import Sums
 from calcli.core.evaluating.evaluate import evaluate
 from calcli.core.language.expressions import parse_metric
 from calcli.core.language.settings import Settings
 
 CLASSES = SimpleNamespace(of_answers=False)
-normalized_log_loss = find_score(parse_metric("normalized_log_loss"), CLASSES, Settings()).value
+normalized_log_loss = parse_metric("normalized_log_loss").made.score(CLASSES, Settings()).value
 SCORES = {"log_loss": lambda means: means["log_loss"], "normalized": normalized_log_loss}
 
 
@@ -65,7 +64,7 @@ def test_influences_are_a_plain_loop(weighted, clustered):
 def test_the_entropy_is_too_low_by_what_is_known():
     """(K - 1) / 2N (Miller 1955)."""
     labels = np.repeat(np.arange(100), 50)
-    constant = find_score(parse_metric("log_loss"), CLASSES, Settings()).constant
+    constant = parse_metric("log_loss").made.score(CLASSES, Settings()).constant
     found = Sums({"log_loss": np.ones(5000)}, labels, 100).influences({"entropy": constant})["entropy"]
     assert found.bias == pytest.approx(-99 / 10_000, rel=0.02)
 

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import math
+from abc import ABC, abstractmethod
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import astuple, replace
+from dataclasses import astuple, dataclass, replace
 from functools import partial
+from typing import ClassVar, Literal
 
 import numpy as np
 from numpy.typing import NDArray
@@ -24,9 +26,10 @@ from calcli.core.estimators.sums import Sums
 from calcli.core.evaluating.families.base import HITS, Family, Findings, Pair, judged, loss, signature
 from calcli.core.evaluating.measurements import Measurements
 from calcli.core.evaluating.results import Estimate
+from calcli.core.language.entries import DECOMPOSITION, Measure, arg, metric
 from calcli.core.language.errors import UsageError
 from calcli.core.language.expressions import CLASS_WISE, MetricExpression, region_ends
-from calcli.core.language.metrics import METRICS
+from calcli.core.language.metrics import AS_SCORE, LENS, METRICS, ScoreName, number_of_bins, vector_region
 from calcli.core.language.settings import Settings
 from calcli.core.problems.problem import Problem
 from calcli.core.state.needs import (
@@ -42,7 +45,7 @@ from calcli.core.state.needs import (
     unit_sums,
 )
 
-Parts = dict[str, float]
+Numbers = dict[str, float]
 
 CANONICAL = "canonical"
 EXAMPLE = "class-0@0.6..0.6+class-1@0.3..0.3"
@@ -86,7 +89,7 @@ def needs_of_parts(call: MetricExpression, of: Pass) -> Iterator[Need]:
         yield all_probs(of.rows)
 
 
-def binned_parts(call: MetricExpression, measured: Measurements) -> Parts:
+def binned_parts(call: MetricExpression, measured: Measurements) -> Numbers:
     """Return the score, or the term of a class in it, its parts, their sum and what that sum misses.
 
     Of a region all of them are shares of the whole: the share of the rows times what they are among these
@@ -94,7 +97,7 @@ def binned_parts(call: MetricExpression, measured: Measurements) -> Parts:
     """
     rule = decomposable_rule(call.score, of_answers=measured.predictions.of_answers)
     losses, weights = measured.columns[call.score], measured.predictions.weights
-    share: Parts = {}
+    share: Numbers = {}
     if call.lens == CLASS_WISE:
         found = _every_class(call, measured, rule)
         score = _mean(losses, weights)
@@ -125,7 +128,7 @@ def binned_parts(call: MetricExpression, measured: Measurements) -> Parts:
     }
 
 
-def _of_vectors(call: MetricExpression, measured: Measurements, rule: Decomposable) -> Parts:
+def _of_vectors(call: MetricExpression, measured: Measurements, rule: Decomposable) -> Numbers:
     """Return the parts of a region of whole vectors, of which its rows are one bin."""
     problem = measured.vector_problem(CANONICAL)
     inside = problem.rows_in(call.region, str(call))
@@ -180,6 +183,7 @@ def _mean(losses: Array, weights: Floats | None) -> float:
     return float(np.average(losses, weights=weights))
 
 
+CORP = "consistent, optimally binned, reproducible, pool adjacent violators"
 OF_SUMS = ("calibration", "refinement", "estimated")  # which sums over bins are enough for
 WITH_INTERVAL = ("refinement", "uncertainty")
 LOOKED_UP = 1 << 20  # bins of probabilities at once
@@ -190,7 +194,7 @@ class DecompositionFamily(Family):
 
     def needs(self, call: MetricExpression, of: Pass) -> Iterable[Need]:
         """Return the losses, and the bins or what must be put in order."""
-        return call.entry.mathematics.needs(call, of)
+        return call.made.needs(call, of)
 
     def estimates(
         self, calls: Sequence[MetricExpression], measured: Measurements, settings: Settings
@@ -198,7 +202,7 @@ class DecompositionFamily(Family):
         """Return the parts, each with all of those it stands among."""
         estimates = {}
         for call in calls:
-            parts = call.entry.mathematics.parts(call, measured)
+            parts = call.made.parts(call, measured)
             value = parts[_part(call)]
             interval, reason, how = None, "", []
             if _has_interval(call) and settings.intervals:
@@ -232,7 +236,7 @@ class DecompositionFamily(Family):
 
 
 def _part(call: MetricExpression) -> str:
-    return str(call.entry.fixed["part"])
+    return str(call.made.part)
 
 
 def _rule(call: MetricExpression, rows: Predictions) -> Decomposable:
@@ -297,11 +301,41 @@ def _uncertainty(call: MetricExpression, means: Means, rule: Decomposable) -> Do
     return rule.constant(np.stack([1 - outcomes, outcomes], axis=-1)) / rule.outcomes
 
 
-class Binned:
+class Parts(Measure, ABC):
+    """One of several numbers that are found together.
+
+    Attributes
+    ----------
+    part
+        Its name among them.
+    """
+
+    family = DECOMPOSITION
+    part: ClassVar[str]
+
+    @abstractmethod
+    def needs(self, call: MetricExpression, of: Pass) -> Iterable[Need]:
+        """Return what a pass must keep."""
+
+    @abstractmethod
+    def parts(self, call: MetricExpression, measured: Measurements) -> Numbers:
+        """Return all parts by name."""
+
+
+SPLIT = "the score that is split"
+
+
+@dataclass(frozen=True, kw_only=True)
+class Binned(Parts):
     """The parts of a score over bins."""
 
-    @staticmethod
-    def needs(call: MetricExpression, of: Pass) -> Iterable[Need]:
+    score: ScoreName = arg(SPLIT, default="brier")
+    bins: int = number_of_bins()
+    lens: str = arg(LENS, default=CLASS_WISE)
+    region: str = vector_region()
+    estimator: Literal["bins", "kernel"] = arg("frequencies from bins or from a kernel", default="bins")
+
+    def needs(self, call: MetricExpression, of: Pass) -> Iterable[Need]:
         """Return the losses and the bins."""
         yield loss(call, _rule(call, of.rows), of.settings, each=True)
         yield from needs_of_parts(call, of)
@@ -309,17 +343,19 @@ class Binned:
             yield HITS
             yield ClassPlaces(_bins(call))
 
-    @staticmethod
-    def parts(call: MetricExpression, measured: Measurements) -> dict[str, float]:
+    def parts(self, call: MetricExpression, measured: Measurements) -> Numbers:
         """Return all parts by name."""
         return binned_parts(call, measured)
 
 
-class Isotonic:
+@dataclass(frozen=True, kw_only=True)
+class Isotonic(Parts):
     """The parts of a score by isotonic regression (CORP)."""
 
-    @staticmethod
-    def needs(call: MetricExpression, of: Pass) -> Iterable[Need]:
+    score: ScoreName = arg(SPLIT, default="brier")
+    lens: str = arg(LENS, default=CLASS_WISE)
+
+    def needs(self, call: MetricExpression, of: Pass) -> Iterable[Need]:
         """Return the losses, and what must be put in order."""
         yield loss(call, _rule(call, of.rows), of.settings, each=True)
         if call.lens != CLASS_WISE:
@@ -327,8 +363,7 @@ class Isotonic:
         else:
             yield LOG_ODDS if of.rows.n_classes == 2 else all_probs(of.rows)
 
-    @staticmethod
-    def parts(call: MetricExpression, measured: Measurements) -> dict[str, float]:
+    def parts(self, call: MetricExpression, measured: Measurements) -> Numbers:
         """Return all parts by name, and the score."""
         found = _corp(call, measured)
         return {
@@ -339,17 +374,23 @@ class Isotonic:
         }
 
 
-class Ratios:
-    """The cost of likelihood ratios, the least by any increasing map, and what calibration wins."""
+@metric("min_cllr", "Cost of log-likelihood ratios, least", tier="works", unit="bits")
+class LeastCostOfRatios(Parts):
+    """two classes: cllr after an isotonic fit; the difference to cllr is miscalibration
 
-    @staticmethod
-    def needs(call: MetricExpression, of: Pass) -> Iterable[Need]:
+    Formula: cllr of the isotonic fit, both classes alike
+    Source: Bruemmer & du Preez 2006
+    Misses: fitted to the same rows: biased downward
+    """
+
+    part = "min_cllr"
+
+    def needs(self, call: MetricExpression, of: Pass) -> Iterable[Need]:
         """Return the costs of the ratios and the log-odds."""
         yield from (Mean(*one) for one in find_cllr(call.entry.name, of.rows, of.settings).statistics.items())
         yield LOG_ODDS
 
-    @staticmethod
-    def parts(call: MetricExpression, measured: Measurements) -> dict[str, float]:
+    def parts(self, call: MetricExpression, measured: Measurements) -> Numbers:
         """Return the costs, and the prior odds."""
         rows = measured.predictions
         found = find_cllr(call.entry.name, rows, measured.settings)
@@ -363,6 +404,104 @@ class Ratios:
             "calibration": actual - least,
             "prior_odds": found.prior_odds,
         }
+
+
+@metric("binned_calibration_loss", "Binned calibration loss", tier="works", range="0 to inf", unit=AS_SCORE)
+class BinnedCalibrationLoss(Binned):
+    """calibration part of a score: distance between mean probability and frequency in bins
+
+    Formula: sum_k sum_b n_kb/N (mean prob - frequency)^2, or frequency ln(frequency / mean prob)
+    Source: van de Waterlaat 2021, section 4.3
+    Misses: biased upward near zero; relative_calibration_loss needs no bins
+    """
+
+    part = "calibration"
+
+
+@metric("binned_refinement_loss", "Binned refinement loss", tier="works", range="0 to inf", unit=AS_SCORE)
+class BinnedRefinementLoss(Binned):
+    """refinement part of a score: what remains if each bin predicts its frequencies
+
+    Formula: sum_k sum_b n_kb/N frequency (1 - frequency), or -frequency ln frequency
+    Source: van de Waterlaat 2021, section 4.3
+    Misses: what differs within bins, the more the fewer they are
+    """
+
+    part = "refinement"
+
+
+@metric("binned_estimated_score", "Estimated score", tier="works", range="0 to inf", unit=AS_SCORE)
+class BinnedEstimatedScore(Binned):
+    """binned calibration loss plus binned refinement loss
+
+    Formula: binned_calibration_loss + binned_refinement_loss
+    Source: van de Waterlaat 2021, fig. 4.6
+    Misses: what differs within bins; see binned_remainder
+    """
+
+    part = "estimated"
+
+
+@metric(
+    "binned_remainder", "Remainder of the estimated score", tier="works", direction="none",
+    range="-inf to inf", unit=AS_SCORE,
+)  # fmt: skip
+class BinnedRemainder(Binned):
+    """score minus its binned estimate: what differs within bins
+
+    Formula: score - binned_estimated_score; brier: sum_kb n_kb/N (var prob - 2 cov(prob, label))
+    Source: van de Waterlaat 2021, fig. 4.6
+    """
+
+    part = "remainder"
+
+
+@metric(
+    "corp_miscalibration", "Miscalibration (CORP)",
+    letters=CORP, range="0 to inf",
+    unit=AS_SCORE,
+)  # fmt: skip
+class CorpMiscalibration(Isotonic):
+    """part of a score that an isotonic fit to the same rows removes
+
+    Formula: score - score of the isotonic fit, one isotonic fit a class
+    Source: Dimitriadis, Gneiting & Jordan 2021 (CORP)
+    Misses: fitted to the same rows: biased upward near zero
+    """
+
+    part = "miscalibration"
+
+
+@metric(
+    "corp_discrimination", "Discrimination (CORP)",
+    letters=CORP, direction="higher",
+    range="0 to uncertainty", unit=AS_SCORE,
+)  # fmt: skip
+class CorpDiscrimination(Isotonic):
+    """how much better the isotonic fit is than the class frequencies
+
+    Formula: score of the class frequencies - score of the isotonic fit, one isotonic fit a class
+    Source: Dimitriadis, Gneiting & Jordan 2021 (CORP)
+    Of answers: how much better the isotonic fit is than always stating the accuracy
+    """
+
+    part = "discrimination"
+
+
+@metric(
+    "corp_uncertainty", "Uncertainty (CORP)",
+    letters=CORP, direction="none",
+    range="0 to inf", unit=AS_SCORE,
+)  # fmt: skip
+class CorpUncertainty(Isotonic):
+    """score of the class frequencies: how hard the data are without a classifier
+
+    Formula: score of the class frequencies
+    Source: Dimitriadis, Gneiting & Jordan 2021 (CORP)
+    Of answers: score of always stating the accuracy
+    """
+
+    part = "uncertainty"
 
 
 def _corp(call: MetricExpression, measured: Measurements) -> Corp:

@@ -20,14 +20,13 @@ from calcli.core.estimators.calibrationerror import (
     OneDimensional,
     compare,
     enough_draws,
-    find_estimator,
     null_distributions,
     with_holm,
 )
 from calcli.core.estimators.decomposition import class_losses
 from calcli.core.estimators.gridded import GridError
 from calcli.core.estimators.intervals import Interval
-from calcli.core.estimators.miscalibration import BinnedError, binned_error, class_wise_error, from_sums
+from calcli.core.estimators.miscalibration import ECE, BinnedError, binned_error, class_wise_error, from_sums
 from calcli.core.estimators.permutation import Side, Swapped, permuted_differences, swapped_sums
 from calcli.core.estimators.rules import decomposable_rule
 from calcli.core.evaluating.families.base import Family, Findings, Pair, signature
@@ -218,7 +217,7 @@ def _nulls(
     rng = generator(settings.seed, Stream.CLASS_OUTCOMES)
     affordable = min(enough_draws(sum(enough)), MOST_DRAWN // max(measured.predictions.n_rows, len(errors)))
     draws = max(settings.draws, affordable)
-    drawn = simulated_class_errors(measured, BinnedError(bins=settings.bins), draws, rng)
+    drawn = simulated_class_errors(measured, ECE(bins=settings.bins), draws, rng)
     return with_holm([compare(*pair) for pair in zip(errors, drawn.T, strict=True)], enough)
 
 
@@ -292,9 +291,9 @@ def _edges(estimator: BinnedError, problem: Problem) -> Doubles:
     """Return the edges of the bins; between the rows where the rows say where they are."""
     if estimator.binning == "equal-width":
         return equal_width_edges(estimator.bins)
-    if isinstance(estimator.binning, tuple):
-        return np.array(estimator.binning)
-    cuts, score = problem.cuts(estimator.binning, estimator.bins)[1:-1], problem.score.astype(np.float64)
+    if isinstance(estimator.parted, tuple):
+        return np.array(estimator.parted)
+    cuts, score = estimator.cuts(problem)[1:-1], problem.score.astype(np.float64)
     below, above = score[cuts - 1], score[cuts]
     halfway = below + (above - below) / 2
     return np.concatenate([[0], np.where(halfway > below, halfway, above), [1]])
@@ -338,7 +337,7 @@ class ErrorFamily(Family):
 
     def needs(self, call: MetricExpression, of: Pass) -> Iterable[Need]:
         """Return scores and outcomes of the lens; of class-wise errors sums, or all probabilities."""
-        estimator = find_estimator(call)
+        estimator = call.made
         if not (call.is_class_wise or call.is_marginal):
             by_row = isinstance(estimator, OfVectors) or call.trains_bins
             seen = through(call.lens, of.rows, of.settings, each=by_row)
@@ -370,7 +369,7 @@ class ErrorFamily(Family):
 
     def swapped(self, call: MetricExpression, pair: Pair) -> Swapped | None:
         """Swap scores of a lens, or sums over the bins of every class."""
-        estimator, both = find_estimator(call), (pair.baseline.measured, pair.candidate.measured)
+        estimator, both = call.made, (pair.baseline.measured, pair.candidate.measured)
         how = pair.rng, pair.paired
         if call.trains_bins or call.is_marginal or isinstance(estimator, OfVectors):
             return None
@@ -391,12 +390,12 @@ class ErrorFamily(Family):
 
     def recomputed(self, call: MetricExpression) -> bool:
         """Tell whether an error is quick enough to compute anew; bins would have to be trained anew."""
-        return find_estimator(call).recomputed and not call.trains_bins
+        return call.made.recomputed and not call.trains_bins
 
     def effort(self, call: MetricExpression, predictions: Predictions, settings: Settings) -> float:
         """Return what computing an error again costs, where it is on a grid of every class."""
         every = predictions.n_classes if call.is_class_wise else 1
-        return super().effort(call, predictions, settings) + find_estimator(call).effort * every
+        return super().effort(call, predictions, settings) + call.made.effort * every
 
 
 class TestedError(NamedTuple):
@@ -424,7 +423,7 @@ def calibration_errors(
     found: dict[str, TestedError] = {}
     scalar: dict[tuple[str, str], list[tuple[MetricExpression, OneDimensional]]] = {}
     for call in calls:
-        estimator = find_estimator(call)
+        estimator = call.made
         own = _of_its_own(measured, call, estimator, settings)
         if own is not None:
             found[str(call)] = own
@@ -470,7 +469,7 @@ def _grid_error(measured: Measurements, call: MetricExpression, settings: Settin
     cells = measured.grid(call.lens)
     if cells is None or call.region != "all" or call.trains_bins:
         return None
-    return find_estimator(call).on_grid(cells, measured.problem(call.lens))
+    return call.made.on_grid(cells, measured.problem(call.lens))
 
 
 def _interval(
@@ -484,7 +483,7 @@ def _interval(
     if not settings.draws_outcomes:
         return None, "rows depend on each other, or are weighted by their labels"
     problem = _problem(measured, call)
-    return find_estimator(call).judged(problem, settings.level) if problem.total_weight else (None, "")
+    return call.made.judged(problem, settings.level) if problem.total_weight else (None, "")
 
 
 def _side(measured: Measurements, call: MetricExpression) -> Side:

@@ -92,8 +92,7 @@ class RankingFamily(Family):
 
 
 def _ranking(call: MetricExpression) -> Ranking:
-    arguments = {key: value for key, value in call.arguments.items() if key != "lens"}
-    found: Ranking = call.entry.mathematics(**arguments)
+    found: Ranking = call.made
     return found
 
 

@@ -6,13 +6,12 @@ import math
 from abc import ABC, abstractmethod
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import ClassVar
+from typing import ClassVar, Literal
 
 import numpy as np
 
 from calcli.core.data.arrays import Array, Doubles
 from calcli.core.data.predictions import Predictions
-from calcli.core.estimators import expected
 from calcli.core.estimators.intervals import Influences, Interval
 from calcli.core.estimators.permutation import FIT, FIT_ROWS
 from calcli.core.estimators.rules import ScoringRule
@@ -22,22 +21,45 @@ from calcli.core.evaluating.families.base import HITS, Family, Findings, judged,
 from calcli.core.evaluating.measurements import Measurements
 from calcli.core.evaluating.recalibrated import Recalibrated
 from calcli.core.evaluating.results import Estimate
+from calcli.core.language.entries import RECALIBRATION, Measure, arg, metric
 from calcli.core.language.expressions import MetricExpression
-from calcli.core.language.metrics import GIVEN, L1
+from calcli.core.language.methods import METHODS
+from calcli.core.language.metrics import AFFINE, AS_SCORE, CARRIED, GIVEN, L1, PAV, Training
 from calcli.core.language.settings import Settings
 from calcli.core.state.needs import Need, Pass, Rows
 
 POSTERIOR = "posterior of class {}"
 
 
-class OfRecalibration(ABC):
+EXPECTED = (  # what a posterior has an expectation of
+    "log_loss", "brier", "rps", "error_rate", "bayes_risk", "beta_score", "weighted_risk",
+)  # fmt: skip
+MISSES = f"what the recalibrator cannot express; try another. {CARRIED}"
+
+
+@dataclass(frozen=True, kw_only=True)
+class OfRecalibration(Measure, ABC):
     """A function of means over rows of what a recalibration makes of them."""
+
+    family = RECALIBRATION
+    score: str = arg(
+        "the score that is split; its own arguments follow after slashes",
+        default="log_loss", choices=EXPECTED, nested=True,
+    )  # fmt: skip
+    recalibrator: str = arg(
+        "the method, its arguments after slashes; affine (dp or temperature, by the number of rows); pav "
+        "(isotonic, without smoothing); or given (--posteriors)",
+        default=AFFINE, choices=(AFFINE, *METHODS, PAV, GIVEN), nested=True,
+    )  # fmt: skip
+    training: Training = arg(
+        "the rows it is fitted to; held-out: those of --calibration-data", default="cross-validation"
+    )
 
     compared: ClassVar[bool] = False  # whether its influences tell how two systems differ
     labelless: ClassVar[bool] = False  # whether no label moves it
 
     @abstractmethod
-    def columns(self, found: Recalibrated, call: MetricExpression) -> dict[str, Array]:
+    def columns(self, found: Recalibrated) -> dict[str, Array]:
         """Return the (n,) numbers of the rows, by name."""
 
     @abstractmethod
@@ -45,18 +67,17 @@ class OfRecalibration(ABC):
         """Return the metric, given the means of all rows or those without a unit."""
 
     @abstractmethod
-    def parts(self, found: Recalibrated, call: MetricExpression) -> dict[str, float]:
+    def parts(self, found: Recalibrated) -> dict[str, float]:
         """Return the numbers to read it with."""
 
 
-@dataclass(frozen=True)
 class Loss(OfRecalibration):
     """What the score loses by miscalibration, or its share of the score."""
 
-    compared: ClassVar[bool] = True
-    relative: bool = False
+    compared = True
+    relative: ClassVar[bool] = False
 
-    def columns(self, found: Recalibrated, call: MetricExpression) -> dict[str, Array]:
+    def columns(self, found: Recalibrated) -> dict[str, Array]:
         """Return the losses before and after."""
         return {"before": found.before, "after": found.losses}
 
@@ -67,7 +88,7 @@ class Loss(OfRecalibration):
             return won
         return np.where((before > 0) & (before < np.inf), won / before, np.nan)
 
-    def parts(self, found: Recalibrated, call: MetricExpression) -> dict[str, float]:
+    def parts(self, found: Recalibrated) -> dict[str, float]:
         """Return the score before and after, and standard errors."""
         before, after = found.mean(found.before), found.mean(found.losses)
         absolute, relative = found.standard_errors()
@@ -75,12 +96,45 @@ class Loss(OfRecalibration):
                 "standard_error": absolute, "relative_standard_error": relative}  # fmt: skip
 
 
-class Expected(OfRecalibration):
-    """The score that the recalibrated posteriors expect."""
+@metric(
+    "calibration_loss", "Calibration loss", tier="to know", range="-inf to inf", unit=AS_SCORE,
+    misses=MISSES,
+)  # fmt: skip
+class CalibrationLoss(Loss):
+    """how much a recalibration fitted to other rows lowers a score; slightly below 0 if there is nothing to
+    gain
 
-    labelless: ClassVar[bool] = True
+    Formula: score - score after recalibration; by pav on test, of costs: actual - minimum cost
+    Source: Ferrer & Ramos 2024, eq. 30
+    """
 
-    def columns(self, found: Recalibrated, call: MetricExpression) -> dict[str, Array]:
+
+@metric("relative_calibration_loss", "Calibration loss, relative", range="-inf to 1", misses=MISSES)
+class RelativeCalibrationLoss(Loss):
+    """share of a score that a recalibration fitted to other rows removes
+
+    Formula: calibration_loss / score
+    Source: Ferrer & Ramos 2024, eq. 33
+    """
+
+    relative = True
+
+
+@metric(
+    "expected_score", "Semi-empirical score", tier="works", direction="none", range="0 to inf",
+    unit=AS_SCORE,
+)  # fmt: skip
+class ExpectedScore(OfRecalibration):
+    """score expected if the recalibrated posteriors were true; far from the actual score, they are not
+
+    Formula: mean over rows of sum_k p_k score(q, k), p recalibrated
+    Source: Ferrer & Ramos 2024, eq. 25 and table 1
+    Misses: wrong class priors; unexplained, the difference of the normalized scores, sees them
+    """
+
+    labelless = True
+
+    def columns(self, found: Recalibrated) -> dict[str, Array]:
         """Return the expected losses."""
         return {"expected": found.expected_losses}
 
@@ -88,15 +142,24 @@ class Expected(OfRecalibration):
         """Return their mean."""
         return means["expected"]
 
-    def parts(self, found: Recalibrated, call: MetricExpression) -> dict[str, float]:
+    def parts(self, found: Recalibrated) -> dict[str, float]:
         """Return the score beside it."""
-        return {"score": found.mean(found.before), "unexplained": _value(found, unexplained, call)}
+        return {
+            "score": found.mean(found.before),
+            "unexplained": _value(found, Unexplained(score=self.score)),
+        }
 
 
+@metric("unexplained", "Unexplained share of the score", tier="works", direction="none", range="-inf to 1")
 class Unexplained(OfRecalibration):
-    """The share of the normalized score that its expectation leaves."""
+    """share of the normalized score that the recalibrated posteriors do not explain; far from 0, do not
+    trust them
 
-    def columns(self, found: Recalibrated, call: MetricExpression) -> dict[str, Array]:
+    Formula: 1 - normalized expected_score / normalized score
+    Source: Ferrer & Ramos 2024, table 1
+    """
+
+    def columns(self, found: Recalibrated) -> dict[str, Array]:
         """Return the losses of rows, seen and expected, and the posteriors of the classes."""
         posteriors = enumerate(found.over_deals(np.exp).T)
         columns = {"before": found.before, "expected": found.expected_losses}
@@ -108,19 +171,29 @@ class Unexplained(OfRecalibration):
         observed = means["before"] / rule.constant(means.priors)
         return 1 - means["expected"] / rule.constant(np.stack(each, axis=-1)) / observed
 
-    def parts(self, found: Recalibrated, call: MetricExpression) -> dict[str, float]:
+    def parts(self, found: Recalibrated) -> dict[str, float]:
         """Return the score beside the one expected."""
         return {"score": found.mean(found.before), "expected_score": found.mean(found.expected_losses)}
 
 
-class Divergence(OfRecalibration):
-    """How far the recalibrated posteriors are from the probabilities."""
+@metric("score_divergence", "Score divergence", tier="works", range="0 to inf", unit=AS_SCORE)
+class ScoreDivergence(OfRecalibration):
+    """divergence from the recalibrated posteriors: the part of the expected score that recalibration removes
 
-    labelless: ClassVar[bool] = True
+    Formula: mean over rows of sum_k p_k (score(q, k) - score(p, k)), p recalibrated
+    Source: Broecker 2009; Ferrer & Ramos 2024, eq. 26
+    Misses: assumes that the posteriors are right; distance=l1, the mean of sum_k |p_k - q_k|, is not a score
+        divergence
+    """
 
-    def columns(self, found: Recalibrated, call: MetricExpression) -> dict[str, Array]:
+    distance: Literal["score", "l1"] = arg(
+        "the divergence of the score, or the sum of |p_k - q_k|", default="score"
+    )
+    labelless = True
+
+    def columns(self, found: Recalibrated) -> dict[str, Array]:
         """Return by how much losses are expected to exceed the least possible, or the distances."""
-        if call.arguments["distance"] == L1:
+        if self.distance == L1:
             probs = np.exp(found.log_probs)
             return {"divergence": found.over_deals(lambda one: np.abs(probs - np.exp(one)).sum(axis=1))}
         return {"divergence": found.expected_losses - _entropies(found)}
@@ -129,11 +202,11 @@ class Divergence(OfRecalibration):
         """Return their mean."""
         return means["divergence"]
 
-    def parts(self, found: Recalibrated, call: MetricExpression) -> dict[str, float]:
+    def parts(self, found: Recalibrated) -> dict[str, float]:
         """Return the score expected and the entropy, and their difference where that is not the value."""
         expected_losses, entropies = found.expected_losses, _entropies(found)
         parts = {"expected_score": found.mean(expected_losses), "entropy": found.mean(entropies)}
-        if call.arguments["distance"] == L1:
+        if self.distance == L1:
             parts["score_divergence"] = found.mean(expected_losses - entropies)
         return parts
 
@@ -143,9 +216,6 @@ def _entropies(found: Recalibrated) -> Doubles:
     return found.over_deals(lambda posteriors: found.rule.expected(posteriors, posteriors))
 
 
-calibration_loss, relative_calibration_loss = Loss(), Loss(relative=True)
-expected_score, unexplained, score_divergence = Expected(), Unexplained(), Divergence()
-
 OF_THESE_ROWS = "the recalibration is fitted to these rows; --calibration-data fits it to other rows"
 
 
@@ -154,7 +224,7 @@ class RecalibrationFamily(Family):
 
     def needs(self, call: MetricExpression, of: Pass) -> Iterable[Need]:
         """Return the losses of the rows, and the rows, for fits."""
-        rule = expected.expected_score(call.whole, of.rows, of.settings)
+        rule = call.whole.made.rule(of.rows, of.settings)
         return loss(call, rule, of.settings, each=True), HITS, Rows()
 
     def estimates(
@@ -168,7 +238,7 @@ class RecalibrationFamily(Family):
             if found is None:
                 estimates[str(call)] = Estimate(call, np.nan, signature(call, measured, settings, *how))
                 continue
-            value, parts = _value(found, _of(call), call), _of(call).parts(found, call)
+            value, parts = _value(found, _of(call)), _of(call).parts(found)
             interval, reason = _interval(call, found, value, measured, settings)
             own = call.with_argument("recalibrator", found.method)
             line = signature(own, measured, settings, *how)
@@ -203,20 +273,20 @@ class RecalibrationFamily(Family):
 
 def recalibrated(call: MetricExpression, measured: Measurements) -> Recalibrated | None:
     """Return the recalibration that a metric asks for; None where there are no two folds."""
-    rule = expected.expected_score(call.whole, measured.predictions, measured.settings)
+    rule = call.whole.made.rule(measured.predictions, measured.settings)
     return measured.recalibrations.of(call, rule, measured.columns[call.score])
 
 
 def _of(call: MetricExpression) -> OfRecalibration:
-    found: OfRecalibration = call.entry.mathematics
+    found: OfRecalibration = call.made
     return found
 
 
-def _value(found: Recalibrated, metric: OfRecalibration, call: MetricExpression) -> float:
+def _value(found: Recalibrated, metric: OfRecalibration) -> float:
     """Return a metric of all rows."""
     priors = np.bincount(found.rows.labels, found.rows.weights, found.deals[0].shape[1])
     priors = priors / priors.sum()
-    means = {name: np.asarray(found.mean(values)) for name, values in metric.columns(found, call).items()}
+    means = {name: np.asarray(found.mean(values)) for name, values in metric.columns(found).items()}
     with np.errstate(invalid="ignore", divide="ignore"):
         return float(metric.value(Means(means, priors, priors), found.rule))
 
@@ -228,7 +298,7 @@ def _influences(
     metric = _of(call)
     rows, predictions = found.rows, measured.predictions
     given = predictions.priors if priors else None
-    columns = metric.columns(found, call)
+    columns = metric.columns(found)
     sums = Sums(columns, rows.labels, predictions.n_classes, rows.weights, given, found.units)
     with np.errstate(invalid="ignore", divide="ignore"):  # of infinite losses nothing is won
         own = sums.influences({"": lambda means: metric.value(means, found.rule)}).get("")
@@ -261,7 +331,7 @@ def _interval(
     if call.arguments["recalibrator"] != GIVEN and call.arguments["training"] != "held-out":
         return None, OF_THESE_ROWS if _of(call).compared else ""
     rows, classes = found.deals[0].shape
-    if call.entry.name == "relative_calibration_loss" and rows < classes:
+    if isinstance(call.made, RelativeCalibrationLoss) and rows < classes:
         return None, "there are fewer rows than classes"
     own = _influences(call, found, measured, priors=True)
     return judged(own.spread if own else None, value, settings)

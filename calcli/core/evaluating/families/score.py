@@ -13,7 +13,7 @@ from calcli.core.data.arrays import Array
 from calcli.core.estimators.costs import CostMatrix, Decided
 from calcli.core.estimators.evidence import NORMAL, Evidence, ExactShares, Normal
 from calcli.core.estimators.intervals import Influences, Interval, Spread
-from calcli.core.estimators.scores import Proper, Score, find_score
+from calcli.core.estimators.scores import Proper, Score
 from calcli.core.estimators.scoring import OfMeans, rival
 from calcli.core.estimators.sums import Sums
 from calcli.core.evaluating.families.base import HITS, Family, Findings, Pair, judged, signature
@@ -29,7 +29,7 @@ class ScoreFamily(Family):
 
     def needs(self, call: MetricExpression, of: Pass) -> Iterable[Need]:
         """Return the losses of the rows, and the decisions that costs lead to."""
-        score = find_score(call, of.rows, of.settings)
+        score: Score = call.made.score(of.rows, of.settings)
         needs: list[Need] = [Mean(*statistic) for statistic in score.statistics.items()]
         if of.settings.intervals:
             needs.append(HITS)
@@ -85,7 +85,7 @@ class ScoreFamily(Family):
                 gained, lost = (np.count_nonzero(hits) for hits in (second, first))
             counts = int(gained), len(second), int(lost), len(first)
             return ExactShares(*counts, baseline, pair.paired)
-        if pair.paired and isinstance(call.entry.mathematics, Proper) and not difference.of_units.any():
+        if pair.paired and isinstance(call.made, Proper) and not difference.of_units.any():
             return Normal(baseline, candidate, (0.0, 0.0), 0.0, "same-losses")
         return None
 
@@ -95,7 +95,8 @@ class ScoreFamily(Family):
 
 
 def _score(call: MetricExpression, measured: Measurements) -> Score:
-    return find_score(call, measured.predictions, measured.settings)
+    found: Score = call.made.score(measured.predictions, measured.settings)
+    return found
 
 
 def _sums(measured: Measurements, scores: Iterable[Score]) -> Sums:
