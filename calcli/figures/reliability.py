@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from calcli.core.curves.reliability import BAND, FEW_ROWS, Error, Reliability, is_crowded, true_curve
 from calcli.core.curves.reliability import reliability as reliability_of
 from calcli.core.data.arrays import Doubles
-from calcli.core.estimators.miscalibration import BinnedError
+from calcli.core.evaluating.metrics.miscalibration import BinnedError
 from calcli.core.evaluating.results import Evaluation
 from calcli.core.language.expressions import parse_metric, region_ends
 from calcli.core.language.figures import AUTO
@@ -111,9 +111,9 @@ def reliabilities(
         # without a threshold about as many recursive bins as there are of others
         least = view.min_rows or max(2 * FEW_ROWS, 2 * problem.n_rows // settings.bins)
         call = parse_metric(f"ece:binning={binning}", {**settings.defaults, "min_rows": least})
-        estimator: BinnedError = call.made
+        assert isinstance(call, BinnedError)
         return reliability_of(
-            problem, view.lens, estimator, evaluation.estimates, view.draws, settings.seed, view.region,
+            problem, view.lens, call, evaluation.estimates, view.draws, settings.seed, view.region,
             resampled=settings.resample_predictions,
             truth=true_curve(evaluation, view.lens, view.region), in_log_odds=in_log_odds,
         )  # fmt: skip

@@ -13,8 +13,8 @@ from calcli.core.comparing.policy import Rule, failure, parse_failure
 from calcli.core.curves.needs import problem_of, usual_lens
 from calcli.core.curves.reliability import Reliability, reliability
 from calcli.core.data.predictions import Predictions
-from calcli.core.estimators.miscalibration import BinnedError
 from calcli.core.evaluating.evaluate import state_of
+from calcli.core.evaluating.metrics.miscalibration import BinnedError
 from calcli.core.evaluating.recalibrated import Companions
 from calcli.core.evaluating.results import Evaluation
 from calcli.core.evaluating.usual import default_metrics
@@ -237,6 +237,6 @@ def _reliability(evaluation: Evaluation) -> Reliability:
     settings = evaluation.settings
     lens = usual_lens([evaluation.predictions])
     call = parse_metric(f"ece:lens={lens}", settings.defaults)
-    estimator: BinnedError = call.made
+    assert isinstance(call, BinnedError)
     problem = problem_of(evaluation, lens)
-    return reliability(problem, lens, estimator, evaluation.estimates, settings.draws, settings.seed)
+    return reliability(problem, lens, call, evaluation.estimates, settings.draws, settings.seed)

@@ -17,7 +17,7 @@ from calcli.core.curves.needs import own_metrics
 from calcli.core.evaluating.recalibrated import Companions
 from calcli.core.evaluating.truth import makes_use
 from calcli.core.language.declaring import declared
-from calcli.core.language.expressions import MethodExpression, MetricExpression, parse_metrics
+from calcli.core.language.expressions import Measure, MethodExpression, parse_metrics
 from calcli.core.language.figures import FIGURES, USUAL, PlotSettings
 from calcli.core.language.methods import CHOICE
 from calcli.core.language.metrics import GIVEN
@@ -138,11 +138,11 @@ def idle_looks(drawing: PlotSettings, settings: Settings, companions: Companions
     return idle
 
 
-def _whole(call: MetricExpression) -> MetricExpression:
+def _whole(call: Measure) -> Measure:
     return call.whole if "score" in call.arguments else call
 
 
-def _unnamed(settings: Settings, calls: Sequence[MetricExpression], names: Collection[str]) -> list[str]:
+def _unnamed(settings: Settings, calls: Sequence[Measure], names: Collection[str]) -> list[str]:
     """Return what is said of things that have a name, which nothing calls."""
     idle = []
     for field, argument in NAMED.items():
@@ -158,7 +158,7 @@ def _unnamed(settings: Settings, calls: Sequence[MetricExpression], names: Colle
     return idle
 
 
-def _untrained(settings: Settings, companions: Companions, calls: Sequence[MetricExpression]) -> list[str]:
+def _untrained(settings: Settings, companions: Companions, calls: Sequence[Measure]) -> list[str]:
     """Return what is said of options of recalibrations, if there are none."""
     trained = [call.arguments["training"] for call in calls if "training" in call.arguments]
     if companions.calibration is not None and "held-out" not in trained:

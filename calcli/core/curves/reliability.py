@@ -12,13 +12,14 @@ from numpy.typing import NDArray
 
 from calcli.core.data.arrays import Array, Doubles, Stream, Tables, from_log_odds, generator, log_odds
 from calcli.core.data.binning import Bins, equal_mass_cuts, equal_width_edges
-from calcli.core.estimators.calibrationerror import Null, compare, null_distributions, outcome_sums
-from calcli.core.estimators.cumulative import KolmogorovSmirnov
+from calcli.core.estimators.calibrationerror import Null, compare, outcome_sums
 from calcli.core.estimators.evidence import beyond_chance
-from calcli.core.estimators.miscalibration import ECE, BinnedError, binned_error
+from calcli.core.evaluating.metrics.cumulative import KolmogorovSmirnov
+from calcli.core.evaluating.metrics.errors import null_distributions
+from calcli.core.evaluating.metrics.miscalibration import ECE, BinnedError, binned_error
 from calcli.core.evaluating.results import Estimate, Evaluation
 from calcli.core.evaluating.truth import known_problem
-from calcli.core.language.expressions import MetricExpression, parse_metric, region_ends
+from calcli.core.language.expressions import Measure, parse_metric, region_ends
 from calcli.core.problems.problem import Binning, Problem, Recursive, segment_sums
 
 FEW_ROWS = 10  # a frequency from fewer rows has a standard error above 0.1 and says next to nothing
@@ -43,7 +44,7 @@ class Error:
         Its distribution under perfect calibration, where that was computed.
     """
 
-    call: MetricExpression
+    call: Measure
     value: float
     if_calibrated: Null | None
 
@@ -313,7 +314,7 @@ def resampled_band(
 
 
 def _error(
-    call: MetricExpression,
+    call: Measure,
     estimator: BinnedError | KolmogorovSmirnov,
     problem: Problem,
     draws: int,

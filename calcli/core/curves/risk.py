@@ -13,8 +13,8 @@ from calcli.core.curves.needs import problem_of, row_weights
 from calcli.core.curves.reliability import FEW_ROWS
 from calcli.core.data.arrays import Doubles, Tables
 from calcli.core.estimators.expected import BetaScore, IntegralOfRisks
-from calcli.core.estimators.miscalibration import wilson_interval
-from calcli.core.estimators.scores import OfThresholds
+from calcli.core.estimators.intervals import wilson_interval
+from calcli.core.evaluating.metrics.scores import OfThresholds
 from calcli.core.evaluating.results import Estimate, Evaluation
 from calcli.core.language.expressions import parse_metrics
 from calcli.core.problems.problem import Problem
@@ -200,7 +200,7 @@ def integrals_of(evaluation: Evaluation, metrics: Sequence[str] = ()) -> dict[st
     asked = [str(call) for call in parse_metrics(metrics, evaluation.settings.defaults)] or [*calls]
     found = dict[str, IntegralOfRisks]()
     for name in (name for name in asked if name in calls):
-        made = calls[name].made
+        made = calls[name]
         if made.entry.name in PLAIN:
             found[name] = PLAIN[made.entry.name]
         elif isinstance(made, OfThresholds) and not made.normalized:

@@ -12,9 +12,10 @@ from calcli.core.curves.needs import row_weights
 from calcli.core.curves.reliability import BAND, FEW_ROWS
 from calcli.core.data.arrays import WIDEST, Doubles, Stream, Tables, from_log_odds, generator, log_odds
 from calcli.core.data.binning import edge_cuts, equal_width_edges
-from calcli.core.estimators.calibrationerror import Null, null_distributions, outcome_sums
-from calcli.core.estimators.cumulative import KolmogorovSmirnov
-from calcli.core.estimators.smooth import SmoothECE
+from calcli.core.estimators.calibrationerror import Null, outcome_sums
+from calcli.core.evaluating.metrics.cumulative import KolmogorovSmirnov
+from calcli.core.evaluating.metrics.errors import null_distributions
+from calcli.core.evaluating.metrics.smooth import SmoothECE
 from calcli.core.problems.problem import Problem, isotonic_blocks, pool, segment_sums
 
 POINTS = 800  # more cannot be told apart in print

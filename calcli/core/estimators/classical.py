@@ -19,9 +19,7 @@ from calcli.core.calibrators.fit.logistic import LogisticLoss
 from calcli.core.calibrators.fit.newton import minimize
 from calcli.core.data.arrays import Array, Doubles, Floats
 from calcli.core.data.units import Units
-from calcli.core.estimators.intervals import Influences
-from calcli.core.estimators.ranking import of_equal_weight
-from calcli.core.language.entries import CLASSICAL, Measure, metric
+from calcli.core.estimators.intervals import Influences, of_equal_weight
 
 MAX_STEPS = 100
 STEP = 1e-10  # change of the intercept, relative to its size, at which Newton's method ends
@@ -304,90 +302,3 @@ class OfTwo:
         """How many units of equal weight have the less probable outcome."""
         wrong = self.units.sums(1.0 * (self.outcome != (self.score > 0.5)), self.weights)
         return float(of_equal_weight(wrong.sum(), np.square(wrong).sum()))
-
-
-class Classical(Measure):
-    """A measure of the probability of the second of two classes."""
-
-    family = CLASSICAL
-
-    def coefficient(self, rows: OfTwo) -> Coefficient:
-        """Return the estimate with its standard error."""
-        raise NotImplementedError
-
-    def influences(self, rows: OfTwo) -> Influences | None:
-        """Return what each unit brings to it; None of what has no spread."""
-        return self.coefficient(rows).of_units(rows.errors)
-
-
-@metric("calibration_in_the_large", "Calibration in the large", direction="zero", range="-1 to 1")
-class InTheLarge(Classical):
-    """two classes: mean probability of the second class minus its frequency; above 0 too high
-
-    Formula: mean score - mean outcome
-    Source: Cox 1958; Van Calster et al. 2019
-    Misses: gaps of opposite sign cancel; calibration_slope shows some of them
-    """
-
-    def coefficient(self, rows: OfTwo) -> Coefficient:
-        """Return it."""
-        return in_the_large(rows.score, rows.outcome, rows.weights, rows.units, priors=rows.priors)
-
-
-@metric(
-    "calibration_intercept", "Calibration intercept", direction="zero", range="-inf to inf",
-    unit="log-odds",
-)  # fmt: skip
-class CalibrationIntercept(Classical):
-    """two classes: what must be added to the log-odds of the second class to be right on average; above 0 it
-    is under-predicted
-
-    Formula: a of log-odds(outcome) = a + log-odds(score)
-    Source: Cox 1958; Van Calster et al. 2019
-    Misses: gaps of opposite sign cancel; calibration_slope shows some of them
-    """
-
-    def coefficient(self, rows: OfTwo) -> Coefficient:
-        """Return it."""
-        finite, of = rows.finite, (rows.outcome, rows.weights, rows.units)
-        return UNKNOWN if finite is None else calibration_intercept(finite, *of, priors=rows.priors)
-
-
-@metric("calibration_slope", "Calibration slope", direction="one", range="-inf to inf", unit="ratio")
-class CalibrationSlope(Classical):
-    """two classes: 1 is right, below 1 the probabilities are too extreme, above 1 too moderate
-
-    Formula: b of log-odds(outcome) = a + b log-odds(score)
-    Source: Cox 1958; Van Calster et al. 2019
-    Misses: errors that are not linear in the log-odds; ks and ece see them
-    """
-
-    def coefficient(self, rows: OfTwo) -> Coefficient:
-        """Return it."""
-        finite, of = rows.finite, (rows.outcome, rows.weights, rows.units)
-        return UNKNOWN if finite is None else calibration_slope(finite, *of, priors=rows.priors)
-
-
-@metric(
-    "spiegelhalter_z", "Spiegelhalter's Z", direction="zero", range="-inf to inf",
-    unit="standard deviations",
-)  # fmt: skip
-class SpiegelhalterZ(Classical):
-    """two classes: above 0 the Brier score is worse than the probabilities predict
-
-    Formula: sum (outcome - p)(1 - 2 p) / sqrt(sum (1 - 2 p)^2 p (1 - p))
-    Source: Spiegelhalter 1986
-    Misses: errors that leave the Brier score as predicted; its p-value tests calibration as a whole
-    """
-
-    def test(self, rows: OfTwo) -> ZTest:
-        """Return the test."""
-        return spiegelhalter_test(rows.score, rows.outcome, rows.weights)
-
-    def influences(self, rows: OfTwo) -> Influences | None:
-        """Return what each unit brings to the statistic; None if it has no variance."""
-        test = self.test(rows)
-        if math.isnan(test.z):
-            return None
-        of_units = rows.units.sums(test.influences)
-        return Influences(test.z, of_units, len(of_units), fewest=rows.errors)

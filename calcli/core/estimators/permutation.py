@@ -10,7 +10,7 @@ import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import pairwise
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
@@ -26,9 +26,6 @@ from calcli.core.language.expressions import region_ends
 from calcli.core.problems.lenses import canonical_lens
 from calcli.core.problems.problem import ordered_problem
 from calcli.core.state.needs import VectorTable
-
-if TYPE_CHECKING:
-    from calcli.core.estimators.calibrationerror import OneDimensional
 
 CALL = 20_000  # what computing any metric again costs, besides its scores
 CLASS = 1_000  # and each class of it
@@ -161,7 +158,7 @@ def swapped_signs(difference: Influences, draws: int, rng: np.random.Generator) 
 def permuted_differences(
     baseline: Side,
     candidate: Side,
-    estimator: OneDimensional,
+    estimator: Any,
     draws: int,
     rng: np.random.Generator,
     paired: bool = True,
@@ -201,7 +198,7 @@ def permuted_differences(
 def _computed_anew(
     baseline: Side,
     candidate: Side,
-    estimator: OneDimensional,
+    estimator: Any,
     draws: int,
     rng: np.random.Generator,
     paired: bool,

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from collections.abc import Callable
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -14,27 +14,35 @@ from calcli.core.estimators.costs import CostMatrix
 DIGITS = 12  # of the largest risk, to which risks are compared
 
 
-@dataclass(frozen=True)
 class Means:
-    """Weighted means of row statistics, of the sample or without each of n units.
+    """Weighted means of row statistics, of the sample or without each of n units, each made when asked for.
 
-    Attributes
+    Parameters
     ----------
-    columns
-        (...) means by name.
+    column
+        Returns the (...) means of a statistic.
     priors
-        (..., K) weighted class frequencies.
+        Returns the (..., K) weighted class frequencies.
     of_sample
         (K,) those of the sample.
     """
 
-    columns: Mapping[str, Doubles]
-    priors: Doubles
-    of_sample: Doubles
+    def __init__(
+        self, column: Callable[[str], Doubles], priors: Callable[[], Doubles], of_sample: Doubles
+    ) -> None:
+        self._column, self._priors, self.of_sample = column, priors, of_sample
+        self._known: dict[str, Doubles] = {}
 
     def __getitem__(self, name: str) -> Doubles:
         """Return the means of one statistic."""
-        return self.columns[name]
+        if name not in self._known:
+            self._known[name] = self._column(name)
+        return self._known[name]
+
+    @cached_property
+    def priors(self) -> Doubles:
+        """The class frequencies."""
+        return self._priors()
 
 
 OfMeans = Callable[[Means], Doubles]

@@ -16,15 +16,21 @@ from calcli.core.data.predictions import Predictions
 from calcli.core.data.units import Units, clusters_of, require_clusters, require_folds
 from calcli.core.estimators.calibrationerror import enough_draws, holm, with_holm
 from calcli.core.estimators.evidence import slice_p_value
-from calcli.core.estimators.permutation import affordable_resamples, bootstrap_sd, resampled_nulls
-from calcli.core.evaluating.families import FAMILIES, by_family
-from calcli.core.evaluating.families.base import Findings
-from calcli.core.evaluating.families.error import class_rows
-from calcli.core.evaluating.families.ranking import backwards_area
+from calcli.core.estimators.permutation import (
+    CALL,
+    CLASS,
+    affordable_resamples,
+    bootstrap_sd,
+    resampled_nulls,
+)
+from calcli.core.evaluating.classes import class_rows
 from calcli.core.evaluating.measurements import Measurements
+from calcli.core.evaluating.metrics.ranking import backwards_area
+from calcli.core.evaluating.metrics.scores import Scored, decisions_of
 from calcli.core.evaluating.recalibrated import Companions
 from calcli.core.evaluating.results import (
     ClassRow,
+    Decision,
     Estimate,
     Evaluation,
     Input,
@@ -35,7 +41,7 @@ from calcli.core.evaluating.results import (
 from calcli.core.evaluating.usual import area_of, default_metrics, gap_of, is_sampled, tests_classes
 from calcli.core.language.errors import InputError, NeedsRows, UsageError
 from calcli.core.language.expressions import (
-    MetricExpression,
+    Measure,
     looks_at_classes,
     parse_metrics,
     refuse_classes,
@@ -63,20 +69,18 @@ from calcli.core.state.state import Part, Remains, State, left_of
 
 
 def needs_of(
-    call: MetricExpression, rows: Predictions, settings: Settings, units_for: UnitsOf | None = None
+    call: Measure, rows: Predictions, settings: Settings, units_for: UnitsOf | None = None
 ) -> Iterable[Need]:
-    """Return what a pass must keep for a metric; see `Family.needs`."""
-    return FAMILIES[call.entry.family].needs(call, Pass(rows, settings, units_for))
+    """Return what a pass must keep for a metric; see `Measure.needs`."""
+    return call.needs(Pass(rows, settings, units_for))
 
 
-def needs_rows(
-    call: MetricExpression, rows: Predictions, settings: Settings, *, summed: bool = False
-) -> bool:
+def needs_rows(call: Measure, rows: Predictions, settings: Settings, *, summed: bool = False) -> bool:
     """Tell whether a metric takes more than a state in a file holds, or than sums if all rows are summed."""
     return any(need.of_rows or (summed and need.each) for need in needs_of(call, rows, settings))
 
 
-def lack(call: MetricExpression, state: State, remains: Predictions, settings: Settings) -> str:
+def lack(call: Measure, state: State, remains: Predictions, settings: Settings) -> str:
     """Return why a state does not tell a metric, as a clause; "" if it does."""
     try:
         return state.lack(needs_of(call, remains, settings))
@@ -87,7 +91,7 @@ def lack(call: MetricExpression, state: State, remains: Predictions, settings: S
 def needs_of_report(
     rows: Predictions,
     settings: Settings,
-    calls: Iterable[MetricExpression],
+    calls: Iterable[Measure],
     lenses: Iterable[str] = (),
     units_for: UnitsOf | None = None,
 ) -> list[Need]:
@@ -149,7 +153,7 @@ def _slices(
     predictions: Predictions,
     column: str,
     settings: Settings,
-    calls: Sequence[MetricExpression],
+    calls: Sequence[Measure],
     known: StateSettings,
     places: Array | None,
 ) -> dict[str, State]:
@@ -173,23 +177,18 @@ def _slices(
     return found
 
 
-def _calls(rows: Predictions, settings: Settings) -> list[MetricExpression]:
+def _calls(rows: Predictions, settings: Settings) -> list[Measure]:
     return parse_metrics(settings.metrics or default_metrics(rows, settings)[0], settings.defaults)
 
 
-def of_sample(sample: Sample, whole: Measurements, calls: Sequence[MetricExpression]) -> Findings:
-    """Return what is found out about metrics from a sample of the rows; its size stands with each."""
-    measured = measured_sample(sample, whole, calls)
-    found = [family.estimates(own, measured, measured.settings) for family, own in by_family(calls)]
-    joined = Findings.joined(found)
-    if measured.of_rows is None:
-        return joined
-    rows = measured.predictions.n_rows
-    estimates = {name: replace(one, rows=rows) for name, one in joined.estimates.items()}
-    return replace(joined, estimates=estimates)
+def estimates_of(measured: Measurements, calls: Sequence[Measure], settings: Settings) -> dict[str, Estimate]:
+    """Return the estimates of metrics, by canonical expression; of a sample its size stands with each."""
+    rows = None if measured.of_rows is None else measured.predictions.n_rows
+    found = {str(call): call.estimate(measured, settings, calls) for call in calls}
+    return found if rows is None else {name: replace(one, rows=rows) for name, one in found.items()}
 
 
-def measured_sample(sample: Sample, whole: Measurements, calls: Sequence[MetricExpression]) -> Measurements:
+def measured_sample(sample: Sample, whole: Measurements, calls: Sequence[Measure]) -> Measurements:
     """Return what a pass over a sample of the rows finds for metrics."""
     rows, settings = sample.of(whole.predictions), replace(whole.settings, precision="auto")
     state = collect(rows, settings, [need for call in calls for need in needs_of(call, rows, settings)])
@@ -313,7 +312,7 @@ def lean_needs(predictions: Predictions, settings: Settings) -> list[Need]:
 def values_of(measured: Measurements) -> dict[str, float]:
     """Return the values of the metrics that settings name, by canonical expression."""
     calls = _asked_calls(measured.predictions, measured.settings)
-    found = _findings(measured, calls, measured.settings)[0].estimates
+    found = _findings(measured, calls, measured.settings)[0]
     return {name: found[name].value for name in map(str, calls)}
 
 
@@ -378,9 +377,7 @@ def _refuse_draws(settings: Settings) -> None:
     raise UsageError(f"{option} draws independent outcomes, but {reason}; leave out one of the two")
 
 
-def _asked_calls(
-    predictions: Predictions, settings: Settings, usual: Sequence[str] = ()
-) -> list[MetricExpression]:
+def _asked_calls(predictions: Predictions, settings: Settings, usual: Sequence[str] = ()) -> list[Measure]:
     names = settings.metrics or usual or default_metrics(predictions, settings)[0]
     calls = parse_metrics(names, settings.defaults)
     refuse_probabilities(calls, predictions.provenance.outcomes)
@@ -402,23 +399,23 @@ def assess(
         settings = replace(settings, draws=0)
     usual = measured.state.head.metrics
     calls = _asked_calls(predictions, settings, usual)
-    found, missing = _findings(measured, calls, settings)
+    found, missing, notes = _findings(measured, calls, settings)
     bins, judged = measured.lens_bins("top-1", settings.bins), predictions.has_probabilities
     classes = () if predictions.of_answers else tuple(class_rows(measured, settings, test_classes))
     summary = Summary(
         _input(measured, classes),
         replace(settings, metrics=settings.metrics or usual),
-        {str(call): found.estimates[str(call)] for call in calls if str(call) in found.estimates},
+        {str(call): found[str(call)] for call in calls if str(call) in found},
         float(bins.outcome.sum() / bins.weight.sum()),
         measured.infinite_log_loss if judged else None,
         classes,
         tuple(_reliability(bins)),
-        found.decisions,
+        _decisions(measured, [call for call in calls if str(call) not in measured.left]),
         () if settings.metrics else (*default_metrics(predictions, settings)[1], *missing),
-        found.notes,
+        notes,
         measured.clipped_rows,
         gap=_gap(found, measured, settings),
-        backwards_area=area_if_backwards(measured, settings, found.estimates) if judged else None,
+        backwards_area=area_if_backwards(measured, settings, found) if judged else None,
     )
     seen = {name: through(name, predictions, settings) for name in dict.fromkeys(["top-1", *looks])}
     known = {name: need for name, need in seen.items() if measured.state.tells(need)}
@@ -432,16 +429,23 @@ def assess(
     )
 
 
-def _gap(found: Findings, measured: Measurements, settings: Settings) -> Estimate | None:
+def _gap(found: Mapping[str, Estimate], measured: Measurements, settings: Settings) -> Estimate | None:
     """Return the estimate that the verdict on the confidence rests on, whatever metrics were asked for."""
     call = gap_of(measured.predictions, settings)
     if not measured.predictions.has_probabilities:
         return None
-    if str(call) in found.estimates:
-        return found.estimates[str(call)]
+    if str(call) in found:
+        return found[str(call)]
     if not measured.state.tells(*needs_of(call, measured.predictions, settings)):
         return None
-    return FAMILIES[call.entry.family].estimates([call], measured, settings).estimates[str(call)]
+    estimate: Estimate = call.estimate(measured, settings)
+    return estimate
+
+
+def _decisions(measured: Measurements, calls: Iterable[Measure]) -> dict[str, tuple[Decision, ...]]:
+    """Return how often each decision was taken, for each of the costs in use."""
+    costs = [call.of(measured).costs for call in calls if isinstance(call, Scored)]
+    return {one.title: tuple(decisions_of(measured, one)) for one in costs if one is not None}
 
 
 def needs_of_order(predictions: Predictions, settings: Settings) -> Iterable[Need]:
@@ -469,9 +473,9 @@ def area_if_backwards(
 
 
 def _findings(
-    measured: Measurements, calls: Sequence[MetricExpression], settings: Settings
-) -> tuple[Findings, list[str]]:
-    """Return what is found out about metrics, and a sentence for each that needs rows that are not there.
+    measured: Measurements, calls: Sequence[Measure], settings: Settings
+) -> tuple[dict[str, Estimate], list[str], tuple[str, ...]]:
+    """Return the estimates, a sentence for each metric that needs rows that are not there, and notes of fits.
 
     Raises
     ------
@@ -479,10 +483,12 @@ def _findings(
         If such a metric was asked for by name.
     """
     told = [call for call in calls if str(call) not in measured.left]
-    parts = [family.estimates(own, measured, settings) for family, own in by_family(told)]
     left = [call for call in calls if str(call) in measured.left]
+    found, notes = estimates_of(measured, told, settings), _notes(measured, told)
     if left and measured.sample is not None:
-        parts.append(of_sample(measured.sample, measured, left))
+        sample = measured_sample(measured.sample, measured, left)
+        found |= estimates_of(sample, left, sample.settings)
+        notes += _notes(sample, left)
         left = []
     path, missing = measured.predictions.provenance.path, dict[str, list[str]]()
     for call in left:
@@ -490,7 +496,13 @@ def _findings(
         if settings.metrics:
             raise NeedsRows(f"{path} cannot give {call.asked}: {why}")
         missing.setdefault(why, []).append(call.asked)
-    return Findings.joined(parts), [f"left out: {', '.join(asked)}; {why}" for why, asked in missing.items()]
+    return found, [f"left out: {', '.join(asked)}; {why}" for why, asked in missing.items()], notes
+
+
+def _notes(measured: Measurements, calls: Iterable[Measure]) -> tuple[str, ...]:
+    """Return what the fits behind metrics want said."""
+    fitted = any(call.entry.family.fits for call in calls)
+    return (*measured.recalibrations.notes(),) if fitted else ()
 
 
 def _resampled(evaluation: Evaluation, measured: Measurements) -> Evaluation:
@@ -543,10 +555,11 @@ def _resampled(evaluation: Evaluation, measured: Measurements) -> Evaluation:
     return replace(evaluation, summary=replace(evaluation.summary, estimates=found))
 
 
-def _resamples(call: MetricExpression, rows: Predictions, settings: Settings) -> int:
+def _resamples(call: Measure, rows: Predictions, settings: Settings) -> int:
     """Return how many resamples of rows the standard deviation of a metric is made of."""
     scores = math.prod(rows.scores.shape)
-    return affordable_resamples(scores + FAMILIES[call.entry.family].effort(call, rows, settings), scores)
+    effort = CALL + CLASS * rows.n_classes + call.effort(rows, settings)
+    return affordable_resamples(scores + effort, scores)
 
 
 def _rows_behind(

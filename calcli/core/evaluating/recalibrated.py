@@ -22,7 +22,7 @@ from calcli.core.data.units import Units, random_folds
 from calcli.core.estimators.permutation import FIT, FIT_ROWS, affordable_deals
 from calcli.core.estimators.rules import ScoringRule
 from calcli.core.language.errors import InputError, UsageError
-from calcli.core.language.expressions import MetricExpression, nested_method
+from calcli.core.language.expressions import Measure, nested_method
 from calcli.core.language.metrics import AFFINE, AFFINE_MAPS, ERRORS_EACH, GIVEN, PAV, ROWS_EACH
 
 FEWEST_DEALS = 5  # of which the variance is known well enough to stop
@@ -311,7 +311,7 @@ class Recalibrations:
         """(n,) in which fold each row with weight is, the first time that they are dealt."""
         return self._fold(0)
 
-    def of(self, call: MetricExpression, rule: ScoringRule, before: Array) -> Recalibrated | None:
+    def of(self, call: Measure, rule: ScoringRule, before: Array) -> Recalibrated | None:
         """Return the recalibration that a metric asks for; None where there are no two folds to do it with.
 
         Parameters
@@ -331,7 +331,7 @@ class Recalibrations:
         method, training = call.arguments["recalibrator"], call.arguments["training"]
         if method != GIVEN and training == "cross-validation" and not self.folds.any():
             return None
-        key = method, training, call.score
+        key = method, training, call.arguments["score"]
         if key not in self._done:
             self._done[key] = self._recalibrated(method, training, rule, before)
         return self._done[key]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
+from typing import Any
 
 import numpy as np
 
@@ -10,9 +11,9 @@ from calcli.core.data.arrays import Array, Doubles, Floats, Positions
 from calcli.core.data.binning import Bins
 from calcli.core.data.blocks import Block, sweep
 from calcli.core.data.predictions import Predictions
-from calcli.core.estimators.miscalibration import class_wise_error
+from calcli.core.estimators.calibrationerror import class_wise_error
 from calcli.core.language.errors import UsageError
-from calcli.core.language.expressions import MetricExpression, region_ends
+from calcli.core.language.expressions import Measure, region_ends
 from calcli.core.language.metrics import GIVEN
 from calcli.core.language.settings import Settings
 from calcli.core.problems.lenses import (
@@ -88,14 +89,14 @@ class Known:
         return Bins(count, *(np.add.reduceat(values, starts, axis=-1) for values in terms))
 
 
-def is_known(call: MetricExpression, settings: Settings) -> bool:
+def is_known(call: Measure, settings: Settings) -> bool:
     """Tell whether a metric has a true value: it is an error of bins, ks or kuiper."""
     if not call.entry.family.beside_null or call.arguments.get("weights", "equal") != "equal":
         return False
-    return call.made.has_truth
+    return bool(getattr(call, "has_truth", False))
 
 
-def require_truth(call: MetricExpression, settings: Settings) -> None:
+def require_truth(call: Measure, settings: Settings) -> None:
     """Raise a UsageError if a metric has no true value."""
     if not is_known(call, settings):
         raise UsageError(
@@ -104,7 +105,7 @@ def require_truth(call: MetricExpression, settings: Settings) -> None:
         )
 
 
-def makes_use(call: MetricExpression, settings: Settings) -> bool:
+def makes_use(call: Measure, settings: Settings) -> bool:
     """Tell whether a metric makes use of posteriors: it has a true value, is tested, or moves to them."""
     tested = settings.test and settings.draws and call.entry.family.beside_null
     return bool(tested) or call.arguments.get("recalibrator") == GIVEN or is_known(call, settings)
@@ -116,9 +117,7 @@ def require_own_priors(settings: Settings) -> None:
         raise UsageError("--posteriors belong to the unweighted rows; leave out --priors")
 
 
-def true_error(
-    call: MetricExpression, predictions: Predictions, posteriors: Doubles, settings: Settings
-) -> float:
+def true_error(call: Measure, predictions: Predictions, posteriors: Doubles, settings: Settings) -> float:
     """Return a calibration error without bins: the calibration function stands in for frequencies.
 
     The calibration function at a prediction is the mean posterior of the rows with that prediction
@@ -147,7 +146,7 @@ def true_error(
         If the error has no such value.
     """
     require_truth(call, settings)
-    estimator = call.made
+    estimator: Any = call
     own = estimator.adds_up or _shows_all(call.lens, predictions.n_classes, settings)
 
     def true(known: Known) -> float:

@@ -591,25 +591,6 @@ def words_of(declared: Any) -> dict[str, Any]:
     return {word.lower().replace(" ", "_"): " ".join(said.split()) for word, said in WORDS.findall(text)}
 
 
-class Measure:
-    """What computes a metric; a dataclass whose fields with `arg` are the arguments.
-
-    Attributes
-    ----------
-    family
-        How it is estimated and compared.
-    entry
-        What is to be known of it.
-    """
-
-    family: ClassVar[MetricFamily]
-    entry: ClassVar[Metric]
-
-    def __str__(self) -> str:
-        """Return the canonical expression."""
-        return ":".join(expressed(self.entry, vars(self)))
-
-
 @dataclass_transform(kw_only_default=True, frozen_default=True, field_specifiers=(arg, field))
 def metric(name: str, title: str, **facts: Any) -> Callable[[type[C]], type[C]]:
     """Declare a class as a metric: its docstring says what it means and misses, its fields are arguments.

@@ -75,8 +75,7 @@ min_rows = partial(
 )
 
 HOMES = (
-    "estimators.scores", "estimators.confusion", "estimators.ranking", "evaluating.families.recalibration",
-    "evaluating.families.decomposition", "estimators.miscalibration", "estimators.cumulative",
-    "estimators.smooth", "estimators.partitions", "estimators.kernels", "estimators.classical",
+    "scores", "confusion", "ranking", "recalibration", "parts", "miscalibration", "cumulative", "smooth",
+    "partitions", "kernels", "classical",
 )  # fmt: skip
-METRICS = Registry("calcli.metrics", Metric, lambda: declared_in("calcli.core", *HOMES))
+METRICS = Registry("calcli.metrics", Metric, lambda: declared_in("calcli.core.evaluating.metrics", *HOMES))

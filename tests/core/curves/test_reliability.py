@@ -9,8 +9,8 @@ from sklearn.calibration import calibration_curve
 
 from calcli.core.curves.needs import problem_of
 from calcli.core.curves.reliability import class_reliability, reliability
-from calcli.core.estimators.miscalibration import ECE
 from calcli.core.evaluating.evaluate import evaluate
+from calcli.core.evaluating.metrics.miscalibration import ECE
 from calcli.core.language.settings import Settings
 from calcli.core.problems.problem import ordered_problem
 

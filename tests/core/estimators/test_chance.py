@@ -14,11 +14,12 @@ from scipy.stats import binom, norm
 
 from calcli.core.data.binning import Bins
 from calcli.core.estimators import calibrationerror as consistency
-from calcli.core.estimators.calibrationerror import enough_draws, holm, null_distributions, outcome_sums
-from calcli.core.estimators.cumulative import KolmogorovSmirnov
+from calcli.core.estimators.calibrationerror import enough_draws, holm, outcome_sums
 from calcli.core.estimators.evidence import beyond_chance, gap_p_values, slice_p_value
 from calcli.core.estimators.intervals import Interval
-from calcli.core.estimators.miscalibration import ECE
+from calcli.core.evaluating.metrics.cumulative import KolmogorovSmirnov
+from calcli.core.evaluating.metrics.errors import null_distributions
+from calcli.core.evaluating.metrics.miscalibration import ECE
 from calcli.core.problems.problem import ordered_problem
 
 

@@ -7,10 +7,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from calcli.core.estimators.cumulative import KolmogorovSmirnov, Kuiper
 from calcli.core.estimators.gridded import area_on_grid, average_precision_on_grid
-from calcli.core.estimators.miscalibration import ECE
-from calcli.core.estimators.ranking import AREA, PRECISION, Augrc, Aurc, Coverage, SelectiveAccuracy
+from calcli.core.evaluating.metrics.cumulative import KolmogorovSmirnov, Kuiper
+from calcli.core.evaluating.metrics.miscalibration import ECE
+from calcli.core.evaluating.metrics.ranking import AREA, PRECISION, Augrc, Aurc, Coverage, SelectiveAccuracy
 from calcli.core.problems.problem import ordered_problem
 from calcli.core.state.cells import ScoreCells, grid_edges
 

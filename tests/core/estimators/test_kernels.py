@@ -7,7 +7,7 @@ from scipy.stats import binom, norm
 
 from calcli.core.data.arrays import draw_labels
 from calcli.core.estimators import kernels as kerneldraws
-from calcli.core.estimators.kernels import (
+from calcli.core.evaluating.metrics.kernels import (
     TILE,
     DisjointPairs,
     LaplacianKernel,

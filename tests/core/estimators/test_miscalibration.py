@@ -12,14 +12,14 @@ from scipy.special import softmax
 from scipy.stats import norm
 
 from calcli.core.data.binning import equal_mass_cuts
-from calcli.core.estimators.miscalibration import (
+from calcli.core.evaluating.metrics.miscalibration import (
     MaximumMeanError,
     binned_error,
     concentration,
     debiased_l2,
     debiased_square,
 )
-from calcli.core.estimators.smooth import KernelDensityECE, SmoothECE
+from calcli.core.evaluating.metrics.smooth import KernelDensityECE, SmoothECE
 from calcli.core.problems.problem import ordered_problem
 
 POINTS = np.linspace(0, 1, 4_001)

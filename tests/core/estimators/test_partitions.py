@@ -8,8 +8,8 @@ from scipy.stats import norm
 
 from calcli.core.data.binning import equal_width_cuts
 from calcli.core.data.simulation import gaussian_mixture, three_class_population
-from calcli.core.estimators.miscalibration import ECE
-from calcli.core.estimators.partitions import Partition, miscalibration, vector_bins
+from calcli.core.evaluating.metrics.miscalibration import ECE
+from calcli.core.evaluating.metrics.partitions import Partition, miscalibration, vector_bins
 from calcli.core.problems.lenses import recursive_partition
 from calcli.core.problems.problem import ordered_problem
 

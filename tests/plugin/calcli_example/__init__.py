@@ -6,7 +6,7 @@ from pyarrow import csv
 
 from calcli.core.calibrators.base import Calibrator
 from calcli.core.data.arrays import log_softmax
-from calcli.core.estimators.scores import RowScore
+from calcli.core.evaluating.metrics.scores import RowScore
 from calcli.core.language.entries import arg, method, metric
 from calcli.io.formats import Format
 from calcli.io.tables.table import in_memory

@@ -15,7 +15,8 @@ from typing import ClassVar, Literal
 import numpy as np
 
 from calcli.core.data.arrays import Array, Doubles, Floats, Positions, Stream, batches, draw_labels, generator
-from calcli.core.estimators.calibrationerror import Null, OfVectors, compare
+from calcli.core.estimators.calibrationerror import Null, compare
+from calcli.core.evaluating.metrics.errors import OfVectors
 from calcli.core.language.entries import arg, metric
 from calcli.core.problems.lenses import VectorProblem
 
@@ -212,7 +213,7 @@ class KernelError(OfVectors):
     estimator: Literal["unbiased", "block"] = arg("all pairs of rows, or disjoint pairs", default="unbiased")
     distance: KernelDistance = arg("the distance of vectors in the kernel", default="tv")
     least_rows: ClassVar[int] = 2
-    recomputed: ClassVar[bool] = False  # each time it would look at all pairs of rows
+    quick: ClassVar[bool] = False  # each time it would look at all pairs of rows
 
     def found(
         self, problem: VectorProblem, draws: int, rng: np.random.Generator

@@ -4,26 +4,18 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import partial
-from statistics import NormalDist
-from typing import Any, ClassVar, Literal, TypeGuard
+from typing import Any, ClassVar, Literal
 
 import numpy as np
 from numpy.typing import NDArray
 
 from calcli.core.data.arrays import Doubles, batch_sizes
 from calcli.core.data.binning import Bins, bin_index, common_unit, equal_width_edges, equal_width_index
-from calcli.core.estimators.calibrationerror import (
-    BINNING,
-    EXPECTED,
-    CalibrationError,
-    Null,
-    OfBins,
-    OneDimensional,
-    compare,
-    outcome_sums,
-)
+from calcli.core.estimators.calibrationerror import Null, compare, outcome_sums
 from calcli.core.estimators.gridded import GridError, of_cut_cells
+from calcli.core.estimators.intervals import wilson_interval
 from calcli.core.estimators.permutation import CELLS, CLASS, Cells, Side, of_equal_mass
+from calcli.core.evaluating.metrics.errors import BINNING, EXPECTED, OfBins, OneDimensional
 from calcli.core.language.entries import arg, metric
 from calcli.core.language.errors import UsageError
 from calcli.core.language.metrics import LENS, OVER_BINS, Norm, Training
@@ -53,28 +45,6 @@ def binned_error(bins: Bins, norm: Norm) -> Any:
     if norm == "max":
         return mean_gap.max(-1)
     return np.sqrt((gap * mean_gap).sum(-1) / total)
-
-
-def class_wise_error(errors: NDArray[np.float64], norm: str) -> Any:
-    """Aggregate the errors of all classes: their mean, root mean square or maximum.
-
-    Parameters
-    ----------
-    errors
-        (..., K) errors, one a class.
-    norm
-        "1": their mean; "2": the root of their mean square (van de Waterlaat 2021, CW-ECE); "max": the
-        largest; "sum": their sum.
-
-    Returns
-    -------
-    (...) errors in [0, 1].
-    """
-    if norm == "2":
-        return np.sqrt(np.mean(errors**2, -1))
-    if norm == "sum":
-        return errors.sum(-1)
-    return errors.mean(-1) if norm == "1" else errors.max(-1)
 
 
 ClassWeights = Literal["equal", "inverse-frequency"]
@@ -256,11 +226,6 @@ class AdaptiveECE(BinnedError):
     binning: str = arg(BINNING, default="equal-mass")
 
 
-def from_sums(estimator: CalibrationError) -> TypeGuard[BinnedError]:
-    """Tell whether sums over equal-width bins are enough for an estimator."""
-    return isinstance(estimator, BinnedError) and estimator.from_sums
-
-
 def concentration(problem: Problem, cuts: NDArray[np.intp]) -> NDArray[np.float64]:
     """Return (m,) sums of squared shares of the rows in their bin: 1 / n for n equal weights, 1 for one row.
 
@@ -354,27 +319,6 @@ class UnderConfidence(ConfidenceShare):
     side: Sign = "under"
 
 
-def wilson_interval(
-    frequency: NDArray[np.float64], rows: NDArray[np.int64 | np.float64], level: float
-) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-    """Return the ends of the score interval of a probability (Wilson 1927).
-
-    Parameters
-    ----------
-    frequency
-        (m,) observed frequencies, in [0, 1].
-    rows
-        (m,) numbers of rows behind them, or of rows of equal weight that tell as much, at least 1.
-    level
-        Coverage, in (0, 1).
-    """
-    z = NormalDist().inv_cdf((1 + level) / 2)
-    center = frequency + z**2 / (2 * rows)
-    half = z * np.sqrt(frequency * (1 - frequency) / rows + (z / (2 * rows)) ** 2)
-    scale = 1 + z**2 / rows
-    return np.maximum(center - half, 0) / scale, np.minimum((center + half) / scale, 1)
-
-
 WIDTH = 0.4  # of the kernel, as in Kumar et al. 2018
 SUMS = 1_000_000  # of outcomes, held at once
 
@@ -390,7 +334,7 @@ class MaximumMeanError(OneDimensional):
     The mean is over all pairs, each row with itself among them (Kumar, Sarawagi & Jain 2018, section 3).
     """
 
-    effort: ClassVar[int] = CLASS
+    cost: ClassVar[int] = CLASS
 
     def value(self, problem: Problem) -> float:
         """Return the error, in [0, 1]."""

@@ -16,10 +16,11 @@ import numpy as np
 
 from calcli.core.data.arrays import Doubles, Floats, batches
 from calcli.core.data.binning import Bins
-from calcli.core.estimators.calibrationerror import Null, OneDimensional, compare, outcome_sums
+from calcli.core.estimators.calibrationerror import Null, compare, outcome_sums
 from calcli.core.estimators.gridded import GridError, of_cumulative
 from calcli.core.estimators.intervals import Interval
 from calcli.core.estimators.permutation import CELLS, Cells, Side
+from calcli.core.evaluating.metrics.errors import OneDimensional
 from calcli.core.language.entries import metric
 from calcli.core.problems.problem import Problem
 from calcli.core.state.cells import CellTable

@@ -7,28 +7,37 @@ from __future__ import annotations
 
 import math
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
 from operator import itemgetter
 from typing import Any, ClassVar
 
 import numpy as np
+from numpy.typing import NDArray
 
 from calcli.core.data.arrays import Array, Doubles, Floats
 from calcli.core.data.blocks import ROW_STATISTICS, Block, RowStatistic
 from calcli.core.data.predictions import Predictions
 from calcli.core.estimators import scoring
-from calcli.core.estimators.costs import CostMatrix, decided, find_costs, matrix_of
+from calcli.core.estimators.costs import CostMatrix, Decided, decided, find_costs, matrix_of
+from calcli.core.estimators.evidence import NORMAL, Evidence, ExactShares, Normal
 from calcli.core.estimators.expected import BetaScore, IntegralOfRisks, Risk, Weighted, find_weights
+from calcli.core.estimators.intervals import Influences, Interval, Spread
 from calcli.core.estimators.rules import ScoringRule, decomposable_rule, scoring_rule
-from calcli.core.estimators.scoring import Means, OfMeans, ratio
-from calcli.core.language.entries import SCORE, Measure, arg, metric
+from calcli.core.estimators.scoring import Means, OfMeans, ratio, rival
+from calcli.core.estimators.sums import Sums
+from calcli.core.evaluating.measurements import Measurements
+from calcli.core.evaluating.metrics.base import HITS, Pair, judged, signature
+from calcli.core.evaluating.results import Decision, Estimate, OfClass
+from calcli.core.language.entries import SCORE, arg, metric
 from calcli.core.language.errors import UsageError
+from calcli.core.language.expressions import Measure
 from calcli.core.language.metrics import ALMOST, LENS, UNIFORM
 from calcli.core.language.settings import Settings
 from calcli.core.problems.lenses import Lens, find_lens
 from calcli.core.problems.problem import pav
+from calcli.core.state.needs import Mean, Need, Pass, RowValues
 
 
 @dataclass(frozen=True)
@@ -201,9 +210,13 @@ class Score:
 
 @dataclass(frozen=True, kw_only=True)
 class Scored(Measure, ABC):
-    """A smooth function of means over rows."""
+    """A smooth function of means over rows.
+
+    It has an interval by the jackknife, and so have differences; shares of independent rows have exact ones.
+    """
 
     family = SCORE
+    recomputed = False  # what has no influences is infinite or undefined
 
     @abstractmethod
     def score(self, predictions: Predictions, settings: Settings) -> Score:
@@ -228,6 +241,167 @@ class Scored(Measure, ABC):
     def rule(self, predictions: Predictions, settings: Settings) -> ScoringRule:
         """Return the rule whose mean it is, if posteriors have an expectation of it; see `score`."""
         raise NotImplementedError
+
+    def needs(self, of: Pass) -> Iterable[Need]:
+        """Return the losses of the rows, and the decisions that costs lead to."""
+        score = self.score(of.rows, of.settings)
+        needs: list[Need] = [Mean(*statistic) for statistic in score.statistics.items()]
+        if of.settings.intervals:
+            needs.append(HITS)
+        if score.costs is not None:
+            needs.append(RowValues(score.costs.decision_column, score.costs.decided))
+        return needs
+
+    def estimate(
+        self, measured: Measurements, settings: Settings, beside: Sequence[Measure] = ()
+    ) -> Estimate:
+        """Return it with its interval."""
+        score = self.of(measured)
+        means = _sums(measured, score).means()
+        value = float(score.value(means))
+        how, interval, reason = "jackknife", None, ""
+        if settings.intervals and _is_exact(score, measured) and not math.isnan(value):
+            rows = round(measured.predictions.n_rows * float(score.among(means) if score.among else 1))
+            how, interval = "exact", Interval.of_share(round(value * rows), rows, settings.level)
+        elif settings.intervals:
+            if (found := self.influences(measured)) is not None:
+                spread, held = _bounded(score, found.spread, measured, settings.level)
+                interval, reason = judged(spread, value, settings, held)
+            else:
+                interval, reason = judged(None, value, settings)
+            if interval is not None and score.over is not None:
+                interval = _widened(interval, score, measured)
+        parts = {"constant": float(score.constant(means))} if score.constant else {}
+        parts |= score.parts
+        line = signature(self, measured, settings, *([f"interval:{how}"] if settings.intervals else []))
+        return Estimate(self, value, line, interval, reason, parts=parts)
+
+    def influences(self, measured: Measurements) -> Influences | None:
+        """Return what each unit brings; one of labels rests on as many units as there are errors."""
+
+        def made() -> Influences | None:
+            score = self.of(measured)
+            found = _sums(measured, score).influences(score.value)
+            return replace(found, fewest=measured.errors) if found and score.of_labels else found
+
+        return measured.once(f"influences of {self}", made)
+
+    def of_few(self, pair: Pair, difference: Influences) -> Evidence | None:
+        """Return exact evidence on shares; systems whose losses are all the same are taken for the same."""
+        first, second = (self._exact_hits(one.measured) for one in (pair.baseline, pair.candidate))
+        baseline, candidate = pair.baseline.value(self), pair.candidate.value(self)
+        if first is not None and second is not None:
+            if pair.paired:
+                gained, lost = (np.count_nonzero(a & ~b) for a, b in ((second, first), (first, second)))
+            else:
+                gained, lost = (np.count_nonzero(hits) for hits in (second, first))
+            counts = int(gained), len(second), int(lost), len(first)
+            return ExactShares(*counts, baseline, pair.paired)
+        if pair.paired and isinstance(self, Proper) and not difference.of_units.any():
+            return Normal(baseline, candidate, (0.0, 0.0), 0.0, "same-losses")
+        return None
+
+    def of(self, measured: Measurements) -> Score:
+        """Return the score of what was measured."""
+        return measured.once(f"score {self}", lambda: self.score(measured.predictions, measured.settings))
+
+    def _exact_hits(self, measured: Measurements) -> NDArray[np.bool_] | None:
+        """Return the (N,) rows whose share it is, if it has an exact interval and they are known."""
+        score = self.of(measured)
+        if not (score.is_share and _is_exact(score, measured)):
+            return None
+        (column,) = score.statistics
+        if column not in measured.columns:
+            return None
+        found: Array = measured.columns[column]
+        return found == 0 if score.is_of_misses else found != 0
+
+
+def _sums(measured: Measurements, score: Score) -> Sums:
+    """Return the sums that a score is a function of; decisions turn with the frequencies unless given."""
+    costs = score.costs
+    return measured.sums(costs.column if isinstance(costs, Decided) and costs.balanced else "")
+
+
+def _bounded(
+    score: Score, spread: Spread, measured: Measurements, level: float
+) -> tuple[Spread, Interval | None]:
+    """Return the spread with what a row may bring that was not seen, and the interval that holds anyway.
+
+    An error brings no more than the range of the values: errors need not be seen.
+    """
+    if score.ends is None:
+        return spread, None
+    sums, rows = _sums(measured, score), measured.effective_rows
+    scale = float(score.scale(sums.means())) if score.scale else 1.0
+    low, high = (end / scale for end in score.ends)
+    if score.of_labels:
+        most = max(spread.value - low, high - spread.value) if score.less is None else high - spread.value
+        single = measured.predictions.n_rows if measured.settings.cluster else rows
+        spread = replace(spread, unseen=most / single)
+    if score.scale is not None:
+        return spread, None
+    spread = replace(spread, fewest=math.inf)
+    if score.less is None:
+        return spread, spread.held(level, rows, score.ends)
+
+    def of(part: OfMeans, greatest: float) -> Interval:
+        found = sums.influences(part)
+        assert found is not None
+        one = found.spread
+        held = one.held(level, rows, (0.0, greatest))
+        return one.interval(level).within(held) if one.enough else held
+
+    less, greatest = score.less
+    whole, off = of(lambda means: score.value(means) + less(means), 1.0), of(less, greatest)
+    return spread, Interval(whole.low - off.high, whole.high - off.low, level)
+
+
+def _widened(interval: Interval, score: Score, measured: Measurements) -> Interval:
+    """Return the interval of a normalized risk down to that over any decision that may be the best one."""
+    assert score.over is not None
+    sums = _sums(measured, score)
+    priors = sums.means().priors
+    cost = 1 - np.eye(len(priors)) if score.costs is None else score.costs.cost
+    reach = NORMAL.inv_cdf((1 + interval.level) / 2)
+    decision = rival(priors, cost, reach / math.sqrt(measured.effective_rows))
+    other = sums.influences(score.over(decision))
+    low = other.spread.interval(interval.level).low if other else interval.low
+    return replace(interval, low=min(interval.low, low))
+
+
+def _is_exact(score: Score, measured: Measurements) -> bool:
+    """Tell whether a score is a share of independent rows that all count alike."""
+    alike = measured.predictions.weights is None and measured.units.codes is None
+    return alike and (score.is_share or score.among is not None)
+
+
+def decisions_of(measured: Measurements, costs: CostMatrix) -> Iterator[Decision]:
+    """Yield how often each decision was taken and what it cost."""
+    weights = measured.predictions.weights
+    taken, paid = measured.columns[costs.decision_column], measured.columns[costs.column]
+    size = len(costs.decisions)
+    count = np.bincount(taken, minlength=size)
+    weight = np.bincount(taken, weights, size)
+    cost = np.bincount(taken, paid if weights is None else paid * weights, size)
+    mean = np.divide(cost, weight, out=np.full(size, np.nan), where=weight > 0)
+    columns = (costs.decisions, count.tolist(), (weight / weight.sum()).tolist(), mean.tolist())
+    by_class = _by_class(measured, taken, size)
+    yield from (Decision(*row) for row in zip(*columns, by_class, strict=True))
+
+
+def _by_class(measured: Measurements, taken: Array, size: int) -> list[dict[str, OfClass]]:
+    """Return for each decision the classes it was taken for: N_ij and R_ij (Ferrer & Ramos 2024, eq. 7)."""
+    rows = measured.predictions
+    cells, place = np.unique(taken * rows.n_classes + rows.labels, return_inverse=True)
+    count = np.bincount(place).tolist()
+    weights = np.ones(rows.n_rows) if rows.weights is None else rows.weights
+    weight, total = np.bincount(place, weights), np.bincount(rows.labels, weights, rows.n_classes)
+    found: list[dict[str, OfClass]] = [{} for _ in range(size)]
+    for cell, number, own in zip(cells.tolist(), count, weight.tolist(), strict=True):
+        decision, k = divmod(cell, rows.n_classes)
+        found[decision][rows.classes[k]] = OfClass(number, own / total[k] if total[k] else np.nan)
+    return found
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -256,13 +430,13 @@ def mean_of(
 class MeanOfRows(Scored):
     """A function of the mean of one row statistic."""
 
-    whole: ClassVar[Score]
+    of_all: ClassVar[Score]
 
     def score(self, predictions: Predictions, settings: Settings) -> Score:
         """Return it; answers have no constant, and grades are no share of the rows."""
-        constant, origin = None if predictions.of_answers else self.whole.constant, predictions.provenance
-        is_share = self.whole.is_share and origin.outcomes != "grades" and not origin.questions
-        return replace(self.whole, constant=constant, is_share=is_share)
+        constant, origin = None if predictions.of_answers else self.of_all.constant, predictions.provenance
+        is_share = self.of_all.is_share and origin.outcomes != "grades" and not origin.questions
+        return replace(self.of_all, constant=constant, is_share=is_share)
 
 
 class Proper(Scored):
@@ -530,7 +704,7 @@ class TopBrier(MeanOfRows):
     Misses: the probabilities of the other classes; brier sees them
     """
 
-    whole = mean_of("top1_brier")
+    of_all = mean_of("top1_brier")
 
 
 @metric("accuracy", "Accuracy", tier="to know", direction="higher", needs_probabilities=False)
@@ -542,7 +716,7 @@ class Accuracy(MeanOfRows):
     Of answers: share of answers that are right
     """
 
-    whole = mean_of("hit", constant=scoring.constant_accuracy, is_share=True)
+    of_all = mean_of("hit", constant=scoring.constant_accuracy, is_share=True)
 
 
 @metric("error_rate", "Error rate", needs_probabilities=False)
@@ -553,7 +727,7 @@ class ErrorRate(MeanOfRows):
     Of answers: share of answers that are wrong
     """
 
-    whole = mean_of(
+    of_all = mean_of(
         "hit", scoring.error_rate, constant=scoring.constant_error_rate, is_share=True, is_of_misses=True
     )
 
@@ -573,7 +747,7 @@ class NormalizedErrorRate(MeanOfRows):
     Source: Ferrer & Ramos 2024, section 3.1
     """
 
-    whole = mean_of("hit", scoring.normalized_error_rate, ends=None, over=_over_error_rate)
+    of_all = mean_of("hit", scoring.normalized_error_rate, ends=None, over=_over_error_rate)
 
 
 @metric(
@@ -586,7 +760,7 @@ class TopFiveAccuracy(MeanOfRows):
     Formula: mean of [label among the 5 largest q]
     """
 
-    whole = mean_of("top5_hit", is_share=True)
+    of_all = mean_of("top5_hit", is_share=True)
 
 
 @metric("mean_score", "Mean score", direction="higher", needs_probabilities=False)
@@ -597,7 +771,7 @@ class MeanScore(MeanOfRows):
     Misses: whether many are half right or half are right; look at the grades
     """
 
-    whole = mean_of("hit", is_share=True)
+    of_all = mean_of("hit", is_share=True)
 
 
 @metric("mean_confidence", "Mean confidence", direction="none", range="1/K to 1")
@@ -608,7 +782,7 @@ class MeanConfidence(MeanOfRows):
     Of answers: the accuracy expected if the confidence is calibrated
     """
 
-    whole = mean_of("confidence", of_labels=False)
+    of_all = mean_of("confidence", of_labels=False)
 
 
 @metric("mean_gap", "Confidence - accuracy", tier="to know", direction="zero", range="-1 to 1")

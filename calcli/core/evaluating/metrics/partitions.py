@@ -15,7 +15,8 @@ import numpy as np
 
 from calcli.core.data.arrays import Array, Doubles, Floats, batch_sizes, draw_labels
 from calcli.core.data.binning import Bins, equal_width_index
-from calcli.core.estimators.calibrationerror import EXPECTED, Null, OfVectors, compare, parted
+from calcli.core.estimators.calibrationerror import Null, compare
+from calcli.core.evaluating.metrics.errors import EXPECTED, OfVectors, parted
 from calcli.core.language.entries import arg, metric
 from calcli.core.language.errors import UsageError
 from calcli.core.language.metrics import OVER_BINS, Norm, min_rows, number_of_bins

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from abc import ABC, abstractmethod
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from typing import ClassVar, Literal
 
@@ -17,12 +17,13 @@ from calcli.core.estimators.permutation import FIT, FIT_ROWS
 from calcli.core.estimators.rules import ScoringRule
 from calcli.core.estimators.scoring import Means
 from calcli.core.estimators.sums import Sums
-from calcli.core.evaluating.families.base import HITS, Family, Findings, judged, loss, signature
 from calcli.core.evaluating.measurements import Measurements
+from calcli.core.evaluating.metrics.base import HITS, judged, loss, signature
+from calcli.core.evaluating.metrics.scores import Scored
 from calcli.core.evaluating.recalibrated import Recalibrated
 from calcli.core.evaluating.results import Estimate
-from calcli.core.language.entries import RECALIBRATION, Measure, arg, metric
-from calcli.core.language.expressions import MetricExpression
+from calcli.core.language.entries import RECALIBRATION, arg, metric
+from calcli.core.language.expressions import Measure
 from calcli.core.language.methods import METHODS
 from calcli.core.language.metrics import AFFINE, AS_SCORE, CARRIED, GIVEN, L1, PAV, Training
 from calcli.core.language.settings import Settings
@@ -69,6 +70,90 @@ class OfRecalibration(Measure, ABC):
     @abstractmethod
     def parts(self, found: Recalibrated) -> dict[str, float]:
         """Return the numbers to read it with."""
+
+    def needs(self, of: Pass) -> Iterable[Need]:
+        """Return the losses of the rows, and the rows, for fits."""
+        return loss(self.score, self._rule(of.rows, of.settings), of.settings), HITS, Rows()
+
+    def estimate(
+        self, measured: Measurements, settings: Settings, beside: Sequence[Measure] = ()
+    ) -> Estimate:
+        """Return it under posteriors that stay as they are."""
+        found = self._recalibrated(measured)
+        how = *self._folds(found, settings), "interval:jackknife"
+        if found is None:
+            return Estimate(self, np.nan, signature(self, measured, settings, *how))
+        value, parts = _value(found, self), self.parts(found)
+        interval, reason = self._interval(found, value, measured, settings)
+        line = signature(self.with_argument("recalibrator", found.method), measured, settings, *how)
+        return Estimate(self, value, line, interval, reason, parts=parts, recalibrator=found.method)
+
+    def influences(self, measured: Measurements) -> Influences | None:
+        """Return what each unit brings to a calibration loss.
+
+        Rows have the recalibrated posteriors they have; no transform is fitted again. As the score after
+        recalibration is at its least over the parameters of the transform, what these vary by changes it in
+        second order only.
+        """
+        found = self._recalibrated(measured) if self.compared else None
+        return None if found is None else self._influences(found, measured, priors=False)
+
+    def effort(self, predictions: Predictions, settings: Settings) -> float:
+        """Return what its fits cost."""
+        rows, classes = predictions.scores.shape
+        fits = settings.folds if self.training == "cross-validation" else 1
+        return fits * (self.fitted.effort(rows + FIT_ROWS, classes) / 5 + FIT) if self.fitted else 0.0
+
+    def _rule(self, rows: Predictions, settings: Settings) -> ScoringRule:
+        whole = self.whole
+        assert isinstance(whole, Scored)
+        return whole.rule(rows, settings)
+
+    def _recalibrated(self, measured: Measurements) -> Recalibrated | None:
+        """Return the recalibration that it is about; None where there are no two folds."""
+        rule = self._rule(measured.predictions, measured.settings)
+        return measured.recalibrations.of(self, rule, measured.columns[self.score])
+
+    def _influences(self, found: Recalibrated, measured: Measurements, *, priors: bool) -> Influences | None:
+        """Return what each unit brings to a metric, under posteriors that stay as they are."""
+        rows, predictions = found.rows, measured.predictions
+        given = predictions.priors if priors else None
+        columns = self.columns(found)
+        sums = Sums(columns, rows.labels, predictions.n_classes, rows.weights, given, found.units)
+        with np.errstate(invalid="ignore", divide="ignore"):  # of infinite losses nothing is won
+            own = sums.influences(lambda means: self.value(means, found.rule))
+        if own is None:
+            return None
+        before = found.mean(found.before) if isinstance(self, RelativeCalibrationLoss) else 1.0
+        lost = found.variance_of_fits / before**2 if before else 0.0
+        return replace(own, fewest=math.inf if self.labelless else measured.errors, lost=lost)
+
+    def _folds(self, found: Recalibrated | None, settings: Settings) -> list[str]:
+        """Return into what the rows are dealt, and how often, for the signature."""
+        if self.training != "cross-validation" or self.recalibrator == GIVEN:
+            return []
+        if settings.fold_column is not None:
+            return [f"folds:{settings.fold_column}"]
+        return [f"folds:{settings.folds}", f"deals:{1 if found is None else len(found.deals)}"]
+
+    def _interval(
+        self, found: Recalibrated, value: float, measured: Measurements, settings: Settings
+    ) -> tuple[Interval | None, str]:
+        """Return the interval of a metric, or why there is none.
+
+        A transform of other rows is part of the system (Ferrer & Ramos 2024, appendix E). One that is trained
+        on these rows varies with them: intervals that leave that out miss too often, and so do those of
+        resamples.
+        """
+        if not settings.intervals:
+            return None, ""
+        if self.recalibrator != GIVEN and self.training != "held-out":
+            return None, OF_THESE_ROWS if self.compared else ""
+        rows, classes = found.deals[0].shape
+        if isinstance(self, RelativeCalibrationLoss) and rows < classes:
+            return None, "there are fewer rows than classes"
+        own = self._influences(found, measured, priors=True)
+        return judged(own.spread if own else None, value, settings)
 
 
 class Loss(OfRecalibration):
@@ -219,122 +304,10 @@ def _entropies(found: Recalibrated) -> Doubles:
 OF_THESE_ROWS = "the recalibration is fitted to these rows; --calibration-data fits it to other rows"
 
 
-class RecalibrationFamily(Family):
-    """With intervals under posteriors that stay as they are."""
-
-    def needs(self, call: MetricExpression, of: Pass) -> Iterable[Need]:
-        """Return the losses of the rows, and the rows, for fits."""
-        rule = call.whole.made.rule(of.rows, of.settings)
-        return loss(call, rule, of.settings, each=True), HITS, Rows()
-
-    def estimates(
-        self, calls: Sequence[MetricExpression], measured: Measurements, settings: Settings
-    ) -> Findings:
-        """Return the estimates, and what the fits want said."""
-        estimates = {}
-        for call in calls:
-            found = recalibrated(call, measured)
-            how = *_folds(call, found, settings), "interval:jackknife"
-            if found is None:
-                estimates[str(call)] = Estimate(call, np.nan, signature(call, measured, settings, *how))
-                continue
-            value, parts = _value(found, _of(call)), _of(call).parts(found)
-            interval, reason = _interval(call, found, value, measured, settings)
-            own = call.with_argument("recalibrator", found.method)
-            line = signature(own, measured, settings, *how)
-            estimates[str(call)] = Estimate(
-                call, value, line, interval, reason, parts=parts, recalibrator=found.method
-            )
-        return Findings(estimates, (*measured.recalibrations.notes(),))
-
-    def influences(
-        self, calls: Sequence[MetricExpression], measured: Measurements
-    ) -> Mapping[str, Influences]:
-        """Return what each unit brings to the calibration losses.
-
-        Rows have the recalibrated posteriors they have; no transform is fitted again. As the score after
-        recalibration is at its least over the parameters of the transform, what these vary by changes it in
-        second order only.
-        """
-        every = dict[str, Influences]()
-        for call in calls:
-            found = recalibrated(call, measured) if _of(call).compared else None
-            own = None if found is None else _influences(call, found, measured, priors=False)
-            every |= {} if own is None else {str(call): own}
-        return every
-
-    def effort(self, call: MetricExpression, predictions: Predictions, settings: Settings) -> float:
-        """Return what computing a metric again costs, its fits among it."""
-        rows, classes = predictions.scores.shape
-        fits = settings.folds if call.arguments["training"] == "cross-validation" else 1
-        own = call.fitted.effort(rows + FIT_ROWS, classes) / 5 + FIT if call.fitted else 0
-        return super().effort(call, predictions, settings) + fits * own
-
-
-def recalibrated(call: MetricExpression, measured: Measurements) -> Recalibrated | None:
-    """Return the recalibration that a metric asks for; None where there are no two folds."""
-    rule = call.whole.made.rule(measured.predictions, measured.settings)
-    return measured.recalibrations.of(call, rule, measured.columns[call.score])
-
-
-def _of(call: MetricExpression) -> OfRecalibration:
-    found: OfRecalibration = call.made
-    return found
-
-
 def _value(found: Recalibrated, metric: OfRecalibration) -> float:
     """Return a metric of all rows."""
     priors = np.bincount(found.rows.labels, found.rows.weights, found.deals[0].shape[1])
     priors = priors / priors.sum()
     means = {name: np.asarray(found.mean(values)) for name, values in metric.columns(found).items()}
     with np.errstate(invalid="ignore", divide="ignore"):
-        return float(metric.value(Means(means, priors, priors), found.rule))
-
-
-def _influences(
-    call: MetricExpression, found: Recalibrated, measured: Measurements, *, priors: bool
-) -> Influences | None:
-    """Return what each unit brings to a metric, under posteriors that stay as they are."""
-    metric = _of(call)
-    rows, predictions = found.rows, measured.predictions
-    given = predictions.priors if priors else None
-    columns = metric.columns(found)
-    sums = Sums(columns, rows.labels, predictions.n_classes, rows.weights, given, found.units)
-    with np.errstate(invalid="ignore", divide="ignore"):  # of infinite losses nothing is won
-        own = sums.influences({"": lambda means: metric.value(means, found.rule)}).get("")
-    if own is None:
-        return None
-    before = found.mean(found.before) if isinstance(metric, Loss) and metric.relative else 1.0
-    lost = found.variance_of_fits / before**2 if before else 0.0
-    return replace(own, fewest=math.inf if metric.labelless else measured.errors, lost=lost)
-
-
-def _folds(call: MetricExpression, found: Recalibrated | None, settings: Settings) -> list[str]:
-    """Return into what the rows are dealt, and how often, for the signature."""
-    if call.arguments["training"] != "cross-validation" or call.arguments["recalibrator"] == GIVEN:
-        return []
-    if settings.fold_column is not None:
-        return [f"folds:{settings.fold_column}"]
-    return [f"folds:{settings.folds}", f"deals:{1 if found is None else len(found.deals)}"]
-
-
-def _interval(
-    call: MetricExpression, found: Recalibrated, value: float, measured: Measurements, settings: Settings
-) -> tuple[Interval | None, str]:
-    """Return the interval of a metric, or why there is none.
-
-    A transform of other rows is part of the system (Ferrer & Ramos 2024, appendix E). One that is trained on
-    these rows varies with them: intervals that leave that out miss too often, and so do those of resamples.
-    """
-    if not settings.intervals:
-        return None, ""
-    if call.arguments["recalibrator"] != GIVEN and call.arguments["training"] != "held-out":
-        return None, OF_THESE_ROWS if _of(call).compared else ""
-    rows, classes = found.deals[0].shape
-    if isinstance(call.made, RelativeCalibrationLoss) and rows < classes:
-        return None, "there are fewer rows than classes"
-    own = _influences(call, found, measured, priors=True)
-    return judged(own.spread if own else None, value, settings)
-
-
-FAMILY = RecalibrationFamily()
+        return float(metric.value(Means(means.__getitem__, lambda: priors, priors), found.rule))

@@ -6,7 +6,7 @@ import math
 from abc import ABC, abstractmethod
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import astuple, dataclass, replace
-from functools import partial
+from operator import itemgetter
 from typing import ClassVar, Literal
 
 import numpy as np
@@ -16,19 +16,19 @@ from calcli.core.data.arrays import Array, Doubles, Floats, batches
 from calcli.core.data.binning import Bins
 from calcli.core.data.predictions import Predictions
 from calcli.core.estimators.decomposition import BinnedLosses, Corp, RefinedBins, binned_losses, corp, summed
-from calcli.core.estimators.intervals import FEWEST, Spread
+from calcli.core.estimators.intervals import FEWEST, Influences, Spread
 from calcli.core.estimators.permutation import GRID, Swapped, swapped_sums
 from calcli.core.estimators.rules import Decomposable, decomposable_rule
-from calcli.core.estimators.scores import find_cllr, min_cllr
-from calcli.core.estimators.scoring import Means
-from calcli.core.estimators.smooth import densities
+from calcli.core.estimators.scoring import Means, OfMeans
 from calcli.core.estimators.sums import Sums
-from calcli.core.evaluating.families.base import HITS, Family, Findings, Pair, judged, loss, signature
 from calcli.core.evaluating.measurements import Measurements
+from calcli.core.evaluating.metrics.base import HITS, Pair, judged, loss, signature
+from calcli.core.evaluating.metrics.scores import find_cllr, min_cllr
+from calcli.core.evaluating.metrics.smooth import densities
 from calcli.core.evaluating.results import Estimate
-from calcli.core.language.entries import DECOMPOSITION, Measure, arg, metric
+from calcli.core.language.entries import DECOMPOSITION, arg, metric
 from calcli.core.language.errors import UsageError
-from calcli.core.language.expressions import CLASS_WISE, MetricExpression, region_ends
+from calcli.core.language.expressions import CLASS_WISE, Measure, region_ends
 from calcli.core.language.metrics import AS_SCORE, LENS, METRICS, ScoreName, number_of_bins, vector_region
 from calcli.core.language.settings import Settings
 from calcli.core.problems.problem import Problem
@@ -51,12 +51,7 @@ CANONICAL = "canonical"
 EXAMPLE = "class-0@0.6..0.6+class-1@0.3..0.3"
 
 
-def from_class_sums(call: MetricExpression) -> bool:
-    """Tell whether sums over the bins of every class are enough."""
-    return call.lens == CLASS_WISE and call.arguments["estimator"] == "bins"
-
-
-def needs_of_parts(call: MetricExpression, of: Pass) -> Iterator[Need]:
+def needs_of_parts(call: Binned, of: Pass) -> Iterator[Need]:
     """Yield what a pass must keep for the parts of a score.
 
     Raises
@@ -64,9 +59,9 @@ def needs_of_parts(call: MetricExpression, of: Pass) -> Iterator[Need]:
     UsageError
         If the lens is another one than class-wise and that of a class, or a region has no one score.
     """
-    bins = call.arguments["bins"]
+    bins = call.bins
     if call.lens == CANONICAL:
-        if call.region == "all" or call.arguments["estimator"] != "bins":
+        if call.region == "all" or call.estimator != "bins":
             raise UsageError(
                 f"{call}: for whole vectors a region is one bin; name it, as in region={EXAMPLE}"
             )
@@ -82,20 +77,20 @@ def needs_of_parts(call: MetricExpression, of: Pass) -> Iterator[Need]:
         yield through(call.lens, of.rows, of.settings, each=True)
     elif call.region != "all":
         raise UsageError(f"{call}: a region needs one score; name the class, as in lens=class-0")
-    elif from_class_sums(call):
+    elif call.from_sums:
         yield from class_sums(bins, of.rows, of.settings)
         yield from unit_sums(bins, of)
     else:
         yield all_probs(of.rows)
 
 
-def binned_parts(call: MetricExpression, measured: Measurements) -> Numbers:
+def binned_parts(call: Binned, measured: Measurements) -> Numbers:
     """Return the score, or the term of a class in it, its parts, their sum and what that sum misses.
 
     Of a region all of them are shares of the whole: the share of the rows times what they are among these
     rows. Of whole vectors the rows of the region are one bin. They are nan where there is no row.
     """
-    rule = decomposable_rule(call.score, of_answers=measured.predictions.of_answers)
+    rule = call.rule(measured.predictions)
     losses, weights = measured.columns[call.score], measured.predictions.weights
     share: Numbers = {}
     if call.lens == CLASS_WISE:
@@ -128,7 +123,7 @@ def binned_parts(call: MetricExpression, measured: Measurements) -> Numbers:
     }
 
 
-def _of_vectors(call: MetricExpression, measured: Measurements, rule: Decomposable) -> Numbers:
+def _of_vectors(call: Binned, measured: Measurements, rule: Decomposable) -> Numbers:
     """Return the parts of a region of whole vectors, of which its rows are one bin."""
     problem = measured.vector_problem(CANONICAL)
     inside = problem.rows_in(call.region, str(call))
@@ -153,17 +148,17 @@ def _of_vectors(call: MetricExpression, measured: Measurements, rule: Decomposab
     }
 
 
-def _every_class(call: MetricExpression, measured: Measurements, rule: Decomposable) -> BinnedLosses:
-    if from_class_sums(call):
-        return binned_losses(measured.class_bins(call.arguments["bins"]), rule)
+def _every_class(call: Binned, measured: Measurements, rule: Decomposable) -> BinnedLosses:
+    if call.from_sums:
+        return binned_losses(measured.class_bins(call.bins), rule)
     each = [_one_class(call, problem, rule) for problem in measured.class_problems()]
     return BinnedLosses(sum(one.calibration for one in each), sum(one.refinement for one in each))
 
 
-def _one_class(call: MetricExpression, problem: Problem, rule: Decomposable) -> BinnedLosses:
-    if call.arguments["estimator"] == "kernel":
+def _one_class(call: Binned, problem: Problem, rule: Decomposable) -> BinnedLosses:
+    if call.estimator == "kernel":
         return BinnedLosses(*rule.binned(*densities(problem)))
-    bins = problem.bins("equal-width", call.arguments["bins"])
+    bins = problem.bins("equal-width", call.bins)
     full = bins.weight > 0
     weight = bins.weight[full]
     return BinnedLosses(
@@ -185,99 +180,7 @@ def _mean(losses: Array, weights: Floats | None) -> float:
 
 CORP = "consistent, optimally binned, reproducible, pool adjacent violators"
 OF_SUMS = ("calibration", "refinement", "estimated")  # which sums over bins are enough for
-WITH_INTERVAL = ("refinement", "uncertainty")
 LOOKED_UP = 1 << 20  # bins of probabilities at once
-
-
-class DecompositionFamily(Family):
-    """Parts over equal-width bins of every class, or by isotonic fits."""
-
-    def needs(self, call: MetricExpression, of: Pass) -> Iterable[Need]:
-        """Return the losses, and the bins or what must be put in order."""
-        return call.made.needs(call, of)
-
-    def estimates(
-        self, calls: Sequence[MetricExpression], measured: Measurements, settings: Settings
-    ) -> Findings:
-        """Return the parts, each with all of those it stands among."""
-        estimates = {}
-        for call in calls:
-            parts = call.made.parts(call, measured)
-            value = parts[_part(call)]
-            interval, reason, how = None, "", []
-            if _has_interval(call) and settings.intervals:
-                interval, reason = judged(_spread(call, measured), value, settings)
-                how = ["interval:jackknife"]
-            line = signature(call, measured, settings, *how)
-            estimates[str(call)] = Estimate(call, value, line, interval, reason, parts=parts)
-        return Findings(estimates)
-
-    def swapped(self, call: MetricExpression, pair: Pair) -> Swapped | None:
-        """Swap units of sums over the bins of every class, where these are enough."""
-        part = _part(call)
-        if not (part in OF_SUMS and from_class_sums(call) and pair.same_classes):
-            return None
-        first, second = (
-            one.measured.kept(UnitSums(_bins(call))).sums for one in (pair.baseline, pair.candidate)
-        )
-        rule = _rule(call, pair.baseline.measured.predictions)
-
-        def statistic(bins: Bins) -> Doubles:
-            each = (Bins(*sums) for sums in zip(*astuple(bins), strict=True))
-            return np.array([getattr(binned_losses(sums, rule), part) for sums in each])
-
-        return swapped_sums(first, second, statistic, pair.settings.draws, pair.rng, pair.paired)
-
-    def effort(self, call: MetricExpression, predictions: Predictions, settings: Settings) -> float:
-        """Return what computing a part again costs, where there are kernel densities of every class."""
-        every = predictions.n_classes if call.lens == CLASS_WISE else 1
-        own = GRID * every if call.arguments.get("estimator") == "kernel" else 0
-        return super().effort(call, predictions, settings) + own
-
-
-def _part(call: MetricExpression) -> str:
-    return str(call.made.part)
-
-
-def _rule(call: MetricExpression, rows: Predictions) -> Decomposable:
-    return decomposable_rule(call.score, of_answers=rows.of_answers)
-
-
-def _bins(call: MetricExpression) -> int:
-    return call.arguments["bins"]
-
-
-def _has_interval(call: MetricExpression) -> bool:
-    """Tell whether the bias of a part is known: of binned ones, that of the refinement of all classes."""
-    part = _part(call)
-    if call.lens.startswith("predicted-"):
-        return False  # of a number of rows that is drawn as well
-    return part in WITH_INTERVAL and ("bins" not in call.arguments or from_class_sums(call))
-
-
-def _spread(call: MetricExpression, measured: Measurements) -> Spread | None:
-    """Return the spread of a part whose bias is known."""
-    rows, refined = measured.predictions, None
-    if "bins" in call.arguments:
-        refined = RefinedBins(measured.class_bins(_bins(call)), _rule(call, measured.predictions))
-        column, of_means = _refined_losses(refined, measured), _mean_refined
-    else:
-        column = _outcome(call, measured)
-        of_means = partial(_uncertainty, call, rule=_rule(call, measured.predictions))
-    sums = Sums({"value": column}, rows.labels, rows.n_classes, rows.weights, rows.priors, measured.units)
-    found = sums.influences({"value": of_means}).get("value")
-    if found is None:
-        return None
-    if refined is None:
-        return found.spread
-    share, fewest = measured.effective_rows / rows.n_rows, measured.errors
-    if call.score == "log_loss" and fewest < 4 * FEWEST:
-        fewest /= 4  # a bin in which the only error was not seen loses nothing, where one seen loses much
-    return replace(found.spread, fewest=fewest, bias=refined.bias(share))
-
-
-def _mean_refined(means: Means) -> Doubles:
-    return means["value"]
 
 
 def _refined_losses(refined: RefinedBins, measured: Measurements) -> Array:
@@ -286,19 +189,6 @@ def _refined_losses(refined: RefinedBins, measured: Measurements) -> Array:
     labels = measured.predictions.labels
     every = batches(len(labels), len(cells), LOOKED_UP)
     return np.concatenate([refined.losses(cells[:, batch], labels[batch]) for batch in every])
-
-
-def _outcome(call: MetricExpression, measured: Measurements) -> Array:
-    """Return the (N,) outcomes of a lens; of all classes nothing is needed but their frequencies."""
-    return np.zeros(measured.predictions.n_rows) if call.is_class_wise else measured.look(call.lens).outcome
-
-
-def _uncertainty(call: MetricExpression, means: Means, rule: Decomposable) -> Doubles:
-    priors = means.priors
-    if call.is_class_wise:
-        return rule.constant(priors)
-    outcomes = means["value"]
-    return rule.constant(np.stack([1 - outcomes, outcomes], axis=-1)) / rule.outcomes
 
 
 class Parts(Measure, ABC):
@@ -314,64 +204,184 @@ class Parts(Measure, ABC):
     part: ClassVar[str]
 
     @abstractmethod
-    def needs(self, call: MetricExpression, of: Pass) -> Iterable[Need]:
-        """Return what a pass must keep."""
-
-    @abstractmethod
-    def parts(self, call: MetricExpression, measured: Measurements) -> Numbers:
+    def parts(self, measured: Measurements) -> Numbers:
         """Return all parts by name."""
 
+    def spread(self, measured: Measurements) -> Spread | None:
+        """Return its spread, if it has an interval."""
+        return None
 
-SPLIT = "the score that is split"
+    @property
+    def has_interval(self) -> bool:
+        """Whether its bias is known."""
+        return False
+
+    def estimate(
+        self, measured: Measurements, settings: Settings, beside: Sequence[Measure] = ()
+    ) -> Estimate:
+        """Return it with all parts that it stands among."""
+        parts = self.parts(measured)
+        value = parts[self.part]
+        interval, reason, how = None, "", []
+        if self.has_interval and settings.intervals:
+            interval, reason = judged(self.spread(measured), value, settings)
+            how = ["interval:jackknife"]
+        line = signature(self, measured, settings, *how)
+        return Estimate(self, value, line, interval, reason, parts=parts)
 
 
 @dataclass(frozen=True, kw_only=True)
-class Binned(Parts):
-    """The parts of a score over bins."""
+class OfScore(Parts):
+    """A part of a score of classes."""
 
-    score: ScoreName = arg(SPLIT, default="brier")
+    score: ScoreName = arg("the score that is split", default="brier")
+
+    def rule(self, rows: Predictions) -> Decomposable:
+        """Return the rule whose mean the score is."""
+        return decomposable_rule(self.score, of_answers=rows.of_answers)
+
+
+def _corp(call: Isotonic, measured: Measurements) -> Corp:
+    rule = call.rule(measured.predictions)
+    labels, weights = measured.predictions.labels, measured.predictions.weights
+    if not call.is_class_wise:
+        if not measured.is_scalar(call.lens):
+            raise UsageError(f"{call}: the lens {call.lens} has several outcomes; expected one such as top-1")
+        score, outcome, weights, _ = measured.look(call.lens)
+        if not len(score):
+            return Corp(math.nan, math.nan, math.nan)
+        score = score.astype(np.float64)
+        return corp(score, outcome, rule.binary(score, outcome), weights, rule)
+    if measured.predictions.n_classes == 2:
+        # the log-odds tell rows apart whose probabilities both round to 1
+        one = corp(measured.columns["log_odds"], labels == 1, measured.columns[call.score], weights, rule)
+        return Corp(one.score, rule.outcomes * one.recalibrated, rule.outcomes * one.uncertainty)
+    if not rule.additive:
+        raise UsageError(
+            f"{call}: the {METRICS[call.score].title.lower()} of more than two classes is not a sum over "
+            "classes; use score=brier or lens=top-1"
+        )
+    parts = []
+    for k, probs in enumerate(measured.class_probs):
+        outcome = labels == k
+        parts.append(corp(probs, outcome, rule.binary(probs, outcome), weights, rule))
+    return summed(parts)
+
+
+def _influences(column: Array, of: OfMeans, measured: Measurements) -> Influences | None:
+    """Return what each unit brings to a function of the mean of a column, called "value"."""
+    rows = measured.predictions
+    return Sums(
+        {"value": column}, rows.labels, rows.n_classes, rows.weights, rows.priors, measured.units
+    ).influences(of)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Binned(OfScore):
+    """The parts of a score over bins of every class, or of one, or in a region."""
+
     bins: int = number_of_bins()
     lens: str = arg(LENS, default=CLASS_WISE)
     region: str = vector_region()
     estimator: Literal["bins", "kernel"] = arg("frequencies from bins or from a kernel", default="bins")
 
-    def needs(self, call: MetricExpression, of: Pass) -> Iterable[Need]:
+    def needs(self, of: Pass) -> Iterable[Need]:
         """Return the losses and the bins."""
-        yield loss(call, _rule(call, of.rows), of.settings, each=True)
-        yield from needs_of_parts(call, of)
-        if _has_interval(call) and of.settings.intervals:
+        yield loss(self.score, self.rule(of.rows), of.settings)
+        yield from needs_of_parts(self, of)
+        if self.has_interval and of.settings.intervals:
             yield HITS
-            yield ClassPlaces(_bins(call))
+            yield ClassPlaces(self.bins)
 
-    def parts(self, call: MetricExpression, measured: Measurements) -> Numbers:
+    def parts(self, measured: Measurements) -> Numbers:
         """Return all parts by name."""
-        return binned_parts(call, measured)
+        return binned_parts(self, measured)
+
+    @property
+    def from_sums(self) -> bool:
+        """Whether sums over the bins of every class are enough."""
+        return self.lens == CLASS_WISE and self.estimator == "bins"
+
+    @property
+    def has_interval(self) -> bool:
+        """Whether it is the refinement of all classes, the only one whose bias is known."""
+        return self.part == "refinement" and self.from_sums
+
+    def spread(self, measured: Measurements) -> Spread | None:
+        """Return its spread."""
+        rows = measured.predictions
+        refined = RefinedBins(measured.class_bins(self.bins), self.rule(rows))
+        found = _influences(_refined_losses(refined, measured), itemgetter("value"), measured)
+        if found is None:
+            return None
+        share, fewest = measured.effective_rows / rows.n_rows, measured.errors
+        if self.score == "log_loss" and fewest < 4 * FEWEST:
+            fewest /= 4  # a bin in which the only error was not seen loses nothing, where one seen loses much
+        return replace(found.spread, fewest=fewest, bias=refined.bias(share))
+
+    def swapped(self, pair: Pair) -> Swapped | None:
+        """Swap units of sums over the bins of every class, where these are enough."""
+        if not (self.part in OF_SUMS and self.from_sums and pair.same_classes):
+            return None
+        first, second = (
+            one.measured.kept(UnitSums(self.bins)).sums for one in (pair.baseline, pair.candidate)
+        )
+        rule = self.rule(pair.baseline.measured.predictions)
+
+        def statistic(bins: Bins) -> Doubles:
+            each = (Bins(*sums) for sums in zip(*astuple(bins), strict=True))
+            return np.array([getattr(binned_losses(sums, rule), self.part) for sums in each])
+
+        return swapped_sums(first, second, statistic, pair.settings.draws, pair.rng, pair.paired)
+
+    def effort(self, predictions: Predictions, settings: Settings) -> float:
+        """Return what kernel densities of every class cost, where there are any."""
+        every = predictions.n_classes if self.lens == CLASS_WISE else 1
+        return GRID * every if self.estimator == "kernel" else 0.0
 
 
 @dataclass(frozen=True, kw_only=True)
-class Isotonic(Parts):
+class Isotonic(OfScore):
     """The parts of a score by isotonic regression (CORP)."""
 
-    score: ScoreName = arg(SPLIT, default="brier")
     lens: str = arg(LENS, default=CLASS_WISE)
 
-    def needs(self, call: MetricExpression, of: Pass) -> Iterable[Need]:
+    def needs(self, of: Pass) -> Iterable[Need]:
         """Return the losses, and what must be put in order."""
-        yield loss(call, _rule(call, of.rows), of.settings, each=True)
-        if call.lens != CLASS_WISE:
-            yield through(call.lens, of.rows, of.settings, each=True)
+        yield loss(self.score, self.rule(of.rows), of.settings)
+        if self.lens != CLASS_WISE:
+            yield through(self.lens, of.rows, of.settings, each=True)
         else:
             yield LOG_ODDS if of.rows.n_classes == 2 else all_probs(of.rows)
 
-    def parts(self, call: MetricExpression, measured: Measurements) -> Numbers:
+    def parts(self, measured: Measurements) -> Numbers:
         """Return all parts by name, and the score."""
-        found = _corp(call, measured)
+        found = _corp(self, measured)
         return {
             "score": found.score,
             "miscalibration": found.miscalibration,
             "discrimination": found.discrimination,
             "uncertainty": found.uncertainty,
         }
+
+    @property
+    def has_interval(self) -> bool:
+        """Whether it is the uncertainty, but of a number of rows that is drawn as well."""
+        return self.part == "uncertainty" and not self.lens.startswith("predicted-")
+
+    def spread(self, measured: Measurements) -> Spread | None:
+        """Return its spread, that of the frequencies of the classes or of the outcome of a lens."""
+        rule, of_classes = self.rule(measured.predictions), self.is_class_wise
+        outcome = np.zeros(measured.predictions.n_rows) if of_classes else measured.look(self.lens).outcome
+
+        def uncertainty(means: Means) -> Doubles:
+            if of_classes:
+                return rule.constant(means.priors)
+            outcomes = means["value"]
+            return rule.constant(np.stack([1 - outcomes, outcomes], axis=-1)) / rule.outcomes
+
+        found = _influences(outcome, uncertainty, measured)
+        return None if found is None else found.spread
 
 
 @metric("min_cllr", "Cost of log-likelihood ratios, least", tier="works", unit="bits")
@@ -385,15 +395,15 @@ class LeastCostOfRatios(Parts):
 
     part = "min_cllr"
 
-    def needs(self, call: MetricExpression, of: Pass) -> Iterable[Need]:
+    def needs(self, of: Pass) -> Iterable[Need]:
         """Return the costs of the ratios and the log-odds."""
-        yield from (Mean(*one) for one in find_cllr(call.entry.name, of.rows, of.settings).statistics.items())
+        yield from (Mean(*one) for one in find_cllr(str(self), of.rows, of.settings).statistics.items())
         yield LOG_ODDS
 
-    def parts(self, call: MetricExpression, measured: Measurements) -> Numbers:
+    def parts(self, measured: Measurements) -> Numbers:
         """Return the costs, and the prior odds."""
         rows = measured.predictions
-        found = find_cllr(call.entry.name, rows, measured.settings)
+        found = find_cllr(str(self), rows, measured.settings)
         columns = {name: measured.columns[name] for name in found.statistics}
         means = Sums(columns, rows.labels, 2, rows.weights, rows.priors, measured.units).means()
         actual = float(found.value(means))
@@ -502,33 +512,3 @@ class CorpUncertainty(Isotonic):
     """
 
     part = "uncertainty"
-
-
-def _corp(call: MetricExpression, measured: Measurements) -> Corp:
-    rule = _rule(call, measured.predictions)
-    labels, weights = measured.predictions.labels, measured.predictions.weights
-    if not call.is_class_wise:
-        if not measured.is_scalar(call.lens):
-            raise UsageError(f"{call}: the lens {call.lens} has several outcomes; expected one such as top-1")
-        score, outcome, weights, _ = measured.look(call.lens)
-        if not len(score):
-            return Corp(math.nan, math.nan, math.nan)
-        score = score.astype(np.float64)
-        return corp(score, outcome, rule.binary(score, outcome), weights, rule)
-    if measured.predictions.n_classes == 2:
-        # the log-odds tell rows apart whose probabilities both round to 1
-        one = corp(measured.columns["log_odds"], labels == 1, measured.columns[call.score], weights, rule)
-        return Corp(one.score, rule.outcomes * one.recalibrated, rule.outcomes * one.uncertainty)
-    if not rule.additive:
-        raise UsageError(
-            f"{call}: the {METRICS[call.score].title.lower()} of more than two classes is not a sum over "
-            "classes; use score=brier or lens=top-1"
-        )
-    parts = []
-    for k, probs in enumerate(measured.class_probs):
-        outcome = labels == k
-        parts.append(corp(probs, outcome, rule.binary(probs, outcome), weights, rule))
-    return summed(parts)
-
-
-FAMILY = DecompositionFamily()

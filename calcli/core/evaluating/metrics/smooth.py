@@ -13,8 +13,9 @@ from numpy.typing import NDArray
 
 from calcli.core.data.arrays import Doubles
 from calcli.core.data.binning import edge_cuts
-from calcli.core.estimators.calibrationerror import EXPECTED, Null, OneDimensional, compare, outcome_sums
+from calcli.core.estimators.calibrationerror import Null, compare, outcome_sums
 from calcli.core.estimators.permutation import GRID
+from calcli.core.evaluating.metrics.errors import EXPECTED, OneDimensional
 from calcli.core.language.entries import arg, metric
 from calcli.core.problems.problem import Problem, segment_sums
 
@@ -94,7 +95,7 @@ class SmoothECE(OneDimensional):
     the error exact to 1e-6 where it is above 0.002.
     """
 
-    effort: ClassVar[int] = GRID
+    cost: ClassVar[int] = GRID
 
     def value(self, problem: Problem) -> float:
         """Return the error, in [0, 1]."""
@@ -162,7 +163,7 @@ class KernelDensityECE(OneDimensional):
     """
 
     norm: KernelNorm = arg("mean distance, or root mean square", default="1")
-    effort: ClassVar[int] = GRID
+    cost: ClassVar[int] = GRID
 
     def value(self, problem: Problem) -> float:
         """Return the error, in [0, 1]."""

@@ -16,8 +16,8 @@ import numpy as np
 from calcli.core.data.arrays import Array, Doubles
 from calcli.core.data.blocks import Block, RowStatistic
 from calcli.core.data.predictions import Predictions
-from calcli.core.estimators.scores import Score, Scored
 from calcli.core.estimators.scoring import Means, ratio
+from calcli.core.evaluating.metrics.scores import Score, Scored
 from calcli.core.language.entries import arg, metric
 from calcli.core.language.errors import UsageError
 from calcli.core.language.settings import Settings

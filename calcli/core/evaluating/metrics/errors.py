@@ -1,0 +1,706 @@
+"""Calibration errors: what all have in common, through one lens, over the classes, and of vectors."""
+
+from __future__ import annotations
+
+import math
+from abc import ABC, abstractmethod
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from functools import cached_property
+from itertools import pairwise
+from types import MappingProxyType
+from typing import Any, ClassVar, NamedTuple, cast, get_args
+
+import numpy as np
+from numpy.typing import NDArray
+
+from calcli.core.data.arrays import Array, Doubles, Positions, Stream, batches, draw_labels, generator
+from calcli.core.data.binning import Bins, bin_index, distinct, equal_width_edges, equal_width_index
+from calcli.core.data.predictions import Predictions, require_classes
+from calcli.core.estimators.calibrationerror import OUTCOMES, Null, class_wise_error, compare, outcome_sums
+from calcli.core.estimators.gridded import GridError
+from calcli.core.estimators.intervals import Interval
+from calcli.core.estimators.permutation import (
+    Cells,
+    Side,
+    Swapped,
+    permuted_differences,
+    swapped_sums,
+)
+from calcli.core.evaluating.measurements import Measurements
+from calcli.core.evaluating.metrics.base import Pair, signature
+from calcli.core.evaluating.recalibrated import NEEDS
+from calcli.core.evaluating.results import Estimate, VectorBins
+from calcli.core.evaluating.truth import is_known, true_error
+from calcli.core.evaluating.usual import tests_classes
+from calcli.core.language.entries import ERROR, arg
+from calcli.core.language.errors import UsageError
+from calcli.core.language.expressions import Measure, nearest_name, region_ends
+from calcli.core.language.metrics import LENS, min_rows, number_of_bins, region, vector_region
+from calcli.core.language.settings import Settings
+from calcli.core.problems.lenses import Seen, VectorProblem, between
+from calcli.core.problems.problem import (
+    Binning,
+    NamedBinning,
+    Problem,
+    Recursive,
+    marginal_problem,
+    segment_sums,
+)
+from calcli.core.state.cells import CellTable
+from calcli.core.state.needs import Folds, Need, Pass, UnitSums, all_probs, class_sums, through, unit_sums
+
+LABELS = 1_000_000  # drawn at once
+
+
+class TestedError(NamedTuple):
+    """An error, its distribution if calibrated where that was asked for, and numbers to read it with."""
+
+    value: float
+    null: Null | None = None
+    parts: Mapping[str, float] = MappingProxyType({})
+    bins: VectorBins | None = None
+
+
+RECURSIVE = "recursive"
+
+
+EXPECTED = "expected calibration error"
+BINNING = "how scores are binned: equal-width, equal-mass, recursive, or edges such as 0/0.5/0.9/1"
+
+
+class CalibrationError(Measure, ABC):
+    """An estimator of a calibration error, with its choices; what it lacks is as said here.
+
+    Attributes
+    ----------
+    cost
+        What a value costs besides looking at the scores; see `calcli.core.estimators.permutation`.
+    has_truth
+        Whether `true` tells what it is if the posteriors of the labels are known.
+    adds_up
+        Whether that stays the same if rows of unlike scores are not taken together.
+    quick
+        Whether it is quick enough to be computed again for every permutation.
+    """
+
+    family = ERROR
+    cost: ClassVar[int] = 0
+    has_truth: ClassVar[bool] = False
+    adds_up: ClassVar[bool] = False
+    quick: ClassVar[bool] = True
+
+    def true(self, bins: Bins) -> float:
+        """Return the error of (d, m) sums of scores and of true probabilities, of equal predictions each."""
+        raise NotImplementedError
+
+    def judged(self, problem: Problem, level: float) -> tuple[Interval | None, str]:
+        """Return the interval of independent rows, or why there is none."""
+        return None, ""
+
+    def on_grid(self, cells: CellTable, problem: Problem) -> GridError | None:
+        """Return how far the value of cells of the grid may be off; None where no bound is known."""
+        return None
+
+    @abstractmethod
+    def tested(self, measured: Measurements, settings: Settings, beside: Sequence[Measure]) -> TestedError:
+        """Return the error and, if there are draws, its distribution if calibrated; see `estimate`."""
+
+    def estimate(
+        self, measured: Measurements, settings: Settings, beside: Sequence[Measure] = ()
+    ) -> Estimate:
+        """Return the error beside what it would be if calibrated."""
+        value, null, parts, bins = self.tested(measured, settings, beside)
+        if measured.posteriors is not None and is_known(self, settings):
+            true = true_error(self, measured.predictions, measured.posteriors, settings)
+            parts = {**parts, "true": true}
+        scheme = ["predictions:resampled"] if settings.resample_predictions else []
+        grid = self._grid_error(measured)
+        line = signature(self, measured, settings, f"draws:{settings.draws}", *scheme, grid=grid)
+        interval, reason = self._interval(measured, settings)
+        return Estimate(self, value, line, interval, reason, null, parts=parts, bins=bins, grid=grid)
+
+    @property
+    def recomputed(self) -> bool:
+        """Whether it is quick enough to compute anew; bins would have to be trained anew."""
+        return self.quick and not self.trains_bins
+
+    def effort(self, predictions: Predictions, settings: Settings) -> float:
+        """Return what computing it again costs, where it is on a grid of every class."""
+        return self.cost * (predictions.n_classes if self.is_class_wise else 1)
+
+    def scalar_problem(self, measured: Measurements) -> Problem:
+        """Return the scores of the lens, in the region."""
+        if not measured.is_scalar(self.lens):
+            raise UsageError(
+                f"{self}: the lens {self.lens} has several outcomes; look at them with "
+                "expected_miscalibration, worst_miscalibration or skce"
+            )
+        problem = measured.problem(self.lens)
+        if "@" in self.region:
+            raise UsageError(f"{self}: with one score, a region is given by its ends, as in region=0.8..1")
+        return problem if self.region == "all" else problem.within(*region_ends(self.region))
+
+    def _grid_error(self, measured: Measurements) -> GridError | None:
+        """Return what the grid of a state leaves open, where that is known."""
+        cells = measured.grid(self.lens)
+        if cells is None or self.region != "all" or self.trains_bins:
+            return None
+        return self.on_grid(cells, measured.problem(self.lens))
+
+    def _interval(self, measured: Measurements, settings: Settings) -> tuple[Interval | None, str]:
+        """Return the interval, if it has one, or why there is none."""
+        if not self.entry.bounds or not settings.intervals:
+            return None, ""
+        if self.is_class_wise or self.is_marginal:
+            return None, f"the lens {self.lens} has a score for each class"
+        if not settings.draws_outcomes:
+            return None, "rows depend on each other, or are weighted by their labels"
+        problem = self.scalar_problem(measured)
+        return self.judged(problem, settings.level) if problem.total_weight else (None, "")
+
+
+@dataclass(frozen=True, kw_only=True)
+class OneDimensional(CalibrationError, ABC):
+    """An error of one score in every row."""
+
+    lens: str = arg(LENS, default="top-1")
+    region: str = region()
+
+    @abstractmethod
+    def value(self, problem: Problem) -> float:
+        """Return the error."""
+
+    @abstractmethod
+    def null(self, problem: Problem, draws: int, rng: np.random.Generator) -> Null:
+        """Return the distribution of the error under perfect calibration."""
+
+    def parts(self, problem: Problem) -> dict[str, float]:
+        """Return numbers to read it with."""
+        return {}
+
+    def swap_cells(self, baseline: Side, candidate: Side) -> Cells | None:
+        """Return the cells of which it is a function of sums, to swap; None where it is no such function."""
+        return None
+
+    @property
+    def from_sums(self) -> bool:
+        """Whether sums over equal-width bins are enough, so that no score must be put in order."""
+        return False
+
+    def of_sums(self, bins: Bins) -> Any:
+        """Return (...) errors of (..., m) sums over its bins, or steps of the score."""
+        raise NotImplementedError
+
+    def needs(self, of: Pass) -> Iterable[Need]:
+        """Return scores and outcomes of the lens; of class-wise errors sums, or all probabilities."""
+        if not (self.is_class_wise or self.is_marginal):
+            seen = through(self.lens, of.rows, of.settings, each=self.trains_bins)
+            return (seen, Folds()) if self.trains_bins else (seen,)
+        if not self.from_sums or (self.is_marginal and self.region != "all"):
+            return (all_probs(of.rows),)
+        bins = self.arguments["bins"]
+        sums = class_sums(bins, of.rows, of.settings)
+        return sums if self.is_marginal else (*sums, *unit_sums(bins, of))
+
+    def tested(self, measured: Measurements, settings: Settings, beside: Sequence[Measure]) -> TestedError:
+        """Return the error, tested on the same simulated outcomes as others of its lens and region.
+
+        It is nan where there are no rows in its region, or no pairs; class-wise errors are tested only if
+        the settings say so.
+        """
+        if self.trains_bins:
+            if self.is_class_wise or self.is_marginal:
+                raise UsageError(
+                    f"{self}: trained bins need one score; expected a lens such as class-1 or top-1"
+                )
+            self.scalar_problem(measured)
+            value, parts = trained_error(measured, self, self, measured.problem(self.lens))
+            return TestedError(value, parts=parts)
+        if self.is_marginal:
+            return _marginal(measured, self, self, settings)
+        if self.is_class_wise:
+            return _class_wise(measured, self, self, settings)
+        problem = self.scalar_problem(measured)
+        if not problem.total_weight:
+            return TestedError(math.nan)
+        value, null = self.value(problem), None
+        if settings.draws:
+            same = [one for one in beside if isinstance(one, OneDimensional) and one.is_like(self)]
+            nulls = measured.once(
+                ("nulls", self.lens, self.region, settings.draws, *map(str, same)),
+                lambda: dict(zip(map(str, same), _nulls(problem, same, settings), strict=True)),
+            )
+            null = nulls.get(str(self)) or _nulls(problem, [self], settings)[0]
+        return TestedError(value, null, self.parts(problem))
+
+    def is_like(self, other: OneDimensional) -> bool:
+        """Tell whether it looks at the same scores as another one, and is tested."""
+        return (self.lens, self.region, self.trains_bins) == (other.lens, other.region, False)
+
+    def swapped(self, pair: Pair) -> Swapped | None:
+        """Swap scores of a lens, or sums over the bins of every class."""
+        both, how = (pair.baseline.measured, pair.candidate.measured), (pair.rng, pair.paired)
+        if self.trains_bins or self.is_marginal:
+            return None
+        if not self.is_class_wise:
+            first, second = (_side(one, self) for one in both)
+            draws = pair.affordable(self.cost) if self.cost else pair.settings.draws
+            return permuted_differences(first, second, self, draws, *how)
+        if not (self.from_sums and pair.same_classes):
+            return None
+        before, after = (one.kept(UnitSums(self.arguments["bins"])).sums for one in both)
+        return swapped_sums(
+            before,
+            after,
+            lambda bins: class_wise_error(self.of_sums(bins), self.over_classes),
+            pair.settings.draws,
+            *how,
+        )
+
+
+@dataclass(frozen=True, kw_only=True)
+class OfBins(OneDimensional):
+    """An error that is a function of sums over bins of the score."""
+
+    binning: str = arg(BINNING, default="equal-width")
+    bins: int = number_of_bins()
+    min_rows: int = min_rows()
+
+    def __post_init__(self) -> None:
+        """Check the binning."""
+        assert self.parted
+
+    @cached_property
+    def parted(self) -> Binning:
+        """How scores are binned."""
+        return parted(self, self.binning, self.min_rows)
+
+    def cuts(self, problem: Problem) -> Positions:
+        """Return where the bins end."""
+        return problem.cuts(self.parted, self.bins)
+
+    @abstractmethod
+    def of(self, problem: Problem, bins: Bins) -> Any:
+        """Return the error of sums over its bins of the problem, with other outcomes perhaps."""
+
+    def value(self, problem: Problem) -> float:
+        """Return the error, in [0, 1]."""
+        return float(self.of(problem, problem.bins(self.parted, self.bins)))
+
+    def null(self, problem: Problem, draws: int, rng: np.random.Generator) -> Null:
+        """Return the distribution of the error under perfect calibration."""
+        return binned_nulls(problem, [self], [self.value(problem)], draws, rng)[0]
+
+
+@dataclass(frozen=True, kw_only=True)
+class OfVectors(CalibrationError, ABC):
+    """An error of several outcomes at once, for which at least so many rows are needed."""
+
+    least_rows: ClassVar[int] = 1
+    lens: str = arg(
+        "which probabilities: canonical (all classes), largest-2 (the two largest and the rest), "
+        "--class-groups, or a single one such as top-1 or class-1",
+        default="canonical",
+    )
+    region: str = vector_region()
+
+    def __post_init__(self) -> None:
+        """Check the lens."""
+        if self.lens in ("class-wise", "worst-class", "marginal"):
+            raise UsageError(
+                f"{self}: the lens {self.lens} is a problem for each class, not one of vectors; expected one "
+                "such as canonical or class-0"
+            )
+
+    def needs(self, of: Pass) -> Iterable[Need]:
+        """Return the rows through the lens."""
+        return (through(self.lens, of.rows, of.settings, each=True),)
+
+    def tested(self, measured: Measurements, settings: Settings, beside: Sequence[Measure]) -> TestedError:
+        """Return the error with its bins."""
+        return _of_vectors(measured, self, settings)
+
+    @abstractmethod
+    def found(
+        self, problem: VectorProblem, draws: int, rng: np.random.Generator
+    ) -> tuple[float, Null | None, Bins | None]:
+        """Return the error, if there are draws its distribution under perfect calibration, and its bins.
+
+        Those are (d, m) sums of scores and outcomes; None of an error without bins.
+        """
+
+
+def null_distributions(
+    problem: Problem,
+    estimators: Sequence[OneDimensional],
+    values: Sequence[float],
+    draws: int,
+    rng: np.random.Generator,
+) -> list[Null]:
+    """Return the null distribution of every estimator of a problem, the same as if it were the only one.
+
+    Those of bins, which are many, share what is drawn.
+    """
+    here = rng.bit_generator.state
+    binned = [(one, value) for one, value in zip(estimators, values, strict=True) if isinstance(one, OfBins)]
+    together = iter(binned_nulls(problem, [one for one, _ in binned], [v for _, v in binned], draws, rng))
+    nulls = []
+    for estimator in estimators:
+        rng.bit_generator.state = here
+        shared = isinstance(estimator, OfBins)
+        nulls.append(next(together) if shared else estimator.null(problem, draws, rng))
+    return nulls
+
+
+def parted(measure: Measure, said: str, min_rows: int) -> Binning:
+    """Return the binning that an argument says: a name, or edges.
+
+    Raises
+    ------
+    UsageError
+        If it is neither.
+    """
+    if said == RECURSIVE:
+        return Recursive(min_rows)
+    if said in get_args(NamedBinning):
+        return cast(NamedBinning, said)
+    known = [*get_args(NamedBinning), RECURSIVE]
+    try:
+        edges = tuple(map(float, said.split("/")))
+    except ValueError:
+        edges = ()
+    if len(edges) < 2 or edges[0] != 0 or edges[-1] != 1 or not all(a < b for a, b in pairwise(edges)):
+        nearest = nearest_name(said, known)
+        raise UsageError(
+            f"{measure}: binning must be one of {', '.join(known)}, or edges that ascend from 0 to 1 such as "
+            f"0/0.5/0.9/1, not {said!r}{nearest}"
+        )
+    return edges
+
+
+def binned_nulls(
+    problem: Problem,
+    estimators: Sequence[OfBins],
+    values: Sequence[float],
+    draws: int,
+    rng: np.random.Generator,
+) -> list[Null]:
+    """Return the null distributions of estimators of bins, given observed values; like bins share draws."""
+    if not estimators:
+        return []
+    cut_sets = [estimator.cuts(problem) for estimator in estimators]
+    unlike = {filled.tobytes(): filled for filled in map(distinct, cut_sets)}
+    drawn = dict(zip(unlike, outcome_sums(problem, [*unlike.values()], draws, rng), strict=True))
+    nulls = []
+    for estimator, value, cuts in zip(estimators, values, cut_sets, strict=True):
+        observed, filled = problem.bins(estimator.parted, estimator.bins), distinct(cuts)
+        simulated, places = drawn[filled.tobytes()], np.searchsorted(filled, cuts)
+        found = [
+            estimator.of(problem, replace(observed, outcome=segment_sums(simulated[batch], places)))
+            for batch in batches(draws, len(places), OUTCOMES)
+        ]
+        nulls.append(compare(value, np.concatenate(found)))
+    return nulls
+
+
+def _nulls(problem: Problem, errors: Sequence[OneDimensional], settings: Settings) -> list[Null]:
+    values = [one.value(problem) for one in errors]
+    return null_distributions(problem, errors, values, settings.draws, _rng(settings))
+
+
+def class_wise_value(measured: Measurements, estimator: OneDimensional, over: str) -> float:
+    """Return the mean error over the classes; see `class_wise_error`."""
+    if estimator.from_sums:
+        errors = estimator.of_sums(measured.class_bins(estimator.arguments["bins"]))
+        return float(class_wise_error(errors, over))
+    errors = np.array([estimator.value(problem) for problem in measured.class_problems()])
+    return float(class_wise_error(errors, over))
+
+
+def class_wise_null(
+    measured: Measurements,
+    estimator: OneDimensional,
+    over: str,
+    value: float,
+    draws: int,
+    rng: np.random.Generator,
+) -> Null:
+    """Return the null distribution of the error over all classes, given its observed value.
+
+    Parameters
+    ----------
+    measured
+        Measurements that were made for tests, with all probabilities.
+    estimator
+        Of the error of each class.
+    over
+        How they are aggregated: norm 1, 2 or max.
+    value
+        The observed error.
+    draws
+        Simulated data sets, B.
+    rng
+        Source of chance.
+    """
+    drawn = simulated_class_errors(measured, estimator, draws, rng)
+    return compare(value, class_wise_error(drawn, over))
+
+
+def simulated_class_errors(
+    measured: Measurements, estimator: OneDimensional, draws: int, rng: np.random.Generator
+) -> NDArray[np.float64]:
+    """Return the (draws, K) errors of every class in simulated data sets; otherwise as `class_wise_null`."""
+    problem = measured.vector_problem("canonical")
+    if estimator.from_sums:
+        return _sums_only(problem, measured.class_bins(estimator.arguments["bins"]), estimator, draws, rng)
+    k = problem.probs.shape[1]
+    errors = np.empty((draws, k))
+    for start, labels in _drawn(problem, draws, rng):
+        for number, score in enumerate(problem.probs.T):
+            order = np.argsort(score, kind="stable")
+            outcomes = labels[:, order] == number
+            weights = None if problem.weights is None else problem.weights[order]
+            ordered = Problem(score[order], outcomes[0], weights)
+            for draw, outcome in enumerate(outcomes, start):
+                errors[draw, number] = estimator.value(replace(ordered, outcome=outcome, _bins={}))
+    return errors
+
+
+def _sums_only(
+    problem: VectorProblem, observed: Bins, estimator: Any, draws: int, rng: np.random.Generator
+) -> NDArray[np.float64]:
+    n, k = problem.probs.shape
+    cells = equal_width_index(problem.probs, estimator.bins) + np.arange(k) * estimator.bins
+    own = cells.ravel()
+    errors = np.empty((draws, k))
+    for start, labels in _drawn(problem, draws, rng):
+        for draw, places in enumerate(labels + np.arange(n) * k, start):
+            outcome = np.bincount(own.take(places), problem.weights, k * estimator.bins)
+            bins = replace(observed, outcome=outcome.reshape(k, -1).astype(np.float64))
+            errors[draw] = estimator.of_sums(bins)
+    return errors
+
+
+def _drawn(
+    problem: VectorProblem, draws: int, rng: np.random.Generator
+) -> Iterator[tuple[int, NDArray[np.intp]]]:
+    """Yield the number of the first of some simulated data sets, and their (b, N) labels."""
+    for batch in batches(draws, len(problem.probs), LABELS):
+        yield batch.start, draw_labels(problem.probs, batch.stop - batch.start, rng).T
+
+
+def marginal_value(measured: Measurements, estimator: OneDimensional, region: str) -> float:
+    """Return the error of all pairs; nan if none is in the region."""
+    if region == "all" and estimator.from_sums:
+        bins = measured.class_bins(estimator.arguments["bins"])
+        pooled = Bins(bins.count.sum(0), bins.weight.sum(0), bins.score.sum(0), bins.outcome.sum(0))
+        return float(estimator.of_sums(pooled))
+    problem = _pooled(measured, region)
+    return estimator.value(problem) if problem.total_weight else np.nan
+
+
+def marginal_null(
+    measured: Measurements,
+    estimator: OneDimensional,
+    region: str,
+    value: float,
+    draws: int,
+    rng: np.random.Generator,
+) -> Null:
+    """Return the distribution of the error if calibrated: labels are drawn from the predictions.
+
+    Parameters
+    ----------
+    measured
+        With all probabilities.
+    estimator, region
+        As for `marginal_value`.
+    value
+        The observed error.
+    draws
+        Simulated data sets, B.
+    rng
+        Source of chance.
+    """
+    return null_distributions(_pooled(measured, region), [estimator], [value], draws, rng)[0]
+
+
+def _pooled(measured: Measurements, region: str) -> Problem:
+    whole = measured.vector_problem("canonical")
+    problem = measured.once("marginal", lambda: marginal_problem(whole.probs, whole.labels, whole.weights))
+    return problem if region == "all" else problem.within(*region_ends(region))
+
+
+def trained_error(
+    measured: Measurements, call: Measure, estimator: OneDimensional, problem: Problem
+) -> tuple[float, dict[str, float]]:
+    """Return the distance of the mean score of each bin to the frequency that other rows have there.
+
+    Parameters
+    ----------
+    measured
+        The rows that are judged, which also tell the bins and the mean score of each.
+    call, estimator
+        The error; by its argument `training`, frequencies come from the other folds of a cross-validation
+        or from the calibration data.
+    problem
+        The rows through the lens.
+
+    Returns
+    -------
+    The error, nan if there are no rows or no two folds; and the share of the rows in bins that no training
+    row fell into, where nothing is known and no distance is counted.
+
+    Raises
+    ------
+    UsageError
+        If there are no calibration data, or rows, to learn from.
+    """
+    assert isinstance(estimator, OfBins)
+    seen = measured.look(call.lens)
+    edges = _edges(estimator, problem)
+    index, size = bin_index(seen.score, edges), len(edges) - 1
+    weight = np.ones(len(index)) if seen.weights is None else seen.weights.astype(np.float64)
+    weight *= between(seen.score, *region_ends(call.region))
+    count = np.bincount(index, weight, size)
+    with np.errstate(invalid="ignore"):
+        mean = np.bincount(index, weight * seen.score, size) / count
+    parts = []  # rows that are judged together, and the frequency of each bin elsewhere
+    if call.arguments["training"] == "held-out":
+        parts.append((np.ones(len(index), bool), _frequency(_elsewhere(measured, call), edges)))
+    else:
+        fold = _folds(measured, seen)
+        parts += [
+            (fold == number, _frequency(_rows(seen, (fold != number) & (fold >= 0)), edges))
+            for number in range(fold.max(initial=0) + 1)
+            if fold.max() > 0
+        ]
+    if not parts or not weight.any():
+        return np.nan, {}
+    weights = np.stack([np.bincount(index[own], weight[own], size) for own, _ in parts])
+    learned = np.stack([frequency for _, frequency in parts])
+    unknown = np.isnan(learned)
+    target = np.where(unknown, mean, learned)
+    counted = weights > 0
+    score, outcome = (np.where(counted, weights * one, 0).ravel() for one in (mean, target))
+    flat: Doubles = weights.ravel().astype(np.float64)
+    value = float(estimator.of_sums(Bins(flat.astype(np.int64), flat, score, outcome)))
+    return value, {"untrained": float(weights[unknown].sum() / flat.sum())}
+
+
+def _edges(estimator: Any, problem: Problem) -> Doubles:
+    """Return the edges of the bins; between the rows where the rows say where they are."""
+    if estimator.binning == "equal-width":
+        return equal_width_edges(estimator.bins)
+    if isinstance(estimator.parted, tuple):
+        return np.array(estimator.parted)
+    cuts, score = estimator.cuts(problem)[1:-1], problem.score.astype(np.float64)
+    below, above = score[cuts - 1], score[cuts]
+    halfway = below + (above - below) / 2
+    return np.concatenate([[0], np.where(halfway > below, halfway, above), [1]])
+
+
+def _frequency(seen: Seen, edges: Doubles) -> Doubles:
+    """Return the frequency of the outcome in each bin; nan without rows."""
+    index, size = bin_index(seen.score, edges), len(edges) - 1
+    weight = np.ones(len(index)) if seen.weights is None else seen.weights
+    with np.errstate(invalid="ignore"):
+        return np.bincount(index, weight * seen.outcome, size) / np.bincount(index, weight, size)
+
+
+def _rows(seen: Seen, rows: NDArray[np.bool_]) -> Seen:
+    return Seen(seen.score[rows], seen.outcome[rows], None if seen.weights is None else seen.weights[rows])
+
+
+def _elsewhere(measured: Measurements, call: Measure) -> Seen:
+    """Return the calibration data through the lens."""
+    rows = measured.companions.calibration
+    if rows is None:
+        raise UsageError(NEEDS.format("training=held-out", "--calibration-data"))
+    require_classes(rows, measured.predictions.classes, measured.predictions.provenance.path)
+    settings = measured.settings
+    return Measurements.of(rows, settings, [through(call.lens, rows, settings)]).look(call.lens)
+
+
+def _folds(measured: Measurements, seen: Seen) -> NDArray[np.intp]:
+    """Return the fold of each row that is seen; -1 without weight."""
+    found = measured.recalibrations
+    fold: Array = np.full(measured.predictions.n_rows, -1)
+    fold[found.kept] = found.folds
+    return fold if seen.rows is None else fold[seen.rows]
+
+
+MOST_NUMBERS = 1_000_000  # means of bins of vectors that a report holds
+
+
+def _side(measured: Measurements, call: Measure) -> Side:
+    """Return what is swapped of a system: its scores through a lens, in the region of the metric."""
+
+    def made() -> Side:
+        score, outcome, weights, inside = measured.look(call.lens)
+        units = measured.units if inside is None else measured.units.within(inside)
+        return Side(score, outcome, units, weights)
+
+    return measured.once(("side", call.lens), made).within(call.region)
+
+
+def _rng(settings: Settings) -> np.random.Generator:
+    return generator(settings.seed, Stream.OUTCOMES)
+
+
+def _of_vectors(measured: Measurements, call: OfVectors, settings: Settings) -> TestedError:
+    if measured.is_scalar(call.lens):
+        problem = call.scalar_problem(measured).as_vectors()
+    else:
+        problem = measured.vector_problem(call.lens)
+        problem = problem.in_region(call.region, str(call))
+    problem = problem.with_weight()
+    if len(problem.probs) < call.least_rows:
+        return TestedError(math.nan)
+    value, null, bins = call.found(problem, settings.draws, _rng(settings))
+    if bins is None:
+        return TestedError(value, null)
+    if bins.score.size > MOST_NUMBERS:
+        return TestedError(value, null, {"bins_left_out": len(bins.count)})
+    return TestedError(value, null, bins=_shown(bins, call, measured))
+
+
+def _shown(bins: Bins, call: Measure, measured: Measurements) -> VectorBins:
+    """Return the bins that have weight, their outcomes by the names of classes and groups."""
+    kept = bins.weight > 0
+    weight = bins.weight[kept]
+    means = ((table[:, kept] / weight).T for table in (bins.score, bins.outcome))
+    names = measured.outcomes_of(call.lens, len(bins.score))
+    return VectorBins(names, bins.count[kept], weight / weight.sum(), *means)
+
+
+def _class_wise(
+    measured: Measurements, call: Measure, estimator: OneDimensional, settings: Settings
+) -> TestedError:
+    if call.region != "all":
+        raise UsageError(f"{call}: a region needs one score; name the class, as in lens=class-0")
+    value, parts = class_wise_value(measured, estimator, call.over_classes), dict[str, float]()
+    if call.over_classes == "sum":
+        parts["absent_classes"] = int(np.count_nonzero(measured.rows_by_class == 0))
+    if not _tests_classes(measured, settings):
+        return TestedError(value, parts=parts)
+    null = class_wise_null(measured, estimator, call.over_classes, value, settings.draws, _rng(settings))
+    return TestedError(value, null, parts)
+
+
+def _tests_classes(measured: Measurements, settings: Settings) -> bool:
+    """Tell whether errors of all classes are tested; a sample of rows may not have kept what that takes."""
+    rows = measured.predictions
+    return measured.state.tells(all_probs(rows)) and tests_classes(rows, settings)
+
+
+def _marginal(
+    measured: Measurements, call: Measure, estimator: OneDimensional, settings: Settings
+) -> TestedError:
+    value = marginal_value(measured, estimator, call.region)
+    if math.isnan(value) or not _tests_classes(measured, settings):
+        return TestedError(value)
+    return TestedError(
+        value, marginal_null(measured, estimator, call.region, value, settings.draws, _rng(settings))
+    )
