@@ -15,7 +15,6 @@ from calcli.core.data.binning import Bins, equal_mass_cuts, equal_width_edges
 from calcli.core.estimators.calibrationerror import Null, compare, outcome_sums
 from calcli.core.estimators.evidence import beyond_chance
 from calcli.core.evaluating.metrics.cumulative import KolmogorovSmirnov
-from calcli.core.evaluating.metrics.errors import null_distributions
 from calcli.core.evaluating.metrics.miscalibration import ECE, BinnedError, binned_error
 from calcli.core.evaluating.results import Estimate, Evaluation
 from calcli.core.evaluating.truth import known_problem
@@ -330,7 +329,7 @@ def _error(
         drawn = np.array([estimator.value(problem.resampled(rng)) for _ in range(draws)])
         return Error(call, value, compare(value, drawn))
     rng = generator(seed, Stream.OUTCOMES)
-    return Error(call, value, null_distributions(problem, [estimator], [value], draws, rng)[0])
+    return Error(call, value, estimator.null(problem, draws, rng))
 
 
 def _edges_between(score: NDArray[np.floating], cuts: NDArray[np.intp]) -> Doubles:

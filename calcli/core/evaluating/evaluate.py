@@ -25,7 +25,7 @@ from calcli.core.estimators.permutation import (
 )
 from calcli.core.evaluating.classes import class_rows
 from calcli.core.evaluating.measurements import Measurements
-from calcli.core.evaluating.metrics.ranking import backwards_area
+from calcli.core.evaluating.metrics.ranking import backwards_area, is_not_backwards
 from calcli.core.evaluating.metrics.scores import Scored, decisions_of
 from calcli.core.evaluating.recalibrated import Companions
 from calcli.core.evaluating.results import (
@@ -356,11 +356,7 @@ def measure(
         needs.append(all_probs(rows))
     if summed:  # problems of several outcomes are looked up later, by the figures
         needs = [need for need in needs if not need.of_rows]
-        sampling = bool(later)
-    else:  # a sample, which has no columns, tells whether scores rank the wrong way round
-        ordered = rows.n_classes == 2 or all_probs(rows) in needs
-        sampling = bool(later) or not (ordered or settings.cluster)
-    needs += [Sampled()] if sampling else []
+    needs += [Sampled()] if later else []
     state = collect(rows, settings, needs, watch, summed=summed)
     left = dict.fromkeys(map(str, later), "")
     return Measurements(rows, state, settings, companions, left=left)
@@ -449,9 +445,10 @@ def _decisions(measured: Measurements, calls: Iterable[Measure]) -> dict[str, tu
 
 
 def needs_of_order(predictions: Predictions, settings: Settings) -> Iterable[Need]:
-    """Return what tells whether scores rank the wrong way round: of more than two classes a sample."""
-    of_all = predictions.n_classes == 2
-    return needs_of(area_of(settings), predictions, settings) if of_all else (Sampled(),)
+    """Return what tells whether scores rank the wrong way round: of more than two classes sums over bins."""
+    if predictions.n_classes == 2:
+        return needs_of(area_of(settings), predictions, settings)
+    return class_sums(settings.bins, predictions, settings)
 
 
 def area_if_backwards(
@@ -459,16 +456,22 @@ def area_if_backwards(
 ) -> float | None:
     """Return the area under the ROC curve if scores rank the wrong way round beyond chance, else None.
 
-    More than two classes are put in order if their area is asked for; else a sample of the rows tells it.
+    More than two classes are put in order if their area is asked for; else sums over bins tell that it is
+    well, or a sample of the rows whether it is.
     """
-    call = area_of(settings)
+    call, rows = area_of(settings), measured.predictions
     area = known.get(str(call))
     if area is not None and not area.value < 0.5:
         return None
-    sample = measured.sample
-    if measured.predictions.n_classes > 2 and sample is not None and not settings.cluster:
-        measured = measured_sample(sample, measured, [call])
-    told = measured.state.tells(*needs_of(call, measured.predictions, settings))
+    told = measured.state.tells(*needs_of(call, rows, settings))
+    if rows.n_classes > 2 and not settings.cluster:
+        bins = measured.class_bins(settings.bins)
+        if is_not_backwards(bins.outcome, bins.weight - bins.outcome):
+            return None
+        if measured.sample is None and not told and rows.has_rows:
+            measured = Measurements.of(rows, measured.settings, [Sampled()])
+        if measured.sample is not None:
+            measured, told = measured_sample(measured.sample, measured, [call]), True
     return backwards_area(measured) if told else None
 
 

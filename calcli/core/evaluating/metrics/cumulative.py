@@ -16,7 +16,7 @@ import numpy as np
 
 from calcli.core.data.arrays import Doubles, Floats, batches
 from calcli.core.data.binning import Bins
-from calcli.core.estimators.calibrationerror import Null, compare, outcome_sums
+from calcli.core.estimators.calibrationerror import Null
 from calcli.core.estimators.gridded import GridError, of_cumulative
 from calcli.core.estimators.intervals import Interval
 from calcli.core.estimators.permutation import CELLS, Cells, Side
@@ -60,6 +60,10 @@ class CumulativeError(OneDimensional):
         """Return the error of (..., m) cumulative gaps."""
         return self.extent(np.minimum(gaps.min(-1), 0), np.maximum(gaps.max(-1), 0))
 
+    def of(self, problem: Problem, bins: Bins) -> Any:
+        """Return the error of (..., m) sums over runs of equal scores."""
+        return self.of_sums(bins)
+
     def of_sums(self, bins: Bins) -> Doubles:
         """Return the error of (..., m) sums over steps of the score, each of which counts as one score."""
         gaps = np.cumsum(bins.outcome - bins.score, axis=-1)
@@ -77,19 +81,16 @@ class CumulativeError(OneDimensional):
         """Return how far it may be off: inside a cell the gap may be larger than at all ends."""
         return of_cumulative(cells, self.of_gaps, self.value(problem))
 
-    def null(self, problem: Problem, draws: int, rng: np.random.Generator) -> Null:
-        """Return the distribution of the error under perfect calibration."""
-        value, spread = self.value(problem), problem.score * (1 - problem.score)
+    def limit(self, problem: Problem) -> Null | None:
+        """Return what Brownian motion shows, where the variance is enough."""
+        spread = problem.score * (1 - problem.score)
         rows = spread if problem.counts is None else spread * problem.counts
-        if problem.rows is None and float(rows.sum(dtype=np.float64)) >= ENOUGH_VARIANCE:
-            if problem.weights is not None:
-                spread = spread * problem.squared_weights
-            scale = math.sqrt(float(spread.sum(dtype=np.float64))) / problem.total_weight
-            return Null(self.mean * scale, self.sd * scale, self.tail(value / scale))
-        cuts = np.append(0, problem.run_ends)
-        (drawn,) = outcome_sums(problem, [cuts], draws, rng)
-        path = np.cumsum(drawn - problem.binned(cuts).score, axis=1)
-        return compare(value, self.of_gaps(path) / problem.total_weight)
+        if problem.rows is not None or float(rows.sum(dtype=np.float64)) < ENOUGH_VARIANCE:
+            return None
+        if problem.weights is not None:
+            spread = spread * problem.squared_weights
+        scale = math.sqrt(float(spread.sum(dtype=np.float64))) / problem.total_weight
+        return Null(self.mean * scale, self.sd * scale, self.tail(self.value(problem) / scale))
 
 
 @metric("ks", "KS", letters="Kolmogorov-Smirnov", tier="to know")

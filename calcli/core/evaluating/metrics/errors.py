@@ -14,10 +14,19 @@ from typing import Any, ClassVar, NamedTuple, cast, get_args
 import numpy as np
 from numpy.typing import NDArray
 
-from calcli.core.data.arrays import Array, Doubles, Positions, Stream, batches, draw_labels, generator
+from calcli.core.data.arrays import (
+    Array,
+    Doubles,
+    Positions,
+    Stream,
+    batch_sizes,
+    batches,
+    draw_labels,
+    generator,
+)
 from calcli.core.data.binning import Bins, bin_index, distinct, equal_width_edges, equal_width_index
 from calcli.core.data.predictions import Predictions, require_classes
-from calcli.core.estimators.calibrationerror import OUTCOMES, Null, class_wise_error, compare, outcome_sums
+from calcli.core.estimators.calibrationerror import Null, class_wise_error, compare, outcome_sums
 from calcli.core.estimators.gridded import GridError
 from calcli.core.estimators.intervals import Interval
 from calcli.core.estimators.permutation import (
@@ -51,6 +60,7 @@ from calcli.core.state.cells import CellTable
 from calcli.core.state.needs import Folds, Need, Pass, UnitSums, all_probs, class_sums, through, unit_sums
 
 LABELS = 1_000_000  # drawn at once
+HELD = 5_000_000  # sums of outcomes
 
 
 class TestedError(NamedTuple):
@@ -167,13 +177,27 @@ class OneDimensional(CalibrationError, ABC):
     lens: str = arg(LENS, default="top-1")
     region: str = region()
 
-    @abstractmethod
-    def value(self, problem: Problem) -> float:
-        """Return the error."""
+    rounding: ClassVar[float] = 0.0  # within which errors of the same outcomes may differ
+
+    def cuts(self, problem: Problem) -> Positions:
+        """Return the positions between which rows are summed: those of runs of equal scores."""
+        return np.append(0, problem.run_ends)
 
     @abstractmethod
+    def of(self, problem: Problem, bins: Bins) -> Any:
+        """Return (...) errors of (..., m) sums between its cuts, with other outcomes perhaps."""
+
+    def value(self, problem: Problem) -> float:
+        """Return the error."""
+        return float(self.of(problem, problem.binned(self.cuts(problem))))
+
+    def limit(self, problem: Problem) -> Null | None:
+        """Return the distribution of the error under perfect calibration, where it is known."""
+        return None
+
     def null(self, problem: Problem, draws: int, rng: np.random.Generator) -> Null:
         """Return the distribution of the error under perfect calibration."""
+        return null_distributions(problem, [self], draws, rng)[0]
 
     def parts(self, problem: Problem) -> dict[str, float]:
         """Return numbers to read it with."""
@@ -226,12 +250,13 @@ class OneDimensional(CalibrationError, ABC):
             return TestedError(math.nan)
         value, null = self.value(problem), None
         if settings.draws:
-            same = [one for one in beside if isinstance(one, OneDimensional) and one.is_like(self)]
+            others = [one for one in beside if isinstance(one, OneDimensional) and one.is_like(self)]
+            same = others if self in others else [self]
             nulls = measured.once(
-                ("nulls", self.lens, self.region, settings.draws, *map(str, same)),
-                lambda: dict(zip(map(str, same), _nulls(problem, same, settings), strict=True)),
+                ("nulls", settings.draws, *map(str, same)),
+                lambda: null_distributions(problem, same, settings.draws, _rng(settings)),
             )
-            null = nulls.get(str(self)) or _nulls(problem, [self], settings)[0]
+            null = nulls[same.index(self)]
         return TestedError(value, null, self.parts(problem))
 
     def is_like(self, other: OneDimensional) -> bool:
@@ -280,17 +305,9 @@ class OfBins(OneDimensional):
         """Return where the bins end."""
         return problem.cuts(self.parted, self.bins)
 
-    @abstractmethod
-    def of(self, problem: Problem, bins: Bins) -> Any:
-        """Return the error of sums over its bins of the problem, with other outcomes perhaps."""
-
     def value(self, problem: Problem) -> float:
         """Return the error, in [0, 1]."""
         return float(self.of(problem, problem.bins(self.parted, self.bins)))
-
-    def null(self, problem: Problem, draws: int, rng: np.random.Generator) -> Null:
-        """Return the distribution of the error under perfect calibration."""
-        return binned_nulls(problem, [self], [self.value(problem)], draws, rng)[0]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -332,25 +349,36 @@ class OfVectors(CalibrationError, ABC):
 
 
 def null_distributions(
-    problem: Problem,
-    estimators: Sequence[OneDimensional],
-    values: Sequence[float],
-    draws: int,
-    rng: np.random.Generator,
+    problem: Problem, errors: Sequence[OneDimensional], draws: int, rng: np.random.Generator
 ) -> list[Null]:
-    """Return the null distribution of every estimator of a problem, the same as if it were the only one.
+    """Return the distribution of every error of a problem if calibrated, the same as if it were the only one.
 
-    Those of bins, which are many, share what is drawn.
+    Outcomes are drawn from the scores and summed between the cuts of each error; those of few cuts share
+    what is drawn.
     """
-    here = rng.bit_generator.state
-    binned = [(one, value) for one, value in zip(estimators, values, strict=True) if isinstance(one, OfBins)]
-    together = iter(binned_nulls(problem, [one for one, _ in binned], [v for _, v in binned], draws, rng))
-    nulls = []
-    for estimator in estimators:
+    here, known = rng.bit_generator.state, [one.limit(problem) for one in errors]
+    drawing = [one for one, limit in zip(errors, known, strict=True) if limit is None]
+    filled = {one: distinct(one.cuts(problem)) for one in drawing}
+    few = {cuts.tobytes(): cuts for cuts in filled.values() if draws * len(cuts) <= HELD}
+    shared = dict(zip(few, outcome_sums(problem, [*few.values()], draws, rng), strict=True)) if few else {}
+
+    def null(error: OneDimensional) -> Null:
         rng.bit_generator.state = here
-        shared = isinstance(estimator, OfBins)
-        nulls.append(next(together) if shared else estimator.null(problem, draws, rng))
-    return nulls
+        own, cuts = filled[error], error.cuts(problem)
+        places, observed = np.searchsorted(own, cuts), problem.binned(cuts)
+        sums = (
+            [shared[own.tobytes()]]
+            if own.tobytes() in shared
+            else (outcome_sums(problem, [own], size, rng)[0] for size in batch_sizes(draws, len(own), HELD))
+        )
+        found = [
+            error.of(problem, replace(observed, outcome=segment_sums(one[batch], places)))
+            for one in sums
+            for batch in batches(len(one), len(places), HELD)
+        ]
+        return compare(float(error.of(problem, observed)), np.concatenate(found), error.rounding)
+
+    return [null(one) if limit is None else limit for one, limit in zip(errors, known, strict=True)]
 
 
 def parted(measure: Measure, said: str, min_rows: int) -> Binning:
@@ -377,36 +405,6 @@ def parted(measure: Measure, said: str, min_rows: int) -> Binning:
             f"0/0.5/0.9/1, not {said!r}{nearest}"
         )
     return edges
-
-
-def binned_nulls(
-    problem: Problem,
-    estimators: Sequence[OfBins],
-    values: Sequence[float],
-    draws: int,
-    rng: np.random.Generator,
-) -> list[Null]:
-    """Return the null distributions of estimators of bins, given observed values; like bins share draws."""
-    if not estimators:
-        return []
-    cut_sets = [estimator.cuts(problem) for estimator in estimators]
-    unlike = {filled.tobytes(): filled for filled in map(distinct, cut_sets)}
-    drawn = dict(zip(unlike, outcome_sums(problem, [*unlike.values()], draws, rng), strict=True))
-    nulls = []
-    for estimator, value, cuts in zip(estimators, values, cut_sets, strict=True):
-        observed, filled = problem.bins(estimator.parted, estimator.bins), distinct(cuts)
-        simulated, places = drawn[filled.tobytes()], np.searchsorted(filled, cuts)
-        found = [
-            estimator.of(problem, replace(observed, outcome=segment_sums(simulated[batch], places)))
-            for batch in batches(draws, len(places), OUTCOMES)
-        ]
-        nulls.append(compare(value, np.concatenate(found)))
-    return nulls
-
-
-def _nulls(problem: Problem, errors: Sequence[OneDimensional], settings: Settings) -> list[Null]:
-    values = [one.value(problem) for one in errors]
-    return null_distributions(problem, errors, values, settings.draws, _rng(settings))
 
 
 def class_wise_value(measured: Measurements, estimator: OneDimensional, over: str) -> float:
@@ -523,7 +521,7 @@ def marginal_null(
     rng
         Source of chance.
     """
-    return null_distributions(_pooled(measured, region), [estimator], [value], draws, rng)[0]
+    return estimator.null(_pooled(measured, region), draws, rng)
 
 
 def _pooled(measured: Measurements, region: str) -> Problem:

@@ -9,9 +9,7 @@ from typing import Any, ClassVar, Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from calcli.core.data.arrays import Doubles, batch_sizes
 from calcli.core.data.binning import Bins, bin_index, common_unit, equal_width_edges, equal_width_index
-from calcli.core.estimators.calibrationerror import Null, compare, outcome_sums
 from calcli.core.estimators.gridded import GridError, of_cut_cells
 from calcli.core.estimators.intervals import wilson_interval
 from calcli.core.estimators.permutation import CELLS, CLASS, Cells, Side, of_equal_mass
@@ -320,7 +318,6 @@ class UnderConfidence(ConfidenceShare):
 
 
 WIDTH = 0.4  # of the kernel, as in Kumar et al. 2018
-SUMS = 1_000_000  # of outcomes, held at once
 
 
 @metric("mmce", "MMCE", letters="maximum mean calibration error", tier="works")
@@ -336,29 +333,11 @@ class MaximumMeanError(OneDimensional):
 
     cost: ClassVar[int] = CLASS
 
-    def value(self, problem: Problem) -> float:
-        """Return the error, in [0, 1]."""
-        cuts = np.append(0, problem.run_ends)
-        weights = np.ones(len(problem.score)) if problem.weights is None else problem.weights
-        return float(_error(problem, segment_sums(weights * problem.outcome, cuts)))
-
-    def null(self, problem: Problem, draws: int, rng: np.random.Generator) -> Null:
-        """Return the error under perfect calibration, its outcomes drawn from the scores."""
-        cuts = np.append(0, problem.run_ends)
-        errors = [
-            _error(problem, outcome_sums(problem, [cuts], size, rng)[0])
-            for size in batch_sizes(draws, len(cuts), SUMS)
-        ]
-        return compare(self.value(problem), np.concatenate(errors))
-
-
-def _error(problem: Problem, outcome: Doubles) -> Any:
-    """Return the errors of (..., runs) sums of outcomes over runs of equal scores."""
-    cuts = np.append(0, problem.run_ends)
-    score = problem.score[problem.run_ends - 1].astype(np.float64)
-    weights = np.ones(len(problem.score)) if problem.weights is None else problem.weights
-    gap = outcome - segment_sums(weights, cuts) * score
-    rise = np.exp(score / WIDTH)  # at most e^2.5, so that sums of it lose nothing
-    before = np.cumsum(gap * rise, axis=-1) - gap * rise
-    square = np.square(gap).sum(-1) + 2 * (gap / rise * before).sum(-1)
-    return np.sqrt(np.maximum(square, 0)) / problem.total_weight
+    def of(self, problem: Problem, bins: Bins) -> Any:
+        """Return the error, in [0, 1], of sums over runs of equal scores."""
+        score = problem.score[problem.run_ends - 1].astype(np.float64)
+        gap = bins.outcome - bins.weight * score
+        rise = np.exp(score / WIDTH)  # at most e^2.5, so that sums of it lose nothing
+        before = np.cumsum(gap * rise, axis=-1) - gap * rise
+        square = np.square(gap).sum(-1) + 2 * (gap / rise * before).sum(-1)
+        return np.sqrt(np.maximum(square, 0)) / problem.total_weight

@@ -366,22 +366,27 @@ def dealt_influences(
     return dealt / total, within / total**2
 
 
-def is_not_backwards(score: Floats, outcome: Array, weights: Floats | None) -> bool:
-    """Tell whether cells of the scores suffice to show that the area is at least one half.
+def is_not_backwards(positive: Doubles, negative: Doubles) -> bool:
+    """Tell whether cells of the scores show that the area, or its mean over classes, is at least one half.
 
     Parameters
     ----------
-    score, outcome, weights
-        (n,) scores in [0, 1] in any order, 0 or 1, and weights, if any.
+    positive, negative
+        (..., cells) weight of each outcome, by ascending score.
     """
-    # the upper half of a number in single precision: cells are as fine near 0 as rare events need
-    cells = score.astype(np.float32).view(np.uint32) >> 16
+    below = np.cumsum(negative, axis=-1) - negative
+    pairs = positive.sum(-1) * negative.sum(-1)
+    ranked = np.vecdot(positive, below)[pairs > 0] / pairs[pairs > 0]
+    return bool(ranked.size and ranked.mean() >= 0.5)
+
+
+def fine_cells(score: Floats, outcome: Array, weights: Floats | None) -> tuple[Doubles, Doubles]:
+    """Return (cells,) weight of each outcome of (n,) scores in [0, 1], in cells that are fine near 0."""
+    cells = score.astype(np.float32).view(np.uint32) >> 16  # the upper half of a number in single precision
     hit = outcome.astype(bool)
     every = np.bincount(cells, weights)
     positive = np.bincount(cells[hit], None if weights is None else weights[hit], len(every))
-    negative = every - positive
-    below = np.cumsum(negative) - negative
-    return bool(positive @ below >= 0.5 * positive.sum() * negative.sum() > 0)
+    return positive.astype(np.float64), (every - positive).astype(np.float64)
 
 
 def run_masses(
@@ -696,7 +701,7 @@ def backwards_area(measured: Measurements) -> float | None:
     """Return the area if the scores rank the wrong way round beyond chance, else None."""
     call = RocArea()
     lens = call._single_lens(measured)
-    if lens and _sees_rows(lens, measured) and is_not_backwards(*measured.look(lens)[:3]):
+    if lens and _sees_rows(lens, measured) and is_not_backwards(*fine_cells(*measured.look(lens)[:3])):
         return None  # which is sooner told than the area
     area = call.spread_of(measured)
     if math.isnan(area.value) or area.fewest < FEWEST:
