@@ -31,19 +31,11 @@ from calcli.core.estimators.evidence import (
     sum_of_errors,
 )
 from calcli.core.estimators.intervals import BIASED, Influences, Interval
-from calcli.core.estimators.permutation import (
-    CALL,
-    CLASS,
-    FEWEST_DRAWS,
-    VISITS,
-    Swapped,
-    swapped_rows,
-    swapped_signs,
-)
+from calcli.core.estimators.permutation import FEWEST_DRAWS, VISITS, Swapped, swapped_rows, swapped_signs
 from calcli.core.estimators.power import Power
 from calcli.core.evaluating.evaluate import assess, measure, values
 from calcli.core.evaluating.measurements import Measurements
-from calcli.core.evaluating.metrics.base import Pair, System
+from calcli.core.evaluating.metrics.base import Pair, System, effort_of
 from calcli.core.evaluating.results import Estimate, Summary
 from calcli.core.evaluating.usual import default_metrics, is_sampled
 from calcli.core.language.entries import Metric
@@ -286,8 +278,8 @@ def _recomputed(call: Measure, pair: Pair) -> Swapped | None:
 
     Permutations in which it is undefined do not count, and of very many rows there are fewer of them.
     """
-    rows, both = pair.baseline.predictions, (pair.baseline, pair.candidate)
-    effort = CALL + CLASS * rows.n_classes + call.effort(rows, pair.settings)
+    both = pair.baseline, pair.candidate
+    effort = effort_of(call, pair.baseline.predictions, pair.settings)
     if not (call.recomputed and pair.same_classes and (draws := pair.affordable(effort))):
         return None
     given = all(one.predictions.kind == "probs" for one in both)

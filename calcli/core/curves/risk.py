@@ -199,8 +199,7 @@ def integrals_of(evaluation: Evaluation, metrics: Sequence[str] = ()) -> dict[st
     calls = {name: found.call for name, found in evaluation.estimates.items()}
     asked = [str(call) for call in parse_metrics(metrics, evaluation.settings.defaults)] or [*calls]
     found = dict[str, IntegralOfRisks]()
-    for name in (name for name in asked if name in calls):
-        made = calls[name]
+    for name, made in ((name, calls[name]) for name in asked if name in calls):
         if made.entry.name in PLAIN:
             found[name] = PLAIN[made.entry.name]
         elif isinstance(made, OfThresholds) and not made.normalized:

@@ -16,15 +16,10 @@ from calcli.core.data.predictions import Predictions
 from calcli.core.data.units import Units, clusters_of, require_clusters, require_folds
 from calcli.core.estimators.calibrationerror import enough_draws, holm, with_holm
 from calcli.core.estimators.evidence import slice_p_value
-from calcli.core.estimators.permutation import (
-    CALL,
-    CLASS,
-    affordable_resamples,
-    bootstrap_sd,
-    resampled_nulls,
-)
+from calcli.core.estimators.permutation import affordable_resamples, bootstrap_sd, resampled_nulls
 from calcli.core.evaluating.classes import class_rows
 from calcli.core.evaluating.measurements import Measurements
+from calcli.core.evaluating.metrics.base import effort_of
 from calcli.core.evaluating.metrics.ranking import backwards_area, is_not_backwards
 from calcli.core.evaluating.metrics.scores import Scored, decisions_of
 from calcli.core.evaluating.recalibrated import Companions
@@ -561,8 +556,7 @@ def _resampled(evaluation: Evaluation, measured: Measurements) -> Evaluation:
 def _resamples(call: Measure, rows: Predictions, settings: Settings) -> int:
     """Return how many resamples of rows the standard deviation of a metric is made of."""
     scores = math.prod(rows.scores.shape)
-    effort = CALL + CLASS * rows.n_classes + call.effort(rows, settings)
-    return affordable_resamples(scores + effort, scores)
+    return affordable_resamples(scores + effort_of(call, rows, settings), scores)
 
 
 def _rows_behind(

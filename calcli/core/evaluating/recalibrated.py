@@ -191,8 +191,8 @@ class Recalibrated:
         weights = self.rows.weights
         with np.errstate(invalid="ignore", divide="ignore"):
             before, after = (self.units.sums(one, weights) for one in (self.before, self.losses))
-            share = self.units.weights(weights)
-            share /= share.sum()
+            whole = self.units.weights(weights)  # which may be the weights of the rows themselves
+            share = whole / whole.sum()
             left = after.sum() / before.sum() - (after.sum() - after) / (before.sum() - before)
             brought = (1 - share) * left
             own = np.linalg.norm(brought - share * brought.sum())

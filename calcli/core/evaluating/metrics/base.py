@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -13,7 +13,7 @@ from calcli.core.data.blocks import ROW_STATISTICS
 from calcli.core.data.predictions import Predictions
 from calcli.core.estimators.gridded import GridError
 from calcli.core.estimators.intervals import Influences, Interval, Spread, carried_by
-from calcli.core.estimators.permutation import affordable_draws
+from calcli.core.estimators.permutation import CALL, CLASS, affordable_draws
 from calcli.core.estimators.rules import ScoringRule
 from calcli.core.evaluating.measurements import Measurements
 from calcli.core.evaluating.results import Evaluation
@@ -63,6 +63,8 @@ def signature(
         parts.append(f"clip:{settings.clip:g}")
     return "|".join([*parts, *repeats, f"seed:{settings.seed}", f"version:{__version__}"])
 
+
+Calls = Sequence[Measure]
 
 HITS = Mean("hit", ROW_STATISTICS["hit"])  # which tell how many errors there are
 
@@ -179,3 +181,8 @@ def judged(
     if math.isnan(value):
         return None, ""
     return None, INFINITE if math.isinf(value) else carried_by(0, unit)
+
+
+def effort_of(call: Measure, rows: Predictions, settings: Settings) -> float:
+    """Return what computing a metric of one system again costs, besides looking at its scores."""
+    return CALL + CLASS * rows.n_classes + call.effort(rows, settings)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from abc import ABC, abstractmethod
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 
 from calcli.core.estimators.calibrationerror import Null
 from calcli.core.estimators.classical import (
@@ -19,7 +19,7 @@ from calcli.core.estimators.classical import (
 )
 from calcli.core.estimators.intervals import Influences
 from calcli.core.evaluating.measurements import Measurements
-from calcli.core.evaluating.metrics.base import judged, signature
+from calcli.core.evaluating.metrics.base import Calls, judged, signature
 from calcli.core.evaluating.results import Estimate
 from calcli.core.language.entries import CLASSICAL, metric
 from calcli.core.language.errors import UsageError
@@ -58,9 +58,7 @@ class Estimated(Classical, ABC):
     def coefficient(self, rows: OfTwo) -> Coefficient:
         """Return it with its standard error."""
 
-    def estimate(
-        self, measured: Measurements, settings: Settings, beside: Sequence[Measure] = ()
-    ) -> Estimate:
+    def estimate(self, measured: Measurements, settings: Settings, beside: Calls = ()) -> Estimate:
         """Return it with its interval."""
         rows = _rows(measured, settings)
         found, interval, reason = self.coefficient(rows), None, ""
@@ -136,9 +134,7 @@ class SpiegelhalterZ(Classical):
     Misses: errors that leave the Brier score as predicted; its p-value tests calibration as a whole
     """
 
-    def estimate(
-        self, measured: Measurements, settings: Settings, beside: Sequence[Measure] = ()
-    ) -> Estimate:
+    def estimate(self, measured: Measurements, settings: Settings, beside: Calls = ()) -> Estimate:
         """Return it with its test, where rows neither depend on each other nor weigh by their outcomes."""
         test = _test(_rows(measured, settings))
         untested = not settings.draws_outcomes or math.isnan(test.z)

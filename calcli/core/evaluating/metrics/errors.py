@@ -37,7 +37,7 @@ from calcli.core.estimators.permutation import (
     swapped_sums,
 )
 from calcli.core.evaluating.measurements import Measurements
-from calcli.core.evaluating.metrics.base import Pair, signature
+from calcli.core.evaluating.metrics.base import Calls, Pair, signature
 from calcli.core.evaluating.recalibrated import NEEDS
 from calcli.core.evaluating.results import Estimate, VectorBins
 from calcli.core.evaluating.truth import is_known, true_error
@@ -113,12 +113,10 @@ class CalibrationError(Measure, ABC):
         return None
 
     @abstractmethod
-    def tested(self, measured: Measurements, settings: Settings, beside: Sequence[Measure]) -> TestedError:
+    def tested(self, measured: Measurements, settings: Settings, beside: Calls) -> TestedError:
         """Return the error and, if there are draws, its distribution if calibrated; see `estimate`."""
 
-    def estimate(
-        self, measured: Measurements, settings: Settings, beside: Sequence[Measure] = ()
-    ) -> Estimate:
+    def estimate(self, measured: Measurements, settings: Settings, beside: Calls = ()) -> Estimate:
         """Return the error beside what it would be if calibrated."""
         value, null, parts, bins = self.tested(measured, settings, beside)
         if measured.posteriors is not None and is_known(self, settings):
@@ -227,7 +225,7 @@ class OneDimensional(CalibrationError, ABC):
         sums = class_sums(bins, of.rows, of.settings)
         return sums if self.is_marginal else (*sums, *unit_sums(bins, of))
 
-    def tested(self, measured: Measurements, settings: Settings, beside: Sequence[Measure]) -> TestedError:
+    def tested(self, measured: Measurements, settings: Settings, beside: Calls) -> TestedError:
         """Return the error, tested on the same simulated outcomes as others of its lens and region.
 
         It is nan where there are no rows in its region, or no pairs; class-wise errors are tested only if
@@ -334,7 +332,7 @@ class OfVectors(CalibrationError, ABC):
         """Return the rows through the lens."""
         return (through(self.lens, of.rows, of.settings, each=True),)
 
-    def tested(self, measured: Measurements, settings: Settings, beside: Sequence[Measure]) -> TestedError:
+    def tested(self, measured: Measurements, settings: Settings, beside: Calls) -> TestedError:
         """Return the error with its bins."""
         return _of_vectors(measured, self, settings)
 

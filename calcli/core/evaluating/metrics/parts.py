@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from abc import ABC, abstractmethod
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator
 from dataclasses import astuple, dataclass, replace
 from operator import itemgetter
 from typing import ClassVar, Literal
@@ -22,7 +22,7 @@ from calcli.core.estimators.rules import Decomposable, decomposable_rule
 from calcli.core.estimators.scoring import Means, OfMeans
 from calcli.core.estimators.sums import Sums
 from calcli.core.evaluating.measurements import Measurements
-from calcli.core.evaluating.metrics.base import HITS, Pair, judged, loss, signature
+from calcli.core.evaluating.metrics.base import HITS, Calls, Pair, judged, loss, signature
 from calcli.core.evaluating.metrics.scores import find_cllr, min_cllr
 from calcli.core.evaluating.metrics.smooth import densities
 from calcli.core.evaluating.results import Estimate
@@ -216,9 +216,7 @@ class Parts(Measure, ABC):
         """Whether its bias is known."""
         return False
 
-    def estimate(
-        self, measured: Measurements, settings: Settings, beside: Sequence[Measure] = ()
-    ) -> Estimate:
+    def estimate(self, measured: Measurements, settings: Settings, beside: Calls = ()) -> Estimate:
         """Return it with all parts that it stands among."""
         parts = self.parts(measured)
         value = parts[self.part]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from abc import ABC, abstractmethod
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any, Self
@@ -18,7 +18,7 @@ from calcli.core.data.units import numbers_of
 from calcli.core.estimators.gridded import GridError, area_on_grid, average_precision_on_grid
 from calcli.core.estimators.intervals import FEWEST, Influences, Interval, Spread, of_equal_weight
 from calcli.core.evaluating.measurements import Measurements
-from calcli.core.evaluating.metrics.base import signature
+from calcli.core.evaluating.metrics.base import Calls, signature
 from calcli.core.evaluating.results import Estimate
 from calcli.core.language.entries import RANKING, SELECTIVE, arg, metric
 from calcli.core.language.errors import UsageError
@@ -121,9 +121,7 @@ class Ranking(Measure, ABC):
             return (need,)
         return every_class(of.rows, of.settings)
 
-    def estimate(
-        self, measured: Measurements, settings: Settings, beside: Sequence[Measure] = ()
-    ) -> Estimate:
+    def estimate(self, measured: Measurements, settings: Settings, beside: Calls = ()) -> Estimate:
         """Return the measure; rows of one cluster count as one observation in its standard error."""
         lens, spread = self._single_lens(measured), self.spread_of(measured)
         interval, reason = None, ""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from abc import ABC, abstractmethod
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from typing import ClassVar, Literal
 
@@ -18,7 +18,7 @@ from calcli.core.estimators.rules import ScoringRule
 from calcli.core.estimators.scoring import Means
 from calcli.core.estimators.sums import Sums
 from calcli.core.evaluating.measurements import Measurements
-from calcli.core.evaluating.metrics.base import HITS, judged, loss, signature
+from calcli.core.evaluating.metrics.base import HITS, Calls, judged, loss, signature
 from calcli.core.evaluating.metrics.scores import Scored
 from calcli.core.evaluating.recalibrated import Recalibrated
 from calcli.core.evaluating.results import Estimate
@@ -75,9 +75,7 @@ class OfRecalibration(Measure, ABC):
         """Return the losses of the rows, and the rows, for fits."""
         return loss(self.score, self._rule(of.rows, of.settings), of.settings), HITS, Rows()
 
-    def estimate(
-        self, measured: Measurements, settings: Settings, beside: Sequence[Measure] = ()
-    ) -> Estimate:
+    def estimate(self, measured: Measurements, settings: Settings, beside: Calls = ()) -> Estimate:
         """Return it under posteriors that stay as they are."""
         found = self._recalibrated(measured)
         how = *self._folds(found, settings), "interval:jackknife"

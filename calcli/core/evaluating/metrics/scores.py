@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import math
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from functools import partial
 from operator import itemgetter
@@ -28,7 +28,7 @@ from calcli.core.estimators.rules import ScoringRule, decomposable_rule, scoring
 from calcli.core.estimators.scoring import Means, OfMeans, ratio, rival
 from calcli.core.estimators.sums import Sums
 from calcli.core.evaluating.measurements import Measurements
-from calcli.core.evaluating.metrics.base import HITS, Pair, judged, signature
+from calcli.core.evaluating.metrics.base import HITS, Calls, Pair, judged, signature
 from calcli.core.evaluating.results import Decision, Estimate, OfClass
 from calcli.core.language.entries import SCORE, arg, metric
 from calcli.core.language.errors import UsageError
@@ -252,9 +252,7 @@ class Scored(Measure, ABC):
             needs.append(RowValues(score.costs.decision_column, score.costs.decided))
         return needs
 
-    def estimate(
-        self, measured: Measurements, settings: Settings, beside: Sequence[Measure] = ()
-    ) -> Estimate:
+    def estimate(self, measured: Measurements, settings: Settings, beside: Calls = ()) -> Estimate:
         """Return it with its interval."""
         score = self.of(measured)
         means = _sums(measured, score).means()
