@@ -44,11 +44,15 @@ if TYPE_CHECKING:
     from calcli.work.kept import ComparisonReport as ComparisonReport
     from calcli.work.learn import Fitted as Fitted
     from calcli.work.learn import fit as fit
+    from calcli.work.monitor import MonitorReport as MonitorReport
+    from calcli.work.monitor import monitor as monitor
     from calcli.work.plan import plan as plan
     from calcli.work.read import read as read
     from calcli.work.report import Report as Report
     from calcli.work.saving import load as load
     from calcli.work.saving import save as save
+    from calcli.work.segments import SegmentsReport as SegmentsReport
+    from calcli.work.segments import segments as segments
     from calcli.work.simulate import simulate as simulate
     from calcli.work.state import State as State
     from calcli.work.threshold import ThresholdReport as ThresholdReport
@@ -58,6 +62,8 @@ _HOMES = {
     name: f"calcli.work.{name}" for name in ("check", "compare", "evaluate", "plan", "read", "simulate")
 }
 _HOMES |= {"threshold": "calcli.work.threshold", "ThresholdReport": "calcli.work.threshold"}
+_HOMES |= {"monitor": "calcli.work.monitor", "MonitorReport": "calcli.work.monitor"}
+_HOMES |= {"segments": "calcli.work.segments", "SegmentsReport": "calcli.work.segments"}
 _HOMES |= {"Fitted": "calcli.work.learn", "fit": "calcli.work.learn", "plot": "calcli.work.draw"}
 _HOMES |= {"CheckReport": "calcli.work.kept", "ComparisonReport": "calcli.work.kept"}
 _HOMES |= {

@@ -163,6 +163,7 @@ def test_there_is_nothing_else():
     calibrators = [method.where.split(":")[1] for method in METHODS.values()]
     functions = ["Report", "__version__", "evaluate", "figures", "load", "read", "save", "simulate"]
     functions += ["CheckReport", "ComparisonReport", "Fitted", "State", "ThresholdReport", "threshold"]
+    functions += ["MonitorReport", "SegmentsReport", "monitor", "segments"]
     functions += ["check", "compare", "fit", "plan", "plot"]
     assert dir(calcli) == sorted([*functions, *calibrators])
     with pytest.raises(AttributeError, match="fit_all"):

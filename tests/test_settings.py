@@ -119,7 +119,7 @@ KINDS = {"cat": "pet", "dog": "pet", "cow": "farm"}
     [
         *(
             ("groups", {name: KINDS}, f"^groups '{name}': {name} has a meaning of its own; choose another")
-            for name in ("top-1", "canonical", "predicted-1", "class-0", "marginal", "largest-2")
+            for name in ("top-1", "canonical", "predicted-1", "class-0", "largest-2")
         ),
         ("groups", {None: KINDS}, "^groups None: expected a name and what it stands for"),
         ("groups", {"a b": KINDS}, "^groups 'a b': expected a name and what it stands for"),

@@ -116,10 +116,10 @@ def evaluate(
     known = StateSettings(**checked(StateSettings, saving.given() | {"key": reading.key}, "option"))
     rules = read_failures(reporting.fail_if or (), settings)
     options = reading.read_options()
-    companions = recalibrating.companions(options)
+    calibration = recalibrating.read(options)
     kept = bool(saving.save_state or showing.output or showing.html)  # what is written may make use of any
     names = {*settings.groups, *settings.threshold_weights} if kept else ()
-    idle = idle_options(settings, companions, rules, names=names)
+    idle = idle_options(settings, calibration, rules, names=names)
     idle += idle_of_keys(options, known, saving.save_state)
     for sentence in () if showing.quiet else idle:
         remark(sentence)
@@ -141,7 +141,7 @@ def evaluate(
             wanted,
             rules=rules,
             by=reporting.by or (),
-            companions=companions,
+            calibration=calibration,
             engine=distributing.found(watcher, known, reporting.by or ()),
             watcher=watcher,
         )

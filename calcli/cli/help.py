@@ -19,11 +19,13 @@ OWN = {  # what a command is for
     "plot": ("figure", "lens", "bins", "calibrator", "data"),
     "compare": ("margin", "key", "select", "report_on"),
     "check": ("policy", "baseline", "threshold", "init", "write"),
+    "monitor": ("time", "every", "tolerance", "reference", "state", "mature", "cluster", "threshold"),
+    "segments": ("columns", "parts", "depth", "min_rows", "after", "metric", "cluster"),
     "plan": ("margin", "metric", "half_width", "key", "paired", "cluster", "level"),
     "benchmark": ("cal", "test", "pair", "folds", "methods"),
     "study": (
         "rows", "series", "seed", "classes", "prior", "variance", "scale", "wrong_prior", "intercept",
-        "slope",
+        "slope", "draws", "posteriors", "calibration_data",
     ),
     "inspect": ("confidence", "correct", "weights", "classes", "ignore_label", "drop_missing"),
 }  # fmt: skip

@@ -16,7 +16,7 @@ from calcli.core.language.settings import FitSettings, PairSettings, Settings
 from calcli.io.options import ReadOptions, read_options
 
 if TYPE_CHECKING:
-    from calcli.core.evaluating.recalibrated import Companions
+    from calcli.core.data.predictions import Predictions
 
 
 WHOLE = re.compile("-?[0-9]{1,30}")
@@ -216,30 +216,23 @@ class Recalibrating(Chosen):
         ),
     ] = None
     cluster: Any = option("cluster")
-    posteriors: Annotated[
-        str | None,
-        Option(
-            metavar="FILE",
-            help="True posteriors of the same rows, for true errors, tests and recalibrator=given.",
-        ),
-    ] = None
 
     def given(self) -> dict[str, Any]:
         """Return the values of settings, by keyword; calibration data are what is trained on."""
         given = super().given()
         return given if self.calibration_data is None else {"training": "held-out", **given}
 
-    def companions(self, options: ReadOptions) -> Companions:
-        """Read the files that are needed beside those that are evaluated.
+    def read(self, options: ReadOptions) -> Predictions | None:
+        """Read the calibration data, if there are some.
 
         Raises
         ------
         InputError
-            If one cannot be read.
+            If they cannot be read.
         """
-        from calcli.work.companions import read_companions
+        from calcli.work.calibrationdata import read_calibration_data
 
-        return read_companions(self.calibration_data, self.posteriors, options)
+        return read_calibration_data(self.calibration_data, options)
 
 
 @dataclass(frozen=True)

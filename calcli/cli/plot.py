@@ -85,11 +85,11 @@ def plot(
     from calcli.work.plot import plot_files
 
     settings, options = settings_of(computing, recalibrating), reading.read_options()
-    companions = recalibrating.companions(options)
+    calibration = recalibrating.read(options)
     drawing = looking.settings()
     grouped = settings.groups if not drawing.figures or "simplex" in drawing.figures else {drawing.lens}
-    idle = idle_options(settings, companions, (), [*drawing.figures], grouped)
-    idle += idle_looks(drawing, settings, companions) + idle_of_keys(options)
+    idle = idle_options(settings, calibration, (), [*drawing.figures], grouped)
+    idle += idle_looks(drawing, settings) + idle_of_keys(options)
     for sentence in () if quiet else idle:
         remark(sentence)
     with progress(shown=not quiet) as watcher:
@@ -99,7 +99,7 @@ def plot(
             options,
             settings,
             drawing,
-            companions=companions,
+            calibration=calibration,
             format=format,
             data=data,
             html=html,

@@ -11,7 +11,7 @@ from calcli.cli.bundles import bundled
 from calcli.cli.options import Chosen, option
 from calcli.cli.output import remark
 from calcli.cli.showing import Quiet
-from calcli.core.language.settings import SimulationSettings, System, SystemSettings
+from calcli.works.settings import SimulationSettings, System, SystemSettings
 
 
 @dataclass(frozen=True)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Annotated, Literal
+from typing import Annotated, Literal, get_args
 
 import typer
 
@@ -13,7 +13,8 @@ from calcli.cli.showing import Quiet
 from calcli.cli.simulate import Parameters
 from calcli.core.language.declaring import items, some_items, whole_numbers
 from calcli.core.language.errors import UsageError
-from calcli.core.language.settings import MOST_AT_ONCE, System
+from calcli.core.language.settings import MOST_AT_ONCE
+from calcli.works.settings import Procedure, System
 
 Format = Literal["table", "json", "markdown", "csv", "latex"]
 
@@ -21,18 +22,29 @@ Format = Literal["table", "json", "markdown", "csv", "latex"]
 @bundled
 def study(
     *,
-    system: Annotated[
-        System, typer.Argument(metavar="SYSTEM", help="What is simulated; see calcli simulate.")
+    what: Annotated[
+        Literal[System, Procedure],
+        typer.Argument(metavar="WHAT", help="A system of calcli simulate, or a procedure."),
     ],
+    file: Annotated[str | None, typer.Argument(metavar="FILE", help="Predictions, of a procedure.")] = None,
     metrics: Annotated[
-        list[str], typer.Option(metavar="LIST", help="Calibration errors, such as ece:bins=10,cw_ece.")
-    ],
+        list[str] | None, typer.Option(metavar="LIST", help="Calibration errors, such as ece:bins=10,cw_ece.")
+    ] = None,
     rows: Annotated[
         str, typer.Option(metavar="N,N", help="Sizes of the data sets, such as 100,1000,10000.")
     ] = "100,1000,10000",
     series: Annotated[
         int, typer.Option(metavar="N", min=2, max=10**6, help="Data sets of each size.")
     ] = 1000,
+    draws: Annotated[
+        int, typer.Option(metavar="N", min=2, max=10**6, help="Data sets or resamples of a procedure.")
+    ] = 200,
+    posteriors: Annotated[
+        str | None, typer.Option(metavar="FILE", help="True probabilities of the rows, for posteriors.")
+    ] = None,
+    calibration_data: Annotated[
+        str | None, typer.Option(metavar="FILE", help="Other rows, which trained-bins learns from.")
+    ] = None,
     seed: Annotated[int, typer.Option(metavar="N", min=0, help="Seed of the draws.")] = 0,
     parameters: Parameters,
     workers: Annotated[
@@ -45,31 +57,62 @@ def study(
         ),
     ] = None,
     output: Annotated[
-        Path | None, typer.Option("--output", "-o", metavar="FILE", help="Also draw it: .png, .svg or .pdf.")
+        Path | None,
+        typer.Option(
+            "--output",
+            "-o",
+            metavar="FILE",
+            help="Also draw it, posteriors as a true curve: .png, .svg or .pdf.",
+        ),
     ] = None,
     format: Annotated[Format, typer.Option("--format", "-f", help="Format of the results.")] = "table",
     quiet: Quiet = False,
 ) -> None:
-    """Compare estimates of calibration errors with true values.
+    """Compare estimates of calibration errors with true values, or apply a procedure of the works.
 
-    On simulated data: shows the 5% quantile, mean and 95% quantile of estimate minus truth over many data
-    sets of each size.
+    Of a simulated system: 5% quantile, mean and 95% quantile of estimate minus truth over many data sets of
+    each size. Of a file:
+
+    \b
+    posteriors    true errors, and scores, under known posteriors
+    resampling    bootstrap standard deviations, and nulls with rows drawn anew
+    marginal      the probabilities of all classes together
+    trained-bins  bins that learn their frequencies from other rows
+    objectives    temperatures that minimize a calibration error
 
     \b
     calcli study mixture --metrics ece:lens=class-1:bins=10 --series 100
     calcli study mixture --intercept 1 --slope 1 --metrics ece:lens=class-1:bins=10 -o study.png
+    calcli study posteriors preds.csv --posteriors true.csv -o curve.png
     """  # noqa: D301 (the escape keeps the lines below it apart)
     from calcli.report.progress import progress
     from calcli.report.shown import render
-    from calcli.work.study import study_system
+    from calcli.work.study import study_file, study_system
 
-    names = [name for text in metrics for name in items(text)]
+    names = [name for text in metrics or () for name in items(text)]
+    if what in get_args(Procedure):
+        if file is None:
+            raise UsageError(f"{what} is a procedure on predictions; name their file")
+        found = study_file(
+            what,
+            file,
+            names,
+            draws=draws,
+            seed=seed,
+            posteriors=posteriors,
+            calibration_data=calibration_data,
+            output=output,
+        )
+        emit(render(found, format, color=colored()))
+        return
+    if file is not None:
+        raise UsageError(f"{what} is simulated; leave out {file}")
     if not names:
         raise UsageError("--metrics is empty; expected some, as in --metrics ece,ks")
     sizes = whole_numbers("100,1000,10000").checked("--rows", some_items("--rows", rows))
     with progress(shown=not quiet) as watcher:
         report = study_system(
-            system,
+            what,
             names,
             rows=sizes,
             series=series,

@@ -16,7 +16,7 @@ from calcli.core.language.errors import UsageError
 from calcli.figures.drawing import Evaluations, Made, View, classes_of, zoomed
 from calcli.figures.inline import bin_texts, tell
 from calcli.figures.naming import titles
-from calcli.figures.reliability import TRUE_KEY, binning_words, described_size, reliabilities, true_line
+from calcli.figures.reliability import binning_words, described_size, reliabilities
 from calcli.figures.style import (
     CHANCE,
     FAINT,
@@ -90,7 +90,6 @@ def deviation(results: Mapping[str, Reliability], classes: Sequence[str] = ()) -
     tallest = max(result.share.max() for result in results.values())
     for (axes, below), (name, result) in zip(stacks, results.items(), strict=True):
         text = words(result.lens, classes)
-        true_line(axes, result, gap=True)
         _deviations(axes, result)
         axes.set_title(names[name], loc="left")
         axes.set(xlim=(0, 1), ylim=(-reach, reach))
@@ -100,9 +99,8 @@ def deviation(results: Mapping[str, Reliability], classes: Sequence[str] = ()) -
         if is_leftmost(axes):
             axes.set_ylabel(text.gap)
             below.set_ylabel("Share")
-    truth = [TRUE_KEY] if any(result.truth for result in results.values()) else []
     figure.legend(
-        handles=[*_key(text), *thin_key(one.thin for one in results.values()), *truth],
+        handles=[*_key(text), *thin_key(one.thin for one in results.values())],
         loc="outside upper center",
         ncols=2 if len(stacks) < 3 else 5,
     )
@@ -136,8 +134,6 @@ def _reach(result: Reliability) -> float:
     if not result.thin[result.bins.count > 0].all():
         bars[:, result.thin] = np.nan
     ends = (np.vstack([result.frequency, bars]) - result.mean_score).ravel()
-    if result.truth is not None:
-        ends = np.append(ends, result.truth.score - result.truth.frequency)
     return min(1.0, float(np.nanmax(np.abs(ends))) * 1.15 + 0.01)
 
 

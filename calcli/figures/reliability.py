@@ -11,7 +11,7 @@ from matplotlib.lines import Line2D
 from matplotlib.patches import Patch
 from numpy.typing import NDArray
 
-from calcli.core.curves.reliability import BAND, FEW_ROWS, Error, Reliability, is_crowded, true_curve
+from calcli.core.curves.reliability import BAND, FEW_ROWS, Error, Reliability, is_crowded
 from calcli.core.curves.reliability import reliability as reliability_of
 from calcli.core.data.arrays import Doubles
 from calcli.core.evaluating.metrics.miscalibration import BinnedError
@@ -30,7 +30,6 @@ from calcli.figures.style import (
     MOST_SEAMS,
     MUTED,
     OVER,
-    SERIES,
     UNDER,
     Look,
     boxes,
@@ -51,9 +50,7 @@ BARS: Look = {"facecolor": BAR, "edgecolor": "white", "linewidth": 0.5}
 MANY_BARS: Look = BARS | {"linewidth": 0}  # seams would hide them
 OVERS: Look = {"facecolor": OVER, "edgecolor": "white", "linewidth": 0, "hatch": "////"}
 UNDERS: Look = {"facecolor": UNDER, "linewidth": 0}
-TRUE: Look = {"color": SERIES[2], "linewidth": 1.4, "clip_on": False}
 BAND_LOOK: Look = {"color": BAR, "linewidth": 6}
-TRUE_KEY = Line2D([], [], label="true", **TRUE)
 FEW_POINTS = 20
 
 
@@ -114,8 +111,7 @@ def reliabilities(
         assert isinstance(call, BinnedError)
         return reliability_of(
             problem, view.lens, call, evaluation.estimates, view.draws, settings.seed, view.region,
-            resampled=settings.resample_predictions,
-            truth=true_curve(evaluation, view.lens, view.region), in_log_odds=in_log_odds,
+            in_log_odds=in_log_odds,
         )  # fmt: skip
 
     return through_lens(compute, evaluations, view)
@@ -149,7 +145,6 @@ def reliability(results: Mapping[str, Reliability], classes: Sequence[str] = ())
         else:
             bins = result.bins.count, result.mean_score, result.frequency, result.thin
             reliability_bars(diagram, result.edges, *bins, region_ends(result.binned.call.region))
-        true_line(diagram, result)
         _distribution(below, result, text, tallest, ends if result.in_log_odds else (0, 1))
         diagram.set_title(names[name], loc="left")
         diagram.tick_params(labelbottom=False)
@@ -158,9 +153,8 @@ def reliability(results: Mapping[str, Reliability], classes: Sequence[str] = ())
             diagram.set_ylabel(text.frequency)
             below.set_ylabel("Share of rows")
     _tell_errors([diagram for diagram, _ in stacks], list(results.values()))
-    truth = [TRUE_KEY] if any(result.truth for result in results.values()) else []
     own = _key_of_points(text) if result.in_log_odds else key(text)
-    shown = [*own, *thin_key(one.thin for one in results.values()), *truth]
+    shown = [*own, *thin_key(one.thin for one in results.values())]
     tight: Look = {}
     if result.in_log_odds:
         tight = {"handlelength": 0.8, "columnspacing": 0.8, "handletextpad": 0.7}
@@ -196,14 +190,6 @@ def _key_of_points(text: Words) -> list[Line2D]:
         for marker, color, label in (("v", OVER, text.over), ("^", UNDER, text.under))
     ]
     return [Line2D([], [], label=f"{BAND:.0%} if calibrated", **BAND_LOOK), *points]
-
-
-def true_line(axes: Axes, result: Reliability, *, gap: bool = False) -> None:
-    """Draw the true frequency, or how far it is from the score; a few points of it also as marks."""
-    if result.truth is not None:
-        score, frequency = result.truth.score, result.truth.frequency
-        marker = "o" if len(score) <= FEW_POINTS else None
-        axes.plot(score, score - frequency if gap else frequency, marker=marker, markersize=3, **TRUE)
 
 
 def reliability_bars(
@@ -282,9 +268,8 @@ def _described(result: Reliability, separator: str, between: str = "\n") -> str:
 
 def described_size(result: Reliability, separator: str = ", ") -> str:
     """Return how many rows and bins there are."""
-    count, of = result.bins.count.sum(), " probabilities" if result.lens == "marginal" else ""
-    lens = [] if result.lens in ("top-1", "marginal") else [result.lens]
-    return separator.join([f"n = {count:,}{of}", *lens, binning_words(result)])
+    lens = [] if result.lens == "top-1" else [result.lens]
+    return separator.join([f"n = {result.bins.count.sum():,}", *lens, binning_words(result)])
 
 
 def _error(name: str, error: Error, separator: str) -> str:

@@ -1,4 +1,4 @@
-"""Estimates minus truth against the number of rows, a panel a metric."""
+"""Estimates minus truth against the number of rows, and reliability with its true curve."""
 
 from __future__ import annotations
 
@@ -6,9 +6,11 @@ from collections.abc import Sequence
 
 from matplotlib.figure import Figure
 
-from calcli.core.evaluating.study import Deviation
+from calcli.core.data.arrays import Doubles
+from calcli.figures.drawing import Drawing
 from calcli.figures.naming import titles
 from calcli.figures.style import MUTED, SERIES, is_leftmost, panels, styled
+from calcli.works.study import Deviation
 
 
 @styled
@@ -38,3 +40,22 @@ def deviations(found: Sequence[Deviation]) -> Figure:
             axes.set_ylabel("Estimate − truth")
     figure.legend(*axes.get_legend_handles_labels(), loc="outside upper center", ncols=2)
     return figure
+
+
+@styled
+def with_true_curve(drawing: Drawing, score: Doubles, frequency: Doubles) -> Figure:
+    """Return a reliability diagram with the true frequency in it (Vaicenavicius et al. 2019, fig. 8).
+
+    Parameters
+    ----------
+    drawing
+        The diagram of one system.
+    score, frequency
+        (p,) ascending scores and the true frequency there.
+    """
+    axes, legend = drawing.figure.axes[0], drawing.figure.legends[0]
+    (line,) = axes.plot(score, frequency, color=SERIES[2], linewidth=1.4, clip_on=False, label="true")
+    handles = [*legend.legend_handles, line]
+    legend.remove()
+    drawing.figure.legend(handles=handles, loc="outside upper center", ncols=2)
+    return drawing.figure

@@ -15,6 +15,7 @@ PAGES = (  # in the order to read them
     "slices-and-dependence",
     "comparing",
     "gates-and-ci",
+    "monitoring",
     "sizes",
     "clusters",
     "figures",

@@ -5,9 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
-from functools import partial
 from itertools import product
-from math import prod
 from typing import Any, Literal
 
 import numpy as np
@@ -17,17 +15,17 @@ from calcli.core.data.arrays import Array
 from calcli.core.data.inmemory import as_array, refuse_swapped
 from calcli.core.data.predictions import Kind, Predictions
 from calcli.core.language.errors import InputError
-from calcli.io.layouts import ARRAYS
 from calcli.io.messages import Place, listed, type_in_words
 from calcli.io.options import ReadOptions
-from calcli.io.places.heads import native
 from calcli.io.read import understand
-from calcli.io.tables.arrays import ArraySource, answers_of, flat_labels
+from calcli.io.reading import find
+from calcli.io.reading.archives import answers_in
+from calcli.io.tables.arrays import Archive
 from calcli.io.tables.labels import places_of
-from calcli.io.tables.source import HeldScores, LazyColumns, Shape, require_rows, rows_and_columns, rows_of
-from calcli.io.tables.storedarrays import places_note, sample_column
+from calcli.io.tables.source import Shape, Source, require_rows, rows_and_columns
 
 NAME = "arrays"
+SCORES, LABELS = "the scores", "the labels"  # names that no column has
 
 
 def from_arrays(
@@ -76,29 +74,13 @@ def from_arrays(
         If an option does not fit them.
     """
     refuse_swapped(scores, labels)
-    table = native(as_array(scores, "scores"))
-    if table.dtype.kind not in "iufb":
-        raise InputError(f"{NAME}: the scores are {type_in_words(table.dtype)}; expected numbers")
-    shape = rows_and_columns(table.shape, NAME)
+    values = as_array(scores, "scores")
+    if values.dtype.kind not in "iufb":
+        raise InputError(f"{NAME}: the scores are {type_in_words(values.dtype)}; expected numbers")
+    place = Place(((NAME, rows_and_columns(values.shape, NAME)[0]),))
     names = None if classes is None else tuple(map(str, classes))
-    place, rows = Place(((NAME, shape[0]),)), rows_of(table.shape)
-    true = _in_order(labels, table.shape, names, place)
-    found = ArraySource(
-        place=place,
-        scores=HeldScores(table.reshape(shape)),
-        labels=flat_labels(true, (table.shape, rows), NAME, place, drop=drop_missing),
-        labels_from=NAME,
-        layout=ARRAYS.name,
-        taken=(f"shape {table.shape}",),
-        axes=rows,
-        columns=LazyColumns(
-            {name: partial(np.asarray, values) for name, values in (columns or {}).items()}
-            | sample_column(table.shape, table.ndim - 1)
-        ),
-        notes=places_note(table.shape, table.ndim - 1),
-    )
-    _require_label_each(found, true.shape, table.shape)
-    found = _weighted(found, weights)
+    arrays = {name: np.asarray(one) for name, one in (columns or {}).items()}
+    arrays |= {SCORES: values, LABELS: _in_order(labels, values.shape, names, place)}
     options = ReadOptions(
         kind=kind,
         classes=names,
@@ -106,8 +88,10 @@ def from_arrays(
         renormalize=renormalize,
         ignore_label=tuple(ignore_label),
         drop_missing=drop_missing,
+        class_axis=-1,
     )
-    return understand(found, NAME, options)
+    source = find([Archive.held(NAME, arrays, SCORES, LABELS)], options)
+    return understand(_weighted(source, weights), NAME, options)
 
 
 def from_answers(
@@ -131,15 +115,15 @@ def from_answers(
     InputError
         If the arrays cannot be that.
     """
-    names = (NAME, "confidence", "correct")
     refuse_swapped(confidence, correct, ("values of confidence=", "values of correct="))
     sure, right = as_array(confidence, "values of confidence="), as_array(correct, "values of correct=")
-    found = answers_of(sure, [right], names, mend="remove such rows")
     if sure.size != right.size:
         raise InputError(
             f"{NAME}: confidence has {sure.size} values, but correct {right.size}; expected as many of both"
         )
-    return understand(_weighted(found, weights), NAME, ReadOptions(kind=kind))
+    file = Archive.held(NAME, {"confidence": sure, "correct": right}, "")
+    found = answers_in([file], "confidence", ["correct"], ReadOptions())
+    return understand(_weighted(replace(found, labels_from="correct"), weights), NAME, ReadOptions(kind=kind))
 
 
 def _in_order(labels: Any, scores: Shape, classes: tuple[str, ...] | None, place: Place) -> Array:
@@ -185,34 +169,19 @@ def _order(columns: Sequence[str], classes: tuple[str, ...] | None, place: Place
     truth = order_of([name.casefold() for name in columns], ("false", "true"))
     if truth is None:
         return None
-    found = places_of(np.arange(2), "booleans", classes or places, place).tolist()
+    found = places_of((0, 1), "booleans", classes or places, place)
     return [truth[k] for k in found] if set(found) == {0, 1} else None
 
 
-def _require_label_each(found: ArraySource, labels: Shape, scores: Shape) -> None:
-    """Raise an InputError unless there is one label for each row; say so if another axis has the classes."""
-    if found.labels is None or len(found.labels) == found.scores.shape[0]:
-        return
-    mend = ""
-    for axis in reversed(range(len(scores) - 1)):
-        rows = rows_of(scores, axis)
-        if labels in (rows, (prod(rows),), (*rows, scores[axis])):
-            mend = f"; if axis {axis} has the classes, give np.moveaxis(scores, {axis}, -1)"
-    raise InputError(
-        f"{NAME}: the scores have the shape {scores}, but the labels {labels}; expected one label per row"
-        f"{mend}"
-    )
-
-
-def _weighted(found: ArraySource, weights: Any) -> ArraySource:
-    """Return what was found with a weight for each row, if there are any."""
+def _weighted(found: Source, weights: Any) -> Source:
+    """Return what was found with a weight for each row, if there are any; its files are none."""
     if weights is None:
-        return found
+        return replace(found, files=())
     values = as_array(weights, "weights")
-    require_rows(f"{NAME} has weights", values.shape, found.rows_shape)
+    require_rows(f"{NAME} has weights", values.shape, found.table.rows[0])
     if values.size != found.scores.shape[0]:
         raise InputError(
             f"{NAME} has {found.scores.shape[0]} rows, but weights of shape {values.shape}; expected one per "
             "row"
         )
-    return replace(found, weights=values.reshape(-1))
+    return replace(found, weights=values.reshape(-1), files=())

@@ -10,7 +10,7 @@ from itertools import islice
 from typing import TYPE_CHECKING, Any, Protocol, TypeVar
 
 from calcli.core.language.declaring import declared
-from calcli.core.language.errors import CalcliError, InputError
+from calcli.core.language.errors import CalcliError, InputError, UsageError
 from calcli.io.options import ReadOptions
 
 if TYPE_CHECKING:
@@ -169,6 +169,13 @@ def _reads(read: Callable[[ReadOptions], HasScores], options: ReadOptions) -> bo
     except CalcliError:
         return False
     return True
+
+
+def refuse_given(options: ReadOptions, names: Sequence[str], why: str) -> None:
+    """Raise a UsageError if one of some options is given, which does not fit."""
+    for name in names:
+        if name in options.given:
+            raise UsageError(f"{options_alone({name: options.given[name]})}: {why}")
 
 
 def shown_in(paths: Sequence[str], options: ReadOptions) -> Commands:

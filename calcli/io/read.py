@@ -8,7 +8,6 @@ import tempfile
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
-from functools import partial
 from itertools import accumulate, pairwise
 from pathlib import Path
 
@@ -23,25 +22,18 @@ from calcli.core.language.expressions import WRONG_RIGHT
 from calcli.core.state.state import left_of
 from calcli.io.dataset import of_system, partition_of, parts_of
 from calcli.io.formats import BY_NAME, Format, known_format, sniff
-from calcli.io.formats.npy import only_labels_beside, read_labels
 from calcli.io.layouts import HARNESS, OBJECTS
-from calcli.io.messages import STDIN, Place, answered, shown_in, type_in_words
+from calcli.io.layouts.answers import LEAVE_OUT, refuse_gone, rights_of
+from calcli.io.messages import STDIN, Place, answered, refuse_given, shown_in, type_in_words
 from calcli.io.options import ReadOptions
 from calcli.io.places.paths import AnyPath, parts_of_pattern, path_of, without_secrets
 from calcli.io.reading import find
 from calcli.io.reading.classnames import class_names, refuse_sorted, refuse_unordered
 from calcli.io.reading.kinds import CheckedScores, Judged, judge_kind
 from calcli.io.saved.states import is_state, load_state
-from calcli.io.tables.arrays import ArraySource
-from calcli.io.tables.ignored import without_labels, without_missing_values
-from calcli.io.tables.labels import Labels
-from calcli.io.tables.source import (
-    JoinedScores,
-    LazyColumns,
-    Source,
-    column_of,
-    require_label_each,
-)
+from calcli.io.tables.ignored import without_rows
+from calcli.io.tables.labels import Labels, match
+from calcli.io.tables.source import SomeScores, Source
 
 __all__ = ["ReadOptions", "read", "read_concat"]
 
@@ -81,7 +73,9 @@ def read_concat(paths: Sequence[str | Path], options: ReadOptions | None = None)
     if states and len(given) > 1:
         raise UsageError(f"{states[0]} is a state; put states together with calcli merge, then read the one")
     if states:
-        _refuse_options(states[0], options)
+        others = [name for name in declared(ReadOptions) if name not in OF_STATES]
+        why = f"{states[0]} is a state, made of rows that were read already; leave it out"
+        refuse_given(options or ReadOptions(), others, why)
         return left_of(load_state(states[0]), states[0], in_file=True)
     if len(given) > 1 and "-" in given:
         raise UsageError("- (standard input) cannot be joined with files; give files only, or - alone")
@@ -115,19 +109,10 @@ def read_places(
             f"{first['arrays']} holds arrays and {first['a table']} a table; parts of one data set "
             "must be alike"
         )
-    if "arrays" in first and options.label_column is not None:
-        raise UsageError(
-            f"--label-column {options.label_column}: {files[0]} has no columns; name the labels with --labels"
-        )
+    if "arrays" in first:
+        why = f"{files[0]} has no columns; name the labels with --labels"
+        refuse_given(options, ["label_column"], why)
     return answered(lambda said: understand(find(parts, said), name, said), options, shown_in(given, options))
-
-
-def _refuse_options(state: str, options: ReadOptions | None) -> None:
-    for name, said in declared(ReadOptions).items():
-        if name not in OF_STATES and getattr(options or ReadOptions(), name) != said.default:
-            raise UsageError(
-                f"{state} is a state, made of rows that were read already; leave out {said.option}"
-            )
 
 
 @contextmanager
@@ -172,21 +157,19 @@ def understand(found: Source, name: str, options: ReadOptions) -> Predictions:
     UsageError
         If an option does not fit it.
     """
-    place, labels, labels_from, files = found.place, found.labels, found.labels_from, found.files
-    if options.per_character and found.layout != HARNESS.name:
-        raise UsageError(f"--per-character: {place.name} has no log-likelihoods of options; leave it out")
-    if labels is None:
-        path = only_labels_beside(path_of(files[0])) if options.labels is None else path_of(options.labels)
-        labels, labels_from = read_labels(path, found, drop=options.drop_missing), str(path)
-        files = (*files, labels_from)
+    place = found.place
+    if found.layout != HARNESS.name:
+        why = f"{place.name} has no log-likelihoods of options; leave it out"
+        refuse_given(options, ["per_character"], why)
     rows, columns = found.scores.shape
     if rows == 0:
         raise InputError(f"{place.name} has no rows; expected at least one")
-    require_label_each(found, len(labels), labels_from)
-    readers = {name: partial(column_of, found, name) for name in found.columns}
-    found = replace(found, columns=LazyColumns(readers))
-    found, labels = _without(found, labels, options)
-    place, rows = found.place, len(labels)
+    found = without_rows(found, options)
+    if found.classes == WRONG_RIGHT and not found.outcomes:
+        found = _rights(found)
+    assert found.labels is not None
+    place, labels, rows = found.place, found.labels, len(found.labels)
+    labels.require(place)
     refuse_unordered(found, labels, options)
     classes = class_names(found.classes, columns, labels, options, place)
     _require_text(classes, place)
@@ -203,7 +186,7 @@ def understand(found: Source, name: str, options: ReadOptions) -> Predictions:
     if options.limit is not None and options.limit < rows:
         if options.limit < 1:
             raise UsageError(f"--limit {options.limit}: expected at least 1 row")
-        found = replace(found, scores=JoinedScores((found.scores,), options.limit))
+        found = replace(found, scores=SomeScores((found.scores,), limit=options.limit))
         notes.append(f"only the first {options.limit:,} of {rows:,} rows were read, as asked")
     weights = None if found.weights is None else _checked_weights(found.weights, rows, place, options)
     judged = _judged(found, options)
@@ -227,11 +210,11 @@ def understand(found: Source, name: str, options: ReadOptions) -> Predictions:
         matched[: options.limit],
         classes,
         weights,
-        LazyColumns(found.columns.readers, options.limit),
+        found.columns if options.limit is None else found.columns.kept(slice(options.limit)),
         Provenance(
             name,
-            labels_from,
-            files,
+            found.labels_from,
+            found.files,
             tuple(notes),
             found.layout,
             found.taken,
@@ -256,7 +239,8 @@ def understand(found: Source, name: str, options: ReadOptions) -> Predictions:
 def _matched(found: Source, labels: Labels, classes: Sequence[str], *, swapped: bool) -> Array:
     """Return the labels as positions in the classes, which are those that the first row has if by rank."""
     try:
-        return labels.matched(classes, found.place, swapped=swapped)
+        matched = match(labels, classes, found.place)
+        return 1 - matched if swapped else matched
     except InputError:
         for _ in found.scores.blocks(BLOCK) if found.by_rank else ():  # which refuses those of further ones
             pass
@@ -284,13 +268,12 @@ def _require_text(classes: Sequence[str], place: Place) -> None:
             ) from None
 
 
-def _without(found: Source, labels: Labels, options: ReadOptions) -> tuple[Source, Labels]:
-    """Return what was found without the rows to be left out; tables with labels did that before."""
-    if options.drop_missing and (isinstance(found, ArraySource) or found.labels is None):
-        found, labels = without_missing_values(found, labels, options.named(found.classes))
-    if options.ignore_label and found.classes != WRONG_RIGHT:
-        found, labels = without_labels(found, labels, options.ignore_label)
-    return found, labels
+def _rights(found: Source) -> Source:
+    """Return answers with what says which are right as numbers; nothing may be missing."""
+    assert found.labels is not None
+    mend = LEAVE_OUT if found.files else ""
+    refuse_gone(found.scores.missing(), f"the confidence, {found.taken[0]},", found.place, mend)
+    return replace(found, labels=rights_of(found.labels, found.labels_from, found.place, mend))
 
 
 def _checked_weights(weights: Array, rows: int, place: Place, options: ReadOptions) -> Floats:

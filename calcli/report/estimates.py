@@ -9,7 +9,7 @@ from calcli.core.evaluating.results import Estimate, Input
 from calcli.core.language.declaring import number_in
 from calcli.core.language.text import number, p_value, plus_minus, span
 from calcli.report.shown import Column, TextTable, table_of
-from calcli.report.wording import GRID, NONE, OF_GRID, OF_SAMPLE, SAMPLED, SD, SD_UNDEFINED, interval_head
+from calcli.report.wording import GRID, NONE, OF_GRID, OF_SAMPLE, SAMPLED, interval_head
 
 
 def of_section(metrics: Mapping[str, Estimate], section: str) -> dict[str, Estimate]:
@@ -53,11 +53,7 @@ def estimates_table(
     head
         Of the column of names.
     """
-    deviations = [one.sd for one in found.values() if one.sd is not None]
     columns: dict[Column, Callable[[Estimate], str]] = {Column("value"): value}
-    if deviations:
-        columns[Column("sd")] = _deviation
-        notes = [*notes, SD, *([SD_UNDEFINED] if any(map(math.isnan, deviations)) else [])]
     if any(one.rows for one in found.values()):
         columns[Column(SAMPLED)] = sampled
         notes = [*notes, OF_SAMPLE]
@@ -84,10 +80,6 @@ def _of_grid(one: Estimate) -> str:
 def value(one: Estimate) -> str:
     """Return a value, as fine as what stands beside it."""
     return number(one.value, digits=one.digits)
-
-
-def _deviation(one: Estimate) -> str:
-    return NONE if one.sd is None else number(one.sd, digits=one.digits)
 
 
 def ends(one: Estimate) -> str:
@@ -129,8 +121,6 @@ def cell(estimate: Estimate) -> str:
         above, below = interval.high - estimate.value, estimate.value - interval.low
         half, other = (number(one, digits=estimate.digits) for one in (above, below))
         parts.append(f"±{half}" if half == other else f"({ends(estimate)})")
-    if estimate.sd is not None:
-        parts.append(f"sd {number(estimate.sd, digits=estimate.digits)}")
     if null is not None:
         parts.append(f"p {p_value(null.p_value if null.corrected_p is None else null.corrected_p)}")
     return " ".join(parts)

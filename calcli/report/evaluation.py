@@ -33,7 +33,6 @@ from calcli.report.hashing import sha256
 from calcli.report.markdown import markdown_text
 from calcli.report.objects import CLASS, INPUT, EstimateObject, EvaluationObject, ResultObject
 from calcli.report.overview import further, overview
-from calcli.report.posteriors import flat_given, under_given
 from calcli.report.reading import considered_objects, considered_table, read_table, reading_sentences
 from calcli.report.recalibration import loss_table, parts_of_scores, parts_table
 from calcli.report.shown import Column, Headline, Number, Shown, TextTable, csv_text, render, table_of
@@ -72,14 +71,14 @@ MOST_PREDICTED = 20  # classes of a confusion matrix in tables
 MOST_CONSIDERED = 6  # other readings, in tables
 MOST_SYSTEMS = 6  # there; tables have all
 ASKED = (
-    "costs", "decision_column", "sd", "test", "resample_predictions",
+    "costs", "decision_column", "test",
 )  # fmt: skip
 
 
 RECORD = (
-    "path", "slice", "class", "metric", "value", "low", "high", "level", "sd",
+    "path", "slice", "class", "metric", "value", "low", "high", "level",
     "if_calibrated_mean", "if_calibrated_sd", "p_value", "corrected_p",
-    "true", "if_given_mean", "if_given_sd", "if_given_p_value", "signature",
+    "signature",
 )  # fmt: skip
 BESIDE = {"constant": CONSTANT, "oracle": ORACLE, "chance": CHANCE}  # parts with a column
 OF_CLASSES = "ece: of the probability of each class (lens=class-0, class-1, ...); their mean is cw_ece."
@@ -205,10 +204,10 @@ class EvaluationReport(Shown):
             part = str(result.slice) if result.slice else None
             empty = dict.fromkeys(RECORD) | {"path": result.input.path, "slice": part}
             for name, estimate in result.metrics.items():
-                record = empty | {"metric": name, "value": estimate.value, "sd": estimate.sd}
+                record = empty | {"metric": name, "value": estimate.value}
                 record |= {"signature": estimate.signature}
                 record |= asdict(estimate.interval) if estimate.interval else {}
-                yield record | _flat_null(estimate.if_calibrated) | flat_given(estimate)
+                yield record | _flat_null(estimate.if_calibrated)
             for row in result.per_class if self.per_class else ():
                 for figure in CLASS_FIGURES:
                     record = empty | {"class": row.name, "metric": figure, "value": getattr(row, figure)}
@@ -307,16 +306,12 @@ def _estimate(estimate: Estimate) -> EstimateObject:
     further = {
         "no_interval": estimate.no_interval,
         "recalibrator": estimate.recalibrator,
-        "sd": estimate.sd,
         "sampled_rows": estimate.rows,
         "grid_error": estimate.grid and asdict(estimate.grid),
         "parts": dict(estimate.parts),
         "bins": estimate.bins and bins_object(estimate.bins),
     }
     found |= {key: value for key, value in further.items() if value not in (None, "", {})}
-    if estimate.if_given is not None:
-        given = estimate.if_given
-        found["if_given"] = {"mean": given.mean, "sd": given.sd, "p_value": given.p_value}
     return cast(EstimateObject, found | _null(estimate.if_calibrated) | {"signature": estimate.signature})
 
 
@@ -346,9 +341,8 @@ def _one_by_one(result: Result) -> list[TextTable]:
         decision_table(name, rows, result.input.class_names, _threshold(name, metrics))
         for name, rows in result.decisions.items()
     ]
-    given = under_given(metrics)
     read = [read_table(result), *considered_table(result.input, MOST_CONSIDERED)]
-    return [*read, _scores(result), *decisions, *_lost(result), _errors(result), given, _classics(result)]
+    return [*read, _scores(result), *decisions, *_lost(result), _errors(result), _classics(result)]
 
 
 def _lost(result: Result) -> list[TextTable]:

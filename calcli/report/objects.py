@@ -11,7 +11,6 @@ from calcli.core.data.derived import Slice
 from calcli.core.data.predictions import Kind
 from calcli.core.estimators.gridded import GridError
 from calcli.core.evaluating.results import ClassRow, Decision, InfiniteLogLoss, Input, ReliabilityBin
-from calcli.core.evaluating.study import Deviation
 from calcli.core.language.schemas import Fields
 from calcli.core.language.settings import FitSettings, Settings
 from calcli.core.recalibrating.benchmark import Trial
@@ -19,6 +18,7 @@ from calcli.core.recalibrating.choosing import Sureness
 from calcli.core.state.state import Part
 from calcli.report.atglance import Unread
 from calcli.report.findings import Verdict, Warning
+from calcli.works.study import Deviation
 
 
 class NullObject(TypedDict):
@@ -389,6 +389,31 @@ class StudyObject(TypedDict):
     system: str
     series: int
     results: list[Annotated[Any, Deviation]]
+
+
+class ProcedureRowObject(TypedDict):
+    """What a procedure finds out about a metric."""
+
+    metric: str
+    estimate: float
+    true: NotRequired[float]
+    unexplained: NotRequired[float]
+    untrained: NotRequired[float]
+    temperature: NotRequired[float]
+    log_loss: NotRequired[float]
+    least_log_loss: NotRequired[float]
+    sd: NotRequired[float]
+    mean: NotRequired[float]
+    spread: NotRequired[float]
+    p_value: NotRequired[float]
+
+
+class ProcedureObject(TypedDict):
+    """A report of `calcli study` on a file."""
+
+    procedure: str
+    path: str
+    results: list[ProcedureRowObject]
 
 
 class FitInputObject(TypedDict):

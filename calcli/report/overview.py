@@ -9,7 +9,6 @@ from math import isfinite
 from calcli.core.evaluating.results import Estimate
 from calcli.core.language.text import counted, number, percent, some
 from calcli.report.estimates import bounds, ends, estimates_table, if_calibrated, of_section, tested_p
-from calcli.report.posteriors import under_given
 from calcli.report.shown import Column, TextTable
 from calcli.report.summary import Result
 from calcli.report.wording import NONE, interval_head, without_interval
@@ -30,7 +29,7 @@ def overview(result: Result) -> list[TextTable]:
     shown = {name: result.metrics[name] for name in names if name in result.metrics}
     scores, errors = (of_section(shown, section) for section in ("scores", "errors"))
     read = TextTable(_read(result), notes=tuple(_verdicts(result)))
-    return [read, _scores(scores, asked), _errors(errors, asked), under_given(result.metrics)]
+    return [read, _scores(scores, asked), _errors(errors, asked)]
 
 
 def further(result: Result) -> str:

@@ -10,7 +10,7 @@ from calcli.core.estimators.intervals import Interval
 from calcli.core.evaluating.results import Estimate
 from calcli.core.language.entries import written
 from calcli.core.language.expressions import Measure, nested_method
-from calcli.core.language.metrics import AFFINE, CARRIED, GIVEN, PAV
+from calcli.core.language.metrics import AFFINE, CARRIED, PAV
 from calcli.core.language.text import apart, number, numbers, percent, span
 from calcli.report.estimates import ends, estimates_table, of_section, sampled
 from calcli.report.shown import Column, TextTable
@@ -22,7 +22,6 @@ PHRASES = {
     "dp": "an affine recalibration",
     "temperature": "temperature scaling",
     PAV: "the isotonic fit",
-    GIVEN: "a move to the given posteriors",
 }
 NOTHING = 0.0005  # share of a score below which there is nothing to win
 HARM = -0.05  # share below which a recalibration does harm
@@ -115,12 +114,10 @@ def _gain(estimate: Estimate, classes: int, all_right: bool, taught: str) -> Gai
         return Gain(f"{_capitalized(by)} gains {wins}, which may be chance{undone}.")
     if share < HARM:
         reason = "too few rows, or the wrong kind of map for these scores"
-        if method == GIVEN:
-            reason = "they hardly belong to these rows"
         return Gain(f"{_capitalized(by)} makes the {score} worse {change}: {reason}.")
     if taught:
         return Gain(f"{_capitalized(by)} gains {wins}: {taught}.")
-    advice = "" if method in (PAV, GIVEN) else ADVICE.format(method=nested_method(method))
+    advice = "" if method == PAV else ADVICE.format(method=nested_method(method))
     return Gain(f"{wins} is miscalibration that {by} removes.", advice)
 
 

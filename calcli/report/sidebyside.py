@@ -7,7 +7,6 @@ from collections.abc import Sequence
 from calcli.core.language.text import some
 from calcli.report.decisions import decisions_side_by_side
 from calcli.report.estimates import cell, half_width
-from calcli.report.posteriors import given_side_by_side
 from calcli.report.shown import Column, TextTable
 from calcli.report.summary import Result
 from calcli.report.wording import DIAGNOSIS, NONE, QUALITY, TESTED, error_notes
@@ -29,7 +28,6 @@ def comparison_tables(results: Sequence[Result], names: Sequence[str]) -> list[T
         _by_metric(results, names, False, QUALITY, half_width(estimates)),
         *decisions_side_by_side(results, names),
         _by_metric(results, names, True, DIAGNOSIS, error_notes(estimates, TESTED)),
-        given_side_by_side(results, names),
     ]
     return [table for table in tables if len(table.columns) > 1]
 

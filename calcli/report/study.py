@@ -1,15 +1,16 @@
-"""A study of estimators: how far they are from the truth."""
+"""Studies: how far estimators are from the truth, and the procedures of the works on a file."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass
-from typing import Any, ClassVar
+from typing import Any, ClassVar, cast
 
-from calcli.core.evaluating.study import Deviation
-from calcli.core.language.text import apart, number
-from calcli.report.objects import StudyObject
+from calcli.core.language.text import apart, number, p_value
+from calcli.report.objects import ProcedureObject, ProcedureRowObject, StudyObject
 from calcli.report.shown import Column, Shown, TextTable
+from calcli.report.wording import NONE
+from calcli.works.study import Deviation
 
 TRUTHS = {
     "table": "The true values are exact.",
@@ -73,3 +74,58 @@ class StudyReport(Shown):
     def records(self) -> Iterable[Mapping[str, Any]]:
         """Return a record for each metric and size."""
         return [asdict(one) for one in self.found]
+
+
+@dataclass(frozen=True)
+class ProcedureReport(Shown):
+    """What a procedure found out about a file.
+
+    Attributes
+    ----------
+    procedure
+        Its name.
+    path
+        The file.
+    results
+        A dictionary for each row of its table.
+    note
+        What its numbers are.
+    """
+
+    title: ClassVar[str] = "Procedure of the works"
+    schema: ClassVar[str] = "calcli.procedure/1"
+
+    procedure: str
+    path: str
+    results: Sequence[Mapping[str, Any]]
+    note: str
+
+    def tables(self) -> list[TextTable]:
+        """Return its numbers, a column each."""
+        keys = list(dict.fromkeys(key for row in self.results for key in row))
+        rows = tuple(
+            (row["metric"], *(_cell(key, row.get(key)) for key in keys if key != "metric"))
+            for row in self.results
+        )
+        columns = [Column(key.replace("_", " ")) for key in keys if key != "metric"]
+        return [
+            TextTable(f"{self.procedure}: {self.path}", (Column("", "left"), *columns), rows, (self.note,))
+        ]
+
+    def content(self) -> ProcedureObject:
+        """Return all numbers."""
+        return {
+            "procedure": self.procedure,
+            "path": self.path,
+            "results": [cast(ProcedureRowObject, dict(row)) for row in self.results],
+        }
+
+    def records(self) -> Iterable[Mapping[str, Any]]:
+        """Return a record for each row of its table."""
+        return self.results
+
+
+def _cell(key: str, value: float | None) -> str:
+    if value is None:
+        return NONE
+    return p_value(value) if key == "p_value" else number(value)

@@ -72,7 +72,7 @@ def error_notes(estimates: Iterable[Estimate], tested: str) -> list[str]:
     bins = assumed_bins(estimate.call for estimate in errors)
     if all(estimate.if_calibrated is None for estimate in errors):
         return [BIASED, *bins]
-    left_out = any(e.if_calibrated is None and (e.call.is_class_wise or e.call.is_marginal) for e in errors)
+    left_out = any(e.if_calibrated is None and e.call.is_class_wise for e in errors)
     return [tested, *([NOT_TESTED] if left_out else []), *bins]
 
 

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from calcli.core.evaluating.recalibrated import Companions
+from calcli.core.data.predictions import Predictions
 from calcli.core.language.declaring import PATH, TEXT, declared, documented, items, mapping
 from calcli.core.language.errors import UsageError
 from calcli.core.language.figures import (
@@ -84,9 +84,9 @@ def plot(
     view = viewed(view or View(), **looks)
     drawing = PlotSettings({kind.name: {}}, view.lens, view.by)
 
-    def idle(asked: Settings, companions: Companions) -> list[str]:
-        told = idle_options(asked, companions, (), (name,), {view.lens, *asked.groups})
-        return told + idle_looks(drawing, asked, companions)
+    def idle(asked: Settings, calibration: Predictions | None) -> list[str]:
+        told = idle_options(asked, calibration, (), (name,), {view.lens, *asked.groups})
+        return told + idle_looks(drawing, asked)
 
     if kind.metrics:
         settings = {"metrics": kind.metrics, **settings}

@@ -10,7 +10,6 @@ from calcli.core.curves.needs import looks_of
 from calcli.core.data.predictions import Predictions
 from calcli.core.evaluating.evaluate import evaluate as evaluate_predictions
 from calcli.core.evaluating.evaluate import slices_of, with_corrected_p
-from calcli.core.evaluating.recalibrated import Companions
 from calcli.core.evaluating.results import Evaluation
 from calcli.core.language.declaring import documented
 from calcli.core.language.errors import UsageError
@@ -21,7 +20,7 @@ from calcli.io.options import ReadOptions
 from calcli.io.saved.settings import settings_of
 from calcli.report.slices import is_compared
 from calcli.report.summary import Result, summarize
-from calcli.work.companions import require_own_rows, told_if_same
+from calcli.work.calibrationdata import told_if_same
 from calcli.work.idle import idle_options, warn
 from calcli.work.read import OF_TABLES, columns_of, labelled, split_reading
 from calcli.work.report import Report
@@ -35,7 +34,6 @@ def evaluate(
     *,
     by: str | Sequence[str] | None = (),
     calibration_data: Any = None,
-    posteriors: Any = None,
     **settings: Any,
 ) -> Report:
     """Evaluate predictions: how good are the probabilities, and where are they off?
@@ -58,9 +56,6 @@ def evaluate(
         Columns whose every value is reported on as well.
     calibration_data : path, table or Predictions, optional
         What to train recalibrations on, in place of cross-validation.
-    posteriors : path, table or Predictions, optional
-        True posteriors of the same rows: calibration errors get the value they would have under these, are
-        tested against them if `test` is set, and metrics with `recalibrator=given` move to them.
     {Settings}
 
     Returns
@@ -75,7 +70,7 @@ def evaluate(
     UsageError
         If a setting is unknown or does not fit them.
     """
-    beside = {"by": by, "calibration_data": calibration_data, "posteriors": posteriors}
+    beside = {"by": by, "calibration_data": calibration_data}
     asked, evaluation = evaluation_of(data, labels, settings | beside, idle_options)
     return Report(tuple(results_of(evaluation)), asked, evaluation=evaluation)
 
@@ -84,7 +79,7 @@ def evaluation_of(
     data: Any,
     labels: Any,
     settings: Mapping[str, Any],
-    idle: Callable[[Settings, Companions], list[str]],
+    idle: Callable[[Settings, Predictions | None], list[str]],
 ) -> tuple[Settings, Evaluation]:
     """Return what is asked for, and the evaluation that `evaluate` reports on, of the same arguments.
 
@@ -98,21 +93,21 @@ def evaluation_of(
     columns = columns_of(settings.get("by", ()))
     predictions, given = split_reading(data, labels, settings)
     given.pop("by", None)
-    named = {name: given.pop(name, None) for name in ("calibration_data", "posteriors")}
-    companions = Companions(*(None if one is None else labelled(one, name) for name, one in named.items()))
-    if companions.calibration is not None:
+    others = given.pop("calibration_data", None)
+    calibration = None if others is None else labelled(others, "calibration_data")
+    if calibration is not None:
         given = {"training": "held-out", **given}
     asked = settings_of(given)
-    for sentence in idle(asked, companions):
+    for sentence in idle(asked, calibration):
         warn(sentence)
-    return asked, evaluated(predictions, asked, columns, companions)
+    return asked, evaluated(predictions, asked, columns, calibration)
 
 
 def evaluated(
     predictions: Predictions,
     settings: Settings,
     by: Sequence[str],
-    companions: Companions | None,
+    calibration: Predictions | None,
     watch: Watch | None = None,
     *,
     drawn: bool = False,
@@ -121,10 +116,9 @@ def evaluated(
     _refuse_rows(predictions, settings)
     standard = find_figures(standard_names(predictions.n_classes)) if drawn else ()
     looks = looks_of(standard, predictions, USUAL, settings)
-    evaluation = evaluate_predictions(predictions, settings, watch, companions, looks)
-    require_own_rows(evaluation, companions)
-    evaluation = told_if_same(evaluation, companions)
-    evaluation.slices.update(slices_of(predictions, by, evaluation.summary, companions))
+    evaluation = evaluate_predictions(predictions, settings, watch, calibration, looks)
+    evaluation = told_if_same(evaluation, calibration)
+    evaluation.slices.update(slices_of(predictions, by, evaluation.summary, calibration))
     return evaluation
 
 

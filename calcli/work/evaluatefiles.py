@@ -15,7 +15,6 @@ from calcli.core.curves.reliability import Reliability, reliability
 from calcli.core.data.predictions import Predictions
 from calcli.core.evaluating.evaluate import state_of
 from calcli.core.evaluating.metrics.miscalibration import BinnedError
-from calcli.core.evaluating.recalibrated import Companions
 from calcli.core.evaluating.results import Evaluation
 from calcli.core.evaluating.usual import default_metrics
 from calcli.core.language.errors import InputError, UsageError, naming
@@ -77,7 +76,7 @@ def evaluate_files(
     *,
     rules: Sequence[Rule] = (),
     by: Sequence[str] = (),
-    companions: Companions | None = None,
+    calibration: Predictions | None = None,
     engine: Engine | None = None,
     watcher: Watcher = unwatched,
 ) -> EvaluationReport:
@@ -95,8 +94,8 @@ def evaluate_files(
         Their metrics are computed as well.
     by
         Columns whose values are reported on one by one, behind the data set they are of.
-    companions
-        Predictions that some metrics need beside them.
+    calibration
+        Rows that recalibrations are fitted to, with training=held-out.
     engine
         Makes states of the parts of each source elsewhere, from which all is computed; None to read here.
     watcher
@@ -124,7 +123,7 @@ def evaluate_files(
             _refuse_classes(predictions, wanted)
             watch = watcher(name, predictions.n_rows)
             asked, drawn = settings_for(predictions), wanted.diagram or pictures is not None
-            evaluation = evaluated(predictions, asked, by, companions, watch, drawn=drawn)
+            evaluation = evaluated(predictions, asked, by, calibration, watch, drawn=drawn)
             if pictures is not None:
                 pictures.draw(evaluation, name if len(sources) > 1 else "", title)
             if wanted.diagram:

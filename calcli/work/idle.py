@@ -14,24 +14,21 @@ from calcli.core.calibrators.base import make
 from calcli.core.calibrators.crossvalidation import are_apart
 from calcli.core.comparing.policy import Rule
 from calcli.core.curves.needs import own_metrics
-from calcli.core.evaluating.recalibrated import Companions
-from calcli.core.evaluating.truth import makes_use
+from calcli.core.data.predictions import Predictions
 from calcli.core.language.declaring import declared
 from calcli.core.language.expressions import Measure, MethodExpression, parse_metrics
 from calcli.core.language.figures import FIGURES, USUAL, PlotSettings
 from calcli.core.language.methods import CHOICE
-from calcli.core.language.metrics import GIVEN
 from calcli.core.language.settings import NUMBERED, FitSettings, Settings, StateSettings
 from calcli.io.options import ReadOptions
 
 OF_RECALIBRATIONS = ("folds", "fold_column")
-UNUSED = "--posteriors has no effect: no {} asked for uses them, as ece and a reliability diagram do"
 NAMED = {"groups": "lens", "threshold_weights": "weights"}  # arguments that take a name
 
 
 def idle_options(
     settings: Settings,
-    companions: Companions | None = None,
+    calibration: Predictions | None = None,
     rules: Sequence[Rule] = (),
     figures: Sequence[str] | None = None,
     names: Collection[str] = (),
@@ -42,8 +39,8 @@ def idle_options(
     ----------
     settings
         What is asked for; the usual metrics, if it names none, make use of all but of what they do not name.
-    companions
-        Of commands that take calibration data.
+    calibration
+        Rows that recalibrations are fitted to, if any were given.
     rules
         Whose metrics are computed as well.
     figures
@@ -65,11 +62,7 @@ def idle_options(
         )
     if settings.decision_column is not None and not any("expected_cost" in call.entry.name for call in calls):
         idle.append("--decision-column has no effect: expected_cost is not asked for")
-    if companions is None:
-        return idle
-    if figures is None and companions.posteriors is not None:
-        idle += [] if any(makes_use(call, settings) for call in calls) else [UNUSED.format("metric")]
-    return idle + _untrained(settings, companions, calls)
+    return idle + _untrained(settings, calibration, calls)
 
 
 def idle_of_fit(
@@ -120,15 +113,9 @@ def idle_of_keys(
     return idle
 
 
-def idle_looks(drawing: PlotSettings, settings: Settings, companions: Companions | None = None) -> list[str]:
+def idle_looks(drawing: PlotSettings, settings: Settings) -> list[str]:
     """Return a sentence for what is asked of figures that none of them makes use of."""
     kinds, idle = [FIGURES[name] for name in drawing.figures], list[str]()
-    of_bins = not drawing.figures or any(kind.bins == "scores" for kind in kinds)
-    shown_bins = of_bins and drawing.lens != "class-wise"
-    if companions is not None and companions.posteriors is not None and not shown_bins:
-        calls = parse_metrics(settings.metrics, settings.defaults)
-        if not any(call.arguments.get("recalibrator") == GIVEN for call in calls):
-            idle.append(UNUSED.format("figure"))
     if not kinds:
         return idle
     if drawing.lens != USUAL and not any(kind.one_score or kind.bins == "vectors" for kind in kinds):
@@ -158,10 +145,10 @@ def _unnamed(settings: Settings, calls: Sequence[Measure], names: Collection[str
     return idle
 
 
-def _untrained(settings: Settings, companions: Companions, calls: Sequence[Measure]) -> list[str]:
+def _untrained(settings: Settings, calibration: Predictions | None, calls: Sequence[Measure]) -> list[str]:
     """Return what is said of options of recalibrations, if there are none."""
     trained = [call.arguments["training"] for call in calls if "training" in call.arguments]
-    if companions.calibration is not None and "held-out" not in trained:
+    if calibration is not None and "held-out" not in trained:
         return ["--calibration-data has no effect: no metric asked for recalibrates"]
     if any("recalibrator" in call.arguments for call in calls) or "cross-validation" in trained:
         return []

@@ -15,7 +15,7 @@ OUTPUTS = {
     "save_state": "--save-state",
     "cross_validated": "--cross-validated",
 }
-TRUTH = "simulate", "posteriors"  # which is written there, and read elsewhere
+TRUTH = "simulate", "posteriors"  # which is written there, and read by study
 INPUTS = "file", "files"  # arguments, which need not be there to be meant
 IN_PLACE = "merge", "files"  # what the state of the whole may replace
 LAST_IN_PLACE = "apply", "files"  # what new scores may replace

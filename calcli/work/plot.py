@@ -12,9 +12,7 @@ from calcli.core.curves.needs import looks_of, metrics_of, shown_metrics
 from calcli.core.curves.series import keep_slices, smoother
 from calcli.core.data.predictions import Predictions
 from calcli.core.evaluating.evaluate import evaluate
-from calcli.core.evaluating.recalibrated import Companions
 from calcli.core.evaluating.results import Evaluation, Input
-from calcli.core.evaluating.truth import require_own_priors
 from calcli.core.language.entries import FigureKind
 from calcli.core.language.errors import NeedsRows, UsageError
 from calcli.core.language.expressions import checked_region, parse_metrics
@@ -27,7 +25,6 @@ from calcli.core.language.figures import (
     refuse_more_systems,
     standard_names,
 )
-from calcli.core.language.metrics import GIVEN
 from calcli.core.language.settings import Settings
 from calcli.core.language.text import Watch, Watcher, unwatched
 from calcli.figures import Drawing, View, draw
@@ -52,7 +49,7 @@ def plot_files(
     settings: Settings,
     drawing: PlotSettings = USUAL_FIGURES,
     *,
-    companions: Companions | None = None,
+    calibration: Predictions | None = None,
     format: str = "png",
     data: bool = False,
     html: str | None = None,
@@ -68,8 +65,8 @@ def plot_files(
         Predictions, and the folder, if any.
     options, settings, drawing
         How to read and to evaluate them, and what to draw.
-    companions
-        Predictions that some metrics need beside them.
+    calibration
+        Rows that recalibrations are fitted to, with training=held-out.
     format
         "png", "svg" or "pdf".
     data
@@ -111,13 +108,11 @@ def plot_files(
         for name, file in _named(files).items():
             predictions = predictions_in([file], options, engine, partial(_needed, kinds, settings))
             watch = watcher(name, predictions.n_rows)
-            evaluations[name] = _evaluation(predictions, settings, companions, kinds, view, watch, standard)
+            evaluations[name] = _evaluation(predictions, settings, calibration, kinds, view, watch, standard)
         inputs = [one.summary.input for one in evaluations.values()]
         names = [kind.name for kind in kinds]
         if standard:
             names = [*_fitting(_standard(evaluations.values(), view), len(evaluations), remark), *names]
-        if companions is not None and companions.posteriors is not None:
-            _require_own_priors(names, view, evaluations.values())
         written, pictures = [], []
         looks = {name: replace(view, **drawing.figures.get(name, {})) for name in names}
         for name, drawn in _drawn(looks, evaluations, None if drawing.figures else remark):
@@ -162,7 +157,7 @@ def _needed(kinds: Sequence[FigureKind], settings: Settings, predictions: Predic
 def _evaluation(
     predictions: Predictions,
     settings: Settings,
-    companions: Companions | None,
+    calibration: Predictions | None,
     kinds: Sequence[FigureKind],
     view: View,
     watch: Watch | None,
@@ -171,7 +166,7 @@ def _evaluation(
     """Evaluate all that figures show of predictions, and the standard figures if these are asked for."""
     usual = standard_names(predictions.n_classes, view.lens, view.region) if standard else ()
     looks = looks_of([*find_figures(usual), *kinds], predictions, view.lens, settings)
-    evaluation = evaluate(predictions, _needed(kinds, settings, predictions), watch, companions, looks)
+    evaluation = evaluate(predictions, _needed(kinds, settings, predictions), watch, calibration, looks)
     if FIGURES["slices"] in kinds:
         keep_slices(evaluation, view.by, shown_metrics("slices", evaluation, view.metrics))
     return evaluation
@@ -203,7 +198,7 @@ def _refuse_unshown(kinds: Sequence[FigureKind], files: Sequence[str], drawing: 
 def _tested(settings: Settings) -> Settings:
     """Return the settings with a test of every error that is drawn, also class-wise ones."""
     calls = parse_metrics(settings.metrics or FIGURES["epochs"].metrics, settings.defaults)
-    whole = any(call.is_class_wise or call.is_marginal for call in calls)
+    whole = any(call.is_class_wise for call in calls)
     return replace(settings, test=settings.test or whole)
 
 
@@ -233,15 +228,6 @@ def _standard(evaluations: Iterable[Evaluation], view: View) -> list[str]:
     shown = sorted({(one.predictions.n_classes, one.settings.draws_outcomes) for one in evaluations})
     fitting = [standard_names(k, view.lens, view.region, tested=tested) for k, tested in shown]
     return [name for name in fitting[0] if all(name in names for names in fitting)]
-
-
-def _require_own_priors(names: Sequence[str], view: View, evaluations: Iterable[Evaluation]) -> None:
-    """Refuse other priors beside posteriors that are shown or moved to."""
-    shown = view.lens != "class-wise" and any(FIGURES[name].bins == "scores" for name in names)
-    for evaluation in evaluations:
-        calls = [found.call for found in evaluation.estimates.values()]
-        if shown or any(call.arguments.get("recalibrator") == GIVEN for call in calls):
-            require_own_priors(evaluation.settings)
 
 
 def _tell_reading(inputs: Sequence[Input], remark: Callable[[str], None]) -> None:

@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from calcli.core.data.simulation import Simulation, mislabeled
-from calcli.core.data.simulation import simulate as simulate_system
 from calcli.core.language.declaring import TEXT, Spelling, checked, declared, documented
 from calcli.core.language.errors import UsageError
-from calcli.core.language.settings import SimulationSettings
+from calcli.works.settings import SimulationSettings
+from calcli.works.simulation import Simulation, mislabeled
+from calcli.works.simulation import simulate as simulate_system
 
 
 @documented(SimulationSettings)

@@ -1,17 +1,25 @@
-"""Studies of estimators on simulated data."""
+"""Studies of estimators: on simulated data, and by the procedures of the works on a file."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
-from calcli.core.data.simulation import ROWS
-from calcli.core.evaluating.study import study, workers_for
 from calcli.core.language.declaring import checked
-from calcli.core.language.settings import SystemSettings
+from calcli.core.language.errors import UsageError
+from calcli.core.language.expressions import parse_metrics
+from calcli.core.language.settings import Settings
 from calcli.core.language.text import Watcher
+from calcli.io.options import ReadOptions
 from calcli.io.places.outputs import atomic_path
-from calcli.report.study import StudyReport
+from calcli.io.read import read
+from calcli.report.study import ProcedureReport, StudyReport
+from calcli.works.procedures import NOTES, Asked, results
+from calcli.works.rows import posteriors_of
+from calcli.works.settings import SystemSettings
+from calcli.works.simulation import ROWS
+from calcli.works.study import study, workers_for
+from calcli.works.truth import true_curve
 
 
 def study_system(
@@ -64,3 +72,69 @@ def study_system(
         with atomic_path(output) as temporary:
             save(deviations(report.found), temporary)
     return report
+
+
+def study_file(
+    procedure: str,
+    file: str,
+    metrics: Sequence[str],
+    *,
+    draws: int,
+    seed: int,
+    posteriors: str | None = None,
+    calibration_data: str | None = None,
+    output: Path | None = None,
+) -> ProcedureReport:
+    """Apply a procedure of the works to a file.
+
+    Parameters
+    ----------
+    procedure
+        Its name.
+    file
+        Predictions.
+    metrics
+        Calibration errors; the usual ones if empty.
+    draws, seed
+        Simulated data sets or resamples, and their seed.
+    posteriors
+        A file with the true probabilities of the rows.
+    calibration_data
+        A file with other rows, which bins are trained on.
+    output
+        A file for the reliability diagram with the true curve, of posteriors.
+
+    Raises
+    ------
+    CalcliError
+        If a file cannot be read, or does not fit.
+    """
+    for name, owner, given in (
+        ("--posteriors", "posteriors", posteriors),
+        ("--output", "posteriors", output),
+        ("--calibration-data", "trained-bins", calibration_data),
+    ):
+        if given is not None and procedure != owner:
+            raise UsageError(f"{name} is for {owner}; leave it out")
+    if procedure == "posteriors" and posteriors is None:
+        raise UsageError(
+            "posteriors needs a file with the true probabilities; give it with --posteriors FILE"
+        )
+    options = ReadOptions()
+    true, others = (None if one is None else read(one, options) for one in (posteriors, calibration_data))
+    asked = Asked(metrics, draws, seed, true, others)
+    predictions = read(file, options)
+    found = results(procedure, predictions, asked)
+    if output is not None and true is not None:
+        from calcli.figures.drawing import View
+        from calcli.figures.output import save
+        from calcli.figures.study import with_true_curve
+        from calcli.work.draw import plot
+
+        lens = parse_metrics(metrics or ("ece",))[0].lens
+        known = posteriors_of(true, predictions)
+        drawing = plot(predictions, figure="reliability", view=View(lens))
+        curve = true_curve(predictions, known, lens, "all", Settings())
+        with atomic_path(output) as temporary:
+            save(with_true_curve(drawing, *curve), temporary)
+    return ProcedureReport(procedure, file, found, NOTES[procedure])

@@ -23,7 +23,6 @@ from calcli.core.estimators.costs import parse_cost_word
 from calcli.core.estimators.evidence import Margin
 from calcli.core.estimators.intervals import Interval
 from calcli.core.evaluating.evaluate import evaluate
-from calcli.core.evaluating.recalibrated import Companions
 from calcli.core.language.errors import UsageError
 from calcli.core.language.expressions import parse_metric
 from calcli.core.language.settings import Settings
@@ -50,9 +49,6 @@ SCORES = (
     "normalized_error_rate", "bayes_risk:costs=abstain", "normalized_bayes_risk:costs=abstain",
     "mean_confidence", "mean_gap", "auroc", "binned_refinement_loss",
     "binned_refinement_loss:score=log_loss", "corp_uncertainty", "corp_uncertainty:lens=top-1",
-    "calibration_loss:recalibrator=given", "relative_calibration_loss:recalibrator=given",
-    "expected_score:recalibrator=given", "score_divergence:recalibrator=given",
-    "unexplained:recalibrator=given",
 )  # fmt: skip
 OF_TWO = (
     "average_precision", "beta_score:b=2", "normalized_beta_score:b=2", "cllr", "calibration_in_the_large",
@@ -142,9 +138,9 @@ class Cell:
             old, new, _ = systems(rows, self.classes, rng)
             (found,) = compare([old, new], plain, Plan())
             return {name: one.value for name, one in found.differences[0].items()}
-        system, truth = drawn(Cell(self.kind, self.classes, rows), rng, of_truth=True)
+        system, _ = drawn(Cell(self.kind, self.classes, rows), rng, of_truth=True)
         asked = settings(self, only, intervals=False)
-        estimates = evaluate(system, asked, companions=Companions(posteriors=truth)).estimates
+        estimates = evaluate(system, asked).estimates
         return {name: one.value for name, one in estimates.items()}
 
 
@@ -219,7 +215,7 @@ def _evaluated(cell: Cell, rng: np.random.Generator, only: Container[str] | None
     seed, asked = int(rng.integers(1 << 30)), settings(cell, only)
     intervals, p_values = {}, {}
     if asked.metrics:
-        intervals = _intervals(system, asked, Companions(posteriors=truth))
+        intervals = _intervals(system, asked)
     names = [*TESTS, *(SLOW_TESTS if cell.rows <= SLOW_ROWS and cell.kind != "weighted" else ())]
     if cell.classes == 2:
         names += TESTS_OF_TWO
@@ -233,14 +229,14 @@ def _evaluated(cell: Cell, rng: np.random.Generator, only: Container[str] | None
     return Found(intervals, p_values)
 
 
-def _intervals(system: Predictions, asked: Settings, beside: Companions) -> dict[str, Interval | str]:
+def _intervals(system: Predictions, asked: Settings) -> dict[str, Interval | str]:
     """Return the intervals of metrics; those that do not fit the data, as without a class, have none."""
     try:
-        estimates = evaluate(system, asked, companions=beside).estimates
+        estimates = evaluate(system, asked).estimates
     except UsageError as fault:
         if len(asked.metrics) == 1:
             return {asked.metrics[0]: str(fault)}
-        alone = (_intervals(system, replace(asked, metrics=(name,)), beside) for name in asked.metrics)
+        alone = (_intervals(system, replace(asked, metrics=(name,))) for name in asked.metrics)
         return {name: one for found in alone for name, one in found.items()}
     return {name: one.interval or one.no_interval for name, one in estimates.items()}
 

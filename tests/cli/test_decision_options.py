@@ -142,14 +142,6 @@ def test_clusters_are_columns(run, tmp_path):
     assert f"{file}: no column 'nobody'; the columns are: speaker, part" in done.err
 
 
-def test_given_posteriors(metrics, sample):
-    name = "score_divergence:recalibrator=given"
-    itself = metrics(
-        "iris_logistic_test.csv", "--posteriors", sample / "iris_logistic_test.csv", "--metrics", name
-    )
-    assert itself["metrics"][name]["value"] == pytest.approx(0, abs=1e-12)
-
-
 @pytest.mark.parametrize(
     ("options", "message"),
     [
@@ -174,7 +166,6 @@ def test_given_posteriors(metrics, sample):
         (("--clip", "1"), "--clip is 1; expected a small probability"),
         (("--engine", "spark"), "--engine is 'spark'; expected dask, or a Dask scheduler such as tcp://"),
         (("--metrics", "calibration_loss:training=held-out"), "give it with --calibration-data FILE"),
-        (("--metrics", "score_divergence:recalibrator=given"), "give it with --posteriors FILE"),
         (("--metrics", "beta_score"), "beta_score is for two classes"),
     ],
 )

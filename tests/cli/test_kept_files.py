@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import shutil
 import zipfile
 
 import pytest
@@ -15,7 +16,7 @@ from tests.cli.conftest import ROOT
 KEPT = ROOT / "tests" / "kept" / "1.0"
 PREDS = KEPT / "preds.csv"
 REPORT = json.loads((KEPT / "report.json").read_text())["results"][0]["metrics"]
-DOCUMENTS_KEPT = {file.stem: file for file in KEPT.glob("*.json")}
+DOCUMENTS_KEPT = {file.stem: file for file in KEPT.glob("*.json") if file.stem != "watch"}
 
 
 @pytest.mark.parametrize("name", DOCUMENTS_KEPT)
@@ -45,6 +46,16 @@ def test_a_state_is_evaluated_and_merged(run, tmp_path):
     assert run("merge", KEPT / "state.calcli", "-o", tmp_path / "merged.calcli").status == 0
 
 
+def test_a_watch_goes_on(run, tmp_path):
+    shutil.copy(KEPT / "watch.json", tmp_path / "watch.json")
+    head, *rows = PREDS.read_text().splitlines()
+    (tmp_path / "new.csv").write_text("\n".join([head, *rows[::-1], ""]))
+    done = run("monitor", tmp_path / "new.csv", "--state", tmp_path / "watch.json", "--format", "json")
+    assert done.status == 0, done.err
+    (stream,) = json.loads(done.out)["streams"]
+    assert [one["name"] for one in stream["periods"]] == ["preds.csv", "new.csv"]
+
+
 def test_a_policy_is_judged_by(run):
     assert run("check", PREDS, "--policy", KEPT / "calcli.toml").status == 0
 
@@ -60,3 +71,4 @@ def test_every_kind_of_file_is_kept():
     with zipfile.ZipFile(KEPT / "state.calcli") as state:
         assert json.loads(state.read("state.json"))["schema"] == "calcli.state/2"
     assert {"report", "check", "calibrator", "threshold"} <= set(DOCUMENTS_KEPT)
+    assert json.loads((KEPT / "watch.json").read_text())["schema"] == "calcli.watch/1"

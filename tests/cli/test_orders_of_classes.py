@@ -66,6 +66,17 @@ def test_labels_that_count_the_columns_still_do(run, tmp_path, calibrator, kind,
     assert log_loss(run, target) == pytest.approx(expected, rel=1e-4 if kind == "jsonl" else 1e-9)
 
 
+def test_labels_that_count_the_alphabet_do_not_go_beside_an_array_in_another_order(run, tmp_path, calibrator):
+    columns = {f"prob_{NAMES[k]}": PROBS[:, k] for k in ORDER}
+    pd.DataFrame({"label": LABELS, **columns}).to_csv(tmp_path / "in.csv", index=False)
+    assert run("apply", calibrator[0], tmp_path / "in.csv", "-o", tmp_path / "out.csv").status == 0
+    assert log_loss(run, tmp_path / "out.csv") == pytest.approx(calibrator[1], rel=1e-9)
+    done = run("apply", calibrator[0], tmp_path / "in.csv", "-o", tmp_path / "out.npz")
+    assert done.status == 2
+    assert "seem to count the classes as ant, bee, cat, and npz would" in done.err.replace("\n", " ")
+    assert not (tmp_path / "out.npz").exists()
+
+
 def test_numbers_named_in_metadata_are_kept_with_them(run, tmp_path, calibrator):
     record, expected = calibrator
     feature = {"label": {"names": NAMES.tolist(), "_type": "ClassLabel"}}

@@ -262,12 +262,11 @@ def test_calibration_maps(run, sample, tmp_path):
     assert not (tmp_path / "new").exists()
 
 
-@pytest.mark.parametrize("options", [[], ["--lens", "marginal"]])
-def test_a_region_where_no_row_has_weight_is_refused(run, tmp_path, options):
+def test_a_region_where_no_row_has_weight_is_refused(run, tmp_path):
     rows = ["0,.9,.1,0", "1,.8,.2,0", "0,.4,.6,1", "1,.3,.7,1"]
     path = tmp_path / "rows.csv"
     path.write_text("\n".join(["label,prob_0,prob_1,w", *rows]))
-    region = ["--weights", "w", "--figure", "reliability:region=0..0.25", *options]
+    region = ["--weights", "w", "--figure", "reliability:region=0..0.25"]
     result = run("plot", path, "-o", tmp_path / "new", *region)
     assert (result.status, result.out) == (2, "")
     assert "no row has a score from 0 to 0.25" in result.err

@@ -48,11 +48,19 @@ CALLS = {
     ],
     "benchmark": [f"benchmark --cal {IRIS} --test {CANCER.with_name('iris_logistic_test.csv')} --methods dp"],
     "study": ["study mixture --metrics ks --rows 100 --series 3"],
+    "procedure": [
+        f"study resampling {IRIS} --draws 5",
+        f"study objectives {IRIS} --metrics ece",
+        f"study trained-bins {IRIS}",
+        "study posteriors cal.csv --posteriors true.csv --draws 5",
+    ],
     "inspection": [f"inspect {CANCER} {DIGITS}"],
     "threshold": [
         f"threshold {CANCER} --max-error 0.2",
         f"threshold {RELEASES} --max-error 0.01 --by ink",
     ],
+    "monitor": [f"monitor {CANCER} --every 50", f"monitor {CANCER} --every 100 --reference {CANCER}"],
+    "segments": [f"segments {SAMPLES}/release_2.parquet --columns ink --draws 19"],
     "merge": ["merge one.calcli -o both.calcli"],
 }
 CALLS["calibrator"] = CALLS["fit"][::2]
@@ -69,7 +77,16 @@ MAY_BE_LEFT_OUT = {
     "rows_needed",
     "no_interval",
     "recalibrator",
+    "true",
+    "unexplained",
+    "untrained",
+    "temperature",
+    "log_loss",
+    "least_log_loss",
     "sd",
+    "mean",
+    "spread",
+    "p_value",
     "parts",
     "bins",
     "sampled_rows",
@@ -110,6 +127,8 @@ def written(run, tmp_path, monkeypatch):
     def documents(name: str) -> list[dict[str, Any]]:
         if name == "merge":
             run("evaluate", IRIS, "--save-state", "one.calcli")
+        if name == "procedure":
+            run("simulate", "cal", "--rows", "50", "-o", "cal.csv", "--posteriors", "true.csv", "-q")
         found = []
         for call in CALLS[name]:
             done = run(*shlex.split(call), *(() if name == "calibrator" else ("--format", "json")))

@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+import csv
 import errno
 import json
 import re
 from pathlib import Path
+
+import numpy as np
+import pytest
 
 
 def test_table_json_and_figure(run, tmp_path):
@@ -100,3 +104,66 @@ def test_a_figure_is_whole_or_the_old_one(run, tmp_path, monkeypatch):
     assert "study.png cannot be written: No space left on device; make room" in done.err
     assert [path.name for path in tmp_path.iterdir()] == ["study.png"]
     assert (tmp_path / "study.png").read_bytes() == b"old"
+
+
+@pytest.fixture
+def mixture(run, tmp_path):
+    """Return files of uncalibrated predictions and of their true posteriors."""
+    files = tmp_path / "wrong.csv", tmp_path / "truth.csv"
+    options = ("--intercept", 1, "--slope", 1, "--rows", 500, "-o", files[0], "--posteriors", files[1])
+    assert run("simulate", "mixture", *options, "-q").status == 0
+    return files
+
+
+def column(file, name):
+    with file.open(newline="") as lines:
+        return np.array([float(row[name]) for row in csv.DictReader(lines)])
+
+
+def rows_of(run, *call):
+    done = run("study", *call, "--format", "json")
+    assert (done.status, done.err) == (0, "")
+    found = json.loads(done.out)
+    assert found["schema"] == "calcli.procedure/1"
+    return {row["metric"]: row for row in found["results"]}
+
+
+def test_errors_and_scores_under_posteriors(run, mixture, tmp_path):
+    wrong, truth = mixture
+    name, figure = "ece:lens=class-0:bins=10", tmp_path / "curve.png"
+    asked = ("posteriors", wrong, "--posteriors", truth, "--metrics", name, "--draws", 19, "-o", figure)
+    found = rows_of(run, *asked)
+    q, p = np.exp(column(wrong, "log_prob_0")), column(truth, "prob_0")
+    assert found[name]["true"] == pytest.approx(np.abs(q - p).mean())
+    assert found[name]["p_value"] > 0.05
+    assert found["log_loss"]["true"] == pytest.approx(-(p * np.log(q) + (1 - p) * np.log1p(-q)).mean())
+    assert found["brier"]["true"] == pytest.approx(2 * (p * (1 - q) ** 2 + (1 - p) * q**2).mean())
+    assert abs(found["log_loss"]["unexplained"]) < 0.1
+    assert figure.stat().st_size > 5000
+    shown = run("study", *asked).out
+    assert f"{found[name]['true']:.4f}" in shown
+
+
+@pytest.mark.parametrize("procedure", ["resampling", "marginal", "trained-bins", "objectives"])
+def test_procedures_on_a_file(run, sample, procedure):
+    found = rows_of(run, procedure, sample / "iris_logistic_test.csv", "--draws", 5)
+    assert all(0 <= row["estimate"] <= 1 for row in found.values())
+    text = run("study", procedure, sample / "iris_logistic_test.csv", "--draws", 5, "-f", "csv").out
+    assert text.startswith("metric,estimate")
+
+
+@pytest.mark.parametrize(
+    ("call", "message"),
+    [
+        (("marginal",), "marginal is a procedure on predictions; name their file"),
+        (("mcs", "x.csv"), "mcs is simulated; leave out x.csv"),
+        (("posteriors", "x.csv"), "give it with --posteriors FILE"),
+        (("marginal", "x.csv", "--posteriors", "y.csv"), "--posteriors is for posteriors; leave it out"),
+        (("objectives", "x.csv", "--calibration-data", "y.csv"), "--calibration-data is for trained-bins"),
+        (("marginal", "x.csv", "-o", "y.png"), "--output is for posteriors"),
+    ],
+)
+def test_calls_that_make_no_sense_are_refused(run, call, message):
+    done = run("study", *call)
+    assert (done.status, done.out) == (2, "")
+    assert message in " ".join(done.err.split())

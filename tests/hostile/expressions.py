@@ -12,7 +12,7 @@ from tests.hostile.drawing import Draw
 
 LENSES = (
     "top-1", "class-wise", "worst-class", "class-1", "class-0", "top-2", "within-top-2", "predicted-0",
-    "largest-2", "canonical", "marginal", "top-wise", "kind", "class-99", "top-0",
+    "largest-2", "canonical", "top-wise", "kind", "class-99", "top-0",
     "class-99999999999999999999", "class-x", "class-²", "within-top-" + "9" * 6000,
 )  # fmt: skip
 SANE = {

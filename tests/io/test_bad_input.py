@@ -184,7 +184,9 @@ def test_counts_of_labels_and_scores_differ(tmp_path):
 def test_classes_before_the_places_of_an_image(tmp_path):
     path = pair(tmp_path, np.zeros((2, 5, 3, 4)), np.zeros((2, 3, 4), int))
     refused(
-        path, r"30 rows of 4 scores, but .* 24 labels; .* if 5 are the classes, .* --class-axis", class_axis=3
+        path,
+        r"labels of shape \(2, 3, 4\), .*; if axis 1 has the classes, say --class-axis 1, or",
+        class_axis=3,
     )
 
 

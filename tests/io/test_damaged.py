@@ -68,7 +68,7 @@ def test_a_line_of_null_crashes_no_command(command, tmp_path):
             b'{"label": 0, "probs": [[0.5], [0.5]]}\n',
             "probs holds list<item: list<.*, no numbers",
         ),
-        (b'{"label": 0, "probs": null}\n' + RECORD, "no scores in its rows"),
+        (b'{"label": 0, "probs": null}\n' + RECORD, "row 0 has 0 scores in probs; expected 2"),
         (RECORD + b'{"label": 0, "probs": null}\n', "row 1 has 0 scores in probs; expected 2"),
         (RECORD + b'{"label": 0, "probs": [0.5, null]}\n', 'row 1: the score of class "1" is missing'),
         (b'{"label": 0, "probs": [null, null]}\n', "label holds no labels for probs"),

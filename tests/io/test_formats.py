@@ -11,12 +11,12 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 
-from calcli.core.data.simulation import Simulation
 from calcli.io import formats
 from calcli.io.apply.simulated import write_simulation
 from calcli.io.read import read
 from calcli.io.tables.arrays import Archive
 from calcli.io.tables.storedarrays import StoredArray
+from calcli.works.simulation import Simulation
 from tests.io.samples import random_probs, refused, scores_of
 
 PROBS, LABELS = random_probs()

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 from hypothesis import given
@@ -9,7 +11,7 @@ from hypothesis import strategies as st
 
 from calcli.core.language.errors import InputError
 from calcli.io.messages import Place
-from calcli.io.tables.labels import Labels, join_labels, labels_from_array, match
+from calcli.io.tables.labels import join_labels, labels_from_array, match
 
 PLACE = Place((("t.csv", 1000),))
 
@@ -59,7 +61,9 @@ def test_joined_labels_are_those_of_one_file(parts):
 
 
 def test_numbers_and_text_join_as_text():
-    joined = join_labels([Labels(np.array([3, 10])), labels_from_array(np.array(["10", "x"]), PLACE)])
+    joined = join_labels(
+        [labels_from_array(np.array([3, 10]), PLACE), labels_from_array(np.array(["10", "x"]), PLACE)]
+    )
     assert match(joined, ["x", "3", "10"], PLACE).tolist() == [1, 2, 2, 0]
 
 
@@ -88,7 +92,7 @@ def test_numbers_and_text_join_as_text():
         ),
         (["a", ""], ["a", "b"], "row 1 has no label"),
         (["a", "NaN"], ["a", "b"], "row 1 has no label"),
-        (np.array(["a", None], object), ["a", "b"], "row 1 has no label .None marks"),
+        (np.array(["a", None], object), ["a", "b"], "row 1 has no label .null marks"),
         ([0j, 1j], ["a", "b"], "the labels are complex numbers; expected integers or text"),
     ],
 )
@@ -148,7 +152,7 @@ def test_names_that_leave_a_label_open_are_refused(values, classes, message):
 
 
 def test_one_hot_labels_are_positions_whatever_the_names():
-    labels = Labels(WITHIN, meaning="positions")
+    labels = replace(labels_from_array(WITHIN, PLACE), meaning="positions")
     assert match(labels, ["1", "2", "0"], PLACE).tolist() == WITHIN.tolist()
 
 

@@ -7,7 +7,6 @@ import numpy as np
 import pytest
 
 import calcli
-from tests.report.conftest import tables_of
 
 
 def codes(result) -> list[str]:
@@ -167,14 +166,6 @@ def test_what_is_undefined_has_a_reason(summarized, probs, labels, metric, why):
     assert math.isnan(result.metrics[metric].value)
     assert f"{metric} (" in message(result, "undefined")
     assert why in message(result, "undefined")
-
-
-def test_an_undefined_sd_has_a_reason(summarized):
-    tables = tables_of([summarized([[1.0, 0.0]] * 3, [1] * 3, metrics=("log_loss",), sd=True)])
-    notes = [note for table in tables for note in table.notes]
-    assert "An sd is undefined where resampled values are infinite or undefined." in notes
-    sound = tables_of([summarized([[0.5, 0.5]] * 3, [1] * 3, metrics=("log_loss",), sd=True)])
-    assert not any("sd is undefined" in note for table in sound for note in table.notes)
 
 
 def test_few_rows_for_calibration_errors(summarized, sure):

@@ -161,10 +161,3 @@ def test_errors_of_a_class_are_said_to_be_of_its_probability(sure):
     lines = {line.split(" | ")[0]: line for line in page.splitlines()}
     assert "between probability of yes and frequency over bins" in lines["| ece:lens=class-1"]
     assert "between confidence and accuracy over bins" in lines["| ece"]
-
-
-def test_standard_deviations_are_in_json_and_csv(summarized):
-    result = summarized([[0.9, 0.1]] * 30, [0, 1] * 15, metrics=("ece",), sd=True)
-    assert as_json(result)["results"][0]["metrics"]["ece"]["sd"] == result.metrics["ece"].sd > 0
-    (line,) = csv.DictReader(io.StringIO(as_csv(result)))
-    assert float(line["sd"]) == result.metrics["ece"].sd

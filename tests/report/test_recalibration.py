@@ -8,7 +8,6 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from calcli.core.data.simulation import gaussian_classes
 from calcli.core.estimators.costs import CostWord
 from calcli.core.estimators.intervals import Interval
 from calcli.core.evaluating.results import Estimate
@@ -18,6 +17,7 @@ from calcli.core.language.settings import Settings
 from calcli.report.evaluation import EvaluationReport
 from calcli.report.recalibration import loss_table, parts_table, recalibration_gains
 from calcli.report.wording import PARTS
+from calcli.works.simulation import gaussian_classes
 from tests.report.conftest import tables_of
 
 
@@ -200,14 +200,6 @@ def test_intervals_are_those_of_what_was_asked_for():
     assert [row[-1] for row in table.rows] == ["10.0% to 30.0%", "0.0500 to 0.1500"]
 
 
-def test_given_posteriors_in_words():
-    assert sentence(0.5, 0.3, "calibration_loss:recalibrator=given") == (
-        "40.0% ± 0.2% of the log-loss (0.5000 -> 0.3000) is miscalibration that a move to the "
-        "given posteriors "
-        "removes."
-    )
-
-
 def test_an_undefined_loss_has_no_numbers():
     call = parse_metric("relative_calibration_loss")
     undefined = {str(call): Estimate(call, float("nan"), "")}
@@ -236,10 +228,9 @@ def test_parts_with_and_without_an_interval(summarized):
 
 
 def test_parts_have_their_standard_deviation_in_the_tables(summarized):
-    found = summarized([[0.9, 0.1]] * 60, [0, 0, 1] * 20, metrics=("corp_miscalibration",), sd=True)
+    found = summarized([[0.9, 0.1]] * 60, [0, 0, 1] * 20, metrics=("corp_miscalibration",))
     (table,) = (table for table in tables_of([found]) if table.title == PARTS)
-    assert [column.head for column in table.columns] == ["", "value", "sd", "read with"]
-    assert table.rows[0][2] == f"{found.metrics['corp_miscalibration'].sd:.4f}"
+    assert [column.head for column in table.columns] == ["", "value", "read with"]
 
 
 def test_a_report_in_order_and_in_json(scaled):

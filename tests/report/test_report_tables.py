@@ -117,19 +117,6 @@ def test_names_leave_out_the_folders_they_share(paths, names):
     assert short_names(paths) == names
 
 
-def test_standard_deviations_have_a_column_where_they_are_asked_for(summarized):
-    probs, labels = [[0.9, 0.1]] * 30 + [[0.3, 0.7]] * 30, [0, 1] * 30
-    metrics = ("accuracy", "ece", "calibration_in_the_large")
-    result = summarized(probs, labels, metrics=metrics, sd=True)
-    tables = by_title(tables_of([result]))
-    for title, name in zip([*tables][1:4], metrics, strict=True):
-        assert [column.head for column in tables[title].columns[1:3]] == ["value", "sd"]
-        assert cells(tables[title])[name][1] == f"{result.metrics[name].sd:.4f}"
-        assert any(note.startswith("sd: ") for note in tables[title].notes)
-    plain = by_title(tables_of([summarized(probs, labels, metrics=metrics)]))
-    assert all(column.head != "sd" for table in plain.values() for column in table.columns)
-
-
 def test_what_was_not_tested_still_has_its_ideal(summarized):
     result = summarized([[0.5, 0.5]] * 6, [0, 1] * 3, metrics=("spiegelhalter_z",))
     (row,) = by_title(tables_of([result]))["Classical calibration of two classes"].rows

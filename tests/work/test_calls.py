@@ -48,9 +48,7 @@ READ = {
     "labels": lambda at: calcli.read(at("probs.npy"), labels=at("labels.npy")),
     "evaluate": lambda at: calcli.evaluate(at("preds.csv"), **FEW),
     "evaluate with labels": lambda at: calcli.evaluate(at("probs.npy"), at("labels.npy"), **FEW),
-    "companions": lambda at: calcli.evaluate(
-        FRAME, calibration_data=at("preds.csv"), posteriors=at("preds.csv"), **FEW
-    ),
+    "calibration data": lambda at: calcli.evaluate(FRAME, calibration_data=at("preds.csv"), **FEW),
     "costs": lambda at: calcli.evaluate(FRAME, costs=at("costs.csv"), **FEW),
     "several costs": lambda at: calcli.evaluate(FRAME, costs=["balanced", at("costs.csv")], **FEW),
     "weights": lambda at: calcli.evaluate(
@@ -158,9 +156,6 @@ def test_arrays_cannot_be_compared_or_checked():
 
 
 IDLE = {
-    "--posteriors has no effect: no metric": lambda: calcli.evaluate(
-        FRAME, posteriors=FRAME, metrics="log_loss", **FEW
-    ),
     "--costs has no effect": lambda: calcli.evaluate(FRAME, costs="balanced", metrics="log_loss", **FEW),
     "--calibration-data has no effect": lambda: calcli.evaluate(
         FRAME, calibration_data=FRAME, metrics="accuracy", **FEW
@@ -169,8 +164,8 @@ IDLE = {
         FRAME, method="bias", candidates=["dp"], folds=0
     ),
     '--score brier has no effect': lambda: calcli.fit(FRAME, method="bias", score="brier", folds=0),
-    "--posteriors has no effect: no figure": lambda: calcli.plot(
-        FRAME, figure="ks", posteriors=FRAME, **FEW
+    "--lens class-1 has no effect: no figure": lambda: calcli.plot(
+        FRAME, figure="scores", lens="class-1", **FEW
     ),
 }  # fmt: skip
 
@@ -188,5 +183,4 @@ def test_settings_that_figures_use_are_not_told():
     three["label"] = RNG.choice(list("abc"), 60)
     calcli.plot(three, lens="kind", groups={"kind": {"a": "x", "b": "x", "c": "y"}}, **FEW)
     calcli.plot(FRAME, figure="ks:knots=5", **FEW)
-    calcli.plot(FRAME, figure="reliability", posteriors=FRAME, **FEW)
     calcli.plot(FRAME, figure="scores", metrics="normalized_brier,ece", **FEW)

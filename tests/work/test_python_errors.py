@@ -36,7 +36,7 @@ RULE = {"rules": [{"metric": "log_loss", "max_increase": "2%"}]}
         (lambda: calcli.compare(FRAME, FRAME.iloc[:40]), "compare different test sets with --unpaired"),
         (lambda: calcli.compare(FRAME, FRAME, margins={"accuracy": -1}), "'accuracy=-1' is not a margin"),
         (
-            lambda: calcli.evaluate(FRAME, posteriors=FRAME[["p_c", "p_a", "p_b", "y"]], metrics="ece"),
+            lambda: calcli.compare(FRAME, FRAME[["p_c", "p_a", "p_b", "y"]]),
             "the same classes in different orders; give one order to all files with --classes a,b,c",
         ),
         (lambda: calcli.compare(FRAME, FRAME, margins=5), "margins is 5; expected margins by metric"),

@@ -5,10 +5,10 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from calcli.core.data.simulation import three_class_population
 from calcli.core.evaluating.evaluate import evaluate
 from calcli.core.language.errors import UsageError
 from calcli.core.language.settings import Settings
+from calcli.works.simulation import three_class_population
 
 INVERSE = "cw_ece:weights=inverse-frequency"
 

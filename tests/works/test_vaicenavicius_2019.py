@@ -59,7 +59,7 @@ def test_figure_3_has_p_values_of_runs_and_what_their_validation_sets_choose(run
     ("settings", "message"),
     [
         ({"metrics": "log_loss"}, "p_values are those of calibration"),
-        ({"metrics": "ece", "draws": 0}, "from draws"),
+        ({"metrics": "ece", "draws": 0}, "from --draws"),
     ],
 )
 def test_p_values_need_tests_of_errors(runs, settings, message):

@@ -21,7 +21,7 @@ from calcli.core.calibrators.base import (
     Calibrator,
 )
 from calcli.core.calibrators.fit.newton import RAN_AWAY, Minimum, Vector, minimize, minimize_brier
-from calcli.core.calibrators.fit.scale import CALIBRATION_ERRORS, best_in_box, first_map
+from calcli.core.calibrators.fit.scale import first_map
 from calcli.core.calibrators.fit.softmaxloss import (
     WIDEST,
     Coordinates,
@@ -48,7 +48,6 @@ from calcli.core.language.errors import InputError
 
 Input = Literal["log-probs", "raw"]
 Score = Literal["log_loss", "brier"]
-ScoreOrError = Literal["log_loss", "brier", "ece", "ece_l2", "cw_ece", "cw_ece_l2"]
 
 
 @dataclass(kw_only=True, eq=False, repr=False)
@@ -66,7 +65,7 @@ class LinearSoftmax(Calibrator):
         What is minimized.
     """
 
-    score: ScoreOrError = arg(MINIMIZED, default="log_loss")
+    score: Score = arg(MINIMIZED, default="log_loss")
 
     @abstractmethod
     def _model(self, rows: TrainingRows) -> SoftmaxModel:
@@ -116,9 +115,6 @@ class LinearSoftmax(Calibrator):
             best, drawn = minimize_brier(objective, best.x, tolerance, rows.ridge)
             notes += [RAN_AWAY] if drawn else []
         found = model.coordinates.outward(best.x) if model.coordinates else best.x
-        if self.score in CALIBRATION_ERRORS:
-            found, told = best_in_box(rows, found, self.score)
-            notes.append(told)
         self.parameters = self._unpack(found, rows)
         self.notes = [*rows.notes, *notes]
         return self

@@ -9,8 +9,8 @@ from numpy.typing import NDArray
 
 from calcli.core.calibrators.base import MINIMIZED, Calibrator
 from calcli.core.calibrators.fit.scale import (
-    best_scale,
     first_guess,
+    least_brier,
     least_near,
     solve_folds,
     solve_temperature,
@@ -21,7 +21,7 @@ from calcli.core.data.arrays import Array, Doubles, Floats, Positions, log_softm
 from calcli.core.data.predictions import Kind
 from calcli.core.language.entries import arg, method
 
-Score = Literal["log_loss", "brier", "ece", "ece_l2", "cw_ece", "cw_ece_l2"]
+Score = Literal["log_loss", "brier"]
 
 
 class _Positive(Calibrator):
@@ -44,15 +44,12 @@ class Temperature(_Positive):
     Learns: softmax(log q / T), T > 0
     Keeps: the order of the classes
     Source: Guo et al. 2017
-    Misses: a calibration error is not a proper score: useless probabilities may be right on average
-        within bins; log_loss sees sharpness as well
+    Misses: what one number cannot express: classes that are off in different ways
 
     Parameters
     ----------
-    score : {"log_loss", "brier", "ece", "ece_l2", "cw_ece", "cw_ece_l2"}
-        What is minimized. A calibration error is not a proper score: it is least where they are right
-        on average in bins, which useless ones are as well, and it jumps where a row changes its bin. It is
-        looked for on a grid around the optimum of the log-loss, which a note names.
+    score : {"log_loss", "brier"}
+        What is minimized.
 
     Adding a constant to a row of scores changes nothing, so that logits and log-probabilities give the same
     T. If every label has the largest score, T would run to 0: then 1/T is drawn towards 1 by the weight of
@@ -83,8 +80,7 @@ class Temperature(_Positive):
         alpha, notes = solve_temperature(rows, alpha, rows.tolerance)
         self.notes += notes
         if self.score != "log_loss":
-            alpha, notes = best_scale(rows, alpha, self.score)
-            self.notes += notes
+            alpha = least_brier(rows, alpha)
         self.parameters = {"temperature": 1 / alpha, **rows.floored()}
 
     def leaving_out(

@@ -22,6 +22,7 @@ from calcli.core.comparing.policy import (
     Status,
     Undecided,
 )
+from calcli.core.comparing.segmenting import find_segments
 from calcli.core.data.derived import Priors, counted, slice_names
 from calcli.core.data.predictions import Predictions, require_classes
 from calcli.core.data.units import clusters_of, require_clusters
@@ -36,7 +37,7 @@ from calcli.core.evaluating.results import Estimate
 from calcli.core.language.declaring import declared
 from calcli.core.language.errors import CalcliError, InputError, UsageError
 from calcli.core.language.expressions import Measure, parse_metric
-from calcli.core.language.settings import PairSettings, Settings
+from calcli.core.language.settings import PairSettings, SegmentSettings, Settings
 from calcli.core.language.text import json_value, number, numbers, percent, plus_minus, span
 
 NAMED = ("costs", "groups", "threshold_weights")  # of which metrics name those that they use
@@ -277,7 +278,8 @@ def check(predictions: Predictions, policy: Policy, baseline: Baseline | None = 
     read = len(predictions.provenance.notes)
     predictions, baseline = _counted(predictions, baseline)
     left_out = tuple(f"{note}." for note in predictions.provenance.notes[read:])
-    asked, groups = expanded(predictions, policy.rules)
+    rules_of_segments = [rule for rule in policy.rules if rule.segments]
+    asked, groups = expanded(predictions, [rule for rule in policy.rules if not rule.segments])
     tests = sum(map(_is_test, asked))
     settings = _settings(policy, max(tests, *map(len, groups), 0))
     outcomes: dict[int, Outcome] = {}
@@ -297,7 +299,7 @@ def check(predictions: Predictions, policy: Policy, baseline: Baseline | None = 
     return Checked(
         path,
         predictions.n_rows,
-        ordered,
+        (*ordered, *(_of_segments(predictions, rule, policy.settings) for rule in rules_of_segments)),
         notes=(*left_out, *(baseline.notes if baseline else ()), *skipped),
         warnings=unused,
         reading=predictions.reading(policy.settings.cluster),
@@ -349,6 +351,35 @@ def _judged(
             found |= _judged(predictions, part, {n: rule}, settings, baseline, tests)
         return found
     return {n: judge.outcome(rule) for n, rule in rules.items()}
+
+
+def _of_segments(predictions: Predictions, rule: Rule, settings: Settings) -> Outcome:
+    """Judge the gap of every segment, by the nearer end of its interval."""
+    assert isinstance(rule.condition, Bound)
+    limit, usual = rule.condition.limit, SegmentSettings()
+    asked = replace(
+        usual,
+        columns=rule.segments,
+        min_rows=rule.min_rows or usual.min_rows,
+        level=settings.level,
+        seed=settings.seed,
+        cluster=settings.cluster,
+    )
+    try:
+        found = find_segments(predictions, asked)
+    except CalcliError as fault:
+        return Outcome(rule, "not judged", str(fault))
+    proven, worst = max(
+        ((max(one.low, -one.high, 0), one) for one in found.segments), key=lambda pair: pair[0]
+    )
+    worst = worst if proven else found.segments[0]
+    low, high = (percent(end, sign=True) for end in (worst.low, worst.high))
+    status: Status = "passed" if proven <= limit else "broken"
+    reason = (
+        f"the gap of {worst.name} is {percent(worst.value, sign=True)} ({low} to {high}, for all "
+        f"{len(found.segments)} segments at once)"
+    )
+    return Outcome(rule, status, reason, abs(worst.value), limit, limit - proven, p_value=worst.p_value)
 
 
 def _settings(policy: Policy, tests: int) -> Settings:

@@ -109,6 +109,8 @@ class Rule:
         With fewer rows nothing is judged; None for as many as the metric needs in a slice.
     name
         A title of the user's own; "" for none.
+    segments
+        The columns whose values, and pairs of them, are judged each; the limit is that of their gaps.
 
     Raises
     ------
@@ -122,6 +124,7 @@ class Rule:
     severity: Severity = "error"
     min_rows: int | None = None
     name: str = ""
+    segments: tuple[str, ...] = ()
 
     def __post_init__(self) -> None:
         family = self.call.entry.family
@@ -168,6 +171,8 @@ class Rule:
     def title(self) -> str:
         """The rule in words, or the name it was given."""
         part = f" [{self.part}]" if self.part else ""
+        if self.segments:
+            return self.name or f"gap{self.condition} [{', '.join(self.segments)}]"
         return self.name or f"{self.call.asked}{self.condition}{part}"
 
 
@@ -283,7 +288,8 @@ class Policy:
     @property
     def asked(self) -> Settings:
         """The settings with the metrics of all rules."""
-        return replace(self.settings, metrics=tuple(dict.fromkeys(rule.call.asked for rule in self.rules)))
+        names = [rule.call.asked for rule in self.rules if not rule.segments]
+        return replace(self.settings, metrics=tuple(dict.fromkeys(names)))
 
 
 @dataclass(frozen=True)

@@ -19,7 +19,7 @@ from calcli.core.language.expressions import parse_metric, parse_metrics
 from calcli.core.language.figures import FIGURES, USUAL
 from calcli.core.language.settings import Settings
 from calcli.core.problems.lenses import Groups, Lens, VectorLens, VectorProblem, find_lens, members_by_name
-from calcli.core.problems.problem import Problem, marginal_problem
+from calcli.core.problems.problem import Problem
 from calcli.core.state.needs import Scores, Vectors, through
 from calcli.core.state.state import rows_left
 
@@ -32,7 +32,7 @@ def problem_of(evaluation: Evaluation, lens: str, region: str = "all") -> Proble
     evaluation
         Whose rows are looked at.
     lens
-        The name of a one-dimensional lens, or "marginal".
+        The name of a one-dimensional lens.
     region
         The scores to keep, such as "0.8..1", or "all".
 
@@ -43,8 +43,7 @@ def problem_of(evaluation: Evaluation, lens: str, region: str = "all") -> Proble
     """
     path = evaluation.predictions.provenance.path
     if lens not in evaluation.problems:  # where other figures find it as well
-        found = _pooled(evaluation) if lens == "marginal" else _induced(evaluation, lens)
-        evaluation.problems[lens] = found
+        evaluation.problems[lens] = _induced(evaluation, lens)
     problem = evaluation.problems[lens]
     if not problem.total_weight:
         raise UsageError(f"--lens {lens}: no row of {path} has such a score")
@@ -67,11 +66,6 @@ def vectors_of(evaluation: Evaluation, lens: str) -> VectorProblem:
 def some_rows(evaluation: Evaluation, figure: FigureKind) -> Predictions:
     """Return the rows a figure looks at: evenly spaced ones of many, and of a state those of its sample."""
     return thinned(rows_left(evaluation.predictions), figure.rows_of(evaluation.predictions.n_classes))
-
-
-def _pooled(evaluation: Evaluation) -> Problem:
-    vectors = evaluation.vectors.get("canonical") or _vectors(evaluation, "canonical")  # too large to keep
-    return marginal_problem(vectors.probs, vectors.labels, vectors.weights)
 
 
 def _vectors(evaluation: Evaluation, lens: str) -> VectorProblem:

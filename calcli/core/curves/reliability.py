@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
@@ -11,15 +10,14 @@ import numpy as np
 from numpy.typing import NDArray
 
 from calcli.core.data.arrays import Array, Doubles, Stream, Tables, from_log_odds, generator, log_odds
-from calcli.core.data.binning import Bins, equal_mass_cuts, equal_width_edges
-from calcli.core.estimators.calibrationerror import Null, compare, outcome_sums
+from calcli.core.data.binning import Bins, equal_width_edges
+from calcli.core.estimators.calibrationerror import Null, outcome_sums
 from calcli.core.estimators.evidence import beyond_chance
 from calcli.core.evaluating.metrics.cumulative import KolmogorovSmirnov
 from calcli.core.evaluating.metrics.miscalibration import ECE, BinnedError, binned_error
-from calcli.core.evaluating.results import Estimate, Evaluation
-from calcli.core.evaluating.truth import known_problem
+from calcli.core.evaluating.results import Estimate
 from calcli.core.language.expressions import Measure, parse_metric, region_ends
-from calcli.core.problems.problem import Binning, Problem, Recursive, segment_sums
+from calcli.core.problems.problem import Binning, Problem, Recursive
 
 FEW_ROWS = 10  # a frequency from fewer rows has a standard error above 0.1 and says next to nothing
 BAND = 0.9  # consistency bars run from the 5% to the 95% quantile (Vaicenavicius et al. 2019, fig. 4)
@@ -98,8 +96,6 @@ class Reliability(_Binned):
         (b + 1,) and (b,) share of the weight in equal-width bins of the score.
     binned, ks
         The error of these bins, and the one without bins.
-    truth
-        The true frequency as a function of the score, where that is known.
     heaviest
         The largest weight of a row.
     in_log_odds
@@ -115,7 +111,6 @@ class Reliability(_Binned):
     share: Doubles
     binned: Error
     ks: Error
-    truth: Truth | None = None
     heaviest: float = 1.0
     in_log_odds: bool = False
 
@@ -164,8 +159,6 @@ class Reliability(_Binned):
             "mean_if_calibrated": np.array([null.mean if null else np.nan for null in nulls]),
             "sd_if_calibrated": np.array([null.sd if null else np.nan for null in nulls]),
         }
-        if self.truth:
-            tables["truth"] = {"score": self.truth.score, "frequency": self.truth.frequency}
         return tables
 
 
@@ -178,8 +171,6 @@ def reliability(
     seed: int = 0,
     region: str = "all",
     *,
-    resampled: bool = False,
-    truth: Truth | None = None,
     in_log_odds: bool = False,
 ) -> Reliability:
     """Return the reliability of an ordered problem.
@@ -201,11 +192,6 @@ def reliability(
         Their seed.
     region
         The part of the scores that the problem holds.
-    resampled
-        Whether the simulated data sets have rows drawn with replacement, too, as in Vaicenavicius et al.
-        (2019, section 4.2).
-    truth
-        The true frequencies, to be shown beside.
     in_log_odds
         Whether it is to be looked at in log-odds: the distribution of the scores is, too.
     """
@@ -226,8 +212,7 @@ def reliability(
             share_edges = np.linspace(*region_ends(region), HISTOGRAM_BINS + 1)
             shares = problem.bins(tuple(share_edges.tolist()), HISTOGRAM_BINS)
         share = shares.weight / problem.total_weight
-    band = resampled_band if resampled else consistency_band
-    low, high = band(problem, cuts, draws, generator(seed, Stream.BANDS))
+    low, high = consistency_band(problem, cuts, draws, generator(seed, Stream.BANDS))
     ece = f"ece:binning={_written(binning)}:bins={estimator.bins}:norm={estimator.norm}"
     errors = []
     measures: dict[str, BinnedError | KolmogorovSmirnov] = {ece: estimator, "ks": KolmogorovSmirnov()}
@@ -235,14 +220,12 @@ def reliability(
         call = parse_metric(f"{metric}:lens={lens}:region={region}")
         known = (estimates or {}).get(str(call))
         if known is None:
-            errors.append(_error(call, measure, problem, draws, seed, resampled=resampled))
+            errors.append(_error(call, measure, problem, draws, seed))
         else:
             errors.append(Error(call, known.value, known.if_calibrated))
     binned, ks = errors
     heaviest = float(problem.mean_row_weights.max())
-    found = Reliability(
-        lens, edges, bins, low, high, share_edges, share, binned, ks, truth, heaviest, in_log_odds
-    )
+    found = Reliability(lens, edges, bins, low, high, share_edges, share, binned, ks, heaviest, in_log_odds)
     if not in_log_odds:
         return found
     first, last = log_odds(np.array(found.ends)).tolist()
@@ -287,47 +270,16 @@ def consistency_band(
     return found[0], found[1]
 
 
-def resampled_band(
-    problem: Problem, cuts: NDArray[np.intp], draws: int, rng: np.random.Generator
-) -> tuple[Doubles, Doubles]:
-    """Return the same where rows are drawn with replacement as well, bins as they are.
-
-    The band of the gap, on top of the mean score.
-    """
-    filled = np.diff(cuts) > 0
-    found = np.full((2, len(cuts) - 1), np.nan)
-    if not draws:
-        return found[0], found[1]
-    starts = problem.score[cuts[:-1][filled]]
-    gaps = np.empty((draws, len(starts)))
-    for own in gaps:
-        drawn = problem.resampled(rng)
-        sums = drawn.binned(np.append(np.searchsorted(drawn.score, starts), len(drawn.score)))
-        own[:] = _ratio(sums.outcome - sums.score, sums.weight)
-    bins = problem.binned(cuts)
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore", RuntimeWarning)  # of a bin that no resample has a row of
-        quantiles = np.nanquantile(gaps, [(1 - BAND) / 2, (1 + BAND) / 2], axis=0)
-    found[:, filled] = _ratio(bins.score, bins.weight)[filled] + quantiles
-    return found[0], found[1]
-
-
 def _error(
     call: Measure,
     estimator: BinnedError | KolmogorovSmirnov,
     problem: Problem,
     draws: int,
     seed: int,
-    *,
-    resampled: bool,
 ) -> Error:
     value = estimator.value(problem)
     if not draws:
         return Error(call, value, None)
-    if resampled:
-        rng = generator(seed, Stream.RESAMPLED_PREDICTIONS)
-        drawn = np.array([estimator.value(problem.resampled(rng)) for _ in range(draws)])
-        return Error(call, value, compare(value, drawn))
     rng = generator(seed, Stream.OUTCOMES)
     return Error(call, value, estimator.null(problem, draws, rng))
 
@@ -396,45 +348,3 @@ def class_reliability(bins: Bins, classes: Sequence[str], heaviest: float = 1.0)
     """Return the reliability of every class from its equal-width sums, (K, m), and the largest weight."""
     error = np.asarray(binned_error(bins, "1"))
     return ClassReliability(tuple(classes), equal_width_edges(bins.count.shape[-1]), bins, error, heaviest)
-
-
-@dataclass(frozen=True)
-class Truth:
-    """The true frequency of the outcome as a function of the score.
-
-    Attributes
-    ----------
-    score, frequency
-        (p,) ascending mean scores, and mean true probability of the outcome.
-    """
-
-    score: Doubles
-    frequency: Doubles
-
-
-def true_curve(evaluation: Evaluation, lens: str, region: str) -> Truth | None:
-    """Return the calibration function of a lens; None without posteriors.
-
-    Vaicenavicius et al. 2019, eq. 4 and the curves of fig. 8, 11 and 14. Rows of equal scores stay together.
-
-    Parameters
-    ----------
-    evaluation
-        Of predictions, with the posteriors of the same rows.
-    lens
-        A one-dimensional one, or "marginal".
-    region
-        The part of the scores to look at, in which there are rows.
-    """
-    if evaluation.posteriors is None:
-        return None
-    known = known_problem(evaluation.predictions, evaluation.posteriors, lens, evaluation.settings)
-    known = known.within(region, "region")
-    order = np.argsort(known.scores[:, 0], kind="stable")
-    score, expected = known.scores[order, 0], known.expected[order, 0]
-    weight = np.ones(len(order)) if known.weights is None else known.weights[order]
-    cuts = equal_mass_cuts(score, CELLS, known.weights if known.weights is None else weight)
-    mass = segment_sums(weight, cuts)
-    filled = mass > 0
-    means = (segment_sums(values * weight, cuts)[filled] / mass[filled] for values in (score, expected))
-    return Truth(*means)

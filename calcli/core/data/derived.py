@@ -430,7 +430,7 @@ def slice_numbers(predictions: Predictions, column: str) -> tuple[list[Slice], N
     if len(values) > MOST or len(values) == len(codes) > ENOUGH_ROWS:
         raise InputError(
             f"{predictions.provenance.path}: column {column!r} has {len(values):,} values in "
-            f"{len(codes):,} rows; --by takes a column of at most {MOST:,} groups, such as country or device"
+            f"{len(codes):,} rows; expected a column of at most {MOST:,} groups, such as country or device"
         )
     order = np.array(natural_order(values), np.intp)
     return [Slice(column, str(value)) for value in values[order]], np.argsort(order)[codes]

@@ -78,9 +78,7 @@ def outcome_sums(
     -------
     For each set of cuts (draws, len(cuts) - 1) sums, the same whichever others are beside it.
     """
-    if problem.counts is None and (
-        problem.rows is not None or problem.weights is not None or len(problem.score) <= DRAWN_ROWS
-    ):
+    if problem.counts is None and (problem.weights is not None or len(problem.score) <= DRAWN_ROWS):
         return _of_rows(problem, cut_sets, draws, rng)
     sums, here = [], rng.bit_generator.state
     for cuts in cut_sets:  # each draws from where the source of chance stood
@@ -96,17 +94,14 @@ def _of_rows(
     problem: Problem, cut_sets: Sequence[NDArray[np.intp]], draws: int, rng: np.random.Generator
 ) -> list[NDArray[np.float64]]:
     """Draw the outcome of every row."""
-    n, rows, weights = len(problem.score), problem.rows, problem.weights
+    n, weights = len(problem.score), problem.weights
     sums = [np.empty((draws, len(cuts) - 1)) for cuts in cut_sets]
     threshold = np.minimum(problem.score.astype(np.float64) * 2**32, 2**32 - 1).astype(np.uint32)
     certain = problem.score == 1
     for batch in batches(draws, n, OUTCOMES):
         size = batch.stop - batch.start
-        if rows is not None:
-            drawn = rows.drawn(size, rng)
-        else:
-            drawn = rng.integers(0, 2**32, size=(size, n), dtype=np.uint32) < threshold
-            drawn |= certain
+        drawn = rng.integers(0, 2**32, size=(size, n), dtype=np.uint32) < threshold
+        drawn |= certain
         outcomes = drawn.view(np.uint8) if weights is None else drawn * weights
         for own, cuts in zip(sums, cut_sets, strict=True):
             own[batch] = segment_sums(outcomes, cuts)

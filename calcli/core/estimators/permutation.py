@@ -7,25 +7,19 @@ a processor takes some twenty million a second. What else a metric costs was mea
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
-from itertools import pairwise
 from typing import Any
 
 import numpy as np
 
-from calcli.core.data.arrays import Array, Doubles, Floats, Positions, batch_sizes, draw_labels
+from calcli.core.data.arrays import Array, Doubles, Floats, Positions, batch_sizes
 from calcli.core.data.binning import MASS_ROUNDING, Bins
-from calcli.core.data.blocks import sweep
-from calcli.core.data.derived import gathered
-from calcli.core.data.predictions import ArrayScores, Predictions
 from calcli.core.data.units import Units, deal
-from calcli.core.estimators.calibrationerror import SHARPNESS, Null, compare
+from calcli.core.estimators.calibrationerror import SHARPNESS
 from calcli.core.estimators.intervals import Influences
 from calcli.core.language.expressions import region_ends
-from calcli.core.problems.lenses import canonical_lens
 from calcli.core.problems.problem import ordered_problem
-from calcli.core.state.needs import VectorTable
 
 CALL = 20_000  # what computing any metric again costs, besides its scores
 CLASS = 1_000  # and each class of it
@@ -70,20 +64,6 @@ def affordable_draws(draws: int, effort: float, scores: int, tests: int = 1) -> 
     if affordable >= least:
         return min(draws, affordable)
     return least if least * effort * min(tests, COUNTED) <= BEARABLE else 0
-
-
-def affordable_resamples(effort: float, scores: int) -> int:
-    """Return how many resamples a standard deviation is made of.
-
-    Parameters
-    ----------
-    effort
-        What computing the metric once costs, in looks at a score.
-    scores
-        How many there are.
-    """
-    affordable = int(max(SPREADS, EACH_SCORE * scores) / effort)
-    return min(RESAMPLES, max(FEWEST, affordable))
 
 
 def affordable_deals(rows: int, effort: float) -> int:
@@ -368,112 +348,3 @@ def _unit_sums(side: Side, index: Positions, cells: int) -> Doubles:
         for values in (weights, weights * side.score, weights * side.outcome)
     ]
     return np.stack(sums, axis=1)
-
-
-Evaluator = Callable[[Predictions], Mapping[str, float]]
-
-
-def bootstrap_sd(
-    predictions: Predictions,
-    values: Callable[[Sequence[str]], Evaluator],
-    resamples: Mapping[str, int],
-    rng: np.random.Generator,
-    units: Units,
-) -> dict[str, float]:
-    """Return the bootstrap standard deviation of metrics; nan where resamples have infinite values.
-
-    Parameters
-    ----------
-    predictions
-        All rows; their scores are held in memory.
-    values
-        Given metrics, returns what computes them of some rows.
-    resamples
-        By metric, how many sets of rows are drawn. All see the same ones, as far as they go.
-    rng
-        Source of chance.
-    units
-        Rows that are resampled together.
-    """
-    whole = replace(predictions, scores=gathered(predictions.scores), columns={})
-    found: dict[str, list[float]] = {name: [] for name in resamples}
-    for least, most in pairwise(sorted({0, *resamples.values()})):
-        own = [name for name, number in resamples.items() if number >= most]
-        evaluator = values(own)
-        for _ in range(least, most):
-            drawn = evaluator(_taken(whole, _drawn(whole, units, rng)))
-            for name in own:
-                found[name].append(drawn[name])
-    return {name: _sd(one) for name, one in found.items()}
-
-
-def resampled_nulls(
-    predictions: Predictions,
-    values: Evaluator,
-    observed: Mapping[str, float],
-    draws: int,
-    rng: np.random.Generator,
-    posteriors: Doubles | None = None,
-    *,
-    resample: bool = True,
-) -> dict[str, Null]:
-    """Return the distributions of errors under perfect calibration, with predictions resampled as well.
-
-    This is the scheme of Vaicenavicius et al. (2019, section 4.2): rows are drawn with replacement, their
-    labels from their predictions, or from what a known calibration function makes of these, and the error is
-    computed again, bins included.
-
-    Parameters
-    ----------
-    predictions
-        All rows; their probabilities are held in memory.
-    values
-        Computes the errors of some rows.
-    observed
-        The errors of all rows, by name.
-    draws
-        Simulated data sets.
-    rng
-        Source of chance.
-    posteriors
-        (N, K) probabilities to draw labels from in place of the predictions.
-    resample
-        Whether rows are drawn; else they stay as they are.
-    """
-    if not observed:
-        return {}
-    table = VectorTable(canonical_lens(predictions.n_classes), predictions, np.dtype(np.float64))
-    sweep(predictions, [table])
-    scores = ArrayScores(np.ascontiguousarray(table.problem.probs), "probs")
-    whole = replace(predictions, scores=scores, columns={})
-    truth = scores.array if posteriors is None else posteriors
-    units, found = Units.of(predictions.n_rows), []
-    for _ in range(draws):
-        rows = _drawn(whole, units, rng) if resample else np.arange(whole.n_rows)
-        labels = draw_labels(truth[rows], 1, rng)[:, 0]
-        found.append(values(_taken(whole, rows, labels)))
-    return {name: compare(value, np.array([one[name] for one in found])) for name, value in observed.items()}
-
-
-def _drawn(whole: Predictions, units: Units, rng: np.random.Generator) -> Positions:
-    """Draw rows with replacement; again where none of them has weight, as that is not data."""
-    rows = units.drawn(rng)
-    return rows if whole.weights is None or whole.weights[rows].any() else _drawn(whole, units, rng)
-
-
-def _taken(whole: Predictions, rows: Positions, labels: Array | None = None) -> Predictions:
-    """Return rows of predictions that are in memory, with other labels perhaps."""
-    assert isinstance(whole.scores, ArrayScores)
-    labels = whole.labels[rows] if labels is None else labels
-    weights = None if whole.weights is None else whole.weights[rows]
-    if whole.priors is not None and weights is not None:
-        share = np.bincount(labels, weights, whole.n_classes) / weights.sum()
-        weights = weights * (whole.priors / np.maximum(share, np.finfo(float).tiny))[labels]
-    scores = replace(whole.scores, array=whole.scores.array[rows])
-    return replace(whole, scores=scores, labels=labels, weights=weights)
-
-
-def _sd(values: list[float]) -> float:
-    drawn = np.array(values)
-    drawn = drawn[~np.isnan(drawn)]
-    return float(drawn.std(ddof=1)) if len(drawn) > 1 and np.isfinite(drawn).all() else float("nan")

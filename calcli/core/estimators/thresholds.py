@@ -573,7 +573,7 @@ def independent_rows(predictions: Predictions, cluster: str | None, seed: int) -
     return one_of_each(units, generator(seed, Stream.SUBSETS))
 
 
-def confidences(predictions: Predictions, target: str | None) -> tuple[Doubles, NDArray[np.bool_]]:
+def confidences(predictions: Predictions, target: str | None) -> tuple[Doubles, Array]:
     """Return (N,) confidences, or probabilities of the target, and whether rows are right, or of it.
 
     Raises
@@ -587,7 +587,8 @@ def confidences(predictions: Predictions, target: str | None) -> tuple[Doubles, 
             f"{path} has row weights, and the promise is about rows that count alike; leave out the weights"
         )
     rows, start = predictions.n_rows, 0
-    scores, hit = np.empty(rows), np.empty(rows, np.bool_)
+    scores = np.empty(rows)
+    hit: Array = np.empty(rows, np.bool_ if predictions.has_probabilities else np.float64)  # of grades
     k = None if target is None else predictions.classes.index(_class_of(target))
     for block in blocks(predictions, "double"):
         own = slice(start, start := start + len(block.labels))

@@ -3,26 +3,22 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
-from functools import partial
 
 import numpy as np
 
-from calcli.core.data.arrays import Array, Stream, generator
+from calcli.core.data.arrays import Array
 from calcli.core.data.binning import Bins, equal_width_edges
-from calcli.core.data.derived import Slice, at_priors, counted, select, select_each, slice_numbers
+from calcli.core.data.derived import Slice, at_priors, counted, select_each, slice_numbers
 from calcli.core.data.predictions import Predictions
-from calcli.core.data.units import Units, clusters_of, require_clusters, require_folds
+from calcli.core.data.units import clusters_of, require_clusters, require_folds
 from calcli.core.estimators.calibrationerror import enough_draws, holm, with_holm
 from calcli.core.estimators.evidence import slice_p_value
-from calcli.core.estimators.permutation import affordable_resamples, bootstrap_sd, resampled_nulls
 from calcli.core.evaluating.classes import class_rows
 from calcli.core.evaluating.measurements import Measurements
-from calcli.core.evaluating.metrics.base import effort_of
 from calcli.core.evaluating.metrics.ranking import backwards_area, is_not_backwards
 from calcli.core.evaluating.metrics.scores import Scored, decisions_of
-from calcli.core.evaluating.recalibrated import Companions
 from calcli.core.evaluating.results import (
     ClassRow,
     Decision,
@@ -208,9 +204,6 @@ def of_state(state: State, settings: Settings, name: str) -> Settings:
         if given and given != kept:
             was = f"with {kept}" if kept else "without"
             raise UsageError(f"{option}: {name} was made {was}; make a state with it from the predictions")
-    for asked, option in ((settings.sd, "--sd"), (settings.resample_predictions, "--resample-predictions")):
-        if asked:
-            raise UsageError(f"{option} resamples rows, and {name} is a state, which keeps sums, not rows")
     return replace(settings, clip=head.clip, groups=head.groups, test=False)
 
 
@@ -240,7 +233,7 @@ def evaluate(
     predictions: Predictions,
     settings: Settings | None = None,
     watch: Watch | None = None,
-    companions: Companions | None = None,
+    calibration: Predictions | None = None,
     looks: Sequence[str] = (),
     test_classes: bool = True,
 ) -> Evaluation:
@@ -254,8 +247,8 @@ def evaluate(
         Metrics and how to compute them; the default report if None.
     watch
         Called with the number of rows done as the pass goes on.
-    companions
-        Predictions that some metrics need beside them.
+    calibration
+        Rows that recalibrations are fitted to, with training=held-out.
     looks
         Lenses that figures look through, beside top-1.
     test_classes
@@ -269,22 +262,19 @@ def evaluate(
     settings = settings or Settings()
     settings = replace(settings, cluster=clusters_of(predictions, settings.cluster))
     require_clusters(predictions, settings.cluster)
-    companions = companions and companions.counted(predictions)
     predictions = counted(predictions)
     require_folds(predictions, settings.fold_column)
-    alone = companions in (None, Companions())
-    sampled = alone and is_sampled(predictions, settings)
-    redrawn = settings.test or settings.sd or settings.resample_predictions  # which takes the rows
+    sampled = calibration is None and is_sampled(predictions, settings)
     measured = measure(
         predictions,
         settings,
         watch,
-        companions,
+        calibration,
         looks=looks,
         sampled=sampled,
-        summed=sampled and not redrawn and predictions.n_rows > MANY_ROWS,
+        summed=sampled and not settings.test and predictions.n_rows > MANY_ROWS,
     )
-    return _resampled(assess(measured, settings, test_classes, looks), measured)
+    return assess(measured, settings, test_classes, looks)
 
 
 def values(predictions: Predictions, settings: Settings) -> dict[str, float]:
@@ -315,7 +305,7 @@ def measure(
     predictions: Predictions,
     settings: Settings,
     watch: Watch | None = None,
-    companions: Companions | None = None,
+    calibration: Predictions | None = None,
     units_for: UnitsOf | None = None,
     looks: Sequence[str] = (),
     *,
@@ -329,7 +319,7 @@ def measure(
     """
     _refuse_draws(settings)
     if isinstance(predictions, Remains):
-        if companions and companions.calibration:
+        if calibration is not None:
             path = predictions.provenance.path
             raise UsageError(
                 f"--calibration-data is for rows, and {path} is a state, which keeps sums; leave it out"
@@ -346,7 +336,7 @@ def measure(
     later = [call for call in calls if sampled and needs_rows(call, rows, settings, summed=summed)]
     others = [call for call in [*calls, gap_of(rows, settings)] if call not in later]
     needs = needs_of_report(rows, settings, others, looks, units_for)
-    of_classes = any(call.is_class_wise or call.is_marginal for call in calls)
+    of_classes = any(call.is_class_wise for call in calls)
     if settings.test or (of_classes and tests_classes(rows, settings)):
         needs.append(all_probs(rows))
     if summed:  # problems of several outcomes are looked up later, by the figures
@@ -354,18 +344,17 @@ def measure(
     needs += [Sampled()] if later else []
     state = collect(rows, settings, needs, watch, summed=summed)
     left = dict.fromkeys(map(str, later), "")
-    return Measurements(rows, state, settings, companions, left=left)
+    return Measurements(rows, state, settings, calibration, left=left)
 
 
 def _refuse_draws(settings: Settings) -> None:
     """Raise a UsageError if outcomes are asked to be drawn that cannot be."""
-    if settings.draws_outcomes or not (settings.test or settings.resample_predictions):
+    if settings.draws_outcomes or not settings.test:
         return
-    option = "--test" if settings.test else "--resample-predictions"
     reason = "with --priors rows are weighted by their outcomes"
     if settings.cluster is not None:
         reason = f"--cluster {settings.cluster} says that rows depend on each other"
-    raise UsageError(f"{option} draws independent outcomes, but {reason}; leave out one of the two")
+    raise UsageError(f"--test draws independent outcomes, but {reason}; leave out one of the two")
 
 
 def _asked_calls(predictions: Predictions, settings: Settings, usual: Sequence[str] = ()) -> list[Measure]:
@@ -415,7 +404,6 @@ def assess(
         summary,
         LensProblems((name for name, need in known.items() if isinstance(need, Scores)), measured.problem),
         measured.class_bins(settings.bins),
-        measured.posteriors,
         {name: measured.vector_problem(name) for name, need in known.items() if isinstance(need, Vectors)},
     )
 
@@ -503,73 +491,6 @@ def _notes(measured: Measurements, calls: Iterable[Measure]) -> tuple[str, ...]:
     return (*measured.recalibrations.notes(),) if fitted else ()
 
 
-def _resampled(evaluation: Evaluation, measured: Measurements) -> Evaluation:
-    """Return the evaluation with what has to compute metrics on resampled rows, if it is asked for.
-
-    What comes from a sample of the rows is computed on resamples of these.
-    """
-    settings, found = evaluation.settings, dict(evaluation.estimates)
-    plain = replace(
-        settings,
-        intervals=False,
-        draws=0,
-        test=False,
-        resample_predictions=False,
-        sd=False,
-        cluster=None,
-        rows="all",
-    )
-
-    def values_of(names: Iterable[str]) -> Callable[[Predictions], dict[str, float]]:
-        metrics = tuple(found[name].call.asked for name in names)
-        inner = replace(plain, metrics=metrics, priors=None)  # which the rows already have
-        return lambda rows: values(rows, inner)
-
-    errors = {name: e for name, e in found.items() if _is_redrawn(e)}
-    drawing = partial(generator, settings.seed)
-    if settings.resample_predictions:
-        for rows, names in _rows_behind(
-            evaluation, measured, [name for name, e in errors.items() if e.if_calibrated is not None]
-        ):
-            tested, rng = {n: errors[n].value for n in names}, drawing(Stream.RESAMPLED_PREDICTIONS)
-            for name, null in resampled_nulls(rows, values_of(tested), tested, settings.draws, rng).items():
-                found[name] = replace(found[name], if_calibrated=null)
-    if settings.test and settings.draws and evaluation.posteriors is not None:
-        tested = {name: e.value for name, e in errors.items() if not np.isnan(e.value)}
-        rows, known, rng = evaluation.predictions, evaluation.posteriors, drawing(Stream.GIVEN_OUTCOMES)
-        resample = settings.resample_predictions
-        given = resampled_nulls(
-            rows, values_of(tested), tested, settings.draws, rng, known, resample=resample
-        )
-        for name, null in given.items():
-            found[name] = replace(found[name], if_given=null)
-    if settings.sd:
-        repeated = [name for name, e in found.items() if not (e.call.entry.family.fits or e.call.trains_bins)]
-        for rows, names in _rows_behind(evaluation, measured, repeated):
-            units = Units.of(rows.n_rows, rows.column_if(settings.cluster))
-            resamples = {name: _resamples(found[name].call, rows, settings) for name in names}
-            for name, sd in bootstrap_sd(rows, values_of, resamples, drawing(Stream.SPREAD), units).items():
-                found[name] = replace(found[name], sd=sd)
-    return replace(evaluation, summary=replace(evaluation.summary, estimates=found))
-
-
-def _resamples(call: Measure, rows: Predictions, settings: Settings) -> int:
-    """Return how many resamples of rows the standard deviation of a metric is made of."""
-    scores = math.prod(rows.scores.shape)
-    return affordable_resamples(scores + effort_of(call, rows, settings), scores)
-
-
-def _rows_behind(
-    evaluation: Evaluation, measured: Measurements, names: Sequence[str]
-) -> Iterator[tuple[Predictions, list[str]]]:
-    """Yield all rows and the estimates that come from them, and a sample and those that come from it."""
-    few = [name for name in names if evaluation.estimates[name].rows is not None]
-    if own := [name for name in names if name not in few]:
-        yield evaluation.predictions, own
-    if few and measured.sample is not None:
-        yield measured.sample.of(evaluation.predictions), few
-
-
 def _input(measured: Measurements, classes: Sequence[ClassRow]) -> Input:
     predictions, facts, origin = measured.predictions, measured.state.facts, measured.predictions.provenance
     return Input(
@@ -599,13 +520,8 @@ def _reliability(bins: Bins) -> Iterator[ReliabilityBin]:
             yield ReliabilityBin(low, high, int(count), float(score / weight), float(outcome / weight))
 
 
-def _is_redrawn(estimate: Estimate) -> bool:
-    """Tell whether an error is compared with itself on data that are drawn anew."""
-    return estimate.call.entry.family.beside_null and not estimate.call.trains_bins
-
-
 def evaluate_slices(
-    predictions: Predictions, column: str, whole: Summary, companions: Companions | None = None
+    predictions: Predictions, column: str, whole: Summary, calibration: Predictions | None = None
 ) -> Iterator[tuple[Slice, Evaluation]]:
     """Evaluate the rows of every value of a column like the whole.
 
@@ -620,8 +536,8 @@ def evaluate_slices(
     whole
         What was found out about all rows. Its settings count for the slices; many of them take more draws, so
         that their p-values can be corrected for their number.
-    companions
-        Predictions that some metrics need beside all rows.
+    calibration
+        Rows that recalibrations are fitted to, with training=held-out.
 
     Raises
     ------
@@ -636,16 +552,13 @@ def evaluate_slices(
         calls = [estimate.call for estimate in whole.estimates.values()]
         usual = tuple(call.asked for call in calls if not call.entry.family.fits)
         settings = replace(settings, metrics=usual)
-    companions = (companions or Companions()).counted(predictions)
-    predictions, posteriors = counted(predictions), companions.posteriors
+    predictions = counted(predictions)
     slices, numbers = slice_numbers(predictions, column)
     if settings.draws:
         settings = replace(settings, draws=max(settings.draws, enough_draws(len(slices))))
     for number, rows in enumerate(select_each(predictions, numbers)):
-        own = None if posteriors is None else select(posteriors, numbers == number)
-        beside = replace(companions, posteriors=own)
         try:
-            evaluation = evaluate(rows, settings, companions=beside)
+            evaluation = evaluate(rows, settings, calibration=calibration)
         except InputError as fault:
             raise InputError(f"slice {slices[number]}: {fault}") from fault
         yield slices[number], evaluation
@@ -671,13 +584,13 @@ def _of_state(
 
 
 def slices_of(
-    predictions: Predictions, columns: Iterable[str], whole: Summary, companions: Companions | None = None
+    predictions: Predictions, columns: Iterable[str], whole: Summary, calibration: Predictions | None = None
 ) -> dict[str, tuple[Summary, ...]]:
     """Return what is found out about every value of columns, by column; see `evaluate_slices`."""
     return {
         column: tuple(
             replace(own.summary, slice=part)
-            for part, own in evaluate_slices(predictions, column, whole, companions)
+            for part, own in evaluate_slices(predictions, column, whole, calibration)
         )
         for column in columns
     }

@@ -16,7 +16,7 @@ from calcli.core.data.predictions import Predictions
 from calcli.core.data.units import Units
 from calcli.core.estimators.intervals import of_equal_weight
 from calcli.core.estimators.sums import Sums
-from calcli.core.evaluating.recalibrated import Companions, Recalibrations
+from calcli.core.evaluating.recalibrated import Recalibrations
 from calcli.core.evaluating.results import InfiniteLogLoss
 from calcli.core.language.errors import NeedsRows
 from calcli.core.language.settings import Settings
@@ -61,8 +61,8 @@ class Measurements:
         What a pass over them kept.
     settings
         Metrics and how they are computed.
-    companions
-        Predictions that some metrics need beside them.
+    calibration
+        Rows that recalibrations are fitted to, with training=held-out.
     left
         Why metrics are not told, by canonical expression; "" where a sample is to tell them.
     of_rows
@@ -81,13 +81,13 @@ class Measurements:
         predictions: Predictions,
         state: State,
         settings: Settings,
-        companions: Companions | None = None,
+        calibration: Predictions | None = None,
         *,
         left: Mapping[str, str] | None = None,
         of_rows: int | None = None,
     ) -> None:
         self.predictions, self.state, self.settings = predictions, state, settings
-        self.companions, self.left = companions or Companions(), left or {}
+        self.calibration, self.left = calibration, left or {}
         self.of_rows = of_rows
         self.dtype = np.dtype(state.head.computed_in)
         self.columns, self._deals = _Columns(state.body.columns), state.body.deals
@@ -220,21 +220,12 @@ class Measurements:
         return Units.of(self.predictions.n_rows, self.predictions.column_if(self.settings.cluster))
 
     @cached_property
-    def posteriors(self) -> Doubles | None:
-        """(N, K) true probabilities of the labels, where they were given.
-
-        None for rows of other priors: they are true of the rows as they are.
-        """
-        given = self.companions.log_posteriors(self.predictions)
-        return None if given is None or self.settings.priors is not None else np.exp(given)
-
-    @cached_property
     def recalibrations(self) -> Recalibrations:
         """The recalibrations of the rows, of which each is done once."""
         rows, settings = self.predictions, self.settings
         given = rows.column_if(settings.fold_column)
         return Recalibrations(
-            rows, self.companions, settings.seed, settings.clip, self.units, given, settings.folds
+            rows, self.calibration, settings.seed, settings.clip, self.units, given, settings.folds
         )
 
     def sums(self, of_classes: str = "") -> Sums:

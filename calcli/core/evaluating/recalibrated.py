@@ -16,79 +16,17 @@ import numpy as np
 from calcli.core.calibrators.base import TURNED, Calibrator, make, turns_classes
 from calcli.core.calibrators.crossvalidation import LabeledScores, held_out_folds, rows_of
 from calcli.core.data.arrays import Array, Doubles, Floats, Positions, Stream, generator, log_softmax
-from calcli.core.data.derived import select
 from calcli.core.data.predictions import Predictions, require_classes
 from calcli.core.data.units import Units, random_folds
 from calcli.core.estimators.permutation import FIT, FIT_ROWS, affordable_deals
 from calcli.core.estimators.rules import ScoringRule
-from calcli.core.language.errors import InputError, UsageError
+from calcli.core.language.errors import UsageError
 from calcli.core.language.expressions import Measure, nested_method
-from calcli.core.language.metrics import AFFINE, AFFINE_MAPS, ERRORS_EACH, GIVEN, PAV, ROWS_EACH
+from calcli.core.language.metrics import AFFINE, AFFINE_MAPS, ERRORS_EACH, PAV, ROWS_EACH
 
 FEWEST_DEALS = 5  # of which the variance is known well enough to stop
 STEADY = 0.1  # standard deviation of the mean over deals, in standard errors of the rows
 MOST_FITTED = 200_000  # rows that fits go to, evenly spaced; more would not be told from them
-NEEDS = "{} needs a file of predictions; give it with {} FILE"
-
-
-@dataclass(frozen=True)
-class Companions:
-    """Predictions that are read beside those that are evaluated.
-
-    Attributes
-    ----------
-    calibration
-        Rows that recalibrations are fitted to, and bins trained on, with training=held-out.
-    posteriors
-        True posteriors of the evaluated rows, in their order.
-    """
-
-    calibration: Predictions | None = None
-    posteriors: Predictions | None = None
-
-    def counted(self, predictions: Predictions) -> Companions:
-        """Return these beside the evaluated rows of a weight above 0; see `slices.counted`.
-
-        Raises
-        ------
-        InputError
-            If posteriors are not of these rows.
-        """
-        weights, posteriors = predictions.weights, self.posteriors
-        if posteriors is None or weights is None or weights.all() or not weights.any():
-            return self
-        self._require_rows(predictions)
-        return replace(self, posteriors=select(posteriors, weights > 0))
-
-    def log_posteriors(self, predictions: Predictions) -> Doubles | None:
-        """Return the (N, K) log-posteriors of evaluated rows, if there are any.
-
-        Raises
-        ------
-        InputError
-            If they are not of these rows or classes.
-        """
-        if self.posteriors is None:
-            return None
-        self._require_rows(predictions)
-        return log_softmax(rows_of(self.posteriors).scores.astype(np.float64, copy=False))
-
-    def _require_rows(self, predictions: Predictions) -> None:
-        known, path = self.posteriors, predictions.provenance.path
-        if known is None:
-            return
-        if known.n_rows != predictions.n_rows:
-            raise InputError(
-                f"{known.provenance.path} has {known.n_rows:,} rows; expected the "
-                f"{predictions.n_rows:,} of {path}"
-            )
-        require_classes(known, predictions.classes, path)
-        different = int(np.count_nonzero(known.labels != predictions.labels))
-        if different and not predictions.of_answers:
-            raise InputError(
-                f"{known.provenance.path} and {path} have different labels in {different:,} of "
-                f"{known.n_rows:,} rows; expected posteriors of the same rows, in the same order"
-            )
 
 
 @dataclass(frozen=True)
@@ -271,7 +209,7 @@ class Recalibrations:
 
     Parameters
     ----------
-    predictions, companions
+    predictions, calibration
         What is recalibrated, and what else was read.
     seed
         Of the folds.
@@ -288,14 +226,14 @@ class Recalibrations:
     def __init__(
         self,
         predictions: Predictions,
-        companions: Companions,
+        calibration: Predictions | None,
         seed: int,
         clip: float = 0.0,
         units: Units | None = None,
         folds: Array | None = None,
         number: int = 5,
     ) -> None:
-        self._predictions, self._companions, self._clip = predictions, companions, clip
+        self._predictions, self._calibration, self._clip = predictions, calibration, clip
         weights, self._rows = predictions.weights, rows_of(predictions)
         self.kept = np.arange(predictions.n_rows) if weights is None else np.flatnonzero(weights)
         if len(self.kept) < predictions.n_rows:
@@ -329,7 +267,7 @@ class Recalibrations:
             If such a file does not fit.
         """
         method, training = call.arguments["recalibrator"], call.arguments["training"]
-        if method != GIVEN and training == "cross-validation" and not self.folds.any():
+        if training == "cross-validation" and not self.folds.any():
             return None
         key = method, training, call.arguments["score"]
         if key not in self._done:
@@ -345,11 +283,6 @@ class Recalibrations:
     def _recalibrated(self, method: str, training: str, rule: ScoringRule, before: Array) -> Recalibrated:
         losses, greatest = before[self.kept].astype(np.float64, copy=False), rule.greatest(self._clip)
         own = self._rows, self._units, rule, losses, greatest
-        if method == GIVEN:
-            posteriors = self._companions.log_posteriors(self._predictions)
-            if posteriors is None:
-                raise UsageError(NEEDS.format("recalibrator=given", "--posteriors"))
-            return Recalibrated(*own, method, (posteriors[self.kept],))
         if (method, training) not in self._trained:
             self._trained[method, training] = self._train(method, training)
         trained = self._trained[method, training]
@@ -364,9 +297,11 @@ class Recalibrations:
     def _train(self, method: str, training: str) -> _Trained:
         """Return how the rows are recalibrated."""
         if training == "held-out":
-            given = self._companions.calibration
+            given = self._calibration
             if given is None:
-                raise UsageError(NEEDS.format("training=held-out", "--calibration-data"))
+                raise UsageError(
+                    "training=held-out needs a file of predictions; give it with --calibration-data FILE"
+                )
             require_classes(given, self._predictions.classes, self._predictions.provenance.path)
             others = rows_of(given)
             called = _called(method, others, Units.of(len(others.labels)))

@@ -61,13 +61,9 @@ class Estimate:
         Why there is none; "" where there is one, or none was asked for.
     if_calibrated
         The error under perfect calibration and the p-value, for calibration errors that were tested.
-    sd
-        Its bootstrap standard deviation, where that was asked for; of an error, it leaves out the bias.
     parts
         Numbers that the value is to be read with, by name: `constant`, the value of the best system that
-        gives every row the same answer; or those it is made of. `true` is the error under given posteriors.
-    if_given
-        The error if labels come from given posteriors, where that was tested.
+        gives every row the same answer; or those it is made of.
     bins
         Of an error of vectors, unless they are too many.
     rows
@@ -84,9 +80,7 @@ class Estimate:
     interval: Interval | None = None
     no_interval: str = ""
     if_calibrated: Null | None = None
-    sd: float | None = None
     parts: Mapping[str, float] = field(default_factory=dict)
-    if_given: Null | None = None
     bins: VectorBins | None = None
     rows: int | None = None
     grid: GridError | None = None
@@ -96,7 +90,7 @@ class Estimate:
     def digits(self) -> int | None:
         """The decimals that show how sure it is; None where nothing tells that."""
         width = self.interval.high - self.interval.low if self.interval else 0.0
-        return apart(width, self.sd or 0.0, self.if_calibrated.sd if self.if_calibrated else 0.0)
+        return apart(width, self.if_calibrated.sd if self.if_calibrated else 0.0)
 
     def __repr__(self) -> str:
         said = [f"{self.call.asked} {self.value:.6g}"]
@@ -374,8 +368,6 @@ class Evaluation:
         were asked for, by lens.
     class_bins
         (K, m) equal-width bins of every class's probability.
-    posteriors
-        (N, K) true probabilities of the labels, where they were given.
     vectors
         Problems of several outcomes that were asked for, by lens.
     slices
@@ -386,7 +378,6 @@ class Evaluation:
     summary: Summary
     problems: LensProblems
     class_bins: Bins
-    posteriors: Doubles | None = None
     vectors: dict[str, VectorProblem] = field(default_factory=dict)
     slices: dict[str, tuple[Summary, ...]] = field(default_factory=dict)
 

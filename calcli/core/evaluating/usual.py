@@ -22,8 +22,7 @@ def is_sampled(predictions: Predictions, settings: Settings) -> bool:
 def tests_classes(predictions: Predictions, settings: Settings) -> bool:
     """Tell whether class-wise errors are tested: where that is asked for, or takes no time."""
     rows, classes = predictions.scores.shape
-    plain = settings.draws_outcomes and not settings.resample_predictions
-    return settings.draws > 0 and (settings.test or (plain and rows * classes <= TESTED))
+    return settings.draws > 0 and (settings.test or (settings.draws_outcomes and rows * classes <= TESTED))
 
 
 def gap_of(predictions: Predictions, settings: Settings) -> Measure:

@@ -85,7 +85,7 @@ SELECTIVE = MetricFamily(
 )
 RECALIBRATION = MetricFamily(
     name="recalibration",
-    comes_with="an interval for given posteriors and for recalibrations fitted to other data; for "
+    comes_with="an interval for recalibrations fitted to other data; for "
     "calibration losses on request, refitted to each resample; in comparisons a paired interval of "
     "calibration losses, a p-value for the others",
     section="parts",

@@ -148,16 +148,6 @@ class Measure(Expression[Metric]):
         return self.lens in (CLASS_WISE, WORST_CLASS)
 
     @property
-    def is_marginal(self) -> bool:
-        """Whether it is computed of every class's probability in every row at once."""
-        return self.lens == "marginal"
-
-    @property
-    def trains_bins(self) -> bool:
-        """Whether an error takes the frequencies of its bins from other rows."""
-        return self.entry.family.beside_null and self.arguments.get("training", "test") != "test"
-
-    @property
     def over_classes(self) -> str:
         """How class-wise errors are aggregated over the classes: norm 1, 2 or max, or their sum."""
         if self.lens == WORST_CLASS:
@@ -171,8 +161,7 @@ class Measure(Expression[Metric]):
         """The arguments that its value depends on: no number of bins where other things part the rows."""
         binning = self.arguments.get("binning")
         idle = {None: set(), "recursive": {"bins"}, "equal-width": {"min_rows"}, "equal-mass": {"min_rows"}}
-        own = {"training"} if self.entry.family.beside_null and not self.trains_bins else set[str]()
-        unused = idle.get(binning, {"bins", "min_rows"}) | own
+        unused = idle.get(binning, {"bins", "min_rows"})
         return {key: value for key, value in self.arguments.items() if key not in unused}
 
     @property
@@ -443,7 +432,7 @@ def nearest_name(name: str, known: Iterable[str]) -> str:
     return f", did you mean {close[0]!r}" if close else ""
 
 
-SINGLE = ("class-", "worst-class", "canonical", "marginal", "predicted-")  # lenses
+SINGLE = ("class-", "worst-class", "canonical", "predicted-")  # lenses
 
 
 def option_names(count: int) -> tuple[str, ...]:

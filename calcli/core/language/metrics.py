@@ -12,7 +12,6 @@ ScoreName = Literal["log_loss", "brier"]  # what has parts, and what chooses a c
 AFFINE = "affine"  # as a recalibrator: the first of these maps that the rows can carry
 AFFINE_MAPS = ("dp", "temperature")
 PAV = "pav"  # as a recalibrator: the isotonic fit without smoothing; elsewhere a synonym
-GIVEN = "given"  # as a recalibrator: posteriors that are read from a file
 ROWS_EACH = 100  # outcomes that a validation needs, of events and others alike (Collins et al. 2016)
 ERRORS_EACH = 5  # events for each number that is fitted (Vittinghoff & McCulloch 2007)
 CARRIED = (
@@ -26,12 +25,12 @@ UNIFORM = "uniform"  # weights of thresholds: 1 everywhere
 ALMOST = 1 - 1e-9  # the largest share with odds
 MOST_BINS, MOST_ROWS = 100_000, 100_000_000
 
-Training = Literal["cross-validation", "held-out", "test"]  # what a recalibration, or bins, are trained on
+Training = Literal["cross-validation", "held-out", "test"]  # what a recalibration is fitted to
 Norm = Literal["1", "2", "max"]
 
 LENS = (
     "which probability: top-1 (the confidence), top-2, within-top-2, class-1 (counted from 0), predicted-1, "
-    "class-wise (each class, then their mean), worst-class, marginal (all classes at once) or --class-groups"
+    "class-wise (each class, then their mean), worst-class or --class-groups"
 )
 OVER_BINS = "how bins are combined: mean, root mean square, or largest"
 

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence, Set
-from dataclasses import dataclass, fields, replace
+from dataclasses import dataclass, replace
+from datetime import datetime
 from os import PathLike
 from typing import Any, Literal, Protocol
 
 from calcli.core.language.declaring import (
     FLAG,
-    NUMBER,
     TEXT,
     choice,
     documented,
@@ -158,8 +158,6 @@ class Settings:
     test: bool = setting(
         False, FLAG, "Test every calibration error, including class-wise ones and those of classes."
     )
-    resample_predictions: bool = setting(False, FLAG, "Tests resample rows, not only outcomes; slow.")
-    sd: bool = setting(False, FLAG, "Bootstrap standard deviation of every metric, also of errors; slow.")
     groups: Mapping[str, Mapping[str, str]] = setting(
         dict,
         texts("kind=cat+dog,cow+horse"),
@@ -307,6 +305,129 @@ class ThresholdSettings:
     seed: int = setting(0, whole(), "Seed of these draws.", "N")
 
 
+def _every(value: Any) -> str:
+    every = str(value)
+    if every not in ("day", "week", "month") and not (every.isdecimal() and 0 < int(every) < 10**12):
+        raise ValueError
+    return every
+
+
+def _days(value: Any) -> int:
+    return whole(0, 36_500).taken(int(value.removesuffix("d")) if isinstance(value, str) else value)
+
+
+def _date(value: Any) -> str:
+    datetime.fromisoformat(str(value))
+    return str(value)
+
+
+@documented()
+@dataclass(frozen=True)
+class MonitorSettings:
+    """How a stream is watched.
+
+    Attributes
+    ----------
+    {MonitorSettings}
+
+    Raises
+    ------
+    UsageError
+        If these do not go together.
+    """
+
+    time: str | None = setting(
+        None, TEXT, "Dates or times of the rows; without, a file is a period.", "COLUMN"
+    )
+    every: str | None = setting(
+        None,
+        replace(TEXT, expected="day, week, month, or a number of rows", taken=_every),
+        "A period: day, week, month, or a number of rows.",
+        "PERIOD",
+    )
+    tolerance: float = setting(
+        0.0,
+        numbers("a number of at least 0 and below 0.5, such as 0.02", lambda value: 0 <= value < 0.5),
+        "How far probabilities may be off before it counts.",
+        "X",
+    )
+    by: str | None = setting(
+        None, TEXT, "Also watch every value of this column; they share --level.", "COLUMN"
+    )
+    cluster: str | None = setting(
+        None, TEXT, "Rows of a period that share a value of this column depend on each other.", "COLUMN"
+    )
+    mature: int | None = setting(
+        None,
+        replace(TEXT, expected="a number of days, such as 30d", taken=_days),
+        "Until all labels are known, such as 30d; later rows wait.",
+        "DAYS",
+    )
+    since: str | None = setting(
+        None,
+        replace(TEXT, expected="a date such as 2026-11-27", taken=_date),
+        "Leave out rows before this time.",
+        "DATE",
+    )
+    level: float = setting(
+        0.95,
+        numbers("a number between 0 and 1, such as 0.95", lambda value: 0 < value < 1),
+        "One minus the share of streams without a fault that ever alarm.",
+        "P",
+    )
+
+    def __post_init__(self) -> None:
+        if self.time is not None:
+            return
+        for name in ("mature", "since"):
+            if getattr(self, name) is not None:
+                raise UsageError(f"--{name} is about times; say with --time COLUMN where they are")
+        if self.every in ("day", "week", "month"):
+            raise UsageError(f"--every {self.every} is about times; say with --time COLUMN where they are")
+
+
+@documented()
+@dataclass(frozen=True)
+class SegmentSettings:
+    """Which segments are looked at, and how.
+
+    Attributes
+    ----------
+    {SegmentSettings}
+    """
+
+    columns: tuple[str, ...] = setting(
+        (), texts("country", commas=True), "Columns whose values are segments, such as country,age.", "LIST"
+    )
+    parts: int = setting(
+        5, whole(2, 100), "Numbers of more different values are cut into so many parts.", "N"
+    )
+    depth: int = setting(2, whole(1, 2), "2: pairs of values, too.", "N")
+    min_rows: int = setting(100, whole(1), "Fewest rows, or clusters, of a segment.", "N")
+    after: Literal["affine", "none"] = setting(
+        "affine",
+        choice(Literal["affine", "none"]),
+        "Whether all rows are recalibrated first, by a line through the log-odds.",
+    )
+    metric: Literal["gap", "log_loss"] = setting(
+        "gap", choice(Literal["gap", "log_loss"]), "gap of the mean, or log-loss beyond what is expected."
+    )
+    level: float = setting(
+        0.95,
+        numbers("a number between 0 and 1, such as 0.95", lambda value: 0 < value < 1),
+        "One minus the share of calibrated data sets with any segment found.",
+        "P",
+    )
+    draws: int = setting(499, whole(19, MOST_DRAWN), "How often outcomes are drawn.", "N")
+    seed: int = setting(0, whole(), "Seed of the draws.", "N")
+    cluster: str | None = setting(
+        None,
+        TEXT,
+        "Rows that share a value of this column depend on each other; they are drawn whole.",
+        "COLUMN",
+    )
+
+
 @documented()
 @dataclass(frozen=True)
 class BenchmarkSettings:
@@ -377,71 +498,3 @@ class FitSettings:
         if self.per_predicted_class:
             call = call.within("per-predicted-class", min_rows=self.min_rows)
         return call.within("preserve-top1") if self.preserve_top1 else call
-
-
-System = Literal["cal", "mcs", "mcp", "mcps", "mixture", "answers", "table-1", "table-2", "thesis-2.3"]
-GAUSSIAN = ("classes", "prior", "variance")
-PARAMETERS: dict[str, tuple[str, ...]] = {
-    "cal": GAUSSIAN,
-    "mcs": (*GAUSSIAN, "scale"),
-    "mcp": (*GAUSSIAN, "wrong_prior"),
-    "mcps": (*GAUSSIAN, "scale", "wrong_prior"),
-    "mixture": ("intercept", "slope"),
-    "answers": ("intercept", "slope"),
-}
-ABOVE_ZERO = numbers("a number above 0", lambda value: value > 0)
-PROBABILITY = numbers("a number between 0 and 1", lambda value: 0 < value < 1)
-SHARE = numbers("a share of the labels, from 0 to 1", lambda value: 0 <= value <= 1)
-
-
-@documented()
-@dataclass(frozen=True)
-class SystemSettings:
-    """Parameters of simulated systems; None is the default of the system.
-
-    Attributes
-    ----------
-    {SystemSettings}
-    """
-
-    classes: int | None = setting(None, whole(2, 10**6), "cal to mcps: number of classes; 2 by default.", "N")
-    prior: float | None = setting(
-        None, PROBABILITY, "cal to mcps: prior of the first class; 0.8 by default.", "P"
-    )
-    variance: float | None = setting(
-        None, ABOVE_ZERO, "cal to mcps: of each class, higher is harder; 0.15 by default.", "X"
-    )
-    scale: float | None = setting(
-        None, ABOVE_ZERO, "mcs, mcps: over-confident above 1, else under-; 5 by default.", "X"
-    )
-    wrong_prior: float | None = setting(
-        None, PROBABILITY, "mcp, mcps: taken for the prior of the last class; 0.9 by default.", "P"
-    )
-    intercept: float | None = setting(
-        None, NUMBER, "mixture, answers: of the log-odds; 0 or 0.5 by default.", "X"
-    )
-    slope: float | None = setting(
-        None, NUMBER, "mixture, answers: of the log-odds; -2 or 1.5 by default.", "X"
-    )
-
-    @property
-    def parameters(self) -> dict[str, float]:
-        """Those that are not the default, by name."""
-        found = {one.name: getattr(self, one.name) for one in fields(SystemSettings)}
-        return {name: value for name, value in found.items() if value is not None}
-
-
-@documented()
-@dataclass(frozen=True)
-class SimulationSettings(SystemSettings):
-    """What is simulated.
-
-    Attributes
-    ----------
-    {SimulationSettings}
-    """
-
-    rows: int | None = setting(None, whole(1, 10**12), "Number of rows; 10,000 by default.", "N")
-    seed: int = setting(0, whole(), "Seed of the draws.", "N")
-    exact: bool = setting(False, FLAG, "Tables: rows with exactly their frequencies.")
-    label_noise: float = setting(0.0, SHARE, "Share of labels replaced by other ones.", "P")

@@ -314,7 +314,7 @@ def members_by_name(
     return {name: group_members(name, group_of, classes) for name, group_of in groups.items()}
 
 
-WHOLE = ("canonical", "class-wise", "worst-class", "marginal")
+WHOLE = ("canonical", "class-wise", "worst-class")
 NUMBERED = ("top", "within-top", "class", "predicted", "largest")  # kinds of lenses that a number follows
 
 
@@ -415,7 +415,7 @@ def find_lens(name: str, n_classes: int, groups: Groups | None = None) -> Lens |
     raise UsageError(
         f"unknown lens {name!r}{_nearest_lens(name, groups or ())}; for these classes it can be top-1 to "
         f"top-{n_classes}, within-top-1 to within-top-{n_classes}, class-0 to class-{last}, "
-        f"predicted-0 to predicted-{last}, class-wise, worst-class, marginal, canonical, {largest}{named}"
+        f"predicted-0 to predicted-{last}, class-wise, worst-class, canonical, {largest}{named}"
     )
 
 

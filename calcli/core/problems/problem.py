@@ -8,12 +8,12 @@ from __future__ import annotations
 from dataclasses import dataclass, field, replace
 from functools import cached_property, partial
 from itertools import pairwise
-from typing import Any, Literal, NamedTuple, Protocol
+from typing import Any, Literal, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
-from calcli.core.data.arrays import Array, Doubles, Floats, Positions, batches, draw_labels
+from calcli.core.data.arrays import Array, Doubles, Floats, Positions, batches
 from calcli.core.data.binning import (
     Bins,
     edge_cuts,
@@ -39,19 +39,6 @@ class Recursive:
 Binning = NamedBinning | tuple[float, ...] | Recursive  # or explicit edges
 
 
-class Together(Protocol):
-    """Rows of which a problem holds several pairs of score and outcome, which are drawn together."""
-
-    def drawn(self, draws: int, rng: np.random.Generator) -> NDArray[np.bool_]:
-        """Return (draws, n) outcomes, drawn from the predictions."""
-
-    def within(self, kept: slice, low: float, high: float) -> Together:
-        """Return the same of a part of the problem."""
-
-    def resampled(self, rng: np.random.Generator) -> Problem:
-        """Return the problem of rows drawn with replacement, their outcomes from their predictions."""
-
-
 LONG = 1000  # values between two cuts from which they are better summed by themselves
 GAPS = 1 << 16  # rows whose gaps are added up at once; their temporaries stay in the cache
 
@@ -68,8 +55,6 @@ class Problem:
         (n,) booleans in the same order.
     weights
         (n,) row weights in the same order, or None.
-    rows
-        What is drawn together; None if every pair is a row of its own.
     counts
         (n,) how many rows each entry stands for, their weights being the sum of theirs; None for one each.
     squares
@@ -79,7 +64,6 @@ class Problem:
     score: Floats
     outcome: NDArray[np.bool_]
     weights: Floats | None = None
-    rows: Together | None = None
     counts: NDArray[np.int64] | None = None
     squares: Floats | None = None
     _cuts: dict[tuple[Binning, int], NDArray[np.intp]] = field(default_factory=dict, repr=False)
@@ -123,32 +107,14 @@ class Problem:
         """Return the rows whose score lies in [low, high], in [low, high) below 1."""
         start, stop = edge_cuts(self.score, np.array([0.0, low, high, 1.0]))[1:3]
         stop = len(self.score) if high >= 1 else stop
-        kept = slice(int(start), int(stop))
-        rows = None if self.rows is None else self.rows.within(kept, low, high)
-        return replace(self.at(kept), rows=rows)
-
-    def resampled(self, rng: np.random.Generator) -> Problem:
-        """Return rows that are drawn with replacement, their outcomes from their scores.
-
-        Consistency resampling (Vaicenavicius et al. 2019, section 4.2); again if none has weight, or
-        none is in the region, as that is not data.
-        """
-        if self.rows is not None:
-            drawn = self.rows.resampled(rng)
-        else:
-            n = len(self.score)
-            rows = np.sort(rng.integers(0, n, n))
-            score = self.score[rows]
-            weights = None if self.weights is None else self.weights[rows]
-            drawn = Problem(score, rng.random(n) < score, weights)
-        return drawn if drawn.total_weight else self.resampled(rng)
+        return self.at(slice(int(start), int(stop)))
 
     def at(self, rows: slice) -> Problem:
-        """Return some rows, as if every pair were a row of its own."""
+        """Return some rows."""
         weights = None if self.weights is None else self.weights[rows]
         counts = None if self.counts is None else self.counts[rows]
         squares = None if self.squares is None else self.squares[rows]
-        return Problem(self.score[rows], self.outcome[rows], weights, None, counts, squares)
+        return Problem(self.score[rows], self.outcome[rows], weights, counts, squares)
 
     def of_other_class(self) -> Problem:
         """Return the problem of the first of two classes, if this is that of the second."""
@@ -279,77 +245,6 @@ def keys_of(score: Floats, outcome: Array) -> NDArray[np.unsignedinteger[Any]]:
     keys <<= 1
     keys |= outcome
     return keys
-
-
-@dataclass(frozen=True)
-class PooledRows:
-    """The rows behind pooled pairs of probability and outcome.
-
-    Attributes
-    ----------
-    probs
-        (n, K) probabilities.
-    weights
-        (n,) row weights, or None.
-    place
-        (K, n) position of each pair in the order of the scores.
-    kept
-        The positions that a problem holds.
-    ends
-        Between which scores they are.
-    """
-
-    probs: Floats
-    weights: Floats | None
-    place: Positions
-    kept: slice
-    ends: tuple[float, float] = (0.0, 1.0)
-
-    def drawn(self, draws: int, rng: np.random.Generator) -> NDArray[np.bool_]:
-        """Return (draws, pairs) outcomes, of one label a row that is drawn from its probabilities."""
-        labels = draw_labels(self.probs, draws, rng)
-        outcome = np.zeros((draws, self.place.size), np.bool_)
-        columns = np.arange(len(labels))
-        for own, label in zip(outcome, labels.T, strict=True):
-            own[self.place[label, columns]] = True
-        return outcome[:, self.kept]
-
-    def within(self, kept: slice, low: float, high: float) -> PooledRows:
-        """Return the rows of a part of the pairs."""
-        start = self.kept.start
-        return replace(self, kept=slice(start + kept.start, start + kept.stop), ends=(low, high))
-
-    def resampled(self, rng: np.random.Generator) -> Problem:
-        """Return the pairs of rows that are drawn with replacement, their labels from their predictions."""
-        rows = rng.integers(0, len(self.probs), len(self.probs))
-        probs = self.probs[rows]
-        weights = None if self.weights is None else self.weights[rows]
-        whole = marginal_problem(probs, draw_labels(probs, 1, rng)[:, 0], weights)
-        return whole if self.ends == (0.0, 1.0) else whole.within(*self.ends)
-
-
-def marginal_problem(probs: Floats, labels: Array, weights: Floats | None = None) -> Problem:
-    """Return the problem of all pairs of a probability, in a row of weight, and whether that is the class.
-
-    Parameters
-    ----------
-    probs
-        (n, K) probabilities.
-    labels
-        (n,) integers in 0..K-1.
-    weights
-        (n,) row weights, or None.
-    """
-    if weights is not None and not weights.all():
-        counted = weights > 0
-        probs, labels, weights = probs[counted], labels[counted], weights[counted]
-    n, k = probs.shape
-    scores = probs.T.ravel()
-    outcome = np.equal.outer(np.arange(k), labels).ravel()
-    place = np.empty(scores.size, np.intp)
-    place[np.argsort(scores, kind="stable")] = np.arange(scores.size)
-    problem = ordered_problem(scores, outcome, None if weights is None else np.tile(weights, k))
-    return replace(problem, rows=PooledRows(probs, weights, place.reshape(k, n), slice(0, scores.size)))
 
 
 FEW = 64  # so few blocks are pooled faster one by one

@@ -34,7 +34,6 @@ from calcli.core.evaluating.evaluate import area_if_backwards, lean_needs, needs
 from calcli.core.evaluating.measurements import Measurements
 from calcli.core.language.errors import InputError, UsageError
 from calcli.core.language.expressions import MethodExpression, refuse_classes
-from calcli.core.language.methods import ERRORS
 from calcli.core.language.settings import FitSettings, Settings
 from calcli.core.language.text import Watch
 from calcli.core.recalibrating.choosing import (
@@ -165,8 +164,6 @@ def fit(
     settings = with_folds(settings or FitSettings(), predictions)
     if predictions.of_answers:
         refuse_classes(settings.wrapped(call) for call in calls)
-    if len(calls) > 1:
-        _refuse_choice(calls, settings)
     predictions = counted(predictions)
     held = gathered(predictions.scores)
     measured = _measured(predictions, held, *needs_of_order(predictions, ASKED))
@@ -328,17 +325,6 @@ def recalibrated(predictions: Predictions, log_probs: Floats) -> Predictions:
     return replace(predictions, scores=ArrayScores(log_probs, "log-probs"))
 
 
-def _refuse_choice(calls: Sequence[MethodExpression], settings: FitSettings) -> None:
-    for call in calls:
-        if any(one.arguments.get("score") in ERRORS for one in call.chain):
-            raise UsageError(
-                f"{call}: auto does not compare methods that minimize a calibration error, as it is not a "
-                "proper score; fit it alone"
-            )
-    if not settings.folds:
-        raise UsageError("choosing among methods needs cross-validation; use --folds 2 or more")
-
-
 def _rows(predictions: Predictions, calls: Sequence[MethodExpression]) -> LabeledScores:
     """Read all scores; methods with steps need exact ones."""
     families = {one.entry.family for call in calls for one in call.chain}
@@ -379,6 +365,8 @@ def _folds(predictions: Predictions, rows: LabeledScores, settings: FitSettings)
     """Return the fold of each row, for each time that they are dealt; the first time as for one method."""
     if settings.fold_column is not None:
         return [column_folds(predictions, settings.fold_column)]
+    if not settings.folds:
+        raise UsageError("choosing among methods needs cross-validation; use --folds 2 or more")
     require_clusters(predictions, settings.cluster)
     units = Units.of(len(rows.labels), predictions.column_if(settings.cluster))
     number = checked_folds(settings.folds, units.number)

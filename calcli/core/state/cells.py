@@ -229,9 +229,7 @@ class GridCells:
             total, _, scores = self.weighted.sum(1)[:, cell]
             np.divide(scores, total, out=score, where=total > 0)
         top = np.nextafter(edges[cell + 1], 0)  # rounding must not move a score into the next bin
-        return Problem(
-            np.clip(score, edges[cell], top), outcome.astype(np.bool_), weight, None, count, squares
-        )
+        return Problem(np.clip(score, edges[cell], top), outcome.astype(np.bool_), weight, count, squares)
 
     def table(self) -> CellTable:
         """Return the cells that have rows."""
@@ -327,7 +325,7 @@ class ExactCells:
         """Return the induced problem."""
         count, *more = self.sums
         weight, squares = more or [count.astype(np.float64)] * 2
-        return Problem(self.score, self.outcome, weight, None, count.astype(np.int64), squares)
+        return Problem(self.score, self.outcome, weight, count.astype(np.int64), squares)
 
 
 def _type_of_sums(first: Array, second: Array) -> np.dtype[Any]:

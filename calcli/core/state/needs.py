@@ -432,13 +432,6 @@ class Rows(Kept):
 
 
 @dataclass(frozen=True)
-class Folds(Kept):
-    """The folds that rows are dealt into."""
-
-    of_rows = False
-
-
-@dataclass(frozen=True)
 class Vectors(Kept):
     """The probabilities and outcomes of a lens on several outcomes."""
 

@@ -7,22 +7,38 @@ from collections.abc import Sequence
 from dataclasses import replace
 from functools import partial
 
+import numpy as np
+
 from calcli.core.calibrators.record import CalibratorRecord
 from calcli.core.data.predictions import called
 from calcli.core.language.errors import CalcliError, InputError, UsageError
 from calcli.core.language.expressions import WRONG_RIGHT
 from calcli.io.formats import Format
 from calcli.io.layouts import ALONE
-from calcli.io.layouts.classlabels import class_labels
 from calcli.io.messages import answered, listed, options_alone
 from calcli.io.options import ReadOptions
 from calcli.io.read import understand
 from calcli.io.reading import find
+from calcli.io.reading.candidates import SURELY, cut, ranks
+from calcli.io.reading.columns import columns_of
+from calcli.io.reading.head import as_text
 from calcli.io.reading.kinds import Judged, judge_kind
 from calcli.io.reading.rules import HALF
-from calcli.io.tables.labels import is_missing
+from calcli.io.tables.arrays import ArrayTable
+from calcli.io.tables.labels import MISSING_NAMES
 from calcli.io.tables.source import Contents, Source
-from calcli.io.words import PARTS, PATTERNS, PREFIXED, says, stem_before, tokens
+from calcli.io.tables.values import worded
+from calcli.io.words import (
+    PARTS,
+    PATTERNS,
+    PREFIXED,
+    customary,
+    label_names,
+    plain_text,
+    says,
+    stem_before,
+    tokens,
+)
 
 LOOKED_AT = 1 << 13  # rows
 
@@ -69,62 +85,48 @@ def find_again(record: CalibratorRecord, contents: Contents, options: ReadOption
     look = how_to_look(record, contents, options)
     found = answered(partial(_found, record, contents), look, options_alone)
     told = (look.scores, options.classes, options.positive, options.against_rest, options.system)
-    if record.of_answers or found.scores.shape[1] > 1 or any(told):
+    if record.of_answers or found.scores.shape[1] > 1 or any(told) or found.layout != ALONE.name:
         return found
-    return _of_whose_score(record, contents, found, options)
+    name = found.taken[0]
+    if stem_before(name) in record.classes:
+        return replace(found, classes=(stem_before(name),))
+    if found.classes and (PREFIXED.fullmatch(name) or stem_before(name)):
+        return found
+    own = _whose_score(record, found)
+    return found if own in (None, "1", "true") else replace(found, classes=(own,))
 
 
-def _of_whose_score(
-    record: CalibratorRecord, contents: Contents, found: Source, options: ReadOptions
-) -> Source:
-    """Return one score in each row with its class, where labels or predictions beside it say that.
+def _whose_score(record: CalibratorRecord, found: Source) -> str | None:
+    """Return the class of one score in each row that predictions or labels beside it tell; None if none do.
 
     Raises
     ------
     InputError
         If it may be the confidence in the predicted class, and that is not always the second one.
     """
-    name = found.taken[0]
-    if found.layout != ALONE.name or (found.classes and (PREFIXED.fullmatch(name) or stem_before(name))):
-        return found
-    if stem_before(name) in record.classes:
-        return replace(found, classes=(stem_before(name),))
+    scores, second = found.scores.head(LOOKED_AT)[:, 0].astype(np.float64), record.classes[1]
     predicted = [one for one in found.columns if says("prediction", one)]
-    looks = [options, *(replace(options, scores=name, label_column=one) for one in predicted)]
-    for look in looks:
-        try:
-            known = find([contents], look)
-        except CalcliError:
-            continue
-        if known.classes == WRONG_RIGHT and known.taken == found.taken:
-            _refuse_confidence(record, found, predicted)
-            return found
-        if known.taken == found.taken:
-            return replace(found, classes=known.classes, doubts=known.doubts) if known.classes else found
-    if predicted and _is_sure(found):
-        _refuse_confidence(record, found, predicted)
-    return found
-
-
-def _is_sure(found: Source) -> bool:
-    """Tell whether the one score of a row is never below one half, as a confidence in one of two classes."""
-    head = found.scores.head(LOOKED_AT)
-    return bool(len(head)) and float(head.min()) >= HALF * (100 if head.max() > 1 else 1)
-
-
-def _refuse_confidence(record: CalibratorRecord, found: Source, columns: Sequence[str]) -> None:
-    """Raise an InputError unless all that is predicted is the class whose score it is anyway."""
-    second = record.classes[1]
-    for column in columns:
-        said = found.columns[column]
-        names = dict(enumerate(class_labels(found.others([column])[0]).get(column, ())))
-        texts = {str(names.get(one, one)) for one in said[~is_missing(said)].tolist()}
-        if not texts <= {second, "1"}:
+    said = {
+        one: as_text(worded(found.table, one)[: len(scores)], MISSING_NAMES)
+        for one in [*predicted, *label_names(found.columns)]
+    }
+    sure = len(scores) > 0 and scores.min() >= HALF * (100 if scores.max() > 1 else 1)
+    for one in predicted if sure else ():
+        if not {*said[one]} <= {plain_text(second), "1", ""}:
             raise InputError(
-                f"{found.place.name}: {found.taken[0]} may be the confidence in what {column} names, and the "
+                f"{found.place.name}: {found.taken[0]} may be the confidence in what {one} names, and the "
                 f"calibrator was fitted on scores of a class; save those of {second}, or, if these are, say "
                 f"--positive {shlex.quote(second)}"
             )
+    plain = {plain_text(name): name for name in record.classes}
+    for one, texts in said.items():
+        own = cut(scores, texts) if one in predicted else None
+        if one not in predicted and {*texts.tolist()} - {""} == {*plain} and not customary(plain):
+            raised = ranks(scores, texts == plain_text(second))
+            own = record.classes[int(raised > 0)] if abs(raised) > SURELY else None
+        if own is not None:
+            return plain.get(own, own)
+    return None
 
 
 def _found(record: CalibratorRecord, contents: Contents, look: ReadOptions) -> Source:
@@ -177,7 +179,7 @@ def judged_as_fitted(
     if "percent" not in fitted or options.kind != "auto" or source.percent or source.scores.shape[1] > 1:
         return judged, ()
     looks, known = judged.called, called(fitted["kind"], fitted["percent"])
-    again = [*source.stored] == fitted.get("columns")
+    again = [*columns_of(source)] == fitted.get("columns")
     if looks == known or (not again and source.kind is not None and {looks, known} != {"probs", "percent"}):
         return judged, ()
     name = source.place.name
@@ -191,11 +193,7 @@ def judged_as_fitted(
 
 
 def classes_of(
-    record: CalibratorRecord,
-    stored: tuple[str, ...] | None,
-    width: int,
-    options: ReadOptions,
-    name: str,
+    record: CalibratorRecord, source: Source, options: ReadOptions
 ) -> tuple[tuple[str, ...], tuple[str, ...]]:
     """Return the class of each score in the order of the file, and what there is to say about it.
 
@@ -208,14 +206,11 @@ def classes_of(
     UsageError
         If one of more than two classes is to be the positive one.
     """
-    known = record.classes
+    known, name, stored, width = record.classes, source.place.name, source.classes, source.scores.shape[1]
     if max(width, 2) != len(known):
-        axes = (
-            "" if stored else "; of an array of more than two axes, --class-axis says which has the classes"
-        )
         raise InputError(
-            f"{name} has scores of {max(width, 2)} classes, but {record.made} {len(known)}: "
-            f"{listed(known)}{axes}"
+            f"{name} has scores of {max(width, 2)} classes, but {record.made} {len(known)}: {listed(known)}"
+            + ("" if stored else "; of an array, --class-axis says which of its axes has the classes")
         )
     if options.positive is not None and len(known) > 2:
         raise UsageError(f"--positive is for two classes, but {name} has {width}; leave it out")
@@ -289,11 +284,30 @@ def written_order(
     if set(classes) == set(numbers) and (alone or form.name == "npy"):  # whose columns have no names
         return numbers
     if not alone:
-        return source.before or classes
+        order = source.before or classes
+        if form.of_arrays and not isinstance(source.table, ArrayTable):
+            _refuse_counting(source, classes, order, form)
+        return order
     if options.classes is not None and set(options.classes) == set(classes):
         return options.classes
     turned = record.fitted_on.get("turned") is True and options.positive is None
     return classes[::-1] if turned and classes == record.classes else classes
+
+
+def _refuse_counting(source: Source, classes: Sequence[str], order: Sequence[str], form: Format) -> None:
+    """Raise an InputError if numbered labels, by the scores, do not count classes as an array would."""
+    scores, alphabet = source.scores.head(LOOKED_AT), sorted(order)
+    for one in label_names(source.columns):
+        labels = source.columns[one][: len(scores)]
+        if labels.dtype.kind not in "iuf" or not np.isin(labels, range(len(classes))).all():
+            continue
+        own = [[classes.index(name) for name in names] for names in (order, alphabet)]
+        true = [np.take_along_axis(scores, np.array(at)[labels.astype(int)][:, None], 1).mean() for at in own]
+        if true[1] > true[0]:
+            raise InputError(
+                f"{source.place.name}: labels in {one} seem to count the classes as {listed(alphabet)}, and "
+                f"{form.name} would have them as {listed(order)}; save them as names, or write a table"
+            )
 
 
 def _second(

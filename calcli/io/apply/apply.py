@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager, nullcontext
+from contextlib import nullcontext
 from dataclasses import dataclass, replace
 from itertools import chain
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 import pyarrow as pa
@@ -35,12 +35,13 @@ from calcli.io.dataset import parts_of, same_place
 from calcli.io.formats import BY_NAME, Format, format_of, known_format
 from calcli.io.formats.npy import labels_file
 from calcli.io.formats.writer import ARRAYS, PREFIXES, Frame, inserted, open_writer, output_format
-from calcli.io.messages import STDIN, listed
+from calcli.io.messages import STDIN, listed, refuse_given
 from calcli.io.options import ReadOptions
 from calcli.io.places.outputs import filled_folder
 from calcli.io.places.paths import path_of
 from calcli.io.read import spooled
 from calcli.io.reading.classnames import refuse_sorted
+from calcli.io.reading.columns import are_plain, as_written, beside, columns_of, in_place, passing
 from calcli.io.reading.kinds import CheckedScores
 from calcli.io.reading.ranked import RankedScores
 from calcli.io.tables.source import Contents, Source
@@ -181,9 +182,12 @@ def recalibrate_file(
         If an option does not fit the file.
     """
     options, wanted = options or ReadOptions(), wanted or Wanted()
-    if options.labels is not None and not path.endswith(".npy"):
-        raise UsageError(f"--labels {options.labels}: {path} has its labels inside; leave it out")
-    with _opened(path, target) as (contents, stored, form):
+    if not path.endswith(".npy"):
+        refuse_given(options, ["labels"], f"{path} has its labels inside; leave it out")
+    place, name = path_of(path), STDIN if path == "-" else path
+    with spooled() if path == "-" else nullcontext((place, known_format(place))) as (file, opened):
+        form, stored = output_format(target, opened.name), opened.name
+        contents = opened.module.open_file(file, name)
         if record is None and (known := wanted.threshold):
             record = replace(
                 unfitted(known.classes), fitted_on=known.made_of, made="the threshold was made of"
@@ -191,7 +195,11 @@ def recalibrate_file(
         elif record is None:
             record = unfitted(known_classes(contents, path, options))
         passage = _prepared(record, contents, stored, form, options, wanted)
-        beside = _labels_beside(passage, stored, form, target)
+        said: tuple[str, ...] = ()
+        if form.name == stored == "npy" and passage.frame.others.names:
+            said = (
+                f"the labels were written to {labels_file(Path(target)).name} beside {Path(target).name}",
+            )
         watch = watcher("rows", passage.source.scores.shape[0] or None)
         parts = _recalibrated(record, passage, wanted)
         first = next(parts, None)  # before anything is written: a fault leaves standard output empty
@@ -199,15 +207,14 @@ def recalibrate_file(
             raise InputError(f"{passage.source.place.name} has no rows; expected at least one")
         rows = changed = answered = 0
         with open_writer(target, form, passage.frame) as writer:
-            for part in chain([first], parts):
-                writer.write(part.beside, part.scores)
-                rows, changed = rows + len(part.scores), changed + part.changed_rows
-                answered += part.answered
+            for others, scores, other, at_least in chain([first], parts):
+                writer.write(others, scores)
+                rows, changed, answered = rows + len(scores), changed + other, answered + at_least
                 watch(rows)
         return Written(
             rows,
             None if record.of_answers else changed,
-            (*passage.notes, *beside),
+            (*passage.notes, *said),
             answered if wanted.threshold is not None else None,
         )
 
@@ -239,8 +246,7 @@ def recalibrate_folder(
     options = options or ReadOptions()
     if format_of(Path(target)) is not None:
         raise InputError(f"{path} is a folder, but {target} is a file; expected a folder of its own after -o")
-    if options.labels is not None:
-        raise UsageError(f"--labels {options.labels}: {path} is a folder of parts; leave it out")
+    refuse_given(options, ["labels"], f"{path} is a folder of parts; leave it out")
     with filled_folder(target) as filled:
         parts = [
             recalibrate_file(record, str(part), str(same_place(part, path, filled)), options, wanted, watcher)
@@ -274,8 +280,6 @@ class _Passage:
         What the scores are multiplied by: percentages stay that.
     notes
         Sentences for the user.
-    shift, costs
-        What is added to log-probabilities, and of the decisions that are written; None for none.
     own
         The class that all others are put together against; None for none.
     slices
@@ -291,21 +295,9 @@ class _Passage:
     classes: tuple[str, ...]
     times: int
     notes: tuple[str, ...]
-    shift: Floats | None
-    costs: CostMatrix | None
     own: int | None = None
     slices: Array | None = None
     as_stored: bool = False
-
-
-@contextmanager
-def _opened(path: str, target: str) -> Iterator[tuple[Contents, str, Format]]:
-    """Give what is in a file, the format of it, and the one to be written."""
-    place = path_of(path)
-    with spooled() if path == "-" else nullcontext((place, known_format(place))) as (file, stored):
-        form = output_format(target, stored.name)
-        name, module = STDIN if path == "-" else path, stored.module
-        yield module.open_file(file, name), stored.name, form
 
 
 def _classes_of(
@@ -314,7 +306,7 @@ def _classes_of(
     """Return the class of each score in the file, that against the rest, and what there is to say."""
     name, width = source.place.name, source.scores.shape[1]
     if options.against_rest is None:
-        classes, notes = classes_of(record, source.classes, width, options, name)
+        classes, notes = classes_of(record, source, options)
         told = renamed(record, source, options)
         return classes, None, (*notes, *told, *(source.doubts if width == 1 else ()))
     classes = source.classes or options.classes or tuple(map(str, range(width)))
@@ -336,7 +328,7 @@ def _prepared(
 ) -> _Passage:
     labels = (*label_names(contents.columns), options.label_column)
     found, threshold = find_again(record, contents, options), wanted.threshold
-    source = found.written(labels, as_text=form.name == stored)
+    source = as_written(found, labels, as_text=form.name == stored)
     marks = contents.mark.split()
     if wanted.mark and wanted.mark in marks:
         raise InputError(
@@ -352,10 +344,10 @@ def _prepared(
     kind = wanted.kind
     if threshold is not None:
         threshold.require_same(kind := judged.kind, record.classes, name)
-    others, before = source.others([*source.columns])
+    (others, before), own_columns = beside(source), columns_of(source)
     alike = form.of_arrays == BY_NAME[stored].of_arrays
-    no_lists = form.name == "csv" and len(source.stored) < width
-    plain = alike and source.of_plain_columns and kind == judged.kind and not no_lists
+    plain = alike and are_plain(source) and kind == judged.kind
+    plain = plain and not (form.name == "csv" and len(own_columns) < width)
     same = record.of_answers or (plain and own is None)
     by_name = same and alike and not form.of_arrays  # each score keeps its column
     counted = record.classes  # in the order that numbers count
@@ -373,19 +365,19 @@ def _prepared(
     if isinstance(source.scores, RankedScores):
         ranks = listed(source.scores.ranks)
         notes = (*notes, f"{source.scores.note}; they are written by class, without {ranks}")
-    names = source.stored if by_name or record.of_answers else tuple(PREFIXES[kind] + one for one in listing)
+    names = own_columns if by_name or record.of_answers else tuple(PREFIXES[kind] + one for one in listing)
     if twice := set(names) & set(others.names):
         raise InputError(
             f"{name} has a column {sorted(twice)[0]} besides the scores, the name of a column to be written; "
             "rename or remove it"
         )
     if alike and not (form.of_arrays or same or own is not None or isinstance(source.scores, RankedScores)):
-        notes = (*notes, f"{name}: {judged.called} in {listed(source.stored)} became {listed(names)}")
-    schema = source.whole(others.names) if by_name else inserted(others, before, names)
+        notes = (*notes, f"{name}: {judged.called} in {listed(own_columns)} became {listed(names)}")
+    schema = in_place(source, others.names) if by_name else inserted(others, before, names)
     frame = Frame(
         _with_columns(schema, wanted, form, name),
         names,
-        source.stored[0] if same else ARRAYS[kind],
+        own_columns[0] if same else ARRAYS[kind],
         () if record.of_answers else counted,
         contents.delimiter,
         () if by_name else names,
@@ -396,10 +388,9 @@ def _prepared(
         source.scores, judged, classes, source.place, options.renormalize, without=REPAIR
     )
     times = 100 if plain and same and judged.percent else 1
-    shift, costs = wanted.shift(record), wanted.decisions(record)
-    slices = _slices(found, None if threshold is None else threshold.by, name)
+    slices = _slices(found, threshold.by, name) if threshold is not None and threshold.by else None
     as_stored = threshold is not None and by_name
-    return _Passage(source, scores, frame, kind, listing, times, notes, shift, costs, own, slices, as_stored)
+    return _Passage(source, scores, frame, kind, listing, times, notes, own, slices, as_stored)
 
 
 def _with_columns(schema: Any, wanted: Wanted, form: Format, name: str) -> Any:
@@ -420,37 +411,17 @@ def _with_columns(schema: Any, wanted: Wanted, form: Format, name: str) -> Any:
     return schema
 
 
-def _slices(source: Source, by: str | None, name: str) -> Array | None:
+def _slices(source: Source, by: str, name: str) -> Array:
     """Return (N,) names of the slices of a column that a threshold was made by."""
-    if by is None:
-        return None
     if by not in source.columns:
         raise InputError(f"{name}: no column {by!r}, by whose values the threshold was made")
     return slice_names(source.columns[by])
 
 
-def _labels_beside(passage: _Passage, stored: str, form: Format, target: str) -> tuple[str, ...]:
-    """Return the sentence that says where labels go that do not fit into the file of the scores."""
-    if not (form.name == stored == "npy") or not passage.frame.others.names:
-        return ()
-    return (f"the labels were written to {labels_file(Path(target)).name} beside {Path(target).name}",)
-
-
-class _Part(NamedTuple):
-    """Some rows of the result: kept columns, scores, and how many have another predicted class."""
-
-    beside: Any
-    scores: Doubles
-    changed_rows: int
-    answered: int = 0
-
-
 def _recalibrated(
-    record: CalibratorRecord,
-    passage: _Passage,
-    wanted: Wanted,
-) -> Iterator[_Part]:
-    """Yield the parts of the result, in the order of the rows."""
+    record: CalibratorRecord, passage: _Passage, wanted: Wanted
+) -> Iterator[tuple[Any, Doubles, int, int]]:
+    """Yield some rows of the result in turn: kept columns, scores, how many changed, and are answered."""
     checked, name = passage.scores, passage.source.place.name
     stored_as = checked.classes
     if passage.own is not None:
@@ -459,17 +430,17 @@ def _recalibrated(
     order = [places[one] for one in record.classes]
     ordered = order == sorted(order)
     columns = [record.classes.index(one) for one in passage.classes]
-    rows = 0
+    rows, shift, costs = 0, wanted.shift(record), wanted.decisions(record)
     step = max(1, PART_BYTES // (8 * len(order)))
-    made = [DECISION] * (passage.costs is not None) + [ANSWER] * (wanted.threshold is not None)
+    made = [DECISION] * (costs is not None) + [ANSWER] * (wanted.threshold is not None)
     kept = [one for one in passage.frame.others.names if one not in made]
-    for stored, beside in passage.source.passing(kept, step):
+    for stored, others in passing(passage.source, kept, step):
         block = checked.checked(stored, rows)
         if passage.own is not None:
             block = merged(block, passage.own, checked.kind)
         scores = block if ordered else block[:, order]
         if (given := wanted.log_probs) is None:
-            log_probs = recalibrate(record, scores, checked.kind, passage.shift)
+            log_probs = recalibrate(record, scores, checked.kind, shift)
         else:
             log_probs = given[rows : rows + len(scores)].astype(np.float64, copy=False)
         refuse_overflow(log_probs, record.calibrator.name, name, rows)
@@ -480,13 +451,13 @@ def _recalibrated(
         if wanted.threshold is not None:
             answers = _answers(wanted.threshold, scores, rows, passage)
             answered = int(np.count_nonzero(answers))
-            beside = beside.append_column(ANSWER, pa.array(answers))
-        if (costs := passage.costs) is not None:
+            others = others.append_column(ANSWER, pa.array(answers))
+        if costs is not None:
             decisions = np.array(costs.decisions)[costs.best(np.exp(log_probs.T))]
-            beside = beside.append_column(DECISION, pa.array(decisions, pa.string()))
+            others = others.append_column(DECISION, pa.array(decisions, pa.string()))
         rows += len(scores)
         changed = int(np.count_nonzero(scores.argmax(axis=1) != log_probs.argmax(axis=1)))
-        yield _Part(beside, written, changed, answered)
+        yield others, written, changed, answered
 
 
 def _answers(threshold: Threshold, scores: Floats, first: int, passage: _Passage) -> NDArray[np.bool_]:

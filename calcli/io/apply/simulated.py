@@ -3,20 +3,46 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Protocol
 
+import numpy as np
 import pyarrow as pa
+from numpy.typing import NDArray
 
 from calcli.core.data.arrays import Doubles
 from calcli.core.data.predictions import Kind
-from calcli.core.data.simulation import Simulation
 from calcli.core.language.errors import UsageError
 from calcli.io.formats.npy import labels_file
 from calcli.io.formats.writer import ARRAYS, PREFIXES, Frame, inserted, open_writer, output_format
 from calcli.io.places.outputs import together
 
 
+class Simulated(Protocol):
+    """Scores and labels, and the probabilities that are true of them."""
+
+    @property
+    def scores(self) -> Doubles:
+        """(N, K) scores."""
+
+    @property
+    def kind(self) -> Kind:
+        """What they are."""
+
+    @property
+    def labels(self) -> NDArray[np.intp]:
+        """(N,) integers in 0..K-1."""
+
+    @property
+    def posteriors(self) -> Doubles:
+        """(N, K) true probabilities."""
+
+    @property
+    def of_answers(self) -> bool:
+        """Whether the second of two classes is "right", and its score the confidence."""
+
+
 @together()
-def write_simulation(simulation: Simulation, target: str, posteriors: str | None = None) -> tuple[str, ...]:
+def write_simulation(simulation: Simulated, target: str, posteriors: str | None = None) -> tuple[str, ...]:
     """Write scores and labels, and the true posteriors beside.
 
     Parameters
@@ -49,7 +75,7 @@ def write_simulation(simulation: Simulation, target: str, posteriors: str | None
     return written
 
 
-def _write(simulation: Simulation, scores: Doubles, kind: Kind, target: str) -> tuple[str, ...]:
+def _write(simulation: Simulated, scores: Doubles, kind: Kind, target: str) -> tuple[str, ...]:
     form = output_format(target, "csv")
     classes = tuple(map(str, range(scores.shape[1])))
     labels = pa.RecordBatch.from_arrays([pa.array(simulation.labels)], names=["label"])

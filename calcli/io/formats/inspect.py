@@ -10,7 +10,7 @@ import pyarrow as pa
 
 from calcli.core.language.errors import InputError
 from calcli.io.layouts.logs import inspect_table
-from calcli.io.places.archives import ARCHIVE_DAMAGE, LOCAL, refuse_bomb
+from calcli.io.places.archives import LOCAL, SAID, refuse_bomb, told
 from calcli.io.places.paths import AnyPath
 from calcli.io.tables.table import Table, in_memory
 
@@ -25,19 +25,18 @@ def open_file(path: AnyPath, name: str) -> Table:
     InputError
         If it is damaged, or has no samples.
     """
-    try:
-        with path.open("rb") as raw, zipfile.ZipFile(raw) as archive:
-            names = {"header.json", "summaries.json"} - set(archive.namelist())
-            if names:
-                raise InputError(
-                    f"{name} has no {' and no '.join(sorted(names))}: it has not ended, or is no log of "
-                    "Inspect; write it anew with inspect log convert"
-                )
-            header, samples = (_member(archive, raw, one, name) for one in ("header.json", "summaries.json"))
-    except InputError:
-        raise
-    except (*ARCHIVE_DAMAGE, pa.ArrowException) as error:
-        raise InputError(f"{name} is damaged: {' '.join(str(error).split())}") from error
+    with (
+        told(f"{name} is damaged: {SAID}"),
+        path.open("rb") as raw,
+        zipfile.ZipFile(raw) as archive,
+    ):
+        names = {"header.json", "summaries.json"} - set(archive.namelist())
+        if names:
+            raise InputError(
+                f"{name} has no {' and no '.join(sorted(names))}: it has not ended, or is no log of Inspect; "
+                "write it anew with inspect log convert"
+            )
+        header, samples = (_member(archive, raw, one, name) for one in ("header.json", "summaries.json"))
     found = inspect_table(header, samples)
     if found is None:
         raise InputError(f"{name} has no samples; its status is {header.get('status')}")

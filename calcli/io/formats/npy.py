@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import re
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import partial
 from typing import Any, BinaryIO
 
@@ -12,23 +12,20 @@ import numpy as np
 from numpy.lib import format as npy_format
 
 from calcli.core.data.arrays import Array, Doubles
-from calcli.core.language.errors import InputError, UsageError
+from calcli.core.language.errors import InputError
 from calcli.io import formats
 from calcli.io.formats.writer import Frame, Writer
-from calcli.io.layouts import ARRAYS
-from calcli.io.messages import Place, listed
+from calcli.io.messages import Place, listed, refuse_given
 from calcli.io.options import ReadOptions
-from calcli.io.places.archives import unpacked_bytes
-from calcli.io.places.heads import Header, held_array, native, read_header
+from calcli.io.places.archives import TRUNCATED, told, unpacked_bytes
+from calcli.io.places.heads import held_array, native, read_header
 from calcli.io.places.outputs import atomic_path
 from calcli.io.places.paths import AnyPath, path_of
-from calcli.io.tables.arrays import Arrays, ArraySource, stored_labels
-from calcli.io.tables.labels import Labels
-from calcli.io.tables.source import LazyColumns, Source, in_order, rows_of
-from calcli.io.tables.storedarrays import StoredArray, class_axis, opened_file, places_note, sample_column
-from calcli.io.words import kind_by_name
+from calcli.io.tables.arrays import Archive, ArrayTable, flat_labels
+from calcli.io.tables.source import Source, in_order, require_label_each, rows_of
+from calcli.io.tables.storedarrays import StoredArray, opened_file
 
-LABEL = "label"  # the column that labels from beside scores are passed on as
+SCORES, LABEL = "scores", "label"  # the arrays; the second is also the column that labels are passed on as
 LABEL_ENDINGS = ("labels", "targets", "label", "target")
 SCORES_ENDING = re.compile(r"(?i)(^|[_.-])(scores|logits|log_probs|probs|probabilities|predictions|preds)$")
 LABEL_FILE = re.compile(
@@ -36,99 +33,72 @@ LABEL_FILE = re.compile(
 )
 
 
-@dataclass(frozen=True)
-class NpyFile(Arrays):
-    """A file with one array, of scores."""
-
-    path: AnyPath
-    header: Header
-    held: Array | None = None  # of a packed file
-
-    def find(self, options: ReadOptions, *, labelled: bool = True) -> Source:
-        """Take the array for scores, and look for labels beside it."""
-        for value, option in ((options.scores, "--scores"), (options.weights, "--weights")):
-            if value is not None:
-                raise UsageError(
-                    f"{option} {value}: {self.path} has no columns; leave it out, or save all arrays in one "
-                    ".npz"
-                )
-        name, shape = str(self.path), self.header.shape
-        given = None if options.labels is None else path_of(options.labels)
-        beside = given or labels_of_same_stem(self.path)
-        labels_shape = None
-        if (
-            labelled
-            and len(shape) > 1
-            and beside is not None
-            and beside.suffix == ".npy"
-            and beside.is_file()
-        ):
-            require_array(beside)
-            labels_shape = open_file(beside, str(beside)).header.shape
-        axis = class_axis(shape, labels_shape, options, name)
-        scores = self.array().scores(axis)
-        kind, reason = kind_by_name((self.path.stem.removesuffix(".npy"),))
-        found = ArraySource(
-            kind=kind if kind == "logits" else None,
-            kind_reason=reason if kind == "logits" else "",
-            place=Place(((name, scores.shape[0]),)),
-            scores=scores,
-            files=(name,),
-            layout=ARRAYS.name,
-            axes=rows_of(shape, axis),
-            taken=(f"shape {self.header.shape}",),
-            columns=LazyColumns(sample_column(shape, axis) if labelled else {}),
-            notes=places_note(shape, axis),
-        )
-        if beside is None and not labelled:  # they are passed on, if they fit
-            beside = _fitting_labels(self.path, found)
-        if beside is None or (given and labelled):  # labels of one file may be those of several parts
-            return found
-        labels = read_labels(beside, found, drop=labelled and options.drop_missing)
-        if labelled:
-            return replace(found, labels=labels, labels_from=str(beside), files=(name, str(beside)))
-        if len(labels) != scores.shape[0]:
-            raise InputError(
-                f"{self.path} has {scores.shape[0]} rows of scores, but {beside} has {len(labels)} labels; "
-                "name the right labels with --labels"
-            )
-        return replace(found, columns=LazyColumns({LABEL: lambda: labels.values}))
-
-    def array(self) -> StoredArray:
-        """Return the array."""
-        if self.held is not None:
-            return StoredArray.held(self.held, str(self.path), str(self.path))
-        header, held = self.header, self.path.stat().st_size - self.header.offset
-        if header.dtype.kind in "iufb" and held < header.size:
-            raise InputError(
-                f"{self.path} is truncated: {held} of {header.size} bytes of the array are there; copy it "
-                "again"
-            )
-        name = str(self.path)
-        return StoredArray(name, name, header, partial(opened_file, self.path), partial(_array, self.path))
-
-
-def open_file(path: AnyPath, name: str) -> NpyFile:
-    """Read the head of a .npy file.
+def open_file(path: AnyPath, name: str) -> Archive:
+    """Read the head of a .npy file, an array of scores.
 
     Raises
     ------
     InputError
-        If it is damaged or needs pickle.
+        If it is damaged, truncated, or needs pickle.
     """
+    stored = stored_array(path)
+    return Archive(name, (SCORES,), {SCORES: stored}.__getitem__, scores=SCORES)
+
+
+def stored_array(path: AnyPath) -> StoredArray:
+    """Return the array in a .npy file; otherwise as `open_file`."""
+    name = str(path)
     if path.suffix.lower() in formats.PACKED:
-        values = held_array(unpacked_bytes(path), name)
-        return NpyFile(path, Header(values.shape, False, values.dtype, 0), values)
+        return StoredArray.held(held_array(unpacked_bytes(path), name), name, name)
     with path.open("rb") as file:
-        return NpyFile(path, read_header(file, name))
+        header = read_header(file, name)
+    held = path.stat().st_size - header.offset
+    if header.dtype.kind in "iufb" and held < header.size:
+        raise InputError(
+            f"{path} is truncated: {held} of {header.size} bytes of the array are there; copy it again"
+        )
+    return StoredArray(name, name, header, partial(opened_file, path), partial(_array, path))
+
+
+def with_labels(scores: Archive, options: ReadOptions, *, labelled: bool, alone: bool) -> Archive:
+    """Return an array of scores with the labels in a file beside it, if there is one.
+
+    Parameters
+    ----------
+    scores
+        The array; one that was handed over has its labels.
+    options
+        Perhaps the file of labels; of several parts it is that of all.
+    labelled
+        Whether labels are read; if not, they are passed on if they fit.
+    alone
+        Whether there are no other parts.
+
+    Raises
+    ------
+    UsageError
+        If an option names a column.
+    """
+    if scores.label:
+        return scores
+    why = f"{scores.name} has no columns; leave it out, or save all arrays in one .npz"
+    refuse_given(options, ["scores", "weights"], why)
+    path, beside = path_of(scores.name), None if options.labels is None else path_of(options.labels)
+    if beside is not None and labelled and not alone:
+        return scores
+    beside = beside or labels_of_same_stem(path)
+    if beside is None and not labelled:
+        beside = _fitting_labels(path, scores.array(SCORES).header.shape)
+    if beside is None:
+        return scores
+    require_array(beside)
+    both = {SCORES: scores.array(SCORES), LABEL: stored_array(beside)}
+    return replace(scores, names=(*both,), array=both.__getitem__, label=LABEL, labels_from=str(beside))
 
 
 def _array(path: AnyPath) -> Array:
-    try:
-        with path.open("rb") as file:
-            return native(np.load(file, allow_pickle=False))
-    except ValueError as error:
-        raise InputError(f"{path} is truncated or damaged; copy it again") from error
+    with told(f"{path} {TRUNCATED}"), path.open("rb") as file:
+        return native(np.load(file, allow_pickle=False))
 
 
 def labels_of_same_stem(path: AnyPath) -> AnyPath | None:
@@ -145,14 +115,14 @@ def _named_after(stem: str) -> list[str]:
     return [f"{one}_{ending}.npy" for one in stems for ending in LABEL_ENDINGS]
 
 
-def _fitting_labels(path: AnyPath, scores: Source) -> AnyPath | None:
+def _fitting_labels(path: AnyPath, scores: tuple[int, ...]) -> AnyPath | None:
     """Return the one file of labels in the folder of a file, if it has one for each row."""
     try:
         found = only_labels_beside(path)
-        header = open_file(found, str(found)).header
+        shape = stored_array(found).header.shape
     except InputError:
         return None
-    return found if in_order(header.shape, scores.rows_shape) else None
+    return found if in_order(shape, rows_of(scores)) else None
 
 
 def labels_file(path: AnyPath) -> AnyPath:
@@ -200,12 +170,22 @@ def require_array(path: AnyPath) -> None:
         )
 
 
-def read_labels(path: AnyPath, scores: Source, *, drop: bool = False) -> Labels:
-    """Read a .npy file of labels of scores; see `stored_labels`."""
+def with_labels_of_all(found: Source, options: ReadOptions) -> Source:
+    """Return what was found with the labels in a file of their own.
+
+    Raises
+    ------
+    InputError
+        If there is no such file, or not one label for each row.
+    """
+    path = only_labels_beside(path_of(found.files[0])) if options.labels is None else path_of(options.labels)
     require_array(path)
-    file = open_file(path, str(path))
-    place = Place(((str(path), math.prod(file.header.shape)),))
-    return stored_labels(file.array(), scores, place, drop=drop)
+    stored, name = stored_array(path), str(path)
+    rows = found.table.rows_of_all if isinstance(found.table, ArrayTable) else found.scores.shape[:1]
+    place = Place(((name, math.prod(stored.header.shape)),))
+    labels = flat_labels(stored, (*rows, found.scores.shape[1]), place)
+    require_label_each(found.place.name, found.scores.shape, len(labels), name)
+    return replace(found, labels=labels, labels_from=name, files=(*found.files, name))
 
 
 class NpyWriter(Writer):

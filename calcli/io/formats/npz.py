@@ -11,9 +11,8 @@ from typing import IO, Any, BinaryIO
 import numpy as np
 
 from calcli.core.data.arrays import Array, Doubles
-from calcli.core.language.errors import InputError
 from calcli.io.formats.writer import Frame, Writer, refuse_bytes
-from calcli.io.places.archives import ARCHIVE_DAMAGE, refuse_bomb
+from calcli.io.places.archives import TRUNCATED, refuse_bomb, told
 from calcli.io.places.heads import native, read_header
 from calcli.io.places.paths import AnyPath
 from calcli.io.tables.arrays import NOTE, Archive
@@ -75,11 +74,8 @@ def _member(path: AnyPath, name: str) -> Iterator[IO[bytes]]:
 @contextmanager
 def _opened(path: AnyPath) -> Iterator[zipfile.ZipFile]:
     """Give an open archive; what its parts raise where they are damaged becomes a sentence."""
-    try:
-        with path.open("rb") as file, zipfile.ZipFile(file) as archive:
-            yield archive
-    except ARCHIVE_DAMAGE as error:
-        raise InputError(f"{path} is truncated or damaged; copy it again") from error
+    with told(f"{path} {TRUNCATED}"), path.open("rb") as file, zipfile.ZipFile(file) as archive:
+        yield archive
 
 
 class NpzWriter(Writer):

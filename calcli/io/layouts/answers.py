@@ -10,7 +10,6 @@ import difflib
 import re
 import shlex
 from collections.abc import Collection, Mapping, Sequence
-from dataclasses import replace
 
 import numpy as np
 
@@ -24,6 +23,7 @@ CONFIDENCE = re.compile(
     r"|(p|prob|probability)_(of_being_)?(correct|right|true)|(correct|right|true)_(p|prob|probability)"
     r"|(max|top|top_?1|predicted|answer)_(softmax_)?prob(ability)?|msp|(confidence|conf)_(self|verbali[sz]ed)"
 )
+LEAVE_OUT, REMOVE = "leave them out with --drop-missing", "remove such rows"
 RIGHT = ("1", "1.0", "true", "t", "yes", "y", "correct", "right", "pass", "passed", "match", "matched", "c")
 WRONG = ("0", "0.0", "false", "f", "no", "n", "incorrect", "wrong", "fail", "failed", "mismatch", "i")
 
@@ -41,62 +41,67 @@ def require_column(column: str, columns: Collection[str], name: str, option: str
         raise UsageError(f'{option}: {name} has no column "{column}"; {offer}')
 
 
-def rights_of(
-    values: Sequence[Array], owner: str, place: Place, mend: str, *, drop: bool = False, table: bool = False
-) -> Labels:
-    """Return the outcomes of answers: 1 right, 0 wrong.
+def outcomes_of(values: Sequence[Array], ignored: Collection[str] = ()) -> Labels:
+    """Return what says which answers are right, as text.
 
     Parameters
     ----------
     values
         (N,) what says so, in numbers or text, or both what was answered and what is right.
-    owner
-        The column, for messages.
-    place
-        For messages.
+    ignored
+        Labels that are left out; they stay as they are where two columns are compared.
+    """
+    gone = np.logical_or.reduce([is_missing(one) for one in values])
+    last = values[-1].astype(str) if values[-1].dtype.kind == "O" else values[-1]
+    if len(values) == 2:
+        said, right = comparable(*values)
+        own = as_text(last) if ignored else last
+        last = np.where(said == right, "1", "0")
+        last = np.where(np.isin(own, [*ignored]), own, last) if ignored else last
+    distinct, codes = np.unique(last, return_inverse=True)
+    codes = np.where(gone, len(distinct), codes)
+    found = Labels((*as_text(distinct).tolist(), None), codes)
+    return found.kept(np.ones(len(codes), np.bool_))
+
+
+def rights_of(labels: Labels, owner: str, place: Place, mend: str) -> Labels:
+    """Return the outcomes of answers, 1 right and 0 wrong, from the texts that say so.
+
+    Parameters
+    ----------
+    labels
+        From `outcomes_of`.
+    owner, place
+        The column, and where it is, for messages.
     mend
-        What to do about missing values, for messages.
-    drop
-        Whether rows in which one is missing are to be left out.
-    table
-        Whether they are in a table, of which rows can be left out by what they say.
+        What to do about missing values; "" if rows cannot be left out by an option.
 
     Raises
     ------
     InputError
         If some value is missing, or neither right nor wrong.
     """
-    missing = np.logical_or.reduce([is_missing(one) for one in values])
-    if drop and missing.any() and not missing.all():
-        there = [np.where(missing, one[~missing][0], one) for one in values]  # any value: these rows go
-        return replace(rights_of(there, owner, place, mend, table=table), missing=missing)
-    for one in values:
-        refuse_missing(one, owner, place, mend)
-    if len(values) == 2:
-        said, right = comparable(*values)
-        return Labels((said == right).astype(np.uint8))
-    one = values[0].astype(str) if values[0].dtype.kind == "O" else values[0]
-    distinct, which = np.unique(one, return_inverse=True)
+    refuse_gone(labels.missing(), owner, place, mend)
     known = {text: 1 for text in RIGHT} | {text: 0 for text in WRONG}
-    outcomes = np.array([known.get(text.casefold(), -1) for text in as_text(distinct).tolist()], np.int8)
-    if (outcomes < 0).any():
-        row = int((outcomes[which] < 0).argmax())
-        said = distinct[which[row]].item()
+    outcomes = [known.get(str(text).casefold(), -1) for text in labels.values]
+    right = np.array(outcomes, np.int8)[labels.codes]
+    if (wrong := right < 0).any():
+        row = int(wrong.argmax())
+        said = labels.values[labels.codes[row]]
         leave = f"leave such rows out with --ignore-label {shlex.quote(str(said))}"
         raise InputError(
             f"{place.row(row)} has the value {said!r} in {owner}; expected right or wrong, as 1 and 0, true "
-            f"and false, or correct and incorrect; {leave if table else 'remove such rows'}"
+            f"and false, or correct and incorrect; {leave if mend else REMOVE}"
         )
-    return Labels(outcomes.astype(np.uint8)[which])
+    return Labels((0, 1), right, "numbers")
 
 
-def refuse_missing(values: Array, what: str, place: Place, mend: str) -> None:
-    """Raise an InputError that counts the rows where something is missing, and says what to do about it."""
-    missing = np.flatnonzero(is_missing(values))
-    if len(missing):
+def refuse_gone(gone: Array, what: str, place: Place, mend: str) -> None:
+    """Raise an InputError that counts the (N,) rows where something is missing, and what to do about it."""
+    if gone.any():
         raise InputError(
-            f"{place.name}: {what} is missing in {len(missing):,} of {len(values):,} rows, the first of them "
-            f"{place.row(int(missing[0]))}; {mend}"
+            f"{place.name}: {what} is missing in {np.count_nonzero(gone):,} of {len(gone):,} rows, the first "
+            f"of them {place.row(int(gone.argmax()))}; {mend or REMOVE}"
         )
 
 

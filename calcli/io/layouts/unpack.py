@@ -14,9 +14,10 @@ import pyarrow.compute as pc
 from calcli.core.language.errors import InputError
 from calcli.core.language.expressions import option_names
 from calcli.io.layouts import LISTS, UNPACKED, Layout
+from calcli.io.layouts.classlabels import class_labels
 from calcli.io.options import ReadOptions
 from calcli.io.tables.table import Derived, Row, Table, derived, holds_of
-from calcli.io.words import says
+from calcli.io.words import plain_text, says
 
 if TYPE_CHECKING:
     from calcli.io.tables.table import Derived
@@ -86,7 +87,25 @@ def packed_columns(table: Table, options: ReadOptions) -> dict[str, Unpacked]:
         field.name: unpack_column(field, partial(_first, table, field), options) or _of_options(table, field)
         for field in table.schema
     }
-    return {name: one for name, one in found.items() if one is not None}
+    packed = {name: one for name, one in found.items() if one is not None}
+    return packed | {
+        name: Unpacked(
+            (Derived(name, pa.string(), partial(_called, names=names, apart=options.ignore_label)),)
+        )
+        for name, names in class_labels(table.schema).items()
+        if pa.types.is_integer(table.schema.field(name).type)
+        and (options.classes is None or {*map(plain_text, names)} & {*map(plain_text, options.classes)})
+    }
+
+
+def _called(numbers: Any, row: Row, *, names: Sequence[str], apart: Sequence[str]) -> Any:
+    """Return numbers by the names that metadata have for them; others, and those apart, stay numbers."""
+    known = [str(n) if str(n) in apart and str(n) not in names else one for n, one in enumerate(names)]
+    inside = pc.and_(pc.greater_equal(numbers, 0), pc.less(numbers, len(names)))
+    told, texts = pa.array(known, pa.string()), numbers.cast(pa.string())
+    odd = pc.binary_join_element_wise(pa.scalar("the number"), texts, " ")
+    others = pc.if_else(pc.is_in(texts, pa.array([*names], pa.string())), odd, texts)
+    return pc.if_else(inside, told.take(pc.if_else(inside, numbers, 0)), others)
 
 
 def unpacked(table: Table, known: Mapping[str, Unpacked]) -> Table:
@@ -149,7 +168,7 @@ def _filled(lists: Any, row: Row, *, most: int, fill: float) -> Any:
 
 def refuse_absent_options(table: Table, scores: str, label: str) -> None:
     """Raise an InputError if a row has a label that is the place of an option which it does not have."""
-    if not pa.types.is_integer(table.schema.field(label).type):
+    if not pa.types.is_integer(table.schema.field(label).type) or label in class_labels(table.schema):
         return
     at = 0
     for batch in table.batches([scores, label]):

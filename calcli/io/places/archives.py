@@ -7,28 +7,42 @@ import lzma
 import struct
 import zipfile
 import zlib
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
+from tokenize import TokenError
 from typing import Any
 
 from calcli.core.language.errors import InputError
 from calcli.io.places.paths import AnyPath, on_disk
 
-ARCHIVE_DAMAGE: tuple[type[Exception], ...] = (
-    zipfile.BadZipFile,
-    zlib.error,
-    lzma.LZMAError,
-    EOFError,
-    OSError,
-    ValueError,
-    LookupError,
-    OverflowError,
-    RuntimeError,  # a password is asked for, or a way of packing is not known
-    SystemError,
+Errors = tuple[type[Exception], ...]
+VALUES: Errors = (  # what libraries raise on values that are damaged, and on packed data that are
+    *(ValueError, LookupError, TypeError, ArithmeticError, AttributeError, EOFError, RuntimeError),
+    *(SyntaxError, TokenError, MemoryError, SystemError),
 )
+DAMAGE: Errors = (zipfile.BadZipFile, zlib.error, lzma.LZMAError, OSError, *VALUES)
+SAID = "\0"  # in a sentence: what a library says
+TRUNCATED = "is truncated or damaged; copy it again"
 LOCAL = struct.Struct("<26xHH")  # what stands before an entry: the lengths of its name, and of more
 GZIP = b"\x1f\x8b"
 ZIP = b"PK\x03\x04"
 UNSUSPECTED, PACKING = 1 << 28, 400  # bytes, and bytes for each packed one: more is made to fill memory
+
+
+@contextmanager
+def told(sentence: str, errors: Errors = DAMAGE) -> Iterator[None]:
+    """Turn what libraries say of damaged data into a sentence, in which SAID stands for it."""
+    try:
+        yield
+    except errors as error:
+        raise InputError(sentence.replace(SAID, said(error))) from error
+
+
+def said(error: Exception) -> str:
+    """Return what an error says, to stand in a sentence."""
+    text = " ".join(str(error).split()).rstrip(".")
+    return f"no entry {text}" if isinstance(error, KeyError) else text
 
 
 def refuse_bomb(name: str, size: int, packed: int) -> None:
@@ -81,25 +95,20 @@ def unpacked_bytes(path: AnyPath) -> bytes:
     InputError
         If it is damaged, or packed to fill memory.
     """
-    try:
+    with told(f"{path} {TRUNCATED}"):
         return bytes(opened_text(path).read())
-    except OSError as error:
-        raise InputError(f"{path} is truncated or damaged; copy it again") from error
 
 
 def _only_member(path: Path, name: str) -> bytes:
     """Return the one file in a zip archive, besides what macOS puts there."""
-    try:
-        with zipfile.ZipFile(path) as archive:
-            members = [
-                one for one in archive.infolist() if not (one.is_dir() or one.filename.startswith("__MACOSX"))
-            ]
-            if len(members) != 1:
-                raise InputError(f"{name} holds {len(members)} files; expected one; unpack it")
-            refuse_bomb(name, members[0].file_size, members[0].compress_size)
-            return archive.read(members[0])
-    except ARCHIVE_DAMAGE as error:
-        raise InputError(f"{name} is truncated or damaged; copy it again") from error
+    with told(f"{name} {TRUNCATED}"), zipfile.ZipFile(path) as archive:
+        members = [
+            one for one in archive.infolist() if not (one.is_dir() or one.filename.startswith("__MACOSX"))
+        ]
+        if len(members) != 1:
+            raise InputError(f"{name} holds {len(members)} files; expected one; unpack it")
+        refuse_bomb(name, members[0].file_size, members[0].compress_size)
+        return archive.read(members[0])
 
 
 def _refuse_gzip_bomb(path: Path, name: str) -> None:
@@ -113,12 +122,9 @@ def _refuse_gzip_bomb(path: Path, name: str) -> None:
         said = int.from_bytes(file.read(4), "little")
     counted, most = 0, _most(packed)
     if said > most:
-        try:
-            with gzip.open(path) as file:
-                while counted <= most and (part := file.read(1 << 20)):
-                    counted += len(part)
-        except (EOFError, OSError, zlib.error) as error:
-            raise InputError(f"{name} is truncated or damaged; copy it again") from error
+        with told(f"{name} {TRUNCATED}"), gzip.open(path) as file:
+            while counted <= most and (part := file.read(1 << 20)):
+                counted += len(part)
     if counted > most:
         refuse_bomb(name, said, packed)
 

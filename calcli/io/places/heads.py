@@ -5,7 +5,6 @@ from __future__ import annotations
 import io
 import re
 from dataclasses import dataclass
-from tokenize import TokenError
 from typing import IO, Any
 
 import numpy as np
@@ -13,17 +12,7 @@ from numpy.lib import format as npy_format
 
 from calcli.core.data.arrays import Array
 from calcli.core.language.errors import InputError
-
-DAMAGE = (
-    ValueError,
-    EOFError,
-    TypeError,
-    OverflowError,
-    SyntaxError,
-    RecursionError,
-    MemoryError,
-    TokenError,
-)
+from calcli.io.places.archives import SAID, VALUES, told
 
 VERSIONS = ((1, 0), (2, 0), (3, 0))  # of .npy
 LAST_LETTER = 0x10FFFF  # of Unicode
@@ -63,7 +52,7 @@ def read_header(file: IO[bytes], name: str) -> Header:
     ObjectsError
         If it needs pickle.
     """
-    try:
+    with told(f"{name}: the head of this .npy file is damaged; save it again", VALUES):
         version = npy_format.read_magic(file)
         if version not in VERSIONS:
             raise ValueError(f"the version {version}")
@@ -71,8 +60,6 @@ def read_header(file: IO[bytes], name: str) -> Header:
         shape, fortran_order, dtype = read(file)
         if any(isinstance(size, bool) or size < 0 for size in shape):  # numpy takes truth for a number here
             raise ValueError(f"the shape {shape}")
-    except DAMAGE as error:
-        raise InputError(f"{name}: the head of this .npy file is damaged; save it again") from error
     if dtype.hasobject:
         raise ObjectsError(
             f"{name} holds Python objects (a pickle), which could run any code and is never loaded; "
@@ -99,10 +86,8 @@ def held_array(content: bytes | memoryview, name: str) -> Array:
         raise InputError(f"{name} is truncated or damaged; save it again")
     flat = np.frombuffer(content[:end], header.dtype, offset=header.offset)
     array = flat.reshape(header.shape[::-1]).T if header.fortran_order else flat.reshape(header.shape)
-    try:
+    with told(f"{name}: {SAID}"):
         return native(array).copy()
-    except ValueError as error:
-        raise InputError(f"{name}: {error}") from error
 
 
 def is_of_single_values(dtype: np.dtype[Any]) -> bool:

@@ -4,9 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from calcli.core.language.errors import UsageError
+from calcli.io.formats.npy import with_labels_of_all
+from calcli.io.messages import refuse_given
 from calcli.io.options import ReadOptions
-from calcli.io.tables.arrays import Archive, Arrays, joined_arrays
+from calcli.io.reading.archives import find_in_archives
+from calcli.io.tables.arrays import Archive
 from calcli.io.tables.source import Contents, Source
 
 
@@ -37,20 +39,12 @@ def find(
     UsageError
         If an option names what is not there.
     """
-    arrays = [part for part in parts if isinstance(part, Arrays)]
+    arrays = [part for part in parts if isinstance(part, Archive)]
     if arrays:
-        if options.scale is not None:
-            raise UsageError(
-                f"--scale {options.scale:g}: divide the array; the option is for columns of tables"
-            )
-        from calcli.io.reading.archives import find_in_archives
+        refuse_given(options, ["scale"], "divide the array; the option is for columns of tables")
+        found = find_in_archives(arrays, options, labelled=labelled)
+    else:
+        from calcli.io.reading.reading import find_in_tables  # needs pyarrow
 
-        archives = [part for part in arrays if isinstance(part, Archive)]
-        if archives and len(archives) == len(arrays):
-            found = find_in_archives(archives, options, labelled=labelled)
-        else:
-            found = [part.find(options, labelled=labelled) for part in arrays]
-        return joined_arrays(found, judged=options.kind == "auto")
-    from calcli.io.reading.reading import find_in_tables  # needs pyarrow
-
-    return find_in_tables(parts, options, labelled=labelled, classes=classes)
+        found = find_in_tables(parts, options, labelled=labelled, classes=classes)
+    return with_labels_of_all(found, options) if labelled and found.labels is None else found

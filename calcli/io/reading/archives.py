@@ -1,11 +1,11 @@
-"""What the arrays of an archive are: scores, labels, or answers and what is right."""
+"""What arrays are: scores, labels, or answers and what is right."""
 
 from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import replace
-from functools import partial
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -13,118 +13,238 @@ from numpy.typing import NDArray
 
 from calcli.core.data.arrays import Array
 from calcli.core.language.errors import InputError, UsageError
-from calcli.io.layouts import ARRAYS
-from calcli.io.layouts.answers import as_text
+from calcli.core.language.expressions import WRONG_RIGHT
+from calcli.io.layouts import ANSWERS, ARRAYS
+from calcli.io.layouts.answers import outcomes_of
 from calcli.io.messages import Place, Question, listed
 from calcli.io.options import ReadOptions
 from calcli.io.places.heads import ObjectsError, is_of_single_values
 from calcli.io.reading.choose import Choice, NoOutcomes, NoReading, by_pattern, choose
 from calcli.io.reading.classes import classes_of_one, kind_of, spelled
 from calcli.io.reading.head import ROWS, head_of_arrays, spread_rows
-from calcli.io.tables.arrays import Archive, ArraySource, answers_of, by_row, flat_labels, stored_labels
-from calcli.io.tables.ignored import ignored_rows
-from calcli.io.tables.ignored import rows_of as of_rows
+from calcli.io.tables.arrays import CLASS_NAMES, Archive, ArrayTable, flat_labels
 from calcli.io.tables.labels import places_by_name
-from calcli.io.tables.source import LazyColumns, Source, StoredScores, mend_of, rows_of, value_each
-from calcli.io.tables.storedarrays import (
-    OrderedScores,
-    StoredArray,
-    class_axis,
-    classes_last,
-    places_note,
-    sample_column,
-)
+from calcli.io.tables.source import LazyColumns, SomeScores, Source, mend_of, rows_of
+from calcli.io.tables.storedarrays import StoredArray, class_axis, classes_last, places_note
 from calcli.io.words import kind_by_name, named, plain_text, says
 
-CLASS_NAMES = ("classes", "class_names")
 MOST_PARTS = 64  # that are looked at
 BLOCK_VALUES = 1 << 16  # read at once
 OPTIONS = {"label_column": "labels"}  # as they are called for arrays
 
 
-def find_in_archives(
-    parts: Sequence[Archive], options: ReadOptions, *, labelled: bool = True
-) -> list[Source]:
-    """Return what is found in each of the parts of one data set, whose arrays are the same."""
+def find_in_archives(parts: Sequence[Archive], options: ReadOptions, *, labelled: bool = True) -> Source:
+    """Return what is found in the files of arrays of one data set."""
+    if parts[0].scores:
+        return _fixed(parts, options, labelled=labelled)
     try:
         if labelled and options.score is not None:
-            return [_outcomes(part, options) for part in parts]
-        chosen = _chosen(parts, options, labelled=labelled)
+            return _outcomes(parts, options)
+        return _found(parts, _chosen(parts, options, labelled=labelled), options, labelled=labelled)
     except NoReading as question:
         if not (labelled and question.without):
             raise
         try:
-            return [_outcomes(part, options) for part in parts]
+            return _outcomes(parts, options)
         except NoOutcomes:
             raise question from None
-    return [_found(part, chosen, options, labelled=labelled) for part in parts]
 
 
-def _outcomes(archive: Archive, options: ReadOptions) -> Source:
+def array_source(
+    parts: Sequence[Archive], array: str, options: ReadOptions, label: str = "", *, labelled: bool = True
+) -> Source:
+    """Return the scores in an array, and what is beside them, in files one after the other.
+
+    Parameters
+    ----------
+    parts
+        The files.
+    array, label
+        Those of the scores and of the labels; "" if these are in a file for all parts, or not wanted.
+    options
+        What the files do not say themselves.
+    labelled
+        Whether labels are read; if not, all arrays that have a value in each row are kept.
+
+    Raises
+    ------
+    InputError
+        If the files are not alike.
+    """
+    axes = []
+    for part in parts:
+        stored = part.array(array)
+        axes.append(class_axis(stored.header.shape, _shape_of_labels(part, options), options, stored.name))
+    table = ArrayTable(tuple(parts), array, tuple(axes))
+    widths = [shape[axis] if len(shape) > 1 else 1 for shape, axis in zip(table.shapes, axes, strict=True)]
+    _refuse_unlike(parts, "scores in a row", widths)
+    others = [one for one in table.others(labelled=labelled) if one != label]
+    columns, left = LazyColumns(tuple(others), table.values), tuple[str, ...]()
+    if not labelled:
+        held = {one: values for one in others if (values := table.fitting(one)) is not None}
+        columns, left = (
+            LazyColumns(tuple(held), held.__getitem__),
+            tuple(one for one in others if one not in held),
+        )
+    source = Source(
+        place=table.place,
+        scores=table.scores,
+        table=table,
+        weights=None if options.weights is None else _weights(table, options.weights),
+        columns=columns,
+        notes=places_note(table.shapes[0], axes[0]),
+        files=tuple(one for part in parts for one in (part.name, labelled and part.labels_from) if one),
+        left_out=left,
+        layout=ARRAYS.name,
+        taken=(f"{array} of shape {table.shapes[0]}",),
+    )
+    if not label or not labelled:
+        return source
+    files = [part.labels_from for part in parts if part.labels_from]
+    told = files or [f'array "{label}"']
+    first = told[0] if len(parts) == 1 else f"{told[0]} and {len(parts) - 1} more"
+    return replace(source, labels=table.labels(label, files or told * len(parts)), labels_from=first)
+
+
+def _weights(table: ArrayTable, name: str) -> Array:
+    for file in table.files:
+        if name not in file.names:
+            raise UsageError(f'--weights: {file.name} has no array "{name}"; it has {listed(file.names)}')
+    return table.values(name)
+
+
+def _fixed(parts: Sequence[Archive], options: ReadOptions, *, labelled: bool) -> Source:
+    """Return scores whose array is known, beside labels that have files of their own."""
+    from calcli.io.formats.npy import with_labels
+
+    parts = [with_labels(part, options, labelled=labelled, alone=len(parts) == 1) for part in parts]
+    first = parts[0]
+    kinds = [kind_by_name((Path(part.name).stem.removesuffix(".npy"),)) for part in parts]
+    for what, values in (
+        ("labels beside the scores", [bool(part.label) for part in parts]),
+        ("kind of scores by name", [one if options.kind == "auto" else None for one, _ in kinds]),
+    ):
+        _refuse_unlike(parts, what, values)
+    source = array_source(parts, first.scores, options, first.label, labelled=labelled)
+    kind, reason = kinds[0] if kinds[0][0] == "logits" else (None, "")
+    source = replace(source, kind=kind, kind_reason=reason, taken=(f"shape {source.table.shapes[0]}",))
+    if not first.label or labelled:
+        return source
+    labels = source.table.labels(first.label, [part.labels_from for part in parts])
+    values = np.array(labels.values)[labels.codes]
+    return replace(
+        source, columns=LazyColumns((first.label,), {first.label: values}.__getitem__), left_out=()
+    )
+
+
+def _refuse_unlike(parts: Sequence[Archive], what: str, values: Sequence[Any]) -> None:
+    """Raise an InputError if something is not the same in all parts."""
+    for part, value in zip(parts, values, strict=True):
+        if value != values[0]:
+            raise InputError(
+                f"{part.name} and {parts[0].name} differ in their {what}: {value} and {values[0]}; parts of "
+                "one data set must be alike; without --concat files are evaluated one by one"
+            )
+
+
+def _outcomes(parts: Sequence[Archive], options: ReadOptions) -> Source:
     """Return what is right, graded or predicted in the arrays that have a value a row."""
     import pyarrow as pa
 
     from calcli.io.reading.outcomes import require_outcomes
-    from calcli.io.tables.table import in_memory
+    from calcli.io.tables.table import in_memory, joined
 
-    options = replace(options, label_column=options.labels or options.label_column)
-    shapes = {name: archive.array(name).header.shape for name in archive.names}
-    rows = Counter(shape for shape in shapes.values() if len(shape) == 1).most_common(1)
-    values = {name: archive.load(name) for name, shape in shapes.items() if rows and shape == rows[0][0]}
-    return require_outcomes(in_memory(archive.name, pa.table(values)), options)
+    tables = []
+    for part in parts:
+        shapes = {name: part.array(name).header.shape for name in part.names}
+        rows = Counter(shape for shape in shapes.values() if len(shape) == 1).most_common(1)
+        flat = {name: part.array(name).load() for name, its in shapes.items() if rows and its == rows[0][0]}
+        tables.append(in_memory(part.name, pa.table(flat)))
+    return require_outcomes(
+        joined(tables), replace(options, label_column=options.labels or options.label_column)
+    )
 
 
-def _found(archive: Archive, chosen: Choice, options: ReadOptions, *, labelled: bool) -> Source:
-    parts = (*chosen.chosen.source.columns, chosen.chosen.label)
-    if gone := [one for one in parts if one not in ("", *archive.names)]:
-        if options.kind == "auto":
+def _found(parts: Sequence[Archive], chosen: Choice, options: ReadOptions, *, labelled: bool) -> Source:
+    """Return the arrays that were chosen."""
+    c = chosen.chosen
+    for part in parts:
+        if gone := [one for one in (*c.source.columns, c.label) if one not in ("", *part.names)]:
             raise InputError(
-                f"{archive.name} has no array {listed(gone)}, as other parts have; it has "
-                f"{listed(archive.names)}; parts of one data set must be alike, or say with --kind what "
-                "their scores are"
+                f"{part.name} has no array {listed(gone)}, as other parts have; it has {listed(part.names)}; "
+                "parts of one data set must be alike"
             )
-        chosen = _chosen([archive], options, labelled=labelled)
-    given, c = _named_classes(archive), chosen.chosen
-    if c.what in ("answer", "right") and (c.label or options.confidence is not None):
-        return _answers(archive, chosen, options)
     (name,) = c.source.columns
-    stored = archive.array(name)
-    shape = stored.header.shape
-    axis = class_axis(shape, _shape_of_labels(archive, options), options, stored.name)
-    scores, classes = stored.scores(axis), None
-    if given is not None:
-        scores, classes = _in_order(archive, scores, given, options.classes)
-    elif scores.shape[1] > 1 and c.names:
+    facts: dict[str, Any] = {
+        "percent": c.kind == "percent",
+        "doubts": chosen.notes,
+        "considered": chosen.struck,
+    }
+    if c.what in ("answer", "right") and (c.label or options.confidence is not None):
+        right = [one for one in (c.said, c.label) if one]
+        return replace(answers_in(parts, name, right, options, labelled=labelled), **facts)
+    source = array_source(parts, name, options, c.label, labelled=labelled)
+    given = [_named_classes(part) for part in parts]
+    _refuse_unlike(parts, "classes", given)
+    width, before, classes = source.scores.shape[1], tuple[str, ...](), None
+    if given[0] is not None:
+        order, classes = _in_order(source.place.name, width, given[0], options.classes)
+        if order:
+            before = tuple(classes[order.index(place)] for place in range(width))
+            source = replace(source, scores=SomeScores((source.scores,), order=order))
+    elif width > 1 and c.names:
         called = spelled(c.head, c.label)
         classes = tuple(called.get(plain_text(one), one) for one in c.names)
-    elif scores.shape[1] == 1:
+    elif width == 1:
         classes = classes_of_one(c, options)
     named_so, reason = kind_by_name((name,))
     kind = kind_of(c)
-    others = tuple(array for array in archive.names if array not in (name, *CLASS_NAMES))
-    found = ArraySource(
-        place=Place(((archive.name, scores.shape[0]),)),
-        scores=scores,
+    return replace(
+        source,
         classes=classes,
-        before=scores.before(classes or ()) if isinstance(scores, OrderedScores) else (),
+        before=before,
         kind=kind,
         decided=bool(c.label),
         kind_reason="percentages" if c.kind == "percent" else reason if named_so == kind else "",
-        percent=c.kind == "percent",
-        columns=LazyColumns(
-            {array: partial(archive.load, array) for array in others}
-            | (sample_column(shape, axis) if labelled else {})
-        ),
-        notes=places_note(shape, axis),
-        files=(archive.name,),
-        layout=ARRAYS.name,
-        axes=rows_of(shape, axis),
-        taken=(f"{name} of shape {shape}",),
-        array=name,
-        doubts=chosen.notes,
-        considered=chosen.struck,
+        **facts,
     )
-    return _with_labels(archive, found, c.label, options) if labelled else by_row(found)
+
+
+def answers_in(
+    parts: Sequence[Archive],
+    confidence: str,
+    right: Sequence[str],
+    options: ReadOptions,
+    *,
+    labelled: bool = True,
+) -> Source:
+    """Return the confidence in answers as the one score; one array says what is right, or two where equal.
+
+    Raises
+    ------
+    InputError
+        If there are several values for an answer.
+    """
+    source = array_source(parts, confidence, options, labelled=labelled)
+    if source.scores.shape[1] > 1:
+        raise InputError(
+            f"{source.place.name}: {confidence} has shape {source.table.shapes[0]}; expected one number for "
+            "each answer"
+        )
+    told = f'array "{right[0]}"' if right else ""
+    if len(right) == 2:
+        told = f'arrays "{right[0]}" and "{right[1]}", which are equal where it is right'
+    values = [source.table.values(one) for one in right]
+    return replace(
+        source,
+        classes=WRONG_RIGHT,
+        kind="probs",
+        kind_reason="a confidence is a probability",
+        labels=outcomes_of(values, options.ignore_label) if right else None,
+        labels_from=told,
+        layout=ANSWERS.name,
+        taken=(confidence,),
+    )
 
 
 def _named_classes(archive: Archive) -> tuple[str, ...] | None:
@@ -224,14 +344,15 @@ def _rows(archive: Archive, options: ReadOptions, *, labelled: bool) -> dict[str
             f"probabilities over axis {other}"
         )
     found: dict[str, Array] = {name: classes_last(stored[name].load(), axis).reshape(-1, shape[axis])}
-    both = (found[name].shape, rows_shape), Place(((archive.name, len(found[name])),))
+    place, turned = Place(((archive.name, len(found[name])),)), (*rows_shape, shape[axis])
     for one, its in shapes.items():
         if one != name and its == rows_shape:
             found[one] = stored[one].load().reshape(-1)
         elif one != name and (
             named("truth", one) or named("label", one)
         ):  # one-hot, or of a shape that is refused
-            found[one] = flat_labels(stored[one].load(), both[0], stored[one].name, both[1]).codes
+            flat = flat_labels(stored[one], turned, place)
+            found[one] = np.array(flat.values)[flat.codes]
     return {one: values for one, values in found.items() if len(values) == len(found[name])}
 
 
@@ -247,52 +368,6 @@ def _of_rows(stored: StoredArray, rows: NDArray[np.int64]) -> Array:
     return np.concatenate(found)
 
 
-def _answers(archive: Archive, chosen: Choice, options: ReadOptions) -> Source:
-    """Return the confidence as the one score, with what is right."""
-    c = chosen.chosen
-    confidence, right = c.source.columns[0], tuple(one for one in (c.said, c.label) if one)
-    source = f'array "{c.label}"'
-    if c.said:
-        source = f'arrays "{c.said}" and "{c.label}", which are equal where it is right'
-    loaded = [archive.load(name) for name in right]
-    kept, values = np.ones(1, np.bool_), np.empty(0)
-    if options.ignore_label and right:
-        values = as_text(loaded[-1].reshape(-1))
-        kept = ~np.isin(values, options.ignore_label)
-        if not kept.any():
-            raise InputError(f"{archive.name}: all labels are to be ignored ({listed(options.ignore_label)})")
-        loaded[-1] = np.where(kept.reshape(loaded[-1].shape), loaded[-1], loaded[-1].reshape(-1)[kept][0])
-    others = tuple(name for name in archive.names if name != confidence)
-    found = answers_of(
-        archive.load(confidence),
-        loaded,
-        (archive.name, confidence, source),
-        drop=options.drop_missing,
-    )
-    found = replace(
-        found,
-        columns=LazyColumns({name: partial(archive.load, name) for name in others}),
-        files=(archive.name,),
-        percent=c.kind == "percent",
-        doubts=chosen.notes,
-        considered=chosen.struck,
-    )
-    if not right:
-        return by_row(found)
-    if options.weights is not None:
-        found = replace(found, weights=_weights(archive, found, options.weights))
-    if not options.ignore_label or found.labels is None:
-        return found
-    part, labels = of_rows(found, found.labels, kept, *ignored_rows(kept, options.ignore_label, values))
-    return replace(part, labels=labels)
-
-
-def _weights(archive: Archive, found: Source, name: str) -> Array:
-    if name not in archive.names:
-        raise UsageError(f'--weights: {archive.name} has no array "{name}"; it has {listed(archive.names)}')
-    return value_each(found, name, archive.load(name))
-
-
 def _shape_of_labels(archive: Archive, options: ReadOptions) -> tuple[int, ...] | None:
     """Return the shape of the labels if they are here, without those of the one array that is meant."""
     found = [one for one in archive.names if named("truth", one) or named("label", one)]
@@ -301,19 +376,8 @@ def _shape_of_labels(archive: Archive, options: ReadOptions) -> tuple[int, ...] 
     return archive.array(found[0]).header.shape if len(found) == 1 else None
 
 
-def _with_labels(archive: Archive, found: Source, label: str, options: ReadOptions) -> Source:
-    columns = dict(found.columns.readers)
-    if options.weights is not None:
-        found = replace(found, weights=_weights(archive, found, options.weights))
-    if label:
-        labels = stored_labels(archive.array(label), found, found.place, drop=options.drop_missing)
-        columns.pop(label, None)
-        found = replace(found, labels=labels, labels_from=f'array "{label}"')
-    return replace(found, columns=LazyColumns(columns))
-
-
 def _class_names(archive: Archive, listing: str) -> tuple[str, ...]:
-    names = archive.load(listing)
+    names = archive.array(listing).load()
     if names.ndim != 1 or not len(names) or names.dtype.kind not in "Uiub":
         raise InputError(
             f"{archive.name}: the array {listing} has shape {names.shape} and type {names.dtype}; expected "
@@ -323,18 +387,17 @@ def _class_names(archive: Archive, listing: str) -> tuple[str, ...]:
 
 
 def _in_order(
-    archive: Archive, scores: StoredScores, classes: tuple[str, ...], wanted: tuple[str, ...] | None
-) -> tuple[StoredScores, tuple[str, ...]]:
-    """Return scores and class names in the order of `--classes`; one score per row keeps its place."""
+    name: str, width: int, classes: tuple[str, ...], wanted: tuple[str, ...] | None
+) -> tuple[tuple[int, ...], tuple[str, ...]]:
+    """Return the order of the scores that `--classes` asks for, and its names; one score keeps its place."""
     if wanted is None or wanted == classes:
-        return scores, classes
+        return (), classes
     places, given = places_by_name(wanted, classes), list(range(len(classes)))
     if places == given or (not places and len(wanted) == len(classes)):
-        return scores, wanted
-    if sorted(places) != given or scores.shape[1] != len(classes):
+        return (), wanted
+    if sorted(places) != given or width != len(classes):
         raise UsageError(
-            f"--classes names {listed(wanted)}, but the scores of {archive.name} belong to "
-            f"{listed(classes)}; expected the same names, in any order if there is a score for each, or "
-            "as many others"
+            f"--classes names {listed(wanted)}, but the scores of {name} belong to {listed(classes)}; "
+            "expected the same names, in any order if there is a score for each, or as many others"
         )
-    return OrderedScores(scores, tuple(places)), wanted
+    return tuple(places), wanted

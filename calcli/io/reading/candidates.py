@@ -243,7 +243,7 @@ class Candidate:
     @cached_property
     def side(self) -> int | None:
         """Whether the class of the one score is 0 or 1, by custom or by metadata; None if neither says it."""
-        called = [plain_text(one) for one in self.head.called.get(self.label, ())]
+        called = [plain_text(one) for one in self.head.ordered.get(self.label, ())]
         if len(called) == 2 and self.positive in called:
             return called.index(self.positive)
         return CUSTOM[self.positive] if customary(self.own | {self.positive}) else None
@@ -352,29 +352,29 @@ def matches(head: Head, label: str, source: ScoreColumns, rest: str = "") -> lis
         The class of all other labels; "" for none.
     """
     classes, place, values = source.plain, source.places, head.values[label]
-    if label in head.called and (known := _by_metadata(head, label, classes)) is not None:
-        return [Matched(known)]
     if values <= place.keys() or plain_text(rest) in place:
         return [Matched(_places(head, label, place, place.get(plain_text(rest), -1)))]
+    unnamed = source.form == "lists" and not source.given
+    number = {plain_text(one): n for n, one in enumerate(head.ordered.get(label, ()))}
+    known = [number[one] for one in values if one in number]
+    within = 2 * len(known) >= len(values) > 0 and all(place < len(classes) for place in known)
+    if (unnamed or source.numbered) and within and len(number) >= len(classes):
+        names = head.ordered[label][: len(classes)]
+        return [Matched(_places(head, label, number), "ordered", names)]
     found = [
         Matched(_places(head, label, {str(n): at for n, at in enumerate(order)}), how)
         for how, order in orders(head, source).items()
-        if values <= set(map(str, range(len(classes)))) and not source.numbered
+        if values <= set(map(str, range(len(classes)))) and not (source.numbered or within)
     ]
     if not found and len(classes) == 2 and customary(values) and are_custom(classes):
         sides = [CUSTOM[one] for one in classes]
         found = [Matched(_places(head, label, {one: sides.index(CUSTOM[one]) for one in values}), "custom")]
     if found:
         return found
-    unnamed = source.form == "lists" and not source.given
-    listings: tuple[tuple[How, tuple[str, ...], bool], ...] = (
-        ("ordered", head.ordered.get(label, ()), unnamed or source.numbered),
-        ("letters", tuple(ascii_uppercase[: len(classes)]), unnamed),
-    )
-    for listed_so, listing, fits in listings:
-        number = {plain_text(one): n for n, one in enumerate(listing)}
-        if fits and len(number) == len(classes) and values <= number.keys():
-            return [Matched(_places(head, label, number), listed_so, listing)]
+    letters = ascii_uppercase[: len(classes)]
+    number = {plain_text(one): n for n, one in enumerate(letters)}
+    if unnamed and len(number) == len(classes) and values <= number.keys():
+        return [Matched(_places(head, label, number), "letters", tuple(letters))]
     whole = all(re.fullmatch(r"-?\d{1,9}", one) for one in values)
     if (
         source.form != "ranked"
@@ -432,18 +432,6 @@ def orders(head: Head, source: ScoreColumns) -> dict[How, list[int]]:
 def _places(head: Head, label: str, place: Mapping[str, int], default: int = -1) -> NDArray[np.intp]:
     known, which = distinct_texts(head.text[label])
     return np.array([place.get(one, default if one else -1) for one in known.tolist()], np.intp)[which]
-
-
-def _by_metadata(head: Head, label: str, classes: Sequence[str]) -> NDArray[np.intp] | None:
-    """Return the classes of labels whose numbers have names; scores may be named by the numbers, too."""
-    numbers = {plain_text(one): str(n) for n, one in enumerate(head.called[label])}
-    place = {one: n for n, one in enumerate(classes)}
-    names = head.text[label]
-    for said in (names, np.array([numbers.get(one, one) for one in names], object)):
-        known = set(said) - {""}
-        if 2 * len(known & place.keys()) >= len(known) > 0:
-            return np.array([place.get(one, -1) for one in said], np.intp)
-    return None
 
 
 def candidates(head: Head, sources: Sequence[ScoreColumns], options: ReadOptions) -> Iterator[Candidate]:

@@ -603,6 +603,7 @@ def with_classes(head: Head, sources: Sequence[ScoreColumns], options: ReadOptio
     wanted, found, fault = options.classes, [], None
     if wanted is None:
         return list(sources)
+    _refuse_other_order(head, sources, wanted)
     called = {
         one.columns for one in sources if one.form == "columns" and but_for_capitals(wanted, one.classes)
     }
@@ -634,6 +635,19 @@ def with_classes(head: Head, sources: Sequence[ScoreColumns], options: ReadOptio
     if fault is not None and not any(one.many for one in found):
         raise fault
     return found
+
+
+def _refuse_other_order(head: Head, sources: Sequence[ScoreColumns], wanted: tuple[str, ...]) -> None:
+    """Refuse names in another order than metadata have them, of scores that are known by their place."""
+    plain = [{*one.plain} for one in sources if one.many and one.form == "columns"]
+    by_place = any(one.many and (one.form == "lists" or one.numbered) for one in sources)
+    for said in head.ordered.values() if by_place else ():
+        if {*said} == {*wanted} and said != wanted and {*map(plain_text, said)} not in plain:
+            raise UsageError(
+                f"--classes names {listed(wanted)}, but the metadata of {head.name} name the classes "
+                f"{listed(said)}, in this order: if the scores are in it, say --classes {','.join(said)} or "
+                "nothing; if not, save them in columns that are named after the classes"
+            )
 
 
 def in_order(

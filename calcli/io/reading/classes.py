@@ -57,7 +57,8 @@ def classes_of_one(c: Candidate, options: ReadOptions) -> tuple[str, ...] | None
         else None
     )
     if not c.label or options.classes or options.positive or options.against_rest:
-        return None if own is None else (own,)
+        number = own in ("0", "1") and c.label in c.head.ordered and options.positive
+        return None if own is None or number else (own,)
     called = spelled(c.head, c.label)
     if c.positive in ("1", "true") and c.own <= {"0", "1", "false", "true"}:
         return None if own is None or plain_text(own) in CUSTOM else (own,)
@@ -70,9 +71,7 @@ def classes_of_one(c: Candidate, options: ReadOptions) -> tuple[str, ...] | None
 
 def spelled(head: Head, label: str) -> Mapping[str, str]:
     """Return how each of the labels is written, by what it means."""
-    if label in head.called:
-        return {plain_text(one): one for one in head.called[label]} | {one: one for one in head.values[label]}
-    values = head.columns[label]
+    values, ordered = head.columns[label], {plain_text(one): one for one in head.ordered.get(label, ())}
     if values.dtype.kind != "O":
         return {one: one for one in sorted(head.values[label])}
-    return {text: str(value) for text, value in zip(head.text[label], values, strict=True) if text}
+    return ordered | {text: str(value) for text, value in zip(head.text[label], values, strict=True) if text}

@@ -6,8 +6,6 @@ import shlex
 from collections import Counter
 from collections.abc import Sequence
 
-import numpy as np
-
 from calcli.core.data.arrays import as_floats
 from calcli.core.language.errors import InputError, UsageError
 from calcli.io.messages import Place, Question, in_first, listed
@@ -133,14 +131,14 @@ def _two_names(
         return (last, first) if options.positive == first else (first, last)
     if labels.names is None:
         second = second or "1"
-        from_one = options.positive is not None and bool(labels.codes.min() >= 1)
+        from_one = options.positive is not None and min(labels.numbers) >= 1
         if (
             not (from_one and number_of(second))
             and (other := other_of_two(second, labels.meaning)) is not None
         ):
             return other, second
-        others = np.unique(labels.codes[labels.codes != number_of(second)])
-        return _with_other(tuple(map(str, others.tolist())), second, place)
+        others = sorted(one for one in labels.numbers if one != number_of(second))
+        return _with_other(tuple(map(str, others)), second, place)
     if second is None:
         raise InputError(
             f"{place.name} has one score per row and the labels {listed(labels.names)}; "
@@ -259,8 +257,8 @@ def refuse_unordered(found: Source, labels: Labels, options: ReadOptions) -> Non
             "labels as names of classes"
         )
     named = found.by_rank and not all(name.isdigit() for name in classes)
-    if named and labels.codes.min() > 0 and labels.codes.max() == len(classes):
+    if named and min(labels.numbers) > 0 and max(labels.numbers) == len(classes):
         raise InputError(
-            f"{name}: the labels run from {labels.codes.min()} to {len(classes)}, and those of the classes "
+            f"{name}: the labels run from {min(labels.numbers)} to {len(classes)}, and those of the classes "
             f"{listed(classes)} from 0; save the labels as these names"
         )

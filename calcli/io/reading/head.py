@@ -193,8 +193,6 @@ class Head:
         Columns that were written with the sign.
     classes
         Names of the classes of a column of lists, where it says them.
-    called
-        What metadata call the numbers of a column.
     unordered
         Columns whose order says nothing.
     words
@@ -206,7 +204,7 @@ class Head:
     of_arrays
         Whether its columns are arrays.
     ordered
-        Categories of columns that have an order, in that.
+        Categories of columns that have an order, in that, and names that metadata have for 0, 1, ...
     within
         Paths of numbers that stand in lists of objects.
     """
@@ -216,7 +214,6 @@ class Head:
     lists: Mapping[str, Array] = field(default_factory=dict)
     percent: frozenset[str] = frozenset()
     classes: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
-    called: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
     unordered: frozenset[str] = frozenset()
     words: frozenset[str] = frozenset()
     objects: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
@@ -252,12 +249,7 @@ class Head:
             for value in set(MISSING_NAMES) & set(map(plain_text, one.ravel().tolist()))
         }
         gone = set(MISSING_NAMES) - (named - {""})
-        found = {name: as_text(one, gone) for name, one in self.columns.items() if name not in self.fractions}
-        for name, called in self.called.items():
-            if name in found:
-                names = {str(n): plain_text(one) for n, one in enumerate(called)}
-                found[name] = np.array([names.get(one, one) for one in found[name]], object)
-        return found
+        return {name: as_text(one, gone) for name, one in self.columns.items() if name not in self.fractions}
 
     @cached_property
     def values(self) -> dict[str, frozenset[str]]:

@@ -9,7 +9,6 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
-from functools import partial
 from typing import Any
 
 import numpy as np
@@ -26,7 +25,7 @@ from calcli.io.layouts.answers import (
     as_text,
     comparable,
     plain_name,
-    refuse_missing,
+    refuse_gone,
     require_column,
 )
 from calcli.io.layouts.logs import DOUBTS, SCORE
@@ -34,7 +33,7 @@ from calcli.io.messages import Commands, Offer, Place, Question, listed
 from calcli.io.options import ReadOptions
 from calcli.io.reading.choose import NoOutcomes
 from calcli.io.tables.labels import Labels, is_missing
-from calcli.io.tables.source import HeldScores, LazyColumns, Source, StoredScores, first_rows
+from calcli.io.tables.source import HeldScores, LazyColumns, Source, StoredScores
 from calcli.io.tables.table import Table, holds_of
 from calcli.io.tables.values import column_values, told_apart
 from calcli.io.words import is_identifier, named, natural_order, says
@@ -52,7 +51,7 @@ NONE = "(none)"  # the class that is predicted where an answer is missing
 
 
 @dataclass(frozen=True)
-class OneHot:
+class OneHot(StoredScores):
     """(N, K) scores of predicted classes: 1 for the class, 0 for others."""
 
     codes: NDArray[np.intp]
@@ -73,30 +72,8 @@ class OneHot:
         for start in range(0, len(self.codes), rows):
             yield (self.codes[start : start + rows, None] == np.arange(self.classes)).astype(np.float64)
 
-    def head(self, rows: int) -> Array:
-        """Return the first rows."""
-        return first_rows(self, rows)
 
-
-@dataclass(frozen=True, kw_only=True)
-class OutcomeSource(Source):
-    """A table without scores."""
-
-    @property
-    def stored(self) -> tuple[str, ...]:
-        """The column of outcomes."""
-        return self.taken
-
-    def others(self, kept: Sequence[str]) -> tuple[Any, int]:
-        """Refuse to tell what stands beside scores."""
-        raise InputError(f"{self.place.name} has no probabilities that could be changed")
-
-    def passing(self, kept: Sequence[str], rows: int) -> Iterator[tuple[Array, Any]]:
-        """Refuse to yield scores."""
-        raise InputError(f"{self.place.name} has no probabilities that could be changed")
-
-
-def find_outcomes(table: Table, options: ReadOptions) -> OutcomeSource | None:
+def find_outcomes(table: Table, options: ReadOptions) -> Source | None:
     """Return what is right, graded or predicted in a table; None if it has nothing of that.
 
     Raises
@@ -128,7 +105,7 @@ def find_outcomes(table: Table, options: ReadOptions) -> OutcomeSource | None:
     return _graded(table, graded[0], options)
 
 
-def require_outcomes(table: Table, options: ReadOptions) -> OutcomeSource:
+def require_outcomes(table: Table, options: ReadOptions) -> Source:
     """Return what is right, graded or predicted in a table.
 
     Raises
@@ -206,7 +183,7 @@ def _agreeing(
     raise Question([{"score": name.removeprefix(SCORE)} for name in found], told)
 
 
-def _graded(table: Table, name: str, options: ReadOptions) -> OutcomeSource:
+def _graded(table: Table, name: str, options: ReadOptions) -> Source:
     """Return outcomes, or grades."""
     grades = _grades(column_values(table, name), name, table.place, options.scale or 1.0)
     return _means(table, name, *_scored(grades, name, table.place, options), f'column "{name}"', options)
@@ -220,7 +197,7 @@ def _means(
     notes: tuple[str, ...],
     labels_from: str,
     options: ReadOptions,
-) -> OutcomeSource:
+) -> Source:
     """Return grades with the rows of a question put together."""
     outcomes: Outcomes = "outcomes" if np.isin(grades, (0, 1)).all() else "grades"
     which, question, identity, repeated = _questions(table, kept, options)
@@ -229,7 +206,7 @@ def _means(
     return replace(
         _source(table, name, np.flatnonzero(kept)[which], HeldScores(grades[:, None]), options),
         classes=WRONG_RIGHT,
-        labels=Labels((grades == 1).astype(np.uint8)),
+        labels=Labels((0, 1), (grades == 1).astype(np.uint8), "numbers"),
         labels_from=labels_from,
         notes=notes,
         outcomes=outcomes,
@@ -238,11 +215,11 @@ def _means(
     )
 
 
-def _predicted(table: Table, name: str, label: str, options: ReadOptions) -> OutcomeSource:
+def _predicted(table: Table, name: str, label: str, options: ReadOptions) -> Source:
     """Return predicted classes beside their labels; texts of many kinds are right where they are equal."""
     place = table.place
     said, right = map(as_text, comparable(column_values(table, name), column_values(table, label)))
-    refuse_missing(right, f"the label, {label},", place, "remove such rows")
+    refuse_gone(is_missing(right), f"the label, {label},", place, "remove such rows")
     _, kept, notes = _scored(np.where(is_missing(said), np.nan, 1.0), name, place, options)
     said, right = np.where(is_missing(said), NONE, said)[kept], right[kept]
     if len(np.unique(right)) > min(MOST_CLASSES, max(2, len(right) / 2)):
@@ -263,7 +240,7 @@ def _predicted(table: Table, name: str, label: str, options: ReadOptions) -> Out
     return replace(
         _source(table, name, np.flatnonzero(kept), OneHot(codes, len(classes)), options),
         classes=classes,
-        labels=Labels(labels, classes),
+        labels=Labels(classes, labels),
         labels_from=f'column "{label}"',
         notes=notes,
         outcomes="predictions",
@@ -274,21 +251,21 @@ def _predicted(table: Table, name: str, label: str, options: ReadOptions) -> Out
 
 def _source(
     table: Table, name: str, rows: NDArray[np.intp], scores: StoredScores, options: ReadOptions
-) -> OutcomeSource:
+) -> Source:
     """Return some rows of a table, with what is known of each."""
 
     def column(one: str) -> Array:
         return told_apart(table, one)[rows]
 
     others = [one.name for one in table.schema if one.name != name and holds_of(one.type) != "list"]
-    return OutcomeSource(
+    return Source(
         place=table.place,
         scores=scores,
         kind="probs",
         kind_reason="none",
         decided=True,
         weights=None if options.weights is None else column_values(table, options.weights)[rows],
-        columns=LazyColumns({one: partial(column, one) for one in others}),
+        columns=LazyColumns(tuple(others), column),
         files=tuple(file for file, _ in table.place.parts),
         doubts=tuple(one.decode() for key, one in (table.schema.metadata or {}).items() if key == DOUBTS),
         layout=OUTCOMES.name,

@@ -19,8 +19,9 @@ from calcli.core.data.arrays import Array
 from calcli.core.language.errors import InputError, UsageError
 from calcli.io.messages import listed
 from calcli.io.options import ReadOptions
-from calcli.io.tables.scores import TableScores, first_of_other_length
+from calcli.io.tables.scores import TableScores, first_of_other_length, first_whole
 from calcli.io.tables.table import Holds, holds_of
+from calcli.io.tables.values import missing_in
 from calcli.io.words import (
     CUSTOM,
     are_custom,
@@ -60,9 +61,13 @@ class RankedScores(TableScores):
     by_name: bool
     ordered: bool = True
 
-    def within(self, table: Table, rows: int) -> Self:
-        """Return the scores of so many rows of the same columns, in another table."""
-        return replace(super().within(table, rows), by_rank=self.by_rank.within(table, rows))
+    def within(self, table: Table) -> Self:
+        """Return the scores in the same columns of another table."""
+        return replace(self, table=table, by_rank=self.by_rank.within(table))
+
+    def missing(self) -> NDArray[np.bool_]:
+        """Return (N,) in which rows a score is missing, or the class of one."""
+        return missing_in(self.table, self.names, self.classes)
 
     @property
     def note(self) -> str:
@@ -157,15 +162,6 @@ class RankedScores(TableScores):
         )
 
 
-def names_known(table: Table, reading: Reading) -> tuple[str, ...]:
-    """Return the classes that columns are named after, and those that ranks name in the first row."""
-    ranks = reading.ranks
-    packed, first = table.packed.get(reading.scores[0]), table.head(ranks, 1) if ranks else None
-    values = [] if first is None else [column[0].as_py() for column in first.columns]
-    ranked = [str(one) for value in values for one in (value if isinstance(value, list) else [value])]
-    return (*(reading.classes or ()), *((packed and packed.classes) or ()), *ranked)
-
-
 def ranked_scores(raw: TableScores, reading: Reading, options: ReadOptions) -> TableScores:
     """Return scores in the order of the classes, if there are columns that name the class of each.
 
@@ -192,9 +188,9 @@ def ranked_scores(raw: TableScores, reading: Reading, options: ReadOptions) -> T
     if twice := tuple(name for name in dict.fromkeys(names) if names.count(name) > 1):
         raise InputError(f"{raw.table.place.name}: several classes take {listed(twice)}; name each once")
     by_name = _holds_within(raw.table.schema.field(ranks[0]).type) == "text"
-    classes = reading.classes or options.classes or tuple(map(str, range(raw.shape[1])))
-    found = RankedScores(raw.table, (*raw.names, *ranks), raw.shape, raw.dtype, raw, ranks, classes, by_name)
-    head = raw.table.head(found.names, 1)
+    classes = reading.classes or options.classes or tuple(map(str, range(raw.width)))
+    found = RankedScores(raw.table, (*raw.names, *ranks), raw.width, raw.dtype, raw, ranks, classes, by_name)
+    head = first_whole(raw.table, found.names)
     if head is None:
         return found
     if by_name:

@@ -131,16 +131,7 @@ def _off(c: Candidate) -> str:
 
 def percents_sum(c: Candidate) -> str | None:
     """Say so if most rows of percentages do not sum to 100."""
-    return _far_from_100(c) if not _mostly_one(c) else None
-
-
-def a_percent_is_off(c: Candidate) -> str | None:
-    """Say so if a few rows of percentages do not sum to 100."""
-    return _far_from_100(c) if _mostly_one(c) else None
-
-
-def _far_from_100(c: Candidate) -> str | None:
-    if not c.source.many or c.kind != "percent":
+    if not c.source.many or c.kind != "percent" or _mostly_one(c):
         return None
     with np.errstate(over="ignore"):  # a sum beyond all numbers is not 100
         sums = c.source.values.sum(axis=1)
@@ -261,6 +252,19 @@ def is_no_percent(c: Candidate) -> str | None:
     )
 
 
+def names_are_no_places(c: Candidate) -> str | None:
+    """Ask of numbered scores whether their numbers are those of labels, or the names that these have."""
+    names = c.head.ordered.get(c.label, ())
+    places = tuple(map(str, range(len(names))))
+    if c.how != "names" or tuple(c.source.plain) != places or {*names} != {*places} or names == places:
+        return None
+    return asks(
+        f"the scores are those of {', '.join(places)}, which may number the classes or be their names in the "
+        f"metadata, {', '.join(names)}; if they are no names, name the columns otherwise",
+        {"classes": places},
+    )
+
+
 def labels_are_two(c: Candidate) -> str | None:
     """Say so of more than two labels beside the score of one class."""
     if c.what != "class" or len(c.own) < 3:
@@ -280,21 +284,6 @@ def is_not_one_hot(c: Candidate) -> str | None:
     ):
         return None
     return "all are 0 or 1, as labels or predictions are"
-
-
-def label_varies(c: Candidate) -> str | None:
-    """Say so of an unnamed label that is one class throughout."""
-    if c.named or c.what in ("answer", "right") or len(c.own) > 1:
-        return None
-    return asks(f"{c.label} is {min(c.own, default='missing')} in every row")
-
-
-def is_no_constant(c: Candidate) -> str | None:
-    """Say so of a score that never changes."""
-    low, high = c.source.span
-    if low < high or c.source.many or c.head.n < FEW or len(c.head.rivals) < 2:
-        return None
-    return f"it is {low:g} in every row"
 
 
 def labels_are_there(c: Candidate) -> str | None:
@@ -633,18 +622,6 @@ def is_stored_by_class(c: Candidate) -> str | None:
     )
 
 
-def says_nothing(c: Candidate) -> str | None:
-    """Say so of a score that says nothing of what another says much of."""
-    if c.what != "class" or is_bare(c.source.stem) or abs(ranks(c.s, c.y == 1)) > 2:
-        return None
-    for other in c.head.rivals:
-        if other.many or not is_bare(other.stem) or np.isnan(other.values).any():
-            continue
-        if abs(ranks(other.values[:, 0], c.y == 1)) > 2 * SURELY:
-            return f"it says nothing of {c.label}, of which {other.columns[0]} says much"
-    return None
-
-
 def a_row_is_a_case(c: Candidate) -> str | None:
     """Say so of rows for each class, or for each system."""
     head = c.head
@@ -691,7 +668,7 @@ def score_is_of_this_class(c: Candidate) -> str | None:
     if c.class_in_name is not None:
         if c.class_in_name != c.positive:
             return f"its name says that it is of {c.class_in_name}"
-        numbered = c.label in c.head.called and c.positive.isdigit()  # a name, or the number of a class
+        numbered = c.label in c.head.ordered and c.positive.isdigit()  # a name, or the number of a class
         turned = numbered and ranks(c.s, c.y == 1) < -2
         return asks(f"it is lower where {c.label} is {c.positive}") if turned else None
     if c.side == 0 and (c.head.n < FEW or cut(c.s, c.head.text[c.label]) != c.positive):
@@ -878,7 +855,6 @@ FAULT = (  # of rows, not of the reading: whoever reads them all names the row
     Rule(a_score_is_missing, labelled=False),
     Rule(a_score_is_outside, labelled=False),
     Rule(a_sum_is_off, "renormalize", labelled=False),
-    Rule(a_percent_is_off, labelled=False),
     Rule(labels_are_there),
     Rule(labels_are_two),
 )
@@ -891,7 +867,7 @@ STRIKE = (
     Rule(kind_is_named, "kind", labelled=False),
     Rule(percent_is_one_scale, "kind", labelled=False),
     Rule(is_no_percent, "kind"),
-    Rule(is_no_constant, "scores", labelled=False),
+    Rule(names_are_no_places, "classes"),
     Rule(is_stored_by_class, labelled=False),
     Rule(is_not_sorted, "classes scores", labelled=False),
     Rule(is_not_one_hot, "scores", labelled=False),
@@ -905,11 +881,9 @@ STRIKE = (
     Rule(parts_are_one, "label_column scores"),
     Rule(label_is_no_prediction, "label_column"),
     Rule(label_is_nothing_else, "label_column"),
-    Rule(label_varies, "label_column"),
     Rule(label_does_not_follow, "label_column"),
     Rule(label_is_not_whether_right, "label_column"),
     Rule(places_show_in_the_values, "classes"),
-    Rule(says_nothing, "scores"),
     Rule(a_row_is_a_case),
     Rule(predictions_agree),
     Rule(score_is_of_this_class, "positive"),

@@ -14,7 +14,7 @@ from calcli.io.layouts.classlabels import class_labels
 from calcli.io.layouts.unpack import Unpacked
 from calcli.io.options import ReadOptions
 from calcli.io.reading.head import ELEMENTS, ROWS, Head, spread_rows
-from calcli.io.tables.table import Table, decoded, holds_of, numbers, of_numbers
+from calcli.io.tables.table import Table, decoded, holds_of, joined_batch, numbers, of_numbers
 from calcli.io.words import named, plain_text
 
 LEAST = 50  # rows, where columns are many
@@ -42,16 +42,15 @@ def head_of_table(
     wide = sum(1 for one in fields if holds_of(one.type) in ("float", "integer"))
     rows = max(LEAST, min(ROWS, ELEMENTS // max(1, wide))) if names is None else most
     parts = _spread(table, stored, rows, options.limit) if stored else []
+    parts = parts or [pa.RecordBatch.from_arrays([pa.array([], one.type) for one in fields], stored)]
+    some = joined_batch(parts, table.schema) if len(parts) > 1 else parts[0]
     columns: dict[str, Array] = {}
     lists: dict[str, Array] = {}
-    for place, field in enumerate(fields):
-        own = [part.column(place) for part in parts] or [pa.array([], field.type)]
-        if holds_of(field.type) == "list":
-            found = list_values(pa.chunked_array(own).combine_chunks() if len(own) > 1 else own[0])
-            if found is not None:
-                lists[field.name] = found
-        else:
-            columns[field.name] = _together(list(map(column_values, own)))
+    for name, column in zip(stored, some.columns, strict=True):
+        if holds_of(column.type) != "list":
+            columns[name] = column_values(column)
+        elif (found := list_values(column)) is not None:
+            lists[name] = found
     packed = table.packed
     return Head(
         table.place.name,
@@ -59,13 +58,13 @@ def head_of_table(
         lists,
         frozenset(name for name, one in packed.items() if one.percent),
         {name: one.classes for name, one in packed.items() if one.classes and name in lists},
-        class_labels(table.schema),
         frozenset(name for name, one in packed.items() if not one.ordered),
         frozenset(map(plain_text, options.named(()))),
         _fields(packed.values()),
         {one.name: str(one.type) for one in table.schema if _is_other(one.type)},
         within=tuple(path for one in table.schema for path in _numbers_within(one.type, one.name)),
-        ordered={one.name: _categories(table, one.name) for one in fields if _is_ordered(one.type)},
+        ordered={one.name: _categories(table, one.name) for one in fields if _is_ordered(one.type)}
+        | class_labels(table.schema),
     )
 
 
@@ -124,13 +123,6 @@ def _spread(table: Table, names: Sequence[str], rows: int, limit: int | None) ->
             part = batch if len(some) == batch.num_rows else batch.take(of_numbers(some))
             parts.append(part)
     return parts
-
-
-def _together(parts: Sequence[Array]) -> Array:
-    """Return the values of parts, as text if some are."""
-    if len({part.dtype.kind == "O" for part in parts}) > 1:
-        parts = [part if part.dtype.kind == "O" else part.astype(str).astype(object) for part in parts]
-    return np.concatenate(parts)
 
 
 def column_values(column: Any) -> Array:

@@ -8,7 +8,6 @@ one more array.
 from __future__ import annotations
 
 import base64
-import binascii
 import hashlib
 import json
 import zipfile
@@ -28,7 +27,7 @@ from calcli.core.language.errors import CalcliError, InputError, UsageError
 from calcli.core.language.methods import METHODS
 from calcli.core.language.text import json_value, plain_json
 from calcli.core.language.version import __version__
-from calcli.io.places.archives import ARCHIVE_DAMAGE, refuse_bomb
+from calcli.io.places.archives import DAMAGE, SAID, refuse_bomb, told
 from calcli.io.places.heads import held_array
 from calcli.io.places.outputs import atomic_path
 from calcli.io.places.paths import AnyPath, path_of
@@ -39,15 +38,7 @@ READABLE = 256
 ENDINGS = ("", ".json", ".npz")  # devices and pipes have none
 PROBES = 50
 ROUNDING = 1e-6  # by which the sum of the priors may miss 1
-AGAIN = {"calibrator": "fit", "threshold": "make"}  # how each is made again
-DAMAGE: tuple[type[Exception], ...] = (
-    ValueError,
-    ArithmeticError,
-    LookupError,
-    TypeError,
-    AttributeError,
-    binascii.Error,
-)
+AGAIN = {"calibrator": "fit", "threshold": "make", "watch": "begin"}  # how each is made again
 
 
 class MethodObject(TypedDict):
@@ -139,16 +130,15 @@ def load_calibrator(path: str | Path) -> CalibratorRecord:
     else:
         document, arrays = read_json(data, file), None
     check_version(document, file)
-    try:
-        if arrays is None:
-            parameters = {name: _decoded(value) for name, value in document["parameters"].items()}
-        else:
-            parameters = {name: _parameter(array) for name, array in arrays.items()}
-        return _record(document, parameters)
-    except DAMAGE as error:
-        raise InputError(f"{file} is damaged ({said(error)}); fit it again, or copy it again") from error
-    except CalcliError as error:
-        raise InputError(f"{file} is not a valid calibrator: {error}") from error
+    with told(f"{file} is damaged ({SAID}); fit it again, or copy it again"):
+        try:
+            if arrays is None:
+                parameters = {name: _decoded(value) for name, value in document["parameters"].items()}
+            else:
+                parameters = {name: _parameter(array) for name, array in arrays.items()}
+            return _record(document, parameters)
+        except CalcliError as error:
+            raise InputError(f"{file} is not a valid calibrator: {error}") from error
 
 
 def _document(record: CalibratorRecord) -> CalibratorHead:
@@ -317,30 +307,23 @@ def _compact(value: Any) -> str:
 
 def read_json(data: bytes, path: AnyPath, what: str = "calibrator") -> Any:
     """Return what is in a JSON file, expected to be a calibrator or `what` else is made again."""
-    try:
+    mend = f"{AGAIN[what]} it again, or copy it again"
+    with told(f"{path} is not a {what}: it is not complete and valid JSON ({SAID}); {mend}"):
         return json.loads(data)
-    except (ValueError, RecursionError) as error:
-        raise InputError(
-            f"{path} is not a {what}: it is not complete and valid JSON ({said(error)}); "
-            f"{AGAIN[what]} it again, or copy it again"
-        ) from error
 
 
 def _read_npz(path: AnyPath) -> tuple[Any, dict[str, Array]]:
-    try:
-        with path.open("rb") as file, zipfile.ZipFile(file) as archive:
-            for one in archive.infolist():
-                refuse_bomb(f"{path}: {one.filename}", one.file_size, one.compress_size)
-            stored = {name.removesuffix(".npy"): archive.read(name) for name in archive.namelist()}
+    mend = "fit it again, or copy it again"
+    with (
+        told(f"{path} is not a calibrator, or it is damaged ({SAID}); {mend}"),
+        path.open("rb") as file,
+        zipfile.ZipFile(file) as archive,
+    ):
+        for one in archive.infolist():
+            refuse_bomb(f"{path}: {one.filename}", one.file_size, one.compress_size)
+        stored = {name.removesuffix(".npy"): archive.read(name) for name in archive.namelist()}
         arrays = {name: held_array(data, f"{path}: the array {name}") for name, data in stored.items()}
-        document = json.loads(str(arrays.pop(HEADER)))
-    except CalcliError:
-        raise
-    except (*DAMAGE, *ARCHIVE_DAMAGE) as error:
-        raise InputError(
-            f"{path} is not a calibrator, or it is damaged ({said(error)}); fit it again, or copy it again"
-        ) from error
-    return document, arrays
+        return json.loads(str(arrays.pop(HEADER))), arrays
 
 
 def check_version(document: Any, path: AnyPath, what: str = "calibrator", known: str = SCHEMA) -> None:
@@ -354,9 +337,3 @@ def check_version(document: Any, path: AnyPath, what: str = "calibrator", known:
             f"{path} has version {schema.removeprefix(f'{name}/')} of the {what} format; this calcli, "
             f"{__version__}, reads version {version}; {AGAIN[what]} it again, or use the calcli that wrote it"
         )
-
-
-def said(error: Exception) -> str:
-    """Return what an error says, to stand in a sentence."""
-    text = " ".join(str(error).split()).rstrip(".")
-    return f"no entry {text}" if isinstance(error, KeyError) else text

@@ -21,13 +21,14 @@ from calcli.core.estimators.thresholds import Found, Threshold, checksum
 from calcli.core.language.declaring import NUMBER, TEXT, checked, choice, declared, mapping, whole
 from calcli.core.language.errors import CalcliError, InputError, UsageError
 from calcli.core.language.expressions import Measure, nearest_name, parse_metric
-from calcli.core.language.settings import Settings
+from calcli.core.language.settings import SegmentSettings, Settings
 from calcli.core.language.version import __version__
 from calcli.io.options import ReadOptions
+from calcli.io.places.archives import SAID, told
 from calcli.io.places.outputs import atomic_path
 from calcli.io.places.paths import AnyPath, path_of
 from calcli.io.places.small import opened, parsed_toml
-from calcli.io.saved.calibrators import DAMAGE, check_version, pretty, read_json, said
+from calcli.io.saved.calibrators import check_version, pretty, read_json
 from calcli.io.saved.settings import settings_of
 
 FILE, PROJECT = "calcli.toml", "pyproject.toml"  # the first one counts where both are there
@@ -40,6 +41,7 @@ OF_RULE = (
     "metric", "max", "min", "bound", "max_increase", "max_decrease", "undecided", "slice", "severity",
     "min_rows", "name",
 )  # fmt: skip
+OF_SEGMENTS = ("segments", "max_gap", "severity", "min_rows", "name")
 FORMER = {
     "prove": 'prove = "not worse" is now undecided = "fail"; prove = "worse" needs no key: leave it out',
 }
@@ -139,6 +141,8 @@ def _rules(
     entry: Mapping[str, Any], min_rows: int | None, defaults: Mapping[str, str | int]
 ) -> Sequence[Rule]:
     """Return one rule for each condition of an entry."""
+    if "segments" in entry:
+        return [_of_segments(entry)]
     _refuse_unknown(entry, OF_RULE)
     if "metric" not in entry:
         raise UsageError('metric is missing; expected, for example, metric = "log_loss"')
@@ -152,6 +156,26 @@ def _rules(
     rules = [Rule(call, condition, **common) for condition in _conditions(entry, call)]
     means: Undecided | None = _choice(entry, "undecided", Undecided) if "undecided" in entry else None
     return Policy(tuple(rules)).where_undecided(means).rules
+
+
+def _of_segments(entry: Mapping[str, Any]) -> Rule:
+    """Return the rule on the gaps of segments of an entry."""
+    _refuse_unknown(entry, OF_SEGMENTS)
+    columns = declared(SegmentSettings)["columns"].values.checked("segments", entry["segments"])
+    if not columns or "max_gap" not in entry:
+        raise UsageError(
+            'expected columns and a limit, as in segments = ["country", "device"], max_gap = 0.05'
+        )
+    limit = NUMBER.checked("max_gap", entry["max_gap"])
+    return Rule(
+        parse_metric("mean_gap"),
+        Bound(limit, most=True),
+        "",
+        _choice(entry, "severity", Severity),
+        _min_rows(entry, None),  # that of the policy is about all rows
+        TEXT.checked("name", entry.get("name", "")),
+        columns,
+    )
 
 
 def _conditions(entry: Mapping[str, Any], call: Measure) -> list[Bound | NoWorse]:
@@ -250,10 +274,8 @@ def read_report(path: str | Path) -> StoredReport:
             f"{name} is not a report with schema {SCHEMA} (found {found!r}); write one with calcli "
             "evaluate FILE --format json"
         )
-    try:
+    with told(f"{name} is a damaged report ({SAID})"):
         return _stored(report["results"], report["settings"], name)
-    except (KeyError, TypeError, ValueError, AttributeError) as error:
-        raise InputError(f"{name} is a damaged report ({type(error).__name__}: {error})") from error
 
 
 def _stored(results: list[dict[str, Any]], settings: dict[str, Any], path: str) -> StoredReport:
@@ -335,13 +357,11 @@ def load_threshold(path: str | Path) -> Threshold:
         raise InputError(f"{file}: no such file; expected a threshold, as written by calcli threshold -o")
     document = read_json(file.read_bytes(), file, WHAT)
     check_version(document, file, WHAT, THRESHOLDS_SCHEMA)
-    try:
+    with told(f"{file} is damaged ({SAID}); make it again, or copy it again"):
         held = {name: one for name, one in document.items() if name not in ("schema", "calcli", "crc32")}
         if document["crc32"] != checksum(held):
             raise ValueError("it does not have its checksum")
         return _threshold(document)
-    except DAMAGE as error:
-        raise InputError(f"{file} is damaged ({said(error)}); make it again, or copy it again") from error
 
 
 def _threshold(document: Mapping[str, Any]) -> Threshold:

@@ -16,13 +16,13 @@ import numpy as np
 from calcli.core.data.arrays import Array
 from calcli.core.data.binning import Bins
 from calcli.core.data.units import DEALS, UNIT_LIMIT
-from calcli.core.language.errors import CalcliError, InputError
+from calcli.core.language.errors import InputError
 from calcli.core.language.version import __version__
 from calcli.core.state.cells import ScoreCells
 from calcli.core.state.deals import RANKED_DEALS, Deals, RankCells, Statistic, rank_edges
 from calcli.core.state.sample import ALL, Rows, Sample
 from calcli.core.state.state import Body, Facts, Head, Part, State, numbers
-from calcli.io.places.archives import ARCHIVE_DAMAGE, stored_content
+from calcli.io.places.archives import SAID, stored_content, told
 from calcli.io.places.heads import held_array
 from calcli.io.places.outputs import atomic_path
 from calcli.io.places.paths import path_of
@@ -32,7 +32,6 @@ SCHEMA = "calcli.state/2"
 HEAD = "state.json"
 SLICES = "slices/"
 MADE = (1980, 1, 1, 0, 0, 0)  # the same arrays make the same file
-DAMAGE: tuple[type[Exception], ...] = (*ARCHIVE_DAMAGE, ArithmeticError, TypeError, AttributeError)
 EXPECTED = "expected a state, as written by calcli evaluate --save-state"
 BINS = tuple(one.name for one in fields(Bins))
 
@@ -119,7 +118,7 @@ def from_bytes(data: bytes | memoryview, name: str = "state") -> State:
         If it is damaged, changed, or of another version.
     """
     checksum = _checksum()
-    try:
+    with told(f"{name} is damaged, or not a state ({SAID}); {EXPECTED}"):
         with zipfile.ZipFile(io.BytesIO(data)) as file:
             head = json.loads(file.read(HEAD))
             _require_version(head, name)
@@ -144,10 +143,6 @@ def from_bytes(data: bytes | memoryview, name: str = "state") -> State:
             for n, (column, values) in enumerate(head["slices"].items())
         }
         return replace(_state(head, arrays), slices=slices)
-    except CalcliError:
-        raise
-    except DAMAGE as fault:
-        raise InputError(f"{name} is damaged, or not a state ({fault}); {EXPECTED}") from fault
 
 
 def _require_version(head: Any, name: str) -> None:

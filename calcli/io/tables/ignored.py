@@ -2,110 +2,67 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import replace
-from functools import partial
-from typing import Any
-
 import numpy as np
-from numpy.typing import NDArray
 
-from calcli.core.data.arrays import Array
 from calcli.core.language.errors import InputError
-from calcli.io.messages import KeptPlace, listed
-from calcli.io.tables.labels import INTEGER, Labels, is_missing
-from calcli.io.tables.source import LazyColumns, Source
+from calcli.core.language.expressions import WRONG_RIGHT
+from calcli.io.messages import listed
+from calcli.io.options import ReadOptions
+from calcli.io.tables.source import Source
 
 
-def without_labels(found: Source, labels: Labels, ignored: Sequence[str]) -> tuple[Source, Labels]:
-    """Return what was found without the rows of some labels, and says how many these are.
+def without_rows(found: Source, options: ReadOptions) -> Source:
+    """Return what was found without the rows to be left out, with sentences that say how many these are.
+
+    What only looks as if it was missing, but is the name of a class, is not.
 
     Raises
     ------
     InputError
         If no row is left.
     """
-    if labels.names is None:
-        numbers = [int(text) for text in ignored if INTEGER.fullmatch(text.strip())]
-        kept = ~np.isin(labels.codes, numbers)
-    else:
-        kept = ~np.isin(labels.codes, [n for n, name in enumerate(labels.names) if name in ignored])
+    answers = found.classes == WRONG_RIGHT
+    if found.outcomes:  # which are without those that are missing
+        return found if answers or not options.ignore_label else _without_labels(found, options.ignore_label)
+    named = () if answers else options.named(found.classes)
+    if options.drop_missing:
+        found = _without_missing(found, named)
+    if options.ignore_label:
+        found = _without_labels(found, options.ignore_label)
+    if found.labels is None or options.limit is None:
+        return found
+    behind = found.labels.missing(named)
+    behind[: options.limit] = False
+    if not behind.any():
+        return found
+    left = f"{np.count_nonzero(behind):,} without a label were passed over"
+    return found.kept(~behind, (f"behind the first {options.limit:,} rows {left}",))
+
+
+def _without_missing(found: Source, named: tuple[str, ...]) -> Source:
+    kept = ~found.scores.missing()
+    if found.labels is not None:
+        kept &= ~found.labels.missing(named)
     rows, left = len(kept), int(np.count_nonzero(kept))
-    which = listed(list(ignored))
+    if not left:
+        raise InputError(f"{found.place.name}: in all {rows:,} rows something is missing")
+    told = "no score, confidence or label is missing; --drop-missing left out nothing"
+    if left < rows:
+        told = f"{rows - left:,} of {rows:,} rows, in which something is missing, were left out, as asked"
+    return found.kept(kept, (told,))
+
+
+def _without_labels(found: Source, ignored: tuple[str, ...]) -> Source:
+    assert found.labels is not None
+    kept, which = ~found.labels.are(ignored), listed(list(ignored))
+    rows, left = len(kept), int(np.count_nonzero(kept))
     if not left:
         raise InputError(f"{found.place.name}: all {rows:,} labels are to be ignored ({which})")
-    notes, doubts = ignored_rows(kept, ignored, labels.values)
-    return rows_of(found, labels, kept, notes, doubts)
-
-
-def without_missing_values(found: Source, labels: Labels, classes: Sequence[str]) -> tuple[Source, Labels]:
-    """Return what was found without the rows where a score or the label is missing, and how many these are.
-
-    Labels that only look as if they were missing, but are among the `classes`, are not.
-
-    Raises
-    ------
-    InputError
-        If no row is left.
-    """
-    rows = len(labels)
-    kept = ~found.missing()
-    if labels.missing is not None:
-        kept &= ~labels.missing
-    if labels.names is not None:
-        kept &= ~is_missing(np.array(labels.names, np.str_), classes)[labels.codes]
-    if not kept.any():
-        raise InputError(f"{found.place.name}: in all {rows:,} rows something is missing")
-    return rows_of(found, labels, kept, (dropped_note(kept),))
-
-
-def ignored_rows(
-    kept: NDArray[np.bool_], ignored: Sequence[str], values: Array
-) -> tuple[tuple[str, ...], tuple[str, ...]]:
-    """Return notes on the rows left out because of their labels, and doubts about labels that no row has."""
-    left = int(np.count_nonzero(~kept))
-    there = {one.strip() for one in np.unique(values[~kept]).astype(str).tolist()}
+    there = {str(one).strip() for one in found.labels.kept(~kept).values}
     gone = [one for one in ignored if one.strip() not in there]
-    told = f"{left:,} of {len(kept):,} rows have a label to be ignored ({listed(list(ignored))})"
-    return (
-        (f"{told} and are left out, as asked",) if left else (),
+    told = f"{rows - left:,} of {rows:,} rows have a label to be ignored ({which}) and are left out, as asked"
+    return found.kept(
+        kept,
+        (told,) if left < rows else (),
         (f"no row has a label to be ignored ({listed(gone)})",) if gone else (),
     )
-
-
-def dropped_note(kept: NDArray[np.bool_]) -> str:
-    """Return how many rows were left out because something is missing, a sentence for the user."""
-    dropped, rows = int(np.count_nonzero(~kept)), len(kept)
-    if not dropped:
-        return "no score, confidence or label is missing; --drop-missing left out nothing"
-    return f"{dropped:,} of {rows:,} rows, in which something is missing, were left out, as asked"
-
-
-def rows_of(
-    found: Source,
-    labels: Labels,
-    kept: NDArray[np.bool_],
-    notes: Sequence[str],
-    doubts: Sequence[str] = (),
-) -> tuple[Source, Labels]:
-    """Return some rows of what was found, with sentences for the user."""
-    readers = {name: partial(_kept, reader, kept) for name, reader in found.columns.readers.items()}
-    place = KeptPlace.of(found.place, kept)
-    codes, names = labels.codes[kept], labels.names
-    if names is not None:
-        used = np.unique(codes)
-        names, codes = tuple(names[code] for code in used), np.searchsorted(used, codes)
-    return replace(
-        found,
-        place=place,
-        scores=found.kept(kept),
-        weights=None if found.weights is None else found.weights[kept],
-        columns=LazyColumns(readers),
-        notes=(*found.notes, *notes),
-        doubts=(*found.doubts, *doubts),
-    ), replace(labels, codes=codes, names=names, missing=None)
-
-
-def _kept(reader: Any, kept: NDArray[np.bool_]) -> Array:
-    values: Array = reader()[kept]
-    return values

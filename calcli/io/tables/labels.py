@@ -10,6 +10,7 @@ from fractions import Fraction
 from typing import Literal
 
 import numpy as np
+from numpy.typing import NDArray
 
 from calcli.core.data.arrays import Array
 from calcli.core.data.derived import rest_of
@@ -26,8 +27,10 @@ SHARES = (
     "its share in a column for --weights"
 )
 LARGEST = 2.0**63  # larger floats are not the integers of labels
+NARROW = 1 << 16  # how far apart integers may be to be counted in a table
 MANY = 20  # classes, to be written out one by one no more
-Meaning = Literal["numbers", "booleans", "positions", "mixed"]
+Meaning = Literal["text", "numbers", "booleans", "positions", "mixed"]
+Label = str | int | None
 INTEGER = re.compile(r"[+-]?[0-9]{1,100}")  # Python refuses to convert thousands of digits
 DECIMAL = re.compile(r"[+-]?([0-9]{1,100}\.[0-9]{0,100}|\.[0-9]{1,100})")
 WORDS = (("false", "true"), ("no", "yes"), ("f", "t"), ("n", "y"))  # of booleans
@@ -36,113 +39,130 @@ NO_PLACE = -1
 
 @dataclass(frozen=True)
 class Labels:
-    """One label a row, as stored.
+    """One label a row: the distinct ones, and which of them each row has.
 
     Attributes
     ----------
+    values
+        The distinct labels, text or whole numbers; None where there is none.
     codes
-        (N,) integers: the labels themselves, or positions in `names`.
-    names
-        The distinct labels if they are text, else None.
-    missing
-        (N,) which rows have none and are to be left out; None if there are none.
+        (N,) places in these.
     meaning
-        What labels that are no text stand for: numbers, booleans, or positions, as those of one-hot labels.
+        What they stand for: text, numbers, booleans as 0 and 1, or positions, as those of one-hot labels;
+        mixed where parts of a data set differ in it.
     """
 
+    values: tuple[Label, ...]
     codes: Array
-    names: tuple[str, ...] | None = None
-    missing: Array | None = None
-    meaning: Meaning = "numbers"
+    meaning: Meaning = "text"
 
     def __len__(self) -> int:
         return len(self.codes)
 
     @property
-    def values(self) -> Array:
-        """(N,) the labels themselves."""
-        return self.codes if self.names is None else np.array(self.names)[self.codes]
+    def names(self) -> tuple[str, ...] | None:
+        """The distinct labels if they are text, else None."""
+        return tuple(one for one in self.values if isinstance(one, str)) if self.meaning == "text" else None
 
-    def matched(self, classes: Sequence[str], place: Place, *, swapped: bool) -> Array:
-        """Return the labels as positions in `classes`, as `match` does, perhaps those of two swapped."""
-        found = match(self, classes, place)
-        return 1 - found if swapped else found
+    @property
+    def numbers(self) -> list[int]:
+        """The distinct labels that are numbers."""
+        return [one for one in self.values if isinstance(one, int)]
+
+    def missing(self, classes: Sequence[str] = ()) -> NDArray[np.bool_]:
+        """Return (N,) which rows have none, or text that says so and is not among `classes`."""
+        words = missing_words(classes)
+        gone = [one is None or (isinstance(one, str) and one.strip().lower() in words) for one in self.values]
+        return np.array(gone, np.bool_)[self.codes]
+
+    def are(self, some: Sequence[str]) -> NDArray[np.bool_]:
+        """Return (N,) which rows have some of the labels, as text."""
+        numbers = {int(text) for text in some if INTEGER.fullmatch(text.strip())}
+        found = [one in some if isinstance(one, str) else one in numbers for one in self.values]
+        return np.array(found, np.bool_)[self.codes]
+
+    def kept(self, kept: NDArray[np.bool_]) -> Labels:
+        """Return the labels of some rows."""
+        used, codes = distinct_of(self.codes[kept])
+        return replace(self, values=tuple(self.values[code] for code in used), codes=codes)
+
+    def require(self, place: Place) -> None:
+        """Raise an InputError if a row has none."""
+        if None in self.values:
+            row = int((self.codes == self.values.index(None)).argmax())
+            raise InputError(missing_label(place, row, "null" if self.meaning == "text" else "nan"))
 
     def against_rest(self, name: str, place: Place) -> Labels:
         """Return the labels of one class and, under one name, those of all others."""
         if self.meaning == "positions":
             return self
-        text = self.names is not None
-        own = self.values == name if text else is_own(self.codes, self.meaning, name, place)
-        return Labels(own.astype(np.intp), (rest_of(name), name))
+        own = [is_own(one, self.meaning, name, place) for one in self.values]
+        return Labels((rest_of(name), name), np.array(own, np.intp)[self.codes])
 
 
-def labels_from_array(values: Array, place: Place, *, drop: bool = False) -> Labels:
-    """Take (N,) integers, booleans, whole floats or text for labels.
+def distinct_of(values: Array) -> tuple[list[int], Array]:
+    """Return the distinct ones of (N,) integers, and which of them each is."""
+    low, high = (int(values.min()), int(values.max())) if len(values) else (0, 0)
+    if high - low < NARROW:
+        places = values.astype(np.uint16) - np.uint16(low & 0xFFFF)  # differences are right modulo 2^16
+        there = np.flatnonzero(np.bincount(places))
+        if len(there) == high - low + 1:
+            return (there + low).tolist(), places
+        table = np.zeros(high - low + 1, np.uint16)
+        table[there] = np.arange(len(there))
+        return (there + low).tolist(), table[places]
+    found, codes = np.unique(values, return_inverse=True)
+    return found.tolist(), codes
 
-    Parameters
-    ----------
-    values, place
-        What is stored, and where.
-    drop
-        Whether rows without a label are to be left out; of text, `without_missing_values` tells which.
+
+def labels_from_array(values: Array, place: Place) -> Labels:
+    """Take (N,) integers, booleans, whole floats or text for labels; nan and None are missing ones.
 
     Raises
     ------
     InputError
-        If a label is missing (nan) or not a class at all.
+        If a label is not a class at all; `place` is where they are.
     """
-    missing = is_missing(values) if drop and values.dtype.kind != "U" else np.zeros(len(values), np.bool_)
-    if missing.any():
-        if missing.all():
-            raise InputError(f"{place.name}: all {len(values):,} labels are missing")
-        filled = np.where(missing, values[~missing][0], values)  # any label: these rows go
-        return replace(labels_from_array(filled, place), missing=missing)
-    if values.dtype.kind == "b":
-        return Labels(values.view(np.uint8), meaning="booleans")
-    if values.dtype.kind in "iu":
-        return Labels(values)
     if values.dtype.kind == "f":
-        _refuse_fractions(values, place)
-        return Labels(values.astype(np.int64))
-    if values.dtype.kind == "O":
-        if (missing := is_missing(values)).any():
-            raise InputError(missing_label(place, int(missing.argmax()), "None"))
-        if all(isinstance(value, str) for value in values):
-            values = values.astype(str)
+        gone = np.isnan(values)
+        _refuse_fractions(values, gone, place)
+        if gone.any():
+            there = labels_from_array(values[~gone], place)
+            codes = np.full(len(values), len(there.values), np.intp)
+            codes[~gone] = there.codes
+            return Labels((*there.values, None), codes, "numbers")
+        values = values.astype(np.int64)
+    elif values.dtype.kind == "b":
+        return replace(labels_from_array(values.view(np.uint8), place), meaning="booleans")
+    if values.dtype.kind in "iu":
+        found, codes = distinct_of(values)
+        return Labels(tuple(found), codes, "numbers")
+    if values.dtype.kind == "O" and all(one is None or isinstance(one, str) for one in values):
+        gone = np.array([one is None for one in values], np.bool_)
+        texts = labels_from_array(np.where(gone, "", values).astype(str), place)
+        codes = np.where(gone, len(texts.values), texts.codes)
+        return Labels((*texts.values, None), codes).kept(np.ones(len(values), np.bool_))
     if values.dtype.kind != "U":
         raise InputError(
             f"{place.name}: the labels are {type_in_words(values.dtype)}; expected integers or text"
         )
     names, codes = np.unique(values, return_inverse=True)
-    return Labels(codes, tuple(names.tolist()))
+    return Labels(tuple(names.tolist()), codes)
 
 
 def join_labels(parts: Sequence[Labels]) -> Labels:
     """Put the labels of several files one after the other."""
-    if all(part.names is None for part in parts):
-        meanings = {part.meaning for part in parts}
-        meaning: Meaning = meanings.pop() if len(meanings) == 1 else "mixed"
-        return Labels(np.concatenate([part.codes for part in parts]), None, _joined_missing(parts), meaning)
-    position: dict[str, int] = {}
+    meanings = {part.meaning for part in parts}
+    meaning: Meaning = meanings.pop() if len(meanings) == 1 else "text" if "text" in meanings else "mixed"
+    position: dict[Label, int] = {}
     codes = []
     for part in parts:
-        if part.names is None:
-            values, inverse = np.unique(part.codes, return_inverse=True)
-            said = "one-hot " if part.meaning == "positions" else ""  # the name of no class
-            part = Labels(inverse, tuple(f"{said}{value}" for value in values.tolist()))
-        assert part.names is not None
-        moved = [position.setdefault(name, len(position)) for name in part.names]
-        codes.append(np.array(moved, np.int64)[part.codes])
-    return Labels(np.concatenate(codes), tuple(position), _joined_missing(parts))
-
-
-def _joined_missing(parts: Sequence[Labels]) -> Array | None:
-    if all(part.missing is None for part in parts):
-        return None
-    return np.concatenate(
-        [np.zeros(len(part), np.bool_) if part.missing is None else part.missing for part in parts]
-    )
+        said = "one-hot " if part.meaning == "positions" else ""  # the name of no class
+        named = meaning == "text" != part.meaning
+        values = [one if one is None or not named else f"{said}{one}" for one in part.values]
+        moved = [position.setdefault(one, len(position)) for one in values]
+        codes.append(np.array(moved, np.intp)[part.codes])
+    return Labels(tuple(position), np.concatenate(codes), meaning)
 
 
 def match(labels: Labels, classes: Sequence[str], place: Place) -> Array:
@@ -160,32 +180,28 @@ def match(labels: Labels, classes: Sequence[str], place: Place) -> Array:
     InputError
         If labels are missing, unknown, out of range, counted from 1, or may be those of several classes.
     """
-    if labels.names is not None:
-        table = _positions_of_names(labels.names, classes)
-        matched = table[labels.codes]
-        if matched.min() < 0:
-            _refuse_names(labels, matched < 0, classes, place)
-        return matched
-    found = places_of(labels.codes, labels.meaning, classes, place)
-    if (wrong := found < 0).any():
-        _refuse_numbers(labels, wrong, classes, place)
-    return found
+    labels.require(place)
+    if labels.meaning == "text":
+        found = _positions_of_names(labels.names or (), classes)
+    else:
+        found = places_of(labels.numbers, labels.meaning, classes, place)
+    matched = np.array(found, np.int32)[labels.codes]
+    if (wrong := matched < 0).any():
+        (_refuse_names if labels.meaning == "text" else _refuse_numbers)(labels, wrong, classes, place)
+    return matched
 
 
-def _positions_of_names(names: Sequence[str], classes: Sequence[str]) -> Array:
+def _positions_of_names(names: Sequence[str], classes: Sequence[str]) -> list[int]:
     position, alike = {name: k for k, name in enumerate(classes)}, dict[str, list[int]]()
     for k, name in enumerate(classes):
         alike.setdefault(plain_text(name), []).append(k)
     near = {name: alike.get(plain_text(name), ()) for name in names if name not in position}
     position |= {name: found[0] for name, found in near.items() if len(found) == 1}
-    return np.array([position.get(name, -1) for name in names], np.int32)
+    return [position.get(name, NO_PLACE) for name in names]
 
 
-def _refuse_fractions(values: Array, place: Place) -> None:
-    missing = np.isnan(values)
-    if missing.any():
-        raise InputError(missing_label(place, int(missing.argmax()), "nan"))
-    fractional = (values != np.floor(values)) | (np.abs(values, dtype=np.float64) >= LARGEST)
+def _refuse_fractions(values: Array, gone: Array, place: Place) -> None:
+    fractional = ~gone & ((values != np.floor(values)) | (np.abs(values, dtype=np.float64) >= LARGEST))
     if fractional.any():
         row = int(fractional.argmax())
         raise InputError(
@@ -195,9 +211,8 @@ def _refuse_fractions(values: Array, place: Place) -> None:
 
 
 def _refuse_names(labels: Labels, wrong: Array, classes: Sequence[str], place: Place) -> None:
-    assert labels.names is not None
     row = int(wrong.argmax())
-    first = labels.names[labels.codes[row]]
+    first = str(labels.values[labels.codes[row]])
     word = first.strip().lower()
     if word in NOT_AVAILABLE and word in missing_words(classes):
         raise InputError(
@@ -207,7 +222,7 @@ def _refuse_names(labels: Labels, wrong: Array, classes: Sequence[str], place: P
         )
     if word in (*MISSING_NAMES, *map(str, MISSING_NUMBERS)):
         raise InputError(missing_label(place, row, first if INTEGER.fullmatch(first) else repr(first)))
-    unknown = sorted({labels.names[code] for code in np.unique(labels.codes[wrong])})
+    unknown = sorted({str(labels.values[code]) for code in np.unique(labels.codes[wrong])})
     others = f" (unknown in all: {listed(unknown)})" if len(unknown) > 1 else ""
     raise InputError(
         f'{place.row(row)} has the label "{first}", which is not one of the classes '
@@ -217,9 +232,9 @@ def _refuse_names(labels: Labels, wrong: Array, classes: Sequence[str], place: P
 
 
 def _refuse_numbers(labels: Labels, wrong: Array, classes: Sequence[str], place: Place) -> None:
-    row, codes, boolean = int(wrong.argmax()), labels.codes, labels.meaning == "booleans"
-    value, k = int(codes[row]), len(classes)
-    if k == 2 and set(np.unique(codes).tolist()) == {-1, 1}:
+    row, numbers, boolean = int(wrong.argmax()), labels.numbers, labels.meaning == "booleans"
+    value, k = numbers[labels.codes[row]], len(classes)
+    if k == 2 and set(numbers) == {-1, 1}:
         raise InputError(
             f"{place.name}: the labels are -1 and 1, but classes are counted from 0; name the two classes "
             "with --classes=-1,1"
@@ -233,7 +248,7 @@ def _refuse_numbers(labels: Labels, wrong: Array, classes: Sequence[str], place:
             f"{place.row(row)} has the label {said}, but the classes are {listed(tuple(classes))}, {why}; "
             "name the classes in the order of their scores with --classes, each as its labels are"
         )
-    if codes.min() >= 1 and codes.max() == k:
+    if min(numbers) >= 1 and max(numbers) == k:
         raise InputError(
             f"{place.name}: labels run from 1 to {k}, but classes are counted from 0 to {k - 1}; "
             "subtract 1 from the labels, or name the classes in the order of their scores with --classes "
@@ -295,33 +310,30 @@ def some_numbers(classes: Sequence[str]) -> tuple[str, ...]:
     return found if len(found) < len(classes) and not _at_own_places(numbers) else ()
 
 
-def places_of(codes: Array, meaning: Meaning, classes: Sequence[str], place: Place) -> Array:
+def places_of(numbers: Sequence[int], meaning: Meaning, classes: Sequence[str], place: Place) -> list[int]:
     """Return the positions in `classes` of labels that are numbers or booleans, -1 where there is none.
 
     Which labels there are is no matter: parts of a data set are read as all of it.
 
     Parameters
     ----------
-    codes
-        (N,) the labels, booleans as 0 and 1.
+    numbers
+        The labels, booleans as 0 and 1.
     meaning
         What they are; positions, if they were one-hot, and mixed, if parts differ in it.
     classes, place
         Names in the order of the scores, and the file for messages.
-
-    Returns
-    -------
-    array (N,) of int32
 
     Raises
     ------
     InputError
         If the names leave open which class a label stands for.
     """
+    within = [one if 0 <= one < len(classes) else NO_PLACE for one in numbers]
     if meaning == "positions":
-        return _positions(codes, len(classes))
-    numbers = [number_of(name) for name in classes]
-    own = _at_own_places(numbers)
+        return within
+    known = [number_of(name) for name in classes]
+    own = _at_own_places(known)
     truth = _places_of_booleans(classes, place) if meaning != "numbers" else _false_and_true(classes)
     if meaning == "mixed" and not (own and truth in (None, (0, 1))):
         raise InputError(
@@ -329,8 +341,18 @@ def places_of(codes: Array, meaning: Meaning, classes: Sequence[str], place: Pla
             f"classes are {listed(tuple(classes))}; save the labels of all parts alike, best as text"
         )
     if truth is not None:
-        return np.array([*truth, NO_PLACE], np.int32)[np.where((codes == 0) | (codes == 1), codes, 2)]
-    return _positions(codes, len(classes)) if own else _by_number(codes, numbers, classes, place)
+        return [truth[one] if one in (0, 1) else NO_PLACE for one in numbers]
+    if own:
+        return within
+    first: dict[int | Fraction, int] = {}
+    for k, number in enumerate(known):
+        if number is not None and (same := first.setdefault(number, k)) != k:
+            raise InputError(
+                f"{place.name}: the classes {classes[same]} and {classes[k]} are the same number, and the "
+                "labels were read as numbers, which do not tell them apart; save them as text, not in CSV, "
+                "or give these classes and their labels other names"
+            )
+    return [first.get(one, NO_PLACE) for one in numbers]
 
 
 def are_places(meaning: Meaning, classes: Sequence[str], place: Place) -> bool:
@@ -342,37 +364,6 @@ def are_places(meaning: Meaning, classes: Sequence[str], place: Place) -> bool:
 def _at_own_places(numbers: Sequence[int | Fraction | None]) -> bool:
     """Tell whether every number is that of its place, as in 0, 1, other; or there is none at all."""
     return all(number is None or number == k for k, number in enumerate(numbers))
-
-
-def _positions(codes: Array, classes: int) -> Array:
-    if codes.min() >= 0 and codes.max() < classes:
-        return codes.astype(np.int32)
-    inside = (codes >= 0) & (codes < classes)
-    return np.where(inside, np.where(inside, codes, 0).astype(np.int32), np.int32(NO_PLACE))
-
-
-def _by_number(
-    codes: Array, numbers: Sequence[int | Fraction | None], classes: Sequence[str], place: Place
-) -> Array:
-    """Look labels up among the names that are numbers."""
-    first: dict[int | Fraction, int] = {}
-    for k, number in enumerate(numbers):
-        if number is not None and (same := first.setdefault(number, k)) != k:
-            raise InputError(
-                f"{place.name}: the classes {classes[same]} and {classes[k]} are the same number, and the "
-                "labels were read as numbers, which do not tell them apart; save them as text, not in CSV, "
-                "or give these classes and their labels other names"
-            )
-    limits = np.iinfo(codes.dtype)
-    known = sorted(
-        (int(n), k) for n, k in first.items() if n.denominator == 1 and limits.min <= n <= limits.max
-    )
-    if not known:
-        return np.full(len(codes), NO_PLACE, np.int32)
-    ordered = np.array([number for number, _ in known], codes.dtype)
-    places = np.array([k for _, k in known], np.int32)
-    found = np.minimum(np.searchsorted(ordered, codes), len(known) - 1)
-    return np.where(ordered[found] == codes, places[found], np.int32(NO_PLACE))
 
 
 def _false_and_true(classes: Sequence[str]) -> tuple[int, int] | None:
@@ -425,14 +416,16 @@ def other_of_two(second: str, meaning: Meaning) -> str | None:
     return f"not {second}"
 
 
-def is_own(codes: Array, meaning: Meaning, name: str, place: Place) -> Array:
-    """Return (N,) whether labels that are numbers or booleans are those of a class of this name.
+def is_own(label: Label, meaning: Meaning, name: str, place: Place) -> bool:
+    """Tell whether a label is that of a class of this name.
 
     Raises
     ------
     InputError
-        If the name is neither a number nor a boolean.
+        If it is a number or a boolean, and the name is neither.
     """
+    if meaning == "text" or label is None:
+        return label == name
     number = number_of(name)
     if meaning != "numbers" and name.casefold() in WORDS[0]:
         number = WORDS[0].index(name.casefold())
@@ -441,10 +434,7 @@ def is_own(codes: Array, meaning: Meaning, name: str, place: Place) -> Array:
             f"{place.name}: the labels are {'booleans' if meaning == 'booleans' else 'numbers'}, which do "
             f"not tell whether the class is {name}; save the labels as names of classes"
         )
-    if number.denominator != 1:
-        return np.zeros(len(codes), np.bool_)
-    found: Array = codes == int(number)
-    return found
+    return label == number
 
 
 def same_name(one: str, other: str) -> bool:

@@ -2,30 +2,32 @@
 
 from __future__ import annotations
 
-from abc import ABC, abstractmethod
+from abc import abstractmethod
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any, Self
+from typing import Any, Self
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
+from numpy.typing import NDArray
 
 from calcli.core.data.arrays import Array
 from calcli.core.language.errors import InputError
 from calcli.io.messages import Place
-from calcli.io.tables.source import rows_and_columns
-from calcli.io.tables.table import holds_of, numbers
+from calcli.io.tables.source import StoredScores, rows_and_columns
+from calcli.io.tables.table import Table, holds_of, in_memory, numbers
+from calcli.io.tables.table import kept as kept_rows
+from calcli.io.tables.values import missing_in
 
-if TYPE_CHECKING:
-    from calcli.io.tables.table import Table
+HEAD_ROWS = 256  # among which there is one without missing scores
 
 SLICE_BYTES = 1 << 22  # turned from columns to rows at once: long enough runs, and still in the cache
 FEW_CLASSES = 64  # up to here blocks stay class by class in memory
 
 
 @dataclass(frozen=True)
-class TableScores(ABC):
+class TableScores(StoredScores):
     """Scores in some columns of a table.
 
     Attributes
@@ -34,22 +36,40 @@ class TableScores(ABC):
         The table.
     names
         The columns to be read.
-    shape, dtype
-        Rows and classes, and the type of the scores.
+    width, of_type
+        How many scores a row has, and their type.
     """
 
     table: Table
     names: tuple[str, ...]
-    shape: tuple[int, int]
-    dtype: np.dtype[Any]
+    width: int
+    of_type: np.dtype[Any]
+
+    @property
+    def shape(self) -> tuple[int, int]:
+        """Rows and classes."""
+        return self.table.rows, self.width
+
+    @property
+    def dtype(self) -> np.dtype[Any]:
+        """Type as stored."""
+        return self.of_type
 
     @abstractmethod
     def values(self, batch: Any, at: int) -> Array:
         """Return the (n, K) scores of a record batch of the columns `names`, which begins at row `at`."""
 
-    def within(self, table: Table, rows: int) -> Self:
-        """Return the scores of so many rows of the same columns, in another table."""
-        return replace(self, table=table, shape=(rows, self.shape[1]))
+    def within(self, table: Table) -> Self:
+        """Return the scores in the same columns of another table."""
+        return replace(self, table=table)
+
+    def kept(self, kept: NDArray[np.bool_]) -> Self:
+        """Return those of some rows, of which alone others are not looked at."""
+        return self.within(kept_rows(self.table, kept))
+
+    def missing(self) -> NDArray[np.bool_]:
+        """Return (N,) in which rows a score is missing."""
+        return missing_in(self.table, self.names)
 
     def blocks(self, rows: int) -> Iterator[Array]:
         """Yield (n, K) blocks, class by class in memory if they are few and in columns."""
@@ -128,17 +148,24 @@ def stored_scores(table: Table, names: tuple[str, ...]) -> ColumnScores | ListSc
     holds = {name: holds_of(schema.field(name).type) for name in names}
     if holds[names[0]] == "list":
         dtype = _numpy_type(schema.field(names[0]).type.value_type, place, names[0])
-        head = table.head(names, 1)
+        head = first_whole(table, names)
         columns = 0 if head is None else pc.list_value_length(head.column(0))[0].as_py() or 0
         _, columns = rows_and_columns((rows or head is not None, columns), place.name)
-        return ListScores(table, (names[0],), (rows, columns), dtype)
+        return ListScores(table, (names[0],), columns, dtype)
     for name in names:
         if holds[name] not in ("float", "integer"):
             raise InputError(_not_numbers(table, name))
     dtypes = {_numpy_type(schema.field(name).type, place, name) for name in names}
-    return ColumnScores(
-        table, names, (rows, len(names)), dtypes.pop() if len(dtypes) == 1 else np.dtype(np.float64)
-    )
+    return ColumnScores(table, names, len(names), dtypes.pop() if len(dtypes) == 1 else np.dtype(np.float64))
+
+
+def first_whole(table: Table, names: Sequence[str]) -> Any:
+    """Return a pyarrow.RecordBatch of the first row in which nothing is missing, or of the first one."""
+    found = table.head(names, HEAD_ROWS)
+    if found is None:
+        return None
+    gone = missing_in(in_memory(table.place.name, pa.Table.from_batches([found])), names)
+    return found.slice(0 if gone.all() else int(gone.argmin()), 1)
 
 
 def _numpy_type(kind: Any, place: Place, name: str) -> np.dtype[Any]:

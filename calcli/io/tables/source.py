@@ -5,8 +5,8 @@ from __future__ import annotations
 import math
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
-from typing import Any, Protocol
+from dataclasses import dataclass, field, replace
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from calcli.core.data.arrays import Array
 from calcli.core.data.predictions import Held, Kind, Outcomes
 from calcli.core.language.errors import InputError
-from calcli.io.messages import Place, type_in_words
+from calcli.io.messages import KeptPlace, Place, type_in_words
 from calcli.io.places.heads import is_of_single_values
 from calcli.io.tables.labels import Labels
 
@@ -23,59 +23,77 @@ BLOCK_ROWS = 8192  # looked at once for what is missing
 Shape = tuple[int, ...]
 
 
-class StoredScores(Protocol):
+class StoredScores(ABC):
     """An (N, K) table of numbers of any type, unchecked, that can be read block by block, again and again.
 
     One column for two classes is allowed.
     """
 
     @property
+    @abstractmethod
     def shape(self) -> tuple[int, int]:
         """Rows and columns."""
 
     @property
+    @abstractmethod
     def dtype(self) -> np.dtype[Any]:
         """Type as stored, in native byte order."""
 
+    @abstractmethod
     def blocks(self, rows: int) -> Iterator[Array]:
         """Yield (n, K) blocks, n <= rows, in order; a block is valid until the next one."""
 
     def head(self, rows: int) -> Array:
         """Return the first rows, at most so many, reading little more."""
+        found = [np.empty((0, self.shape[1]), self.dtype)]
+        for block in self.blocks(rows):
+            found.append(block[:rows].copy())
+            rows -= len(block)
+            if rows <= 0:
+                break
+        return np.concatenate(found)
+
+    def missing(self) -> NDArray[np.bool_]:
+        """Return (N,) in which rows a score is missing."""
+        if self.dtype.kind != "f":
+            return np.zeros(self.shape[0], np.bool_)
+        return np.concatenate([np.isnan(block).any(axis=1) for block in self.blocks(BLOCK_ROWS)])
+
+    def kept(self, kept: NDArray[np.bool_]) -> StoredScores:
+        """Return those of some rows."""
+        return SomeScores((self,), kept)
 
 
-def first_rows(scores: StoredScores, rows: int) -> Array:
-    """Return the first rows of scores, at most so many, from as many blocks as it takes."""
-    found = [np.empty((0, scores.shape[1]), scores.dtype)]
-    for block in scores.blocks(rows):
-        found.append(block[:rows].copy())
-        rows -= len(block)
-        if rows <= 0:
-            break
-    return np.concatenate(found)
-
-
-@dataclass(frozen=True)
-class HeldScores(Held):
+class HeldScores(Held, StoredScores):
     """Scores in memory, unchecked."""
 
-    def head(self, rows: int) -> Array:
-        """Return the first rows."""
-        return self.array[:rows]
-
 
 @dataclass(frozen=True)
-class JoinedScores:
-    """The scores of several files one after the other, or only their first rows."""
+class SomeScores(StoredScores):
+    """The scores of several files one after the other, or some of them.
+
+    Attributes
+    ----------
+    parts
+        Those of each file.
+    some
+        (N,) which rows; None for all.
+    limit
+        How many rows there are at most.
+    order
+        Of the columns; none for that stored.
+    """
 
     parts: tuple[StoredScores, ...]
+    some: NDArray[np.bool_] | None = None
     limit: int | None = None
+    order: tuple[int, ...] = ()
 
     @property
     def shape(self) -> tuple[int, int]:
         """Rows and columns."""
-        rows = sum(part.shape[0] for part in self.parts)
-        return rows if self.limit is None else min(rows, self.limit), self.parts[0].shape[1]
+        rows = sum(part.shape[0] for part in self.parts) if self.some is None else np.count_nonzero(self.some)
+        return int(rows if self.limit is None else min(rows, self.limit)), self.parts[0].shape[1]
 
     @property
     def dtype(self) -> np.dtype[Any]:
@@ -84,17 +102,16 @@ class JoinedScores:
 
     def blocks(self, rows: int) -> Iterator[Array]:
         """Yield the blocks of each part in turn, until there are enough rows."""
-        left = self.shape[0]
+        at, left = 0, self.shape[0]
         for part in self.parts:
-            for block in part.blocks(min(rows, left)):
-                yield block[:left].astype(self.dtype, copy=False)
-                left -= len(block)
+            for block in part.blocks(rows if self.some is not None else min(rows, left)):
+                own = block if self.some is None else block[self.some[at : at + len(block)]]
+                at += len(block)
+                if len(own := own[:left]):
+                    yield (own[:, self.order] if self.order else own).astype(self.dtype, copy=False)
+                    left -= len(own)
                 if left <= 0:
                     return
-
-    def head(self, rows: int) -> Array:
-        """Return the first rows."""
-        return first_rows(self, rows)
 
 
 @dataclass(frozen=True)
@@ -103,67 +120,39 @@ class LazyColumns(Mapping[str, Array]):
 
     Attributes
     ----------
-    readers
-        For each column what reads it.
-    limit
-        Only so many rows of them.
+    names
+        Of the columns.
+    read
+        Reads one of them.
+    some
+        Which of their rows, one choice after the other.
     """
 
-    readers: Mapping[str, Callable[[], Array]] = field(default_factory=dict)
-    limit: int | None = None
+    names: tuple[str, ...] = ()
+    read: Callable[[str], Array] = np.asarray
+    some: tuple[NDArray[np.bool_] | slice, ...] = ()
 
     def __getitem__(self, name: str) -> Array:
-        values = self.readers[name]()
-        return values[: self.limit] if values.ndim else values
+        if name not in self.names:
+            raise KeyError(name)
+        values = self.read(name)
+        for one in self.some:
+            values = values[one]
+        return values
 
     def __iter__(self) -> Iterator[str]:
-        return iter(self.readers)
+        return iter(self.names)
 
     def __len__(self) -> int:
-        return len(self.readers)
+        return len(self.names)
 
-
-@dataclass(frozen=True)
-class KeptScores:
-    """Some rows of scores.
-
-    Attributes
-    ----------
-    whole
-        All of them.
-    kept
-        (N,) which.
-    """
-
-    whole: StoredScores
-    kept: NDArray[np.bool_]
-
-    @property
-    def shape(self) -> tuple[int, int]:
-        """Rows and columns."""
-        return int(np.count_nonzero(self.kept)), self.whole.shape[1]
-
-    @property
-    def dtype(self) -> np.dtype[Any]:
-        """Type as stored."""
-        return self.whole.dtype
-
-    def blocks(self, rows: int) -> Iterator[Array]:
-        """Yield the kept rows of each block."""
-        at = 0
-        for block in self.whole.blocks(rows):
-            found = block[self.kept[at : at + len(block)]]
-            at += len(block)
-            if len(found):
-                yield found
-
-    def head(self, rows: int) -> Array:
-        """Return the first of the kept rows."""
-        return first_rows(self, rows)
+    def kept(self, some: NDArray[np.bool_] | slice) -> LazyColumns:
+        """Return some of their rows."""
+        return replace(self, some=(*self.some, some))
 
 
 @dataclass(frozen=True, kw_only=True)
-class Source(ABC):
+class Source:
     """One or several files, and what their columns or arrays are taken for.
 
     Attributes
@@ -172,6 +161,8 @@ class Source(ABC):
         The files, for messages.
     scores
         (N, K), or (N, 1) scores of the second class of two.
+    table
+        The table or the arrays that they are in; None where they are made of something else.
     classes
         Class names that the scores have in the file; for one column perhaps one name.
     kind, kind_reason
@@ -188,7 +179,7 @@ class Source(ABC):
         The classes in the order of the file, which such labels may have, where `--classes` has put the scores
         in another; else none.
     labels
-        (N,), or None if they are in a file of their own, or not wanted.
+        (N,), or None if they are not wanted; of answers what says which are right.
     labels_from
         Where the labels came from.
     weights
@@ -211,14 +202,13 @@ class Source(ABC):
         Of one score whose class nothing but the ranking says: which it is taken for; else "".
     considered
         What else might have been the scores, and why it is not.
-    axes
-        Of the rows, if the scores had several; else none.
     outcomes, questions, identity
         As those of `Provenance`.
     """
 
     place: Place
     scores: StoredScores
+    table: Any = None
     classes: tuple[str, ...] | None = None
     kind: Kind | None = None
     kind_reason: str = ""
@@ -240,59 +230,22 @@ class Source(ABC):
     repeats: tuple[str, ...] = ()
     by_ranking: str = ""
     considered: tuple[tuple[str, str], ...] = ()
-    axes: Shape = ()
     outcomes: Outcomes = ""
     questions: str = ""
     identity: str = ""
 
-    @property
-    def rows_shape(self) -> Shape:
-        """The shape that values beside the scores may have; flat they are always taken."""
-        return self.axes or self.scores.shape[:1]
-
-    @property
-    @abstractmethod
-    def stored(self) -> tuple[str, ...]:
-        """Names of the columns of scores, or of their array."""
-
-    def missing(self) -> NDArray[np.bool_]:
-        """Return (N,) in which rows a score is missing."""
-        if self.scores.dtype.kind != "f":
-            return np.zeros(self.scores.shape[0], np.bool_)
-        return np.concatenate([np.isnan(block).any(axis=1) for block in self.scores.blocks(BLOCK_ROWS)])
-
-    def kept(self, kept: NDArray[np.bool_]) -> StoredScores:
-        """Return the scores of some rows."""
-        return KeptScores(self.scores, kept)
-
-    def written(self, labels: Sequence[str | None], *, as_text: bool) -> Source:
-        """Return the same with other columns as they are written, if they came from text.
-
-        Parameters
-        ----------
-        labels
-            Columns that are looked up by value.
-        as_text
-            Whether all of them stay text; if not, those without values and codes, as 0012, alone.
-        """
-        return self
-
-    @property
-    def of_plain_columns(self) -> bool:
-        """Whether the scores are stored as they are seen, so that new ones may stand in their place."""
-        return True
-
-    def whole(self, kept: Sequence[str]) -> Any:
-        """Return the pyarrow.Schema of the columns to be kept, and of those of scores as they are stored."""
-        raise NotImplementedError
-
-    @abstractmethod
-    def others(self, kept: Sequence[str]) -> tuple[Any, int]:
-        """Return the pyarrow.Schema of columns to be kept, and how many of them stand before the scores."""
-
-    @abstractmethod
-    def passing(self, kept: Sequence[str], rows: int) -> Iterator[tuple[Array, Any]]:
-        """Yield (n, K) scores, n <= rows, and a pyarrow.RecordBatch of the kept columns beside them."""
+    def kept(self, kept: NDArray[np.bool_], notes: Sequence[str] = (), doubts: Sequence[str] = ()) -> Source:
+        """Return some of the (N,) rows, with sentences for the user."""
+        return replace(
+            self,
+            place=KeptPlace.of(self.place, kept),
+            scores=self.scores.kept(kept),
+            labels=None if self.labels is None else self.labels.kept(kept),
+            weights=None if self.weights is None else self.weights[kept],
+            columns=self.columns.kept(kept),
+            notes=(*self.notes, *notes),
+            doubts=(*self.doubts, *doubts),
+        )
 
 
 class Contents:
@@ -345,16 +298,14 @@ def rows_and_columns(shape: tuple[int, ...], name: str) -> tuple[int, int]:
     return rows, columns
 
 
-def require_label_each(found: Source, labels: int, labels_from: str) -> None:
-    """Raise an InputError unless there is one label for each row of scores."""
-    rows, columns = found.scores.shape
-    if labels == rows:
-        return
-    mend = mend_of(rows, columns, labels)
-    raise InputError(
-        f"{found.place.name} has {rows} rows of {columns} scores, but {labels_from} has {labels} labels; "
-        f"expected one label per row; {mend}"
-    )
+def require_label_each(owner: str, scores: tuple[int, int], labels: int, labels_from: str) -> None:
+    """Raise an InputError unless there is one label for each row of (N, K) scores."""
+    rows, columns = scores
+    if labels != rows:
+        raise InputError(
+            f"{owner} has {rows} rows of {columns} scores, but {labels_from} has {labels} labels; expected "
+            f"one label per row; {mend_of(rows, columns, labels)}"
+        )
 
 
 def mend_of(rows: int, columns: int, labels: int) -> str:
@@ -368,23 +319,6 @@ def mend_of(rows: int, columns: int, labels: int) -> str:
         shape = labels, scores_a_label
         how = f"if {shape[1]} scores of a row follow each other, save scores.reshape{shape}"
     return f"{how}; else {mend}"
-
-
-def column_of(found: Source, name: str) -> Array:
-    """Return a column, if it has a value for each row."""
-    return value_each(found, name, found.columns[name])
-
-
-def value_each(found: Source, name: str, values: Array) -> Array:
-    """Return an array of any shape as a column, if it has a value for each row."""
-    rows = found.scores.shape[0]
-    if values.size != rows:
-        raise InputError(
-            f"{found.place.name}: {name} has shape {values.shape}; expected a value for each of {rows:,} rows"
-        )
-    require_rows(f"{found.place.name}: {name} has values", values.shape, found.rows_shape)
-    require_single(values, f"{found.place.name}: {name}")
-    return values.reshape(-1)
 
 
 def require_single(values: Array, owner: str) -> None:
@@ -427,7 +361,8 @@ def require_rows(owner: str, shape: Shape, rows: Shape, scores: Shape = ()) -> N
     other = [axis for axis in range(len(scores) - 1) if len(scores) > 2 and rows_of(scores, axis) == shape]
     if math.prod(shape) != math.prod(rows) and not other:
         return
-    mend = f"; if axis {other[0]} has the classes, give np.moveaxis(scores, {other[0]}, -1)" if other else ""
+    mend = f"; if axis {other[0]} has the classes, say --class-axis {other[0]}" if other else ""
+    mend += f", or give np.moveaxis(scores, {other[0]}, -1)" if other else ""
     raise InputError(
         f"{owner} of shape {shape}, but the rows of the scores have the shape {rows}; expected the same, or "
         f"{(math.prod(rows),)} in the order of the rows{mend}"

@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager
 from dataclasses import dataclass
-from functools import partial
 from typing import IO, Any, cast
 
 import numpy as np
@@ -78,12 +77,17 @@ class StoredArray:
 
 
 @dataclass(frozen=True)
-class ArrayBlocks:
+class ArrayBlocks(StoredScores):
     """Scores in a file, read into one buffer block by block."""
 
     array: StoredArray
     opened: Callable[[], AbstractContextManager[IO[bytes]]]
-    shape: tuple[int, int]
+    size: tuple[int, int]
+
+    @property
+    def shape(self) -> tuple[int, int]:
+        """Rows and columns."""
+        return self.size
 
     @property
     def dtype(self) -> np.dtype[Any]:
@@ -96,10 +100,6 @@ class ArrayBlocks:
             by_column = self.array.header.fortran_order and self.shape[1] > 1
             for block in self._by_column(file, rows) if by_column else self._by_row(file, rows):
                 yield native(block)
-
-    def head(self, rows: int) -> Array:
-        """Return the first rows."""
-        return next(self.blocks(rows))
 
     def _by_row(self, file: IO[bytes], rows: int) -> Iterator[Array]:
         total, columns = self.shape
@@ -128,37 +128,6 @@ class ArrayBlocks:
             raise InputError(
                 f"{self.array.file} became shorter while it was read; evaluate it when it is complete"
             )
-
-
-@dataclass(frozen=True)
-class OrderedScores:
-    """Scores with their columns in another order."""
-
-    stored: StoredScores
-    order: tuple[int, ...]
-
-    @property
-    def shape(self) -> tuple[int, int]:
-        """Rows and columns."""
-        return self.stored.shape
-
-    @property
-    def dtype(self) -> np.dtype[Any]:
-        """Type as stored."""
-        return self.stored.dtype
-
-    def blocks(self, rows: int) -> Iterator[Array]:
-        """Yield blocks in this order."""
-        for block in self.stored.blocks(rows):
-            yield block[:, self.order]
-
-    def head(self, rows: int) -> Array:
-        """Return the first rows."""
-        return self.stored.head(rows)[:, self.order]
-
-    def before(self, classes: Sequence[str]) -> tuple[str, ...]:
-        """Return the classes of the columns in the order stored."""
-        return tuple(classes[self.order.index(place)] for place in range(len(self.order)))
 
 
 def class_axis(
@@ -224,19 +193,13 @@ def places_note(shape: tuple[int, ...], axis: int) -> tuple[str, ...]:
     )
 
 
-def sample_column(shape: tuple[int, ...], axis: int) -> dict[str, partial[Array]]:
-    """Return the column that says of each place which sample it is of, if samples have several."""
-    if len(shape) < 3:
-        return {}
+def sample_of_each(shape: tuple[int, ...], axis: int) -> Array:
+    """Return (N,) which sample each place is of."""
     samples, places = _samples(shape, axis)
-    return {SAMPLE: partial(_sample_of_each, samples, places)}
+    return np.repeat(np.arange(samples), places)
 
 
 def _samples(shape: tuple[int, ...], axis: int) -> tuple[int, int]:
     """Return how many samples there are, and how many places each has."""
     samples = shape[0] if axis else shape[1]
     return samples, int(np.prod(shape, dtype=object)) // max(1, shape[axis] * samples)
-
-
-def _sample_of_each(samples: int, places: int) -> Array:
-    return np.repeat(np.arange(samples), places)

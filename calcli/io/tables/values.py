@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Sequence
+from collections.abc import Iterable, Sequence
 from contextlib import suppress
 from dataclasses import replace
 from typing import Any
@@ -14,20 +14,16 @@ from numpy.typing import NDArray
 
 from calcli.core.data.arrays import Array
 from calcli.core.language.errors import InputError
-from calcli.io.layouts.answers import as_text
 from calcli.io.layouts.classlabels import class_labels
 from calcli.io.messages import listed
-from calcli.io.tables.ignored import dropped_note, ignored_rows
 from calcli.io.tables.labels import (
     SHARE,
     SHARES,
     Labels,
     is_missing,
     labels_from_array,
-    missing_label,
-    missing_words,
 )
-from calcli.io.tables.table import Table, decoded, holds_of, kept, numbers
+from calcli.io.tables.table import Table, decoded, holds_of, numbers
 from calcli.io.tables.text import WORDS, has_codes
 
 SEVERAL = "where several classes may be true at once, evaluate each class by itself"
@@ -112,14 +108,6 @@ def worded(table: Table, name: str) -> Array:
     return np.array(texts, str)[which]
 
 
-def worded_pair(table: Table, one: str, other: str) -> tuple[Array, Array]:
-    """Return two columns of classes; by the names in metadata where both have such names or are text."""
-    said = class_labels(table.schema)
-    texts = [name in said or holds_of(table.schema.field(name).type) == "text" for name in (one, other)]
-    values = worded if all(texts) else column_values
-    return values(table, one), values(table, other)
-
-
 def exact_numbers(batches: Iterable[Any]) -> Array:
     """Return the one column of record batches, of numbers: missing ones are nan, or empty if it is text."""
     return _together([_numbers(batch) for batch in batches])
@@ -186,17 +174,8 @@ def _texts(part: Array) -> Array:
     return np.array(["" if n != n else str(int(n) if n % 1 == 0 else n) for n in part.tolist()], str)
 
 
-def labels_in(table: Table, name: str, names: tuple[str, ...] = (), apart: Sequence[str] = ()) -> Labels:
-    """Return a column of labels; numbers are positions in `names`, if there are any.
-
-    Parameters
-    ----------
-    table, name
-        Where they are.
-    names
-        Of the labels 0, 1, ...
-    apart
-        Labels to be ignored, which may be such numbers.
+def labels_in(table: Table, name: str) -> Labels:
+    """Return a column of labels.
 
     Raises
     ------
@@ -215,25 +194,12 @@ def labels_in(table: Table, name: str, names: tuple[str, ...] = (), apart: Seque
         raise InputError(f"{place.name}: the label column {name} holds {kind}; expected integers or text")
     if holds != "text":
         found = labels_from_array(column_values(table, name), place)
-        if names:
-            return _with_names(found.codes, names, {one for one in apart if one not in names})
         return replace(found, meaning="booleans") if pa.types.is_boolean(decoded(kind)) else found
     column = table.column(name).cast(pa.large_string())  # entries of a dictionary may be null, too
-    if column.null_count:
-        row = pc.index(pc.is_null(column), True).as_py()
-        raise InputError(missing_label(place, row, "null"))
     encoded = column.combine_chunks().dictionary_encode()
-    return Labels(np.from_dlpack(encoded.indices), tuple(encoded.dictionary.to_pylist()))
-
-
-def _with_names(codes: Array, names: tuple[str, ...], apart: Collection[str]) -> Labels:
-    """Return labels that are positions in `names`; others, such as -1, keep their number for a name."""
-    others = [int(code) for code in np.unique(codes) if not 0 <= code < len(names) or str(code) in apart]
-    known = dict(zip((*range(len(names)), *others), range(len(names) + len(others)), strict=True))
-    called = (f"the number {one}" if str(one) in names else str(one) for one in others)
-    if not others:
-        return Labels(codes, names)
-    return Labels(np.array([known[code] for code in codes.tolist()]), (*names, *called))
+    texts, indices = encoded.dictionary.to_pylist(), encoded.indices
+    codes: Array = np.from_dlpack(pc.fill_null(indices, len(texts)) if indices.null_count else indices)
+    return Labels((*texts, *([None] if indices.null_count else [])), codes)
 
 
 def one_true(table: Table, columns: Sequence[str], classes: Sequence[str]) -> Any:
@@ -256,58 +222,10 @@ def one_true(table: Table, columns: Sequence[str], classes: Sequence[str]) -> An
     return pa.chunked_array([pa.array(np.array(classes, object)[values.argmax(axis=1)], pa.string())])
 
 
-def without_missing(table: Table, names: Sequence[str], classes: Sequence[str] = ()) -> tuple[Table, str]:
-    """Return the rows of a table in which none of these columns is missing; the name of a class is not."""
-    there = ~missing_in(table, names, classes)
-    return kept(table, there), dropped_note(there)
-
-
 def missing_in(table: Table, names: Sequence[str], classes: Sequence[str] = ()) -> NDArray[np.bool_]:
     """Return (N,) in which rows one of these columns is missing; the name of a class is not."""
     missing: NDArray[np.bool_] = np.logical_or.reduce([_missing(table, name, classes) for name in names])
     return missing
-
-
-def without_unread(
-    table: Table, names: Sequence[str], limit: int, classes: Sequence[str] = ()
-) -> tuple[Table, str] | None:
-    """Return a table without rows behind the first ones in which a label is missing; None if there are none.
-
-    Parameters
-    ----------
-    table
-        All rows; those that are read are found in it, but the others say which classes there are.
-    names
-        Columns that say what is right.
-    limit
-        Rows to be read.
-    classes
-        Names that only look as if something was missing.
-    """
-    gone = np.concatenate(
-        [np.zeros(0, np.bool_)]
-        + [
-            np.logical_or.reduce([_missing_words(one, classes) for one in batch.columns])
-            for batch in table.batches(names)
-        ]
-    )
-    gone[:limit] = False
-    if not gone.any():
-        return None
-    left = int(np.count_nonzero(gone))
-    note = f"behind the first {limit:,} rows {left:,} without a label were passed over"
-    return kept(table, ~gone), note
-
-
-def _missing_words(column: Any, classes: Sequence[str]) -> Array:
-    """Return (n,) whether a number or text is missing, as `is_missing` does, without a copy of it."""
-    column = column.cast(decoded(column.type))
-    found = np.asarray(pc.is_null(column, nan_is_null=True))
-    if holds_of(column.type) == "text":
-        words = pc.utf8_lower(pc.utf8_trim_whitespace(column))
-        said_so = pc.is_in(words, pa.array(missing_words(classes), column.type))
-        found = found | np.asarray(said_so)
-    return found
 
 
 def _missing(table: Table, name: str, classes: Sequence[str]) -> Array:
@@ -326,19 +244,3 @@ def _missing_lists(lists: Any) -> Array:
     wrong = pc.is_null(values, nan_is_null=pa.types.is_floating(values.type))
     missing[np.repeat(np.arange(len(lengths)), lengths)[wrong.to_numpy(zero_copy_only=False)]] = True
     return missing
-
-
-def without_outcomes(
-    table: Table, name: str, ignored: Sequence[str]
-) -> tuple[Table, tuple[str, ...], tuple[str, ...]]:
-    """Return the rows in which a column does not hold what is to be ignored, such as a refusal.
-
-    With them, notes and doubts.
-    """
-    values = as_text(worded(table, name))
-    there = ~np.isin(values, ignored)
-    if not there.any():
-        raise InputError(
-            f"{table.place.name}: all {len(there):,} labels are to be ignored ({listed(ignored)})"
-        )
-    return kept(table, there), *ignored_rows(there, ignored, values)

@@ -13,7 +13,6 @@ from calcli.core.evaluating.evaluate import evaluate
 from calcli.core.language.errors import InputError, UsageError
 from calcli.core.language.expressions import parse_methods
 from calcli.core.language.settings import Settings
-from calcli.core.recalibrating.fitting import fit
 
 
 @pytest.fixture(scope="module")
@@ -103,30 +102,6 @@ def test_a_brier_score_that_is_least_at_a_step():
     free = minimize(lambda at: np.mean((prob(at, calm) - (labels == 0)) ** 2), [1, 0]).x
     np.testing.assert_allclose(fitted.parameters["slope"], [free[0] / 2, held[0] / 6], rtol=1e-4)
     np.testing.assert_allclose(fitted.parameters["intercept"], [free[1], held[1]], rtol=1e-4, atol=1e-4)
-
-
-@pytest.mark.parametrize("score", ["ece", "ece_l2", "cw_ece", "cw_ece_l2"])
-def test_calibration_errors_on_a_told_grid(rows, score):
-    logits, labels = rows
-    optimum = Temperature().fit(logits, labels).parameters["temperature"]
-    fitted = Temperature(score=score).fit(logits, labels)
-    (note,) = fitted.notes
-    assert f"least {score} (15 bins) of 401" in note
-    assert f"{optimum:.4g}, the optimum of the log-loss" in note
-
-    def error(temperature):
-        predictions = Predictions(ArrayScores(logits / temperature, "logits"), labels, ("a", "b", "c"))
-        return evaluate(predictions, Settings((score,), intervals=False, draws=0)).estimates[score].value
-
-    least = error(fitted.parameters["temperature"])
-    assert least <= min(error(optimum * factor) for factor in np.geomspace(0.25, 4, 401)[::10])
-    assert least <= error(optimum)
-
-
-def test_calibration_errors_are_not_chosen_among_others(predict, rows):
-    calls = parse_methods(["temperature:score=ece_l2", "dp"])
-    with pytest.raises(UsageError, match="auto does not compare methods that minimize a calibration error"):
-        fit(predict(*rows, "logits"), calls)
 
 
 def test_platt_scaling_of_raw_logits(rows):

@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 
 from calcli.core.curves.risk import divergences
-from calcli.core.data.simulation import gaussian_classes
 from calcli.core.problems.problem import ordered_problem
+from calcli.works.simulation import gaussian_classes
 
 
 @pytest.fixture(scope="module")

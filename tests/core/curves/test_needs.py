@@ -144,7 +144,7 @@ def test_standard_figures_look_through_the_lens():
     assert standard_names(3, region="0.5..1") == ["reliability", "deviation", "ks"]
 
 
-@pytest.mark.parametrize("lens", ["class-1", "marginal", "top-2"])
+@pytest.mark.parametrize("lens", ["class-1", "top-2"])
 def test_rows_without_weight_show_nothing(lens):
     weights = np.where(np.arange(300) % 3 == 0, 0.0, 2.0)
     weighted = replace(some_predictions(), weights=weights)

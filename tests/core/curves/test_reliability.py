@@ -7,11 +7,8 @@ import pytest
 from scipy.stats import binom
 from sklearn.calibration import calibration_curve
 
-from calcli.core.curves.needs import problem_of
 from calcli.core.curves.reliability import class_reliability, reliability
-from calcli.core.evaluating.evaluate import evaluate
 from calcli.core.evaluating.metrics.miscalibration import ECE
-from calcli.core.language.settings import Settings
 from calcli.core.problems.problem import ordered_problem
 
 NAMES = ("sst2_gpt2", "agnews_gpt2", "cifar100_vgg19_bn")
@@ -99,22 +96,3 @@ def test_classes_average_to_the_reference_errors(golden, evaluated, name):
     squares = np.sum(table["weight"] * gap**2) / evaluation.predictions.n_rows
     assert squares == pytest.approx(golden[name]["cl_brier_ew15"], abs=1e-9)
     assert len({len(column) for column in table.values()}) == 1
-
-
-def test_rows_without_weight_are_drawn_again():
-    problem = ordered_problem(np.array([0.2, 0.4, 0.9]), np.array([False, True, True]), np.array([0, 0, 2.0]))
-    result = reliability(problem, draws=99, resampled=True)
-    null = result.ks.if_calibrated
-    assert null.mean > 0
-    assert 0 < null.p_value <= 1
-
-
-@pytest.mark.parametrize("region", ["all", "0.2..0.6"])
-def test_pairs_of_a_row_are_drawn_again_together(predict, region):
-    rng = np.random.default_rng(2)
-    probs = rng.dirichlet(np.ones(3), 300)
-    labels = (probs.cumsum(1) < rng.random((300, 1))).sum(1)
-    problem = problem_of(evaluate(predict(probs, labels), Settings(("ece",), draws=0)), "marginal", region)
-    fixed, again = (reliability(problem, draws=99, resampled=how).ks.if_calibrated for how in (False, True))
-    assert again.mean == pytest.approx(fixed.mean, rel=0.3)
-    assert min(fixed.p_value, again.p_value) > 0.01

@@ -10,11 +10,11 @@ from scipy import stats
 from sklearn import metrics as sk
 
 from calcli.core.data.derived import Priors, at_priors
-from calcli.core.data.simulation import gaussian_classes
 from calcli.core.estimators.costs import CostWord
 from calcli.core.evaluating.evaluate import evaluate
 from calcli.core.language.errors import InputError, UsageError
 from calcli.core.language.settings import Settings
+from calcli.works.simulation import gaussian_classes
 
 PLAIN = Settings(
     metrics=("log_loss", "normalized_brier", "error_rate", "ece", "ks"), intervals=False, draws=0

@@ -4,13 +4,13 @@ from scipy.special import softmax
 from scipy.stats import multivariate_normal, norm
 
 from calcli import simulate
-from calcli.core.data.simulation import (
+from calcli.core.language.errors import UsageError
+from calcli.works.simulation import (
     gaussian_classes,
     gaussian_mixture,
     three_class_population,
     three_classes,
 )
-from calcli.core.language.errors import UsageError
 
 
 def normalized_scores(simulation):

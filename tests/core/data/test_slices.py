@@ -13,10 +13,10 @@ from calcli.core.data import blocks
 from calcli.core.data import derived as slices
 from calcli.core.data.derived import Priors, select, select_each, slice_names, slice_numbers
 from calcli.core.data.predictions import ArrayScores
-from calcli.core.data.simulation import simulate
 from calcli.core.evaluating.evaluate import evaluate, evaluate_slices, with_corrected_p
 from calcli.core.language.errors import InputError
 from calcli.core.language.settings import Settings
+from calcli.works.simulation import simulate
 
 
 @pytest.mark.parametrize("weighted", [False, True])

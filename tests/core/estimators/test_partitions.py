@@ -7,11 +7,11 @@ from scipy.special import expit, softmax
 from scipy.stats import norm
 
 from calcli.core.data.binning import equal_width_cuts
-from calcli.core.data.simulation import gaussian_mixture, three_class_population
 from calcli.core.evaluating.metrics.miscalibration import ECE
 from calcli.core.evaluating.metrics.partitions import Partition, miscalibration, vector_bins
 from calcli.core.problems.lenses import recursive_partition
 from calcli.core.problems.problem import ordered_problem
+from calcli.works.simulation import gaussian_mixture, three_class_population
 
 DISTANCES = {"tv": "tv", "euclidean": "eu", "squared-euclidean": "se"}
 

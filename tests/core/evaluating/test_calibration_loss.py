@@ -15,21 +15,19 @@ from calcli.core.calibrators.softmax import DPAffine
 from calcli.core.calibrators.temperature import Temperature
 from calcli.core.comparing.comparison import Plan, compare
 from calcli.core.data.arrays import Stream, generator, log_softmax
-from calcli.core.data.predictions import Provenance
-from calcli.core.data.simulation import gaussian_classes
 from calcli.core.data.units import random_folds
 from calcli.core.estimators.costs import CostWord
 from calcli.core.evaluating.evaluate import evaluate
-from calcli.core.evaluating.recalibrated import Companions
-from calcli.core.language.errors import InputError, UsageError
+from calcli.core.language.errors import UsageError
 from calcli.core.language.settings import Settings
+from calcli.works.simulation import gaussian_classes
 
 PLAIN = Settings(intervals=False, draws=0)
 LOSS = "relative_calibration_loss"
 
 
-def estimate(predictions, name=LOSS, companions=None, **settings):
-    found = evaluate(predictions, replace(PLAIN, metrics=(name,), **settings), companions=companions)
+def estimate(predictions, name=LOSS, calibration=None, **settings):
+    found = evaluate(predictions, replace(PLAIN, metrics=(name,), **settings), calibration=calibration)
     (only,) = found.estimates.values()
     return only
 
@@ -96,11 +94,6 @@ def test_files_that_metrics_need(predict):
     predictions, _ = simulated("mcs", predict, 60)
     with pytest.raises(UsageError, match="--calibration-data FILE"):
         estimate(predictions, expression(training="held-out"))
-    with pytest.raises(UsageError, match="--posteriors FILE"):
-        estimate(predictions, expression("given"))
-    few = replace(simulated("mcs", predict, 50)[0], provenance=Provenance("few.npy", ""))
-    with pytest.raises(InputError, match=r"few.npy has 50 rows; expected the 60"):
-        estimate(predictions, expression("given"), Companions(posteriors=few))
 
 
 def test_copies_of_a_row_win_nothing_when_they_are_a_cluster(predict):
@@ -171,33 +164,36 @@ def test_the_standard_error_of_copies_in_clusters(predict):
         assert apart[name] == pytest.approx(first[name] / np.sqrt(3), rel=rounding)
 
 
+def divergence_of(score):
+    return expression(training="held-out", score=score, name="score_divergence")
+
+
+def frozen(predict, probs):
+    """Return other rows of as many classes, and what a map that is fitted to them makes of probabilities."""
+    rng, classes = np.random.default_rng(9), probs.shape[1]
+    logits = rng.normal(size=(400, classes))
+    labels = (0.4 * logits + rng.gumbel(size=logits.shape)).argmax(1)
+    calibration = predict(special.softmax(logits, axis=1), labels)
+    fitted = DPAffine().fit(np.log(calibration.scores.array), labels)
+    return calibration, np.exp(fitted.apply(np.log(probs)))
+
+
 @pytest.mark.parametrize("score", ["log_loss", "brier"])
 def test_an_expected_score_is_entropy_plus_divergence(score, predict):
     rng = np.random.default_rng(0)
-    p, q = rng.dirichlet(np.ones(4), 50), rng.dirichlet(np.ones(4), 50)
+    q = rng.dirichlet(np.ones(4), 50)
+    calibration, p = frozen(predict, q)
     if score == "log_loss":
         entropy, divergence = special.entr(p).sum(1), special.rel_entr(p, q).sum(1)
     else:
         entropy, divergence = 1 - np.square(p).sum(1), np.square(p - q).sum(1)
     labels = rng.integers(0, 4, 50)
-    given = Companions(posteriors=predict(p, labels))
-    found = estimate(predict(q, labels), divergence_of(score), given)
+    found = estimate(predict(q, labels), divergence_of(score), calibration)
     assert found.value == pytest.approx(divergence.mean(), abs=1e-12)
     assert found.parts == {
         "expected_score": pytest.approx((entropy + divergence).mean()),
         "entropy": pytest.approx(entropy.mean()),
     }
-
-
-def test_impossible_classes_cost_nothing_where_they_are_impossible(predict):
-    sure, half = predict([[1.0, 0.0]], [0]), predict([[0.5, 0.5]], [0])
-    for rows, truth, expected in ((half, sure, np.log(2)), (sure, sure, 0), (sure, half, np.inf)):
-        found = estimate(rows, divergence_of("log_loss"), Companions(posteriors=truth))
-        assert found.parts["expected_score"] == pytest.approx(expected)
-
-
-def divergence_of(score):
-    return expression("given", score=score, name="score_divergence")
 
 
 def test_at_the_optimum_over_a_scale_the_score_is_expected(predict):
@@ -236,15 +232,6 @@ def test_table_1_of_ferrer_and_ramos(system, training, predict):
         assert whole.parts["unexplained"] == found.value
 
 
-@pytest.mark.parametrize("system", TABLE_1)
-def test_true_posteriors_explain_the_score_within_chance(system, predict):
-    predictions, made = simulated(system, predict, 20_000, prior=0.8)
-    truth = Companions(posteriors=predict(made.posteriors, made.labels))
-    for score in ("log_loss", "brier"):
-        found = estimate(predictions, expression("given", score=score, name="expected_score"), truth)
-        assert abs(found.parts["unexplained"]) < 0.06
-
-
 def test_by_pav_on_its_own_rows_costs_are_actual_minus_minimum(predict):
     """The least over all thresholds of the score (Ferrer & Ramos 2024, eq. 30; section 2.4.2)."""
     predictions, made = simulated("mcps", predict, 500)
@@ -275,58 +262,36 @@ def test_parts_of_beta_scores_are_those_of_the_rules_they_are(predict):
 def test_the_divergence_of_costs_is_what_other_decisions_cost_more(predict):
     """d(s, q) = C*(s, q) - C*(s, s) (Ferrer & Ramos 2024, eq. 26), by hand."""
     rng = np.random.default_rng(1)
-    p, q = rng.dirichlet(np.ones(4), 50), rng.dirichlet(np.ones(4), 50)
+    q = rng.dirichlet(np.ones(4), 50)
     labels, rows = rng.integers(0, 4, 50), np.arange(50)
-    given = Companions(posteriors=predict(p, labels))
+    calibration, p = frozen(predict, q)
     cost = np.column_stack([1 - np.eye(4), np.full(4, 0.3)])
     risk = p @ cost
     paid, least = risk[rows, (q @ cost).argmin(1)], risk.min(1)
     costs = (CostWord("abstain", "abstain", 0.3),)
     predictions = predict(q, labels)
-    found = estimate(predictions, divergence_of("bayes_risk"), given, costs=costs)
+    found = estimate(predictions, divergence_of("bayes_risk"), calibration, costs=costs)
     assert "costs=abstain" in str(found.call)  # the only costs there are
     assert found.value == pytest.approx((paid - least).mean(), abs=1e-12)
     wrong = 1 - p[rows, q.argmax(1)]
-    found = estimate(predictions, expression("given", score="error_rate", name="expected_score"), given)
+    found = estimate(
+        predictions, expression(training="held-out", score="error_rate", name="expected_score"), calibration
+    )
     assert found.value == pytest.approx(wrong.mean(), abs=1e-12)
-
-
-def test_the_unexplained_share_is_a_metric_with_an_interval_under_given_posteriors(predict):
-    predictions, made = simulated("mcs", predict, 4000, prior=0.8)
-    truth = Companions(posteriors=predict(made.posteriors, made.labels))
-    found = estimate(predictions, expression("given", name="unexplained"), truth, intervals=True)
-    log_q = np.log(np.exp(made.scores) / np.exp(made.scores).sum(1, keepdims=True))
-    rng, drawn = np.random.default_rng(1), []
-    for _ in range(500):
-        rows = rng.integers(0, 4000, 4000)
-        semi, observed = (
-            -(made.posteriors * log_q).sum(1)[rows].mean(),
-            -log_q[rows, made.labels[rows]].mean(),
-        )
-        means = made.posteriors[rows].mean(0), np.bincount(made.labels[rows]) / 4000
-        entropies = [-(share * np.log(share)).sum() for share in means]
-        drawn.append(1 - semi / entropies[0] / (observed / entropies[1]))
-    expected = np.quantile(drawn, [0.025, 0.975])
-    assert found.interval.high - found.interval.low == pytest.approx(np.ptp(expected), rel=0.1)
-    for score in ("brier", "error_rate"):
-        other = estimate(
-            predictions, expression("given", score=score, name="unexplained"), truth, intervals=True
-        )
-        assert other.interval.low < other.value < other.interval.high
 
 
 def test_the_absolute_distance_by_hand(predict):
     rng = np.random.default_rng(0)
-    p, q = rng.dirichlet(np.ones(3), 50), rng.dirichlet(np.ones(3), 50)
+    q = rng.dirichlet(np.ones(3), 50)
     labels = rng.integers(0, 3, 50)
-    given = Companions(posteriors=predict(p, labels))
-    name = "score_divergence:recalibrator=given:distance=l1"
-    found = estimate(predict(q, labels), name, given, intervals=True)
+    calibration, p = frozen(predict, q)
+    name = "score_divergence:training=held-out:distance=l1"
+    found = estimate(predict(q, labels), name, calibration, intervals=True)
     assert found.value == pytest.approx(np.abs(p - q).sum(1).mean(), abs=1e-12)
     assert found.call.unit == "ratio"
     assert (
         found.parts["score_divergence"]
-        == estimate(predict(q, labels), divergence_of("log_loss"), given).value
+        == estimate(predict(q, labels), divergence_of("log_loss"), calibration).value
     )
     assert found.interval.low < found.value < found.interval.high
 
@@ -419,8 +384,8 @@ def test_rows_of_other_files_and_clusters_count_as_they_teach(predict):
     many, few = simulated("mcps", predict, 900)[0], simulated("mcps", predict, 90, seed=1)[0]
     assert estimate(many).recalibrator == "dp"
     held_out = f"{LOSS}:training=held-out"
-    assert estimate(many, held_out, Companions(calibration=few)).recalibrator == "temperature"
-    assert estimate(few, held_out, Companions(calibration=many)).recalibrator == "dp"
+    assert estimate(many, held_out, few).recalibrator == "temperature"
+    assert estimate(few, held_out, many).recalibrator == "dp"
     clusters = replace(many, columns={"of": np.arange(900) % 60})
     assert estimate(clusters, cluster="of").recalibrator == "temperature"
     assert "|recalibrator:temperature|" in estimate(few).signature
@@ -453,7 +418,7 @@ def test_a_transform_of_other_rows_is_frozen_in_intervals(predict):
     """Appendix E of Ferrer & Ramos 2024: the spread is that of the rows under one fit."""
     predictions, made = simulated("mcps", predict, 400)
     few, other = simulated("mcps", predict, 40, seed=1)
-    beside, name = Companions(calibration=few), expression(training="held-out", name="calibration_loss")
+    beside, name = few, expression(training="held-out", name="calibration_loss")
     frozen = estimate(predictions, name, beside, intervals=True)
     before, after = made.scores, DPAffine().fit(other.scores, other.labels).apply(made.scores)
     rows = np.arange(400), made.labels

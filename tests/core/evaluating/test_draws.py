@@ -13,7 +13,6 @@ from calcli.core.data import blocks
 from calcli.core.data.derived import gathered
 from calcli.core.estimators.calibrationerror import DRAWN_ROWS
 from calcli.core.evaluating.evaluate import evaluate, evaluate_slices
-from calcli.core.evaluating.recalibrated import Companions
 from calcli.core.language.errors import CalcliError
 from calcli.core.language.metrics import METRICS
 from calcli.core.language.settings import Settings
@@ -23,7 +22,7 @@ FEW, MANY = 120, 21_000
 DRAWS = 19
 SPELLED = (
     "ece:bins=20", "ece:binning=equal-mass", "ece:lens=class-1", "ece:region=0.2..0.7",
-    "ece:lens=within-top-2", "ece:lens=marginal", "ece_l2:debiased=true", "ks:lens=class-1",
+    "ece:lens=within-top-2", "ece_l2:debiased=true", "ks:lens=class-1",
     "ks:lens=class-wise", "cw_ece:bins=7", "smooth_ece:lens=class-1", "kde_ece:norm=2",
     "skce:estimator=block",
 )  # fmt: skip
@@ -41,24 +40,17 @@ def system(rows, classes, weighted=False, seed=0):
     return from_arrays(logits, labels, weights=weights, columns={"half": np.arange(rows) % 2})
 
 
-def known(predictions):
-    """Return true posteriors that are not the predictions."""
-    probs = np.exp(0.8 * gathered(predictions.scores).array)
-    return Companions(posteriors=from_arrays(probs / probs.sum(1, keepdims=True), predictions.labels))
-
-
 def numbers(estimates):
     """Return all that is estimated, comparable where it is nan."""
     return {
-        name: repr((one.value, one.interval, one.no_interval, one.if_calibrated, one.if_given, one.sd))
+        name: repr((one.value, one.interval, one.no_interval, one.if_calibrated))
         for name, one in estimates.items()
     }
 
 
 def found(predictions, names, **asked):
     settings = Settings(tuple(names), draws=DRAWS, test=True, **asked)
-    beside = known(predictions) if asked.get("sd") else None
-    evaluation = evaluate(predictions, settings, companions=beside, test_classes=False)
+    evaluation = evaluate(predictions, settings, test_classes=False)
     return numbers(evaluation.estimates)
 
 
@@ -90,18 +82,6 @@ def test_of_few_rows(classes, weighted):
     names = defined(predictions, NAMES)
     assert len(names) > 40
     the_same_however_it_is_asked(partial(found, predictions), names)
-
-
-@pytest.mark.parametrize("resample", [False, True])
-def test_of_resampled_rows_and_given_posteriors(resample, monkeypatch):
-    monkeypatch.setattr("calcli.core.estimators.permutation.FEWEST", 8)
-    monkeypatch.setattr(
-        "calcli.core.estimators.permutation.SPREADS", 400_000
-    )  # so that some metrics have fewer
-    predictions = system(60, 3)
-    names = ["ece", "ks", "smooth_ece", "cw_ece", "ace", "expected_miscalibration", "auroc", "brier"]
-    asked = {"sd": True, "resample_predictions": resample}
-    the_same_however_it_is_asked(partial(found, predictions, **asked), names)
 
 
 @pytest.mark.parametrize("weighted", [False, True])

@@ -30,7 +30,7 @@ def test_a_region_reaches_up_to_one(binary):
 
 
 def test_a_region_without_rows_has_no_error(binary):
-    found = errors(binary([0.4, 0.6], [0, 1]), "ks:region=0.9..1", "ks", draws=9, sd=True)
+    found = errors(binary([0.4, 0.6], [0, 1]), "ks:region=0.9..1", "ks", draws=9)
     assert math.isnan(found["ks:region=0.9..1"].value)
     assert found["ks:region=0.9..1"].if_calibrated is None
     assert found["ks"].value == pytest.approx(0.4)

@@ -232,12 +232,6 @@ def test_tests_under_the_null_are_refused_for_clusters(predict):
         evaluate(predictions, Settings(cluster="patent"))
 
 
-def test_nothing_to_repeat_is_no_fault(predict):
-    asked = replace(PLAIN, metrics=("relative_calibration_loss",), sd=True)
-    found = evaluate(predict([[0.6, 0.4], [0.3, 0.7]] * 20, [0, 1] * 20), asked)
-    assert [estimate.sd for estimate in found.estimates.values()] == [None]
-
-
 def test_a_summary_holds_no_rows(predict):
     probs = np.tile([0.7, 0.3], (30_000, 1))
     probs[:120] = 1, 0

@@ -6,9 +6,10 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
+from scipy.special import softmax
 
+from calcli import DPAffine
 from calcli.core.evaluating.evaluate import evaluate
-from calcli.core.evaluating.recalibrated import Companions
 from calcli.core.language.errors import UsageError
 from calcli.core.language.settings import Settings
 
@@ -18,30 +19,34 @@ UNCERTAINTY = (
     "corp_uncertainty:lens=top-1",
     "corp_uncertainty:score=log_loss:lens=top-1",
 )
-GIVEN = (
-    "calibration_loss:recalibrator=given",
-    "relative_calibration_loss:recalibrator=given",
-    "expected_score:score=brier:recalibrator=given",
-    "score_divergence:recalibrator=given",
+FROZEN = (
+    "calibration_loss:training=held-out",
+    "relative_calibration_loss:training=held-out",
+    "expected_score:score=brier:training=held-out",
+    "score_divergence:training=held-out",
 )
 
 
 def drawn(rows, seed, predict):
-    """Return an over-confident system of three unequal classes, and the true posteriors of its rows."""
+    """Return rows of an over-confident system of three unequal classes, and others, for fits."""
+    return made(rows, seed, predict), made(3_000, 999_999, predict)
+
+
+def made(rows, seed, predict):
     rng = np.random.default_rng(seed)
     truth = rng.normal([1, 0, 0], 2, size=(rows, 3))
     labels = (truth + rng.gumbel(size=truth.shape)).argmax(1)
-    return predict(1.5 * truth, labels, "logits"), Companions(posteriors=predict(truth, labels, "logits"))
+    return predict(1.5 * truth, labels, "logits")
 
 
 def estimates(data, names, intervals=True, **settings):
-    predictions, companions = data
+    predictions, calibration = data
     asked = Settings(names, intervals=intervals, draws=0, **settings)
-    return evaluate(predictions, asked, companions=companions).estimates
+    return evaluate(predictions, asked, calibration=calibration).estimates
 
 
 def test_nine_intervals_in_ten_or_more_hold_the_truth(predict):
-    names, cases = (*REFINEMENT, *UNCERTAINTY, *GIVEN), 60
+    names, cases = (*REFINEMENT, *UNCERTAINTY, *FROZEN), 60
     truth = estimates(drawn(200_000, 0, predict), names)
     missed, dashes = dict.fromkeys(names, 0), dict.fromkeys(names, 0)
     for seed in range(1, cases + 1):
@@ -57,7 +62,7 @@ def test_parts_that_are_biased_have_none(predict):
     names = ("binned_calibration_loss", "corp_miscalibration", "corp_discrimination", "score_divergence")
     found = estimates(drawn(300, 0, predict), names)
     assert [estimate.interval for estimate in found.values()] == [None] * 4
-    unasked = estimates(drawn(100, 0, predict), (*REFINEMENT, *UNCERTAINTY, *GIVEN), intervals=False)
+    unasked = estimates(drawn(100, 0, predict), (*REFINEMENT, *UNCERTAINTY, *FROZEN), intervals=False)
     assert not any(estimate.interval for estimate in unasked.values())
 
 
@@ -73,34 +78,31 @@ def test_the_width_is_that_of_resampled_rows(name, predict):
     assert ends.high - ends.low == pytest.approx(2 * 1.96 * np.std(values, ddof=1), rel=0.2)
 
 
-@pytest.mark.parametrize("name", [*REFINEMENT, *UNCERTAINTY, GIVEN[0]])
+@pytest.mark.parametrize("name", [*REFINEMENT, *UNCERTAINTY, FROZEN[0]])
 def test_copies_of_rows_that_are_clusters_tell_nothing_new(name, predict):
-    predictions, companions = drawn(400, 4, predict)
+    predictions, calibration = drawn(400, 4, predict)
     three_times = np.repeat(np.arange(400), 3)
 
     def copies(one):
         return predict(one.scores.array[three_times], one.labels[three_times], "logits")
 
-    alone = estimates((predictions, companions), (name,))[name]
-    again = Companions(posteriors=copies(companions.posteriors))
+    alone = estimates((predictions, calibration), (name,))[name]
     clustered = replace(copies(predictions), columns={"row": three_times})
-    found = estimates((clustered, again), (name,), cluster="row")[name]
+    found = estimates((clustered, calibration), (name,), cluster="row")[name]
     assert found.value == pytest.approx(alone.value, rel=1e-12)
     width = alone.interval.high - alone.interval.low
     assert found.interval.low == pytest.approx(alone.interval.low, abs=0.1 * width)
     assert found.interval.high == pytest.approx(alone.interval.high, abs=0.1 * width)
 
 
-def test_the_interval_is_that_of_a_mean_under_given_posteriors(predict):
+def test_the_interval_is_that_of_a_mean_under_a_frozen_map(predict):
     """Against the standard error of the mean of the divergences."""
-    predictions, companions = drawn(2000, 5, predict)
-    p, q = (
-        scores / scores.sum(1, keepdims=True)
-        for scores in (np.exp(one.scores.array) for one in (companions.posteriors, predictions))
-    )
+    predictions, calibration = drawn(2000, 5, predict)
+    fitted = DPAffine().fit(calibration.scores.array, calibration.labels)
+    p, q = np.exp(fitted.apply(predictions.scores.array)), softmax(predictions.scores.array, axis=1)
     rows = (p * np.log(p / q)).sum(1)
-    name = "score_divergence:recalibrator=given"
-    ends = estimates((predictions, companions), (name,))[name].interval
+    name = "score_divergence:training=held-out"
+    ends = estimates((predictions, calibration), (name,))[name].interval
     half = 1.96 * rows.std(ddof=1) / np.sqrt(2000)
     assert [ends.low, ends.high] == pytest.approx([rows.mean() - half, rows.mean() + half], rel=0.02)
 

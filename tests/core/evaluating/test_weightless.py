@@ -13,8 +13,6 @@ from calcli.core.comparing.policy import Bound, NoWorse, Policy, Rule
 from calcli.core.data.derived import counted, select
 from calcli.core.estimators.evidence import Margin
 from calcli.core.evaluating.evaluate import evaluate, evaluate_slices, state_of, values
-from calcli.core.evaluating.recalibrated import Companions
-from calcli.core.language.errors import InputError
 from calcli.core.language.expressions import parse_metric
 from calcli.core.language.settings import Settings
 from calcli.core.state.state import left_of
@@ -66,25 +64,20 @@ def test_an_evaluation_is_that_of_the_other_rows(systems, more):
     assert counted(full) is full
 
 
-def test_slices_posteriors_and_states_are_those_of_the_other_rows(systems, predict):
+def test_slices_and_states_are_those_of_the_other_rows(systems):
     rows = systems[0]
-    exact = predict(np.full((400, 3), 1 / 3), rows.labels)
-    beside = Companions(posteriors=exact), Companions(posteriors=select(exact, rows.weights > 0))
     found, expected = (
         [
-            evaluate(one, FEW, companions=given).estimates,
             evaluate(left_of(state_of(one, FEW, by=["site"])), FEW).estimates,
             [
                 (part.value, own.summary.input.rows, own.estimates)
                 for part, own in evaluate_slices(one, "site", evaluate(one, FEW).summary)
             ],
         ]
-        for one, given in zip((rows, without(rows)), beside, strict=True)
+        for one in (rows, without(rows))
     )
     assert found == expected
     assert [value for value, *_ in found[-1]] == ["a", "b"]
-    with pytest.raises(InputError, match="expected the 400 of arrays"):
-        evaluate(rows, FEW, companions=beside[1])
 
 
 @pytest.mark.parametrize("cluster", [None, "of"])

@@ -68,7 +68,7 @@ def expressions(known):
 
     def filled(entry):
         given = {key: values(argument) for key, argument in entry.arguments.items()}
-        if "binning" in given:
+        if "binning" in given and not entry.arguments["binning"].choices:
             given["binning"] = st.sampled_from(["equal-width", "equal-mass", "recursive", "0/0.125/1"])
         return st.fixed_dictionaries(given).map(lambda found: made(entry, found)).filter(bool)
 

@@ -127,9 +127,8 @@ def test_what_a_state_cannot_tell_is_refused_by_name():
         state_of(rows, Settings(cluster="user"))
     state = state_of(rows, Settings(metrics=("log_loss", "cw_ece"), clip=1e-6))
     assert "clip:1e-06" in told(state, Settings()).summary.metrics["log_loss"].signature
-    for settings, words in ((Settings(clip=1e-3), "--clip"), (Settings(sd=True), "--sd")):
-        with pytest.raises(UsageError, match=words):
-            told(state, settings)
+    with pytest.raises(UsageError, match="--clip"):
+        told(state, Settings(clip=1e-3))
     with pytest.raises(NeedsRows, match="sums over 15 bins of each class, not 7; "):
         told(state, Settings(metrics=("cw_ece",), bins=7))
     state.body.sample = None  # as slices have it
@@ -238,22 +237,17 @@ def test_what_needs_rows_has_a_sample_unless_all_are_asked_for(many_rows, monkey
         assert own.value == pytest.approx(expected[name].value, abs=3e-3 if shuffled else 1e-7), name
 
 
-@pytest.mark.parametrize("option", ["test", "sd", "resample_predictions"])
-def test_what_redraws_rows_redraws_those_of_the_sample(option, monkeypatch, many):
+def test_what_redraws_rows_redraws_those_of_the_sample(monkeypatch, many):
     monkeypatch.setattr(sample, "MOST", 300)
-    settings = Settings(metrics=("mce", "skce:estimator=block"), draws=20, **{option: True})
+    settings = Settings(metrics=("mce", "skce:estimator=block"), draws=20, test=True)
     mce, own = evaluate(many[2], settings).estimates.values()
     few = evaluate(sampled(many[2], 300), replace(settings, rows="all"))
     expected = few.estimates["skce:estimator=block"]
     assert (own.rows, mce.rows) == (300, None)
     assert own.value == pytest.approx(expected.value, abs=1e-6)
-    if option == "sd":
-        assert own.sd == pytest.approx(expected.sd, rel=0.6)
-        assert mce.sd > 0
-    else:
-        null, other = own.if_calibrated, expected.if_calibrated
-        assert null.mean == pytest.approx(other.mean, abs=other.sd)
-        assert null.sd == pytest.approx(other.sd, rel=0.5)
+    null, other = own.if_calibrated, expected.if_calibrated
+    assert null.mean == pytest.approx(other.mean, abs=other.sd)
+    assert null.sd == pytest.approx(other.sd, rel=0.5)
 
 
 @pytest.mark.parametrize("paired", [True, False])

@@ -39,8 +39,6 @@ class CumulativeError(OneDimensional):
     is 0 before the first.
     """
 
-    has_truth: ClassVar[bool] = True
-    adds_up: ClassVar[bool] = True
     mean: ClassVar[float]  # of the same function of Brownian motion on [0, 1]
     sd: ClassVar[float]
 
@@ -73,10 +71,6 @@ class CumulativeError(OneDimensional):
         """Return steps of the score."""
         return Cells.steps((baseline.score, candidate.score), CELLS, self.of_sums)
 
-    def true(self, bins: Bins) -> float:
-        """Return the error of each prediction, by its first outcome."""
-        return float(self.of_sums(Bins(bins.count, bins.weight, bins.score[0], bins.outcome[0])))
-
     def on_grid(self, cells: CellTable, problem: Problem) -> GridError | None:
         """Return how far it may be off: inside a cell the gap may be larger than at all ends."""
         return of_cumulative(cells, self.of_gaps, self.value(problem))
@@ -85,7 +79,7 @@ class CumulativeError(OneDimensional):
         """Return what Brownian motion shows, where the variance is enough."""
         spread = problem.score * (1 - problem.score)
         rows = spread if problem.counts is None else spread * problem.counts
-        if problem.rows is not None or float(rows.sum(dtype=np.float64)) < ENOUGH_VARIANCE:
+        if float(rows.sum(dtype=np.float64)) < ENOUGH_VARIANCE:
             return None
         if problem.weights is not None:
             spread = spread * problem.squared_weights

@@ -15,8 +15,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from calcli.core.data.arrays import (
-    Array,
-    Doubles,
     Positions,
     Stream,
     batch_sizes,
@@ -24,8 +22,8 @@ from calcli.core.data.arrays import (
     draw_labels,
     generator,
 )
-from calcli.core.data.binning import Bins, bin_index, distinct, equal_width_edges, equal_width_index
-from calcli.core.data.predictions import Predictions, require_classes
+from calcli.core.data.binning import Bins, distinct, equal_width_index
+from calcli.core.data.predictions import Predictions
 from calcli.core.estimators.calibrationerror import Null, class_wise_error, compare, outcome_sums
 from calcli.core.estimators.gridded import GridError
 from calcli.core.estimators.intervals import Interval
@@ -38,26 +36,23 @@ from calcli.core.estimators.permutation import (
 )
 from calcli.core.evaluating.measurements import Measurements
 from calcli.core.evaluating.metrics.base import Calls, Pair, signature
-from calcli.core.evaluating.recalibrated import NEEDS
 from calcli.core.evaluating.results import Estimate, VectorBins
-from calcli.core.evaluating.truth import is_known, true_error
 from calcli.core.evaluating.usual import tests_classes
 from calcli.core.language.entries import ERROR, arg
 from calcli.core.language.errors import UsageError
 from calcli.core.language.expressions import Measure, nearest_name, region_ends
 from calcli.core.language.metrics import LENS, min_rows, number_of_bins, region, vector_region
 from calcli.core.language.settings import Settings
-from calcli.core.problems.lenses import Seen, VectorProblem, between
+from calcli.core.problems.lenses import VectorProblem
 from calcli.core.problems.problem import (
     Binning,
     NamedBinning,
     Problem,
     Recursive,
-    marginal_problem,
     segment_sums,
 )
 from calcli.core.state.cells import CellTable
-from calcli.core.state.needs import Folds, Need, Pass, UnitSums, all_probs, class_sums, through, unit_sums
+from calcli.core.state.needs import Need, Pass, UnitSums, all_probs, class_sums, through, unit_sums
 
 LABELS = 1_000_000  # drawn at once
 HELD = 5_000_000  # sums of outcomes
@@ -86,23 +81,13 @@ class CalibrationError(Measure, ABC):
     ----------
     cost
         What a value costs besides looking at the scores; see `calcli.core.estimators.permutation`.
-    has_truth
-        Whether `true` tells what it is if the posteriors of the labels are known.
-    adds_up
-        Whether that stays the same if rows of unlike scores are not taken together.
     quick
         Whether it is quick enough to be computed again for every permutation.
     """
 
     family = ERROR
     cost: ClassVar[int] = 0
-    has_truth: ClassVar[bool] = False
-    adds_up: ClassVar[bool] = False
     quick: ClassVar[bool] = True
-
-    def true(self, bins: Bins) -> float:
-        """Return the error of (d, m) sums of scores and of true probabilities, of equal predictions each."""
-        raise NotImplementedError
 
     def judged(self, problem: Problem, level: float) -> tuple[Interval | None, str]:
         """Return the interval of independent rows, or why there is none."""
@@ -119,19 +104,15 @@ class CalibrationError(Measure, ABC):
     def estimate(self, measured: Measurements, settings: Settings, beside: Calls = ()) -> Estimate:
         """Return the error beside what it would be if calibrated."""
         value, null, parts, bins = self.tested(measured, settings, beside)
-        if measured.posteriors is not None and is_known(self, settings):
-            true = true_error(self, measured.predictions, measured.posteriors, settings)
-            parts = {**parts, "true": true}
-        scheme = ["predictions:resampled"] if settings.resample_predictions else []
         grid = self._grid_error(measured)
-        line = signature(self, measured, settings, f"draws:{settings.draws}", *scheme, grid=grid)
+        line = signature(self, measured, settings, f"draws:{settings.draws}", grid=grid)
         interval, reason = self._interval(measured, settings)
         return Estimate(self, value, line, interval, reason, null, parts=parts, bins=bins, grid=grid)
 
     @property
     def recomputed(self) -> bool:
-        """Whether it is quick enough to compute anew; bins would have to be trained anew."""
-        return self.quick and not self.trains_bins
+        """Whether it is quick enough to compute anew."""
+        return self.quick
 
     def effort(self, predictions: Predictions, settings: Settings) -> float:
         """Return what computing it again costs, where it is on a grid of every class."""
@@ -152,7 +133,7 @@ class CalibrationError(Measure, ABC):
     def _grid_error(self, measured: Measurements) -> GridError | None:
         """Return what the grid of a state leaves open, where that is known."""
         cells = measured.grid(self.lens)
-        if cells is None or self.region != "all" or self.trains_bins:
+        if cells is None or self.region != "all":
             return None
         return self.on_grid(cells, measured.problem(self.lens))
 
@@ -160,7 +141,7 @@ class CalibrationError(Measure, ABC):
         """Return the interval, if it has one, or why there is none."""
         if not self.entry.bounds or not settings.intervals:
             return None, ""
-        if self.is_class_wise or self.is_marginal:
+        if self.is_class_wise:
             return None, f"the lens {self.lens} has a score for each class"
         if not settings.draws_outcomes:
             return None, "rows depend on each other, or are weighted by their labels"
@@ -216,31 +197,19 @@ class OneDimensional(CalibrationError, ABC):
 
     def needs(self, of: Pass) -> Iterable[Need]:
         """Return scores and outcomes of the lens; of class-wise errors sums, or all probabilities."""
-        if not (self.is_class_wise or self.is_marginal):
-            seen = through(self.lens, of.rows, of.settings, each=self.trains_bins)
-            return (seen, Folds()) if self.trains_bins else (seen,)
-        if not self.from_sums or (self.is_marginal and self.region != "all"):
+        if not self.is_class_wise:
+            return (through(self.lens, of.rows, of.settings),)
+        if not self.from_sums:
             return (all_probs(of.rows),)
         bins = self.arguments["bins"]
-        sums = class_sums(bins, of.rows, of.settings)
-        return sums if self.is_marginal else (*sums, *unit_sums(bins, of))
+        return (*class_sums(bins, of.rows, of.settings), *unit_sums(bins, of))
 
     def tested(self, measured: Measurements, settings: Settings, beside: Calls) -> TestedError:
         """Return the error, tested on the same simulated outcomes as others of its lens and region.
 
-        It is nan where there are no rows in its region, or no pairs; class-wise errors are tested only if
+        It is nan where there are no rows in its region; class-wise errors are tested only if
         the settings say so.
         """
-        if self.trains_bins:
-            if self.is_class_wise or self.is_marginal:
-                raise UsageError(
-                    f"{self}: trained bins need one score; expected a lens such as class-1 or top-1"
-                )
-            self.scalar_problem(measured)
-            value, parts = trained_error(measured, self, self, measured.problem(self.lens))
-            return TestedError(value, parts=parts)
-        if self.is_marginal:
-            return _marginal(measured, self, self, settings)
         if self.is_class_wise:
             return _class_wise(measured, self, self, settings)
         problem = self.scalar_problem(measured)
@@ -258,14 +227,12 @@ class OneDimensional(CalibrationError, ABC):
         return TestedError(value, null, self.parts(problem))
 
     def is_like(self, other: OneDimensional) -> bool:
-        """Tell whether it looks at the same scores as another one, and is tested."""
-        return (self.lens, self.region, self.trains_bins) == (other.lens, other.region, False)
+        """Tell whether it looks at the same scores as another one."""
+        return (self.lens, self.region) == (other.lens, other.region)
 
     def swapped(self, pair: Pair) -> Swapped | None:
         """Swap scores of a lens, or sums over the bins of every class."""
         both, how = (pair.baseline.measured, pair.candidate.measured), (pair.rng, pair.paired)
-        if self.trains_bins or self.is_marginal:
-            return None
         if not self.is_class_wise:
             first, second = (_side(one, self) for one in both)
             draws = pair.affordable(self.cost) if self.cost else pair.settings.draws
@@ -322,7 +289,7 @@ class OfVectors(CalibrationError, ABC):
 
     def __post_init__(self) -> None:
         """Check the lens."""
-        if self.lens in ("class-wise", "worst-class", "marginal"):
+        if self.is_class_wise:
             raise UsageError(
                 f"{self}: the lens {self.lens} is a problem for each class, not one of vectors; expected one "
                 "such as canonical or class-0"
@@ -486,147 +453,6 @@ def _drawn(
         yield batch.start, draw_labels(problem.probs, batch.stop - batch.start, rng).T
 
 
-def marginal_value(measured: Measurements, estimator: OneDimensional, region: str) -> float:
-    """Return the error of all pairs; nan if none is in the region."""
-    if region == "all" and estimator.from_sums:
-        bins = measured.class_bins(estimator.arguments["bins"])
-        pooled = Bins(bins.count.sum(0), bins.weight.sum(0), bins.score.sum(0), bins.outcome.sum(0))
-        return float(estimator.of_sums(pooled))
-    problem = _pooled(measured, region)
-    return estimator.value(problem) if problem.total_weight else np.nan
-
-
-def marginal_null(
-    measured: Measurements,
-    estimator: OneDimensional,
-    region: str,
-    value: float,
-    draws: int,
-    rng: np.random.Generator,
-) -> Null:
-    """Return the distribution of the error if calibrated: labels are drawn from the predictions.
-
-    Parameters
-    ----------
-    measured
-        With all probabilities.
-    estimator, region
-        As for `marginal_value`.
-    value
-        The observed error.
-    draws
-        Simulated data sets, B.
-    rng
-        Source of chance.
-    """
-    return estimator.null(_pooled(measured, region), draws, rng)
-
-
-def _pooled(measured: Measurements, region: str) -> Problem:
-    whole = measured.vector_problem("canonical")
-    problem = measured.once("marginal", lambda: marginal_problem(whole.probs, whole.labels, whole.weights))
-    return problem if region == "all" else problem.within(*region_ends(region))
-
-
-def trained_error(
-    measured: Measurements, call: Measure, estimator: OneDimensional, problem: Problem
-) -> tuple[float, dict[str, float]]:
-    """Return the distance of the mean score of each bin to the frequency that other rows have there.
-
-    Parameters
-    ----------
-    measured
-        The rows that are judged, which also tell the bins and the mean score of each.
-    call, estimator
-        The error; by its argument `training`, frequencies come from the other folds of a cross-validation
-        or from the calibration data.
-    problem
-        The rows through the lens.
-
-    Returns
-    -------
-    The error, nan if there are no rows or no two folds; and the share of the rows in bins that no training
-    row fell into, where nothing is known and no distance is counted.
-
-    Raises
-    ------
-    UsageError
-        If there are no calibration data, or rows, to learn from.
-    """
-    assert isinstance(estimator, OfBins)
-    seen = measured.look(call.lens)
-    edges = _edges(estimator, problem)
-    index, size = bin_index(seen.score, edges), len(edges) - 1
-    weight = np.ones(len(index)) if seen.weights is None else seen.weights.astype(np.float64)
-    weight *= between(seen.score, *region_ends(call.region))
-    count = np.bincount(index, weight, size)
-    with np.errstate(invalid="ignore"):
-        mean = np.bincount(index, weight * seen.score, size) / count
-    parts = []  # rows that are judged together, and the frequency of each bin elsewhere
-    if call.arguments["training"] == "held-out":
-        parts.append((np.ones(len(index), bool), _frequency(_elsewhere(measured, call), edges)))
-    else:
-        fold = _folds(measured, seen)
-        parts += [
-            (fold == number, _frequency(_rows(seen, (fold != number) & (fold >= 0)), edges))
-            for number in range(fold.max(initial=0) + 1)
-            if fold.max() > 0
-        ]
-    if not parts or not weight.any():
-        return np.nan, {}
-    weights = np.stack([np.bincount(index[own], weight[own], size) for own, _ in parts])
-    learned = np.stack([frequency for _, frequency in parts])
-    unknown = np.isnan(learned)
-    target = np.where(unknown, mean, learned)
-    counted = weights > 0
-    score, outcome = (np.where(counted, weights * one, 0).ravel() for one in (mean, target))
-    flat: Doubles = weights.ravel().astype(np.float64)
-    value = float(estimator.of_sums(Bins(flat.astype(np.int64), flat, score, outcome)))
-    return value, {"untrained": float(weights[unknown].sum() / flat.sum())}
-
-
-def _edges(estimator: Any, problem: Problem) -> Doubles:
-    """Return the edges of the bins; between the rows where the rows say where they are."""
-    if estimator.binning == "equal-width":
-        return equal_width_edges(estimator.bins)
-    if isinstance(estimator.parted, tuple):
-        return np.array(estimator.parted)
-    cuts, score = estimator.cuts(problem)[1:-1], problem.score.astype(np.float64)
-    below, above = score[cuts - 1], score[cuts]
-    halfway = below + (above - below) / 2
-    return np.concatenate([[0], np.where(halfway > below, halfway, above), [1]])
-
-
-def _frequency(seen: Seen, edges: Doubles) -> Doubles:
-    """Return the frequency of the outcome in each bin; nan without rows."""
-    index, size = bin_index(seen.score, edges), len(edges) - 1
-    weight = np.ones(len(index)) if seen.weights is None else seen.weights
-    with np.errstate(invalid="ignore"):
-        return np.bincount(index, weight * seen.outcome, size) / np.bincount(index, weight, size)
-
-
-def _rows(seen: Seen, rows: NDArray[np.bool_]) -> Seen:
-    return Seen(seen.score[rows], seen.outcome[rows], None if seen.weights is None else seen.weights[rows])
-
-
-def _elsewhere(measured: Measurements, call: Measure) -> Seen:
-    """Return the calibration data through the lens."""
-    rows = measured.companions.calibration
-    if rows is None:
-        raise UsageError(NEEDS.format("training=held-out", "--calibration-data"))
-    require_classes(rows, measured.predictions.classes, measured.predictions.provenance.path)
-    settings = measured.settings
-    return Measurements.of(rows, settings, [through(call.lens, rows, settings)]).look(call.lens)
-
-
-def _folds(measured: Measurements, seen: Seen) -> NDArray[np.intp]:
-    """Return the fold of each row that is seen; -1 without weight."""
-    found = measured.recalibrations
-    fold: Array = np.full(measured.predictions.n_rows, -1)
-    fold[found.kept] = found.folds
-    return fold if seen.rows is None else fold[seen.rows]
-
-
 MOST_NUMBERS = 1_000_000  # means of bins of vectors that a report holds
 
 
@@ -689,14 +515,3 @@ def _tests_classes(measured: Measurements, settings: Settings) -> bool:
     """Tell whether errors of all classes are tested; a sample of rows may not have kept what that takes."""
     rows = measured.predictions
     return measured.state.tells(all_probs(rows)) and tests_classes(rows, settings)
-
-
-def _marginal(
-    measured: Measurements, call: Measure, estimator: OneDimensional, settings: Settings
-) -> TestedError:
-    value = marginal_value(measured, estimator, call.region)
-    if math.isnan(value) or not _tests_classes(measured, settings):
-        return TestedError(value)
-    return TestedError(
-        value, marginal_null(measured, estimator, call.region, value, settings.draws, _rng(settings))
-    )

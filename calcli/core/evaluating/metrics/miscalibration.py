@@ -16,11 +16,10 @@ from calcli.core.estimators.permutation import CELLS, CLASS, Cells, Side, of_equ
 from calcli.core.evaluating.metrics.errors import BINNING, EXPECTED, OfBins, OneDimensional
 from calcli.core.language.entries import arg, metric
 from calcli.core.language.errors import UsageError
-from calcli.core.language.metrics import LENS, OVER_BINS, Norm, Training
+from calcli.core.language.metrics import LENS, OVER_BINS, Norm
 from calcli.core.problems.problem import Problem, Recursive, segment_sums
 from calcli.core.state.cells import CellTable
 
-TRAINED = "the rows that give the frequencies of the bins; held-out: those of --calibration-data"
 STEPS_OF_A_BIN = 30  # so many at least where bins are made of steps
 
 
@@ -53,8 +52,6 @@ OF_CLASSES = "needs the probability of every class"
 class BinnedError(OfBins):
     """The estimator lens x binning x norm."""
 
-    has_truth: ClassVar[bool] = True
-
     norm: Norm = "1"
     debiased: bool = False
     weights: ClassWeights = "equal"
@@ -62,9 +59,7 @@ class BinnedError(OfBins):
     def __post_init__(self) -> None:
         """Check what does not go together."""
         super().__post_init__()
-        if self.lens == "marginal" and self.debiased:
-            raise UsageError(f"{self}: the probabilities of a row depend on each other; leave out debiased")
-        if self.weights != "equal" and self.lens not in ("class-wise", "worst-class"):
+        if self.weights != "equal" and not self.is_class_wise:
             raise UsageError(f"{self}: weights are those of classes; leave out the lens {self.lens}")
 
     @property
@@ -95,11 +90,6 @@ class BinnedError(OfBins):
             return {}
         shares = concentration(problem, self.cuts(problem))
         return {"squared": float(debiased_square(problem.bins(self.parted, self.bins), shares))}
-
-    def true(self, bins: Bins) -> float:
-        """Return the error of each prediction, by its first outcome."""
-        first = Bins(bins.count, bins.weight, bins.score[0], bins.outcome[0])
-        return float(binned_error(first, self.norm))
 
     def on_grid(self, cells: CellTable, problem: Problem) -> GridError | None:
         """Return how far the error of cells may be off, which are cut by edges of bins."""
@@ -142,12 +132,10 @@ class ECE(BinnedError):
     Formula: sum_b n_b/N |mean outcome - mean score|
     Source: Naeini et al. 2015; Guo et al. 2017
     Misses: biased upward on few rows; on many rows at most the true error, as gaps of opposite sign cancel
-        within bins (Vaicenavicius et al. 2019, theorem 2); ks has no bins. training=cross-validation takes
-        the frequencies of bins from other rows
+        within bins (Vaicenavicius et al. 2019, theorem 2); ks has no bins
     """
 
     norm: Norm = arg(OVER_BINS, default="1")
-    training: Training = arg(TRAINED, default="test", own=True)
 
 
 @metric("ece_l2", "ECE, L2", letters=EXPECTED, tier="works")

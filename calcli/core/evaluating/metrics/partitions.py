@@ -41,7 +41,6 @@ class VectorMiscalibration(OfVectors):
     distance: Distance = "tv"
     norm: Norm = "1"
     of_top: ClassVar[bool] = False  # whether only the predicted class counts, the bins being those of vectors
-    has_truth: ClassVar[bool] = True
 
     def __post_init__(self) -> None:
         """Check lens and binning."""
@@ -67,8 +66,8 @@ class VectorMiscalibration(OfVectors):
         )
         return value, null, bins
 
-    def true(self, bins: Bins) -> float:
-        """Return the error of each prediction."""
+    def of(self, bins: Bins) -> float:
+        """Return the error of (d, m) sums."""
         own = _of_top(bins) if self.of_top else bins
         return float(miscalibration(own, self.distance, self.norm))
 

@@ -25,7 +25,7 @@ from calcli.core.evaluating.results import Estimate
 from calcli.core.language.entries import RECALIBRATION, arg, metric
 from calcli.core.language.expressions import Measure
 from calcli.core.language.methods import METHODS
-from calcli.core.language.metrics import AFFINE, AS_SCORE, CARRIED, GIVEN, L1, PAV, Training
+from calcli.core.language.metrics import AFFINE, AS_SCORE, CARRIED, L1, PAV, Training
 from calcli.core.language.settings import Settings
 from calcli.core.state.needs import Need, Pass, Rows
 
@@ -48,9 +48,9 @@ class OfRecalibration(Measure, ABC):
         default="log_loss", choices=EXPECTED, nested=True,
     )  # fmt: skip
     recalibrator: str = arg(
-        "the method, its arguments after slashes; affine (dp or temperature, by the number of rows); pav "
-        "(isotonic, without smoothing); or given (--posteriors)",
-        default=AFFINE, choices=(AFFINE, *METHODS, PAV, GIVEN), nested=True,
+        "the method, its arguments after slashes; affine (dp or temperature, by the number of rows); or pav "
+        "(isotonic, without smoothing)",
+        default=AFFINE, choices=(AFFINE, *METHODS, PAV), nested=True,
     )  # fmt: skip
     training: Training = arg(
         "the rows it is fitted to; held-out: those of --calibration-data", default="cross-validation"
@@ -128,7 +128,7 @@ class OfRecalibration(Measure, ABC):
 
     def _folds(self, found: Recalibrated | None, settings: Settings) -> list[str]:
         """Return into what the rows are dealt, and how often, for the signature."""
-        if self.training != "cross-validation" or self.recalibrator == GIVEN:
+        if self.training != "cross-validation":
             return []
         if settings.fold_column is not None:
             return [f"folds:{settings.fold_column}"]
@@ -145,7 +145,7 @@ class OfRecalibration(Measure, ABC):
         """
         if not settings.intervals:
             return None, ""
-        if self.recalibrator != GIVEN and self.training != "held-out":
+        if self.training != "held-out":
             return None, OF_THESE_ROWS if self.compared else ""
         rows, classes = found.deals[0].shape
         if isinstance(self, RelativeCalibrationLoss) and rows < classes:

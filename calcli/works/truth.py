@@ -3,18 +3,19 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from typing import Any
 
 import numpy as np
 
 from calcli.core.data.arrays import Array, Doubles, Floats, Positions
-from calcli.core.data.binning import Bins
+from calcli.core.data.binning import Bins, equal_mass_cuts
 from calcli.core.data.blocks import Block, sweep
 from calcli.core.data.predictions import Predictions
 from calcli.core.estimators.calibrationerror import class_wise_error
+from calcli.core.evaluating.metrics.cumulative import CumulativeError
+from calcli.core.evaluating.metrics.miscalibration import BinnedError, binned_error
+from calcli.core.evaluating.metrics.partitions import VectorMiscalibration
 from calcli.core.language.errors import UsageError
 from calcli.core.language.expressions import Measure, region_ends
-from calcli.core.language.metrics import GIVEN
 from calcli.core.language.settings import Settings
 from calcli.core.problems.lenses import (
     Lens,
@@ -25,11 +26,12 @@ from calcli.core.problems.lenses import (
     members_by_name,
     recursive_partition,
 )
+from calcli.core.problems.problem import segment_sums
 
 CELLS = 400  # of predictions that do not repeat, over which posteriors are averaged
 ROUNDING = 1e-12  # an error of less is none
 DIGITS = 12  # of probabilities: the same logits in another order sum to others in the last bits
-RANKED = ("top-", "within-top-", "largest-", "marginal")  # lenses that show not even all of two classes
+RANKED = ("top-", "within-top-", "largest-")  # lenses that show not even all of two classes
 
 
 @dataclass(frozen=True)
@@ -89,32 +91,29 @@ class Known:
         return Bins(count, *(np.add.reduceat(values, starts, axis=-1) for values in terms))
 
 
-def is_known(call: Measure, settings: Settings) -> bool:
-    """Tell whether a metric has a true value: it is an error of bins, ks or kuiper."""
-    if not call.entry.family.beside_null or call.arguments.get("weights", "equal") != "equal":
-        return False
-    return bool(getattr(call, "has_truth", False))
-
-
-def require_truth(call: Measure, settings: Settings) -> None:
+def require_truth(call: Measure) -> None:
     """Raise a UsageError if a metric has no true value."""
-    if not is_known(call, settings):
+    errors = BinnedError, CumulativeError, VectorMiscalibration
+    if (
+        not call.entry.family.beside_null
+        or call.arguments.get("weights", "equal") != "equal"
+        or not isinstance(call, errors)
+    ):
         raise UsageError(
             f"{call}: its true value is not computed; expected ece and its relatives, ks, kuiper or "
             "expected_miscalibration"
         )
 
 
-def makes_use(call: Measure, settings: Settings) -> bool:
-    """Tell whether a metric makes use of posteriors: it has a true value, is tested, or moves to them."""
-    tested = settings.test and settings.draws and call.entry.family.beside_null
-    return bool(tested) or call.arguments.get("recalibrator") == GIVEN or is_known(call, settings)
-
-
-def require_own_priors(settings: Settings) -> None:
-    """Raise a UsageError if posteriors that are made use of are to be of other priors."""
-    if settings.priors is not None:
-        raise UsageError("--posteriors belong to the unweighted rows; leave out --priors")
+def _error(estimator: object, bins: Bins) -> float:
+    """Return the error of (d, m) sums of scores and true probabilities, of equal predictions each."""
+    if isinstance(estimator, VectorMiscalibration):
+        return estimator.of(bins)
+    first = Bins(bins.count, bins.weight, bins.score[0], bins.outcome[0])
+    if isinstance(estimator, CumulativeError):
+        return float(estimator.of_sums(first))
+    assert isinstance(estimator, BinnedError)
+    return float(binned_error(first, estimator.norm))
 
 
 def true_error(call: Measure, predictions: Predictions, posteriors: Doubles, settings: Settings) -> float:
@@ -145,16 +144,15 @@ def true_error(call: Measure, predictions: Predictions, posteriors: Doubles, set
     UsageError
         If the error has no such value.
     """
-    require_truth(call, settings)
-    estimator: Any = call
-    own = estimator.adds_up or _shows_all(call.lens, predictions.n_classes, settings)
+    require_truth(call)
+    own = isinstance(call, CumulativeError) or _shows_all(call.lens, predictions.n_classes, settings)
 
     def true(known: Known) -> float:
         inside = known.within(call.region, str(call))
         if not inside.has_weight:
             return np.nan
         bins = inside.of_equal
-        error = estimator.true(bins if own else _in_cells(bins))
+        error = _error(call, bins if own else _in_cells(bins))
         return 0.0 if abs(error) < ROUNDING else error
 
     if not call.is_class_wise:
@@ -203,7 +201,7 @@ def known_problem(predictions: Predictions, posteriors: Doubles, lens: str, sett
     posteriors
         (N, K) true probabilities of the labels.
     lens
-        Its name; also "marginal".
+        Its name.
     settings
         Groups of classes.
 
@@ -213,14 +211,33 @@ def known_problem(predictions: Predictions, posteriors: Doubles, lens: str, sett
         If there is no such lens.
     """
     groups = members_by_name(settings.groups, predictions.classes)
-    if lens != "marginal":
-        table = _Expected(find_lens(lens, predictions.n_classes, groups), predictions, posteriors)
-        sweep(predictions, [table])
-        return table.known
-    whole = known_problem(predictions, posteriors, "canonical", settings)
-    scores, expected = _and_not(whole.scores.T.ravel()), _and_not(whole.expected.T.ravel())
-    weights = None if whole.weights is None else np.tile(whole.weights, predictions.n_classes)
-    return Known(scores, expected, weights)
+    table = _Expected(find_lens(lens, predictions.n_classes, groups), predictions, posteriors)
+    sweep(predictions, [table])
+    return table.known
+
+
+def true_curve(
+    predictions: Predictions, posteriors: Doubles, lens: str, region: str, settings: Settings
+) -> tuple[Doubles, Doubles]:
+    """Return (p,) ascending mean scores and the mean true probabilities of the outcome there.
+
+    The calibration function of a lens on one score (Vaicenavicius et al. 2019, eq. 4, and the curves of fig.
+    8, 11 and 14), of up to 400 runs of rows; rows of equal scores stay together.
+
+    Raises
+    ------
+    UsageError
+        If there is no such lens.
+    """
+    known = known_problem(predictions, posteriors, lens, settings).within(region, "region")
+    order = np.argsort(known.scores[:, 0], kind="stable")
+    score, expected = known.scores[order, 0], known.expected[order, 0]
+    weight = np.ones(len(order)) if known.weights is None else known.weights[order].astype(np.float64)
+    cuts = equal_mass_cuts(score, CELLS, known.weights if known.weights is None else weight)
+    mass = segment_sums(weight, cuts)
+    filled = mass > 0
+    means = [segment_sums(values * weight, cuts)[filled] / mass[filled] for values in (score, expected)]
+    return means[0], means[1]
 
 
 def _and_not(probs: Doubles) -> Doubles:

@@ -1,4 +1,4 @@
-"""Errors under known posteriors: exact values, tests against them, true curves, rows that are resampled."""
+"""Errors under known posteriors: exact values, tests against them, true curves."""
 
 from __future__ import annotations
 
@@ -6,16 +6,14 @@ import numpy as np
 import pytest
 from scipy import integrate, special, stats
 
-from calcli.core.curves.needs import problem_of
-from calcli.core.curves.reliability import BAND, consistency_band, reliability, resampled_band, true_curve
-from calcli.core.data.simulation import simulate
 from calcli.core.evaluating.evaluate import evaluate
-from calcli.core.evaluating.recalibrated import Companions
-from calcli.core.evaluating.truth import makes_use, true_error
-from calcli.core.language.errors import InputError
+from calcli.core.language.errors import InputError, UsageError
 from calcli.core.language.expressions import parse_metric
 from calcli.core.language.settings import Settings
-from calcli.core.problems.problem import ordered_problem
+from calcli.works.resampling import consistency_resampling
+from calcli.works.rows import posteriors_of
+from calcli.works.simulation import simulate
+from calcli.works.truth import require_truth, true_curve, true_error
 
 METRICS = (
     "ece:lens=class-0:bins=10",
@@ -28,54 +26,6 @@ def mixture(predict, rows, seed=0, **parameters):
     """Return predictions of the mixture, and their true posteriors."""
     drawn = simulate("mixture", parameters, rows, seed)
     return predict(drawn.scores, drawn.labels, drawn.kind), predict(drawn.posteriors, drawn.labels)
-
-
-def test_labels_that_are_certain_have_one_error(predict):
-    """Posteriors of 0 and 1 leave nothing to chance: every draw has the error of these labels."""
-    rng = np.random.default_rng(0)
-    probs, certain = rng.dirichlet(np.ones(3), 200), np.eye(3)[rng.integers(0, 3, 200)]
-    metrics = ("ece", "ks:lens=marginal", "skce", "expected_miscalibration:min_rows=20", "cw_ece")
-    settings = Settings(metrics=metrics, draws=5, intervals=False, test=True)
-    labels = rng.integers(0, 3, 200)
-    posteriors = Companions(posteriors=predict(certain, labels))
-    found = evaluate(predict(probs, labels), settings, companions=posteriors)
-    own = evaluate(predict(probs, certain.argmax(1)), Settings(metrics=metrics, draws=0, intervals=False))
-    for name, estimate in found.estimates.items():
-        assert estimate.if_given.mean == pytest.approx(own.estimates[name].value)
-        assert estimate.if_given.sd == pytest.approx(0, abs=1e-12)
-
-
-@pytest.mark.parametrize("resample", [False, True])
-def test_true_posteriors_are_rejected_as_often_as_chance_says(predict, resample):
-    """While calibration, which is false, is always rejected (Vaicenavicius et al. 2019, section 4.2)."""
-    p_values, calibrated = [], []
-    for seed in range(40):
-        predictions, posteriors = mixture(predict, 150, seed, intercept=1.0, slope=1.0)
-        settings = Settings(
-            METRICS[:2], draws=19, intervals=False, test=True, resample_predictions=resample, seed=seed
-        )
-        found = evaluate(predictions, settings, companions=Companions(posteriors=posteriors)).estimates
-        p_values += [one.if_given.p_value for one in found.values()]
-        calibrated += [one.if_calibrated.p_value for one in found.values()]
-    assert max(calibrated) < 0.051
-    rejected = sum(p <= 0.2 for p in p_values)
-    assert stats.binomtest(rejected // 2, 40, 0.2).pvalue > 0.001  # two metrics of the same data are one test
-
-
-def test_true_values_stand_beside_estimates(predict):
-    predictions, posteriors = mixture(predict, 2000, intercept=1.0, slope=1.0)
-    found = evaluate(
-        predictions,
-        Settings(metrics=(*METRICS, "smooth_ece"), draws=0),
-        companions=Companions(posteriors=posteriors),
-    )
-    for name in METRICS:
-        assert found.estimates[str(parse_metric(name))].parts["true"] == pytest.approx(
-            true_error(parse_metric(name), predictions, found.posteriors, Settings())
-        )
-    assert "true" not in found.estimates["smooth_ece"].parts
-    gap = np.abs(found.posteriors[:, 0] - predictions_of(predictions)[:, 0])
-    assert found.estimates[str(parse_metric(METRICS[0]))].parts["true"] == pytest.approx(gap.mean())
 
 
 def predictions_of(predictions):
@@ -100,7 +50,6 @@ def test_true_errors_of_regions_ranks_and_pairs(predict):
     assert true("ece:lens=top-2") == pytest.approx(gap[rows, second].mean())
     within = (probs - truth)[rows, top] + (probs - truth)[rows, second]
     assert true("ece:lens=within-top-2") == pytest.approx(np.abs(within).mean())
-    assert true("ece:lens=marginal") == pytest.approx(gap.mean())
     assert true("cw_ece") == pytest.approx(gap.mean())
     assert true("mce:lens=class-2") == pytest.approx(gap[:, 2].max())
     pairs = np.abs((probs - truth)[:, [0, 2]].sum(1))
@@ -130,7 +79,7 @@ def test_a_lens_averages_what_it_does_not_show(predict):
 
     for norm in (1, 2):
         expected = integrate.quad(missed, 0, 12, args=(norm,), points=[1, 2, 3], limit=200)[0] ** (1 / norm)
-        for lens in ("top-1", "marginal"):
+        for lens in ("top-1",):
             call = parse_metric(f"ece:lens={lens}:norm={norm}")
             found = true_error(call, predictions, drawn.posteriors, Settings())
             assert found == pytest.approx(expected, abs=0.003), call
@@ -188,7 +137,7 @@ def test_true_errors_count_rows_by_their_weights(predict):
     weights = np.where(probs[:, 1] < 0.5, rng.integers(0, 3, 120), 0)
     repeated = predict(np.repeat(probs, weights, axis=0), np.zeros(weights.sum(), int))
     weighted = predict(probs, np.zeros(120, int), weights=weights.astype(float))
-    names = "ece", "ks", "cw_ece", "ks:lens=class-wise", "expected_miscalibration", "ece:lens=marginal:norm=2"
+    names = "ece", "ks", "cw_ece", "ks:lens=class-wise", "expected_miscalibration", "ece:lens=class-1:norm=2"
     for name in names:
         call = parse_metric(name)
         expected = true_error(call, repeated, np.repeat(truth, weights, axis=0), Settings())
@@ -205,46 +154,55 @@ def test_kl_is_infinite_where_what_happens_was_predicted_with_0(predict):
     assert value == pytest.approx(special.rel_entr([0.9, 0.1], 0.5).sum() / 2)
 
 
-def test_posteriors_of_other_rows_or_no_use_are_refused(predict):
+def test_labels_that_are_certain_have_one_error(predict):
+    """Posteriors of 0 and 1 leave nothing to chance: every draw has the error of these labels."""
+    rng = np.random.default_rng(0)
+    probs, certain = rng.dirichlet(np.ones(3), 200), np.eye(3)[rng.integers(0, 3, 200)]
+    metrics = ("ece", "skce", "expected_miscalibration:min_rows=20", "cw_ece")
+    found = consistency_resampling(
+        predict(probs, rng.integers(0, 3, 200)), metrics, 5, posteriors=certain, rows=False
+    )
+    own = evaluate(predict(probs, certain.argmax(1)), Settings(metrics=metrics, draws=0, intervals=False))
+    for name, null in found.items():
+        assert null.mean == pytest.approx(own.estimates[name].value)
+        assert null.sd == pytest.approx(0, abs=1e-12)
+
+
+@pytest.mark.parametrize("rows", [False, True])
+def test_true_posteriors_are_rejected_as_often_as_chance_says(predict, rows):
+    """While calibration, which is false, is always rejected (Vaicenavicius et al. 2019, section 4.2)."""
+    p_values, calibrated = [], []
+    for seed in range(40):
+        predictions, posteriors = mixture(predict, 150, seed, intercept=1.0, slope=1.0)
+        known = posteriors.scores.array
+        nulls = consistency_resampling(predictions, METRICS[:2], 19, seed, known, rows=rows)
+        p_values += [one.p_value for one in nulls.values()]
+        nulls = consistency_resampling(predictions, METRICS[:2], 19, seed, rows=rows)
+        calibrated += [one.p_value for one in nulls.values()]
+    assert max(calibrated) < 0.051
+    rejected = sum(p <= 0.2 for p in p_values)
+    assert stats.binomtest(rejected // 2, 40, 0.2).pvalue > 0.001  # two metrics of the same data are one test
+
+
+def test_posteriors_of_other_rows_are_refused(predict):
     predictions, posteriors = mixture(predict, 50)
-    fewer = Companions(posteriors=predict(posteriors.scores.array[:40], np.zeros(40, int)))
+    fewer = predict(posteriors.scores.array[:40], np.zeros(40, int))
     with pytest.raises(InputError, match="has 40 rows; expected the 50"):
-        evaluate(predictions, Settings(metrics=("ece",)), companions=fewer)
+        posteriors_of(fewer, predictions)
     labels, probs = predictions.labels, posteriors.scores.array
     order = np.argsort(labels, kind="stable")
-    shuffled = Companions(posteriors=predict(probs[order], labels[order]))
     different = np.count_nonzero(labels[order] != labels)
     with pytest.raises(InputError, match=f"different labels in {different} of 50 rows"):
-        evaluate(predictions, Settings(metrics=("ece",)), companions=shuffled)
-    calls = [parse_metric("log_loss"), parse_metric("smooth_ece")]
-    assert [makes_use(call, Settings()) for call in calls] == [False, False]
-    assert [makes_use(call, Settings(test=True)) for call in calls] == [False, True]
-    assert makes_use(parse_metric("ece"), Settings())
-    assert makes_use(parse_metric("calibration_loss:recalibrator=given"), Settings())
+        posteriors_of(predict(probs[order], labels[order]), predictions)
+    for metric in ("log_loss", "smooth_ece", "cw_ece:weights=inverse-frequency"):
+        with pytest.raises(UsageError, match="its true value is not computed"):
+            require_truth(parse_metric(metric))
 
 
 def test_the_true_curve_of_the_mixture_is_the_posterior(predict):
     predictions, posteriors = mixture(predict, 5000, intercept=1.0, slope=1.0)
-    found = evaluate(
-        predictions, Settings(metrics=("ece",), draws=0), companions=Companions(posteriors=posteriors)
-    )
-    curve = true_curve(found, "class-0", "all")
-    feature = special.logit(curve.score) - 1
-    np.testing.assert_allclose(curve.frequency, special.expit(-2 * feature), atol=0.01)
-    part = true_curve(found, "class-0", "0.2..0.4")
-    assert 0.2 <= part.score.min() < part.score.max() < 0.4
-    result = reliability(problem_of(found, "class-0"), "class-0", draws=0, truth=curve)
-    np.testing.assert_array_equal(result.tables()["truth"]["frequency"], curve.frequency)
-
-
-def test_bars_of_resampled_rows_of_equal_scores_are_binomial():
-    """The gap of a bin whose scores are equal has the same distribution however many rows are drawn."""
-    problem = ordered_problem(np.repeat([0.3, 0.7], 400), np.zeros(800, np.bool_))
-    cuts = problem.cuts("equal-width", 10)
-    low, high = resampled_band(problem, cuts, 4000, np.random.default_rng(0))
-    tails = (1 - BAND) / 2, (1 + BAND) / 2
-    for number, p in ((3, 0.3), (7, 0.7)):
-        assert [low[number], high[number]] == pytest.approx(stats.binom.ppf(tails, 400, p) / 400, abs=0.005)
-    assert np.isnan(low[[0, 5, 9]]).all()
-    fixed = consistency_band(problem, cuts, 4000, np.random.default_rng(0))
-    np.testing.assert_allclose(np.array([low, high]), np.array(fixed), atol=0.006)
+    known = posteriors.scores.array
+    score, frequency = true_curve(predictions, known, "class-0", "all", Settings())
+    np.testing.assert_allclose(frequency, special.expit(-2 * (special.logit(score) - 1)), atol=0.01)
+    score, _ = true_curve(predictions, known, "class-0", "0.2..0.4", Settings())
+    assert 0.2 <= score.min() < score.max() < 0.4

@@ -7,13 +7,13 @@ import pytest
 from scipy import integrate, special, stats
 
 from calcli.core.data.predictions import ArrayScores, Predictions
-from calcli.core.data.simulation import simulate
-from calcli.core.evaluating import study as studies
-from calcli.core.evaluating.study import study
-from calcli.core.evaluating.truth import true_error
 from calcli.core.language.errors import UsageError
 from calcli.core.language.expressions import parse_metric
 from calcli.core.language.settings import Settings
+from calcli.works import study as studies
+from calcli.works.simulation import simulate
+from calcli.works.study import study
+from calcli.works.truth import true_error
 
 TEN = "expected_miscalibration:binning=equal-width:bins=10"
 

@@ -13,13 +13,13 @@ import numpy as np
 from calcli.core.data.arrays import Doubles
 from calcli.core.data.predictions import ArrayScores, Predictions
 from calcli.core.data.processes import Processes, processes_for
-from calcli.core.data.simulation import Simulation, population, simulate
 from calcli.core.evaluating.evaluate import evaluate
-from calcli.core.evaluating.truth import require_truth, true_error
 from calcli.core.language.declaring import as_option
 from calcli.core.language.expressions import WRONG_RIGHT, Measure, parse_metrics
 from calcli.core.language.settings import Settings
 from calcli.core.language.text import number, plus_minus
+from calcli.works.simulation import Simulation, population, simulate
+from calcli.works.truth import require_truth, true_error
 
 TRUTH_ROWS = 1_000_000  # drawn for the true value of a system of many dimensions, fewer of many classes
 TRUTH_SCORES = 8_000_000
@@ -139,7 +139,7 @@ def study(
     Parameters
     ----------
     system, parameters
-        What is simulated; see `calcli.core.data.simulation.simulate`.
+        What is simulated; see `calcli.works.simulation.simulate`.
     metrics
         Calibration errors.
     rows
@@ -161,7 +161,7 @@ def study(
     settings = Settings(metrics=tuple(metrics), draws=0, intervals=False)
     calls = parse_metrics(metrics, settings.defaults)
     for call in calls:
-        require_truth(call, settings)
+        require_truth(call)
     truths = _truths(system, parameters, calls, settings, seed)
     asked = _Asked(system, parameters, settings, seed)
     parts = [

@@ -13,7 +13,7 @@ from calcli.core.data.arrays import Doubles, Stream, draw_labels, generator, log
 from calcli.core.data.predictions import Kind
 from calcli.core.language.errors import UsageError
 from calcli.core.language.expressions import nearest_name
-from calcli.core.language.settings import PARAMETERS
+from calcli.works.settings import PARAMETERS
 
 Gaussian = Literal["cal", "mcs", "mcp", "mcps"]
 Population = Literal["table-1", "table-2", "thesis-2.3"]

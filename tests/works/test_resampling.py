@@ -8,10 +8,9 @@ import numpy as np
 import pytest
 from scipy.stats import bootstrap
 
-from calcli.core.data.derived import Priors
 from calcli.core.evaluating.evaluate import evaluate
-from calcli.core.language.errors import UsageError
 from calcli.core.language.settings import Settings
+from calcli.works.resampling import bootstrap_sd, consistency_resampling
 
 NAMES = ("log_loss", "auroc", "ece:bins=10", "ks", "cw_ece")
 
@@ -22,9 +21,8 @@ def over_confident(rng, n=600):
     return np.stack([np.zeros(n), 2 * truth], axis=1), labels
 
 
-def sds(predictions, **settings):
-    found = evaluate(predictions, Settings(metrics=NAMES, intervals=False, draws=0, sd=True, **settings))
-    return {name: estimate.sd for name, estimate in found.estimates.items()}
+def sds(predictions, cluster=None):
+    return bootstrap_sd(predictions, NAMES, cluster=cluster)
 
 
 @pytest.mark.parametrize("name", ["ece:bins=10", "ks", "accuracy"])
@@ -43,8 +41,8 @@ def test_sd_is_the_standard_error_of_scipy(predict, name):
         (confidence, hit), statistic, paired=True, vectorized=False, n_resamples=1000, method="percentile",
         rng=np.random.default_rng(6),
     )  # fmt: skip
-    found = evaluate(predict(logits, labels, "logits"), Settings((name,), intervals=False, draws=0, sd=True))
-    assert found.estimates[name].sd == pytest.approx(oracle.standard_error, rel=0.2)  # its own error is 5%
+    found = bootstrap_sd(predict(logits, labels, "logits"), [name])
+    assert found[name] == pytest.approx(oracle.standard_error, rel=0.2)  # its own error is 5%
 
 
 def test_a_cluster_of_copies_is_one_row(predict):
@@ -58,26 +56,14 @@ def test_a_cluster_of_copies_is_one_row(predict):
         assert apart[name] < 0.75 * clustered[name]
 
 
-def test_priors_hold_in_every_resample(predict):
-    logits, labels = over_confident(np.random.default_rng(3))
-    logits[:, 0] += 1.5  # so that classes differ in their errors, and their numbers would count
-    predictions = predict(logits, labels, "logits")
-    found = evaluate(predictions, Settings(metrics=("accuracy",), priors=Priors((0.5, 0.5)), sd=True))
-    hits = logits.argmax(1) == labels
-    rates = [hits[labels == k].mean() for k in (0, 1)]
-    sizes = np.bincount(labels)
-    expected = np.sqrt(sum(0.25 * rate * (1 - rate) / size for rate, size in zip(rates, sizes, strict=True)))
-    assert found.estimates["accuracy"].sd == pytest.approx(expected, rel=0.15)
-
-
 def test_an_error_alone_has_the_spread_that_it_has_among_others(predict):
     predictions = predict(*over_confident(np.random.default_rng(7), 150), "logits")
     for name in ("ks", "cw_ece", "cw_ece:weights=inverse-frequency"):
         several, alone = (
-            evaluate(predictions, Settings(metrics=names, intervals=False, draws=0, sd=True))
+            bootstrap_sd(predictions, names)
             for names in ((name, "accuracy", "ece", *(f"ece:bins={bins}" for bins in range(2, 12))), (name,))
         )
-        assert alone.estimates[name].sd == several.estimates[name].sd > 0
+        assert alone[name] == several[name] > 0
 
 
 def test_infinite_losses_have_no_spread(predict):
@@ -94,10 +80,8 @@ def ece(confidence, hit):
 def test_predictions_and_labels_are_drawn(predict):
     rng = np.random.default_rng(4)
     logits, labels = over_confident(rng, 60)
-    settings = Settings(metrics=("ece:bins=10", "cw_ece"), intervals=False)
-    fixed = evaluate(predict(logits, labels, "logits"), settings).estimates["ece:bins=10"]
-    found = evaluate(predict(logits, labels, "logits"), replace(settings, resample_predictions=True))
-    null = found.estimates["ece:bins=10"].if_calibrated
+    predictions = predict(logits, labels, "logits")
+    null = consistency_resampling(predictions, ["ece:bins=10"], 999)["ece:bins=10"]
     probs = np.exp(logits - np.logaddexp(*logits.T)[:, None])
     again = []
     for _ in range(2000):
@@ -107,16 +91,8 @@ def test_predictions_and_labels_are_drawn(predict):
     again = np.array(again)
     assert null.mean == pytest.approx(np.mean(again), abs=5 * np.std(again) / np.sqrt(999))
     assert null.sd == pytest.approx(np.std(again), rel=0.1)
-    assert null.p_value == pytest.approx(np.mean(again >= found.estimates["ece:bins=10"].value), abs=0.06)
-    assert found.estimates["ece:bins=10"].value == fixed.value
-    assert found.estimates["cw_ece"].if_calibrated is None
-    assert "|predictions:resampled|" in found.estimates["ece:bins=10"].signature
-
-
-def test_clusters_are_not_drawn_row_by_row(predict):
-    predictions = replace(predict([[0.4, 0.6]] * 8, [0, 1] * 4), columns={"user": np.arange(8) // 2})
-    with pytest.raises(UsageError, match="--resample-predictions draws independent outcomes"):
-        evaluate(predictions, Settings(cluster="user", resample_predictions=True))
+    own = ece(probs.max(1), probs.argmax(1) == labels)
+    assert null.p_value == pytest.approx(np.mean(again >= own), abs=0.06)
 
 
 def test_eta_and_its_spreads_are_those_of_the_code_of_the_paper(dataset, predict):
@@ -126,10 +102,12 @@ def test_eta_and_its_spreads_are_those_of_the_code_of_the_paper(dataset, predict
         "expected_miscalibration:lens=top-1:binning=equal-width:bins=10": (0.184389, 0.0051, 0.0106, 0.0030),
         "expected_miscalibration": (0.348635, 0.0046, 0.0200, 0.0029),
     }
-    asked = Settings(tuple(expected), intervals=False, draws=200, resample_predictions=True, sd=True)
-    found = evaluate(predict(*dataset("agnews_gpt2"), "logits"), asked).estimates
+    predictions = predict(*dataset("agnews_gpt2"), "logits")
+    nulls = consistency_resampling(predictions, tuple(expected), 200)
+    sds = bootstrap_sd(predictions, tuple(expected), 200)
+    values = evaluate(predictions, Settings(tuple(expected), intervals=False, draws=0)).estimates
     for name, (eta, sd, mean, null_sd) in expected.items():
-        assert found[name].value == pytest.approx(eta, abs=1e-6)
-        assert found[name].sd == pytest.approx(sd, rel=0.2)  # of 200 resamples the sd has an error of 5%
-        assert found[name].if_calibrated.mean == pytest.approx(mean, abs=4 * null_sd / np.sqrt(100))
-        assert found[name].if_calibrated.sd == pytest.approx(null_sd, rel=0.25)
+        assert values[name].value == pytest.approx(eta, abs=1e-6)
+        assert sds[name] == pytest.approx(sd, rel=0.2)  # of 200 resamples the sd has an error of 5%
+        assert nulls[name].mean == pytest.approx(mean, abs=4 * null_sd / np.sqrt(100))
+        assert nulls[name].sd == pytest.approx(null_sd, rel=0.25)

@@ -1,0 +1,424 @@
+"""Streams of predictions: what is watched, period by period, and what comes of it."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from functools import cached_property
+from typing import Any, Literal
+
+import numpy as np
+from numpy.typing import NDArray
+
+from calcli.core.data.arrays import Array, Doubles, Positions, from_log_odds
+from calcli.core.data.derived import slice_numbers
+from calcli.core.data.predictions import Predictions
+from calcli.core.data.units import Units, require_clusters, require_values
+from calcli.core.estimators.sequential import (
+    Change,
+    Hypothesis,
+    Reference,
+    change,
+    evidence,
+    first_alarm,
+    log_e_values,
+)
+from calcli.core.estimators.thresholds import Threshold, confidences
+from calcli.core.evaluating.measurements import Measurements
+from calcli.core.language.errors import InputError, UsageError
+from calcli.core.language.settings import MonitorSettings, Settings
+from calcli.core.state.state import Remains
+
+Watches = Literal["probability", "confidence", "rate", "promise"]
+ZONE = re.compile(r"(Z|UTC|[+-]\d\d(:?\d\d)?)\s*$")
+DATES = 19_000_101, 21_001_231  # numbers that are dates
+
+
+@dataclass(frozen=True)
+class Period:
+    """What is kept of a period.
+
+    Attributes
+    ----------
+    name
+        Its day, week or month, its rows, or its file.
+    rows
+        How many it has.
+    predicted, observed
+        Mean of what was expected, and of the outcomes.
+    error
+        Standard error of their difference if what was expected is right.
+    log_loss
+        Mean; None where no probability is watched.
+    evidence
+        Of each bet.
+    sha256
+        Hash of its file, where files are the periods.
+    """
+
+    name: str
+    rows: int
+    predicted: float
+    observed: float
+    error: float
+    log_loss: float | None
+    evidence: tuple[float, ...]
+    sha256: str | None = None
+
+    @property
+    def gap(self) -> float:
+        """Observed minus predicted."""
+        return self.observed - self.predicted
+
+
+def _range(first: str, last: str) -> str:
+    """Return from when to when, of dates in one year without the second year."""
+    year, rest = last[:5], last[5:]
+    return f"{first} to {rest if year.endswith('-') and first.startswith(year) else last}"
+
+
+def joined(periods: Sequence[Period]) -> Period:
+    """Return several periods as one."""
+    first, last, rows = periods[0], periods[-1], [one.rows for one in periods]
+    losses = [one.log_loss for one in periods if one.log_loss is not None]
+    return Period(
+        first.name if first is last else _range(first.name, last.name),
+        sum(rows),
+        float(np.average([one.predicted for one in periods], weights=rows)),
+        float(np.average([one.observed for one in periods], weights=rows)),
+        float(np.sqrt(np.sum([(one.rows * one.error) ** 2 for one in periods])) / sum(rows)),
+        float(np.average(losses, weights=rows)) if losses else None,
+        tuple(np.sum([one.evidence for one in periods], axis=0).tolist()),
+    )
+
+
+@dataclass(frozen=True)
+class Stream:
+    """The periods of all rows, or of a value of the column of the slices, and what comes of them.
+
+    Attributes
+    ----------
+    value
+        Of the column; None for all rows.
+    level
+        One minus the probability that it ever alarms without a fault.
+    periods
+        In order, one at least.
+    """
+
+    value: str | None
+    level: float
+    periods: Sequence[Period]
+
+    @cached_property
+    def _evidence(self) -> Doubles:
+        return np.array([one.evidence for one in self.periods])
+
+    @cached_property
+    def log_values(self) -> Doubles:
+        """(periods,) logarithm of the e-value after each."""
+        return log_e_values(self._evidence)
+
+    @cached_property
+    def alarm(self) -> int | None:
+        """Number of the period that raised the alarm; None without one."""
+        return first_alarm(self.log_values, self.level)
+
+    @cached_property
+    def change(self) -> Change | None:
+        """What explains the alarm best; None without one."""
+        return None if self.alarm is None else change(self._evidence[: self.alarm + 1])
+
+    @property
+    def since(self) -> Period | None:
+        """All from the change to the alarm; None without one."""
+        if self.change is None or self.alarm is None:
+            return None
+        return joined(self.periods[self.change.start : self.alarm + 1])
+
+
+def streams(found: Mapping[str | None, Sequence[Period]], level: float) -> list[Stream]:
+    """Return streams that share a level: 1 / (m (m + 1)) of the rest is for the m-th, however many come."""
+    shares = [1.0] if len(found) == 1 else [1 / (m * (m + 1)) for m in range(1, len(found) + 1)]
+    pairs = zip(found.items(), shares, strict=True)
+    return [Stream(value, 1 - (1 - level) * share, periods) for (value, periods), share in pairs]
+
+
+@dataclass(frozen=True)
+class Watched:
+    """Rows that are watched.
+
+    Attributes
+    ----------
+    what
+        What is watched.
+    score, outcome
+        (n,) what is expected, and what happened.
+    hypothesis
+        That what is expected is right, as far as that is claimed.
+    chosen
+        (N,) which rows of the predictions these are; None for all.
+    counts
+        (n,) how many rows each stands for; None for one.
+    """
+
+    what: Watches
+    score: Doubles
+    outcome: Doubles
+    hypothesis: Hypothesis
+    chosen: NDArray[np.bool_] | None = None
+    counts: Array | None = None
+
+
+def watched(
+    predictions: Predictions,
+    tolerance: float,
+    level: float,
+    reference: Reference | None = None,
+    threshold: Threshold | None = None,
+) -> Watched:
+    """Return what is watched of predictions, at a level of what a reference leaves open.
+
+    Raises
+    ------
+    InputError
+        If there are no probabilities, and no reference.
+    UsageError
+        If rows have weights.
+    """
+    if threshold is not None:
+        return _promised(predictions, threshold, tolerance)
+    score, outcome, counts = looked_at(predictions)
+    known = predictions.has_probabilities
+    if reference is not None:
+        hypothesis = Hypothesis.against(score, reference, level).widened(tolerance)
+        score = from_log_odds(hypothesis.log_odds)
+    elif known:
+        hypothesis = Hypothesis.within(score, tolerance)
+    else:
+        raise InputError(
+            f"{predictions.provenance.path} has no probabilities; say with --reference FILE which rows show "
+            "what is expected"
+        )
+    of_two = predictions.n_classes == 2 and not predictions.of_answers
+    what: Watches = "rate" if not known else "probability" if of_two else "confidence"
+    return Watched(what, score, outcome, hypothesis, None, counts)
+
+
+def looked_at(predictions: Predictions) -> tuple[Doubles, Doubles, Array | None]:
+    """Return (n,) scores and outcomes, and how many rows each stands for in a state.
+
+    Of two classes it is the probability of the second one, else the confidence; 1/2 where there is neither.
+    """
+    predictions.require_told_class()
+    of_two = predictions.n_classes == 2 and not predictions.of_answers
+    if isinstance(predictions, Remains):
+        if predictions.state.head.weighted:
+            raise UsageError(f"{predictions.provenance.path} has row weights; expected rows that count alike")
+        state = Measurements(predictions, predictions.state, Settings())
+        problem = state.problem("class-1" if of_two else "top-1")
+        return problem.score.astype(np.float64), problem.outcome.astype(np.float64), problem.counts
+    target = f"precision:{predictions.classes[1]}" if of_two and predictions.has_probabilities else None
+    score, outcome = confidences(predictions, target)
+    score = score if predictions.has_probabilities else np.full(len(score), 0.5)
+    return score, outcome.astype(np.float64), None
+
+
+def _promised(predictions: Predictions, threshold: Threshold, tolerance: float) -> Watched:
+    """Return the errors among the rows that a threshold promises about."""
+    predictions.require_probabilities()
+    threshold.require_same(predictions.kind, predictions.classes, predictions.provenance.path)
+    above, (_, hit) = threshold.answers(predictions), confidences(predictions, threshold.target)
+    rows, wrong = (hit, ~above) if threshold.of_recall else (above, ~hit)
+    promise = np.full(int(np.count_nonzero(rows)), threshold.max_error)
+    hypothesis = Hypothesis.of(promise, np.zeros(len(promise)), promise + tolerance)
+    return Watched("promise", promise, wrong[rows].astype(np.float64), hypothesis, rows)
+
+
+def reference_of(predictions: Predictions, cluster: str | None) -> Reference:
+    """Return what the outcomes of some rows were, beside their predictions or without any.
+
+    Raises
+    ------
+    InputError
+        If all outcomes are alike.
+    """
+    score, outcome, counts = looked_at(predictions)
+    path = predictions.provenance.path
+    if counts is not None:
+        score, outcome = np.repeat(score, counts), np.repeat(outcome, counts)
+    if outcome.min() == outcome.max():
+        raise InputError(f"{path}: all outcomes are alike; expected some of each in a reference")
+    require_clusters(predictions, cluster)
+    clusters = predictions.column_if(cluster)
+    return Reference.of(
+        score, outcome, Units.of(len(score), clusters), flat=not predictions.has_probabilities
+    )
+
+
+@dataclass(frozen=True)
+class Calendar:
+    """The periods of rows.
+
+    Attributes
+    ----------
+    names
+        Of the periods, in order.
+    codes
+        (n,) number of the period of each row; -1 for rows that are left out.
+    """
+
+    names: Sequence[str]
+    codes: Positions
+
+
+def calendar(predictions: Predictions, settings: MonitorSettings, before: int = 0) -> Calendar:
+    """Return the periods of rows, by their times, or so many rows each.
+
+    Parameters
+    ----------
+    predictions
+        All rows.
+    settings
+        Which column has times, and what a period is.
+    before
+        Rows that came before these.
+
+    Raises
+    ------
+    InputError
+        If a row has no time, or none that can be read.
+    """
+    rows, every = predictions.n_rows, settings.every or "day"
+    times = np.zeros(rows, "datetime64[s]") if settings.time is None else _times(predictions, settings.time)
+    codes = np.full(rows, -1, np.intp)
+    kept = (
+        np.ones(rows, np.bool_)
+        if settings.since is None
+        else times >= np.datetime64(_utc(settings.since), "s")
+    )
+    if every.isdecimal():
+        size, order = int(every), np.argsort(times[kept], kind="stable")
+        number = np.empty(len(order), np.intp)
+        number[order] = np.arange(len(order))
+        codes[kept] = number // size
+        starts = range(before, before + len(order), size)
+        return Calendar([f"rows {n + 1:,} to {min(n + size, before + len(order)):,}" for n in starts], codes)
+    if settings.mature is not None and rows:
+        known = times.max() - np.timedelta64(settings.mature, "D")
+        kept &= _starts(times, every, 1) <= known
+    names, codes[kept] = np.unique(_starts(times[kept], every), return_inverse=True)
+    return Calendar(np.datetime_as_string(names, unit="M" if every == "month" else "D").tolist(), codes)
+
+
+def _starts(times: Array, every: str, later: int = 0) -> Array:
+    """Return the first days of the periods of times, or those of the periods so much later."""
+    if every == "month":
+        return (times.astype("datetime64[M]") + later).astype("datetime64[D]")
+    days = times.astype("datetime64[D]")
+    if every == "week":  # which begins on Monday; day 0 is a Thursday
+        return days - (days.astype(np.int64) + 3) % 7 + 7 * later
+    return days + later
+
+
+def _times(predictions: Predictions, column: str) -> Array:
+    """Return (n,) times of a column, in UTC where they have zones."""
+    values, path = predictions.column(column), predictions.provenance.path
+    require_values(predictions, column, "expected the time of every row")
+    if values.dtype.kind == "M":
+        return values.astype("datetime64[s]")
+    texts, codes = np.unique(values.astype(str), return_inverse=True)
+    numbers = values.dtype.kind in "iufb"
+    found, zoned = [], set()
+    for n, text in enumerate(texts.tolist()):
+        try:
+            if numbers and not DATES[0] <= float(text) <= DATES[1]:
+                raise ValueError
+            found.append(_utc(text))
+        except ValueError:
+            row = predictions.stored_row(int((codes == n).argmax()))
+            raise InputError(
+                f"{path}: row {row} has {text!r} in column {column!r}; expected a date or a time such as "
+                "2026-11-27 or 2026-11-27T08:00:00Z"
+            ) from None
+        zoned.add(ZONE.search(text) is not None)
+    if len(zoned) > 1:
+        raise InputError(f"{path}: some times in column {column!r} have a time zone, and some none")
+    return np.array(found, "datetime64[s]")[codes]
+
+
+def _utc(text: str) -> datetime:
+    """Return a time of ISO 8601 without its zone, in UTC if it has one."""
+    one = datetime.fromisoformat(text.strip().replace(" UTC", "Z"))
+    return one.astimezone(UTC).replace(tzinfo=None) if one.tzinfo else one
+
+
+def periods_of(
+    predictions: Predictions, own: Watched, when: Calendar, settings: MonitorSettings
+) -> dict[str | None, list[Period]]:
+    """Return the periods that have rows, in order: those of all rows, then those of each slice.
+
+    Raises
+    ------
+    InputError
+        If a column is missing, or has no value.
+    """
+    rows = np.ones(len(when.codes), np.bool_) if own.chosen is None else own.chosen
+    code, known = when.codes[rows], len(when.names)
+    require_clusters(predictions, settings.cluster)
+    clusters = None
+    if settings.cluster is not None:
+        clusters = np.unique(predictions.column(settings.cluster), return_inverse=True)[1][rows]
+    found: dict[str | None, list[Period]] = {None: _periods(own, code, clusters, when.names)}
+    if settings.by is not None:
+        slices, numbers = slice_numbers(predictions, settings.by)
+        joint = np.where(code < 0, -1, numbers[rows] * known + code)
+        every = _periods(own, joint, clusters, [*when.names] * len(slices), all_of_them=True)
+        parts = [(part.value, every[n * known : (n + 1) * known]) for n, part in enumerate(slices)]
+        kept = {value: [one for one in part if one.rows] for value, part in parts}
+        first = {value: when.names.index(part[0].name) for value, part in kept.items() if part}
+        found |= {value: kept[value] for value in sorted(first, key=lambda value: (first[value], value))}
+    return found
+
+
+def _periods(
+    own: Watched,
+    codes: Positions,
+    clusters: Positions | None,
+    names: Sequence[str],
+    *,
+    all_of_them: bool = False,
+) -> list[Period]:
+    inside = codes >= 0
+    code, score, outcome = codes[inside], own.score[inside], own.outcome[inside]
+    counts = None if own.counts is None else own.counts[inside]
+    groups = None if clusters is None else clusters[inside]
+    test = Hypothesis(*(values[inside] for values in vars(own.hypothesis).values()))
+
+    def sums(values: Any) -> Doubles:
+        weighted = values if counts is None else values * counts
+        return np.bincount(code, weighted, len(names)).astype(np.float64)
+
+    found = evidence(test, outcome, code, len(names), groups, counts)
+    rows = sums(np.ones(len(code)))
+    with np.errstate(divide="ignore", invalid="ignore"):
+        loss = np.where(outcome > 0, -outcome * np.log(score), 0.0)
+        loss += np.where(outcome < 1, (outcome - 1) * np.log1p(-score), 0.0)
+        means = [sums(values) / rows for values in (score, outcome, loss)]
+        variance = sums(score * (1 - score))
+        if groups is not None:
+            units = Units.of(len(code), code * (groups.max(initial=0) + 1) + groups)
+            assert units.names is not None
+            own_gaps = np.square(units.sums(outcome - score))
+            of = units.names // (groups.max(initial=0) + 1)
+            variance = np.bincount(of, own_gaps, len(names)).astype(np.float64)
+        errors = np.sqrt(variance) / rows
+    of_loss = own.what in ("probability", "confidence")
+    columns = [values.tolist() for values in (rows.astype(np.int64), *means, errors, found)]
+    every = [
+        Period(name, n, predicted, observed, error, loss if of_loss else None, tuple(bets))
+        for name, n, predicted, observed, loss, error, bets in zip(names, *columns, strict=True)
+    ]
+    return every if all_of_them else [one for one in every if one.rows]

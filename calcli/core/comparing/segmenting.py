@@ -1,0 +1,102 @@
+"""The segments of predictions: values of columns, parts of numbers, and pairs of them."""
+
+from __future__ import annotations
+
+from itertools import combinations
+
+import numpy as np
+
+from calcli.core.comparing.monitoring import looked_at
+from calcli.core.data.arrays import Array, log_odds
+from calcli.core.data.derived import Slice, slice_numbers
+from calcli.core.data.predictions import Predictions
+from calcli.core.data.units import Units, require_clusters
+from calcli.core.estimators.segments import Partition, Search, search
+from calcli.core.language.errors import InputError, UsageError
+from calcli.core.language.settings import SegmentSettings
+from calcli.core.state.state import Remains
+
+
+def find_segments(predictions: Predictions, settings: SegmentSettings) -> Search:
+    """Find the segments of predictions that are off beyond chance.
+
+    Raises
+    ------
+    InputError
+        If a column is missing, has too many values, or there is no segment with enough rows.
+    UsageError
+        If no column is named, or a setting does not fit.
+    """
+    path, known = predictions.provenance.path, predictions.has_probabilities
+    if not settings.columns:
+        raise UsageError("--columns is missing: whose values are segments, such as country,age")
+    if isinstance(predictions, Remains):
+        raise UsageError(f"{path} is a state, which has sums and no rows; give the predictions")
+    if not known and (settings.metric != "gap" or settings.after == "none"):
+        what = "--after none" if settings.metric == "gap" else f"--metric {settings.metric}"
+        raise UsageError(f"{path} has no probabilities; leave out {what}")
+    score, outcome, _ = looked_at(predictions)
+    if settings.after == "affine" and outcome.min() == outcome.max():
+        raise InputError(f"{path}: all outcomes are alike; expected some of each")
+    require_clusters(predictions, settings.cluster)
+    clusters = predictions.column_if(settings.cluster)
+    graded = ((outcome != 0) & (outcome != 1)).any()
+    units = Units.of(len(score), clusters) if clusters is not None or graded else None
+    found = search(
+        log_odds(score),
+        outcome,
+        partitions(predictions, settings),
+        recalibrated=settings.after if known else "mean",
+        metric=settings.metric,
+        min_rows=settings.min_rows,
+        level=settings.level,
+        draws=settings.draws,
+        seed=settings.seed,
+        units=units,
+    )
+    if not found.segments:
+        unit = "rows" if settings.cluster is None else f"values of {settings.cluster}"
+        raise InputError(
+            f"{path}: no segment has {settings.min_rows:,} {unit}, and as many beside it; lower --min-rows"
+        )
+    return found
+
+
+def partitions(predictions: Predictions, settings: SegmentSettings) -> list[Partition]:
+    """Return the values of columns, numbers in parts, and pairs of them."""
+    singles = [_partition(predictions, name, settings.parts) for name in dict.fromkeys(settings.columns)]
+    pairs = []
+    for one, other in combinations(singles, 2) if settings.depth > 1 else ():
+        joint = one.codes * len(other.names) + other.codes
+        known, codes = np.unique(joint, return_inverse=True)
+        pairs.append(
+            Partition(
+                [f"{one.names[n // len(other.names)]}, {other.names[n % len(other.names)]}" for n in known],
+                codes,
+            )
+        )
+    return [*singles, *pairs]
+
+
+def _partition(predictions: Predictions, column: str, parts: int) -> Partition:
+    values = predictions.column(column)
+    if values.dtype.kind in "iuf" and len(known := np.unique(values[values == values])) > parts:
+        return _cut(values, known, column, parts)
+    slices, codes = slice_numbers(predictions, column)
+    return Partition([f"{column}={one.shown}" for one in slices], codes)
+
+
+def _cut(values: Array, known: Array, column: str, parts: int) -> Partition:
+    """Return parts of numbers of about equal size, between distinct values, and those that are missing."""
+    there = values == values
+    cuts = np.unique(np.quantile(values[there], np.arange(1, parts) / parts, method="higher"))
+    cuts = cuts[cuts > known[0]]
+    codes = np.searchsorted(cuts, values, side="right")
+    names = []
+    for n in range(len(cuts) + 1):
+        own = known[np.searchsorted(cuts, known, side="right") == n]
+        names.append(f"{column}={own[0]:.6g}" if len(own) == 1 else f"{column}={own[0]:.6g} to {own[-1]:.6g}")
+    if not there.all():
+        codes[~there] = len(names)
+        names.append(f"{column}={Slice(column, '').shown}")
+    return Partition(names, codes)

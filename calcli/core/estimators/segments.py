@@ -1,0 +1,274 @@
+"""Segments whose outcomes differ from their predictions beyond chance, however many are looked at.
+
+A recalibration of all rows comes first: segments are off if they are beside it. A statistic is the sum of
+what the rows of a segment are off by, less what the fit of the recalibration takes of it (a score test with
+estimated nuisance parameters). Outcomes are drawn from the recalibrated predictions again and again: the
+largest statistic of all segments is compared with the largest of each draw, which pays exactly for how many
+there are and how they overlap, and whose quantile makes intervals that hold for all of them (max-T: Westfall
+& Young 1993). The segment that is off most then gets a shift of its own, for the log-loss a line, and the
+others are looked at again. Of rows that depend on each other, what clusters are off by gets random signs,
+each as a whole (wild bootstrap: Wu 1986; Cameron, Gelbach & Miller 2008).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from statistics import NormalDist
+from typing import Literal
+
+import numpy as np
+from numpy.typing import NDArray
+
+from calcli.core.calibrators.fit.logistic import LogisticLoss
+from calcli.core.calibrators.fit.newton import minimize
+from calcli.core.data.arrays import Array, Doubles, Positions, Stream, generator
+from calcli.core.data.units import Units
+from calcli.core.estimators.power import POWER
+
+SegmentMetric = Literal["gap", "log_loss"]
+RIDGE, GRADIENT = 1e-3, 1e-12  # of the fits
+LOOKS = 5
+SEEN = NormalDist().inv_cdf(POWER)
+STEPS = 3  # of what is detectable, whose variance depends on it
+NOTHING = 1e-9  # of the largest spread: what is left of a segment that the fit takes whole
+
+
+@dataclass(frozen=True)
+class Partition:
+    """Disjoint segments: the values of a column, or of a pair.
+
+    Attributes
+    ----------
+    names
+        (m,) of the segments.
+    codes
+        (n,) the segment of each row.
+    """
+
+    names: Sequence[str]
+    codes: Positions
+
+
+@dataclass(frozen=True)
+class Segment:
+    """What is known of a segment.
+
+    Attributes
+    ----------
+    name
+        Values of one column, or of two.
+    rows
+        How many it has.
+    predicted, observed
+        Mean recalibrated prediction, and mean outcome.
+    value
+        Observed minus predicted; or by how much the log-loss of a row exceeds what its predictions expect.
+    low, high
+        The ends of its interval; those of all segments hold at once.
+    p_value
+        Corrected for all segments.
+    detectable
+        The smallest value that a segment like this shows four times in five.
+    """
+
+    name: str
+    rows: int
+    predicted: float
+    observed: float
+    value: float
+    low: float
+    high: float
+    p_value: float
+    detectable: float
+
+
+@dataclass(frozen=True)
+class Search:
+    """What segments are off by.
+
+    Attributes
+    ----------
+    segments
+        All that were looked at, as the first look shows them, the furthest from chance first.
+    found
+        Those beyond chance, each as it was found: with those before it corrected.
+    left
+        The p-value of the segment that is off most once those found are corrected.
+    partitions, draws
+        How many partitions there were, and how many draws.
+    """
+
+    segments: Sequence[Segment]
+    found: Sequence[Segment]
+    left: float
+    draws: int
+
+
+def search(
+    log_odds: Doubles,
+    outcome: Array,
+    partitions: Sequence[Partition],
+    *,
+    recalibrated: Literal["affine", "mean", "none"] = "affine",
+    metric: SegmentMetric = "gap",
+    min_rows: int = 100,
+    level: float = 0.95,
+    draws: int = 499,
+    seed: int = 0,
+    units: Units | None = None,
+) -> Search:
+    """Find the segments that are off beyond chance.
+
+    Parameters
+    ----------
+    log_odds
+        (n,) of the predictions.
+    outcome
+        (n,) from 0 to 1.
+    partitions
+        Of the rows.
+    recalibrated
+        What is fitted to all rows first: a line through the log-odds, their mean alone, or nothing.
+    metric
+        What segments are compared by.
+    min_rows
+        Fewest rows, or clusters, of a segment that is looked at, and of the rest.
+    level
+        One minus the probability that any segment is found where none is off.
+    draws, seed
+        How often outcomes are drawn, and by which chance.
+    units
+        Rows that depend on each other, whose signs are drawn in place of outcomes; None if none do.
+    """
+    features = np.ones((len(log_odds), 0 if recalibrated == "none" else 1))
+    if recalibrated == "affine":
+        features = np.stack([features[:, 0], log_odds], axis=1)
+    offset = log_odds if recalibrated == "none" else np.zeros(len(log_odds))
+    known = Kept.of(partitions, min_rows, units)
+    first: list[Segment] = []
+    found: list[Segment] = []
+    for look in range(LOOKS + 1):
+        rng = generator(seed, Stream.OUTCOMES, look)
+        seen = _look(features, offset, outcome, known, metric, draws, level, rng, units)
+        first = first or seen
+        if not seen or seen[0].p_value > 1 - level or look == LOOKS:
+            break
+        found.append(seen[0])
+        own = known.rows_of(seen[0].name)
+        more = [own] if metric == "gap" else [own, own * log_odds]
+        features = np.column_stack([features, *more])
+    return Search(first, found, seen[0].p_value if seen else 1.0, draws)
+
+
+@dataclass(frozen=True)
+class Kept:
+    """Segments with enough rows, and the cells of rows that no column tells apart.
+
+    Attributes
+    ----------
+    partitions
+        All.
+    cell
+        (n,) the cell of each row.
+    cells
+        For each partition, the segment of each cell.
+    enough
+        (s,) which segments of all partitions are looked at.
+    """
+
+    partitions: Sequence[Partition]
+    cell: Positions
+    cells: Sequence[Positions]
+    enough: NDArray[np.bool_]
+
+    @classmethod
+    def of(cls, partitions: Sequence[Partition], min_rows: int, units: Units | None) -> Kept:
+        """Return those of partitions with so many rows, or units, in them and in the rest."""
+        cell = np.zeros(len(partitions[0].codes), np.intp)
+        for one in partitions:
+            cell = np.unique(cell * len(one.names) + one.codes, return_inverse=True)[1]
+        first = np.unique(cell, return_index=True)[1]
+        enough = []
+        for one in partitions:
+            codes = one.codes
+            if units is not None:  # each in the segments that it has rows in
+                codes = np.unique(units.of_row * len(one.names) + codes) % len(one.names)
+            sizes, total = np.bincount(codes, minlength=len(one.names)), units.number if units else len(cell)
+            enough.append((sizes >= min_rows) & (total - sizes >= min_rows))
+        return cls(partitions, cell, [one.codes[first] for one in partitions], np.concatenate(enough))
+
+    def sums(self, values: Array) -> Doubles:
+        """Return the sums of (n,) values over segments."""
+        by_cell = np.bincount(self.cell, values, len(self.cells[0]))
+        parts = zip(self.partitions, self.cells, strict=True)
+        every = [np.bincount(codes, by_cell, len(one.names)) for one, codes in parts]
+        return np.concatenate(every).astype(np.float64)[self.enough]
+
+    @property
+    def names(self) -> list[str]:
+        """Of the segments."""
+        every = [name for one in self.partitions for name in one.names]
+        return [name for name, enough in zip(every, self.enough.tolist(), strict=True) if enough]
+
+    def rows_of(self, name: str) -> Doubles:
+        """Return (n,) 1 for the rows of a segment, else 0."""
+        one = next(one for one in self.partitions if name in one.names)
+        return (one.codes == one.names.index(name)).astype(np.float64)
+
+
+def _look(
+    features: Doubles,
+    offset: Doubles,
+    outcome: Array,
+    known: Kept,
+    metric: SegmentMetric,
+    draws: int,
+    level: float,
+    rng: np.random.Generator,
+    units: Units | None,
+) -> list[Segment]:
+    """Return all segments beside what is fitted, the furthest from chance first."""
+    rows, (fit, width) = len(outcome), (offset, features.shape[1])
+    if width:
+        loss = LogisticLoss(features, outcome, np.full(rows, 1 / rows), offset)
+        loss.hold(np.zeros(width), np.array(RIDGE / rows))
+        fit = offset + features @ minimize(loss, loss.centre, GRADIENT).x
+    prob = 1 / (1 + np.exp(-fit))
+    spread, own = prob * (1 - prob), -fit if metric == "log_loss" else np.ones(rows)
+    inner = np.linalg.inv(features.T @ (spread[:, None] * features) + RIDGE * np.eye(width))
+    crossed = np.zeros((len(known.names), width))
+    for column in range(width):
+        crossed[:, column] = known.sums(spread * own * features[:, column])
+    taken = crossed @ inner
+
+    def statistics(residual: Doubles) -> Doubles:
+        return known.sums(own * residual) - taken @ (residual @ features)
+
+    residual, found = outcome - prob, statistics(outcome - prob)
+    if units is None:
+        nulls = np.stack([statistics((rng.random(rows) < prob) - prob) for _ in range(draws)])
+        sd = np.sqrt(np.maximum(known.sums(spread * own**2) - np.vecdot(taken, crossed), 0))
+    else:  # draws of their own for what all are divided by: those that are compared stay alike
+        signs = (2.0 * rng.integers(0, 2, units.number)[units.of_row] - 1 for _ in range(2 * draws))
+        nulls, scale = np.split(np.stack([statistics(sign * residual) for sign in signs]), 2)
+        sd = np.sqrt(np.square(scale).mean(axis=0))
+    moves = sd > NOTHING * sd.max(initial=0)
+    sd = np.where(moves, sd, np.inf)
+    largest = np.abs(nulls / sd).max(axis=1, initial=0)
+    at = np.abs(found / sd)
+    reach = float(np.quantile(largest, level))
+    p_values = (1 + (largest[:, None] >= at).sum(axis=0)) / (1 + draws)
+    sizes = known.sums(np.ones(rows))
+    mean, detectable = known.sums(prob) / sizes, (reach + SEEN) * sd / sizes
+    if metric == "gap":  # outcomes vary more where their mean is nearer to 1/2
+        for _ in range(STEPS):
+            moved = mean + np.minimum(detectable, np.abs(mean - 0.5)) * np.sign(0.5 - mean)
+            detectable = (reach + SEEN * np.sqrt(moved * (1 - moved) / (mean * (1 - mean)))) * sd / sizes
+    columns = (
+        sizes.astype(np.intp), mean, known.sums(outcome) / sizes, found / sizes,
+        (found - reach * sd) / sizes, (found + reach * sd) / sizes, p_values, detectable,
+    )  # fmt: skip
+    names, values = known.names, [column.tolist() for column in columns]
+    order = np.argsort(-at, kind="stable")
+    return [Segment(names[n], *(column[n] for column in values)) for n in order.tolist() if moves[n]]

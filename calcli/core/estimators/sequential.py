@@ -1,0 +1,218 @@
+"""A sequential test of calibration, valid however often it is looked at.
+
+A bet (a, b) says that the log-odds of an outcome are a z + b, where the prediction says z. What a row adds to
+the evidence is the log of how much more likely the bet makes its outcome than the hypothesis does, of which
+the log-odds nearest to the bet count where it allows an interval: its factor has a mean of at most 1 under it
+(Arnold, Henzi & Ziegel 2021; Henzi, Puke, Dimitriadis & Ziegel 2022), and so has the product over rows. Of
+rows that depend on each other it is the mean of their factors that has such a mean (Vovk & Wang 2021).
+Evidence is added up by period, over rows, files and machines. Every bet is started anew in each period, with
+weights that sum to 1; the mean of all exceeds 1 / (1 - level) in at most 1 - level of all streams without a
+fault, at any time (Ville 1939).
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from itertools import product
+
+import numpy as np
+from numpy.typing import NDArray
+
+from calcli.core.calibrators.fit.logistic import LogisticLoss
+from calcli.core.calibrators.fit.newton import minimize
+from calcli.core.data.arrays import WIDEST, Array, Doubles, Positions, batches, from_log_odds, log_odds
+from calcli.core.data.units import Units
+
+STEPS = (0.05, 0.1, 0.2, 0.4, 0.8)  # of the log-odds, up and down
+BETS = np.array(
+    [
+        *((1, sign * step) for step, sign in product(STEPS, (1, -1))),
+        *((slope, 0) for slope in (0.5, 0.7, 0.85, 1.2, 1.5)),
+        *product((0.7, 1.3), (0.2, -0.2)),
+    ]
+)
+AT_ONCE = 1 << 20  # numbers
+RIDGE, GRADIENT = 1e-3, 1e-12  # of the fit to a reference
+
+
+@dataclass(frozen=True)
+class Reference:
+    """What the outcomes of some rows were, as a line through the log-odds of their predictions.
+
+    Attributes
+    ----------
+    rows
+        How many there were.
+    line, covariance
+        Intercept and slope, and how they vary: of rows that may depend on each other.
+    """
+
+    rows: int
+    line: tuple[float, float]
+    covariance: tuple[tuple[float, float], tuple[float, float]]
+
+    @classmethod
+    def of(cls, score: Doubles, outcome: Array, units: Units, *, flat: bool = False) -> Reference:
+        """Return that of (n,) probabilities and outcomes; a flat line is their mean alone."""
+        features = np.stack([np.ones(len(score)), log_odds(score)], axis=1)[:, : 1 if flat else 2]
+        loss = LogisticLoss(features, outcome, np.full(len(score), 1 / len(score)))
+        loss.hold(np.array([0.0, 1.0][: features.shape[1]]), np.array(RIDGE / len(score)))
+        line = minimize(loss, loss.centre, GRADIENT).x
+        loss.evaluate(line)
+        loss.refresh()
+        brought = np.stack([units.sums(column) for column in (loss.residual[:, None] * features).T])
+        few = units.number / max(1, units.number - len(line))
+        inverse = np.linalg.inv(loss.hessian)
+        found, ends = np.zeros((2, 2)), np.zeros(2)
+        found[: len(line), : len(line)] = few * inverse @ (brought @ brought.T) @ inverse
+        ends[: len(line)] = line
+        (a, b), ((aa, ab), (ba, bb)) = ends.tolist(), found.tolist()
+        return cls(len(score), (a, b), ((aa, ab), (ba, bb)))
+
+
+@dataclass(frozen=True)
+class Hypothesis:
+    """Between which log-odds those of the outcomes lie; beyond one in a million every end is open.
+
+    Attributes
+    ----------
+    log_odds, low, high
+        (n,) those of the predictions, and the ends of what the hypothesis allows.
+    """
+
+    log_odds: Doubles
+    low: Doubles
+    high: Doubles
+
+    @classmethod
+    def of(cls, score: Doubles, low: Doubles, high: Doubles) -> Hypothesis:
+        """Return the hypothesis that (n,) probabilities lie between others; what is bet on is the score."""
+        ends = log_odds(low), log_odds(high)
+        return cls(
+            log_odds(score),
+            np.where(ends[0] <= -WIDEST + 1e-9, -np.inf, ends[0]),
+            np.where(ends[1] >= WIDEST - 1e-9, np.inf, ends[1]),
+        )
+
+    @classmethod
+    def within(cls, score: Doubles, tolerance: float) -> Hypothesis:
+        """Return the hypothesis that (n,) probabilities are right up to a tolerance."""
+        return cls.of(score, score - tolerance, score + tolerance)
+
+    @classmethod
+    def against(cls, score: Doubles, reference: Reference, level: float) -> Hypothesis:
+        """Return the hypothesis that (n,) probabilities are what those of a reference were, at a level."""
+        features = np.stack([np.ones(len(score)), log_odds(score)], axis=1)
+        middle = features @ np.array(reference.line)
+        spread = np.sqrt(np.vecdot(features @ np.array(reference.covariance), features))
+        reach = np.sqrt(-2 * np.log1p(-level)) * spread  # of a line: Scheffe 1953
+        return cls(middle, middle - reach, middle + reach)
+
+    def widened(self, tolerance: float) -> Hypothesis:
+        """Return the hypothesis with a tolerance added on either side."""
+        if not tolerance:
+            return self
+        ends = from_log_odds(self.low) - tolerance, from_log_odds(self.high) + tolerance
+        return Hypothesis.of(from_log_odds(self.log_odds), *ends)
+
+    def log_factors(self, outcome: Array) -> Doubles:
+        """Return the (n, bets) logarithms of the factors of rows, for (n,) outcomes from 0 to 1.
+
+        For outcomes between 0 and 1 means are at most 1 as well, by the inequality of Jensen.
+        """
+        bet = self.log_odds[:, None] * BETS[:, 0] + BETS[:, 1]
+        nearest = self.low[:, None]
+        if not np.array_equal(self.low, self.high):
+            nearest = np.clip(bet, nearest, self.high[:, None])
+        found = np.logaddexp(0, nearest) - np.logaddexp(0, bet)
+        found += outcome[:, None] * (bet - nearest)
+        return found
+
+
+def evidence(
+    hypothesis: Hypothesis,
+    outcome: Array,
+    period: Positions,
+    periods: int,
+    clusters: Positions | None = None,
+    counts: Array | None = None,
+) -> Doubles:
+    """Return the (periods, bets) evidence of rows.
+
+    Parameters
+    ----------
+    hypothesis
+        What is tested, of each row.
+    outcome
+        (n,) from 0 to 1.
+    period
+        (n,) number of the period of each row.
+    periods
+        How many there are.
+    clusters
+        (n,) numbers: rows of one period that share one depend on each other; None if none do.
+    counts
+        (n,) how many rows each stands for; None for one.
+    """
+    found = np.zeros((periods, len(BETS)))
+    group, groups = period, periods
+    if clusters is not None:
+        known, group = np.unique(period * (clusters.max(initial=0) + 1) + clusters, return_inverse=True)
+        groups = len(known)
+        found, sizes = np.zeros((groups, len(BETS))), np.bincount(group)
+    for rows in batches(len(outcome), len(BETS), AT_ONCE):
+        part = Hypothesis(hypothesis.log_odds[rows], hypothesis.low[rows], hypothesis.high[rows])
+        own = part.log_factors(outcome[rows])
+        own = own if clusters is None else np.exp(own)
+        own = own if counts is None else own * counts[rows, None]
+        found += np.stack([np.bincount(group[rows], column, groups) for column in own.T], axis=1)
+    if clusters is None:
+        return found
+    means = np.log(found / sizes[:, None])
+    of = known // (clusters.max(initial=0) + 1)
+    return np.stack([np.bincount(of, column, periods) for column in means.T], axis=1)
+
+
+def log_e_values(evidence: Doubles) -> Doubles:
+    """Return the (periods, ...) logarithms of e-values, one after each period of (periods, ..., bets).
+
+    The weight of a start that is to come bets on nothing.
+    """
+    running = np.full(evidence.shape[1:], -np.inf)
+    found = np.empty(evidence.shape[:-1])
+    for t, own in enumerate(evidence):
+        running = np.logaddexp(running, -np.log((t + 1) * (t + 2))) + own
+        mixed = np.logaddexp.reduce(running, axis=-1) - np.log(evidence.shape[-1])
+        found[t] = np.logaddexp(mixed, -np.log(t + 2))
+    return found
+
+
+@dataclass(frozen=True)
+class Change:
+    """What explains the evidence up to a period best.
+
+    Attributes
+    ----------
+    start
+        Number of the period in which it began.
+    slope, intercept
+        The log-odds of the outcomes are these of those predicted.
+    """
+
+    start: int
+    slope: float
+    intercept: float
+
+
+def change(evidence: Doubles) -> Change:
+    """Return what explains (periods, bets) evidence best."""
+    starts = np.arange(1, len(evidence) + 1)
+    terms = np.cumsum(evidence[::-1], axis=0)[::-1] - np.log(starts * (starts + 1))[:, None]
+    start, bet = np.unravel_index(terms.argmax(), terms.shape)
+    return Change(int(start), *BETS[bet].tolist())
+
+
+def first_alarm(log_values: Doubles, level: float) -> int | None:
+    """Return the number of the first period with enough evidence at a level; None if there is none."""
+    places: NDArray[np.intp] = np.flatnonzero(log_values >= -np.log1p(-level))
+    return int(places[0]) if len(places) else None

@@ -1,0 +1,52 @@
+"""Segments with their intervals, those beyond chance marked."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Sequence
+
+from matplotlib.figure import Figure
+
+from calcli.core.estimators.segments import Segment, SegmentMetric
+from calcli.core.language.text import number
+from calcli.figures.inline import tell
+from calcli.figures.naming import titles
+from calcli.figures.style import COLUMN, GRID, MUTED, SERIES, new_figure, styled
+
+MOST = 30  # segments
+LINE = 0.17  # inches: a segment
+LONGEST = 40  # letters of a name
+
+
+@styled
+def segments_forest(
+    segments: Sequence[Segment], found: Collection[str], metric: SegmentMetric = "gap"
+) -> Figure:
+    """Draw what segments are off by, with intervals that hold for all at once.
+
+    Parameters
+    ----------
+    segments
+        The furthest from chance first; of many, the first ones are drawn.
+    found
+        Names of those beyond chance.
+    metric
+        What they are compared by.
+    """
+    shown = [one for n, one in enumerate(segments) if n < MOST or one.name in found]
+    names, scale = titles([one.name for one in shown], LONGEST), 100 if metric == "gap" else 1
+    figure = new_figure(1.5 * COLUMN, 0.6 + LINE * len(shown))
+    axes = figure.subplots()
+    axes.axvline(0, color=MUTED, linewidth=0.9, dashes=(4, 2))
+    for y, one in enumerate(shown):
+        marked = one.name in found
+        color = SERIES[1] if marked else SERIES[0]
+        low, value, high = (scale * end for end in (one.low, one.value, one.high))
+        axes.hlines(y, low, high, color=color, linewidth=1.4)
+        axes.plot(value, y, marker="D" if marked else "o", markersize=4, color=color)
+        said = f"{number(value)}, {number(low)} to {number(high)}"
+        tell(axes, (low, high), (y - 0.4, y + 0.4), [f"{one.name}, {one.rows:,} rows\n{said}"])
+    axes.set_yticks(range(len(shown)), [f"{names[one.name]} ({one.rows:,})" for one in shown], fontsize=6.8)
+    axes.set_ylim(len(shown) - 0.4, -0.6)
+    axes.set_xlabel("Gap (points)" if metric == "gap" else "Log-loss beyond what is expected (nats)")
+    axes.grid(axis="x", color=GRID)
+    return figure

@@ -1,0 +1,110 @@
+"""What stands beside scores in a file, as it is written again beside new ones."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
+from typing import Any
+
+import pyarrow as pa
+
+from calcli.core.data.arrays import Array
+from calcli.core.language.errors import InputError
+from calcli.io.reading.ranked import RankedScores
+from calcli.io.tables.arrays import ArrayTable
+from calcli.io.tables.scores import TableScores
+from calcli.io.tables.source import Source
+from calcli.io.tables.table import Table, written
+from calcli.io.tables.text import has_codes
+
+
+def columns_of(found: Source) -> tuple[str, ...]:
+    """Return the columns of the scores alone, without those of ranks, or their array.
+
+    Raises
+    ------
+    InputError
+        If there are no scores.
+    """
+    if isinstance(found.table, ArrayTable):
+        return (found.table.array,)
+    if not isinstance(found.scores, TableScores):
+        raise InputError(f"{found.place.name} has no probabilities that could be changed")
+    return (found.scores.by_rank if isinstance(found.scores, RankedScores) else found.scores).names
+
+
+def as_written(found: Source, labels: Sequence[str | None], *, as_text: bool) -> Source:
+    """Return the same with other columns as they are written, if they came from text.
+
+    Parameters
+    ----------
+    found
+        The scores, and what is beside them.
+    labels
+        Columns that are looked up by value.
+    as_text
+        Whether all of them stay text; if not, those without values and codes, as 0012, alone.
+    """
+    table, scores = found.table, found.scores
+    if not isinstance(scores, TableScores) or table.text is None:
+        return found
+    names = [
+        one.name
+        for one in table.schema
+        if one.name in table.text.columns
+        and one.name not in scores.names
+        and (as_text or pa.types.is_null(one.type) or (one.name not in labels and has_codes(table, one.name)))
+    ]
+    table = written(table, names)
+    return replace(found, table=table, scores=scores.within(table))
+
+
+def are_plain(found: Source) -> bool:
+    """Tell whether the scores are stored as they are seen, so that new ones may stand in their place."""
+    packed = isinstance(found.table, Table) and any(one in found.table.packed for one in columns_of(found))
+    return not packed and not isinstance(found.scores, RankedScores)
+
+
+def in_place(found: Source, kept: Sequence[str]) -> Any:
+    """Return the pyarrow.Schema of columns to be kept and those of scores, in the order of the table."""
+    own = {*columns_of(found)}
+    fields = [
+        one.with_type(_of_numbers(one.type)) if one.name in own else one
+        for one in found.table.schema
+        if one.name in own or one.name in kept
+    ]
+    return pa.schema(fields, found.table.schema.metadata)
+
+
+def _of_numbers(kind: Any) -> Any:
+    """Return the type that new scores have in place of stored ones: floats stay what they are."""
+    nested = pa.types.is_nested(kind)
+    if (kind.value_type if nested else kind) in (pa.float32(), pa.float64()):
+        return kind
+    if pa.types.is_fixed_size_list(kind):
+        return pa.list_(pa.float64(), kind.list_size)
+    return pa.list_(pa.float64()) if nested else pa.float64()
+
+
+def beside(found: Source) -> tuple[Any, int]:
+    """Return the pyarrow.Schema of the other columns, and how many of them stand before the scores."""
+    kept, scores = [*found.columns], found.scores
+    if not isinstance(scores, TableScores):
+        return pa.schema({name: pa.array(found.columns[name][:0]).type for name in kept}), 0
+    schema = found.table.schema
+    first = min(schema.names.index(name) for name in scores.names if name not in kept)
+    fields = [one for one in schema if one.name in kept]
+    return pa.schema(fields, schema.metadata), sum(one in kept for one in schema.names[:first])
+
+
+def passing(found: Source, kept: Sequence[str], rows: int) -> Iterator[tuple[Array, Any]]:
+    """Yield (n, K) scores, n <= rows, and a pyarrow.RecordBatch of the same rows of the kept columns."""
+    if isinstance(found.scores, TableScores):
+        yield from found.scores.passing(kept, rows)
+        return
+    columns, start = {name: found.columns[name] for name in kept}, 0
+    schema = pa.schema([one for one in beside(found)[0] if one.name in columns])
+    for block in found.scores.blocks(rows):
+        part = {name: values[start : start + len(block)] for name, values in columns.items()}
+        start += len(block)
+        yield block, pa.RecordBatch.from_pydict(part, schema)

@@ -1,0 +1,308 @@
+"""A stream that is watched, as shown: an alarm, its date, what changed, and a line a period."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import Annotated, Any, TypedDict
+
+from calcli.core.comparing.monitoring import Period, Stream, Watches, joined
+from calcli.core.estimators.intervals import level_percent
+from calcli.core.language.settings import MonitorSettings
+from calcli.core.language.text import counted, number, percent
+from calcli.report.reading import reading_sentences
+from calcli.report.shown import Column, Headline, Number, Shown, TextTable, table_of
+from calcli.report.wording import NONE
+
+LINES = 7  # of periods; older ones are joined
+LATEST = 4  # that are shown alone
+MOST = 690.0  # the logarithm of the largest e-value that is told
+
+
+class ChangeObject(TypedDict):
+    """What changed, and what was seen from then until the alarm."""
+
+    since: str
+    words: str
+    slope: float
+    intercept: float
+    predicted: float
+    observed: float
+
+
+class PeriodObject(TypedDict):
+    """A period; the evidence is what there is after it."""
+
+    name: str
+    rows: int
+    log_loss: float | None
+    predicted: float
+    observed: float
+    gap: float
+    error: float
+    evidence: float
+
+
+class StreamObject(TypedDict):
+    """All rows, or a slice."""
+
+    value: str | None
+    level: float
+    alarm_at: float
+    alarm: str | None
+    change: ChangeObject | None
+    periods: list[PeriodObject]
+
+
+class MonitorObject(TypedDict):
+    """A report of `calcli monitor`."""
+
+    path: str
+    watched: Watches
+    of: str
+    settings: Annotated[Any, MonitorSettings]
+    reference_rows: int | None
+    promise: float | None
+    left_open: float
+    left_out: int
+    alarm: bool
+    streams: list[StreamObject]
+
+
+@dataclass(frozen=True, repr=False, eq=False)
+class ShownMonitor(Shown):
+    """What became of a stream; printed, it shows the tables of the command line.
+
+    Attributes
+    ----------
+    path
+        Where it came from.
+    streams
+        All rows, then each slice.
+    watched, of
+        What is watched, and of which class.
+    settings
+        How.
+    reading
+        How it was read, sentences.
+    reference_rows
+        Of the reference; None without one.
+    promise
+        The promised error rate; None without one.
+    left_open
+        By how much probabilities may be off, at most, without a fault.
+    left_out
+        Rows that are too old, or too new.
+    details
+        Whether every period has a line.
+    """
+
+    path: str
+    streams: Sequence[Stream]
+    watched: Watches
+    of: str
+    settings: MonitorSettings
+    reading: Sequence[str] = ()
+    reference_rows: int | None = None
+    promise: float | None = None
+    left_open: float = 0.0
+    left_out: int = 0
+    details: bool = False
+
+    title = "Monitoring"
+    schema = "calcli.monitor/1"
+
+    @property
+    def alarmed(self) -> list[Stream]:
+        """Those that raised an alarm."""
+        return [one for one in self.streams if one.alarm is not None]
+
+    @property
+    def exit_status(self) -> int:
+        """That of `calcli monitor`: 1 on an alarm."""
+        return 1 if self.alarmed else 0
+
+    def tables(self) -> list[TextTable]:
+        """Return the verdict with what is assumed, slices, and the periods of all rows, or of an alarm."""
+        read = reading_sentences([(self.path, self.reading)])
+        verdict = TextTable(self._verdict(), notes=(*self._changes(), *self._assumed(), *read))
+        shown = [*self.alarmed, self.streams[0]][0]
+        slices = [self._slices()] if len(self.streams) > 1 else []
+        return [verdict, *slices, self._periods(shown)]
+
+    def headline(self) -> Headline:
+        """Return whether there is an alarm, and what the last period shows."""
+        last, whole = self.streams[0].periods[-1], self.streams[0]
+        numbers = [
+            Number("predicted", percent(last.predicted), last.name),
+            Number("observed", percent(last.observed), last.name),
+            Number("evidence", _evidence(whole.log_values[-1]), f"alarm at {_evidence(_limit(whole))}"),
+        ]
+        words = " ".join([f"{self._verdict()}.", *self._changes()])
+        return Headline(self.path, words, "bad" if self.alarmed else "good", numbers)
+
+    def content(self) -> MonitorObject:
+        """Return the same as nested values."""
+        return {
+            "path": self.path,
+            "watched": self.watched,
+            "of": self.of,
+            "settings": vars(self.settings),
+            "reference_rows": self.reference_rows,
+            "promise": self.promise,
+            "left_open": self.left_open,
+            "left_out": self.left_out,
+            "alarm": bool(self.alarmed),
+            "streams": [self._stream(one) for one in self.streams],
+        }
+
+    def records(self) -> Iterator[dict[str, Any]]:
+        """Yield a record for every period of every stream."""
+        for stream in self.content()["streams"]:
+            for period in stream["periods"]:
+                yield {"value": stream["value"], **period, "alarm": stream["alarm"] == period["name"]}
+
+    def _stream(self, stream: Stream) -> StreamObject:
+        found, since, alarm = stream.change, stream.since, stream.alarm
+        changed: ChangeObject | None = None
+        if found is not None and since is not None:
+            changed = {
+                "since": stream.periods[found.start].name,
+                "words": self._words(stream),
+                "slope": found.slope,
+                "intercept": found.intercept,
+                "predicted": since.predicted,
+                "observed": since.observed,
+            }
+        names = ("name", "rows", "log_loss", "predicted", "observed", "gap", "error")
+        return {
+            "value": stream.value,
+            "level": stream.level,
+            "alarm_at": 1 / (1 - stream.level),
+            "alarm": None if alarm is None else stream.periods[alarm].name,
+            "change": changed,
+            "periods": [
+                {**{name: getattr(one, name) for name in names}, "evidence": math.exp(min(value, MOST))}  # type: ignore[typeddict-item]
+                for one, value in zip(stream.periods, stream.log_values.tolist(), strict=True)
+            ],
+        }
+
+    def _verdict(self) -> str:
+        if not self.alarmed:
+            return f"No alarm in {counted(len(self.streams[0].periods), 'period')}"
+        when = [one.name for one in self.streams[0].periods]
+        first = min(self.alarmed, key=lambda one: when.index(one.periods[one.alarm or 0].name))
+        where = "" if first.value is None else f" of {self.settings.by}={first.value}"
+        week = "week of " if self.settings.every == "week" else ""
+        return f"ALARM{where}: {week}{first.periods[first.alarm or 0].name}"
+
+    def _changes(self) -> Iterator[str]:
+        for one in self.alarmed[:3]:
+            where = "" if one.value is None else f"Of {self.settings.by}={one.value}: "
+            if one.change is not None:
+                began = one.periods[one.change.start].name
+                yield f"{where}{self._words(one)}. It began about {began}."
+
+    def _words(self, stream: Stream) -> str:
+        """Return what changed, in words."""
+        found, since = stream.change, stream.since
+        assert found is not None
+        assert since is not None
+        seen = f"{percent(since.observed)} observed"
+        if self.watched == "promise":
+            most = percent(self.promise or 0)
+            return f"Errors are more frequent than promised: {seen}, at most {most} promised"
+        rate = self.watched == "rate"
+        words = (
+            [] if found.slope == 1 or rate else ["over-confident" if found.slope < 1 else "under-confident"]
+        )
+        if found.intercept or rate:
+            what = self.of if self.watched == "probability" else "right answers"
+            more = "more" if (since.gap if rate else found.intercept) > 0 else "less"
+            points = f"by about {100 * abs(since.gap):.1f} points"
+            words.append(f"{what} {more} frequent than {self._expected()}, {points}")
+        told = " and ".join(words)
+        return f"{told[0].upper()}{told[1:]}: {percent(since.predicted)} {self._expected()}, {seen}"
+
+    def _expected(self) -> str:
+        return "predicted" if self.reference_rows is None else "expected"
+
+    def _assumed(self) -> Iterator[str]:
+        """Yield what is watched, and what has to be true without a fault."""
+        what = {
+            "probability": f"the probability of {self.of}",
+            "confidence": "the confidence",
+            "rate": "the share of right answers",
+            "promise": f"an error rate of at most {percent(self.promise or 0)} above the threshold",
+        }[self.watched]
+        held = "" if self.watched == "promise" else " is right"
+        if self.reference_rows is not None:
+            held = f" is as in the {self.reference_rows:,} rows of the reference"
+        if self.left_open:
+            held += f", up to {100 * self.left_open:.1f} points"
+        rows = "each row depends on no other"
+        if self.settings.cluster is not None:
+            rows = f"rows depend on each other only within a {self.settings.cluster} and a period"
+        yield f"Assumed: {what}{held}; given its prediction, {rows}."
+        rate = level_percent(1 - self.settings.level)
+        yield f"However often one looks, at most {rate} of streams without a fault ever alarm."
+        if self.left_out:
+            yield f"{counted(self.left_out, 'row')} left out: before --since, or not yet mature."
+
+    def _slices(self) -> TextTable:
+        cells = {
+            Column("rows"): lambda one: f"{joined(one.periods).rows:,}",
+            Column("gap"): lambda one: f"{100 * joined(one.periods).gap:+.1f}",
+            Column("evidence"): lambda one: _evidence(one.log_values[-1]),
+            Column("alarm at"): lambda one: _evidence(_limit(one)),
+            Column("alarm"): lambda one: NONE if one.alarm is None else one.periods[one.alarm].name,
+        }
+        named = [
+            (ALL if one.value is None else f"{self.settings.by}={one.value}", one) for one in self.streams
+        ]
+        return table_of("Slices", named, cells)
+
+    def _periods(self, stream: Stream) -> TextTable:
+        """Return a line a period, or for several older ones."""
+        number_of, alone = len(stream.periods), LATEST
+        cuts = [*range(number_of)]
+        if number_of > LINES and not self.details:
+            old, groups = number_of - alone, LINES - alone
+            cuts = [*(round(n * old / groups) for n in range(groups)), *range(old, number_of)]
+        parts = list(zip(cuts, [*cuts[1:], number_of], strict=True))
+
+        def seen(part: tuple[int, int]) -> Period:
+            return joined(stream.periods[part[0] : part[1]])
+
+        def loss(part: tuple[int, int]) -> str:
+            found = seen(part).log_loss
+            return NONE if found is None else number(found)
+
+        cells = {
+            Column("rows"): lambda part: f"{seen(part).rows:,}",
+            Column("log-loss"): loss,
+            Column(self._expected()): lambda part: percent(seen(part).predicted),
+            Column("observed"): lambda part: percent(seen(part).observed),
+            Column("gap"): lambda part: f"{100 * seen(part).gap:+.1f}",
+            Column("evidence"): lambda part: _evidence(stream.log_values[part[1] - 1]),
+        }
+        of = "" if stream.value is None else f" of {self.settings.by}={stream.value}"
+        notes = [
+            f"Gaps are in points. Evidence is that after a period; it alarms at {_evidence(_limit(stream))}."
+        ]
+        return table_of(f"Periods{of}", [(seen(part).name, part) for part in parts], cells, notes)
+
+
+ALL = "all rows"
+
+
+def _limit(stream: Stream) -> float:
+    return -math.log1p(-stream.level)
+
+
+def _evidence(log_value: float) -> str:
+    """Return an e-value, of large ones the power of ten."""
+    if log_value > math.log(10_000):
+        return f"1e+{int(log_value / math.log(10))}"
+    return f"{math.exp(log_value):.{2 if log_value < math.log(10) else 0}f}"

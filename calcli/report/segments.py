@@ -1,0 +1,147 @@
+"""Segments that are off beyond chance, as shown."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from typing import Annotated, Any, TypedDict
+
+from calcli.core.estimators.intervals import level_percent
+from calcli.core.estimators.power import POWER
+from calcli.core.estimators.segments import LOOKS, Search, Segment
+from calcli.core.language.settings import SegmentSettings
+from calcli.core.language.text import counted, number, p_value, percent, some, span
+from calcli.report.reading import reading_sentences
+from calcli.report.shown import Column, Headline, Number, Shown, TextTable, table_of
+
+
+class SegmentsObject(TypedDict):
+    """A report of `calcli segments`."""
+
+    path: str
+    rows: int
+    settings: Annotated[Any, SegmentSettings]
+    found: list[Annotated[Any, Segment]]
+    p_value_left: float
+    segments: list[Annotated[Any, Segment]]
+
+
+@dataclass(frozen=True, repr=False, eq=False)
+class ShownSegments(Shown):
+    """Segments that are off; printed, it shows the tables of the command line.
+
+    Attributes
+    ----------
+    path, rows
+        What was read.
+    search
+        What was found.
+    settings
+        How it was looked for.
+    reading
+        How it was read, sentences.
+    details
+        Whether all segments are shown.
+    """
+
+    path: str
+    rows: int
+    search: Search
+    settings: SegmentSettings
+    reading: Sequence[str] = ()
+    details: bool = False
+
+    title = "Segments"
+    schema = "calcli.segments/1"
+
+    def tables(self) -> list[TextTable]:
+        """Return the verdict and what was looked at, those beyond chance, and perhaps all."""
+        read = reading_sentences([(self.path, self.reading)])
+        tables = [TextTable(self._verdict(), notes=(*self._notes(), *read))]
+        if self.search.found:
+            tables.append(self._table("Beyond chance", self.search.found))
+        if self.details:
+            tables.append(self._table("All segments", self.search.segments, more=True))
+        return tables
+
+    def headline(self) -> Headline:
+        """Return how many segments are off, and the first of them."""
+        numbers = [Number(one.name, self._value(one.value), self._span(one)) for one in self.search.found[:3]]
+        read = f"{self.path}: {counted(self.rows, 'row')}"
+        return Headline(read, f"{self._verdict()}.", "bad" if numbers else "good", numbers)
+
+    def content(self) -> SegmentsObject:
+        """Return the same as nested values."""
+        return {
+            "path": self.path,
+            "rows": self.rows,
+            "settings": vars(self.settings),
+            "found": [vars(one) for one in self.search.found],
+            "p_value_left": self.search.left,
+            "segments": [vars(one) for one in self.search.segments],
+        }
+
+    def records(self) -> Iterator[dict[str, Any]]:
+        """Yield a record for every segment."""
+        found = {one.name for one in self.search.found}
+        for one in self.search.segments:
+            yield {**vars(one), "found": one.name in found}
+
+    def _verdict(self) -> str:
+        looked_at, found = counted(len(self.search.segments), "segment"), len(self.search.found)
+        if not found:
+            return f"Nothing beyond chance in {looked_at}"
+        return f"{found} of {looked_at} {'is' if found == 1 else 'are'} off beyond chance"
+
+    def _notes(self) -> Iterator[str]:
+        asked, found = self.settings, self.search
+        pairs = ", and pairs of them" if asked.depth > 1 and len(asked.columns) > 1 else ""
+        unit = "rows" if asked.cluster is None else f"values of {asked.cluster}"
+        yield f"Values of {some(asked.columns)}{pairs}, with at least {asked.min_rows:,} {unit} each."
+        left = p_value(found.left)
+        if len(found.found) >= LOOKS:
+            yield f"{LOOKS} are shown at most; the next one has p = {left}."
+        elif found.found:
+            them = "it" if len(found.found) == 1 else "them"
+            yield f"With {them} corrected, nothing else is off beyond chance (p = {left})."
+        else:
+            first = found.segments[0]
+            yield f"Furthest off: {first.name}, by {self._value(first.value)} (p = {left})."
+        by_size = sorted(found.segments, key=lambda one: one.rows)
+        chosen = {one.rows: one for one in (by_size[0], by_size[len(by_size) // 2], by_size[-1])}
+        sizes = "; ".join(
+            f"{rows:,} rows: {self._value(one.detectable, sign=False)}" for rows, one in chosen.items()
+        )
+        yield f"The smallest that a segment shows in {POWER:.0%} of cases: {sizes}."
+        if asked.after == "affine":
+            yield "All rows were recalibrated first: segments are off beside that."
+
+    def _table(self, title: str, segments: Sequence[Segment], *, more: bool = False) -> TextTable:
+        what = "gap" if self.settings.metric == "gap" else "log-loss"
+        cells: dict[Column, Callable[[Segment], str]] = {
+            Column("rows"): lambda one: f"{one.rows:,}",
+            Column("predicted"): lambda one: percent(one.predicted),
+            Column("observed"): lambda one: percent(one.observed),
+            Column(what): lambda one: self._value(one.value, unit=False),
+            Column("interval"): self._span,
+            Column("p"): lambda one: p_value(one.p_value),
+        }
+        if more:
+            cells[Column("detectable")] = lambda one: self._value(one.detectable, sign=False, unit=False)
+        return table_of(title, [(one.name, one) for one in segments], cells, [self._level()])
+
+    def _level(self) -> str:
+        what = "Gaps are in points: observed minus predicted."
+        if self.settings.metric == "log_loss":
+            what = "The log-loss is that beyond what the predictions expect."
+        return f"{what} Intervals ({level_percent(self.settings.level)}) and p hold for all segments at once."
+
+    def _value(self, value: float, *, sign: bool = True, unit: bool = True) -> str:
+        if self.settings.metric == "log_loss":
+            return number(value, sign=sign)
+        return f"{100 * value:{'+' * sign}.1f}{' points' * unit}"
+
+    def _span(self, one: Segment) -> str:
+        if self.settings.metric == "log_loss":
+            return span(one.low, one.high, sign=True)
+        return f"{100 * one.low:+.1f} to {100 * one.high:+.1f}"

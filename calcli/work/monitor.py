@@ -1,0 +1,271 @@
+"""Watching a stream of predictions: is what they promise still true?"""
+
+from __future__ import annotations
+
+import os
+import re
+from collections.abc import Sequence
+from dataclasses import replace
+from itertools import pairwise
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from calcli.core.comparing.monitoring import (
+    Calendar,
+    Period,
+    Watched,
+    calendar,
+    periods_of,
+    reference_of,
+    streams,
+    watched,
+)
+from calcli.core.data.arrays import from_log_odds
+from calcli.core.data.predictions import Predictions, event_name, require_classes
+from calcli.core.language.declaring import PATH, checked, declared, documented
+from calcli.core.language.errors import InputError, UsageError
+from calcli.core.language.settings import MonitorSettings
+from calcli.io.options import ReadOptions
+from calcli.io.read import read, read_concat
+from calcli.io.saved.policies import load_threshold
+from calcli.io.saved.watches import load_watch, save_watch
+from calcli.io.words import natural_key
+from calcli.report.hashing import sha256
+from calcli.report.monitor import ShownMonitor
+from calcli.report.page import Picture
+from calcli.work.page import save_report
+from calcli.work.read import OF_TABLES, is_file_or_table, labelled, split_reading
+
+ASKED = frozenset(declared(MonitorSettings))
+Streams = dict[str | None, list[Period]]
+
+
+class MonitorReport(ShownMonitor):
+    """A stream that is watched; printed, it shows the tables of the command line."""
+
+    def pictures(self) -> Sequence[Picture]:
+        """Return the gap and the evidence over time."""
+        from calcli.figures.inline import inline_svg
+        from calcli.figures.monitor import over_time
+
+        shown = [*self.alarmed, self.streams[0]][0]
+        caption = (
+            "Gap of each period, observed minus predicted, with the band in which 95% of gaps lie by chance; "
+            "below, the evidence after it. Shaded: from the change to the alarm."
+        )
+        return [Picture("Over time", caption, inline_svg(over_time(shown), "over-time", caption))]
+
+    def save(self, path: str | os.PathLike[str]) -> None:
+        """Write the report; the ending of the name says how: .html, .json, .md, .csv or .txt.
+
+        Raises
+        ------
+        InputError
+            If it cannot be written.
+        UsageError
+            If the ending is unknown.
+        """
+        save_report(replace(self, details=True), PATH.checked("path", path), self.pictures())
+
+
+@documented(MonitorSettings)
+@documented(ReadOptions, *OF_TABLES)
+def monitor(
+    data: Any,
+    labels: Any = None,
+    *,
+    reference: Any = None,
+    threshold: str | os.PathLike[str] | None = None,
+    state: str | os.PathLike[str] | None = None,
+    **settings: Any,
+) -> MonitorReport:
+    """Watch a stream: are its probabilities still right, however often one looks?
+
+    Parameters
+    ----------
+    data, labels
+        Predictions, as `evaluate` takes them, with times in a column, or one period; or a list of periods, in
+        order.
+    {ReadOptions}
+    reference : path, table or Predictions, optional
+        Rows that show what is expected, in place of the probabilities themselves.
+    threshold : path, optional
+        A threshold whose promise is watched.
+    state : path, optional
+        A file that carries the evidence from run to run; it is made if it is not there.
+    {MonitorSettings}
+
+    Returns
+    -------
+    MonitorReport
+        Whether there is an alarm, since when, and every period.
+
+    Raises
+    ------
+    InputError
+        If these cannot be predictions, or a period has come before.
+    UsageError
+        If an option does not fit.
+    """
+    asked = {name: settings.pop(name) for name in [*settings] if name in ASKED}
+    several = isinstance(data, list | tuple) and all(map(is_file_or_table, data))
+    if several:
+        parts = [labelled(one, "a period", settings) for one in data]
+    else:
+        one, others = split_reading(data, labels, settings)
+        parts, asked = [one], asked | others
+    chosen = MonitorSettings(**checked(MonitorSettings, asked, "keyword"))
+    known = None if reference is None else labelled(reference, "the reference", settings if several else None)
+    return _monitored(parts, chosen, known, _text(threshold), _text(state))
+
+
+def _text(path: Any) -> str | None:
+    return None if path is None else str(PATH.checked("path", path))
+
+
+def monitor_files(
+    files: Sequence[str],
+    options: ReadOptions,
+    settings: MonitorSettings,
+    *,
+    reference: str | None = None,
+    threshold: str | None = None,
+    state: str | None = None,
+) -> MonitorReport:
+    """Watch files, each a period, or one data set whose periods are told by times or numbers of rows.
+
+    Raises
+    ------
+    InputError
+        If files cannot be read, or a period has come before.
+    UsageError
+        If an option does not fit.
+    """
+    if settings.time is None and settings.every is None:
+        _require_order(files)
+        parts = [read(file, options) for file in files]
+    else:
+        parts = [read_concat(files, options)]
+    known = None if reference is None else read(reference, options)
+    return _monitored(parts, settings, known, threshold, state)
+
+
+def _monitored(
+    parts: Sequence[Predictions],
+    settings: MonitorSettings,
+    reference: Predictions | None,
+    threshold: str | None,
+    state: str | None,
+) -> MonitorReport:
+    if threshold is not None and reference is not None:
+        raise UsageError(
+            "--threshold promises an error rate, and --reference shows what is expected; give one"
+        )
+    first, level, known = parts[0], settings.level, None
+    for one in [*parts[1:], *([] if reference is None else [reference])]:
+        require_classes(one, first.classes, first.provenance.path)
+    if reference is not None:
+        level = 1 - (1 - level) / 2  # half is for what the reference leaves open
+        known = reference_of(reference, settings.cluster)
+    promise = None if threshold is None else load_threshold(threshold)
+    looks = [watched(one, settings.tolerance, level, known, promise) for one in parts]
+    begun = {
+        "classes": first.classes,
+        "what": looks[0].what,
+        **{
+            name: getattr(settings, name) for name in ("time", "every", "tolerance", "by", "cluster", "level")
+        },
+        "reference": None if known is None else [known.rows, *known.line],
+        "threshold": None if promise is None else promise.content()["crc32"],
+    }
+    before: Streams = {} if state is None else {k: [*v] for k, v in load_watch(state, begun).items()}
+    found, out = _added(before, parts, looks, settings, state or "")
+    if not found.get(None):
+        raise InputError(
+            f"{first.provenance.path} has no rows to watch; {out:,} are before --since, or in periods that "
+            "are not yet mature"
+        )
+    if state is not None:
+        save_watch(begun, found, state)
+    ends = [from_log_odds(end) for end in (looks[0].hypothesis.low, looks[0].hypothesis.high)]
+    open_by = settings.tolerance if known is None else float(np.max(ends[1] - ends[0], initial=0)) / 2
+    return MonitorReport(
+        first.provenance.path if len(parts) == 1 else f"{first.provenance.path} and {len(parts) - 1} more",
+        streams(found, level),
+        looks[0].what,
+        event_name(first.classes[1], first.provenance.labels)
+        if first.n_classes == 2
+        else "the predicted class",
+        settings,
+        first.reading(settings.cluster),
+        None if known is None else known.rows,
+        None if promise is None else promise.max_error,
+        open_by,
+        out,
+    )
+
+
+def _added(
+    before: Streams,
+    parts: Sequence[Predictions],
+    looks: Sequence[Watched],
+    settings: MonitorSettings,
+    state: str,
+) -> tuple[Streams, int]:
+    """Return the periods that were known with those of the new rows, and how many rows are left out."""
+    found, out = before, 0
+    files = settings.time is None and settings.every is None
+    for one, look in zip(parts, looks, strict=True):
+        known, whole = found.setdefault(None, []), one.provenance.path
+        if files:
+            name = Path(whole).name if one.provenance.files else f"period {len(known) + 1}"
+            when = Calendar(
+                [name], np.zeros(one.n_rows if look.counts is None else len(look.counts), np.intp)
+            )
+        else:
+            when = calendar(one, settings, sum(period.rows for period in known))
+        out += int(np.count_nonzero(when.codes < 0))
+        hashed = sha256(one.provenance.files) if settings.time is None else None
+        _require_new(known, when.names, hashed, whole, state, settings)
+        for value, periods in periods_of(one, look, when, settings).items():
+            found.setdefault(value, []).extend(replace(period, sha256=hashed) for period in periods)
+    return found, out
+
+
+def _require_new(
+    known: Sequence[Period],
+    names: Sequence[str],
+    hashed: str | None,
+    path: str,
+    state: str,
+    settings: MonitorSettings,
+) -> None:
+    """Raise an InputError for periods that have come before, or are older than the last one."""
+    if not known or not names:
+        return
+    owner, last = state or "the stream", known[-1].name
+    same = next((one.name for one in known if hashed is not None and one.sha256 == hashed), None)
+    if same is not None and names[0] not in {one.name for one in known}:
+        raise InputError(f"{path} is the same file as that of {same}, which {owner} has; give new rows")
+    for name in names:
+        if any(one.name == name for one in known):
+            mend = "give new rows" if settings.time is None else f"leave out what {owner} has with --since"
+            raise InputError(f"{path}: {owner} has the period {name} already; {mend}")
+        if settings.time is not None and name < last:
+            raise InputError(
+                f"{path}: the period {name} is before {last}, the last one of {owner}; leave out older rows "
+                "with --since: late ones would change what was looked at"
+            )
+    if settings.time is None and settings.every is None:
+        _require_order([last, names[0]])
+
+
+def _require_order(files: Sequence[str]) -> None:
+    """Raise a UsageError for names with numbers in another order, as a shell lists them: 1, 10, 2."""
+    names = [Path(file).name for file in files]
+    for one, following in pairwise(names):
+        alike = re.sub("[0-9]+", "0", one) == re.sub("[0-9]+", "0", following)
+        if alike and natural_key(one) >= natural_key(following):
+            raise UsageError(f"{following} comes after {one}; expected the files of periods in order")

@@ -1,0 +1,90 @@
+"""Segments of predictions that are off beyond chance."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Sequence
+from dataclasses import replace
+from typing import Any
+
+from calcli.core.comparing.segmenting import find_segments
+from calcli.core.data.predictions import Predictions
+from calcli.core.language.declaring import PATH, checked, declared, documented
+from calcli.core.language.settings import SegmentSettings
+from calcli.io.options import ReadOptions
+from calcli.io.read import read_concat
+from calcli.report.page import Picture
+from calcli.report.segments import ShownSegments
+from calcli.work.page import save_report
+from calcli.work.read import OF_TABLES, split_reading
+
+ASKED = frozenset(declared(SegmentSettings))
+
+
+class SegmentsReport(ShownSegments):
+    """Segments that are off; printed, it shows the tables of the command line."""
+
+    def pictures(self) -> Sequence[Picture]:
+        """Return the segments with their intervals."""
+        from calcli.figures.inline import inline_svg
+        from calcli.figures.segments import MOST, segments_forest
+
+        found = {one.name for one in self.search.found}
+        caption = (
+            "Observed minus predicted in each segment, with the interval that holds for all of them at once; "
+            f"the {MOST} furthest from chance at most. Diamonds: beyond chance."
+        )
+        figure = segments_forest(self.search.segments, found, self.settings.metric)
+        return [Picture("Segments", caption, inline_svg(figure, "segments", caption))]
+
+    def save(self, path: str | os.PathLike[str]) -> None:
+        """Write the report; the ending of the name says how: .html, .json, .md, .csv or .txt.
+
+        Raises
+        ------
+        InputError
+            If it cannot be written.
+        UsageError
+            If the ending is unknown.
+        """
+        save_report(replace(self, details=True), PATH.checked("path", path), self.pictures())
+
+
+@documented(SegmentSettings)
+@documented(ReadOptions, *OF_TABLES)
+def segments(data: Any = None, labels: Any = None, **settings: Any) -> SegmentsReport:
+    """Find segments whose outcomes differ from their predictions beyond chance, however many are looked at.
+
+    Parameters
+    ----------
+    data, labels
+        Predictions, as `evaluate` takes them, with columns.
+    {ReadOptions}
+    {SegmentSettings}
+
+    Returns
+    -------
+    SegmentsReport
+        Those beyond chance, and all that were looked at.
+
+    Raises
+    ------
+    InputError
+        If these cannot be predictions, a column is missing, or no segment has enough rows.
+    UsageError
+        If `columns` is missing, or an option does not fit.
+    """
+    asked = {name: settings.pop(name) for name in [*settings] if name in ASKED}
+    predictions, others = split_reading(data, labels, settings)
+    return _found(predictions, SegmentSettings(**checked(SegmentSettings, asked | others, "keyword")))
+
+
+def segments_files(files: Sequence[str], options: ReadOptions, settings: SegmentSettings) -> SegmentsReport:
+    """Find segments of files that are one data set; otherwise as `segments`."""
+    return _found(read_concat(files, options), settings)
+
+
+def _found(predictions: Predictions, settings: SegmentSettings) -> SegmentsReport:
+    found = find_segments(predictions, settings)
+    reading = predictions.reading(settings.cluster)
+    return SegmentsReport(predictions.provenance.path, predictions.n_rows, found, settings, reading)

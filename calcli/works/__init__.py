@@ -1,0 +1,1 @@
+"""What the five works ask for beyond evaluating: simulations, true errors, other objectives."""

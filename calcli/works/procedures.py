@@ -1,0 +1,176 @@
+"""Procedures of the works on a file of predictions, each a table of numbers."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from calcli.core.calibrators.temperature import Temperature
+from calcli.core.data.arrays import Doubles
+from calcli.core.data.predictions import Predictions
+from calcli.core.estimators.calibrationerror import Null
+from calcli.core.estimators.rules import decomposable_rule
+from calcli.core.evaluating.evaluate import values
+from calcli.core.language.expressions import parse_metrics
+from calcli.core.language.settings import Settings
+from calcli.works.marginal import marginal_errors
+from calcli.works.objectives import least_error
+from calcli.works.resampling import bootstrap_sd, consistency_resampling
+from calcli.works.rows import log_probabilities, posteriors_of
+from calcli.works.trained_bins import trained_error
+from calcli.works.truth import true_error
+
+METRICS: Mapping[str, tuple[str, ...]] = {  # where none are asked for
+    "posteriors": ("ece", "ks"),
+    "resampling": ("ece", "ks"),
+    "marginal": ("ece", "ks"),
+    "trained-bins": ("ece",),
+    "objectives": ("ece", "ece_l2", "cw_ece", "cw_ece_l2"),
+}
+NOTES: Mapping[str, str] = {
+    "posteriors": "true: the value if --posteriors are true; mean, spread and p: of estimates from labels "
+    "drawn from them. unexplained: share of the normalized score that they do not explain.",
+    "resampling": "sd: bootstrap standard deviation. mean and spread: of the error if calibrated, rows drawn "
+    "with replacement and their labels from their predictions.",
+    "marginal": "All probabilities of all rows together. mean and spread: of the error if calibrated, one "
+    "label a row being drawn from its probabilities.",
+    "trained-bins": "Frequencies of bins come from other rows. untrained: share of the rows in bins "
+    "without any.",
+    "objectives": "Temperature of the least error among 401 from a quarter of the one of the least "
+    "log-loss to four times it; log-loss there, and the least.",
+}
+
+
+@dataclass(frozen=True)
+class Asked:
+    """What a procedure is asked for.
+
+    Attributes
+    ----------
+    metrics
+        Calibration errors, as expressions; the usual ones if empty.
+    draws
+        Simulated data sets, or resamples.
+    seed
+        Of the draws and folds.
+    posteriors
+        True probabilities of the rows.
+    calibration
+        Rows that bins are trained on; other folds if None.
+    """
+
+    metrics: Sequence[str] = ()
+    draws: int = 200
+    seed: int = 0
+    posteriors: Predictions | None = None
+    calibration: Predictions | None = None
+
+
+def results(procedure: str, predictions: Predictions, asked: Asked) -> list[dict[str, Any]]:
+    """Return the numbers of a procedure, a dictionary a row of its table.
+
+    Raises
+    ------
+    CalcliError
+        If a metric does not fit the procedure or the rows.
+    """
+    metrics = asked.metrics or METRICS[procedure]
+    made = {
+        "posteriors": _under_posteriors,
+        "resampling": _resampled,
+        "marginal": _marginal,
+        "trained-bins": _trained,
+        "objectives": _objectives,
+    }
+    return made[procedure](predictions, metrics, asked)
+
+
+def _under_posteriors(predictions: Predictions, metrics: Sequence[str], asked: Asked) -> list[dict[str, Any]]:
+    """Compare errors with what they are if posteriors are true; then scores with what these expect."""
+    assert asked.posteriors is not None
+    settings = Settings(metrics=tuple(metrics), intervals=False, draws=0)
+    posteriors = posteriors_of(asked.posteriors, predictions)
+    calls = parse_metrics(settings.metrics, settings.defaults)
+    true = {str(call): true_error(call, predictions, posteriors, settings) for call in calls}
+    found = values(predictions, settings)
+    nulls = consistency_resampling(predictions, metrics, asked.draws, asked.seed, posteriors, rows=False)
+    rows = [
+        {"metric": call.asked, "estimate": found[str(call)], "true": true[str(call)]}
+        | _null(nulls[str(call)])
+        for call in calls
+    ]
+    return rows + [_expected(score, predictions, posteriors) for score in ("log_loss", "brier")]
+
+
+def _expected(score: str, predictions: Predictions, posteriors: Doubles) -> dict[str, Any]:
+    """Return a score, what the posteriors expect of it, and the share that they leave unexplained.
+
+    Ferrer & Ramos 2024, eq. 24 and table 1.
+    """
+    rule, log_probs = decomposable_rule(score), log_probabilities(predictions)
+    weights = predictions.weights
+    observed = float(np.average(rule.losses(log_probs, predictions.labels), weights=weights))
+    with np.errstate(divide="ignore"):
+        expected = float(np.average(rule.expected(log_probs, np.log(posteriors)), weights=weights))
+    k = posteriors.shape[1]
+    frequency = np.bincount(predictions.labels, weights, k) / np.bincount(predictions.labels, weights).sum()
+    normalized = observed / float(rule.constant(frequency))
+    explained = expected / float(rule.constant(np.average(posteriors, axis=0, weights=weights)))
+    return {
+        "metric": score,
+        "estimate": observed,
+        "true": expected,
+        "unexplained": 1 - explained / normalized,
+    }
+
+
+def _resampled(predictions: Predictions, metrics: Sequence[str], asked: Asked) -> list[dict[str, Any]]:
+    settings = Settings(metrics=tuple(metrics), intervals=False, draws=0)
+    calls = parse_metrics(settings.metrics, settings.defaults)
+    found = values(predictions, settings)
+    errors = [call.asked for call in calls if call.entry.family.beside_null]
+    nulls = consistency_resampling(predictions, errors, asked.draws, asked.seed) if errors else {}
+    sd = bootstrap_sd(predictions, metrics, asked.draws, asked.seed)
+    return [
+        {"metric": call.asked, "estimate": found[str(call)], "sd": sd[str(call)]}
+        | _null(nulls.get(str(call)))
+        for call in calls
+    ]
+
+
+def _marginal(predictions: Predictions, metrics: Sequence[str], asked: Asked) -> list[dict[str, Any]]:
+    found = marginal_errors(predictions, metrics, asked.draws, asked.seed)
+    return [{"metric": name, "estimate": value} | _null(null) for name, (value, null) in found.items()]
+
+
+def _trained(predictions: Predictions, metrics: Sequence[str], asked: Asked) -> list[dict[str, Any]]:
+    rows = []
+    for call in parse_metrics(metrics):
+        lens, bins = call.lens, int(call.arguments.get("bins", 15))
+        found = trained_error(
+            predictions, asked.calibration, norm=call.entry.name, lens=lens, bins=bins, seed=asked.seed
+        )
+        rows.append({"metric": call.asked, "estimate": found.value, "untrained": found.untrained})
+    return rows
+
+
+def _objectives(predictions: Predictions, metrics: Sequence[str], asked: Asked) -> list[dict[str, Any]]:
+    fitted = Temperature(scores_are="log-probs").fit(
+        log_probabilities(predictions), predictions.labels, predictions.weights
+    )
+    optimum = float(fitted.learned("temperature"))
+    rows = []
+    for score in metrics:
+        found = least_error(predictions, score, optimum)
+        rows.append(
+            {"metric": score, "estimate": found.error, "temperature": found.temperature,
+             "log_loss": found.log_loss, "least_log_loss": found.least_log_loss}
+        )  # fmt: skip
+    return rows
+
+
+def _null(null: Null | None) -> dict[str, Any]:
+    return {} if null is None else {"mean": null.mean, "spread": null.sd, "p_value": null.p_value}

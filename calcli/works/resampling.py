@@ -1,0 +1,125 @@
+"""Metrics of rows that are drawn anew: consistency resampling and the bootstrap."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+
+import numpy as np
+
+from calcli.core.data.arrays import Array, Doubles, Positions, Stream, draw_labels, generator
+from calcli.core.data.derived import gathered
+from calcli.core.data.predictions import ArrayScores, Predictions
+from calcli.core.data.units import Units
+from calcli.core.estimators.calibrationerror import Null, compare
+from calcli.core.evaluating.evaluate import values
+from calcli.core.language.settings import Settings
+from calcli.works.rows import log_probabilities
+
+
+def consistency_resampling(
+    predictions: Predictions,
+    metrics: Sequence[str],
+    draws: int = 1000,
+    seed: int = 0,
+    posteriors: Doubles | None = None,
+    *,
+    rows: bool = True,
+) -> dict[str, Null]:
+    """Return the distributions of errors under perfect calibration, with predictions resampled as well.
+
+    Rows are drawn with replacement, their labels from their predictions, or from what a known calibration
+    function makes of these, and the error is computed again, bins included (Vaicenavicius et al. 2019,
+    section 4.2).
+
+    Parameters
+    ----------
+    predictions
+        All rows, N.
+    metrics
+        Calibration errors, as expressions.
+    draws
+        Simulated data sets.
+    seed
+        Of the draws.
+    posteriors
+        (N, K) probabilities to draw labels from in place of the predictions.
+    rows
+        Whether rows are drawn; else they stay as they are.
+
+    Raises
+    ------
+    UsageError
+        If a metric is unknown or does not fit the data.
+    """
+    settings = _plain(metrics)
+    observed = values(predictions, settings)
+    probs = np.exp(log_probabilities(predictions))
+    whole = replace(predictions, scores=ArrayScores(probs, "probs"), columns={})
+    truth = probs if posteriors is None else posteriors
+    rng, units = generator(seed, Stream.RESAMPLED_PREDICTIONS), Units.of(predictions.n_rows)
+    found = []
+    for _ in range(draws):
+        drawn = _drawn(whole, units, rng) if rows else np.arange(whole.n_rows)
+        labels = draw_labels(truth[drawn], 1, rng)[:, 0]
+        found.append(values(_taken(whole, drawn, labels), settings))
+    return {name: compare(value, np.array([one[name] for one in found])) for name, value in observed.items()}
+
+
+def bootstrap_sd(
+    predictions: Predictions,
+    metrics: Sequence[str],
+    resamples: int = 200,
+    seed: int = 0,
+    cluster: str | None = None,
+) -> dict[str, float]:
+    """Return the bootstrap standard deviation of metrics; nan where resamples have infinite values.
+
+    Parameters
+    ----------
+    predictions
+        All rows.
+    metrics
+        As expressions.
+    resamples
+        How many sets of rows are drawn: 200 tell the deviation to 5%.
+    seed
+        Of the draws.
+    cluster
+        A column: rows that share a value are drawn together.
+
+    Raises
+    ------
+    UsageError
+        If a metric is unknown or does not fit the data.
+    """
+    settings = _plain(metrics)
+    rng, units = generator(seed, Stream.SPREAD), Units.of(predictions.n_rows, predictions.column_if(cluster))
+    whole = replace(predictions, scores=gathered(predictions.scores), columns={})
+    drawn = [values(_taken(whole, _drawn(whole, units, rng)), settings) for _ in range(resamples)]
+    return {name: _sd([one[name] for one in drawn]) for name in drawn[0]}
+
+
+def _plain(metrics: Sequence[str]) -> Settings:
+    return Settings(metrics=tuple(metrics), intervals=False, draws=0)
+
+
+def _drawn(whole: Predictions, units: Units, rng: np.random.Generator) -> Positions:
+    """Draw rows with replacement; again where none of them has weight, as that is not data."""
+    rows = units.drawn(rng)
+    return rows if whole.weights is None or whole.weights[rows].any() else _drawn(whole, units, rng)
+
+
+def _taken(whole: Predictions, rows: Positions, labels: Array | None = None) -> Predictions:
+    """Return rows of predictions that are in memory, with other labels perhaps."""
+    assert isinstance(whole.scores, ArrayScores)
+    labels = whole.labels[rows] if labels is None else labels
+    weights = None if whole.weights is None else whole.weights[rows]
+    scores = replace(whole.scores, array=whole.scores.array[rows])
+    return replace(whole, scores=scores, labels=labels, weights=weights)
+
+
+def _sd(found: list[float]) -> float:
+    drawn = np.array(found)
+    drawn = drawn[~np.isnan(drawn)]
+    return float(drawn.std(ddof=1)) if len(drawn) > 1 and np.isfinite(drawn).all() else float("nan")

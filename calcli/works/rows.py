@@ -1,0 +1,52 @@
+"""Rows of predictions as arrays."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from calcli.core.calibrators.crossvalidation import rows_of
+from calcli.core.data.arrays import Array, Doubles, Floats, log_softmax
+from calcli.core.data.predictions import Predictions, require_classes
+from calcli.core.evaluating.evaluate import evaluate
+from calcli.core.language.errors import InputError
+from calcli.core.language.settings import Settings
+
+
+def log_probabilities(predictions: Predictions) -> Doubles:
+    """Return (N, K) log-probabilities in double precision."""
+    return np.asarray(log_softmax(rows_of(predictions, exact=True).scores.astype(np.float64)))
+
+
+def posteriors_of(known: Predictions, predictions: Predictions) -> Doubles:
+    """Return the (N, K) true probabilities of the rows of predictions.
+
+    Raises
+    ------
+    InputError
+        If they are not of these rows or classes.
+    """
+    path, other = predictions.provenance.path, known.provenance.path
+    if known.n_rows != predictions.n_rows:
+        raise InputError(f"{other} has {known.n_rows:,} rows; expected the {predictions.n_rows:,} of {path}")
+    require_classes(known, predictions.classes, path)
+    different = int(np.count_nonzero(known.labels != predictions.labels))
+    if different and not predictions.of_answers:
+        raise InputError(
+            f"{other} and {path} have different labels in {different:,} of {known.n_rows:,} rows; expected "
+            "posteriors of the same rows, in the same order"
+        )
+    return np.exp(log_probabilities(known))
+
+
+def seen_through(predictions: Predictions, lens: str) -> tuple[Floats, Array, Doubles]:
+    """Return the (n,) scores, ascending, outcomes and weights that a lens on one score sees.
+
+    Raises
+    ------
+    UsageError
+        If there is no such lens.
+    """
+    settings = Settings(metrics=(f"ece:lens={lens}",), intervals=False, draws=0)
+    problem = evaluate(predictions, settings, looks=[lens]).problems[lens]
+    weights = np.ones(len(problem.score)) if problem.weights is None else problem.weights
+    return problem.score, problem.outcome, np.asarray(weights, np.float64)

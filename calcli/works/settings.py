@@ -1,0 +1,76 @@
+"""Settings of the systems that are simulated."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, fields
+from typing import Literal
+
+from calcli.core.language.declaring import FLAG, NUMBER, documented, numbers, setting, whole
+
+System = Literal["cal", "mcs", "mcp", "mcps", "mixture", "answers", "table-1", "table-2", "thesis-2.3"]
+Procedure = Literal["posteriors", "resampling", "marginal", "trained-bins", "objectives"]
+GAUSSIAN = ("classes", "prior", "variance")
+PARAMETERS: dict[str, tuple[str, ...]] = {
+    "cal": GAUSSIAN,
+    "mcs": (*GAUSSIAN, "scale"),
+    "mcp": (*GAUSSIAN, "wrong_prior"),
+    "mcps": (*GAUSSIAN, "scale", "wrong_prior"),
+    "mixture": ("intercept", "slope"),
+    "answers": ("intercept", "slope"),
+}
+ABOVE_ZERO = numbers("a number above 0", lambda value: value > 0)
+PROBABILITY = numbers("a number between 0 and 1", lambda value: 0 < value < 1)
+SHARE = numbers("a share of the labels, from 0 to 1", lambda value: 0 <= value <= 1)
+
+
+@documented()
+@dataclass(frozen=True)
+class SystemSettings:
+    """Parameters of simulated systems; None is the default of the system.
+
+    Attributes
+    ----------
+    {SystemSettings}
+    """
+
+    classes: int | None = setting(None, whole(2, 10**6), "cal to mcps: number of classes; 2 by default.", "N")
+    prior: float | None = setting(
+        None, PROBABILITY, "cal to mcps: prior of the first class; 0.8 by default.", "P"
+    )
+    variance: float | None = setting(
+        None, ABOVE_ZERO, "cal to mcps: of each class, higher is harder; 0.15 by default.", "X"
+    )
+    scale: float | None = setting(
+        None, ABOVE_ZERO, "mcs, mcps: over-confident above 1, else under-; 5 by default.", "X"
+    )
+    wrong_prior: float | None = setting(
+        None, PROBABILITY, "mcp, mcps: taken for the prior of the last class; 0.9 by default.", "P"
+    )
+    intercept: float | None = setting(
+        None, NUMBER, "mixture, answers: of the log-odds; 0 or 0.5 by default.", "X"
+    )
+    slope: float | None = setting(
+        None, NUMBER, "mixture, answers: of the log-odds; -2 or 1.5 by default.", "X"
+    )
+
+    @property
+    def parameters(self) -> dict[str, float]:
+        """Those that are not the default, by name."""
+        found = {one.name: getattr(self, one.name) for one in fields(SystemSettings)}
+        return {name: value for name, value in found.items() if value is not None}
+
+
+@documented()
+@dataclass(frozen=True)
+class SimulationSettings(SystemSettings):
+    """What is simulated.
+
+    Attributes
+    ----------
+    {SimulationSettings}
+    """
+
+    rows: int | None = setting(None, whole(1, 10**12), "Number of rows; 10,000 by default.", "N")
+    seed: int = setting(0, whole(), "Seed of the draws.", "N")
+    exact: bool = setting(False, FLAG, "Tables: rows with exactly their frequencies.")
+    label_noise: float = setting(0.0, SHARE, "Share of labels replaced by other ones.", "P")

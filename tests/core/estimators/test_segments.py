@@ -1,0 +1,165 @@
+"""Segments: the score test and max-T by hand, exact where they can be, and what clusters change."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from scipy.special import expit, logit
+from scipy.stats import norm
+from sklearn.linear_model import LogisticRegression
+
+from calcli.core.data.units import Units
+from calcli.core.estimators.segments import Partition, search
+
+COUNTRIES, DEVICES = 4, 3
+
+
+def data(rows, seed=0, base=-1.0):
+    rng = np.random.default_rng(seed)
+    z = rng.normal(base, 1.2, rows)
+    codes = rng.integers(0, COUNTRIES, rows), rng.integers(0, DEVICES, rows)
+    return rng, z, codes
+
+
+def partitions(country, device):
+    one = Partition([f"country={n}" for n in range(COUNTRIES)], country)
+    other = Partition([f"device={n}" for n in range(DEVICES)], device)
+    names = [f"{a}, {b}" for a in one.names for b in other.names]
+    return [one, other, Partition(names, country * DEVICES + device)]
+
+
+def masks(parts):
+    return {name: part.codes == n for part in parts for n, name in enumerate(part.names)}
+
+
+def drawn(rng, prob):
+    return (rng.random(len(prob)) < prob).astype(float)
+
+
+@pytest.mark.parametrize("metric", ["gap", "log_loss"])
+@pytest.mark.parametrize("recalibrated", ["affine", "mean", "none"])
+def test_values_and_their_spread_are_those_of_a_score_test(metric, recalibrated):
+    rng, z, codes = data(3_000)
+    outcome, parts = drawn(rng, expit(0.7 * z - 0.2)), partitions(*codes)
+    draws = 2_000
+    found = search(z, outcome, parts, recalibrated=recalibrated, metric=metric, draws=draws)
+    features = np.column_stack([np.ones(3_000), z])[:, : {"affine": 2, "mean": 1, "none": 0}[recalibrated]]
+    prob = expit(z)
+    if recalibrated == "mean":
+        prob = np.full(3_000, outcome.mean())
+    if recalibrated == "affine":
+        fit = LogisticRegression(C=np.inf, tol=1e-10, max_iter=1_000).fit(z[:, None], outcome)
+        prob = fit.predict_proba(z[:, None])[:, 1]
+    weight = np.ones(3_000) if metric == "gap" else -logit(prob)
+    spread = prob * (1 - prob)
+    inverse = np.linalg.inv((features.T * spread) @ features)
+    reaches = []
+    for one in found.segments:
+        inside = masks(parts)[one.name]
+        own = np.where(inside, weight, 0.0)
+        own = own - features @ (inverse @ (features.T @ (spread * own)))  # what the fit does not take
+        size, sd = inside.sum(), np.sqrt((spread * own**2).sum())
+        assert one.rows == size
+        assert one.observed == pytest.approx(outcome[inside].mean())
+        assert one.predicted == pytest.approx(prob[inside].mean(), abs=1e-4)
+        assert one.value == pytest.approx(own @ (outcome - prob) / size, abs=1e-4)
+        reaches.append((one.high - one.low) / 2 * size / sd)
+        if metric == "log_loss":
+            assert one.detectable == pytest.approx((reaches[-1] + norm.ppf(0.8)) * sd / size, rel=1e-3)
+    assert len(found.segments) == len(masks(parts))
+    np.testing.assert_allclose(reaches, reaches[0], rtol=1e-3)
+    # of so many tests that are all but independent the quantile is below that of Bonferroni, and near
+    assert norm.ppf(1 - 0.025 / 5) < reaches[0] <= norm.ppf(1 - 0.025 / len(reaches)) + 0.1
+
+
+def test_p_values_are_ranks_of_the_largest_statistic():
+    """Of one segment and its rest there is one statistic but for its sign: p is about that of a normal."""
+    rng, z, codes = data(4_000, 1)
+    half = Partition(["left", "right"], (codes[0] > 1).astype(int))
+    outcome = drawn(rng, expit(z + 0.12 * (codes[0] > 1)))
+    found = search(z, outcome, [half], draws=4_000)
+    one, other = found.segments
+    assert one.p_value == other.p_value
+    assert one.value * one.rows == pytest.approx(-other.value * other.rows, rel=1e-6)
+    sd = (one.high - one.low) / 2 / np.quantile(np.abs(np.random.default_rng(0).normal(size=10**6)), 0.95)
+    assert one.p_value == pytest.approx(2 * norm.sf(abs(one.value) / sd), abs=0.02)
+
+
+def test_calibrated_sets_are_flagged_as_often_as_promised():
+    """In 300 sets, 15 are expected; 27 are more in less than one of 400."""
+    flagged = 0
+    for seed in range(300):
+        rng, z, codes = data(1_500, seed + 10)
+        found = search(z, drawn(rng, expit(z)), partitions(*codes), draws=99, seed=seed)
+        flagged += bool(found.found)
+    assert 4 <= flagged <= 27
+
+
+def test_a_segment_that_is_off_is_found_and_its_neighbours_are_not():
+    rng, z, codes = data(40_000, 3)
+    parts = partitions(*codes)
+    inside = masks(parts)["country=1, device=2"]
+    outcome = drawn(rng, np.clip(expit(1.6 * z) - 0.08 * inside, 0, 1))  # and all are under-confident
+    found = search(z, outcome, parts)
+    assert [one.name for one in found.found] == ["country=1, device=2"]
+    assert found.left > 0.05
+    (one,) = found.found
+    assert one.low < -0.08 < one.high < 0
+    assert search(z, outcome, parts, recalibrated="none").found[0].p_value < 0.05
+
+
+def test_two_that_are_off_are_found_one_after_the_other():
+    rng, z, codes = data(40_000, 4)
+    parts = partitions(*codes)
+    known = masks(parts)
+    outcome = drawn(
+        rng, np.clip(expit(z) - 0.1 * known["country=0, device=0"] + 0.07 * known["device=2"], 0, 1)
+    )
+    found = search(z, outcome, parts)
+    assert {one.name for one in found.found} == {"country=0, device=0", "device=2"}
+    assert len(found.segments) == COUNTRIES + DEVICES + COUNTRIES * DEVICES
+
+
+def test_log_loss_shows_what_is_over_confident_and_gaps_do_not():
+    rng, z, codes = data(30_000, 5, base=0.0)
+    parts = partitions(*codes)
+    inside = masks(parts)["country=2"]
+    outcome = drawn(rng, expit(np.where(inside, 0.6 * z, z)))
+    loss = search(z, outcome, parts, metric="log_loss")
+    assert loss.found[0].name == "country=2"
+    assert loss.found[0].value > 0
+    assert not search(z, outcome, parts).found
+
+
+def test_small_segments_and_those_with_nearly_all_rows_are_left_out():
+    rng, z, codes = data(1_000, 6)
+    rare = Partition(["rare", "common"], (np.arange(1_000) >= 60).astype(int))
+    assert not search(z, drawn(rng, expit(z)), [rare], min_rows=100).segments
+    assert len(search(z, drawn(rng, expit(z)), [rare], min_rows=50).segments) == 2
+    few = Units.of(1_000, np.arange(1_000) // 50)  # 20 clusters
+    assert not search(z, drawn(rng, expit(z)), partitions(*codes), min_rows=100, units=few).segments
+
+
+def test_copies_are_found_and_as_clusters_they_are_not():
+    """Rows five times over have a fifth of the evidence that they seem to have."""
+    found = []
+    for seed in range(20):
+        rng, z, codes = data(1_000, seed + 50)
+        outcome, five = drawn(rng, expit(z)), np.repeat(np.arange(1_000), 5)
+        parts = partitions(*(own[five] for own in codes))
+        apart = search(z[five], outcome[five], parts, draws=99)
+        whole = search(z[five], outcome[five], parts, draws=99, units=Units.of(5_000, five))
+        found.append((bool(apart.found), bool(whole.found)))
+    apart, whole = np.sum(found, axis=0)
+    assert apart >= 10
+    assert whole <= 4
+
+
+def test_single_clusters_have_the_spread_of_rows():
+    rng, z, codes = data(6_000, 7)
+    outcome, parts = drawn(rng, expit(z)), partitions(*codes)
+    rows = {one.name: one for one in search(z, outcome, parts, draws=999).segments}
+    units = Units.of(6_000, np.arange(6_000))
+    for one in search(z, outcome, parts, draws=999, units=units).segments:
+        assert one.value == pytest.approx(rows[one.name].value, rel=1e-9)
+        assert one.high - one.low == pytest.approx(rows[one.name].high - rows[one.name].low, rel=0.2)
