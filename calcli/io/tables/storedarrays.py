@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager
 from dataclasses import dataclass
+from functools import partial
 from typing import IO, Any, cast
 
 import numpy as np
@@ -54,7 +55,7 @@ class StoredArray:
     @classmethod
     def held(cls, values: Array, name: str, file: str) -> StoredArray:
         """Return an array that is in memory."""
-        return cls(name, file, Header(values.shape, False, values.dtype, 0), None, lambda: values)
+        return cls(name, file, Header(values.shape, False, values.dtype, 0), None, partial(np.asarray, values))
 
     def scores(self, axis: int) -> StoredScores:
         """Return it as scores, with this axis for the classes; only those that lie scattered are read now.
