@@ -15,7 +15,7 @@ from typing import Any, ClassVar, Generic, Self, TypeVar
 
 from calcli.core.language.entries import Argument, Entry, Method, Metric, MetricFamily, expressed
 from calcli.core.language.errors import UsageError
-from calcli.core.language.methods import ERRORS, JOINED, METHODS
+from calcli.core.language.methods import JOINED, METHODS
 from calcli.core.language.metrics import AFFINE, AFFINE_MAPS, AS_SCORE, L1, METRICS, REGION
 from calcli.core.language.synonyms import meant, other_thing, synonym
 
@@ -190,7 +190,7 @@ class Measure(Expression[Metric]):
         return of_labels or self.entry.name in CLIPPED
 
 
-COSTLY = {"brier": 4, **dict.fromkeys(ERRORS, 60)}  # times the effort of a fit by log-loss
+COSTLY = {"brier": 4}  # times the effort of a fit by log-loss
 
 
 @dataclass(frozen=True, repr=False)
@@ -469,11 +469,6 @@ def refuse_classes(calls: Iterable[Expression[Any]]) -> None:
             own = one.entry.arguments["lens"].default if lens is not None else None
             if lens != own and (lens != LENS or isinstance(one, MethodExpression)):
                 raise UsageError(f"{call}: {no_lens(str(lens))}")
-            if isinstance(one, MethodExpression) and one.arguments.get("score") in ERRORS:
-                raise UsageError(
-                    f"{call}: it minimizes an error of predicted classes, and these are answers that are "
-                    "right or wrong; expected score=log_loss or brier"
-                )
 
 
 def refuse_probabilities(calls: Iterable[Measure], outcomes: str) -> None:

@@ -5,7 +5,6 @@ from __future__ import annotations
 from calcli.core.language.entries import Method, Registry, declared_in
 
 HOMES = ("temperature", "softmax", "structured", "logistic", "spline", "histogram", "pool", "wrappers")
-ERRORS = ("ece", "ece_l2", "cw_ece", "cw_ece_l2")  # as what a fit minimizes: on a grid around the log-loss
 JOINED = "+"  # between the members of a pool
 
 
