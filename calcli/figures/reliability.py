@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import cast
 
 import numpy as np
 from matplotlib.axes import Axes
@@ -15,8 +14,7 @@ from numpy.typing import NDArray
 from calcli.core.curves.reliability import BAND, FEW_ROWS, Error, Reliability, is_crowded
 from calcli.core.curves.reliability import reliability as reliability_of
 from calcli.core.data.arrays import Doubles
-from calcli.core.estimators.calibrationerror import find_estimator
-from calcli.core.estimators.miscalibration import BinnedError
+from calcli.core.evaluating.metrics.miscalibration import BinnedError
 from calcli.core.evaluating.results import Evaluation
 from calcli.core.language.expressions import parse_metric, region_ends
 from calcli.core.language.figures import AUTO
@@ -110,9 +108,9 @@ def reliabilities(
         # without a threshold about as many recursive bins as there are of others
         least = view.min_rows or max(2 * FEW_ROWS, 2 * problem.n_rows // settings.bins)
         call = parse_metric(f"ece:binning={binning}", {**settings.defaults, "min_rows": least})
-        estimator = cast(BinnedError, find_estimator(call))
+        assert isinstance(call, BinnedError)
         return reliability_of(
-            problem, view.lens, estimator, evaluation.estimates, view.draws, settings.seed, view.region,
+            problem, view.lens, call, evaluation.estimates, view.draws, settings.seed, view.region,
             in_log_odds=in_log_odds,
         )  # fmt: skip
 

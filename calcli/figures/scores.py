@@ -12,7 +12,7 @@ from matplotlib.patches import Patch
 
 from calcli.core.curves.series import ScoreSet, score_sets
 from calcli.core.evaluating.results import Estimate
-from calcli.core.language.expressions import MetricExpression
+from calcli.core.language.expressions import Measure
 from calcli.figures.drawing import Evaluations, Made, View
 from calcli.figures.inline import estimate_words, tell
 from calcli.figures.naming import titles
@@ -86,7 +86,7 @@ def _bars(axes: Axes, systems: Mapping[str, tuple[Estimate, ...]]) -> None:
     axes.set_xlabel("Calibration: 0 is perfect" if errors else SCALE)
 
 
-def _lines(call: MetricExpression) -> str:
+def _lines(call: Measure) -> str:
     """Return the name of a metric, each argument in a line of its own, also those within another."""
     title, _, arguments = metric_name(call).partition("\n")
     lines = arguments.replace("/", "\n/").split(", ") if arguments else []

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
-from calcli.core.language.expressions import WRONG_RIGHT, MetricExpression
+from calcli.core.language.expressions import WRONG_RIGHT, Measure
 from calcli.core.language.text import number
 from calcli.figures.naming import short
 
@@ -86,7 +86,7 @@ def probability(classes: Sequence[str] = ()) -> str:
     return f"P(class {name})" if name.isdecimal() else f"P({name})"
 
 
-def metric_name(call: MetricExpression) -> str:
+def metric_name(call: Measure) -> str:
     """Return the title of a metric, with those of its arguments that are not the usual ones below."""
     arguments = str(call).partition(":")[2].replace(":", ", ")
     return f"{call.entry.title}\n{arguments}" if arguments else call.entry.title

@@ -11,7 +11,7 @@ from typing import Any, Literal, cast
 from calcli.core.curves.reliability import Reliability
 from calcli.core.estimators.calibrationerror import Null
 from calcli.core.estimators.intervals import level_percent
-from calcli.core.evaluating.families.error import ENOUGH_OF_CLASS, rows_needed
+from calcli.core.evaluating.classes import ENOUGH_OF_CLASS, rows_needed
 from calcli.core.evaluating.results import ClassRow, Estimate, Input
 from calcli.core.language.settings import Settings
 from calcli.core.language.text import counted, number, p_value, some

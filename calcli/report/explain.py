@@ -309,7 +309,7 @@ def _object(said: Said) -> dict[str, Any]:
     found = {field.name: getattr(said, field.name) for field in fields(said) if field.name not in HIDDEN}
     if isinstance(said, Metric):
         found["family"] = said.family.name
-    if isinstance(said, Method):
+    if said.where:
         found["where"] = said.where
     return {
         "kind": said.kind,

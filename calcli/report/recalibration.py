@@ -9,7 +9,7 @@ from math import isfinite, isinf
 from calcli.core.estimators.intervals import Interval
 from calcli.core.evaluating.results import Estimate
 from calcli.core.language.entries import written
-from calcli.core.language.expressions import MetricExpression, nested_method
+from calcli.core.language.expressions import Measure, nested_method
 from calcli.core.language.metrics import AFFINE, CARRIED, PAV
 from calcli.core.language.text import apart, number, numbers, percent, span
 from calcli.report.estimates import ends, estimates_table, of_section, sampled
@@ -130,7 +130,7 @@ def _terms(estimate: Estimate) -> tuple[str, str, str]:
     return by, _score_name(estimate.call.whole), change
 
 
-def _score_name(score: MetricExpression) -> str:
+def _score_name(score: Measure) -> str:
     name = NAMED.get(score.entry.name, score.entry.title.lower())
     of = ", ".join(f"{key} {written(value)}" for key, value in score.arguments.items())
     return f"{name} of {of}" if of else name

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from calcli.core.comparing.comparison import Choice, relative_change
-from calcli.core.language.expressions import MetricExpression
+from calcli.core.language.expressions import Measure
 from calcli.core.language.text import number, relative
 from calcli.report.objects import SelectionObject
 from calcli.report.shown import Column, Shown, TextTable
@@ -34,7 +34,7 @@ class SelectionReport(Shown):
 
     choices: Sequence[Choice]
     sets: tuple[str, str]
-    metrics: Sequence[MetricExpression]
+    metrics: Sequence[Measure]
     files: int
     same: bool = False
 

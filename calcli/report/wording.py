@@ -9,7 +9,7 @@ from calcli.core.estimators.calibrationerror import SIGNIFICANT, Null, enough_dr
 from calcli.core.estimators.intervals import FEWEST, SIZE, level_percent
 from calcli.core.evaluating.results import Estimate
 from calcli.core.language.entries import Metric
-from calcli.core.language.expressions import MetricExpression
+from calcli.core.language.expressions import Measure
 from calcli.core.language.text import some
 
 if TYPE_CHECKING:
@@ -76,7 +76,7 @@ def error_notes(estimates: Iterable[Estimate], tested: str) -> list[str]:
     return [tested, *([NOT_TESTED] if left_out else []), *bins]
 
 
-def assumed_bins(calls: Iterable[MetricExpression]) -> list[str]:
+def assumed_bins(calls: Iterable[Measure]) -> list[str]:
     """Return how many bins there are, where that is neither the usual number nor in the expression."""
     for call in calls:
         usual, bins = (arguments.get("bins") for arguments in (call.entry.defaults, call.arguments))

@@ -7,15 +7,14 @@ from contextlib import nullcontext
 from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, cast
+from typing import TYPE_CHECKING
 
 from calcli.core.comparing.policy import Rule, failure, parse_failure
 from calcli.core.curves.needs import problem_of, usual_lens
 from calcli.core.curves.reliability import Reliability, reliability
 from calcli.core.data.predictions import Predictions
-from calcli.core.estimators.calibrationerror import find_estimator
-from calcli.core.estimators.miscalibration import BinnedError
 from calcli.core.evaluating.evaluate import state_of
+from calcli.core.evaluating.metrics.miscalibration import BinnedError
 from calcli.core.evaluating.results import Evaluation
 from calcli.core.evaluating.usual import default_metrics
 from calcli.core.language.errors import InputError, UsageError, naming
@@ -237,6 +236,6 @@ def _reliability(evaluation: Evaluation) -> Reliability:
     settings = evaluation.settings
     lens = usual_lens([evaluation.predictions])
     call = parse_metric(f"ece:lens={lens}", settings.defaults)
-    estimator = cast(BinnedError, find_estimator(call))
+    assert isinstance(call, BinnedError)
     problem = problem_of(evaluation, lens)
-    return reliability(problem, lens, estimator, evaluation.estimates, settings.draws, settings.seed)
+    return reliability(problem, lens, call, evaluation.estimates, settings.draws, settings.seed)

@@ -16,7 +16,7 @@ from calcli.core.comparing.policy import Rule
 from calcli.core.curves.needs import own_metrics
 from calcli.core.data.predictions import Predictions
 from calcli.core.language.declaring import declared
-from calcli.core.language.expressions import MethodExpression, MetricExpression, parse_metrics
+from calcli.core.language.expressions import Measure, MethodExpression, parse_metrics
 from calcli.core.language.figures import FIGURES, USUAL, PlotSettings
 from calcli.core.language.methods import CHOICE
 from calcli.core.language.settings import NUMBERED, FitSettings, Settings, StateSettings
@@ -125,11 +125,11 @@ def idle_looks(drawing: PlotSettings, settings: Settings) -> list[str]:
     return idle
 
 
-def _whole(call: MetricExpression) -> MetricExpression:
+def _whole(call: Measure) -> Measure:
     return call.whole if "score" in call.arguments else call
 
 
-def _unnamed(settings: Settings, calls: Sequence[MetricExpression], names: Collection[str]) -> list[str]:
+def _unnamed(settings: Settings, calls: Sequence[Measure], names: Collection[str]) -> list[str]:
     """Return what is said of things that have a name, which nothing calls."""
     idle = []
     for field, argument in NAMED.items():
@@ -145,9 +145,7 @@ def _unnamed(settings: Settings, calls: Sequence[MetricExpression], names: Colle
     return idle
 
 
-def _untrained(
-    settings: Settings, calibration: Predictions | None, calls: Sequence[MetricExpression]
-) -> list[str]:
+def _untrained(settings: Settings, calibration: Predictions | None, calls: Sequence[Measure]) -> list[str]:
     """Return what is said of options of recalibrations, if there are none."""
     trained = [call.arguments["training"] for call in calls if "training" in call.arguments]
     if calibration is not None and "held-out" not in trained:

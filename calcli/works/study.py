@@ -15,7 +15,7 @@ from calcli.core.data.predictions import ArrayScores, Predictions
 from calcli.core.data.processes import Processes, processes_for
 from calcli.core.evaluating.evaluate import evaluate
 from calcli.core.language.declaring import as_option
-from calcli.core.language.expressions import WRONG_RIGHT, MetricExpression, parse_metrics
+from calcli.core.language.expressions import WRONG_RIGHT, Measure, parse_metrics
 from calcli.core.language.settings import Settings
 from calcli.core.language.text import number, plus_minus
 from calcli.works.simulation import Simulation, population, simulate
@@ -191,7 +191,7 @@ def study(
 def _truths(
     system: str,
     parameters: Mapping[str, float],
-    calls: Sequence[MetricExpression],
+    calls: Sequence[Measure],
     settings: Settings,
     seed: int,
 ) -> list[tuple[float, TruthBy, float]]:
@@ -206,7 +206,7 @@ def _truths(
     return [_simulated(call, drawn, settings) for call in calls]
 
 
-def _simulated(call: MetricExpression, drawn: Simulation, settings: Settings) -> tuple[float, TruthBy, float]:
+def _simulated(call: Measure, drawn: Simulation, settings: Settings) -> tuple[float, TruthBy, float]:
     """Return the error of all rows that were drawn, and the standard error that their parts tell."""
 
     def true(rows: slice) -> float:

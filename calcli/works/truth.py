@@ -10,12 +10,12 @@ from calcli.core.data.arrays import Array, Doubles, Floats, Positions
 from calcli.core.data.binning import Bins, equal_mass_cuts
 from calcli.core.data.blocks import Block, sweep
 from calcli.core.data.predictions import Predictions
-from calcli.core.estimators.calibrationerror import find_estimator
-from calcli.core.estimators.cumulative import CumulativeError
-from calcli.core.estimators.miscalibration import BinnedError, binned_error, class_wise_error
-from calcli.core.estimators.partitions import VectorMiscalibration
+from calcli.core.estimators.calibrationerror import class_wise_error
+from calcli.core.evaluating.metrics.cumulative import CumulativeError
+from calcli.core.evaluating.metrics.miscalibration import BinnedError, binned_error
+from calcli.core.evaluating.metrics.partitions import VectorMiscalibration
 from calcli.core.language.errors import UsageError
-from calcli.core.language.expressions import MetricExpression, region_ends
+from calcli.core.language.expressions import Measure, region_ends
 from calcli.core.language.settings import Settings
 from calcli.core.problems.lenses import (
     Lens,
@@ -91,13 +91,13 @@ class Known:
         return Bins(count, *(np.add.reduceat(values, starts, axis=-1) for values in terms))
 
 
-def require_truth(call: MetricExpression) -> None:
+def require_truth(call: Measure) -> None:
     """Raise a UsageError if a metric has no true value."""
     errors = BinnedError, CumulativeError, VectorMiscalibration
     if (
         not call.entry.family.beside_null
         or call.arguments.get("weights", "equal") != "equal"
-        or not isinstance(find_estimator(call), errors)
+        or not isinstance(call, errors)
     ):
         raise UsageError(
             f"{call}: its true value is not computed; expected ece and its relatives, ks, kuiper or "
@@ -116,9 +116,7 @@ def _error(estimator: object, bins: Bins) -> float:
     return float(binned_error(first, estimator.norm))
 
 
-def true_error(
-    call: MetricExpression, predictions: Predictions, posteriors: Doubles, settings: Settings
-) -> float:
+def true_error(call: Measure, predictions: Predictions, posteriors: Doubles, settings: Settings) -> float:
     """Return a calibration error without bins: the calibration function stands in for frequencies.
 
     The calibration function at a prediction is the mean posterior of the rows with that prediction
@@ -147,15 +145,14 @@ def true_error(
         If the error has no such value.
     """
     require_truth(call)
-    estimator = find_estimator(call)
-    own = isinstance(estimator, CumulativeError) or _shows_all(call.lens, predictions.n_classes, settings)
+    own = isinstance(call, CumulativeError) or _shows_all(call.lens, predictions.n_classes, settings)
 
     def true(known: Known) -> float:
         inside = known.within(call.region, str(call))
         if not inside.has_weight:
             return np.nan
         bins = inside.of_equal
-        error = _error(estimator, bins if own else _in_cells(bins))
+        error = _error(call, bins if own else _in_cells(bins))
         return 0.0 if abs(error) < ROUNDING else error
 
     if not call.is_class_wise:

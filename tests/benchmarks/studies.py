@@ -13,8 +13,8 @@ from calcli.core.estimators.classical import (
     in_the_large,
     spiegelhalter_test,
 )
-from calcli.core.estimators.miscalibration import concentration, debiased_square
 from calcli.core.evaluating.evaluate import evaluate
+from calcli.core.evaluating.metrics.miscalibration import concentration, debiased_square
 from calcli.core.language.settings import Settings
 from tests.benchmarks.harness import table
 

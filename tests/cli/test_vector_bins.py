@@ -8,7 +8,7 @@ import json
 import numpy as np
 import pytest
 
-from calcli.core.evaluating.families import error
+from calcli.core.evaluating.metrics import errors as error
 
 
 @pytest.fixture

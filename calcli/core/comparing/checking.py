@@ -32,11 +32,11 @@ from calcli.core.estimators.intervals import Interval, level_percent
 from calcli.core.estimators.power import Power
 from calcli.core.estimators.thresholds import Found, Threshold, confidences, independent_rows
 from calcli.core.evaluating.evaluate import evaluate
-from calcli.core.evaluating.families.base import Pair, System
+from calcli.core.evaluating.metrics.base import Pair, System
 from calcli.core.evaluating.results import Estimate
 from calcli.core.language.declaring import declared
 from calcli.core.language.errors import CalcliError, InputError, UsageError
-from calcli.core.language.expressions import MetricExpression, parse_metric
+from calcli.core.language.expressions import Measure, parse_metric
 from calcli.core.language.settings import PairSettings, SegmentSettings, Settings
 from calcli.core.language.text import json_value, number, numbers, percent, plus_minus, span
 
@@ -205,7 +205,7 @@ def unlike_setting(stored: Mapping[str, Any], classes: tuple[str, ...], policy: 
 
 
 def _differences(
-    then: Mapping[str, Any], now: Settings, calls: list[MetricExpression], classes: tuple[str, ...]
+    then: Mapping[str, Any], now: Settings, calls: list[Measure], classes: tuple[str, ...]
 ) -> Iterator[str]:
     """Yield the options that differ."""
     own, unlike = json_value(asdict(now)), list[str]()
@@ -225,7 +225,7 @@ def _differences(
     yield from (f"--{settings[name].key.replace('_', '-')}" for name in unlike)
 
 
-def _names(calls: list[MetricExpression]) -> set[str]:
+def _names(calls: list[Measure]) -> set[str]:
     """Return all words of metric expressions, among them the names of what is defined elsewhere."""
     texts = [text for call in calls for text in (str(call), *map(str, call.arguments.values()))]
     return {word for text in texts for word in SEPARATORS.split(text)}
@@ -540,7 +540,7 @@ class _Judge:
         reason = f"{change}; proven {_within(condition.margin)} (p {good:.3g})"
         return replace(found, status="passed", reason=reason, p_value=good)
 
-    def _against(self, call: MetricExpression) -> tuple[float, float, Evidence]:
+    def _against(self, call: Measure) -> tuple[float, float, Evidence]:
         """Return the values of baseline and candidate, and the evidence on their difference.
 
         Raises
@@ -563,7 +563,7 @@ class _Judge:
         reason = self._compared.estimates[str(call)].no_interval
         return stored.value, value, Normal(stored.value, value, variances, 0.0, "unpaired-normal", reason)
 
-    def _stored(self, report: StoredReport, call: MetricExpression) -> StoredValue:
+    def _stored(self, report: StoredReport, call: Measure) -> StoredValue:
         metrics = report.metrics.get(self._slice)
         if metrics is None:
             raise InputError(f"{report.path} has no results for the slice {self._slice}")

@@ -34,14 +34,13 @@ from calcli.core.estimators.intervals import BIASED, Influences, Interval
 from calcli.core.estimators.permutation import FEWEST_DRAWS, VISITS, Swapped, swapped_rows, swapped_signs
 from calcli.core.estimators.power import Power
 from calcli.core.evaluating.evaluate import assess, measure, values
-from calcli.core.evaluating.families import FAMILIES, by_family
-from calcli.core.evaluating.families.base import Pair, System
 from calcli.core.evaluating.measurements import Measurements
+from calcli.core.evaluating.metrics.base import Pair, System, effort_of
 from calcli.core.evaluating.results import Estimate, Summary
 from calcli.core.evaluating.usual import default_metrics, is_sampled
 from calcli.core.language.entries import Metric
 from calcli.core.language.errors import NeedsRows, UsageError
-from calcli.core.language.expressions import MetricExpression, parse_metric, parse_metrics
+from calcli.core.language.expressions import Measure, parse_metric, parse_metrics
 from calcli.core.language.settings import Costs, Settings
 from calcli.core.language.text import Watch
 from calcli.core.language.version import __version__
@@ -61,13 +60,13 @@ class Choice:
         Estimates on the set of the choice and on the other one, by canonical expression.
     """
 
-    criterion: MetricExpression
+    criterion: Measure
     number: int
     chosen: Mapping[str, Estimate]
     reported: Mapping[str, Estimate]
 
 
-def best_of(value: Sequence[float] | Doubles, call: MetricExpression) -> int:
+def best_of(value: Sequence[float] | Doubles, call: Measure) -> int:
     """Return the index of the best of some values of a metric, the first of equal ones.
 
     Raises
@@ -82,7 +81,7 @@ def best_of(value: Sequence[float] | Doubles, call: MetricExpression) -> int:
     return int(np.nanargmin([call.entry.cost(one) for one in value]))
 
 
-def why_none_is_best(values: Sequence[float], call: MetricExpression) -> str:
+def why_none_is_best(values: Sequence[float], call: Measure) -> str:
     """Return why none of some systems is the best: no value of the metric is finite; "" if one is."""
     if np.isfinite(values).any():
         return ""
@@ -203,19 +202,19 @@ def measured_systems(
     return _with_samples(systems, settings, calls)
 
 
-def evidence(call: MetricExpression, pair: Pair) -> Evidence:
+def evidence(call: Measure, pair: Pair) -> Evidence:
     """Return what the data say about the difference of two systems on a metric.
 
     It rests on the influences of units if enough rows carry the difference, else on swapped predictions.
     Swaps do not tell which of two values is nearer to the best one, where that lies between others.
     """
-    pair, family, target = pair.telling(call), FAMILIES[call.entry.family], call.entry.target
+    pair, target = pair.telling(call), call.entry.target
     first, second = (one.influences.get(str(call)) for one in (pair.baseline, pair.candidate))
     if first is not None and second is not None:
         studentized = Studentized(first, second, pair.paired)
         found: Evidence = studentized
         if not (brought := studentized.difference).spread.enough:
-            found = family.of_few(call, pair, brought) or _of_signs(call, pair, brought)
+            found = call.of_few(pair, brought) or _of_signs(call, pair, brought)
         if target is None:
             return found
         return Nearness(found, sum_of_errors(first, second, target, pair.paired))
@@ -223,12 +222,12 @@ def evidence(call: MetricExpression, pair: Pair) -> Evidence:
     difference = pair.candidate.value(call) - baseline
     if target is None and pair.settings.draws and math.isfinite(difference):
         with suppress(NeedsRows):
-            if swapped := family.swapped(call, pair) or _recomputed(call, pair):
+            if swapped := call.swapped(pair) or _recomputed(call, pair):
                 return Permuted(difference, baseline, swapped, pair.paired)
     return Untested()
 
 
-def _of_signs(call: MetricExpression, pair: Pair, difference: Influences) -> Evidence:
+def _of_signs(call: Measure, pair: Pair, difference: Influences) -> Evidence:
     """Return the evidence on a difference that few rows carry: what each brings changes its sign."""
     unit = "row" if pair.settings.cluster is None else "cluster"
     reason = difference.spread.too_few(unit)
@@ -238,17 +237,13 @@ def _of_signs(call: MetricExpression, pair: Pair, difference: Influences) -> Evi
     return Permuted(difference.value, pair.baseline.value(call), swapped, True, reason)
 
 
-def influences(measured: Measurements, calls: Sequence[MetricExpression]) -> Mapping[str, Influences]:
+def influences(measured: Measurements, calls: Sequence[Measure]) -> Mapping[str, Influences]:
     """Return what each unit brings to the metrics that have intervals, without those whose rows are gone."""
-    found: dict[str, Influences] = {}
-    for family, own in by_family([call for call in calls if str(call) not in measured.left]):
-        found |= family.influences(own, measured)
-    return found
+    found = {str(call): call.influences(measured) for call in calls if str(call) not in measured.left}
+    return {name: one for name, one in found.items() if one is not None}
 
 
-def _with_samples(
-    systems: Sequence[System], settings: Settings, calls: Sequence[MetricExpression]
-) -> list[System]:
+def _with_samples(systems: Sequence[System], settings: Settings, calls: Sequence[Measure]) -> list[System]:
     """Return systems with samples of their rows, where these tell some of the metrics."""
     asked = tuple(c.asked for c in calls if any(str(c) in one.measured.left for one in systems))
     samples = [one.measured.sample if asked else None for one in systems]
@@ -278,14 +273,14 @@ def _counting_on(watch: Watch | None, done: int) -> Watch | None:
     return None if watch is None else lambda rows: watch(done + rows)
 
 
-def _recomputed(call: MetricExpression, pair: Pair) -> Swapped | None:
+def _recomputed(call: Measure, pair: Pair) -> Swapped | None:
     """Return differences of a metric computed anew with predictions swapped; None if that is too slow.
 
     Permutations in which it is undefined do not count, and of very many rows there are fewer of them.
     """
-    family, both = FAMILIES[call.entry.family], (pair.baseline, pair.candidate)
-    effort = family.effort(call, pair.baseline.predictions, pair.settings)
-    if not (family.recomputed(call) and pair.same_classes and (draws := pair.affordable(effort))):
+    both = pair.baseline, pair.candidate
+    effort = effort_of(call, pair.baseline.predictions, pair.settings)
+    if not (call.recomputed and pair.same_classes and (draws := pair.affordable(effort))):
         return None
     given = all(one.predictions.kind == "probs" for one in both)
     first, second = (_in_memory(one, as_given=given) for one in both)
@@ -362,7 +357,7 @@ class Difference:
         What differences so many rows tell; None without an interval.
     """
 
-    call: MetricExpression
+    call: Measure
     baseline: float
     candidate: float
     interval: Interval | None
@@ -455,7 +450,7 @@ class Comparison:
     summaries: tuple[Summary, ...] = field(repr=False)
     differences: tuple[Mapping[str, Difference], ...]
     ranking: tuple[Ranked, ...] = field(repr=False)
-    ranked_by: MetricExpression
+    ranked_by: Measure
     accuracy_cost: Difference | None = field(repr=False)
     most_accurate: int
     apart: bool = False
@@ -591,7 +586,7 @@ RANKED_LIMIT = 10_000_000  # scores up to which every class is put in order for 
 MOST_CLASSES = 20  # of which class-wise errors are compared unasked
 
 
-def _difference(call: MetricExpression, pair: Pair, limit: Margin) -> Difference:
+def _difference(call: Measure, pair: Pair, limit: Margin) -> Difference:
     """Return a difference with its interval, p-value and verdict, and what so many rows tell."""
     both, settings, level = (pair.baseline, pair.candidate), pair.settings, pair.settings.level
     baseline, candidate = (one.value(call) for one in both)
@@ -622,7 +617,7 @@ def _difference(call: MetricExpression, pair: Pair, limit: Margin) -> Difference
     return replace(found, verdict=_verdict(found, level))
 
 
-def _sign(call: MetricExpression) -> int:
+def _sign(call: Measure) -> int:
     return -1 if call.entry.direction == "higher" else 1
 
 
@@ -660,7 +655,7 @@ def _compared(
     ranked_by = parse_metric(plan.ranked_by, settings.defaults)
     margins = {str(parse_metric(name, settings.defaults)): x for name, x in (plan.margins or {}).items()}
 
-    def between(call: MetricExpression, first: int, second: int, margin: Margin = NO_MARGIN) -> Difference:
+    def between(call: Measure, first: int, second: int, margin: Margin = NO_MARGIN) -> Difference:
         tests = slices * (2 * rivals - 1 if call == ranked_by else rivals)
         return _difference(call, Pair(systems[first], systems[second], settings, plan.paired, tests), margin)
 
@@ -698,7 +693,7 @@ def _flips(baseline: System, candidate: System) -> Flips | None:
 
 
 def _ranked(
-    call: MetricExpression, values: Sequence[float], between: Callable[[int, int], Difference], level: float
+    call: Measure, values: Sequence[float], between: Callable[[int, int], Difference], level: float
 ) -> list[Ranked]:
     """Rank systems by the values of a metric, with the set that cannot be told from the best.
 

@@ -12,7 +12,7 @@ from calcli.core.estimators.evidence import NO_MARGIN, Margin
 from calcli.core.estimators.power import Power
 from calcli.core.evaluating.results import Estimate
 from calcli.core.language.errors import InputError, UsageError
-from calcli.core.language.expressions import MetricExpression, parse_metric
+from calcli.core.language.expressions import Measure, parse_metric
 from calcli.core.language.settings import Settings
 from calcli.core.language.text import number
 
@@ -118,7 +118,7 @@ class Rule:
         If the metric cannot carry such a rule.
     """
 
-    call: MetricExpression
+    call: Measure
     condition: Bound | NoWorse
     part: str = ""
     severity: Severity = "error"

@@ -24,7 +24,7 @@ from calcli.core.data.derived import counted, gathered, thinned
 from calcli.core.data.predictions import ArrayScores, Predictions
 from calcli.core.evaluating.evaluate import measure, values
 from calcli.core.evaluating.measurements import Measurements
-from calcli.core.language.expressions import MetricExpression, parse_metrics
+from calcli.core.language.expressions import Measure, parse_metrics
 from calcli.core.language.settings import Settings
 from calcli.core.problems.lenses import canonical_lens
 from calcli.core.state.needs import VectorTable
@@ -99,13 +99,13 @@ def _rarer(rows: Predictions) -> int:
 
 
 def _deviations(
-    measured: Measurements, calls: Sequence[MetricExpression], settings: Settings, rng: np.random.Generator
+    measured: Measurements, calls: Sequence[Measure], settings: Settings, rng: np.random.Generator
 ) -> dict[str, Doubles]:
     """Return for each metric how much worse each of the redraws is than the rows themselves."""
     rows = measured.predictions
     weights = np.ones(rows.n_rows) if rows.weights is None else rows.weights
     share = weights / weights.sum()
-    brought: dict[str, tuple[MetricExpression, Doubles]] = {}
+    brought: dict[str, tuple[Measure, Doubles]] = {}
     known = influences(measured, calls)
     for call in calls:
         if (one := known.get(str(call))) is not None:
@@ -134,14 +134,14 @@ def _deviations(
     return shown
 
 
-def _worse(call: MetricExpression, drawn: Doubles, seen: Doubles) -> Doubles:
+def _worse(call: Measure, drawn: Doubles, seen: Doubles) -> Doubles:
     """Return how much worse redraws are: sums of influences, or the sizes of the gaps of bins."""
     if not call.entry.family.beside_null:
         return drawn[:, 0]
     return np.asarray(np.abs(drawn).sum(1) - np.abs(seen).sum())
 
 
-def _gaps(measured: Measurements, call: MetricExpression, share: Doubles) -> Doubles:
+def _gaps(measured: Measurements, call: Measure, share: Doubles) -> Doubles:
     """Return (n, bins) the gap of each row, in its equal-width bin."""
     score, outcome, *_ = measured.look(call.lens)
     bins: int = call.arguments["bins"]

@@ -11,12 +11,12 @@ from numpy.typing import NDArray
 
 from calcli.core.data.arrays import Array, Doubles, Stream, Tables, from_log_odds, generator, log_odds
 from calcli.core.data.binning import Bins, equal_width_edges
-from calcli.core.estimators.calibrationerror import Null, null_distributions, outcome_sums
-from calcli.core.estimators.cumulative import KolmogorovSmirnov
+from calcli.core.estimators.calibrationerror import Null, outcome_sums
 from calcli.core.estimators.evidence import beyond_chance
-from calcli.core.estimators.miscalibration import BinnedError, binned_error
+from calcli.core.evaluating.metrics.cumulative import KolmogorovSmirnov
+from calcli.core.evaluating.metrics.miscalibration import ECE, BinnedError, binned_error
 from calcli.core.evaluating.results import Estimate
-from calcli.core.language.expressions import MetricExpression, parse_metric, region_ends
+from calcli.core.language.expressions import Measure, parse_metric, region_ends
 from calcli.core.problems.problem import Binning, Problem, Recursive
 
 FEW_ROWS = 10  # a frequency from fewer rows has a standard error above 0.1 and says next to nothing
@@ -41,7 +41,7 @@ class Error:
         Its distribution under perfect calibration, where that was computed.
     """
 
-    call: MetricExpression
+    call: Measure
     value: float
     if_calibrated: Null | None
 
@@ -195,25 +195,25 @@ def reliability(
     in_log_odds
         Whether it is to be looked at in log-odds: the distribution of the scores is, too.
     """
-    estimator = estimator or BinnedError()
-    if region != "all" and estimator.binning == "equal-width":
-        within = np.linspace(*region_ends(region), estimator.bins + 1)
-        estimator = replace(estimator, binning=tuple(within.tolist()))
-    cuts = problem.cuts(estimator.binning, estimator.bins)
-    bins = problem.bins(estimator.binning, estimator.bins)
-    if estimator.binning == "equal-width":
+    estimator = estimator or ECE()
+    binning = estimator.parted
+    if region != "all" and binning == "equal-width":
+        binning = tuple(np.linspace(*region_ends(region), estimator.bins + 1).tolist())
+        estimator = replace(estimator, binning="/".join(map(str, sorted({0.0, *binning, 1.0}))))
+    cuts, bins = problem.cuts(binning, estimator.bins), problem.bins(binning, estimator.bins)
+    if binning == "equal-width":
         edges = equal_width_edges(estimator.bins)
         share_edges, share = edges, bins.weight / problem.total_weight
     else:
-        given = isinstance(estimator.binning, tuple)
-        edges = np.array(estimator.binning, np.float64) if given else _edges_between(problem.score, cuts)
+        given = isinstance(binning, tuple)
+        edges = np.array(binning, np.float64) if given else _edges_between(problem.score, cuts)
         share_edges, shares = equal_width_edges(HISTOGRAM_BINS), problem.bins("equal-width", HISTOGRAM_BINS)
         if region != "all":
             share_edges = np.linspace(*region_ends(region), HISTOGRAM_BINS + 1)
             shares = problem.bins(tuple(share_edges.tolist()), HISTOGRAM_BINS)
         share = shares.weight / problem.total_weight
     low, high = consistency_band(problem, cuts, draws, generator(seed, Stream.BANDS))
-    ece = f"ece:binning={_written(estimator.binning)}:bins={estimator.bins}:norm={estimator.norm}"
+    ece = f"ece:binning={_written(binning)}:bins={estimator.bins}:norm={estimator.norm}"
     errors = []
     measures: dict[str, BinnedError | KolmogorovSmirnov] = {ece: estimator, "ks": KolmogorovSmirnov()}
     for metric, measure in measures.items():
@@ -237,7 +237,7 @@ def reliability(
 
 def is_crowded(problem: Problem) -> bool:
     """Tell whether nearly all rows are in the first of the usual bins, as of rare events, or in the last."""
-    weight = problem.bins("equal-width", BinnedError().bins).weight
+    weight = problem.bins("equal-width", ECE().bins).weight
     return bool(max(weight[0], weight[-1]) > CROWDED * problem.total_weight)
 
 
@@ -271,7 +271,7 @@ def consistency_band(
 
 
 def _error(
-    call: MetricExpression,
+    call: Measure,
     estimator: BinnedError | KolmogorovSmirnov,
     problem: Problem,
     draws: int,
@@ -281,7 +281,7 @@ def _error(
     if not draws:
         return Error(call, value, None)
     rng = generator(seed, Stream.OUTCOMES)
-    return Error(call, value, null_distributions(problem, [estimator], [value], draws, rng)[0])
+    return Error(call, value, estimator.null(problem, draws, rng))
 
 
 def _edges_between(score: NDArray[np.floating], cuts: NDArray[np.intp]) -> Doubles:

@@ -12,8 +12,9 @@ from numpy.typing import NDArray
 from calcli.core.curves.needs import problem_of, row_weights
 from calcli.core.curves.reliability import FEW_ROWS
 from calcli.core.data.arrays import Doubles, Tables
-from calcli.core.estimators.expected import BetaScore, IntegralOfRisks, integral_of_risks, is_integral
-from calcli.core.estimators.miscalibration import wilson_interval
+from calcli.core.estimators.expected import BetaScore, IntegralOfRisks
+from calcli.core.estimators.intervals import wilson_interval
+from calcli.core.evaluating.metrics.scores import OfThresholds
 from calcli.core.evaluating.results import Estimate, Evaluation
 from calcli.core.language.expressions import parse_metrics
 from calcli.core.problems.problem import Problem
@@ -198,12 +199,11 @@ def integrals_of(evaluation: Evaluation, metrics: Sequence[str] = ()) -> dict[st
     calls = {name: found.call for name, found in evaluation.estimates.items()}
     asked = [str(call) for call in parse_metrics(metrics, evaluation.settings.defaults)] or [*calls]
     found = dict[str, IntegralOfRisks]()
-    for name in (name for name in asked if name in calls):
-        entry = calls[name].entry.name
-        if entry in PLAIN:
-            found[name] = PLAIN[entry]
-        elif is_integral(calls[name]) and not entry.startswith("normalized"):
-            found[name] = integral_of_risks(calls[name], evaluation.predictions, evaluation.settings)
+    for name, made in ((name, calls[name]) for name in asked if name in calls):
+        if made.entry.name in PLAIN:
+            found[name] = PLAIN[made.entry.name]
+        elif isinstance(made, OfThresholds) and not made.normalized:
+            found[name] = made.integral(evaluation.predictions, evaluation.settings)
     return found
 
 

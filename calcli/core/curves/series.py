@@ -20,7 +20,7 @@ from calcli.core.evaluating.results import Estimate, Evaluation
 from calcli.core.language.declaring import number_in
 from calcli.core.language.entries import Metric
 from calcli.core.language.errors import UsageError
-from calcli.core.language.expressions import MetricExpression
+from calcli.core.language.expressions import Measure
 from calcli.core.language.metrics import METRICS
 
 
@@ -231,11 +231,11 @@ def _is_normalized(metric: Metric) -> bool:
     return metric.name.startswith("normalized_")
 
 
-def _is_error(call: MetricExpression) -> bool:
+def _is_error(call: Measure) -> bool:
     return call.entry.family.beside_null
 
 
-def _is_drawn(call: MetricExpression, *, errors: bool) -> bool:
+def _is_drawn(call: Measure, *, errors: bool) -> bool:
     return call.entry.name == LOSS or _is_normalized(call.entry) or (errors and _is_error(call))
 
 
@@ -295,7 +295,7 @@ class Course:
         Which run of one model it is, where there are several.
     """
 
-    call: MetricExpression
+    call: Measure
     series: str
     number: NDArray[np.intp]
     value: Doubles

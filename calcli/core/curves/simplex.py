@@ -13,7 +13,7 @@ from calcli.core.curves.reliability import FEW_ROWS
 from calcli.core.data.arrays import Array, Doubles, Tables
 from calcli.core.data.binning import Bins
 from calcli.core.estimators.evidence import beyond_chance
-from calcli.core.estimators.partitions import cell_partition, vector_bins
+from calcli.core.evaluating.metrics.partitions import cell_partition, vector_bins
 from calcli.core.evaluating.results import Evaluation
 from calcli.core.language.errors import InputError, UsageError
 from calcli.core.problems.lenses import (

@@ -12,9 +12,9 @@ from calcli.core.curves.needs import row_weights
 from calcli.core.curves.reliability import BAND, FEW_ROWS
 from calcli.core.data.arrays import WIDEST, Doubles, Stream, Tables, from_log_odds, generator, log_odds
 from calcli.core.data.binning import edge_cuts, equal_width_edges
-from calcli.core.estimators.calibrationerror import Null, null_distributions, outcome_sums
-from calcli.core.estimators.cumulative import KolmogorovSmirnov
-from calcli.core.estimators.smooth import SmoothECE
+from calcli.core.estimators.calibrationerror import Null, outcome_sums
+from calcli.core.evaluating.metrics.cumulative import KolmogorovSmirnov
+from calcli.core.evaluating.metrics.smooth import SmoothECE
 from calcli.core.problems.problem import Problem, isotonic_blocks, pool, segment_sums
 
 POINTS = 800  # more cannot be told apart in print
@@ -113,7 +113,7 @@ def ks_if_calibrated(problem: Problem, draws: int, seed: int) -> Null | None:
     if not draws:
         return None
     measure, rng = KolmogorovSmirnov(), generator(seed, Stream.OUTCOMES)
-    return null_distributions(problem, [measure], [measure.value(problem)], draws, rng)[0]
+    return measure.null(problem, draws, rng)
 
 
 def _sums_at(values: Doubles, ends: NDArray[np.intp]) -> Doubles:

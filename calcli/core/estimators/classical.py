@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass, field
+from functools import cached_property
 
 import numpy as np
 
@@ -18,7 +19,7 @@ from calcli.core.calibrators.fit.logistic import LogisticLoss
 from calcli.core.calibrators.fit.newton import minimize
 from calcli.core.data.arrays import Array, Doubles, Floats
 from calcli.core.data.units import Units
-from calcli.core.estimators.intervals import Influences
+from calcli.core.estimators.intervals import Influences, of_equal_weight
 
 MAX_STEPS = 100
 STEP = 1e-10  # change of the intercept, relative to its size, at which Newton's method ends
@@ -261,3 +262,43 @@ def spiegelhalter_test(score: Floats, outcome: Array, weights: Floats | None = N
     z = float(brought.sum()) / math.sqrt(variance)
     influences = brought / math.sqrt(variance) - z * np.square(lean) * p * (1 - p) / (2 * variance)
     return ZTest(z, math.erfc(abs(z) / math.sqrt(2)), influences - influences.mean())
+
+
+@dataclass(frozen=True)
+class OfTwo:
+    """The rows that have weight, through the second of two classes.
+
+    Attributes
+    ----------
+    score, outcome, log_odds, weights
+        (N,) of the rows.
+    units
+        Which belong together.
+    priors
+        Whether the weights bring about class priors.
+    clip
+        The least probability, and the least distance to 1, of log-odds; 0 for none.
+    """
+
+    score: Floats
+    outcome: Array
+    log_odds: Floats
+    weights: Floats | None
+    units: Units
+    priors: bool
+    clip: float
+
+    @cached_property
+    def finite(self) -> Doubles | None:
+        """The log-odds of clipped probabilities; None if some are infinite."""
+        values = self.log_odds.astype(np.float64)
+        if self.clip:
+            most = math.log1p(-self.clip) - math.log(self.clip)
+            return np.clip(values, -most, most)
+        return values if np.isfinite(values).all() else None
+
+    @cached_property
+    def errors(self) -> float:
+        """How many units of equal weight have the less probable outcome."""
+        wrong = self.units.sums(1.0 * (self.outcome != (self.score > 0.5)), self.weights)
+        return float(of_equal_weight(wrong.sum(), np.square(wrong).sum()))

@@ -19,13 +19,10 @@ from numpy.typing import NDArray
 
 from calcli.core.data.arrays import Array, Doubles, Floats
 from calcli.core.data.blocks import Block, RowStatistic
-from calcli.core.data.predictions import Predictions
-from calcli.core.estimators.costs import CostMatrix, find_costs, matrix_of
-from calcli.core.estimators.rules import ScoringRule, scoring_rule
+from calcli.core.estimators.costs import CostMatrix
+from calcli.core.estimators.rules import ScoringRule
 from calcli.core.language.errors import UsageError
-from calcli.core.language.expressions import MetricExpression
-from calcli.core.language.metrics import PROPER, UNIFORM
-from calcli.core.language.settings import Settings
+from calcli.core.language.metrics import UNIFORM
 
 REACH = 40.0  # log-odds beyond which 1 - q or q is 1 in double precision
 COARSEST = 1 / 32
@@ -233,56 +230,6 @@ class Weighted(ScoringRule):
     def constant(self, priors: Doubles) -> Doubles:
         """Return the score of the class frequencies."""
         return self.score.constant(priors)
-
-
-def expected_score(call: MetricExpression, predictions: Predictions, settings: Settings) -> ScoringRule:
-    """Return the rule whose mean a score is.
-
-    Parameters
-    ----------
-    call
-        A proper score, the error rate, a Bayes risk or an integral of risks.
-    predictions
-        What is to be scored.
-    settings
-        Costs and weights that expressions may name, beside those that every expression may.
-
-    Raises
-    ------
-    UsageError
-        If costs or weights are unknown, or the score is not defined for that number of classes.
-    InputError
-        If the costs do not fit the classes.
-    """
-    name = call.entry.name
-    if name in PROPER:
-        return scoring_rule(name, of_answers=predictions.of_answers)
-    if is_integral(call):
-        return Weighted(integral_of_risks(call, predictions, settings))
-    named = find_costs(str(call.arguments.get("costs", "zero-one")), settings.costs)
-    return Risk(matrix_of(named, predictions))
-
-
-def is_integral(call: MetricExpression) -> bool:
-    """Tell whether a score integrates risks over the threshold."""
-    return call.entry.name.endswith(("beta_score", "weighted_risk"))
-
-
-def integral_of_risks(
-    call: MetricExpression, predictions: Predictions, settings: Settings
-) -> IntegralOfRisks:
-    """Return the weighted risks that an expression asks for.
-
-    Raises
-    ------
-    UsageError
-        If there are more than two classes, or no such weights.
-    """
-    if predictions.n_classes != 2:
-        raise UsageError(f"{call.entry.name} is for two classes, and there are {predictions.n_classes}")
-    if "weights" in call.arguments:
-        return find_weights(call.arguments["weights"], settings.threshold_weights)
-    return BetaScore(call.arguments["a"], call.arguments["b"])
 
 
 @dataclass(frozen=True)

@@ -7,8 +7,10 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cached_property, lru_cache
 from statistics import NormalDist
+from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from calcli.core.data.arrays import Doubles
 
@@ -432,3 +434,29 @@ def contrast(
     lost = candidate.lost + factor**2 * baseline.lost
     fewest = min(candidate.fewest, baseline.fewest)
     return Influences(value, of_units, number, bias, share, lost, fewest=fewest)
+
+
+def wilson_interval(
+    frequency: NDArray[np.float64], rows: NDArray[np.int64 | np.float64], level: float
+) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+    """Return the ends of the score interval of a probability (Wilson 1927).
+
+    Parameters
+    ----------
+    frequency
+        (m,) observed frequencies, in [0, 1].
+    rows
+        (m,) numbers of rows behind them, or of rows of equal weight that tell as much, at least 1.
+    level
+        Coverage, in (0, 1).
+    """
+    z = NormalDist().inv_cdf((1 + level) / 2)
+    center = frequency + z**2 / (2 * rows)
+    half = z * np.sqrt(frequency * (1 - frequency) / rows + (z / (2 * rows)) ** 2)
+    scale = 1 + z**2 / rows
+    return np.maximum(center - half, 0) / scale, np.minimum((center + half) / scale, 1)
+
+
+def of_equal_weight(weight: Any, squares: Any) -> Any:
+    """Return how many rows of equal weight tell as much, given the sums of weights and of their squares."""
+    return np.divide(weight**2, squares, out=np.zeros(np.shape(weight)), where=squares > 0)

@@ -9,7 +9,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
@@ -20,9 +20,6 @@ from calcli.core.estimators.calibrationerror import SHARPNESS
 from calcli.core.estimators.intervals import Influences
 from calcli.core.language.expressions import region_ends
 from calcli.core.problems.problem import ordered_problem
-
-if TYPE_CHECKING:
-    from calcli.core.estimators.calibrationerror import OneDimensional
 
 CALL = 20_000  # what computing any metric again costs, besides its scores
 CLASS = 1_000  # and each class of it
@@ -141,7 +138,7 @@ def swapped_signs(difference: Influences, draws: int, rng: np.random.Generator) 
 def permuted_differences(
     baseline: Side,
     candidate: Side,
-    estimator: OneDimensional,
+    estimator: Any,
     draws: int,
     rng: np.random.Generator,
     paired: bool = True,
@@ -181,7 +178,7 @@ def permuted_differences(
 def _computed_anew(
     baseline: Side,
     candidate: Side,
-    estimator: OneDimensional,
+    estimator: Any,
     draws: int,
     rng: np.random.Generator,
     paired: bool,

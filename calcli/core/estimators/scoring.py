@@ -2,53 +2,50 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from collections.abc import Callable
+from functools import cached_property
 from typing import Any
 
 import numpy as np
 
 from calcli.core.data.arrays import Doubles
 from calcli.core.estimators.costs import CostMatrix
-from calcli.core.estimators.expected import IntegralOfRisks
 
 DIGITS = 12  # of the largest risk, to which risks are compared
 
 
-@dataclass(frozen=True)
 class Means:
-    """Weighted means of row statistics, of the sample or without each of n units.
+    """Weighted means of row statistics, of the sample or without each of n units, each made when asked for.
 
-    Attributes
+    Parameters
     ----------
-    columns
-        (...) means by name.
+    column
+        Returns the (...) means of a statistic.
     priors
-        (..., K) weighted class frequencies.
+        Returns the (..., K) weighted class frequencies.
     of_sample
         (K,) those of the sample.
     """
 
-    columns: Mapping[str, Doubles]
-    priors: Doubles
-    of_sample: Doubles
+    def __init__(
+        self, column: Callable[[str], Doubles], priors: Callable[[], Doubles], of_sample: Doubles
+    ) -> None:
+        self._column, self._priors, self.of_sample = column, priors, of_sample
+        self._known: dict[str, Doubles] = {}
 
     def __getitem__(self, name: str) -> Doubles:
         """Return the means of one statistic."""
-        return self.columns[name]
+        if name not in self._known:
+            self._known[name] = self._column(name)
+        return self._known[name]
+
+    @cached_property
+    def priors(self) -> Doubles:
+        """The class frequencies."""
+        return self._priors()
 
 
 OfMeans = Callable[[Means], Doubles]
-
-
-def top1_brier(means: Means) -> Doubles:
-    """Mean square of confidence minus hit; in [0, 1] (Gupta et al. 2021, table 7)."""
-    return means["top1_brier"]
-
-
-def accuracy(means: Means) -> Doubles:
-    """Share of rows whose most probable class is the label."""
-    return means["hit"]
 
 
 def error_rate(means: Means) -> Doubles:
@@ -61,29 +58,9 @@ def normalized_error_rate(means: Means, decision: int | None = None) -> Doubles:
     return ratio(error_rate(means), constant_error_rate(means, decision))
 
 
-def top5_accuracy(means: Means) -> Doubles:
-    """Share of rows whose label is among the five most probable classes."""
-    return means["top5_hit"]
-
-
-def mean_confidence(means: Means) -> Doubles:
-    """Mean of the largest probability."""
-    return means["confidence"]
-
-
-def risk(means: Means, costs: CostMatrix) -> Doubles:
-    """Mean cost of decisions, of least expected cost or given (Ferrer & Ramos 2024, section 2.3.1)."""
-    return means[costs.column]
-
-
 def normalized_risk(means: Means, costs: CostMatrix, decision: int | None = None) -> Doubles:
-    """The same over that of the best constant decision (Ferrer & Ramos 2024, section 2.3.1), or another."""
-    return ratio(risk(means, costs), constant_risk(means, costs, decision))
-
-
-def integral_of_risks(means: Means, score: IntegralOfRisks) -> Doubles:
-    """Mean over the rows of the integral of risks that weights of the threshold make."""
-    return means[score.column]
+    """Mean cost over that of the best constant decision (Ferrer & Ramos 2024, section 2.3.1), or another."""
+    return ratio(means[costs.column], constant_risk(means, costs, decision))
 
 
 def constant_risk(means: Means, costs: CostMatrix, decision: int | None = None) -> Doubles:

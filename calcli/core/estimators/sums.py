@@ -8,7 +8,7 @@ the score is biased, and no row is read again (Efron & Stein 1981).
 from __future__ import annotations
 
 import math
-from collections.abc import Collection, Mapping
+from collections.abc import Callable, Collection, Mapping
 from functools import cached_property
 
 import numpy as np
@@ -18,7 +18,9 @@ from calcli.core.data.arrays import Array, Doubles, Floats, batches, label_sums
 from calcli.core.data.units import Units
 from calcli.core.estimators.intervals import Influences
 from calcli.core.estimators.scoring import Means, OfMeans
+from calcli.core.language.errors import NeedsRows
 from calcli.core.state.deals import Deals
+from calcli.core.state.needs import ONLY_SUMS
 
 FREQUENCIES = 2_000_000  # of classes without a unit, held in memory at once
 
@@ -67,7 +69,9 @@ class Sums:
         self._classes = _Classes(labels, n_classes, weights, priors, units)
         self._infinite: set[str] = set()
         self._sums: dict[str, Doubles] = {}
-        for name, values in columns.items():
+
+        def added(name: str) -> Doubles:
+            values = columns[name]
             if np.isinf(values.max()):
                 infinite = np.isinf(values)
                 values = np.where(infinite, 0, values)
@@ -75,7 +79,9 @@ class Sums:
                     self._infinite.add(name)
             if priors is not None or name in of_classes:
                 values = _centred(values, labels, weights, n_classes)
-            self._sums[name] = units.sums(values, weights)
+            return units.sums(values, weights)
+
+        self._added = added
 
     @classmethod
     def of_deals(cls, deals: Deals, weighted: bool) -> Sums:
@@ -86,42 +92,49 @@ class Sums:
         found.weight = float(found._unit_weight.sum())
         found._classes = _Classes.of_table(deals.classes, weighted)
         found._infinite = {name for name, own in deals.statistics.items() if own.infinite.any()}
-        found._sums = {name: own.sums / own.scale for name, own in deals.statistics.items()}
+        found._sums = {}
+
+        def added(name: str) -> Doubles:
+            if name not in deals.statistics:
+                raise NeedsRows(ONLY_SUMS)
+            return deals.statistics[name].sums / deals.statistics[name].scale
+
+        found._added = added
         return found
+
+    def _of(self, name: str) -> Doubles:
+        """Return the sums of a statistic."""
+        if name not in self._sums:
+            self._sums[name] = self._added(name)
+        return self._sums[name]
 
     def means(self) -> Means:
         """Return the means of all rows."""
-        columns = {name: sums.sum() / self.weight for name, sums in self._sums.items()}
-        return self._means(columns, self._classes.sample)
+        return self._means(lambda sums: np.asarray(sums.sum() / self.weight), lambda: self._classes.sample)
 
-    def influences(self, scores: Mapping[str, OfMeans]) -> dict[str, Influences]:
-        """Return what each unit brings to scores; those that are not finite have none.
+    def influences(self, of: OfMeans) -> Influences | None:
+        """Return what each unit brings to a score; None if that is not finite.
 
         With T the score and T_i what it is without unit i, which has the share s_i of the weight, that is
         (1 - s_i) (T - T_i), for a mean exactly the share times the deviation. These sum to the bias but for
         its sign.
         """
         means = self.means()
-        values = {name: float(of(means)) for name, of in scores.items()}
-        finite = {name: value for name, value in values.items() if np.isfinite(value)}
+        value = float(of(means))
         share = self._unit_weight / self.weight
         number = int(np.count_nonzero(share))
-        if number < 2:
-            return {}
-        without = {name: np.empty(self.units.number) for name in finite}
+        if number < 2 or not math.isfinite(value):
+            return None
+        without = np.empty(self.units.number)
         for batch in batches(self.units.number, self._classes.number, FREQUENCIES):
-            left = self._left(batch)
-            for name, values_left in without.items():
-                values_left[batch] = scores[name](left)
-        found = {}
-        for name, value in finite.items():
-            own = (1 - share) * (value - without[name])
-            if np.isfinite(own).all():
-                total = float(own.sum())
-                own -= share * total
-                bend = self._curvature(scores[name], value, own, means)
-                found[name] = Influences(value, own, number, -total, share, curvature=bend)
-        return found
+            without[batch] = of(self._left(batch))
+        own = (1 - share) * (value - without)
+        if not np.isfinite(own).all():
+            return None
+        total = float(own.sum())
+        own -= share * total
+        bend = self._curvature(of, value, own, means)
+        return Influences(value, own, number, -total, share, curvature=bend)
 
     def _curvature(self, of: OfMeans, value: float, own: Doubles, means: Means) -> float:
         """Return half the second derivative of a score in the direction in which its influences point."""
@@ -132,15 +145,20 @@ class Sums:
 
         def moved(way: float) -> float:
             rate = way / (squares * self.weight)
-            columns = {
-                name: means[name] + rate * (float((own * sums).sum()) - means[name] * drift)
-                for name, sums in self._sums.items()
-                if name not in self._infinite
-            }
-            priors = means.priors
-            if not self._classes.given:
-                priors = np.maximum(priors + rate * (self._classes.tilted(own) - priors * drift), 0)
-            return float(of(Means({**means.columns, **columns}, priors, means.of_sample)))
+
+            def column(name: str) -> Doubles:
+                mean = means[name]
+                if name in self._infinite:
+                    return mean
+                return mean + rate * (float((own * self._of(name)).sum()) - mean * drift)
+
+            def priors() -> Doubles:
+                if self._classes.given:
+                    return means.priors
+                tilted = rate * (self._classes.tilted(own) - means.priors * drift)
+                return np.maximum(means.priors + tilted, 0)
+
+            return float(of(Means(column, priors, means.of_sample)))
 
         step = math.sqrt(squares)
         bend = (moved(step) + moved(-step) - 2 * value) / (2 * squares)
@@ -150,12 +168,16 @@ class Sums:
         """Return the means without each of some units."""
         weight = self.weight - self._unit_weight[batch]
         weight[weight <= 0] = np.nan
-        columns = {name: (sums.sum() - sums[batch]) / weight for name, sums in self._sums.items()}
-        return self._means(columns, self._classes.without(batch, weight))
+        return self._means(
+            lambda sums: (sums.sum() - sums[batch]) / weight, lambda: self._classes.without(batch, weight)
+        )
 
-    def _means(self, columns: Mapping[str, Doubles], priors: Doubles) -> Means:
-        infinite = {name: np.full_like(columns[name], np.inf) for name in self._infinite}
-        return Means({**columns, **infinite}, priors, self._classes.sample)
+    def _means(self, mean: Callable[[Doubles], Doubles], priors: Callable[[], Doubles]) -> Means:
+        def column(name: str) -> Doubles:
+            found = mean(self._of(name))
+            return np.full_like(found, np.inf) if name in self._infinite else found
+
+        return Means(column, priors, self._classes.sample)
 
 
 def _centred(values: Array, labels: Array, weights: Floats | None, n_classes: int) -> NDArray[np.float64]:

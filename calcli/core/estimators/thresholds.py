@@ -31,8 +31,7 @@ from calcli.core.data.blocks import blocks
 from calcli.core.data.derived import slice_names, slice_numbers
 from calcli.core.data.predictions import Predictions
 from calcli.core.data.units import Units, require_clusters
-from calcli.core.estimators.intervals import Interval, share_most
-from calcli.core.estimators.miscalibration import wilson_interval
+from calcli.core.estimators.intervals import Interval, share_most, wilson_interval
 from calcli.core.language.errors import InputError, UsageError
 
 BAND_ROWS = 50_000  # above which the exact band takes long, and the martingale is used

@@ -15,13 +15,13 @@ from calcli.core.data.predictions import Predictions
 from calcli.core.data.units import clusters_of, require_clusters, require_folds
 from calcli.core.estimators.calibrationerror import enough_draws, holm, with_holm
 from calcli.core.estimators.evidence import slice_p_value
-from calcli.core.evaluating.families import FAMILIES, by_family
-from calcli.core.evaluating.families.base import Findings
-from calcli.core.evaluating.families.error import class_rows
-from calcli.core.evaluating.families.ranking import backwards_area
+from calcli.core.evaluating.classes import class_rows
 from calcli.core.evaluating.measurements import Measurements
+from calcli.core.evaluating.metrics.ranking import backwards_area, is_not_backwards
+from calcli.core.evaluating.metrics.scores import Scored, decisions_of
 from calcli.core.evaluating.results import (
     ClassRow,
+    Decision,
     Estimate,
     Evaluation,
     Input,
@@ -32,7 +32,7 @@ from calcli.core.evaluating.results import (
 from calcli.core.evaluating.usual import area_of, default_metrics, gap_of, is_sampled, tests_classes
 from calcli.core.language.errors import InputError, NeedsRows, UsageError
 from calcli.core.language.expressions import (
-    MetricExpression,
+    Measure,
     looks_at_classes,
     parse_metrics,
     refuse_classes,
@@ -60,20 +60,18 @@ from calcli.core.state.state import Part, Remains, State, left_of
 
 
 def needs_of(
-    call: MetricExpression, rows: Predictions, settings: Settings, units_for: UnitsOf | None = None
+    call: Measure, rows: Predictions, settings: Settings, units_for: UnitsOf | None = None
 ) -> Iterable[Need]:
-    """Return what a pass must keep for a metric; see `Family.needs`."""
-    return FAMILIES[call.entry.family].needs(call, Pass(rows, settings, units_for))
+    """Return what a pass must keep for a metric; see `Measure.needs`."""
+    return call.needs(Pass(rows, settings, units_for))
 
 
-def needs_rows(
-    call: MetricExpression, rows: Predictions, settings: Settings, *, summed: bool = False
-) -> bool:
+def needs_rows(call: Measure, rows: Predictions, settings: Settings, *, summed: bool = False) -> bool:
     """Tell whether a metric takes more than a state in a file holds, or than sums if all rows are summed."""
     return any(need.of_rows or (summed and need.each) for need in needs_of(call, rows, settings))
 
 
-def lack(call: MetricExpression, state: State, remains: Predictions, settings: Settings) -> str:
+def lack(call: Measure, state: State, remains: Predictions, settings: Settings) -> str:
     """Return why a state does not tell a metric, as a clause; "" if it does."""
     try:
         return state.lack(needs_of(call, remains, settings))
@@ -84,7 +82,7 @@ def lack(call: MetricExpression, state: State, remains: Predictions, settings: S
 def needs_of_report(
     rows: Predictions,
     settings: Settings,
-    calls: Iterable[MetricExpression],
+    calls: Iterable[Measure],
     lenses: Iterable[str] = (),
     units_for: UnitsOf | None = None,
 ) -> list[Need]:
@@ -146,7 +144,7 @@ def _slices(
     predictions: Predictions,
     column: str,
     settings: Settings,
-    calls: Sequence[MetricExpression],
+    calls: Sequence[Measure],
     known: StateSettings,
     places: Array | None,
 ) -> dict[str, State]:
@@ -170,23 +168,18 @@ def _slices(
     return found
 
 
-def _calls(rows: Predictions, settings: Settings) -> list[MetricExpression]:
+def _calls(rows: Predictions, settings: Settings) -> list[Measure]:
     return parse_metrics(settings.metrics or default_metrics(rows, settings)[0], settings.defaults)
 
 
-def of_sample(sample: Sample, whole: Measurements, calls: Sequence[MetricExpression]) -> Findings:
-    """Return what is found out about metrics from a sample of the rows; its size stands with each."""
-    measured = measured_sample(sample, whole, calls)
-    found = [family.estimates(own, measured, measured.settings) for family, own in by_family(calls)]
-    joined = Findings.joined(found)
-    if measured.of_rows is None:
-        return joined
-    rows = measured.predictions.n_rows
-    estimates = {name: replace(one, rows=rows) for name, one in joined.estimates.items()}
-    return replace(joined, estimates=estimates)
+def estimates_of(measured: Measurements, calls: Sequence[Measure], settings: Settings) -> dict[str, Estimate]:
+    """Return the estimates of metrics, by canonical expression; of a sample its size stands with each."""
+    rows = None if measured.of_rows is None else measured.predictions.n_rows
+    found = {str(call): call.estimate(measured, settings, calls) for call in calls}
+    return found if rows is None else {name: replace(one, rows=rows) for name, one in found.items()}
 
 
-def measured_sample(sample: Sample, whole: Measurements, calls: Sequence[MetricExpression]) -> Measurements:
+def measured_sample(sample: Sample, whole: Measurements, calls: Sequence[Measure]) -> Measurements:
     """Return what a pass over a sample of the rows finds for metrics."""
     rows, settings = sample.of(whole.predictions), replace(whole.settings, precision="auto")
     state = collect(rows, settings, [need for call in calls for need in needs_of(call, rows, settings)])
@@ -304,7 +297,7 @@ def lean_needs(predictions: Predictions, settings: Settings) -> list[Need]:
 def values_of(measured: Measurements) -> dict[str, float]:
     """Return the values of the metrics that settings name, by canonical expression."""
     calls = _asked_calls(measured.predictions, measured.settings)
-    found = _findings(measured, calls, measured.settings)[0].estimates
+    found = _findings(measured, calls, measured.settings)[0]
     return {name: found[name].value for name in map(str, calls)}
 
 
@@ -348,11 +341,7 @@ def measure(
         needs.append(all_probs(rows))
     if summed:  # problems of several outcomes are looked up later, by the figures
         needs = [need for need in needs if not need.of_rows]
-        sampling = bool(later)
-    else:  # a sample, which has no columns, tells whether scores rank the wrong way round
-        ordered = rows.n_classes == 2 or all_probs(rows) in needs
-        sampling = bool(later) or not (ordered or settings.cluster)
-    needs += [Sampled()] if sampling else []
+    needs += [Sampled()] if later else []
     state = collect(rows, settings, needs, watch, summed=summed)
     left = dict.fromkeys(map(str, later), "")
     return Measurements(rows, state, settings, calibration, left=left)
@@ -368,9 +357,7 @@ def _refuse_draws(settings: Settings) -> None:
     raise UsageError(f"--test draws independent outcomes, but {reason}; leave out one of the two")
 
 
-def _asked_calls(
-    predictions: Predictions, settings: Settings, usual: Sequence[str] = ()
-) -> list[MetricExpression]:
+def _asked_calls(predictions: Predictions, settings: Settings, usual: Sequence[str] = ()) -> list[Measure]:
     names = settings.metrics or usual or default_metrics(predictions, settings)[0]
     calls = parse_metrics(names, settings.defaults)
     refuse_probabilities(calls, predictions.provenance.outcomes)
@@ -392,23 +379,23 @@ def assess(
         settings = replace(settings, draws=0)
     usual = measured.state.head.metrics
     calls = _asked_calls(predictions, settings, usual)
-    found, missing = _findings(measured, calls, settings)
+    found, missing, notes = _findings(measured, calls, settings)
     bins, judged = measured.lens_bins("top-1", settings.bins), predictions.has_probabilities
     classes = () if predictions.of_answers else tuple(class_rows(measured, settings, test_classes))
     summary = Summary(
         _input(measured, classes),
         replace(settings, metrics=settings.metrics or usual),
-        {str(call): found.estimates[str(call)] for call in calls if str(call) in found.estimates},
+        {str(call): found[str(call)] for call in calls if str(call) in found},
         float(bins.outcome.sum() / bins.weight.sum()),
         measured.infinite_log_loss if judged else None,
         classes,
         tuple(_reliability(bins)),
-        found.decisions,
+        _decisions(measured, [call for call in calls if str(call) not in measured.left]),
         () if settings.metrics else (*default_metrics(predictions, settings)[1], *missing),
-        found.notes,
+        notes,
         measured.clipped_rows,
         gap=_gap(found, measured, settings),
-        backwards_area=area_if_backwards(measured, settings, found.estimates) if judged else None,
+        backwards_area=area_if_backwards(measured, settings, found) if judged else None,
     )
     seen = {name: through(name, predictions, settings) for name in dict.fromkeys(["top-1", *looks])}
     known = {name: need for name, need in seen.items() if measured.state.tells(need)}
@@ -421,22 +408,30 @@ def assess(
     )
 
 
-def _gap(found: Findings, measured: Measurements, settings: Settings) -> Estimate | None:
+def _gap(found: Mapping[str, Estimate], measured: Measurements, settings: Settings) -> Estimate | None:
     """Return the estimate that the verdict on the confidence rests on, whatever metrics were asked for."""
     call = gap_of(measured.predictions, settings)
     if not measured.predictions.has_probabilities:
         return None
-    if str(call) in found.estimates:
-        return found.estimates[str(call)]
+    if str(call) in found:
+        return found[str(call)]
     if not measured.state.tells(*needs_of(call, measured.predictions, settings)):
         return None
-    return FAMILIES[call.entry.family].estimates([call], measured, settings).estimates[str(call)]
+    estimate: Estimate = call.estimate(measured, settings)
+    return estimate
+
+
+def _decisions(measured: Measurements, calls: Iterable[Measure]) -> dict[str, tuple[Decision, ...]]:
+    """Return how often each decision was taken, for each of the costs in use."""
+    costs = [call.of(measured).costs for call in calls if isinstance(call, Scored)]
+    return {one.title: tuple(decisions_of(measured, one)) for one in costs if one is not None}
 
 
 def needs_of_order(predictions: Predictions, settings: Settings) -> Iterable[Need]:
-    """Return what tells whether scores rank the wrong way round: of more than two classes a sample."""
-    of_all = predictions.n_classes == 2
-    return needs_of(area_of(settings), predictions, settings) if of_all else (Sampled(),)
+    """Return what tells whether scores rank the wrong way round: of more than two classes sums over bins."""
+    if predictions.n_classes == 2:
+        return needs_of(area_of(settings), predictions, settings)
+    return class_sums(settings.bins, predictions, settings)
 
 
 def area_if_backwards(
@@ -444,23 +439,29 @@ def area_if_backwards(
 ) -> float | None:
     """Return the area under the ROC curve if scores rank the wrong way round beyond chance, else None.
 
-    More than two classes are put in order if their area is asked for; else a sample of the rows tells it.
+    More than two classes are put in order if their area is asked for; else sums over bins tell that it is
+    well, or a sample of the rows whether it is.
     """
-    call = area_of(settings)
+    call, rows = area_of(settings), measured.predictions
     area = known.get(str(call))
     if area is not None and not area.value < 0.5:
         return None
-    sample = measured.sample
-    if measured.predictions.n_classes > 2 and sample is not None and not settings.cluster:
-        measured = measured_sample(sample, measured, [call])
-    told = measured.state.tells(*needs_of(call, measured.predictions, settings))
+    told = measured.state.tells(*needs_of(call, rows, settings))
+    if rows.n_classes > 2 and not settings.cluster:
+        bins = measured.class_bins(settings.bins)
+        if is_not_backwards(bins.outcome, bins.weight - bins.outcome):
+            return None
+        if measured.sample is None and not told and rows.has_rows:
+            measured = Measurements.of(rows, measured.settings, [Sampled()])
+        if measured.sample is not None:
+            measured, told = measured_sample(measured.sample, measured, [call]), True
     return backwards_area(measured) if told else None
 
 
 def _findings(
-    measured: Measurements, calls: Sequence[MetricExpression], settings: Settings
-) -> tuple[Findings, list[str]]:
-    """Return what is found out about metrics, and a sentence for each that needs rows that are not there.
+    measured: Measurements, calls: Sequence[Measure], settings: Settings
+) -> tuple[dict[str, Estimate], list[str], tuple[str, ...]]:
+    """Return the estimates, a sentence for each metric that needs rows that are not there, and notes of fits.
 
     Raises
     ------
@@ -468,10 +469,12 @@ def _findings(
         If such a metric was asked for by name.
     """
     told = [call for call in calls if str(call) not in measured.left]
-    parts = [family.estimates(own, measured, settings) for family, own in by_family(told)]
     left = [call for call in calls if str(call) in measured.left]
+    found, notes = estimates_of(measured, told, settings), _notes(measured, told)
     if left and measured.sample is not None:
-        parts.append(of_sample(measured.sample, measured, left))
+        sample = measured_sample(measured.sample, measured, left)
+        found |= estimates_of(sample, left, sample.settings)
+        notes += _notes(sample, left)
         left = []
     path, missing = measured.predictions.provenance.path, dict[str, list[str]]()
     for call in left:
@@ -479,7 +482,13 @@ def _findings(
         if settings.metrics:
             raise NeedsRows(f"{path} cannot give {call.asked}: {why}")
         missing.setdefault(why, []).append(call.asked)
-    return Findings.joined(parts), [f"left out: {', '.join(asked)}; {why}" for why, asked in missing.items()]
+    return found, [f"left out: {', '.join(asked)}; {why}" for why, asked in missing.items()], notes
+
+
+def _notes(measured: Measurements, calls: Iterable[Measure]) -> tuple[str, ...]:
+    """Return what the fits behind metrics want said."""
+    fitted = any(call.entry.family.fits for call in calls)
+    return (*measured.recalibrations.notes(),) if fitted else ()
 
 
 def _input(measured: Measurements, classes: Sequence[ClassRow]) -> Input:

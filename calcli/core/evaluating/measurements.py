@@ -14,7 +14,7 @@ from calcli.core.data.arrays import Array, Doubles, label_sums
 from calcli.core.data.binning import Bins, equal_width_bins
 from calcli.core.data.predictions import Predictions
 from calcli.core.data.units import Units
-from calcli.core.estimators.ranking import of_equal_weight
+from calcli.core.estimators.intervals import of_equal_weight
 from calcli.core.estimators.sums import Sums
 from calcli.core.evaluating.recalibrated import Recalibrations
 from calcli.core.evaluating.results import InfiniteLogLoss
@@ -228,23 +228,17 @@ class Measurements:
             rows, self.calibration, settings.seed, settings.clip, self.units, given, settings.folds
         )
 
-    def sums(self, names: Iterable[str], of_classes: Iterable[str] = ()) -> Sums:
-        """Return the sums of statistics of rows, of which some are means over the classes.
+    def sums(self, of_classes: str = "") -> Sums:
+        """Return the sums of statistics of rows, of which one may be a mean over the classes."""
+        rows, deals = self.predictions, self._deals
 
-        Where rows are summed, those of all statistics.
-        """
-        rows, deals, own = self.predictions, self._deals, frozenset(of_classes)
-        if deals is None:
-            columns = {name: self.columns[name] for name in names}
-            return self.once(
-                ("sums", *columns),
-                lambda: Sums(
-                    columns, rows.labels, rows.n_classes, rows.weights, rows.priors, self.units, own
-                ),
-            )
-        if not deals.statistics.keys() >= set(names):
-            raise NeedsRows(ONLY_SUMS)
-        return self.once("sums", lambda: Sums.of_deals(deals, self.state.head.weighted))
+        def made() -> Sums:
+            if deals is not None:
+                return Sums.of_deals(deals, self.state.head.weighted)
+            others = rows.weights, rows.priors, self.units
+            return Sums(self.columns, rows.labels, rows.n_classes, *others, (of_classes,))
+
+        return self.once(("sums", of_classes), made)
 
     @cached_property
     def rows_by_class(self) -> Array:

@@ -21,7 +21,7 @@ from calcli.core.data.units import Units, random_folds
 from calcli.core.estimators.permutation import FIT, FIT_ROWS, affordable_deals
 from calcli.core.estimators.rules import ScoringRule
 from calcli.core.language.errors import UsageError
-from calcli.core.language.expressions import MetricExpression, nested_method
+from calcli.core.language.expressions import Measure, nested_method
 from calcli.core.language.metrics import AFFINE, AFFINE_MAPS, ERRORS_EACH, PAV, ROWS_EACH
 
 FEWEST_DEALS = 5  # of which the variance is known well enough to stop
@@ -129,8 +129,8 @@ class Recalibrated:
         weights = self.rows.weights
         with np.errstate(invalid="ignore", divide="ignore"):
             before, after = (self.units.sums(one, weights) for one in (self.before, self.losses))
-            share = self.units.weights(weights)
-            share /= share.sum()
+            whole = self.units.weights(weights)  # which may be the weights of the rows themselves
+            share = whole / whole.sum()
             left = after.sum() / before.sum() - (after.sum() - after) / (before.sum() - before)
             brought = (1 - share) * left
             own = np.linalg.norm(brought - share * brought.sum())
@@ -249,7 +249,7 @@ class Recalibrations:
         """(n,) in which fold each row with weight is, the first time that they are dealt."""
         return self._fold(0)
 
-    def of(self, call: MetricExpression, rule: ScoringRule, before: Array) -> Recalibrated | None:
+    def of(self, call: Measure, rule: ScoringRule, before: Array) -> Recalibrated | None:
         """Return the recalibration that a metric asks for; None where there are no two folds to do it with.
 
         Parameters
@@ -269,7 +269,7 @@ class Recalibrations:
         method, training = call.arguments["recalibrator"], call.arguments["training"]
         if training == "cross-validation" and not self.folds.any():
             return None
-        key = method, training, call.score
+        key = method, training, call.arguments["score"]
         if key not in self._done:
             self._done[key] = self._recalibrated(method, training, rule, before)
         return self._done[key]

@@ -13,7 +13,7 @@ from calcli.core.data.predictions import Predictions, Provenance
 from calcli.core.estimators.calibrationerror import Null
 from calcli.core.estimators.gridded import GridError
 from calcli.core.estimators.intervals import Interval
-from calcli.core.language.expressions import WRONG_RIGHT, MetricExpression
+from calcli.core.language.expressions import WRONG_RIGHT, Measure
 from calcli.core.language.settings import Settings
 from calcli.core.language.text import apart
 from calcli.core.problems.lenses import VectorProblem
@@ -74,7 +74,7 @@ class Estimate:
         What recalibrated, where something did.
     """
 
-    call: MetricExpression
+    call: Measure
     value: float
     signature: str
     interval: Interval | None = None

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from calcli.core.data.predictions import Predictions
-from calcli.core.language.expressions import MetricExpression, parse_metric
+from calcli.core.language.expressions import Measure, parse_metric
 from calcli.core.language.settings import Settings
 
 RECALIBRATION_LIMIT = 10_000_000  # elements up to which the default report has calibration losses
@@ -25,13 +25,13 @@ def tests_classes(predictions: Predictions, settings: Settings) -> bool:
     return settings.draws > 0 and (settings.test or (settings.draws_outcomes and rows * classes <= TESTED))
 
 
-def gap_of(predictions: Predictions, settings: Settings) -> MetricExpression:
+def gap_of(predictions: Predictions, settings: Settings) -> Measure:
     """Return the metric behind the verdict, which every report has: of two classes that of the second."""
     of_class = predictions.n_classes == 2 and not predictions.of_answers
     return parse_metric("mean_gap:lens=class-1" if of_class else "mean_gap", settings.defaults)
 
 
-def area_of(settings: Settings) -> MetricExpression:
+def area_of(settings: Settings) -> Measure:
     """Return the metric that tells whether scores rank the wrong way round, which every report says."""
     return parse_metric("auroc", settings.defaults)
 

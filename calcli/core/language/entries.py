@@ -122,7 +122,7 @@ MethodFamily = Literal["softmax", "one score", "vectors", "pool", "wrapper"]
 TARGETS: Mapping[str, float] = {"zero": 0.0, "one": 1.0}  # of directions
 TRUTH = {"true": True, "false": False}
 PANELS = 12  # panels, four in a line; more do not go on a page
-WORDS = re.compile(r"^(Learns|Keeps|Source|Misses): (.*(?:\n +.*)*)", re.MULTILINE)
+WORDS = re.compile(r"^(Learns|Keeps|Formula|Source|Misses|Of answers|Bounds): (.*(?:\n +.*)*)", re.MULTILINE)
 C = TypeVar("C")
 
 
@@ -245,6 +245,13 @@ def written(value: Any) -> str:
     return str(value)
 
 
+def expressed(entry: Entry, arguments: Mapping[str, Any]) -> list[str]:
+    """Return the parts of a canonical expression: the name, and arguments that are not at their default."""
+    changed = [key for key, one in entry.arguments.items() if arguments[key] != one.default]
+    texts = {key: getattr(arguments[key], "nested", None) or written(arguments[key]) for key in changed}
+    return [entry.name, *(f"{key}={text}" for key, text in texts.items())]
+
+
 @dataclass(frozen=True, kw_only=True)
 class Entry:
     """What is to be known of something before it is made.
@@ -263,6 +270,8 @@ class Entry:
         What an expression may say of it, in the order in which it prints.
     needs_classes
         Of what is not for answers that are right or wrong: why, as the rest of a sentence on it.
+    made
+        The class that declares it.
     """
 
     kind: ClassVar[str]
@@ -273,6 +282,12 @@ class Entry:
     source: str = ""
     arguments: Mapping[str, Argument] = field(default_factory=dict)
     needs_classes: str = ""
+    made: Any = field(default=None, compare=False, repr=False)
+
+    @property
+    def where(self) -> str:
+        """Module and class."""
+        return f"{self.made.__module__}:{self.made.__qualname__}" if self.made else ""
 
     @property
     def defaults(self) -> dict[str, Any]:
@@ -306,18 +321,12 @@ class Metric(Entry):
         One line, in plain text.
     misses
         What it does not see, and what to use then.
-    fixed
-        Arguments of the estimator that make it this metric and no other.
     proper
         Whether it is the mean of a proper scoring rule, one of `calcli.core.estimators.rules`.
     of_answers
         The meaning where there are answers that are right or wrong; "" if it is the same.
     tier
         Where lists of metrics have it: first, then, or last, with what mainly the works use.
-    where
-        The object of its mathematics, `.module:name` in `calcli.core.estimators`; of a plugin the mean of a
-        function of rows, `package.module:name`: it takes a block of rows, and the arguments by name, and
-        returns what each row counts.
     bounds
         Of a calibration error that has an interval: what it bounds, and what proving it small takes.
     needs_probabilities
@@ -327,24 +336,17 @@ class Metric(Entry):
     kind: ClassVar[str] = "metric"
 
     family: MetricFamily
-    direction: Direction
-    range: str
-    unit: str
+    direction: Direction = "lower"
+    range: str = "0 to 1"
+    unit: str = "fraction"
     meaning: str
     formula: str
     misses: str = ""
-    fixed: Mapping[str, Any] = field(default_factory=dict)
     proper: bool = False
     of_answers: str = ""
     tier: Tier = "more"
-    where: str = ""
     bounds: str = ""
     needs_probabilities: bool = True
-
-    @property
-    def mathematics(self) -> Any:
-        """The object that `where` names; to look it up loads numpy."""
-        return named_at(self.where, "calcli.core.estimators")
 
     @property
     def bounded(self) -> bool:
@@ -376,8 +378,6 @@ class Method(Entry):
 
     Attributes
     ----------
-    made
-        The class.
     family
         "softmax": a softmax of transformed log-probabilities; "one score": a map of one probability at a
         time; "vectors": of whole vectors in bins; "pool": a mean of others; "wrapper": around any other
@@ -404,7 +404,6 @@ class Method(Entry):
 
     kind: ClassVar[str] = "method"
 
-    made: Any = field(default=None, compare=False, repr=False)
     family: MethodFamily
     learns: str
     parameters: str
@@ -414,11 +413,6 @@ class Method(Entry):
     quick: bool = False
     misses: str = ""
     freedom: int = 0
-
-    @property
-    def where(self) -> str:
-        """Module and class."""
-        return f"{self.made.__module__}:{self.made.__qualname__}" if self.made else ""
 
     def __hash__(self) -> int:
         return hash(self.name)
@@ -495,12 +489,6 @@ class FigureKind(Entry):
     def rows_of(self, n_classes: int) -> int:
         """Return how many evenly spaced rows of that many classes it looks at."""
         return max(self.rows, self.numbers // n_classes)
-
-
-def named_at(where: str, package: str) -> Any:
-    """Return the object at `module:name`; a module that begins with a dot is one of the package."""
-    module, _, name = where.partition(":")
-    return getattr(import_module(module, package), name)
 
 
 class Named(Protocol):
@@ -600,7 +588,29 @@ def arguments_of(declared: type) -> dict[str, Argument]:
 def words_of(declared: Any) -> dict[str, Any]:
     """Return what lines of a docstring such as `Source: ...` say; lines that go on are indented."""
     text = inspect.cleandoc(declared.__doc__ or "")
-    return {word.lower(): " ".join(said.split()) for word, said in WORDS.findall(text)}
+    return {word.lower().replace(" ", "_"): " ".join(said.split()) for word, said in WORDS.findall(text)}
+
+
+@dataclass_transform(kw_only_default=True, frozen_default=True, field_specifiers=(arg, field))
+def metric(name: str, title: str, **facts: Any) -> Callable[[type[C]], type[C]]:
+    """Declare a class as a metric: its docstring says what it means and misses, its fields are arguments.
+
+    Parameters
+    ----------
+    name, title, facts
+        Those of `Metric`.
+    """
+
+    def declare(owner: type[C]) -> type[C]:
+        made: Any = dataclass(frozen=True, kw_only=True)(owner)
+        meaning = " ".join(inspect.cleandoc(made.__doc__).partition("\n\n")[0].split())
+        made.entry = Metric(
+            name=name, title=title, made=made, family=made.family, arguments=arguments_of(made),
+            meaning=meaning, **(words_of(made) | facts),
+        )  # fmt: skip
+        return owner
+
+    return declare
 
 
 @dataclass_transform(kw_only_default=True, eq_default=False, field_specifiers=(arg, field))
@@ -622,3 +632,11 @@ def method(name: str, title: str, **facts: Any) -> Callable[[type[C]], type[C]]:
         return owner
 
     return declare
+
+
+def declared_in(package: str, *modules: str) -> list[Any]:
+    """Return the entries of the classes that modules declare, in their order."""
+    homes = [import_module(f"{package}.{name}") for name in modules]
+    every = [(home.__name__, kind) for home in homes for kind in vars(home).values()]
+    return [vars(kind)["entry"] for name, kind in every
+            if isinstance(kind, type) and "entry" in vars(kind) and kind.__module__ == name]  # fmt: skip

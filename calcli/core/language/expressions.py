@@ -9,16 +9,14 @@ from __future__ import annotations
 import difflib
 import math
 import re
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from functools import cached_property
-from typing import Any, Generic, TypeVar
+from typing import Any, ClassVar, Generic, Self, TypeVar
 
-from calcli.core.language.calibrationerrors import REGION
-from calcli.core.language.entries import Argument, Entry, Method, Metric, written
+from calcli.core.language.entries import Argument, Entry, Method, Metric, MetricFamily, expressed
 from calcli.core.language.errors import UsageError
-from calcli.core.language.methods import ERRORS, JOINED, METHODS
-from calcli.core.language.metrics import AFFINE, AFFINE_MAPS, AS_SCORE, L1, METRICS
+from calcli.core.language.methods import JOINED, METHODS
+from calcli.core.language.metrics import AFFINE, AFFINE_MAPS, AS_SCORE, L1, METRICS, REGION
 from calcli.core.language.synonyms import meant, other_thing, synonym
 
 CLASS_WISE, WORST_CLASS, TOP_WISE = "class-wise", "worst-class", "top-wise"
@@ -32,7 +30,6 @@ AnyEntry = TypeVar("AnyEntry", bound=Entry)
 AnyExpression = TypeVar("AnyExpression", bound="Expression[Any]")
 
 
-@dataclass(frozen=True)
 class Expression(Generic[AnyEntry]):
     """An entry with all its arguments.
 
@@ -48,11 +45,11 @@ class Expression(Generic[AnyEntry]):
 
     entry: AnyEntry
     arguments: Mapping[str, Any]
-    asked: str = field(compare=False)
+    asked: str
 
     def __str__(self) -> str:
         """Return the canonical expression: arguments in the registry's order, defaults left out."""
-        return ":".join(self._parts)
+        return ":".join(expressed(self.entry, self.arguments))
 
     def __repr__(self) -> str:
         return f"<{self}>"
@@ -60,30 +57,90 @@ class Expression(Generic[AnyEntry]):
     @property
     def nested(self) -> str:
         """The same as it stands in an argument; a method within it comes last, as all that follows is its."""
-        return "/".join(sorted(self._parts, key=lambda part: part.startswith((WRAPS, POOLS))))
-
-    @cached_property
-    def _parts(self) -> list[str]:
-        given = {key: self.arguments[key] for key in self.entry.arguments}
-        changed = {key: value for key, value in given.items() if value != self.entry.arguments[key].default}
-        texts = {
-            key: value.nested if isinstance(value, Expression) else written(value)
-            for key, value in changed.items()
-        }
-        return [self.entry.name, *(f"{key}={text}" for key, text in texts.items())]
+        parts = expressed(self.entry, self.arguments)
+        return "/".join(sorted(parts, key=lambda part: part.startswith((WRAPS, POOLS))))
 
 
-class MetricExpression(Expression[Metric]):
-    """A metric with all its arguments."""
+@dataclass(frozen=True, kw_only=True, repr=False)
+class Measure(Expression[Metric]):
+    """A metric with all its arguments, which its class declares as fields; see `metric`.
 
-    def with_argument(self, key: str, value: Any) -> MetricExpression:
-        """Return the same metric with another value of an argument."""
-        return replace(self, arguments={**self.arguments, key: value})
+    Attributes
+    ----------
+    family
+        How it is estimated and compared.
+    lens
+        The lens it looks through; "" for scores, which need none.
+    region
+        The part of the scores it looks at, as in "0.8..1".
+    """
+
+    family: ClassVar[MetricFamily]
+    lens, region = "", "all"
+
+    asked: str = field(default="", compare=False)
 
     @property
-    def lens(self) -> str:
-        """The lens the metric looks through; "" for scores, which need none."""
-        return str(self.arguments.get("lens", ""))
+    def arguments(self) -> Mapping[str, Any]:  # type: ignore[override]
+        """The value of every argument."""
+        return {key: getattr(self, key) for key in self.entry.arguments}
+
+    def needs(self, of: Any) -> Iterable[Any]:
+        """Return what a pass must keep for it.
+
+        Parameters
+        ----------
+        of
+            The `Pass`: which rows it goes over, and how; they are not read.
+
+        Raises
+        ------
+        UsageError
+            If the metric is not defined for these predictions.
+        """
+        raise NotImplementedError
+
+    def estimate(self, measured: Any, settings: Any, beside: Sequence[Measure] = ()) -> Any:
+        """Return its `Estimate`.
+
+        Parameters
+        ----------
+        measured, settings
+            `Measurements` that have what it needs, and `Settings`.
+        beside
+            Metrics that are estimated with it, with which it may share what is drawn.
+
+        Raises
+        ------
+        CalcliError
+            If it does not fit the data, or needs a file that is not there.
+        """
+        raise NotImplementedError
+
+    def influences(self, measured: Any) -> Any:
+        """Return the `Influences` of the units, for comparisons; None of what has no interval."""
+        return None
+
+    def of_few(self, pair: Any, difference: Any) -> Any:
+        """Return exact `Evidence` on a difference of a `Pair` that few rows carry; None if there is none."""
+        return None
+
+    def swapped(self, pair: Any) -> Any:
+        """Return differences of a `Pair`, predictions `Swapped`; None where computing anew is as quick."""
+        return None
+
+    @property
+    def recomputed(self) -> bool:
+        """Whether it is computed anew with predictions swapped, where no way is quicker."""
+        return self.fitted is None
+
+    def effort(self, predictions: Any, settings: Any) -> float:
+        """Return what computing it again costs besides looks at scores, and what any metric costs."""
+        return 0.0
+
+    def with_argument(self, key: str, value: Any) -> Self:
+        """Return the same metric with another value of an argument."""
+        return replace(self, **{key: value})
 
     @property
     def is_class_wise(self) -> bool:
@@ -97,12 +154,7 @@ class MetricExpression(Expression[Metric]):
             return "max"
         if self.arguments.get("weights") == INVERSE:
             return "sum"
-        return str(self.entry.fixed.get("norm", self.arguments.get("norm", "1")))
-
-    @property
-    def region(self) -> str:
-        """The part of the scores the metric looks at, as in "0.8..1"; "all" by default."""
-        return str(self.arguments.get("region", "all"))
+        return str(getattr(self, "norm", "1"))
 
     @property
     def used(self) -> dict[str, Any]:
@@ -120,11 +172,6 @@ class MetricExpression(Expression[Metric]):
         return nested_method(name) if name.partition("/")[0] in METHODS else None
 
     @property
-    def score(self) -> str:
-        """The score that it measures a part of, or what recalibration does to."""
-        return self.arguments["score"]
-
-    @property
     def unit(self) -> str:
         """The metric's unit; that of the score where it measures part of one."""
         if self.arguments.get("distance") == L1:
@@ -132,9 +179,9 @@ class MetricExpression(Expression[Metric]):
         return self.whole.unit if self.entry.unit == AS_SCORE else self.entry.unit
 
     @property
-    def whole(self) -> MetricExpression:
+    def whole(self) -> Measure:
         """The score that it measures a part of, with its arguments."""
-        return parse_metric(_colons(self.score))
+        return parse_metric(_colons(self.arguments["score"]))
 
     @property
     def is_clipped(self) -> bool:
@@ -143,11 +190,16 @@ class MetricExpression(Expression[Metric]):
         return of_labels or self.entry.name in CLIPPED
 
 
-COSTLY = {"brier": 4, **dict.fromkeys(ERRORS, 60)}  # times the effort of a fit by log-loss
+COSTLY = {"brier": 4}  # times the effort of a fit by log-loss
 
 
+@dataclass(frozen=True, repr=False)
 class MethodExpression(Expression[Method]):
     """A method with all its arguments."""
+
+    entry: Method
+    arguments: Mapping[str, Any]
+    asked: str = field(compare=False)
 
     @property
     def chain(self) -> tuple[MethodExpression, ...]:
@@ -177,14 +229,19 @@ class MethodExpression(Expression[Method]):
         return MethodExpression(entry, {**entry.defaults, "calibrator": self, **arguments}, self.asked)
 
 
-def parse_metric(text: str, defaults: Mapping[str, Any] | None = None) -> MetricExpression:
+def _measure(entry: Metric, arguments: Mapping[str, Any], asked: str) -> Measure:
+    found: Measure = entry.made(**arguments, asked=asked)
+    return found
+
+
+def parse_metric(text: str, defaults: Mapping[str, Any] | None = None) -> Measure:
     """Parse one metric expression; see `_parse`."""
-    return _parse(MetricExpression, METRICS, text, defaults or {})
+    return _parse(_measure, METRICS, text, defaults or {})
 
 
-def parse_metrics(texts: Iterable[str], defaults: Mapping[str, Any] | None = None) -> list[MetricExpression]:
+def parse_metrics(texts: Iterable[str], defaults: Mapping[str, Any] | None = None) -> list[Measure]:
     """Parse several metric expressions; see `_parse_all`."""
-    return _parse_all(MetricExpression, METRICS, texts, defaults or {})
+    return _parse_all(_measure, METRICS, texts, defaults or {})
 
 
 def parse_method(text: str, defaults: Mapping[str, Any] | None = None) -> MethodExpression:
@@ -198,7 +255,10 @@ def parse_methods(texts: Iterable[str], defaults: Mapping[str, Any] | None = Non
 
 
 def _parse(
-    form: type[AnyExpression], known: Mapping[str, Entry], text: str, defaults: Mapping[str, Any]
+    form: Callable[[AnyEntry, Mapping[str, Any], str], AnyExpression],
+    known: Mapping[str, AnyEntry],
+    text: str,
+    defaults: Mapping[str, Any],
 ) -> AnyExpression:
     """Parse `name` or `name:argument=value:...`, or a synonym in place of the name.
 
@@ -306,7 +366,10 @@ def _of_member(pair: str, part: str) -> bool:
 
 
 def _parse_all(
-    form: type[AnyExpression], known: Mapping[str, Entry], texts: Iterable[str], defaults: Mapping[str, Any]
+    form: Callable[[AnyEntry, Mapping[str, Any], str], AnyExpression],
+    known: Mapping[str, AnyEntry],
+    texts: Iterable[str],
+    defaults: Mapping[str, Any],
 ) -> list[AnyExpression]:
     """Parse several expressions and name all faults at once; of several that mean the same the first counts.
 
@@ -350,8 +413,8 @@ def checked_region(owner: str, text: str) -> str:
     UsageError
         If it is not one; the owner, a metric or an option, is named.
     """
-    if not REGION.holds(text):
-        raise UsageError(f"{owner}: region must be {REGION.expected}, not {text!r}")
+    if not REGION["fits"](text):
+        raise UsageError(f"{owner}: region must be {REGION['form']}, not {text!r}")
     return text
 
 
@@ -377,7 +440,7 @@ def option_names(count: int) -> tuple[str, ...]:
     return tuple(f"option {place}" for place in range(count))
 
 
-def refuse_places(calls: Iterable[MetricExpression]) -> None:
+def refuse_places(calls: Iterable[Measure]) -> None:
     """Raise a UsageError for metrics that look at single classes, where these are places of options."""
     for call in calls:
         if looks_at_classes(call):
@@ -387,7 +450,7 @@ def refuse_places(calls: Iterable[MetricExpression]) -> None:
             )
 
 
-def looks_at_classes(call: MetricExpression) -> bool:
+def looks_at_classes(call: Measure) -> bool:
     """Return whether a metric looks at single classes."""
     return call.entry.family.class_by_class or call.lens.startswith(SINGLE)
 
@@ -406,14 +469,9 @@ def refuse_classes(calls: Iterable[Expression[Any]]) -> None:
             own = one.entry.arguments["lens"].default if lens is not None else None
             if lens != own and (lens != LENS or isinstance(one, MethodExpression)):
                 raise UsageError(f"{call}: {no_lens(str(lens))}")
-            if isinstance(one, MethodExpression) and one.arguments.get("score") in ERRORS:
-                raise UsageError(
-                    f"{call}: it minimizes an error of predicted classes, and these are answers that are "
-                    "right or wrong; expected score=log_loss or brier"
-                )
 
 
-def refuse_probabilities(calls: Iterable[MetricExpression], outcomes: str) -> None:
+def refuse_probabilities(calls: Iterable[Measure], outcomes: str) -> None:
     """Raise a UsageError for metrics that need probabilities where there are outcomes, or other ones."""
     for call in calls:
         if outcomes and call.entry.needs_probabilities:
@@ -447,7 +505,7 @@ def _within(call: Expression[Any]) -> Iterable[Expression[Any]]:
         yield from call.chain
         return
     yield call
-    if isinstance(call, MetricExpression):
+    if isinstance(call, Measure):
         if str(call.arguments.get("score", "")).partition("/")[0] in METRICS:
             yield call.whole
         method = str(call.arguments.get("recalibrator", ""))

@@ -8,7 +8,6 @@ from itertools import chain
 from math import inf
 from typing import Any
 
-from calcli.core.language.calibrationerrors import MIN_ROWS
 from calcli.core.language.declaring import (
     FLAG,
     TEXT,
@@ -23,6 +22,7 @@ from calcli.core.language.declaring import (
 from calcli.core.language.entries import TRUTH, FigureKind
 from calcli.core.language.errors import UsageError
 from calcli.core.language.expressions import nearest_name
+from calcli.core.language.metrics import MOST_ROWS
 from calcli.core.language.synonyms import meant
 
 COLUMNS = 4  # panels that cannot be folded into lines
@@ -331,7 +331,7 @@ class ViewSettings:
     )
     region: str = setting("all", TEXT, "Only rows whose score lies there, as in 0.9..1.", "LOW..HIGH")
     min_rows: int | None = setting(
-        None, whole(1, int(MIN_ROWS["min_rows"].most)), "Rows from which a recursive bin is split.", "N"
+        None, whole(1, MOST_ROWS), "Rows from which a recursive bin is split.", "N"
     )
     by: tuple[str, ...] = setting(
         (), texts("country"), "Also draw the figure slices of this column.", "COLUMN"

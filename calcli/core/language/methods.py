@@ -2,23 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-from importlib import import_module
-
-from calcli.core.language.entries import Method, Registry
+from calcli.core.language.entries import Method, Registry, declared_in
 
 HOMES = ("temperature", "softmax", "structured", "logistic", "spline", "histogram", "pool", "wrappers")
-ERRORS = ("ece", "ece_l2", "cw_ece", "cw_ece_l2")  # as what a fit minimizes: on a grid around the log-loss
 JOINED = "+"  # between the members of a pool
 
 
-def _declared() -> Iterable[Method]:
+def _declared() -> list[Method]:
     """Return the methods, of which `auto` takes the first of those that are equally good."""
-    homes = [import_module(f"calcli.core.calibrators.{name}") for name in HOMES]
-    entries = [
-        vars(kind).get("entry") for home in homes for kind in vars(home).values() if isinstance(kind, type)
-    ]
-    return sorted({entry for entry in entries if entry}, key=lambda entry: entry.freedom)
+    return sorted(declared_in("calcli.core.calibrators", *HOMES), key=lambda entry: entry.freedom)
 
 
 METHODS = Registry("calcli.calibrators", Method, _declared)

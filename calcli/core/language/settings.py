@@ -8,7 +8,6 @@ from datetime import datetime
 from os import PathLike
 from typing import Any, Literal, Protocol
 
-from calcli.core.language.calibrationerrors import BINS
 from calcli.core.language.declaring import (
     FLAG,
     TEXT,
@@ -21,7 +20,7 @@ from calcli.core.language.declaring import (
 )
 from calcli.core.language.errors import UsageError
 from calcli.core.language.expressions import MethodExpression, parse_metrics
-from calcli.core.language.metrics import ScoreName
+from calcli.core.language.metrics import MOST_BINS, ScoreName
 from calcli.core.language.text import brief
 
 Precision = Literal["auto", "single", "double"]
@@ -85,7 +84,7 @@ class Settings:
         "Metrics instead of the usual ones, such as log_loss,ece:bins=20,ks.",
         "LIST",
     )
-    bins: int = setting(15, whole(1, int(BINS["bins"].most)), "Bins of the calibration errors.", "N")
+    bins: int = setting(15, whole(1, MOST_BINS), "Bins of the calibration errors.", "N")
     level: float = setting(
         0.95,
         numbers("a number between 0 and 1, such as 0.95", lambda value: 0 < value < 1),

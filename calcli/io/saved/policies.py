@@ -20,7 +20,7 @@ from calcli.core.estimators.intervals import Interval
 from calcli.core.estimators.thresholds import Found, Threshold, checksum
 from calcli.core.language.declaring import NUMBER, TEXT, checked, choice, declared, mapping, whole
 from calcli.core.language.errors import CalcliError, InputError, UsageError
-from calcli.core.language.expressions import MetricExpression, nearest_name, parse_metric
+from calcli.core.language.expressions import Measure, nearest_name, parse_metric
 from calcli.core.language.settings import SegmentSettings, Settings
 from calcli.core.language.version import __version__
 from calcli.io.options import ReadOptions
@@ -178,7 +178,7 @@ def _of_segments(entry: Mapping[str, Any]) -> Rule:
     )
 
 
-def _conditions(entry: Mapping[str, Any], call: MetricExpression) -> list[Bound | NoWorse]:
+def _conditions(entry: Mapping[str, Any], call: Measure) -> list[Bound | NoWorse]:
     """Return what an entry asks of a metric."""
     conditions: list[Bound | NoWorse] = []
     if "bound" in entry and not {"max", "min"} & entry.keys():

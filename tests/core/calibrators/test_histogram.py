@@ -12,7 +12,7 @@ from sklearn.calibration import _sigmoid_calibration
 
 from calcli.core.calibrators.histogram import BBQ, Histogram, ScalingBinning, VectorHistogram
 from calcli.core.calibrators.record import CalibratorRecord
-from calcli.core.estimators.partitions import miscalibration, vector_bins
+from calcli.core.evaluating.metrics.partitions import miscalibration, vector_bins
 from calcli.core.language.errors import InputError
 from calcli.core.problems.lenses import recursive_partition
 from calcli.io.saved.calibrators import load_calibrator, save_calibrator

@@ -8,7 +8,7 @@ from scipy.stats import binom
 from sklearn.calibration import calibration_curve
 
 from calcli.core.curves.reliability import class_reliability, reliability
-from calcli.core.estimators.miscalibration import BinnedError
+from calcli.core.evaluating.metrics.miscalibration import ECE
 from calcli.core.problems.problem import ordered_problem
 
 NAMES = ("sst2_gpt2", "agnews_gpt2", "cifar100_vgg19_bn")
@@ -26,7 +26,7 @@ def test_bins_add_up_to_the_reference_errors(golden, evaluated, name):
     assert result.ks.value == pytest.approx(golden[name]["ks_top1_pct"] / 100, abs=1e-9)
     assert result.overall_score == pytest.approx(golden[name]["mean_confidence"], abs=1e-9)
     assert result.overall_frequency == pytest.approx(golden[name]["accuracy"], abs=1e-12)
-    result = reliability(evaluation.confidence, estimator=BinnedError("equal-mass", 15), draws=9)
+    result = reliability(evaluation.confidence, estimator=ECE(binning="equal-mass"), draws=9)
     share = result.bins.weight / result.bins.weight.sum()
     error = np.sum(share * np.abs(result.frequency - result.mean_score))
     assert error == pytest.approx(golden[name]["ece_top_em15_l1"], abs=1e-9)
@@ -41,7 +41,7 @@ def test_empty_bins_change_no_consistency_bar():
     score = np.repeat(rng.random(12), 5)
     problem = ordered_problem(score, rng.random(60) < score)
     few, many = (
-        reliability(problem, estimator=BinnedError("equal-width", bins)) for bins in (10_000, 100_000)
+        reliability(problem, estimator=ECE(bins=bins)) for bins in (10_000, 100_000)
     )
     filled, others = (~np.isnan(one.low) for one in (few, many))
     assert filled.sum() == others.sum() == 12
@@ -79,7 +79,7 @@ def test_bars_hold_nine_of_ten_calibrated_frequencies():
 
 def test_empty_and_thin_bins_are_told_apart():
     score = np.concatenate([np.full(9, 0.1), np.full(10, 0.9)])
-    result = reliability(ordered_problem(score, score > 0.5), estimator=BinnedError(bins=3), draws=9)
+    result = reliability(ordered_problem(score, score > 0.5), estimator=ECE(bins=3), draws=9)
     assert result.thin.tolist() == [True, False, False]
     assert result.edges.tolist() == pytest.approx([0, 1 / 3, 2 / 3, 1])
     assert np.isnan([result.frequency[1], result.mean_score[1], result.low[1], result.high[1]]).all()

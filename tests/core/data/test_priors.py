@@ -144,3 +144,11 @@ def test_priors_that_are_none_are_refused(priors, match):
 def test_weights_cannot_make_rows_of_a_class_without_any(predict):
     with pytest.raises(InputError, match=r"class '1' has no rows.*give it 0"):
         values(predict([[0.4, 0.6], [0.5, 0.5]], [0, 0]), priors=Priors())
+
+
+def test_recalls_are_those_of_the_rows_whatever_is_fitted_before(predict):
+    predictions, made = sample(predict)
+    settings = replace(PLAIN, metrics=("relative_calibration_loss",), priors=Priors())
+    found = evaluate(predictions, settings).summary.per_class
+    expected = sk.recall_score(made.labels, made.scores.argmax(1), average=None)
+    assert [one.recall for one in found] == pytest.approx(expected)

@@ -14,11 +14,13 @@ from scipy.stats import binom, norm
 
 from calcli.core.data.binning import Bins
 from calcli.core.estimators import calibrationerror as consistency
-from calcli.core.estimators.calibrationerror import enough_draws, holm, null_distributions, outcome_sums
-from calcli.core.estimators.cumulative import KolmogorovSmirnov
+from calcli.core.estimators.calibrationerror import enough_draws, holm, outcome_sums
 from calcli.core.estimators.evidence import beyond_chance, gap_p_values, slice_p_value
 from calcli.core.estimators.intervals import Interval
-from calcli.core.estimators.miscalibration import BinnedError
+from calcli.core.evaluating.metrics import errors
+from calcli.core.evaluating.metrics.cumulative import KolmogorovSmirnov
+from calcli.core.evaluating.metrics.errors import null_distributions
+from calcli.core.evaluating.metrics.miscalibration import ECE
 from calcli.core.problems.problem import ordered_problem
 
 
@@ -73,10 +75,10 @@ def test_a_slice_is_compared_by_the_larger_of_two_errors():
 
 
 ESTIMATORS = [
-    BinnedError(),
-    BinnedError(norm="2"),
-    BinnedError(norm="max"),
-    BinnedError(binning="equal-mass"),
+    ECE(),
+    ECE(norm="2"),
+    ECE(norm="max"),
+    ECE(binning="equal-mass"),
     KolmogorovSmirnov(),
 ]
 
@@ -87,8 +89,7 @@ def calibrated(n, rng, weights=None):
 
 
 def nulls(problem, draws, rng):
-    found = [estimator.value(problem) for estimator in ESTIMATORS]
-    return null_distributions(problem, ESTIMATORS, found, draws, rng)
+    return null_distributions(problem, ESTIMATORS, draws, rng)
 
 
 def test_cells_have_the_spread_of_rows(monkeypatch):
@@ -117,7 +118,7 @@ def test_certain_scores_draw_certain_outcomes():
     problem = ordered_problem(np.array([0.0, 0.0, 1.0, 1.0]), np.array([False, True, True, True]))
     drawn = outcome_sums(problem, [np.array([0, 2, 4])], 50, np.random.default_rng(0))[0]
     assert (drawn == [0, 2]).all()
-    null = null_distributions(problem, [KolmogorovSmirnov()], [0.25], 99, np.random.default_rng(0))[0]
+    null = null_distributions(problem, [KolmogorovSmirnov()], 99, np.random.default_rng(0))[0]
     assert null.mean == 0
     assert null.p_value == pytest.approx(0.01)
 
@@ -129,11 +130,11 @@ def test_one_draw_has_no_spread():
 
 
 def test_very_many_bins_are_not_held_for_all_draws_at_once(monkeypatch):
-    problem, estimator = calibrated(60, np.random.default_rng(7)), BinnedError(bins=20_000)
-    (expected,) = null_distributions(problem, [estimator], [0.1], 200, np.random.default_rng(8))
+    problem, estimator = calibrated(60, np.random.default_rng(7)), ECE(bins=20_000)
+    (expected,) = null_distributions(problem, [estimator], 200, np.random.default_rng(8))
     tracemalloc.start()
-    monkeypatch.setattr(consistency, "OUTCOMES", 40_000)  # of two draws
-    (found,) = null_distributions(problem, [estimator], [0.1], 200, np.random.default_rng(8))
+    monkeypatch.setattr(errors, "HELD", 40_000)  # of two draws
+    (found,) = null_distributions(problem, [estimator], 200, np.random.default_rng(8))
     _, peak = tracemalloc.get_traced_memory()
     tracemalloc.stop()
     assert found == expected

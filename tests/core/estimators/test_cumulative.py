@@ -13,14 +13,14 @@ from hypothesis import strategies as st
 from scipy import stats
 
 from calcli.core.data.derived import Priors
-from calcli.core.estimators.cumulative import (
+from calcli.core.evaluating.evaluate import evaluate
+from calcli.core.evaluating.metrics.cumulative import (
     CATALAN,
     Kuiper,
     brownian_range_tail,
     brownian_supremum_tail,
     range_quantile,
 )
-from calcli.core.evaluating.evaluate import evaluate
 from calcli.core.language.settings import Settings
 from calcli.core.problems.problem import ordered_problem
 

@@ -7,23 +7,26 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from calcli.core.estimators.cumulative import KolmogorovSmirnov, Kuiper
 from calcli.core.estimators.gridded import area_on_grid, average_precision_on_grid
-from calcli.core.estimators.miscalibration import BinnedError
-from calcli.core.estimators.ranking import AREA, PRECISION, Augrc, Aurc, Coverage, SelectiveAccuracy
+from calcli.core.evaluating.metrics.cumulative import KolmogorovSmirnov, Kuiper
+from calcli.core.evaluating.metrics.miscalibration import ECE
+from calcli.core.evaluating.metrics.ranking import AREA, PRECISION, Augrc, Aurc, Coverage, SelectiveAccuracy
 from calcli.core.problems.problem import ordered_problem
 from calcli.core.state.cells import ScoreCells, grid_edges
 
 ESTIMATORS = {
     "ks": KolmogorovSmirnov(),
     "kuiper": Kuiper(),
-    "equal-mass": BinnedError("equal-mass", 15),
-    "bins between edges": BinnedError("equal-width", 7),
-    "edges between edges": BinnedError((0.0, 0.12345, 0.5001, 1.0)),
-    "whole cells": BinnedError("equal-width", 15),
-    "whole cells, norm 2": BinnedError("equal-width", 20, "2"),
+    "equal-mass": ECE(binning="equal-mass"),
+    "bins between edges": ECE(bins=7),
+    "edges between edges": ECE(binning="0/0.12345/0.5001/1"),
+    "whole cells": ECE(),
+    "whole cells, norm 2": ECE(bins=20, norm="2"),
 }
-SELECTIVE = {"aurc": Aurc(), "augrc": Augrc(), "accuracy": SelectiveAccuracy(0.7), "coverage": Coverage(0.3)}
+SELECTIVE = {
+    "aurc": Aurc(), "augrc": Augrc(),
+    "accuracy": SelectiveAccuracy(coverage=0.7), "coverage": Coverage(max_error=0.3),
+}  # fmt: skip
 
 
 def on_grid(score, outcome, weights=None):

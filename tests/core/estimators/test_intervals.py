@@ -24,8 +24,9 @@ from calcli.core.estimators.intervals import (
     share_most,
     t_quantile,
     t_upper,
+    wilson_interval,
 )
-from calcli.core.estimators.miscalibration import ConfidenceShare, wilson_interval
+from calcli.core.evaluating.metrics.miscalibration import ConfidenceShare
 from calcli.core.problems.problem import ordered_problem
 
 

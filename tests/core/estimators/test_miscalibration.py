@@ -12,14 +12,14 @@ from scipy.special import softmax
 from scipy.stats import norm
 
 from calcli.core.data.binning import equal_mass_cuts
-from calcli.core.estimators.miscalibration import (
+from calcli.core.evaluating.metrics.miscalibration import (
     MaximumMeanError,
     binned_error,
     concentration,
     debiased_l2,
     debiased_square,
 )
-from calcli.core.estimators.smooth import KernelDensityECE, SmoothECE
+from calcli.core.evaluating.metrics.smooth import KernelDensityECE, SmoothECE
 from calcli.core.problems.problem import ordered_problem
 
 POINTS = np.linspace(0, 1, 4_001)
@@ -69,10 +69,10 @@ def naive_kde_ece(score, outcome, norm="1"):
 def test_root_mean_square_of_the_kernel_gap(power):
     score, outcome = simulated(150, np.random.default_rng(power), power)
     problem = ordered_problem(score, outcome)
-    found = KernelDensityECE("2").value(problem)
+    found = KernelDensityECE(norm="2").value(problem)
     assert found == pytest.approx(naive_kde_ece(score, outcome, "2"), abs=1e-5)
     assert found > kde_ece(problem)  # never less than the mean
-    null = KernelDensityECE("2").null(problem, 99, np.random.default_rng(0))
+    null = KernelDensityECE(norm="2").null(problem, 99, np.random.default_rng(0))
     assert null.mean > kde_ece_null(problem, 99, np.random.default_rng(0)).mean
 
 

@@ -7,8 +7,8 @@ from scipy.special import expit, softmax
 from scipy.stats import norm
 
 from calcli.core.data.binning import equal_width_cuts
-from calcli.core.estimators.miscalibration import BinnedError
-from calcli.core.estimators.partitions import Partition, miscalibration, vector_bins
+from calcli.core.evaluating.metrics.miscalibration import ECE
+from calcli.core.evaluating.metrics.partitions import Partition, miscalibration, vector_bins
 from calcli.core.problems.lenses import recursive_partition
 from calcli.core.problems.problem import ordered_problem
 from calcli.works.simulation import gaussian_mixture, three_class_population
@@ -68,10 +68,10 @@ class TestPapers:
         population = three_class_population("table-1")
         probs, labels = population.scores, population.labels
         top = ordered_problem(probs.max(1), probs.argmax(1) == labels)
-        assert BinnedError().value(top) == pytest.approx(0, abs=1e-12)
+        assert ECE().value(top) == pytest.approx(0, abs=1e-12)
         for k in range(3):
             one = ordered_problem(probs[:, k], labels == k)
-            assert BinnedError().value(one) == pytest.approx(class_wise, abs=1e-12)
+            assert ECE().value(one) == pytest.approx(class_wise, abs=1e-12)
         # every prediction is off by as much, in two of the three classes
         for norm_name in ("1", "2", "max"):
             for distance, expected in [

@@ -10,7 +10,6 @@ import pytest
 from calcli.core.comparing.comparison import evidence, measured_systems
 from calcli.core.data import units
 from calcli.core.data.units import Units, deal
-from calcli.core.estimators.calibrationerror import find_estimator
 from calcli.core.estimators.permutation import (
     BEARABLE,
     ENOUGH,
@@ -20,7 +19,7 @@ from calcli.core.estimators.permutation import (
     permuted_differences,
 )
 from calcli.core.evaluating.evaluate import evaluate
-from calcli.core.evaluating.families.base import Pair
+from calcli.core.evaluating.metrics.base import Pair
 from calcli.core.language.expressions import parse_metric, region_ends
 from calcli.core.language.methods import METHODS
 from calcli.core.language.settings import Settings
@@ -44,7 +43,7 @@ def two_sides(rows: int, seed: int, weighted: bool = False) -> tuple[Side, Side]
 
 def looped(sides, call, kept) -> float:
     """Swap row by row where `kept` is false, and return candidate minus baseline."""
-    estimator = find_estimator(call)
+    estimator = call
 
     def value(first, second):
         score = np.where(kept, first.score, second.score)
@@ -62,7 +61,7 @@ def test_swaps_agree_with_a_loop(metric, weighted):
     call = parse_metric(metric)
     swaps = np.random.default_rng(2).integers(0, 2, size=(12, 80))
     within = [side.within(call.region) for side in sides]
-    found = permuted_differences(*within, find_estimator(call), 12, np.random.default_rng(2))
+    found = permuted_differences(*within, call, 12, np.random.default_rng(2))
     assert found.draws == pytest.approx([looped(sides, call, kept > 0) for kept in swaps], abs=1e-12)
     assert found.observed == pytest.approx(looped(sides, call, np.ones(80, bool)), abs=1e-12)
 
@@ -77,7 +76,7 @@ def test_weighted_bins_that_one_system_leaves_empty_agree_with_a_loop(seed):
     call = parse_metric("mce")
     swaps = np.random.default_rng(12).integers(0, 2, size=(50, rows))
     for pair in (sides, sides[::-1]):
-        found = permuted_differences(*pair, find_estimator(call), 50, np.random.default_rng(12))
+        found = permuted_differences(*pair, call, 50, np.random.default_rng(12))
         assert found.observed == pytest.approx(looped(pair, call, np.ones(rows, bool)), abs=1e-12)
         assert found.draws == pytest.approx([looped(pair, call, kept > 0) for kept in swaps], abs=1e-12)
 
@@ -86,7 +85,7 @@ def test_clusters_change_sides_as_a_whole():
     clusters = np.random.default_rng(3).permutation(np.repeat(["a", "b", "c", "d", "e"], 12))
     sides = [replace(side, units=Units.of(60, clusters)) for side in two_sides(60, seed=4)]
     call = parse_metric("ece:bins=5")
-    found = permuted_differences(*sides, find_estimator(call), 9, np.random.default_rng(5))
+    found = permuted_differences(*sides, call, 9, np.random.default_rng(5))
     swaps = np.random.default_rng(5).integers(0, 2, size=(9, 5))
     expected = [looped(sides, call, kept[np.searchsorted(list("abcde"), clusters)] > 0) for kept in swaps]
     assert found.draws == pytest.approx(expected, abs=1e-12)
@@ -96,7 +95,7 @@ def test_differences_without_rows_do_not_count():
     rng = np.random.default_rng(6)
     sides = [Side(np.array([score]), np.array([True]), Units.of(1)) for score in (0.2, 0.8)]
     within = [side.within("0.5..1") for side in sides]
-    found = permuted_differences(*within, find_estimator(parse_metric("smooth_ece")), 9, rng)
+    found = permuted_differences(*within, parse_metric("smooth_ece"), 9, rng)
     assert np.isnan(found.observed)
     assert len(found.draws) == 0
 
@@ -123,7 +122,7 @@ def test_class_wise_swaps_agree_with_a_loop(predict):
 @pytest.mark.parametrize("metric", ["ks", "ece:binning=equal-mass"])
 def test_many_rows_change_sides_in_deals(metric):
     sides = two_sides(9_000, seed=4)
-    estimator = find_estimator(parse_metric(metric))
+    estimator = parse_metric(metric)
     found = permuted_differences(*sides, estimator, 50, np.random.default_rng(5))
     assert found.draws.shape == (50,)
     # steps of the score in place of all its values change the errors a little
@@ -139,7 +138,7 @@ def test_unpaired_rows_are_dealt_anew_and_keep_their_number():
     assert (kept.sum(1) == 30).all()
     assert 0.25 < kept[:, 0].mean() < 0.5
     found = permuted_differences(
-        *sides, find_estimator(parse_metric("ece")), 20, np.random.default_rng(9), False
+        *sides, parse_metric("ece"), 20, np.random.default_rng(9), False
     )
     assert np.isfinite(found.draws).all()
 

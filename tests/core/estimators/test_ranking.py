@@ -13,7 +13,8 @@ from scipy import stats
 from sklearn.metrics import average_precision_score, roc_auc_score
 
 from calcli.core.estimators.intervals import Influences, Interval
-from calcli.core.estimators.ranking import (
+from calcli.core.evaluating.evaluate import evaluate, state_of
+from calcli.core.evaluating.metrics.ranking import (
     AREA,
     PRECISION,
     Augrc,
@@ -24,7 +25,6 @@ from calcli.core.estimators.ranking import (
     ranking_influences,
     row_influences,
 )
-from calcli.core.evaluating.evaluate import evaluate, state_of
 from calcli.core.language.errors import UsageError
 from calcli.core.language.settings import Settings
 from calcli.core.problems.problem import ordered_problem
@@ -185,7 +185,10 @@ def test_average_precision_is_too_high_by_its_bias():
     assert abs(off - np.mean(biases)) < 0.5 * off  # to first order
 
 
-SELECTIVE = {"aurc": Aurc(), "augrc": Augrc(), "accuracy": SelectiveAccuracy(0.7), "coverage": Coverage(0.3)}
+SELECTIVE = {
+    "aurc": Aurc(), "augrc": Augrc(),
+    "accuracy": SelectiveAccuracy(coverage=0.7), "coverage": Coverage(max_error=0.3),
+}  # fmt: skip
 
 
 def value(measure, score, outcome, weights=None):
@@ -240,7 +243,7 @@ def test_influences_are_the_spread():
     rng = np.random.default_rng(0)
     score, weights = np.round(rng.random(200), 1), rng.gamma(2, size=200)
     outcome = rng.random(200) < score
-    for measure in (Aurc(), Augrc(), SelectiveAccuracy(0.5)):
+    for measure in (Aurc(), Augrc(), SelectiveAccuracy(coverage=0.5)):
         found, rows = row_influences(measure, score, outcome, weights)
         spread = measure.spread(ordered_problem(score, outcome, weights))
         assert found == pytest.approx(spread.value, abs=1e-12)

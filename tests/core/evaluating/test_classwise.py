@@ -6,9 +6,9 @@ import numpy as np
 import pytest
 from scipy import stats
 
+from calcli.core.evaluating import classes as classwise
+from calcli.core.evaluating.classes import ENOUGH_OF_CLASS, rows_needed
 from calcli.core.evaluating.evaluate import evaluate
-from calcli.core.evaluating.families import error as classwise
-from calcli.core.evaluating.families.error import ENOUGH_OF_CLASS, rows_needed
 from calcli.core.language.settings import Settings
 
 WIDTHS = "/".join(repr(m / 15) for m in range(1, 15))

@@ -46,7 +46,6 @@ def without(rows):
     "more",
     [
         {"draws": 99},
-        {"draws": 0, "sd": True, "metrics": METRICS[:-1]},
         {"draws": 99, "cluster": "of"},
         {"draws": 99, "test": True, "metrics": ("ece",)},
     ],

@@ -8,11 +8,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from calcli.core.language.entries import written
+from calcli.core.language.entries import Method, written
 from calcli.core.language.errors import UsageError
 from calcli.core.language.expressions import (
     MethodExpression,
-    MetricExpression,
     parse_method,
     parse_methods,
     parse_metric,
@@ -51,27 +50,37 @@ def nested(argument):
     """Return a strategy of methods and scores as they stand in an argument, and of words for neither."""
     words = [name for name in argument.choices if name not in METHODS and name not in METRICS]
     scores = {name: METRICS[name] for name in argument.choices if name in METRICS}
-    found = expressions(scores, MetricExpression) if scores else methods()
+    found = expressions(scores) if scores else methods()
     found = found.map(lambda call: call.nested)
     return found | st.sampled_from(words) if words else found
 
 
-def expressions(known, kind):
-    """Return a strategy of expressions with any values of all arguments."""
+def expressions(known):
+    """Return a strategy of expressions with any values of all arguments that go together."""
+
+    def made(entry, found):
+        if isinstance(entry, Method):
+            return MethodExpression(entry, found, "")
+        try:
+            return entry.made(**found)
+        except UsageError:
+            return None
 
     def filled(entry):
         given = {key: values(argument) for key, argument in entry.arguments.items()}
-        return st.fixed_dictionaries(given).map(lambda found: kind(entry, found, ""))
+        if "binning" in given and not entry.arguments["binning"].choices:
+            given["binning"] = st.sampled_from(["equal-width", "equal-mass", "recursive", "0/0.125/1"])
+        return st.fixed_dictionaries(given).map(lambda found: made(entry, found)).filter(bool)
 
     return st.sampled_from(list(known.values())).flatmap(filled)
 
 
 @st.composite
 def methods(draw):
-    return draw(expressions(METHODS, MethodExpression))
+    return draw(expressions(METHODS))
 
 
-@given(expressions(METRICS, MetricExpression))
+@given(expressions(METRICS))
 def test_a_metric_prints_back(call):
     found = parse_metric(str(call))
     assert found == call
@@ -108,8 +117,7 @@ def test_a_wrapped_pool_keeps_the_settings_of_its_members(members, own):
 @pytest.mark.parametrize("entry", [*METRICS.values(), *METHODS.values()], ids=lambda entry: entry.name)
 def test_every_default_is_a_value_that_the_argument_may_have(entry):
     if entry.name in METRICS:
-        assert entry.mathematics is not None
-        assert str(parse_metric(entry.name)) == entry.name
+        assert str(parse_metric(entry.name)) == str(entry.made()) == entry.name
     for argument in entry.arguments.values():
         assert argument.holds(argument.default)
         if argument.default is not None:

@@ -5,7 +5,7 @@ import pytest
 
 from calcli.core.data.blocks import CLASS_MAJOR_LIMIT, sweep
 from calcli.core.data.predictions import ArrayScores, Predictions
-from calcli.core.estimators.cumulative import KolmogorovSmirnov
+from calcli.core.evaluating.metrics.cumulative import KolmogorovSmirnov
 from calcli.core.language.errors import UsageError
 from calcli.core.problems.lenses import find_lens, group_members
 from calcli.core.problems.problem import ordered_problem

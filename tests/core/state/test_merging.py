@@ -281,7 +281,7 @@ def test_slices_of_other_rows_are_not_paired(n):
 @pytest.mark.parametrize(
     ("given", "words"),
     [
-        ({"first_row": 7}, "name the run with run"),
+        ({"first_row": 7}, "name the run with --run"),
         ({"run": "july", "key": "id"}, "leave out one"),
         ({"run": "july", "first_row": -1}, "first_row is -1"),
         ({"run": "july", "first_row": 1.5}, "first_row is 1.5"),

@@ -6,26 +6,23 @@ from pyarrow import csv
 
 from calcli.core.calibrators.base import Calibrator
 from calcli.core.data.arrays import log_softmax
-from calcli.core.language.entries import SCORE, Argument, Metric, method
+from calcli.core.evaluating.metrics.scores import RowScore
+from calcli.core.language.entries import arg, method, metric
 from calcli.io.formats import Format
 from calcli.io.tables.table import in_memory
 
-MISSED = Metric(
-    name="missed_by",
-    title="Mean distance to 1",
-    family=SCORE,
-    direction="lower",
-    range="0 to 1",
-    unit="fraction",
-    meaning="what the probability of the label lacks, to some power",
-    formula="mean of (1 - p_y)^power",
-    arguments={"power": Argument(1, least=1, most=9)},
-    where="calcli_example:missed",
-)
 
+@metric("missed_by", "Mean distance to 1")
+class MissedBy(RowScore):
+    """what the probability of the label lacks, to some power
 
-def missed(block, power):
-    return (1 - block.label_prob) ** power
+    Formula: mean of (1 - p_y)^power
+    """
+
+    power: int = arg("the power", default=1, least=1, most=9)
+
+    def of_rows(self, block):
+        return (1 - block.label_prob) ** self.power
 
 
 @method("halved", "Halved logits", family="softmax", parameters="0")

@@ -15,7 +15,9 @@ from typing import ClassVar, Literal
 import numpy as np
 
 from calcli.core.data.arrays import Array, Doubles, Floats, Positions, Stream, batches, draw_labels, generator
-from calcli.core.estimators.calibrationerror import Null, OfVectors, compare
+from calcli.core.estimators.calibrationerror import Null, compare
+from calcli.core.evaluating.metrics.errors import OfVectors
+from calcli.core.language.entries import arg, metric
 from calcli.core.problems.lenses import VectorProblem
 
 COMMON = 0.08  # share of the rows from which a product of matrices is faster than looking up equal labels
@@ -198,22 +200,27 @@ class LaplacianKernel:
         return np.exp(apart, out=apart)
 
 
-@dataclass(frozen=True)
+@metric("skce", "SKCE", letters="squared kernel calibration error", range="-2 to 2", unit="ratio")
 class KernelError(OfVectors):
-    """Squared kernel calibration error, from all pairs of rows or from disjoint blocks."""
+    """squared kernel calibration error of probability vectors: no bins, unbiased
 
-    estimator: Literal["unbiased", "block"]
-    distance: KernelDistance
-    seed: int = 0
+    Formula: mean over pairs of k(q, q') <e_y - q, e_y' - q'>
+    Source: Widmann et al. 2019
+    Misses: its size is hard to interpret; use its p-value. It takes all pairs of rows; estimator=block suits
+        many rows
+    """
+
+    estimator: Literal["unbiased", "block"] = arg("all pairs of rows, or disjoint pairs", default="unbiased")
+    distance: KernelDistance = arg("the distance of vectors in the kernel", default="tv")
     least_rows: ClassVar[int] = 2
-    recomputed: ClassVar[bool] = False  # each time it would look at all pairs of rows
+    quick: ClassVar[bool] = False  # each time it would look at all pairs of rows
 
     def found(
         self, problem: VectorProblem, draws: int, rng: np.random.Generator
     ) -> tuple[float, Null | None, None]:
         """Return the error, in [-2, 2], and its distribution under perfect calibration."""
         probs, labels, weights = problem.probs, problem.labels, problem.weights
-        kernel, shuffle = median_kernel(probs, self.distance), generator(self.seed, Stream.PAIRS)
+        kernel, shuffle = median_kernel(probs, self.distance), generator(0, Stream.PAIRS)
         if self.estimator == "block":
             if draws:
                 return *skce_blocks_test(probs, labels, kernel, draws, (shuffle, rng), weights), None

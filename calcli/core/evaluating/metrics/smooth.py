@@ -6,16 +6,17 @@ mirror image as a plain periodic one, so that each bandwidth costs one multiplic
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from abc import ABC
 from typing import Any, ClassVar, Literal
 
 import numpy as np
 from numpy.typing import NDArray
 
-from calcli.core.data.arrays import Doubles
-from calcli.core.data.binning import edge_cuts
-from calcli.core.estimators.calibrationerror import Null, OneDimensional, compare, outcome_sums
+from calcli.core.data.arrays import Doubles, Positions
+from calcli.core.data.binning import Bins, edge_cuts
 from calcli.core.estimators.permutation import GRID
+from calcli.core.evaluating.metrics.errors import EXPECTED, OneDimensional
+from calcli.core.language.entries import arg, metric
 from calcli.core.problems.problem import Problem, segment_sums
 
 KernelNorm = Literal["1", "2"]
@@ -30,22 +31,29 @@ MAX_STEPS = 60
 SILENT = 9.0  # standard deviations of the kernel's transform, beyond which it is below rounding
 
 
+def grid_cuts(problem: Problem) -> Positions:
+    """Return (CELLS + 2,) positions that part the ordered rows at the centers of the cells."""
+    return edge_cuts(problem.score, np.concatenate([[0], (np.arange(CELLS) + 0.5) / CELLS, [1]]))
+
+
 class Grid:
-    """The rows of a problem between the centers of the cells of the unit interval.
+    """Rows between the centers of the cells of the unit interval.
+
+    Parameters
+    ----------
+    bins
+        Sums between two centers, (CELLS + 1,) of scores and weights.
 
     Attributes
     ----------
-    cuts
-        (CELLS + 2,) positions that part the ordered rows at the centers.
+    total
+        Summed weight.
     score, outcome, weight
-        (CELLS + 1,) sums between two centers, as shares of the total weight.
+        Sums as shares of it, those of outcomes (..., CELLS + 1).
     """
 
-    def __init__(self, problem: Problem) -> None:
-        self._problem = problem
-        self.cuts = edge_cuts(problem.score, np.concatenate([[0], (np.arange(CELLS) + 0.5) / CELLS, [1]]))
-        bins = problem.binned(self.cuts)
-        self.total = problem.total_weight
+    def __init__(self, bins: Bins) -> None:
+        self.total = bins.weight.sum()
         self.score, self.outcome, self.weight = (
             sums / self.total for sums in (bins.score, bins.outcome, bins.weight)
         )
@@ -59,13 +67,14 @@ class Grid:
         """
         return _spectrum(masses, masses * self._place)
 
-    def row_spectrum(self, values: Doubles) -> NDArray[np.complex128]:
-        """Return Fourier coefficients of (n,) values, each shared by the centers around its own score."""
-        weights, score = self._problem.weights, self._problem.score.astype(np.float64, copy=False)
-        weighted = values if weights is None else values * weights
-        masses = segment_sums(weighted, self.cuts) / self.total
-        right = segment_sums(weighted * (score * CELLS + 0.5), self.cuts) / self.total
-        return _spectrum(masses, right - masses * np.arange(CELLS + 1))
+
+def row_spectrum(problem: Problem, values: Doubles) -> NDArray[np.complex128]:
+    """Return Fourier coefficients of (n,) values, each shared by the centers around its own score."""
+    weights, score, cuts = problem.weights, problem.score.astype(np.float64, copy=False), grid_cuts(problem)
+    weighted = values if weights is None else values * weights
+    masses = segment_sums(weighted, cuts) / problem.total_weight
+    right = segment_sums(weighted * (score * CELLS + 0.5), cuts) / problem.total_weight
+    return _spectrum(masses, right - masses * np.arange(CELLS + 1))
 
 
 def _spectrum(masses: Doubles, right: Doubles) -> NDArray[np.complex128]:
@@ -82,31 +91,40 @@ def on_grid(spectrum: NDArray[np.complex128]) -> Doubles:
     return np.fft.irfft(spectrum, 2 * CELLS)[..., :CELLS]
 
 
-@dataclass(frozen=True)
-class SmoothECE(OneDimensional):
-    """The smooth calibration error (Blasiok & Nakkiran 2024, smECE with a reflected Gaussian).
+class Smoothed(OneDimensional, ABC):
+    """An error on the grid."""
 
-    It is the bandwidth s that equals the integral over [0, 1] of the absolute gap between score and outcome,
-    smoothed by a Gaussian of standard deviation s that is reflected at 0 and 1. The grid makes it exact to
-    1e-6 where it is above 0.002.
+    cost: ClassVar[int] = GRID
+    rounding: ClassVar[float] = ROUNDING
+
+    def cuts(self, problem: Problem) -> Positions:
+        """Return the positions of the centers of the cells."""
+        return grid_cuts(problem)
+
+
+@metric("smooth_ece", "Smooth ECE", letters=EXPECTED)
+class SmoothECE(Smoothed):
+    """kernel-smoothed calibration error, the bandwidth being the error itself; no bins
+
+    Formula: the s at which the smoothed gap's integral over [0, 1] is s
+    Source: Blasiok & Nakkiran 2024
+    Misses: biased upward on few rows, less than ece
+
+    A Gaussian that is reflected at 0 and 1 smooths the absolute gap between score and outcome. The grid makes
+    the error exact to 1e-6 where it is above 0.002.
     """
 
-    effort: ClassVar[int] = GRID
-
     def value(self, problem: Problem) -> float:
-        """Return the error, in [0, 1]."""
-        grid = Grid(problem)
+        """Return the error, in [0, 1], each row at its own score."""
         gap = np.subtract(problem.score, problem.outcome, dtype=np.float64)
-        return float(fixed_widths(grid.row_spectrum(gap)[None])[0])
+        return float(fixed_widths(row_spectrum(problem, gap)[None])[0])
 
-    def null(self, problem: Problem, draws: int, rng: np.random.Generator) -> Null:
-        """Return the error under perfect calibration, its outcomes drawn from the scores."""
-        grid = Grid(problem)
-        drawn = outcome_sums(problem, [grid.cuts], draws, rng)[0] / grid.total
-        errors = [fixed_widths(grid.spectrum(grid.score - part)) for part in _chunks(drawn)]
-        # the rows of a cell stand together in the draws, and so they must here: or the same outcomes differ
-        observed = fixed_widths(grid.spectrum((grid.score - grid.outcome)[None]))[0]
-        return compare(float(observed), np.concatenate(errors), ROUNDING)
+    def of(self, problem: Problem, bins: Bins) -> Any:
+        """Return the error of rows that stand together in their cell, as the draws do."""
+        grid = Grid(bins)
+        gaps = np.atleast_2d(grid.score - grid.outcome)
+        found = np.concatenate([fixed_widths(grid.spectrum(part)) for part in _chunks(gaps)])
+        return found if bins.outcome.ndim > 1 else found[0]
 
 
 def fixed_widths(spectra: NDArray[np.complex128]) -> Doubles:
@@ -144,33 +162,35 @@ def _smoothed_sums(spectra: NDArray[np.complex128], width: Doubles) -> Doubles:
     return np.abs(on_grid(kept)).sum(-1)
 
 
-@dataclass(frozen=True)
-class KernelDensityECE(OneDimensional):
-    """The calibration error by kernel density estimation (Zhang et al. 2020, ECE^KDE with d = 1).
+@metric("kde_ece", "KDE-ECE", letters="kernel density estimate, " + EXPECTED, tier="works")
+class KernelDensityECE(Smoothed):
+    """calibration error from kernel density estimates, without bins
 
-    It is the integral over z in [0, 1] of |z - accuracy(z)| density(z), for norm 2 the root of that of the
-    squared gap (van de Waterlaat 2021, section 8.1), where one triweight kernel, reflected
-    at 0 and 1, estimates the density of the scores and the accuracy at a score. Its standard deviation is
-    1.06 sd(scores) n^(-1/5), where n is the number of rows of equal weight that tell as much (Kish 1965).
+    Formula: integral of |z - accuracy(z)| density(z)
+    Source: Zhang et al. 2020
+    Misses: has a fixed bandwidth; smooth_ece chooses its own
+
+    For norm 2 it is the root of the integral of the squared gap (van de Waterlaat 2021, section 8.1). One
+    triweight kernel, reflected at 0 and 1, estimates the density of the scores and the accuracy at a score.
+    Its standard deviation is 1.06 sd(scores) n^(-1/5), where n is the number of rows of equal weight that
+    tell as much (Kish 1965).
     """
 
-    norm: KernelNorm = "1"
-    effort: ClassVar[int] = GRID
+    norm: KernelNorm = arg("mean distance, or root mean square", default="1")
 
     def value(self, problem: Problem) -> float:
-        """Return the error, in [0, 1]."""
+        """Return the error, in [0, 1], each row at its own score."""
         return float(_kde_errors(*_kde_spectra(problem), self.norm))
 
-    def null(self, problem: Problem, draws: int, rng: np.random.Generator) -> Null:
-        """Return the error under perfect calibration, its outcomes drawn from the scores."""
-        grid = Grid(problem)
-        kernel = _kde_kernel(problem)
+    def of(self, problem: Problem, bins: Bins) -> Any:
+        """Return the error of rows that stand together in their cell, as the draws do."""
+        grid, kernel = Grid(bins), _kde_kernel(problem)
         density = grid.spectrum(grid.weight) * kernel
-        drawn = outcome_sums(problem, [grid.cuts], draws, rng)[0] / grid.total
-        errors = [_kde_errors(grid.spectrum(part) * kernel, density, self.norm) for part in _chunks(drawn)]
-        by_cells = grid.spectrum(grid.outcome[None]) * kernel  # as the draws
-        observed = _kde_errors(by_cells, density, self.norm)[0]
-        return compare(float(observed), np.concatenate(errors), ROUNDING)
+        every = _chunks(np.atleast_2d(grid.outcome))
+        found = np.concatenate(
+            [_kde_errors(grid.spectrum(part) * kernel, density, self.norm) for part in every]
+        )
+        return found if bins.outcome.ndim > 1 else found[0]
 
 
 def densities(problem: Problem) -> tuple[Doubles, Doubles, Doubles]:
@@ -183,9 +203,8 @@ def densities(problem: Problem) -> tuple[Doubles, Doubles, Doubles]:
 
 def _kde_spectra(problem: Problem) -> tuple[NDArray[np.complex128], NDArray[np.complex128]]:
     """Return Fourier coefficients of the smoothed outcomes and of the density of the scores."""
-    grid = Grid(problem)
-    kernel = _kde_kernel(problem)
-    outcome = grid.row_spectrum(problem.outcome.astype(np.float64))
+    grid, kernel = Grid(problem.binned(grid_cuts(problem))), _kde_kernel(problem)
+    outcome = row_spectrum(problem, problem.outcome.astype(np.float64))
     return outcome * kernel, grid.spectrum(grid.weight) * kernel
 
 

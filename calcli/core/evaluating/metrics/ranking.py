@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from abc import ABC, abstractmethod
+from collections.abc import Iterable
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any, Self
@@ -15,9 +16,19 @@ from calcli.core.data.arrays import Array, Doubles, Floats
 from calcli.core.data.binning import is_run_end
 from calcli.core.data.units import numbers_of
 from calcli.core.estimators.gridded import GridError, area_on_grid, average_precision_on_grid
-from calcli.core.estimators.intervals import Interval, Spread
+from calcli.core.estimators.intervals import FEWEST, Influences, Interval, Spread, of_equal_weight
+from calcli.core.evaluating.measurements import Measurements
+from calcli.core.evaluating.metrics.base import Calls, signature
+from calcli.core.evaluating.results import Estimate
+from calcli.core.language.entries import RANKING, SELECTIVE, arg, metric
+from calcli.core.language.errors import UsageError
+from calcli.core.language.expressions import Measure
+from calcli.core.language.metrics import ALMOST
+from calcli.core.language.settings import Settings
 from calcli.core.problems.problem import Problem
 from calcli.core.state.cells import CellTable
+from calcli.core.state.deals import rank_edges
+from calcli.core.state.needs import Need, Pass, Scores, every_class, through
 
 SURE = 2.5758  # standard deviations that one normal number in 200 is below
 
@@ -37,9 +48,10 @@ class Placed:
     bias: float = 0.0
 
 
-class Ranking(ABC):
+class Ranking(Measure, ABC):
     """A measure of how rows are ranked, by the placement of each among the others."""
 
+    family = RANKING
     rows_each = 1  # of the rarer outcome, that are needed for each that is to carry it
     moves = True  # whether what each row brings to it tells how it spreads
 
@@ -98,9 +110,93 @@ class Ranking(ABC):
         ends = spread.scaled(math.log(value / (1 - value)), 1 / (value * (1 - value))).interval(level)
         return Interval(_of_log_odds(ends.low), _of_log_odds(ends.high), level).within(held), ""
 
+    def needs(self, of: Pass) -> Iterable[Need]:
+        """Return scores and outcomes of the lens, or the probabilities, to put each class in order."""
+        if self.lens:
+            need = through(self.lens, of.rows, of.settings)
+            if not isinstance(need, Scores) or need.lens.given:
+                raise UsageError(
+                    f"{self} needs one score in every row; expected a lens such as top-1 or class-1"
+                )
+            return (need,)
+        return every_class(of.rows, of.settings)
 
+    def estimate(self, measured: Measurements, settings: Settings, beside: Calls = ()) -> Estimate:
+        """Return the measure; rows of one cluster count as one observation in its standard error."""
+        lens, spread = self._single_lens(measured), self.spread_of(measured)
+        interval, reason = None, ""
+        if settings.intervals and not math.isnan(spread.value):
+            unit = "row" if settings.cluster is None else "cluster"
+            interval, reason = self.interval(spread, settings.level, unit)
+        cells = measured.grid(lens) if lens else None
+        grid = None if cells is None else self.on_grid(cells)
+        parts = self.parts(measured.problem(lens)) if lens else {}
+        line = signature(self, measured, settings, "interval:delong", grid=grid)
+        return Estimate(self, spread.value, line, interval, reason, parts=parts, grid=grid)
+
+    def influences(self, measured: Measurements) -> Influences | None:
+        """Return the influences of the units (DeLong et al. 1988); slices of large states lack them."""
+        if not self.moves:
+            return None
+        lens = self._single_lens(measured)
+        coarse = measured.by_deal(lens) if lens else None
+        if lens is not None and coarse is not None:
+            problem = measured.problem(lens)
+            of_units, lost = dealt_influences(self, problem, rank_edges(), coarse)
+            spread = self.spread(problem)
+            found = Influences(spread.value, of_units, len(of_units), lost=lost, fewest=spread.fewest)
+        elif lens is None or _sees_rows(lens, measured):
+            found = self._of_rows(measured)
+        else:
+            return None
+        return None if math.isnan(found.value) else found
+
+    def spread_of(self, measured: Measurements) -> Spread:
+        """Return the measure and how it spreads."""
+        lens = self._single_lens(measured)
+        if measured.units.single and lens:
+            return self.spread(measured.problem(lens))
+        return self._of_rows(measured).spread
+
+    def _single_lens(self, measured: Measurements) -> str | None:
+        """Return the lens of one score; None where every class has one."""
+        return self.lens or ("class-1" if measured.predictions.n_classes == 2 else None)
+
+    def _of_rows(self, measured: Measurements) -> Influences:
+        """Return the measure with the influences of the units on it."""
+
+        def found() -> Influences:
+            units, weights, labels = measured.units, measured.predictions.weights, measured.predictions.labels
+            if self.lens:
+                score, outcome, *_ = measured.look(self.lens)
+                value, influences = row_influences(self, score, outcome.astype(bool), weights)
+                fewest = _rarer(measured, outcome.astype(bool))
+            else:
+                if measured.predictions.n_classes == 2:
+                    probs = np.stack([measured.look(lens).score for lens in ("class-0", "class-1")])
+                else:
+                    probs = measured.class_probs
+                value, influences = ranking_influences(self, probs, labels, weights)
+                fewest = _fewest(measured)
+            number = int(np.count_nonzero(units.weights(weights)))
+            return Influences(value, units.sums(influences), number, fewest=fewest / self.rows_each)
+
+        return measured.once(f"influences of {self}", found)
+
+
+@metric(
+    "auroc", "AUROC", letters="area under the receiver operating characteristic", tier="to know",
+    direction="higher",
+)  # fmt: skip
 class RocArea(Ranking):
-    """The area under the ROC curve; ties count one half."""
+    """probability that a row of the class scores above one of another class (mean over classes if more than
+    two)
+
+    Formula: P(q+ > q-) + P(q+ = q-) / 2
+    Source: Hanley & McNeil 1982; DeLong et al. 1988 (interval)
+    Misses: increasing maps of the scores do not change it; log_loss sees calibration
+    Of answers: probability that a right answer has more confidence than a wrong one
+    """
 
     def place(
         self, outcome: NDArray[np.bool_], weights: Floats | None, ends: NDArray[np.intp]
@@ -124,11 +220,16 @@ class RocArea(Ranking):
         return area_on_grid(cells)
 
 
+@metric("average_precision", "Average precision", tier="to know", direction="higher")
 class AveragePrecision(Ranking):
-    """Average precision: the mean over positives of the precision there, without interpolation.
+    """area under the precision-recall curve, without interpolation (mean over classes if more than two)
 
-    The precision at a score is the share of positives among all rows that score at least as high, equal ones
-    included. As each positive is among those, it is too high on few.
+    Formula: mean over rows of the class of P(class | q >= that row's)
+    Source: as in scikit-learn, without interpolation; Boyd et al. 2013 (interval)
+    Misses: increasing maps of the scores do not change it; random scores give the class frequency
+    Of answers: area under the precision-recall curve of the right answers
+
+    As each positive is among the rows that score at least as high, it is too high on few.
     """
 
     rows_each = 4
@@ -158,11 +259,6 @@ class AveragePrecision(Ranking):
 
 
 AREA, PRECISION = RocArea(), AveragePrecision()
-
-
-def of_equal_weight(weight: Any, squares: Any) -> Any:
-    """Return how many rows of equal weight tell as much, given the sums of weights and of their squares."""
-    return np.divide(weight**2, squares, out=np.zeros(np.shape(weight)), where=squares > 0)
 
 
 def is_backwards(area: float, sizes: Doubles) -> bool:
@@ -268,22 +364,27 @@ def dealt_influences(
     return dealt / total, within / total**2
 
 
-def is_not_backwards(score: Floats, outcome: Array, weights: Floats | None) -> bool:
-    """Tell whether cells of the scores suffice to show that the area is at least one half.
+def is_not_backwards(positive: Doubles, negative: Doubles) -> bool:
+    """Tell whether cells of the scores show that the area, or its mean over classes, is at least one half.
 
     Parameters
     ----------
-    score, outcome, weights
-        (n,) scores in [0, 1] in any order, 0 or 1, and weights, if any.
+    positive, negative
+        (..., cells) weight of each outcome, by ascending score.
     """
-    # the upper half of a number in single precision: cells are as fine near 0 as rare events need
-    cells = score.astype(np.float32).view(np.uint32) >> 16
+    below = np.cumsum(negative, axis=-1) - negative
+    pairs = positive.sum(-1) * negative.sum(-1)
+    ranked = np.vecdot(positive, below)[pairs > 0] / pairs[pairs > 0]
+    return bool(ranked.size and ranked.mean() >= 0.5)
+
+
+def fine_cells(score: Floats, outcome: Array, weights: Floats | None) -> tuple[Doubles, Doubles]:
+    """Return (cells,) weight of each outcome of (n,) scores in [0, 1], in cells that are fine near 0."""
+    cells = score.astype(np.float32).view(np.uint32) >> 16  # the upper half of a number in single precision
     hit = outcome.astype(bool)
     every = np.bincount(cells, weights)
     positive = np.bincount(cells[hit], None if weights is None else weights[hit], len(every))
-    negative = every - positive
-    below = np.cumsum(negative) - negative
-    return bool(positive @ below >= 0.5 * positive.sum() * negative.sum() > 0)
+    return positive.astype(np.float64), (every - positive).astype(np.float64)
 
 
 def run_masses(
@@ -375,15 +476,19 @@ class Runs:
         return float(np.interp(rows, np.append(0, self.end), np.append(0, self.wrong)))
 
 
+@dataclass(frozen=True, kw_only=True)
 class Selective(Ranking):
     """A measure of the errors among the most confident rows, which are positive where they are right."""
+
+    family = SELECTIVE
+    lens: str = arg("the probability that orders rows, and the event that is right", default="top-1")
 
     @abstractmethod
     def of(self, runs: Runs) -> float:
         """Return the measure."""
 
     @abstractmethod
-    def influences(self, runs: Runs) -> tuple[Doubles, Doubles]:
+    def brought(self, runs: Runs) -> tuple[Doubles, Doubles]:
         """Return what a row of each run adds to it if it is wrong, and what it adds anyway, up to a constant.
 
         The second is taken off.
@@ -396,7 +501,7 @@ class Selective(Ranking):
         positive, negative = run_masses(outcome, weights, ends)
         unit, filled = _unit(weights), positive + negative > 0
         runs = Runs.of(positive[::-1] / unit, negative[::-1] / unit)
-        if_wrong, anyway = self.influences(runs)
+        if_wrong, anyway = self.brought(runs)
         mean = float(runs.errors @ if_wrong - runs.rows @ anyway) / runs.number
         of_right, of_wrong = np.zeros((2, len(positive)))
         of_right[filled] = (-anyway - mean)[::-1]
@@ -437,8 +542,14 @@ class Selective(Ranking):
         return GridError.of(max(abs(best - value), abs(worst - value)))
 
 
+@metric("aurc", "AURC", letters="area under the risk-coverage curve")
 class Aurc(Selective):
-    """Area under the risk-coverage curve: the mean over k of the error rate of the k most confident rows."""
+    """error rate of the most confident rows, averaged over how many of them are answered
+
+    Formula: mean over k of errors among the k most confident rows / k
+    Source: Geifman et al. 2019
+    Misses: mostly the error rate itself, and the first rows count most; augrc weights errors alike
+    """
 
     def of(self, runs: Runs) -> float:
         """Return the area."""
@@ -450,15 +561,21 @@ class Aurc(Selective):
         """Return the sum of 1/k over all rows, which an error of the most confident one adds."""
         return math.log(rows) + EULER
 
-    def influences(self, runs: Runs) -> tuple[Doubles, Doubles]:
+    def brought(self, runs: Runs) -> tuple[Doubles, Doubles]:
         """Return the sum of 1/k from a row on, and that over the errors from it on."""
         first = runs.end - runs.rows
         own = (runs.rows - first * runs.harmonic) / runs.rows  # of a row somewhere in its run
         return _after(runs.harmonic) + own, _after(runs.rate * runs.harmonic) + runs.rate * own
 
 
+@metric("augrc", "AUGRC", letters="area under the generalized risk-coverage curve")
 class Augrc(Selective):
-    """Area under the generalized risk-coverage curve: the mean over k of the errors among k, of all rows."""
+    """wrong answers given, as a share of all rows, averaged over how many rows are answered
+
+    Formula: mean over k of errors among the k most confident rows / n
+    Source: Traub et al. 2024
+    Misses: increasing maps of the confidence do not change it; log_loss sees calibration
+    """
 
     def of(self, runs: Runs) -> float:
         """Return the area."""
@@ -466,25 +583,30 @@ class Augrc(Selective):
         sums = runs.rows * before + runs.errors * (runs.rows + 1) / 2
         return float(sums.sum()) / runs.number**2
 
-    def influences(self, runs: Runs) -> tuple[Doubles, Doubles]:
+    def brought(self, runs: Runs) -> tuple[Doubles, Doubles]:
         """Return the share of rows from a row on, and that of errors."""
         own = (runs.rows + 1) / 2
         if_wrong = _after(runs.rows) + own
         return if_wrong / runs.number, (_after(runs.errors) + runs.rate * own) / runs.number
 
 
-@dataclass(frozen=True)
+@metric("selective_accuracy", "Selective accuracy", direction="higher")
 class SelectiveAccuracy(Selective):
-    """Accuracy of the most confident rows, a share of all."""
+    """accuracy of the most confident rows, at a given share of rows that is answered
 
-    coverage: float
+    Formula: 1 - errors among the k most confident rows / k, k = ceil(coverage n)
+    Source: El-Yaniv & Wiener 2010
+    Misses: any other coverage; aurc averages over all
+    """
+
+    coverage: float = arg("the share of rows that is answered", default=0.8, least=0, most=1, above=True)
 
     def of(self, runs: Runs) -> float:
         """Return the accuracy."""
         kept = self._kept(runs)
         return 1 - runs.errors_at(kept) / kept
 
-    def influences(self, runs: Runs) -> tuple[Doubles, Doubles]:
+    def brought(self, runs: Runs) -> tuple[Doubles, Doubles]:
         """Return what a row takes off, and that its place at the threshold goes to another one."""
         kept = self._kept(runs)
         share = np.clip((kept - runs.end + runs.rows) / runs.rows, 0, 1)
@@ -503,11 +625,16 @@ class SelectiveAccuracy(Selective):
         return min(runs.number, math.ceil(self.coverage * runs.number * (1 - ROUNDING)))
 
 
-@dataclass(frozen=True)
+@metric("coverage", "Coverage", direction="higher")
 class Coverage(Selective):
-    """The largest share of rows, the most confident ones, that has at most so many errors; 0 if none has."""
+    """largest share of rows, the most confident ones, with at most a given error rate
 
-    max_error: float
+    Formula: max k/n with errors among the k most confident rows / k <= max_error
+    Source: El-Yaniv & Wiener 2010
+    Misses: it is chosen on these rows, so new ones have more errors
+    """
+
+    max_error: float = arg("the largest error rate among them", default=0.05, least=0, most=ALMOST)
     moves = False
 
     def of(self, runs: Runs) -> float:
@@ -515,7 +642,7 @@ class Coverage(Selective):
         kept = runs.end[runs.wrong <= self.max_error * runs.end * (1 + ROUNDING)]
         return float(kept[-1]) / runs.number if len(kept) else 0.0
 
-    def influences(self, runs: Runs) -> tuple[Doubles, Doubles]:
+    def brought(self, runs: Runs) -> tuple[Doubles, Doubles]:
         """Return nothing: a threshold moves by more than rows bring."""
         return np.zeros(len(runs.rows)), np.zeros(len(runs.rows))
 
@@ -561,3 +688,68 @@ def _digamma(x: Doubles) -> Doubles:
         x[small] += 1
     series = np.polynomial.polynomial.polyval(1 / np.square(x), (0.0, *EXPANSION))
     return np.asarray(found + np.log(x) - 1 / (2 * x) - series)
+
+
+def _sees_rows(lens: str, measured: Measurements) -> bool:
+    """Tell whether each row is seen through a lens."""
+    return measured.state.tells(through(lens, measured.predictions, measured.settings, each=True))
+
+
+def backwards_area(measured: Measurements) -> float | None:
+    """Return the area if the scores rank the wrong way round beyond chance, else None."""
+    call = RocArea()
+    lens = call._single_lens(measured)
+    if lens and _sees_rows(lens, measured) and is_not_backwards(*fine_cells(*measured.look(lens)[:3])):
+        return None  # which is sooner told than the area
+    area = call.spread_of(measured)
+    if math.isnan(area.value) or area.fewest < FEWEST:
+        return None
+    return area.value if is_backwards(area.value, _sizes(measured)) else None
+
+
+def _fewest(measured: Measurements) -> float:
+    """Return how many units of equal weight the areas of the classes rest on, in the harmonic mean.
+
+    Each rests on the rarer of its own rows and all others. By their reciprocals they enter the variance of
+    the mean area, which is too small where they are few.
+    """
+    own, rest = _masses(measured)
+    rarer = np.minimum(of_equal_weight(*own), of_equal_weight(*rest))[own[0] > 0]
+    return float(len(rarer) / (1 / rarer).sum()) if rarer.all() else 0.0
+
+
+def _sizes(measured: Measurements) -> Doubles:
+    """Return how many units of equal weight carry each of two classes, or of more each that occurs."""
+    if measured.predictions.n_classes == 2 and measured.units.single:
+        problem = measured.problem("class-1")
+        if (weight := problem.weights) is None:
+            ones = np.count_nonzero(problem.outcome)
+            return np.array([len(problem.outcome) - ones, ones], np.float64)
+        of = (~problem.outcome, problem.outcome)
+        return np.array([of_equal_weight(weight @ one, problem.squared_weights @ one) for one in of])
+    own, _ = _masses(measured)
+    return of_equal_weight(*own)[own[0] > 0]
+
+
+def _masses(measured: Measurements) -> tuple[Any, Any]:
+    """Return (2, K) sums of weights and of their squares, of the units of each class and of all others."""
+    rows, units = measured.predictions, measured.units
+    weights = np.ones(rows.n_rows) if rows.weights is None else rows.weights
+    if units.single:
+        found = np.stack([np.bincount(rows.labels, weights**power, rows.n_classes) for power in (1, 2)])
+        return found, found.sum(axis=1, keepdims=True) - found
+    whole = units.weights(rows.weights)
+    of_class = [units.sums(1.0 * (rows.labels == k), weights) for k in range(rows.n_classes)]
+    own, rest = (
+        np.array([[one.sum(), np.square(one).sum()] for one in sums]).T
+        for sums in (of_class, [whole - one for one in of_class])
+    )
+    return own, rest
+
+
+def _rarer(measured: Measurements, outcome: Array) -> float:
+    """Return how many units of equal weight have the rarer of two outcomes of rows."""
+    rows, units = measured.predictions, measured.units
+    weights = np.ones(rows.n_rows) if rows.weights is None else rows.weights
+    sums = (units.sums(1.0 * own, weights) for own in (outcome, ~outcome))
+    return min(float(of_equal_weight(one.sum(), np.square(one).sum())) for one in sums)

@@ -2,30 +2,23 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from functools import partial
-from statistics import NormalDist
-from typing import Any, ClassVar, Literal, TypeGuard
+from typing import Any, ClassVar, Literal
 
 import numpy as np
 from numpy.typing import NDArray
 
-from calcli.core.data.arrays import Doubles, batch_sizes
 from calcli.core.data.binning import Bins, bin_index, common_unit, equal_width_edges, equal_width_index
-from calcli.core.estimators.calibrationerror import (
-    CalibrationError,
-    Null,
-    OfBins,
-    OneDimensional,
-    compare,
-    outcome_sums,
-)
 from calcli.core.estimators.gridded import GridError, of_cut_cells
+from calcli.core.estimators.intervals import wilson_interval
 from calcli.core.estimators.permutation import CELLS, CLASS, Cells, Side, of_equal_mass
+from calcli.core.evaluating.metrics.errors import BINNING, EXPECTED, OfBins, OneDimensional
+from calcli.core.language.entries import arg, metric
+from calcli.core.language.errors import UsageError
+from calcli.core.language.metrics import LENS, OVER_BINS, Norm
 from calcli.core.problems.problem import Problem, Recursive, segment_sums
 from calcli.core.state.cells import CellTable
-
-Norm = Literal["1", "2", "max"]
 
 STEPS_OF_A_BIN = 30  # so many at least where bins are made of steps
 
@@ -51,35 +44,23 @@ def binned_error(bins: Bins, norm: Norm) -> Any:
     return np.sqrt((gap * mean_gap).sum(-1) / total)
 
 
-def class_wise_error(errors: NDArray[np.float64], norm: str) -> Any:
-    """Aggregate the errors of all classes: their mean, root mean square or maximum.
-
-    Parameters
-    ----------
-    errors
-        (..., K) errors, one a class.
-    norm
-        "1": their mean; "2": the root of their mean square (van de Waterlaat 2021, CW-ECE); "max": the
-        largest; "sum": their sum.
-
-    Returns
-    -------
-    (...) errors in [0, 1].
-    """
-    if norm == "2":
-        return np.sqrt(np.mean(errors**2, -1))
-    if norm == "sum":
-        return errors.sum(-1)
-    return errors.mean(-1) if norm == "1" else errors.max(-1)
+ClassWeights = Literal["equal", "inverse-frequency"]
+OF_CLASSES = "needs the probability of every class"
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class BinnedError(OfBins):
-    """The estimator lens x binning x norm; ECE with its default arguments."""
+    """The estimator lens x binning x norm."""
 
     norm: Norm = "1"
     debiased: bool = False
-    weights: Literal["equal", "inverse-frequency"] = "equal"
+    weights: ClassWeights = "equal"
+
+    def __post_init__(self) -> None:
+        """Check what does not go together."""
+        super().__post_init__()
+        if self.weights != "equal" and not self.is_class_wise:
+            raise UsageError(f"{self}: weights are those of classes; leave out the lens {self.lens}")
 
     @property
     def from_sums(self) -> bool:
@@ -89,7 +70,7 @@ class BinnedError(OfBins):
     def of(self, problem: Problem, bins: Bins) -> Any:
         """Return the error of sums over this estimator's bins of the problem, with other outcomes perhaps."""
         if self.debiased:
-            return debiased_l2(bins, concentration(problem, problem.cuts(self.binning, self.bins)))
+            return debiased_l2(bins, concentration(problem, self.cuts(problem)))
         return self.of_sums(bins)
 
     def of_sums(self, bins: Bins) -> Any:
@@ -107,12 +88,12 @@ class BinnedError(OfBins):
         """Return the debiased square, of which the value is the root: below 0 where that is 0."""
         if not self.debiased:
             return {}
-        shares = concentration(problem, problem.cuts(self.binning, self.bins))
-        return {"squared": float(debiased_square(problem.bins(self.binning, self.bins), shares))}
+        shares = concentration(problem, self.cuts(problem))
+        return {"squared": float(debiased_square(problem.bins(self.parted, self.bins), shares))}
 
     def on_grid(self, cells: CellTable, problem: Problem) -> GridError | None:
         """Return how far the error of cells may be off, which are cut by edges of bins."""
-        if self.debiased or self.weights != "equal" or isinstance(self.binning, Recursive):
+        if self.debiased or self.weights != "equal" or isinstance(self.parted, Recursive):
             return None
         if self.binning == "equal-mass":
             cuts = problem.cuts("equal-mass", self.bins)
@@ -120,9 +101,7 @@ class BinnedError(OfBins):
             cut = np.unique(np.searchsorted(cells.low, last, side="right") - 1)
             met = bool(len(cuts) <= self.bins)
         else:
-            edges = np.asarray(
-                equal_width_edges(self.bins) if self.binning == "equal-width" else self.binning
-            )
+            edges = np.asarray(equal_width_edges(self.bins) if self.binning == "equal-width" else self.parted)
             at = np.searchsorted(cells.low, edges[1:-1], side="left") - 1
             inside = (at >= 0) & (edges[1:-1] < cells.high[at])
             cut = np.unique(at[inside])
@@ -131,7 +110,7 @@ class BinnedError(OfBins):
 
     def swap_cells(self, baseline: Side, candidate: Side) -> Cells | None:
         """Return its bins, or steps of which equal-mass bins are made."""
-        if self.debiased or isinstance(self.binning, Recursive):
+        if self.debiased or isinstance(self.parted, Recursive):
             return None
         scores, error = (baseline.score, candidate.score), partial(binned_error, norm=self.norm)
         if self.binning == "equal-mass":
@@ -141,14 +120,96 @@ class BinnedError(OfBins):
         if self.binning == "equal-width":
             first, second = (equal_width_index(score, self.bins) for score in scores)
             return Cells(self.bins, (first, second), error)
-        edges = np.array(self.binning)
+        edges = np.array(self.parted)
         first, second = (bin_index(score, edges) for score in scores)
         return Cells(len(edges) - 1, (first, second), error)
 
 
-def from_sums(estimator: CalibrationError) -> TypeGuard[BinnedError]:
-    """Tell whether sums over equal-width bins are enough for an estimator."""
-    return isinstance(estimator, BinnedError) and estimator.from_sums
+@metric("ece", "ECE", letters=EXPECTED, tier="to know")
+class ECE(BinnedError):
+    """mean gap between confidence and accuracy over bins
+
+    Formula: sum_b n_b/N |mean outcome - mean score|
+    Source: Naeini et al. 2015; Guo et al. 2017
+    Misses: biased upward on few rows; on many rows at most the true error, as gaps of opposite sign cancel
+        within bins (Vaicenavicius et al. 2019, theorem 2); ks has no bins
+    """
+
+    norm: Norm = arg(OVER_BINS, default="1")
+
+
+@metric("ece_l2", "ECE, L2", letters=EXPECTED, tier="works")
+class SquaredECE(BinnedError):
+    """root mean square gap between confidence and accuracy over bins
+
+    Formula: sqrt(sum_b n_b/N |mean outcome - mean score|^2)
+    Source: Kumar et al. 2019; van de Waterlaat 2021
+    Misses: biased upward like ece; debiased=true subtracts the bias
+    """
+
+    norm: Norm = "2"
+    debiased: bool = arg("whether to subtract the bias of few rows", default=False)
+
+
+@metric("mce", "MCE", letters="maximum calibration error")
+class MCE(BinnedError):
+    """largest gap between confidence and accuracy in any bin
+
+    Formula: max_b |mean outcome - mean score|
+    Source: Naeini et al. 2015
+    Misses: one bin with few rows decides it; look at the reliability diagram. Its test is conservative for
+        skewed predictions: it rejects 1 to 3% of calibrated ones, nominally 5%
+    """
+
+    norm: Norm = "max"
+
+
+@metric(
+    "cw_ece", "Class-wise ECE", letters=EXPECTED,
+    needs_classes=OF_CLASSES,
+)  # fmt: skip
+class ClassWiseECE(BinnedError):
+    """ece of the probability of each class, averaged over classes
+
+    Formula: mean over k of sum_b n_kb/N |mean outcome - mean score|
+    Source: Kull et al. 2019; van de Waterlaat 2021
+    Misses: shrinks as 1/K when most probabilities are tiny; weights=inverse-frequency (Panchenko et al.
+        2022) divides by the class frequencies and sums over the classes, so it can exceed 1
+    """
+
+    lens: str = arg(LENS, default="class-wise")
+    weights: ClassWeights = arg("the weight of each class", default="equal")
+
+
+@metric(
+    "cw_ece_l2", "Class-wise ECE, L2", letters=EXPECTED, tier="works",
+    needs_classes=OF_CLASSES,
+)  # fmt: skip
+class SquaredClassWiseECE(BinnedError):
+    """root mean square gap of each class's probability, over bins and classes
+
+    Formula: sqrt(mean over k of sum_b n_kb/N |mean outcome - mean score|^2)
+    Source: van de Waterlaat 2021
+    """
+
+    lens: str = arg(LENS, default="class-wise")
+    norm: Norm = "2"
+
+
+@metric(
+    "ace", "Adaptive ECE", letters=EXPECTED, tier="works",
+    needs_classes=OF_CLASSES,
+)  # fmt: skip
+class AdaptiveECE(BinnedError):
+    """class-wise ece with equal-mass bins
+
+    Formula: mean over k of sum_b n_kb/N |mean outcome - mean score|
+    Source: Nixon et al. 2019
+    Misses: sorts the scores of every class in memory
+    """
+
+    lens: str = arg(LENS, default="class-wise")
+    binning: str = arg(BINNING, default="equal-mass")
 
 
 def concentration(problem: Problem, cuts: NDArray[np.intp]) -> NDArray[np.float64]:
@@ -195,7 +256,10 @@ LEVEL = 0.95  # of the interval that makes a bin's gap significant
 ROUNDING = 1e-12  # a smaller gap counts as none
 
 
-@dataclass(frozen=True)
+Sign = Literal["over", "under"]
+
+
+@dataclass(frozen=True, kw_only=True)
 class ConfidenceShare(OfBins):
     """Share of the weight in bins with less ("over") or more ("under") accuracy than confidence.
 
@@ -203,8 +267,8 @@ class ConfidenceShare(OfBins):
     interval of the accuracy.
     """
 
-    side: Literal["over", "under"] = field(kw_only=True)
-    significant: bool = field(default=False, kw_only=True)
+    side: Sign = "over"
+    significant: bool = arg("whether to count only bins with a significant gap (Wilson)", default=False)
 
     def of(self, problem: Problem, bins: Bins) -> Any:
         """Return the share by sums over this estimator's bins of the problem, with other outcomes perhaps."""
@@ -217,64 +281,51 @@ class ConfidenceShare(OfBins):
         return (bins.weight * (gap > ROUNDING)).sum(-1) / bins.weight.sum(-1)
 
 
-def wilson_interval(
-    frequency: NDArray[np.float64], rows: NDArray[np.int64 | np.float64], level: float
-) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-    """Return the ends of the score interval of a probability (Wilson 1927).
+@metric("over_confidence", "Over-confident rows", tier="works")
+class OverConfidence(ConfidenceShare):
+    """share of rows in bins with confidence above accuracy; about half if calibrated
 
-    Parameters
-    ----------
-    frequency
-        (m,) observed frequencies, in [0, 1].
-    rows
-        (m,) numbers of rows behind them, or of rows of equal weight that tell as much, at least 1.
-    level
-        Coverage, in (0, 1).
+    Formula: sum_b n_b/N [mean outcome < mean score]
+    Source: Panchenko et al. 2022, definition 1
+    Misses: how far off they are; see mean_gap. significant=true counts only significant bins (Wilson)
     """
-    z = NormalDist().inv_cdf((1 + level) / 2)
-    center = frequency + z**2 / (2 * rows)
-    half = z * np.sqrt(frequency * (1 - frequency) / rows + (z / (2 * rows)) ** 2)
-    scale = 1 + z**2 / rows
-    return np.maximum(center - half, 0) / scale, np.minimum((center + half) / scale, 1)
+
+    side: Sign = "over"
+
+
+@metric("under_confidence", "Under-confident rows", tier="works")
+class UnderConfidence(ConfidenceShare):
+    """share of rows in bins with confidence below accuracy; about half if calibrated
+
+    Formula: sum_b n_b/N [mean outcome > mean score]
+    Source: Panchenko et al. 2022, definition 1
+    Misses: how far off they are; see mean_gap. significant=true counts only significant bins (Wilson)
+    """
+
+    side: Sign = "under"
 
 
 WIDTH = 0.4  # of the kernel, as in Kumar et al. 2018
-SUMS = 1_000_000  # of outcomes, held at once
 
 
-@dataclass(frozen=True)
+@metric("mmce", "MMCE", letters="maximum mean calibration error", tier="works")
 class MaximumMeanError(OneDimensional):
-    """The maximum mean calibration error (Kumar, Sarawagi & Jain 2018, section 3).
+    """kernel calibration error: gaps of pairs of rows, weighted by their nearness in confidence
 
-    It is the root of the mean over all pairs, each row with itself among them, of
-    (outcome - score) (outcome' - score') exp(-|score - score'| / 0.4).
+    Formula: sqrt(mean of (score - outcome)(score' - outcome') exp(-|score - score'|/0.4))
+    Source: Kumar et al. 2018
+    Misses: biased upward on few rows; has a fixed bandwidth, smooth_ece chooses its own
+
+    The mean is over all pairs, each row with itself among them (Kumar, Sarawagi & Jain 2018, section 3).
     """
 
-    effort: ClassVar[int] = CLASS
+    cost: ClassVar[int] = CLASS
 
-    def value(self, problem: Problem) -> float:
-        """Return the error, in [0, 1]."""
-        cuts = np.append(0, problem.run_ends)
-        weights = np.ones(len(problem.score)) if problem.weights is None else problem.weights
-        return float(_error(problem, segment_sums(weights * problem.outcome, cuts)))
-
-    def null(self, problem: Problem, draws: int, rng: np.random.Generator) -> Null:
-        """Return the error under perfect calibration, its outcomes drawn from the scores."""
-        cuts = np.append(0, problem.run_ends)
-        errors = [
-            _error(problem, outcome_sums(problem, [cuts], size, rng)[0])
-            for size in batch_sizes(draws, len(cuts), SUMS)
-        ]
-        return compare(self.value(problem), np.concatenate(errors))
-
-
-def _error(problem: Problem, outcome: Doubles) -> Any:
-    """Return the errors of (..., runs) sums of outcomes over runs of equal scores."""
-    cuts = np.append(0, problem.run_ends)
-    score = problem.score[problem.run_ends - 1].astype(np.float64)
-    weights = np.ones(len(problem.score)) if problem.weights is None else problem.weights
-    gap = outcome - segment_sums(weights, cuts) * score
-    rise = np.exp(score / WIDTH)  # at most e^2.5, so that sums of it lose nothing
-    before = np.cumsum(gap * rise, axis=-1) - gap * rise
-    square = np.square(gap).sum(-1) + 2 * (gap / rise * before).sum(-1)
-    return np.sqrt(np.maximum(square, 0)) / problem.total_weight
+    def of(self, problem: Problem, bins: Bins) -> Any:
+        """Return the error, in [0, 1], of sums over runs of equal scores."""
+        score = problem.score[problem.run_ends - 1].astype(np.float64)
+        gap = bins.outcome - bins.weight * score
+        rise = np.exp(score / WIDTH)  # at most e^2.5, so that sums of it lose nothing
+        before = np.cumsum(gap * rise, axis=-1) - gap * rise
+        square = np.square(gap).sum(-1) + 2 * (gap / rise * before).sum(-1)
+        return np.sqrt(np.maximum(square, 0)) / problem.total_weight

@@ -1,34 +1,32 @@
-"""A family of metrics: how its members are measured, estimated, compared and described in a line."""
+"""What metrics have in common: a line that describes a value, systems in pairs, losses, intervals."""
 
 from __future__ import annotations
 
 import math
-from abc import ABC, abstractmethod
-from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 
 import numpy as np
 
 from calcli.core.data.arrays import Stream, generator
 from calcli.core.data.blocks import ROW_STATISTICS
 from calcli.core.data.predictions import Predictions
-from calcli.core.estimators.evidence import Evidence
 from calcli.core.estimators.gridded import GridError
 from calcli.core.estimators.intervals import Influences, Interval, Spread, carried_by
-from calcli.core.estimators.permutation import CALL, CLASS, Swapped, affordable_draws
+from calcli.core.estimators.permutation import CALL, CLASS, affordable_draws
 from calcli.core.estimators.rules import ScoringRule
 from calcli.core.evaluating.measurements import Measurements
-from calcli.core.evaluating.results import Decision, Estimate, Evaluation
+from calcli.core.evaluating.results import Evaluation
 from calcli.core.language.entries import written
-from calcli.core.language.expressions import MetricExpression
+from calcli.core.language.expressions import Measure
 from calcli.core.language.settings import Settings
 from calcli.core.language.version import __version__
 from calcli.core.state.deals import Hashes
-from calcli.core.state.needs import Mean, Need, Pass
+from calcli.core.state.needs import Mean
 
 
 def signature(
-    call: MetricExpression,
+    call: Measure,
     measured: Measurements,
     settings: Settings,
     *repeats: str,
@@ -66,40 +64,11 @@ def signature(
     return "|".join([*parts, *repeats, f"seed:{settings.seed}", f"version:{__version__}"])
 
 
+Calls = Sequence[Measure]
+
 HITS = Mean("hit", ROW_STATISTICS["hit"])  # which tell how many errors there are
 
 INFINITE = "its value is infinite"
-
-
-@dataclass(frozen=True)
-class Findings:
-    """What is found out about metrics.
-
-    Attributes
-    ----------
-    estimates
-        By canonical expression.
-    notes
-        What the fits behind them want said.
-    decisions
-        How often each decision was taken, for each of the costs in use.
-    """
-
-    estimates: Mapping[str, Estimate] = field(default_factory=dict)
-    notes: tuple[str, ...] = ()
-    decisions: Mapping[str, tuple[Decision, ...]] = field(default_factory=dict)
-
-    @classmethod
-    def joined(cls, parts: Iterable[Findings]) -> Findings:
-        """Return the findings of several families."""
-        estimates: dict[str, Estimate] = {}
-        notes: list[str] = []
-        decisions: dict[str, tuple[Decision, ...]] = {}
-        for part in parts:
-            estimates |= part.estimates
-            notes += part.notes
-            decisions |= part.decisions
-        return cls(estimates, tuple(notes), decisions)
 
 
 @dataclass(frozen=True, eq=False)
@@ -131,20 +100,20 @@ class System:
         """The rows that were measured."""
         return self.measured.predictions
 
-    def value(self, call: MetricExpression) -> float:
+    def value(self, call: Measure) -> float:
         """Return the value of a metric."""
         return self.evaluation.estimates[str(call)].value
 
-    def rows(self, call: MetricExpression) -> int:
+    def rows(self, call: Measure) -> int:
         """Return how many rows a metric comes from."""
         return self.evaluation.estimates[str(call)].rows or self.predictions.n_rows
 
-    def telling(self, call: MetricExpression) -> System:
+    def telling(self, call: Measure) -> System:
         """Return the system itself, or its sample, where that tells a metric."""
         own = self.sample
         return own if own is not None and str(call) in own.evaluation.estimates else self
 
-    def variance(self, call: MetricExpression) -> float:
+    def variance(self, call: Measure) -> float:
         """Return the variance of a metric; nan where there is none, or few rows tell it."""
         influences = self.telling(call).influences.get(str(call))
         if influences is None or not influences.spread.enough:
@@ -174,7 +143,7 @@ class Pair:
     paired: bool = True
     tests: int = 1
 
-    def telling(self, call: MetricExpression) -> Pair:
+    def telling(self, call: Measure) -> Pair:
         """Return the pair itself, or the samples that tell a metric, which are paired if their rows are."""
         both = self.baseline.telling(call), self.candidate.telling(call)
         first, second = (one.hashes for one in both)
@@ -197,9 +166,9 @@ class Pair:
         return generator(self.settings.seed, Stream.SWAPS)
 
 
-def loss(call: MetricExpression, rule: ScoringRule, settings: Settings, *, each: bool = False) -> Mean:
-    """Return the losses of rows by the score that a metric is about."""
-    return Mean(call.score, rule.statistic(settings.clip), each=each)
+def loss(score: str, rule: ScoringRule, settings: Settings) -> Mean:
+    """Return the losses of each row by the score that a metric is about."""
+    return Mean(score, rule.statistic(settings.clip), each=True)
 
 
 def judged(
@@ -214,56 +183,6 @@ def judged(
     return None, INFINITE if math.isinf(value) else carried_by(0, unit)
 
 
-class Family(ABC):
-    """Metrics that are measured, estimated and compared in one way."""
-
-    @abstractmethod
-    def needs(self, call: MetricExpression, of: Pass) -> Iterable[Need]:
-        """Return what a pass must keep for a metric.
-
-        Parameters
-        ----------
-        call
-            The metric.
-        of
-            Which rows it goes over, and how; they are not read.
-
-        Raises
-        ------
-        UsageError
-            If the metric is not defined for these predictions.
-        """
-
-    @abstractmethod
-    def estimates(
-        self, calls: Sequence[MetricExpression], measured: Measurements, settings: Settings
-    ) -> Findings:
-        """Return what is found out about metrics of the family.
-
-        Raises
-        ------
-        CalcliError
-            If a metric does not fit the data, or needs a file that is not there.
-        """
-
-    def influences(
-        self, calls: Sequence[MetricExpression], measured: Measurements
-    ) -> Mapping[str, Influences]:
-        """Return what each unit brings to those metrics that have intervals, for comparisons."""
-        return {}
-
-    def of_few(self, call: MetricExpression, pair: Pair, difference: Influences) -> Evidence | None:
-        """Return exact evidence on a difference that few rows carry; None where there is none."""
-        return None
-
-    def swapped(self, call: MetricExpression, pair: Pair) -> Swapped | None:
-        """Return differences with predictions swapped; None where no way is quicker than computing anew."""
-        return None
-
-    def recomputed(self, call: MetricExpression) -> bool:
-        """Tell whether a metric is computed anew with predictions swapped, where no way is quicker."""
-        return call.fitted is None
-
-    def effort(self, call: MetricExpression, predictions: Predictions, settings: Settings) -> float:
-        """Return what computing a metric again costs, besides looking at the scores."""
-        return CALL + CLASS * predictions.n_classes
+def effort_of(call: Measure, rows: Predictions, settings: Settings) -> float:
+    """Return what computing a metric of one system again costs, besides looking at its scores."""
+    return CALL + CLASS * rows.n_classes + call.effort(rows, settings)

@@ -8,32 +8,49 @@ Vaicenavicius et al. (2019, sections 3 and 4).
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any, Literal
+from functools import cached_property
+from typing import Any, ClassVar, Literal
 
 import numpy as np
 
 from calcli.core.data.arrays import Array, Doubles, Floats, batch_sizes, draw_labels
 from calcli.core.data.binning import Bins, equal_width_index
-from calcli.core.estimators.calibrationerror import Null, OfVectors, compare
-from calcli.core.estimators.miscalibration import Norm
+from calcli.core.estimators.calibrationerror import Null, compare
+from calcli.core.evaluating.metrics.errors import EXPECTED, OfVectors, parted
+from calcli.core.language.entries import arg, metric
 from calcli.core.language.errors import UsageError
+from calcli.core.language.metrics import OVER_BINS, Norm, min_rows, number_of_bins
 from calcli.core.problems.lenses import Partition, VectorProblem, recursive_partition
 from calcli.core.problems.problem import Binning, Problem, Recursive, segment_sums
 
-Distance = Literal["class-mean", "tv", "euclidean", "squared-euclidean", "max", "hellinger", "kl"]
+NamedDistance = Literal["tv", "euclidean", "squared-euclidean", "max", "hellinger", "kl"]
+Distance = Literal["class-mean"] | NamedDistance
+DISTANCE = "the distance between observed and predicted frequencies of a bin"
+OF_VECTORS = "needs vectors of probabilities"
 
 DRAWN = 2_000_000  # labels, or sums of their outcomes, held in memory at once
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class VectorMiscalibration(OfVectors):
     """Expected or worst distance between mean prediction and outcome frequencies over bins of vectors."""
 
-    norm: Norm
-    distance: Distance
-    binning: Binning
-    bins: int = 15
-    of_top: bool = False  # whether only the predicted class counts, the bins being those of vectors
+    binning: str = arg("how vectors are binned: recursive or equal-width", default="recursive")
+    bins: int = number_of_bins()
+    min_rows: int = min_rows()
+    distance: Distance = "tv"
+    norm: Norm = "1"
+    of_top: ClassVar[bool] = False  # whether only the predicted class counts, the bins being those of vectors
+
+    def __post_init__(self) -> None:
+        """Check lens and binning."""
+        super().__post_init__()
+        assert self.parted
+
+    @cached_property
+    def parted(self) -> Binning:
+        """How vectors are binned."""
+        return parted(self, self.binning, self.min_rows)
 
     def found(
         self, problem: VectorProblem, draws: int, rng: np.random.Generator
@@ -55,8 +72,8 @@ class VectorMiscalibration(OfVectors):
         return float(miscalibration(own, self.distance, self.norm))
 
     def _partition(self, problem: VectorProblem) -> Partition:
-        if isinstance(self.binning, Recursive):
-            return recursive_partition(problem.probs, self.binning.min_rows, problem.weights)
+        if isinstance(self.parted, Recursive):
+            return recursive_partition(problem.probs, self.min_rows, problem.weights)
         if problem.probs.shape[1] > 2:
             if self.binning != "equal-width":
                 raise UsageError(
@@ -69,7 +86,64 @@ class VectorMiscalibration(OfVectors):
         order = np.argsort(score, kind="stable")
         weights = None if problem.weights is None else problem.weights[order]
         ordered = Problem(score[order], problem.labels[order] == scored, weights)
-        return Partition(order, ordered.cuts(self.binning, self.bins))
+        return Partition(order, ordered.cuts(self.parted, self.bins))
+
+
+@metric("expected_miscalibration", "Expected miscalibration", range="0 to 1 (tv)")
+class ExpectedMiscalibration(VectorMiscalibration):
+    """mean distance between predicted and observed class frequencies, over bins of probability vectors
+
+    Formula: sum_b n_b/N d(mean outcome, mean prediction)
+    Source: Vaicenavicius et al. 2019, eq. 6
+    Misses: biased upward on few rows; on many rows at most the true value (theorem 2). Many classes need
+        many rows; class-wise errors look at single classes
+    """
+
+    distance: NamedDistance = arg(DISTANCE, default="tv")
+    norm: Norm = arg(OVER_BINS, default="1")
+
+
+@metric("worst_miscalibration", "Worst miscalibration", tier="works", range="0 to 1 (tv)")
+class WorstMiscalibration(VectorMiscalibration):
+    """largest distance between predicted and observed class frequencies in any bin of vectors
+
+    Formula: max_b d(mean outcome, mean prediction)
+    Source: Vaicenavicius et al. 2019, section 3.2
+    Misses: one bin decides it; expected_miscalibration averages over all
+    """
+
+    distance: NamedDistance = arg(DISTANCE, default="tv")
+    norm: Norm = "max"
+
+
+@metric(
+    "ece_given_vector", "ECE given the whole vector", letters=EXPECTED, tier="works",
+    needs_classes=OF_VECTORS,
+)  # fmt: skip
+class ECEGivenVector(VectorMiscalibration):
+    """mean gap between confidence and accuracy over bins of probability vectors
+
+    Formula: sum_b n_b/N |accuracy - mean confidence|
+    Source: Panchenko et al. 2022, section III
+    Misses: many classes need many rows, as bins of vectors are wide; ece bins the confidence
+    """
+
+    of_top = True
+
+
+@metric(
+    "cw_ece_given_vector", "Class-wise ECE given the whole vector", letters=EXPECTED,
+    tier="works", needs_classes=OF_VECTORS,
+)  # fmt: skip
+class ClassWiseECEGivenVector(VectorMiscalibration):
+    """gap of each class's probability over bins of probability vectors, averaged over classes
+
+    Formula: mean over k of sum_b n_b/N |mean outcome - mean prob|
+    Source: Panchenko et al. 2022, section III
+    Misses: many classes need many rows, as bins of vectors are wide; cw_ece bins each class
+    """
+
+    distance: Distance = "class-mean"
 
 
 def _of_top(bins: Bins) -> Bins:

@@ -16,10 +16,12 @@ import numpy as np
 
 from calcli.core.data.arrays import Doubles, Floats, batches
 from calcli.core.data.binning import Bins
-from calcli.core.estimators.calibrationerror import Null, OneDimensional, compare, outcome_sums
+from calcli.core.estimators.calibrationerror import Null
 from calcli.core.estimators.gridded import GridError, of_cumulative
 from calcli.core.estimators.intervals import Interval
 from calcli.core.estimators.permutation import CELLS, Cells, Side
+from calcli.core.evaluating.metrics.errors import OneDimensional
+from calcli.core.language.entries import metric
 from calcli.core.problems.problem import Problem
 from calcli.core.state.cells import CellTable
 
@@ -29,7 +31,7 @@ TOGETHER = 1 << 16  # rows whose moments are added up at once
 LEAST_RANGE = 0.25  # below which Brownian motion has its range with a probability of less than 1e-30
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class CumulativeError(OneDimensional):
     """A function of the extremes of the cumulative gap.
 
@@ -56,6 +58,10 @@ class CumulativeError(OneDimensional):
         """Return the error of (..., m) cumulative gaps."""
         return self.extent(np.minimum(gaps.min(-1), 0), np.maximum(gaps.max(-1), 0))
 
+    def of(self, problem: Problem, bins: Bins) -> Any:
+        """Return the error of (..., m) sums over runs of equal scores."""
+        return self.of_sums(bins)
+
     def of_sums(self, bins: Bins) -> Doubles:
         """Return the error of (..., m) sums over steps of the score, each of which counts as one score."""
         gaps = np.cumsum(bins.outcome - bins.score, axis=-1)
@@ -69,24 +75,26 @@ class CumulativeError(OneDimensional):
         """Return how far it may be off: inside a cell the gap may be larger than at all ends."""
         return of_cumulative(cells, self.of_gaps, self.value(problem))
 
-    def null(self, problem: Problem, draws: int, rng: np.random.Generator) -> Null:
-        """Return the distribution of the error under perfect calibration."""
-        value, spread = self.value(problem), problem.score * (1 - problem.score)
+    def limit(self, problem: Problem) -> Null | None:
+        """Return what Brownian motion shows, where the variance is enough."""
+        spread = problem.score * (1 - problem.score)
         rows = spread if problem.counts is None else spread * problem.counts
-        if float(rows.sum(dtype=np.float64)) >= ENOUGH_VARIANCE:
-            if problem.weights is not None:
-                spread = spread * problem.squared_weights
-            scale = math.sqrt(float(spread.sum(dtype=np.float64))) / problem.total_weight
-            return Null(self.mean * scale, self.sd * scale, self.tail(value / scale))
-        cuts = np.append(0, problem.run_ends)
-        (drawn,) = outcome_sums(problem, [cuts], draws, rng)
-        path = np.cumsum(drawn - problem.binned(cuts).score, axis=1)
-        return compare(value, self.of_gaps(path) / problem.total_weight)
+        if float(rows.sum(dtype=np.float64)) < ENOUGH_VARIANCE:
+            return None
+        if problem.weights is not None:
+            spread = spread * problem.squared_weights
+        scale = math.sqrt(float(spread.sum(dtype=np.float64))) / problem.total_weight
+        return Null(self.mean * scale, self.sd * scale, self.tail(self.value(problem) / scale))
 
 
-@dataclass(frozen=True)
+@metric("ks", "KS", letters="Kolmogorov-Smirnov", tier="to know")
 class KolmogorovSmirnov(CumulativeError):
-    """Largest gap between cumulative outcome and cumulative score (Gupta et al. 2021, eq. 11-12)."""
+    """largest gap between cumulative confidence and cumulative accuracy, without bins
+
+    Formula: max_t |mean of (outcome - score) [score <= t]|
+    Source: Gupta et al. 2021, eq. 11-12
+    Misses: gaps of opposite sign cancel along the way; ece adds them up
+    """
 
     mean: ClassVar[float] = math.sqrt(math.pi / 2)
     sd: ClassVar[float] = math.sqrt(2 * CATALAN - math.pi / 2)
@@ -105,9 +113,22 @@ class KolmogorovSmirnov(CumulativeError):
         return {"signed": -high if high > -low else -low}
 
 
-@dataclass(frozen=True)
+@metric("kuiper", "Kuiper", tier="to know")
 class Kuiper(CumulativeError):
-    """Range of the cumulative gap: the largest over any interval of scores (Arrieta-Ibarra et al. 2022)."""
+    """largest miscalibration over any interval of confidence, without bins; its interval can prove
+    calibration
+
+    Formula: max_(a<b) |mean of (outcome - score) [a < score <= b]|
+    Source: Arrieta-Ibarra et al. 2022; Rossellini et al. 2025
+    Misses: gaps of opposite sign cancel within an interval; ece adds them up
+    Bounds: what any other threshold on the score can win over t = c_FP / (c_FP + c_FN), per unit of c_FP +
+        c_FN: a row of score s and outcome y that changes sides costs (t - y) = (t - s) + (s - y) more below
+        t, the opposite above; the first term never wins, the second adds up to at most kuiper. Its interval
+        is kuiper ± 2.498 sqrt(sum (y - s)^2) / n at 95%, so that max = 0.05 with bound = "upper" in a policy
+        proves calibration: calibrated uniform scores pass with 1,000 rows in 40% of sets, with 1,500 in 90%
+
+    It is the range of the cumulative gap.
+    """
 
     mean: ClassVar[float] = math.sqrt(8 / math.pi)
     sd: ClassVar[float] = math.sqrt(4 * math.log(2) - 8 / math.pi)

@@ -1,0 +1,1 @@
+"""The metrics: each is declared by its class, which measures, estimates and compares it."""

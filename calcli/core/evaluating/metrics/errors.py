@@ -1,0 +1,517 @@
+"""Calibration errors: what all have in common, through one lens, over the classes, and of vectors."""
+
+from __future__ import annotations
+
+import math
+from abc import ABC, abstractmethod
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from functools import cached_property
+from itertools import pairwise
+from types import MappingProxyType
+from typing import Any, ClassVar, NamedTuple, cast, get_args
+
+import numpy as np
+from numpy.typing import NDArray
+
+from calcli.core.data.arrays import (
+    Positions,
+    Stream,
+    batch_sizes,
+    batches,
+    draw_labels,
+    generator,
+)
+from calcli.core.data.binning import Bins, distinct, equal_width_index
+from calcli.core.data.predictions import Predictions
+from calcli.core.estimators.calibrationerror import Null, class_wise_error, compare, outcome_sums
+from calcli.core.estimators.gridded import GridError
+from calcli.core.estimators.intervals import Interval
+from calcli.core.estimators.permutation import (
+    Cells,
+    Side,
+    Swapped,
+    permuted_differences,
+    swapped_sums,
+)
+from calcli.core.evaluating.measurements import Measurements
+from calcli.core.evaluating.metrics.base import Calls, Pair, signature
+from calcli.core.evaluating.results import Estimate, VectorBins
+from calcli.core.evaluating.usual import tests_classes
+from calcli.core.language.entries import ERROR, arg
+from calcli.core.language.errors import UsageError
+from calcli.core.language.expressions import Measure, nearest_name, region_ends
+from calcli.core.language.metrics import LENS, min_rows, number_of_bins, region, vector_region
+from calcli.core.language.settings import Settings
+from calcli.core.problems.lenses import VectorProblem
+from calcli.core.problems.problem import (
+    Binning,
+    NamedBinning,
+    Problem,
+    Recursive,
+    segment_sums,
+)
+from calcli.core.state.cells import CellTable
+from calcli.core.state.needs import Need, Pass, UnitSums, all_probs, class_sums, through, unit_sums
+
+LABELS = 1_000_000  # drawn at once
+HELD = 5_000_000  # sums of outcomes
+
+
+class TestedError(NamedTuple):
+    """An error, its distribution if calibrated where that was asked for, and numbers to read it with."""
+
+    value: float
+    null: Null | None = None
+    parts: Mapping[str, float] = MappingProxyType({})
+    bins: VectorBins | None = None
+
+
+RECURSIVE = "recursive"
+
+
+EXPECTED = "expected calibration error"
+BINNING = "how scores are binned: equal-width, equal-mass, recursive, or edges such as 0/0.5/0.9/1"
+
+
+class CalibrationError(Measure, ABC):
+    """An estimator of a calibration error, with its choices; what it lacks is as said here.
+
+    Attributes
+    ----------
+    cost
+        What a value costs besides looking at the scores; see `calcli.core.estimators.permutation`.
+    quick
+        Whether it is quick enough to be computed again for every permutation.
+    """
+
+    family = ERROR
+    cost: ClassVar[int] = 0
+    quick: ClassVar[bool] = True
+
+    def judged(self, problem: Problem, level: float) -> tuple[Interval | None, str]:
+        """Return the interval of independent rows, or why there is none."""
+        return None, ""
+
+    def on_grid(self, cells: CellTable, problem: Problem) -> GridError | None:
+        """Return how far the value of cells of the grid may be off; None where no bound is known."""
+        return None
+
+    @abstractmethod
+    def tested(self, measured: Measurements, settings: Settings, beside: Calls) -> TestedError:
+        """Return the error and, if there are draws, its distribution if calibrated; see `estimate`."""
+
+    def estimate(self, measured: Measurements, settings: Settings, beside: Calls = ()) -> Estimate:
+        """Return the error beside what it would be if calibrated."""
+        value, null, parts, bins = self.tested(measured, settings, beside)
+        grid = self._grid_error(measured)
+        line = signature(self, measured, settings, f"draws:{settings.draws}", grid=grid)
+        interval, reason = self._interval(measured, settings)
+        return Estimate(self, value, line, interval, reason, null, parts=parts, bins=bins, grid=grid)
+
+    @property
+    def recomputed(self) -> bool:
+        """Whether it is quick enough to compute anew."""
+        return self.quick
+
+    def effort(self, predictions: Predictions, settings: Settings) -> float:
+        """Return what computing it again costs, where it is on a grid of every class."""
+        return self.cost * (predictions.n_classes if self.is_class_wise else 1)
+
+    def scalar_problem(self, measured: Measurements) -> Problem:
+        """Return the scores of the lens, in the region."""
+        if not measured.is_scalar(self.lens):
+            raise UsageError(
+                f"{self}: the lens {self.lens} has several outcomes; look at them with "
+                "expected_miscalibration, worst_miscalibration or skce"
+            )
+        problem = measured.problem(self.lens)
+        if "@" in self.region:
+            raise UsageError(f"{self}: with one score, a region is given by its ends, as in region=0.8..1")
+        return problem if self.region == "all" else problem.within(*region_ends(self.region))
+
+    def _grid_error(self, measured: Measurements) -> GridError | None:
+        """Return what the grid of a state leaves open, where that is known."""
+        cells = measured.grid(self.lens)
+        if cells is None or self.region != "all":
+            return None
+        return self.on_grid(cells, measured.problem(self.lens))
+
+    def _interval(self, measured: Measurements, settings: Settings) -> tuple[Interval | None, str]:
+        """Return the interval, if it has one, or why there is none."""
+        if not self.entry.bounds or not settings.intervals:
+            return None, ""
+        if self.is_class_wise:
+            return None, f"the lens {self.lens} has a score for each class"
+        if not settings.draws_outcomes:
+            return None, "rows depend on each other, or are weighted by their labels"
+        problem = self.scalar_problem(measured)
+        return self.judged(problem, settings.level) if problem.total_weight else (None, "")
+
+
+@dataclass(frozen=True, kw_only=True)
+class OneDimensional(CalibrationError, ABC):
+    """An error of one score in every row."""
+
+    lens: str = arg(LENS, default="top-1")
+    region: str = region()
+
+    rounding: ClassVar[float] = 0.0  # within which errors of the same outcomes may differ
+
+    def cuts(self, problem: Problem) -> Positions:
+        """Return the positions between which rows are summed: those of runs of equal scores."""
+        return np.append(0, problem.run_ends)
+
+    @abstractmethod
+    def of(self, problem: Problem, bins: Bins) -> Any:
+        """Return (...) errors of (..., m) sums between its cuts, with other outcomes perhaps."""
+
+    def value(self, problem: Problem) -> float:
+        """Return the error."""
+        return float(self.of(problem, problem.binned(self.cuts(problem))))
+
+    def limit(self, problem: Problem) -> Null | None:
+        """Return the distribution of the error under perfect calibration, where it is known."""
+        return None
+
+    def null(self, problem: Problem, draws: int, rng: np.random.Generator) -> Null:
+        """Return the distribution of the error under perfect calibration."""
+        return null_distributions(problem, [self], draws, rng)[0]
+
+    def parts(self, problem: Problem) -> dict[str, float]:
+        """Return numbers to read it with."""
+        return {}
+
+    def swap_cells(self, baseline: Side, candidate: Side) -> Cells | None:
+        """Return the cells of which it is a function of sums, to swap; None where it is no such function."""
+        return None
+
+    @property
+    def from_sums(self) -> bool:
+        """Whether sums over equal-width bins are enough, so that no score must be put in order."""
+        return False
+
+    def of_sums(self, bins: Bins) -> Any:
+        """Return (...) errors of (..., m) sums over its bins, or steps of the score."""
+        raise NotImplementedError
+
+    def needs(self, of: Pass) -> Iterable[Need]:
+        """Return scores and outcomes of the lens; of class-wise errors sums, or all probabilities."""
+        if not self.is_class_wise:
+            return (through(self.lens, of.rows, of.settings),)
+        if not self.from_sums:
+            return (all_probs(of.rows),)
+        bins = self.arguments["bins"]
+        return (*class_sums(bins, of.rows, of.settings), *unit_sums(bins, of))
+
+    def tested(self, measured: Measurements, settings: Settings, beside: Calls) -> TestedError:
+        """Return the error, tested on the same simulated outcomes as others of its lens and region.
+
+        It is nan where there are no rows in its region; class-wise errors are tested only if
+        the settings say so.
+        """
+        if self.is_class_wise:
+            return _class_wise(measured, self, self, settings)
+        problem = self.scalar_problem(measured)
+        if not problem.total_weight:
+            return TestedError(math.nan)
+        value, null = self.value(problem), None
+        if settings.draws:
+            others = [one for one in beside if isinstance(one, OneDimensional) and one.is_like(self)]
+            same = others if self in others else [self]
+            nulls = measured.once(
+                ("nulls", settings.draws, *map(str, same)),
+                lambda: null_distributions(problem, same, settings.draws, _rng(settings)),
+            )
+            null = nulls[same.index(self)]
+        return TestedError(value, null, self.parts(problem))
+
+    def is_like(self, other: OneDimensional) -> bool:
+        """Tell whether it looks at the same scores as another one."""
+        return (self.lens, self.region) == (other.lens, other.region)
+
+    def swapped(self, pair: Pair) -> Swapped | None:
+        """Swap scores of a lens, or sums over the bins of every class."""
+        both, how = (pair.baseline.measured, pair.candidate.measured), (pair.rng, pair.paired)
+        if not self.is_class_wise:
+            first, second = (_side(one, self) for one in both)
+            draws = pair.affordable(self.cost) if self.cost else pair.settings.draws
+            return permuted_differences(first, second, self, draws, *how)
+        if not (self.from_sums and pair.same_classes):
+            return None
+        before, after = (one.kept(UnitSums(self.arguments["bins"])).sums for one in both)
+        return swapped_sums(
+            before,
+            after,
+            lambda bins: class_wise_error(self.of_sums(bins), self.over_classes),
+            pair.settings.draws,
+            *how,
+        )
+
+
+@dataclass(frozen=True, kw_only=True)
+class OfBins(OneDimensional):
+    """An error that is a function of sums over bins of the score."""
+
+    binning: str = arg(BINNING, default="equal-width")
+    bins: int = number_of_bins()
+    min_rows: int = min_rows()
+
+    def __post_init__(self) -> None:
+        """Check the binning."""
+        assert self.parted
+
+    @cached_property
+    def parted(self) -> Binning:
+        """How scores are binned."""
+        return parted(self, self.binning, self.min_rows)
+
+    def cuts(self, problem: Problem) -> Positions:
+        """Return where the bins end."""
+        return problem.cuts(self.parted, self.bins)
+
+    def value(self, problem: Problem) -> float:
+        """Return the error, in [0, 1]."""
+        return float(self.of(problem, problem.bins(self.parted, self.bins)))
+
+
+@dataclass(frozen=True, kw_only=True)
+class OfVectors(CalibrationError, ABC):
+    """An error of several outcomes at once, for which at least so many rows are needed."""
+
+    least_rows: ClassVar[int] = 1
+    lens: str = arg(
+        "which probabilities: canonical (all classes), largest-2 (the two largest and the rest), "
+        "--class-groups, or a single one such as top-1 or class-1",
+        default="canonical",
+    )
+    region: str = vector_region()
+
+    def __post_init__(self) -> None:
+        """Check the lens."""
+        if self.is_class_wise:
+            raise UsageError(
+                f"{self}: the lens {self.lens} is a problem for each class, not one of vectors; expected one "
+                "such as canonical or class-0"
+            )
+
+    def needs(self, of: Pass) -> Iterable[Need]:
+        """Return the rows through the lens."""
+        return (through(self.lens, of.rows, of.settings, each=True),)
+
+    def tested(self, measured: Measurements, settings: Settings, beside: Calls) -> TestedError:
+        """Return the error with its bins."""
+        return _of_vectors(measured, self, settings)
+
+    @abstractmethod
+    def found(
+        self, problem: VectorProblem, draws: int, rng: np.random.Generator
+    ) -> tuple[float, Null | None, Bins | None]:
+        """Return the error, if there are draws its distribution under perfect calibration, and its bins.
+
+        Those are (d, m) sums of scores and outcomes; None of an error without bins.
+        """
+
+
+def null_distributions(
+    problem: Problem, errors: Sequence[OneDimensional], draws: int, rng: np.random.Generator
+) -> list[Null]:
+    """Return the distribution of every error of a problem if calibrated, the same as if it were the only one.
+
+    Outcomes are drawn from the scores and summed between the cuts of each error; those of few cuts share
+    what is drawn.
+    """
+    here, known = rng.bit_generator.state, [one.limit(problem) for one in errors]
+    drawing = [one for one, limit in zip(errors, known, strict=True) if limit is None]
+    filled = {one: distinct(one.cuts(problem)) for one in drawing}
+    few = {cuts.tobytes(): cuts for cuts in filled.values() if draws * len(cuts) <= HELD}
+    shared = dict(zip(few, outcome_sums(problem, [*few.values()], draws, rng), strict=True)) if few else {}
+
+    def null(error: OneDimensional) -> Null:
+        rng.bit_generator.state = here
+        own, cuts = filled[error], error.cuts(problem)
+        places, observed = np.searchsorted(own, cuts), problem.binned(cuts)
+        sums = (
+            [shared[own.tobytes()]]
+            if own.tobytes() in shared
+            else (outcome_sums(problem, [own], size, rng)[0] for size in batch_sizes(draws, len(own), HELD))
+        )
+        found = [
+            error.of(problem, replace(observed, outcome=segment_sums(one[batch], places)))
+            for one in sums
+            for batch in batches(len(one), len(places), HELD)
+        ]
+        return compare(float(error.of(problem, observed)), np.concatenate(found), error.rounding)
+
+    return [null(one) if limit is None else limit for one, limit in zip(errors, known, strict=True)]
+
+
+def parted(measure: Measure, said: str, min_rows: int) -> Binning:
+    """Return the binning that an argument says: a name, or edges.
+
+    Raises
+    ------
+    UsageError
+        If it is neither.
+    """
+    if said == RECURSIVE:
+        return Recursive(min_rows)
+    if said in get_args(NamedBinning):
+        return cast(NamedBinning, said)
+    known = [*get_args(NamedBinning), RECURSIVE]
+    try:
+        edges = tuple(map(float, said.split("/")))
+    except ValueError:
+        edges = ()
+    if len(edges) < 2 or edges[0] != 0 or edges[-1] != 1 or not all(a < b for a, b in pairwise(edges)):
+        nearest = nearest_name(said, known)
+        raise UsageError(
+            f"{measure}: binning must be one of {', '.join(known)}, or edges that ascend from 0 to 1 such as "
+            f"0/0.5/0.9/1, not {said!r}{nearest}"
+        )
+    return edges
+
+
+def class_wise_value(measured: Measurements, estimator: OneDimensional, over: str) -> float:
+    """Return the mean error over the classes; see `class_wise_error`."""
+    if estimator.from_sums:
+        errors = estimator.of_sums(measured.class_bins(estimator.arguments["bins"]))
+        return float(class_wise_error(errors, over))
+    errors = np.array([estimator.value(problem) for problem in measured.class_problems()])
+    return float(class_wise_error(errors, over))
+
+
+def class_wise_null(
+    measured: Measurements,
+    estimator: OneDimensional,
+    over: str,
+    value: float,
+    draws: int,
+    rng: np.random.Generator,
+) -> Null:
+    """Return the null distribution of the error over all classes, given its observed value.
+
+    Parameters
+    ----------
+    measured
+        Measurements that were made for tests, with all probabilities.
+    estimator
+        Of the error of each class.
+    over
+        How they are aggregated: norm 1, 2 or max.
+    value
+        The observed error.
+    draws
+        Simulated data sets, B.
+    rng
+        Source of chance.
+    """
+    drawn = simulated_class_errors(measured, estimator, draws, rng)
+    return compare(value, class_wise_error(drawn, over))
+
+
+def simulated_class_errors(
+    measured: Measurements, estimator: OneDimensional, draws: int, rng: np.random.Generator
+) -> NDArray[np.float64]:
+    """Return the (draws, K) errors of every class in simulated data sets; otherwise as `class_wise_null`."""
+    problem = measured.vector_problem("canonical")
+    if estimator.from_sums:
+        return _sums_only(problem, measured.class_bins(estimator.arguments["bins"]), estimator, draws, rng)
+    k = problem.probs.shape[1]
+    errors = np.empty((draws, k))
+    for start, labels in _drawn(problem, draws, rng):
+        for number, score in enumerate(problem.probs.T):
+            order = np.argsort(score, kind="stable")
+            outcomes = labels[:, order] == number
+            weights = None if problem.weights is None else problem.weights[order]
+            ordered = Problem(score[order], outcomes[0], weights)
+            for draw, outcome in enumerate(outcomes, start):
+                errors[draw, number] = estimator.value(replace(ordered, outcome=outcome, _bins={}))
+    return errors
+
+
+def _sums_only(
+    problem: VectorProblem, observed: Bins, estimator: Any, draws: int, rng: np.random.Generator
+) -> NDArray[np.float64]:
+    n, k = problem.probs.shape
+    cells = equal_width_index(problem.probs, estimator.bins) + np.arange(k) * estimator.bins
+    own = cells.ravel()
+    errors = np.empty((draws, k))
+    for start, labels in _drawn(problem, draws, rng):
+        for draw, places in enumerate(labels + np.arange(n) * k, start):
+            outcome = np.bincount(own.take(places), problem.weights, k * estimator.bins)
+            bins = replace(observed, outcome=outcome.reshape(k, -1).astype(np.float64))
+            errors[draw] = estimator.of_sums(bins)
+    return errors
+
+
+def _drawn(
+    problem: VectorProblem, draws: int, rng: np.random.Generator
+) -> Iterator[tuple[int, NDArray[np.intp]]]:
+    """Yield the number of the first of some simulated data sets, and their (b, N) labels."""
+    for batch in batches(draws, len(problem.probs), LABELS):
+        yield batch.start, draw_labels(problem.probs, batch.stop - batch.start, rng).T
+
+
+MOST_NUMBERS = 1_000_000  # means of bins of vectors that a report holds
+
+
+def _side(measured: Measurements, call: Measure) -> Side:
+    """Return what is swapped of a system: its scores through a lens, in the region of the metric."""
+
+    def made() -> Side:
+        score, outcome, weights, inside = measured.look(call.lens)
+        units = measured.units if inside is None else measured.units.within(inside)
+        return Side(score, outcome, units, weights)
+
+    return measured.once(("side", call.lens), made).within(call.region)
+
+
+def _rng(settings: Settings) -> np.random.Generator:
+    return generator(settings.seed, Stream.OUTCOMES)
+
+
+def _of_vectors(measured: Measurements, call: OfVectors, settings: Settings) -> TestedError:
+    if measured.is_scalar(call.lens):
+        problem = call.scalar_problem(measured).as_vectors()
+    else:
+        problem = measured.vector_problem(call.lens)
+        problem = problem.in_region(call.region, str(call))
+    problem = problem.with_weight()
+    if len(problem.probs) < call.least_rows:
+        return TestedError(math.nan)
+    value, null, bins = call.found(problem, settings.draws, _rng(settings))
+    if bins is None:
+        return TestedError(value, null)
+    if bins.score.size > MOST_NUMBERS:
+        return TestedError(value, null, {"bins_left_out": len(bins.count)})
+    return TestedError(value, null, bins=_shown(bins, call, measured))
+
+
+def _shown(bins: Bins, call: Measure, measured: Measurements) -> VectorBins:
+    """Return the bins that have weight, their outcomes by the names of classes and groups."""
+    kept = bins.weight > 0
+    weight = bins.weight[kept]
+    means = ((table[:, kept] / weight).T for table in (bins.score, bins.outcome))
+    names = measured.outcomes_of(call.lens, len(bins.score))
+    return VectorBins(names, bins.count[kept], weight / weight.sum(), *means)
+
+
+def _class_wise(
+    measured: Measurements, call: Measure, estimator: OneDimensional, settings: Settings
+) -> TestedError:
+    if call.region != "all":
+        raise UsageError(f"{call}: a region needs one score; name the class, as in lens=class-0")
+    value, parts = class_wise_value(measured, estimator, call.over_classes), dict[str, float]()
+    if call.over_classes == "sum":
+        parts["absent_classes"] = int(np.count_nonzero(measured.rows_by_class == 0))
+    if not _tests_classes(measured, settings):
+        return TestedError(value, parts=parts)
+    null = class_wise_null(measured, estimator, call.over_classes, value, settings.draws, _rng(settings))
+    return TestedError(value, null, parts)
+
+
+def _tests_classes(measured: Measurements, settings: Settings) -> bool:
+    """Tell whether errors of all classes are tested; a sample of rows may not have kept what that takes."""
+    rows = measured.predictions
+    return measured.state.tells(all_probs(rows)) and tests_classes(rows, settings)

@@ -1,0 +1,512 @@
+"""Calibration and refinement loss of every class, or of one, over bins or by kernel density."""
+
+from __future__ import annotations
+
+import math
+from abc import ABC, abstractmethod
+from collections.abc import Iterable, Iterator
+from dataclasses import astuple, dataclass, replace
+from operator import itemgetter
+from typing import ClassVar, Literal
+
+import numpy as np
+from numpy.typing import NDArray
+
+from calcli.core.data.arrays import Array, Doubles, Floats, batches
+from calcli.core.data.binning import Bins
+from calcli.core.data.predictions import Predictions
+from calcli.core.estimators.decomposition import BinnedLosses, Corp, RefinedBins, binned_losses, corp, summed
+from calcli.core.estimators.intervals import FEWEST, Influences, Spread
+from calcli.core.estimators.permutation import GRID, Swapped, swapped_sums
+from calcli.core.estimators.rules import Decomposable, decomposable_rule
+from calcli.core.estimators.scoring import Means, OfMeans
+from calcli.core.estimators.sums import Sums
+from calcli.core.evaluating.measurements import Measurements
+from calcli.core.evaluating.metrics.base import HITS, Calls, Pair, judged, loss, signature
+from calcli.core.evaluating.metrics.scores import find_cllr, min_cllr
+from calcli.core.evaluating.metrics.smooth import densities
+from calcli.core.evaluating.results import Estimate
+from calcli.core.language.entries import DECOMPOSITION, arg, metric
+from calcli.core.language.errors import UsageError
+from calcli.core.language.expressions import CLASS_WISE, Measure, region_ends
+from calcli.core.language.metrics import AS_SCORE, LENS, METRICS, ScoreName, number_of_bins, vector_region
+from calcli.core.language.settings import Settings
+from calcli.core.problems.problem import Problem
+from calcli.core.state.needs import (
+    LOG_ODDS,
+    ClassPlaces,
+    Mean,
+    Need,
+    Pass,
+    UnitSums,
+    all_probs,
+    class_sums,
+    through,
+    unit_sums,
+)
+
+Numbers = dict[str, float]
+
+CANONICAL = "canonical"
+EXAMPLE = "class-0@0.6..0.6+class-1@0.3..0.3"
+
+
+def needs_of_parts(call: Binned, of: Pass) -> Iterator[Need]:
+    """Yield what a pass must keep for the parts of a score.
+
+    Raises
+    ------
+    UsageError
+        If the lens is another one than class-wise and that of a class, or a region has no one score.
+    """
+    bins = call.bins
+    if call.lens == CANONICAL:
+        if call.region == "all" or call.estimator != "bins":
+            raise UsageError(
+                f"{call}: for whole vectors a region is one bin; name it, as in region={EXAMPLE}"
+            )
+        yield all_probs(of.rows)
+    elif "@" in call.region:
+        raise UsageError(f"{call}: conditions on several classes are for whole vectors; say lens=canonical")
+    elif call.lens != CLASS_WISE:
+        if not call.lens.startswith("class-"):
+            raise UsageError(
+                f"{call}: the parts are those of classes, not of the lens {call.lens}; expected class-wise, "
+                "one such as class-0, or canonical with a region"
+            )
+        yield through(call.lens, of.rows, of.settings, each=True)
+    elif call.region != "all":
+        raise UsageError(f"{call}: a region needs one score; name the class, as in lens=class-0")
+    elif call.from_sums:
+        yield from class_sums(bins, of.rows, of.settings)
+        yield from unit_sums(bins, of)
+    else:
+        yield all_probs(of.rows)
+
+
+def binned_parts(call: Binned, measured: Measurements) -> Numbers:
+    """Return the score, or the term of a class in it, its parts, their sum and what that sum misses.
+
+    Of a region all of them are shares of the whole: the share of the rows times what they are among these
+    rows. Of whole vectors the rows of the region are one bin. They are nan where there is no row.
+    """
+    rule = call.rule(measured.predictions)
+    losses, weights = measured.columns[call.score], measured.predictions.weights
+    share: Numbers = {}
+    if call.lens == CLASS_WISE:
+        found = _every_class(call, measured, rule)
+        score = _mean(losses, weights)
+    elif call.lens == CANONICAL:
+        return _of_vectors(call, measured, rule)
+    else:
+        prob, outcome, *_ = measured.look(call.lens)
+        inside = _inside(prob, call.region)
+        problem = measured.problem(call.lens)
+        whole = problem.total_weight
+        problem = problem.within(*region_ends(call.region))
+        if not problem.total_weight:
+            return dict.fromkeys(("score", "calibration", "refinement", "estimated", "remainder"), math.nan)
+        part = problem.total_weight / whole
+        within = _one_class(call, problem, rule)
+        found = BinnedLosses(part * within.calibration, part * within.refinement)
+        terms = rule.class_term(losses[inside], prob[inside].astype(np.float64), outcome[inside])
+        score = part * _mean(terms, None if weights is None else weights[inside])
+        if call.region != "all":
+            share = {"share": part, "refinement_within": within.refinement}
+    return {
+        "score": score,
+        "calibration": found.calibration,
+        "refinement": found.refinement,
+        "estimated": found.estimated,
+        "remainder": score - found.estimated,
+        **share,
+    }
+
+
+def _of_vectors(call: Binned, measured: Measurements, rule: Decomposable) -> Numbers:
+    """Return the parts of a region of whole vectors, of which its rows are one bin."""
+    problem = measured.vector_problem(CANONICAL)
+    inside = problem.rows_in(call.region, str(call))
+    weight = np.ones(len(inside)) if problem.weights is None else problem.weights.astype(np.float64)
+    own = np.where(inside, weight, 0.0)
+    if not own.any():
+        return dict.fromkeys(("score", "calibration", "refinement", "estimated", "remainder"), math.nan)
+    part = float(own.sum() / weight.sum())
+    own /= own.sum()
+    frequency = np.bincount(problem.labels, own, problem.probs.shape[1]).astype(np.float64)
+    found = BinnedLosses(*rule.binned(np.ones(len(frequency)), own @ problem.probs, frequency))
+    score = part * _mean(measured.columns[call.score][inside], own[inside])
+    estimated = part * found.estimated
+    return {
+        "score": score,
+        "calibration": part * found.calibration,
+        "refinement": part * found.refinement,
+        "estimated": estimated,
+        "remainder": score - estimated,
+        "share": part,
+        "refinement_within": found.refinement,
+    }
+
+
+def _every_class(call: Binned, measured: Measurements, rule: Decomposable) -> BinnedLosses:
+    if call.from_sums:
+        return binned_losses(measured.class_bins(call.bins), rule)
+    each = [_one_class(call, problem, rule) for problem in measured.class_problems()]
+    return BinnedLosses(sum(one.calibration for one in each), sum(one.refinement for one in each))
+
+
+def _one_class(call: Binned, problem: Problem, rule: Decomposable) -> BinnedLosses:
+    if call.estimator == "kernel":
+        return BinnedLosses(*rule.binned(*densities(problem)))
+    bins = problem.bins("equal-width", call.bins)
+    full = bins.weight > 0
+    weight = bins.weight[full]
+    return BinnedLosses(
+        *rule.binned(weight / weight.sum(), bins.score[full] / weight, bins.outcome[full] / weight)
+    )
+
+
+def _inside(prob: Floats, region: str) -> NDArray[np.bool_]:
+    low, high = region_ends(region)
+    return (prob >= np.float64(low)) & ((prob < np.float64(high)) | (high >= 1))
+
+
+def _mean(losses: Array, weights: Floats | None) -> float:
+    losses = losses.astype(np.float64, copy=False)
+    if weights is not None:  # rows without weight do not count, whatever their loss
+        losses, weights = losses[weights > 0], weights[weights > 0]
+    return float(np.average(losses, weights=weights))
+
+
+CORP = "consistent, optimally binned, reproducible, pool adjacent violators"
+OF_SUMS = ("calibration", "refinement", "estimated")  # which sums over bins are enough for
+LOOKED_UP = 1 << 20  # bins of probabilities at once
+
+
+def _refined_losses(refined: RefinedBins, measured: Measurements) -> Array:
+    """Return the (N,) losses of the rows if each probability were the frequency of its bin."""
+    cells: Array = measured.kept(ClassPlaces(refined.bins)).cells
+    labels = measured.predictions.labels
+    every = batches(len(labels), len(cells), LOOKED_UP)
+    return np.concatenate([refined.losses(cells[:, batch], labels[batch]) for batch in every])
+
+
+class Parts(Measure, ABC):
+    """One of several numbers that are found together.
+
+    Attributes
+    ----------
+    part
+        Its name among them.
+    """
+
+    family = DECOMPOSITION
+    part: ClassVar[str]
+
+    @abstractmethod
+    def parts(self, measured: Measurements) -> Numbers:
+        """Return all parts by name."""
+
+    def spread(self, measured: Measurements) -> Spread | None:
+        """Return its spread, if it has an interval."""
+        return None
+
+    @property
+    def has_interval(self) -> bool:
+        """Whether its bias is known."""
+        return False
+
+    def estimate(self, measured: Measurements, settings: Settings, beside: Calls = ()) -> Estimate:
+        """Return it with all parts that it stands among."""
+        parts = self.parts(measured)
+        value = parts[self.part]
+        interval, reason, how = None, "", []
+        if self.has_interval and settings.intervals:
+            interval, reason = judged(self.spread(measured), value, settings)
+            how = ["interval:jackknife"]
+        line = signature(self, measured, settings, *how)
+        return Estimate(self, value, line, interval, reason, parts=parts)
+
+
+@dataclass(frozen=True, kw_only=True)
+class OfScore(Parts):
+    """A part of a score of classes."""
+
+    score: ScoreName = arg("the score that is split", default="brier")
+
+    def rule(self, rows: Predictions) -> Decomposable:
+        """Return the rule whose mean the score is."""
+        return decomposable_rule(self.score, of_answers=rows.of_answers)
+
+
+def _corp(call: Isotonic, measured: Measurements) -> Corp:
+    rule = call.rule(measured.predictions)
+    labels, weights = measured.predictions.labels, measured.predictions.weights
+    if not call.is_class_wise:
+        if not measured.is_scalar(call.lens):
+            raise UsageError(f"{call}: the lens {call.lens} has several outcomes; expected one such as top-1")
+        score, outcome, weights, _ = measured.look(call.lens)
+        if not len(score):
+            return Corp(math.nan, math.nan, math.nan)
+        score = score.astype(np.float64)
+        return corp(score, outcome, rule.binary(score, outcome), weights, rule)
+    if measured.predictions.n_classes == 2:
+        # the log-odds tell rows apart whose probabilities both round to 1
+        one = corp(measured.columns["log_odds"], labels == 1, measured.columns[call.score], weights, rule)
+        return Corp(one.score, rule.outcomes * one.recalibrated, rule.outcomes * one.uncertainty)
+    if not rule.additive:
+        raise UsageError(
+            f"{call}: the {METRICS[call.score].title.lower()} of more than two classes is not a sum over "
+            "classes; use score=brier or lens=top-1"
+        )
+    parts = []
+    for k, probs in enumerate(measured.class_probs):
+        outcome = labels == k
+        parts.append(corp(probs, outcome, rule.binary(probs, outcome), weights, rule))
+    return summed(parts)
+
+
+def _influences(column: Array, of: OfMeans, measured: Measurements) -> Influences | None:
+    """Return what each unit brings to a function of the mean of a column, called "value"."""
+    rows = measured.predictions
+    return Sums(
+        {"value": column}, rows.labels, rows.n_classes, rows.weights, rows.priors, measured.units
+    ).influences(of)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Binned(OfScore):
+    """The parts of a score over bins of every class, or of one, or in a region."""
+
+    bins: int = number_of_bins()
+    lens: str = arg(LENS, default=CLASS_WISE)
+    region: str = vector_region()
+    estimator: Literal["bins", "kernel"] = arg("frequencies from bins or from a kernel", default="bins")
+
+    def needs(self, of: Pass) -> Iterable[Need]:
+        """Return the losses and the bins."""
+        yield loss(self.score, self.rule(of.rows), of.settings)
+        yield from needs_of_parts(self, of)
+        if self.has_interval and of.settings.intervals:
+            yield HITS
+            yield ClassPlaces(self.bins)
+
+    def parts(self, measured: Measurements) -> Numbers:
+        """Return all parts by name."""
+        return binned_parts(self, measured)
+
+    @property
+    def from_sums(self) -> bool:
+        """Whether sums over the bins of every class are enough."""
+        return self.lens == CLASS_WISE and self.estimator == "bins"
+
+    @property
+    def has_interval(self) -> bool:
+        """Whether it is the refinement of all classes, the only one whose bias is known."""
+        return self.part == "refinement" and self.from_sums
+
+    def spread(self, measured: Measurements) -> Spread | None:
+        """Return its spread."""
+        rows = measured.predictions
+        refined = RefinedBins(measured.class_bins(self.bins), self.rule(rows))
+        found = _influences(_refined_losses(refined, measured), itemgetter("value"), measured)
+        if found is None:
+            return None
+        share, fewest = measured.effective_rows / rows.n_rows, measured.errors
+        if self.score == "log_loss" and fewest < 4 * FEWEST:
+            fewest /= 4  # a bin in which the only error was not seen loses nothing, where one seen loses much
+        return replace(found.spread, fewest=fewest, bias=refined.bias(share))
+
+    def swapped(self, pair: Pair) -> Swapped | None:
+        """Swap units of sums over the bins of every class, where these are enough."""
+        if not (self.part in OF_SUMS and self.from_sums and pair.same_classes):
+            return None
+        first, second = (
+            one.measured.kept(UnitSums(self.bins)).sums for one in (pair.baseline, pair.candidate)
+        )
+        rule = self.rule(pair.baseline.measured.predictions)
+
+        def statistic(bins: Bins) -> Doubles:
+            each = (Bins(*sums) for sums in zip(*astuple(bins), strict=True))
+            return np.array([getattr(binned_losses(sums, rule), self.part) for sums in each])
+
+        return swapped_sums(first, second, statistic, pair.settings.draws, pair.rng, pair.paired)
+
+    def effort(self, predictions: Predictions, settings: Settings) -> float:
+        """Return what kernel densities of every class cost, where there are any."""
+        every = predictions.n_classes if self.lens == CLASS_WISE else 1
+        return GRID * every if self.estimator == "kernel" else 0.0
+
+
+@dataclass(frozen=True, kw_only=True)
+class Isotonic(OfScore):
+    """The parts of a score by isotonic regression (CORP)."""
+
+    lens: str = arg(LENS, default=CLASS_WISE)
+
+    def needs(self, of: Pass) -> Iterable[Need]:
+        """Return the losses, and what must be put in order."""
+        yield loss(self.score, self.rule(of.rows), of.settings)
+        if self.lens != CLASS_WISE:
+            yield through(self.lens, of.rows, of.settings, each=True)
+        else:
+            yield LOG_ODDS if of.rows.n_classes == 2 else all_probs(of.rows)
+
+    def parts(self, measured: Measurements) -> Numbers:
+        """Return all parts by name, and the score."""
+        found = _corp(self, measured)
+        return {
+            "score": found.score,
+            "miscalibration": found.miscalibration,
+            "discrimination": found.discrimination,
+            "uncertainty": found.uncertainty,
+        }
+
+    @property
+    def has_interval(self) -> bool:
+        """Whether it is the uncertainty, but of a number of rows that is drawn as well."""
+        return self.part == "uncertainty" and not self.lens.startswith("predicted-")
+
+    def spread(self, measured: Measurements) -> Spread | None:
+        """Return its spread, that of the frequencies of the classes or of the outcome of a lens."""
+        rule, of_classes = self.rule(measured.predictions), self.is_class_wise
+        outcome = np.zeros(measured.predictions.n_rows) if of_classes else measured.look(self.lens).outcome
+
+        def uncertainty(means: Means) -> Doubles:
+            if of_classes:
+                return rule.constant(means.priors)
+            outcomes = means["value"]
+            return rule.constant(np.stack([1 - outcomes, outcomes], axis=-1)) / rule.outcomes
+
+        found = _influences(outcome, uncertainty, measured)
+        return None if found is None else found.spread
+
+
+@metric("min_cllr", "Cost of log-likelihood ratios, least", tier="works", unit="bits")
+class LeastCostOfRatios(Parts):
+    """two classes: cllr after an isotonic fit; the difference to cllr is miscalibration
+
+    Formula: cllr of the isotonic fit, both classes alike
+    Source: Bruemmer & du Preez 2006
+    Misses: fitted to the same rows: biased downward
+    """
+
+    part = "min_cllr"
+
+    def needs(self, of: Pass) -> Iterable[Need]:
+        """Return the costs of the ratios and the log-odds."""
+        yield from (Mean(*one) for one in find_cllr(str(self), of.rows, of.settings).statistics.items())
+        yield LOG_ODDS
+
+    def parts(self, measured: Measurements) -> Numbers:
+        """Return the costs, and the prior odds."""
+        rows = measured.predictions
+        found = find_cllr(str(self), rows, measured.settings)
+        columns = {name: measured.columns[name] for name in found.statistics}
+        means = Sums(columns, rows.labels, 2, rows.weights, rows.priors, measured.units).means()
+        actual = float(found.value(means))
+        least = min_cllr(measured.columns["log_odds"], rows.labels, rows.weights)
+        return {
+            "cllr": actual,
+            "min_cllr": least,
+            "calibration": actual - least,
+            "prior_odds": found.prior_odds,
+        }
+
+
+@metric("binned_calibration_loss", "Binned calibration loss", tier="works", range="0 to inf", unit=AS_SCORE)
+class BinnedCalibrationLoss(Binned):
+    """calibration part of a score: distance between mean probability and frequency in bins
+
+    Formula: sum_k sum_b n_kb/N (mean prob - frequency)^2, or frequency ln(frequency / mean prob)
+    Source: van de Waterlaat 2021, section 4.3
+    Misses: biased upward near zero; relative_calibration_loss needs no bins
+    """
+
+    part = "calibration"
+
+
+@metric("binned_refinement_loss", "Binned refinement loss", tier="works", range="0 to inf", unit=AS_SCORE)
+class BinnedRefinementLoss(Binned):
+    """refinement part of a score: what remains if each bin predicts its frequencies
+
+    Formula: sum_k sum_b n_kb/N frequency (1 - frequency), or -frequency ln frequency
+    Source: van de Waterlaat 2021, section 4.3
+    Misses: what differs within bins, the more the fewer they are
+    """
+
+    part = "refinement"
+
+
+@metric("binned_estimated_score", "Estimated score", tier="works", range="0 to inf", unit=AS_SCORE)
+class BinnedEstimatedScore(Binned):
+    """binned calibration loss plus binned refinement loss
+
+    Formula: binned_calibration_loss + binned_refinement_loss
+    Source: van de Waterlaat 2021, fig. 4.6
+    Misses: what differs within bins; see binned_remainder
+    """
+
+    part = "estimated"
+
+
+@metric(
+    "binned_remainder", "Remainder of the estimated score", tier="works", direction="none",
+    range="-inf to inf", unit=AS_SCORE,
+)  # fmt: skip
+class BinnedRemainder(Binned):
+    """score minus its binned estimate: what differs within bins
+
+    Formula: score - binned_estimated_score; brier: sum_kb n_kb/N (var prob - 2 cov(prob, label))
+    Source: van de Waterlaat 2021, fig. 4.6
+    """
+
+    part = "remainder"
+
+
+@metric(
+    "corp_miscalibration", "Miscalibration (CORP)",
+    letters=CORP, range="0 to inf",
+    unit=AS_SCORE,
+)  # fmt: skip
+class CorpMiscalibration(Isotonic):
+    """part of a score that an isotonic fit to the same rows removes
+
+    Formula: score - score of the isotonic fit, one isotonic fit a class
+    Source: Dimitriadis, Gneiting & Jordan 2021 (CORP)
+    Misses: fitted to the same rows: biased upward near zero
+    """
+
+    part = "miscalibration"
+
+
+@metric(
+    "corp_discrimination", "Discrimination (CORP)",
+    letters=CORP, direction="higher",
+    range="0 to uncertainty", unit=AS_SCORE,
+)  # fmt: skip
+class CorpDiscrimination(Isotonic):
+    """how much better the isotonic fit is than the class frequencies
+
+    Formula: score of the class frequencies - score of the isotonic fit, one isotonic fit a class
+    Source: Dimitriadis, Gneiting & Jordan 2021 (CORP)
+    Of answers: how much better the isotonic fit is than always stating the accuracy
+    """
+
+    part = "discrimination"
+
+
+@metric(
+    "corp_uncertainty", "Uncertainty (CORP)",
+    letters=CORP, direction="none",
+    range="0 to inf", unit=AS_SCORE,
+)  # fmt: skip
+class CorpUncertainty(Isotonic):
+    """score of the class frequencies: how hard the data are without a classifier
+
+    Formula: score of the class frequencies
+    Source: Dimitriadis, Gneiting & Jordan 2021 (CORP)
+    Of answers: score of always stating the accuracy
+    """
+
+    part = "uncertainty"

@@ -1,0 +1,311 @@
+"""What recalibrated posteriors say of a score: what miscalibration costs, and what is to be expected."""
+
+from __future__ import annotations
+
+import math
+from abc import ABC, abstractmethod
+from collections.abc import Iterable
+from dataclasses import dataclass, replace
+from typing import ClassVar, Literal
+
+import numpy as np
+
+from calcli.core.data.arrays import Array, Doubles
+from calcli.core.data.predictions import Predictions
+from calcli.core.estimators.intervals import Influences, Interval
+from calcli.core.estimators.permutation import FIT, FIT_ROWS
+from calcli.core.estimators.rules import ScoringRule
+from calcli.core.estimators.scoring import Means
+from calcli.core.estimators.sums import Sums
+from calcli.core.evaluating.measurements import Measurements
+from calcli.core.evaluating.metrics.base import HITS, Calls, judged, loss, signature
+from calcli.core.evaluating.metrics.scores import Scored
+from calcli.core.evaluating.recalibrated import Recalibrated
+from calcli.core.evaluating.results import Estimate
+from calcli.core.language.entries import RECALIBRATION, arg, metric
+from calcli.core.language.expressions import Measure
+from calcli.core.language.methods import METHODS
+from calcli.core.language.metrics import AFFINE, AS_SCORE, CARRIED, L1, PAV, Training
+from calcli.core.language.settings import Settings
+from calcli.core.state.needs import Need, Pass, Rows
+
+POSTERIOR = "posterior of class {}"
+
+
+EXPECTED = (  # what a posterior has an expectation of
+    "log_loss", "brier", "rps", "error_rate", "bayes_risk", "beta_score", "weighted_risk",
+)  # fmt: skip
+MISSES = f"what the recalibrator cannot express; try another. {CARRIED}"
+
+
+@dataclass(frozen=True, kw_only=True)
+class OfRecalibration(Measure, ABC):
+    """A function of means over rows of what a recalibration makes of them."""
+
+    family = RECALIBRATION
+    score: str = arg(
+        "the score that is split; its own arguments follow after slashes",
+        default="log_loss", choices=EXPECTED, nested=True,
+    )  # fmt: skip
+    recalibrator: str = arg(
+        "the method, its arguments after slashes; affine (dp or temperature, by the number of rows); or pav "
+        "(isotonic, without smoothing)",
+        default=AFFINE, choices=(AFFINE, *METHODS, PAV), nested=True,
+    )  # fmt: skip
+    training: Training = arg(
+        "the rows it is fitted to; held-out: those of --calibration-data", default="cross-validation"
+    )
+
+    compared: ClassVar[bool] = False  # whether its influences tell how two systems differ
+    labelless: ClassVar[bool] = False  # whether no label moves it
+
+    @abstractmethod
+    def columns(self, found: Recalibrated) -> dict[str, Array]:
+        """Return the (n,) numbers of the rows, by name."""
+
+    @abstractmethod
+    def value(self, means: Means, rule: ScoringRule) -> Doubles:
+        """Return the metric, given the means of all rows or those without a unit."""
+
+    @abstractmethod
+    def parts(self, found: Recalibrated) -> dict[str, float]:
+        """Return the numbers to read it with."""
+
+    def needs(self, of: Pass) -> Iterable[Need]:
+        """Return the losses of the rows, and the rows, for fits."""
+        return loss(self.score, self._rule(of.rows, of.settings), of.settings), HITS, Rows()
+
+    def estimate(self, measured: Measurements, settings: Settings, beside: Calls = ()) -> Estimate:
+        """Return it under posteriors that stay as they are."""
+        found = self._recalibrated(measured)
+        how = *self._folds(found, settings), "interval:jackknife"
+        if found is None:
+            return Estimate(self, np.nan, signature(self, measured, settings, *how))
+        value, parts = _value(found, self), self.parts(found)
+        interval, reason = self._interval(found, value, measured, settings)
+        line = signature(self.with_argument("recalibrator", found.method), measured, settings, *how)
+        return Estimate(self, value, line, interval, reason, parts=parts, recalibrator=found.method)
+
+    def influences(self, measured: Measurements) -> Influences | None:
+        """Return what each unit brings to a calibration loss.
+
+        Rows have the recalibrated posteriors they have; no transform is fitted again. As the score after
+        recalibration is at its least over the parameters of the transform, what these vary by changes it in
+        second order only.
+        """
+        found = self._recalibrated(measured) if self.compared else None
+        return None if found is None else self._influences(found, measured, priors=False)
+
+    def effort(self, predictions: Predictions, settings: Settings) -> float:
+        """Return what its fits cost."""
+        rows, classes = predictions.scores.shape
+        fits = settings.folds if self.training == "cross-validation" else 1
+        return fits * (self.fitted.effort(rows + FIT_ROWS, classes) / 5 + FIT) if self.fitted else 0.0
+
+    def _rule(self, rows: Predictions, settings: Settings) -> ScoringRule:
+        whole = self.whole
+        assert isinstance(whole, Scored)
+        return whole.rule(rows, settings)
+
+    def _recalibrated(self, measured: Measurements) -> Recalibrated | None:
+        """Return the recalibration that it is about; None where there are no two folds."""
+        rule = self._rule(measured.predictions, measured.settings)
+        return measured.recalibrations.of(self, rule, measured.columns[self.score])
+
+    def _influences(self, found: Recalibrated, measured: Measurements, *, priors: bool) -> Influences | None:
+        """Return what each unit brings to a metric, under posteriors that stay as they are."""
+        rows, predictions = found.rows, measured.predictions
+        given = predictions.priors if priors else None
+        columns = self.columns(found)
+        sums = Sums(columns, rows.labels, predictions.n_classes, rows.weights, given, found.units)
+        with np.errstate(invalid="ignore", divide="ignore"):  # of infinite losses nothing is won
+            own = sums.influences(lambda means: self.value(means, found.rule))
+        if own is None:
+            return None
+        before = found.mean(found.before) if isinstance(self, RelativeCalibrationLoss) else 1.0
+        lost = found.variance_of_fits / before**2 if before else 0.0
+        return replace(own, fewest=math.inf if self.labelless else measured.errors, lost=lost)
+
+    def _folds(self, found: Recalibrated | None, settings: Settings) -> list[str]:
+        """Return into what the rows are dealt, and how often, for the signature."""
+        if self.training != "cross-validation":
+            return []
+        if settings.fold_column is not None:
+            return [f"folds:{settings.fold_column}"]
+        return [f"folds:{settings.folds}", f"deals:{1 if found is None else len(found.deals)}"]
+
+    def _interval(
+        self, found: Recalibrated, value: float, measured: Measurements, settings: Settings
+    ) -> tuple[Interval | None, str]:
+        """Return the interval of a metric, or why there is none.
+
+        A transform of other rows is part of the system (Ferrer & Ramos 2024, appendix E). One that is trained
+        on these rows varies with them: intervals that leave that out miss too often, and so do those of
+        resamples.
+        """
+        if not settings.intervals:
+            return None, ""
+        if self.training != "held-out":
+            return None, OF_THESE_ROWS if self.compared else ""
+        rows, classes = found.deals[0].shape
+        if isinstance(self, RelativeCalibrationLoss) and rows < classes:
+            return None, "there are fewer rows than classes"
+        own = self._influences(found, measured, priors=True)
+        return judged(own.spread if own else None, value, settings)
+
+
+class Loss(OfRecalibration):
+    """What the score loses by miscalibration, or its share of the score."""
+
+    compared = True
+    relative: ClassVar[bool] = False
+
+    def columns(self, found: Recalibrated) -> dict[str, Array]:
+        """Return the losses before and after."""
+        return {"before": found.before, "after": found.losses}
+
+    def value(self, means: Means, rule: ScoringRule) -> Doubles:
+        """Return what is won; of its share nan where the score is zero or infinite."""
+        before, won = means["before"], means["before"] - means["after"]
+        if not self.relative:
+            return won
+        return np.where((before > 0) & (before < np.inf), won / before, np.nan)
+
+    def parts(self, found: Recalibrated) -> dict[str, float]:
+        """Return the score before and after, and standard errors."""
+        before, after = found.mean(found.before), found.mean(found.losses)
+        absolute, relative = found.standard_errors()
+        return {"before": before, "after": after, "calibration_loss": before - after,
+                "standard_error": absolute, "relative_standard_error": relative}  # fmt: skip
+
+
+@metric(
+    "calibration_loss", "Calibration loss", tier="to know", range="-inf to inf", unit=AS_SCORE,
+    misses=MISSES,
+)  # fmt: skip
+class CalibrationLoss(Loss):
+    """how much a recalibration fitted to other rows lowers a score; slightly below 0 if there is nothing to
+    gain
+
+    Formula: score - score after recalibration; by pav on test, of costs: actual - minimum cost
+    Source: Ferrer & Ramos 2024, eq. 30
+    """
+
+
+@metric("relative_calibration_loss", "Calibration loss, relative", range="-inf to 1", misses=MISSES)
+class RelativeCalibrationLoss(Loss):
+    """share of a score that a recalibration fitted to other rows removes
+
+    Formula: calibration_loss / score
+    Source: Ferrer & Ramos 2024, eq. 33
+    """
+
+    relative = True
+
+
+@metric(
+    "expected_score", "Semi-empirical score", tier="works", direction="none", range="0 to inf",
+    unit=AS_SCORE,
+)  # fmt: skip
+class ExpectedScore(OfRecalibration):
+    """score expected if the recalibrated posteriors were true; far from the actual score, they are not
+
+    Formula: mean over rows of sum_k p_k score(q, k), p recalibrated
+    Source: Ferrer & Ramos 2024, eq. 25 and table 1
+    Misses: wrong class priors; unexplained, the difference of the normalized scores, sees them
+    """
+
+    labelless = True
+
+    def columns(self, found: Recalibrated) -> dict[str, Array]:
+        """Return the expected losses."""
+        return {"expected": found.expected_losses}
+
+    def value(self, means: Means, rule: ScoringRule) -> Doubles:
+        """Return their mean."""
+        return means["expected"]
+
+    def parts(self, found: Recalibrated) -> dict[str, float]:
+        """Return the score beside it."""
+        return {
+            "score": found.mean(found.before),
+            "unexplained": _value(found, Unexplained(score=self.score)),
+        }
+
+
+@metric("unexplained", "Unexplained share of the score", tier="works", direction="none", range="-inf to 1")
+class Unexplained(OfRecalibration):
+    """share of the normalized score that the recalibrated posteriors do not explain; far from 0, do not
+    trust them
+
+    Formula: 1 - normalized expected_score / normalized score
+    Source: Ferrer & Ramos 2024, table 1
+    """
+
+    def columns(self, found: Recalibrated) -> dict[str, Array]:
+        """Return the losses of rows, seen and expected, and the posteriors of the classes."""
+        posteriors = enumerate(found.over_deals(np.exp).T)
+        columns = {"before": found.before, "expected": found.expected_losses}
+        return columns | {POSTERIOR.format(k): own for k, own in posteriors}
+
+    def value(self, means: Means, rule: ScoringRule) -> Doubles:
+        """Return the share."""
+        each = [means[POSTERIOR.format(k)] for k in range(means.priors.shape[-1])]
+        observed = means["before"] / rule.constant(means.priors)
+        return 1 - means["expected"] / rule.constant(np.stack(each, axis=-1)) / observed
+
+    def parts(self, found: Recalibrated) -> dict[str, float]:
+        """Return the score beside the one expected."""
+        return {"score": found.mean(found.before), "expected_score": found.mean(found.expected_losses)}
+
+
+@metric("score_divergence", "Score divergence", tier="works", range="0 to inf", unit=AS_SCORE)
+class ScoreDivergence(OfRecalibration):
+    """divergence from the recalibrated posteriors: the part of the expected score that recalibration removes
+
+    Formula: mean over rows of sum_k p_k (score(q, k) - score(p, k)), p recalibrated
+    Source: Broecker 2009; Ferrer & Ramos 2024, eq. 26
+    Misses: assumes that the posteriors are right; distance=l1, the mean of sum_k |p_k - q_k|, is not a score
+        divergence
+    """
+
+    distance: Literal["score", "l1"] = arg(
+        "the divergence of the score, or the sum of |p_k - q_k|", default="score"
+    )
+    labelless = True
+
+    def columns(self, found: Recalibrated) -> dict[str, Array]:
+        """Return by how much losses are expected to exceed the least possible, or the distances."""
+        if self.distance == L1:
+            probs = np.exp(found.log_probs)
+            return {"divergence": found.over_deals(lambda one: np.abs(probs - np.exp(one)).sum(axis=1))}
+        return {"divergence": found.expected_losses - _entropies(found)}
+
+    def value(self, means: Means, rule: ScoringRule) -> Doubles:
+        """Return their mean."""
+        return means["divergence"]
+
+    def parts(self, found: Recalibrated) -> dict[str, float]:
+        """Return the score expected and the entropy, and their difference where that is not the value."""
+        expected_losses, entropies = found.expected_losses, _entropies(found)
+        parts = {"expected_score": found.mean(expected_losses), "entropy": found.mean(entropies)}
+        if self.distance == L1:
+            parts["score_divergence"] = found.mean(expected_losses - entropies)
+        return parts
+
+
+def _entropies(found: Recalibrated) -> Doubles:
+    """Return the (n,) losses expected of the recalibrated posteriors themselves, the least possible."""
+    return found.over_deals(lambda posteriors: found.rule.expected(posteriors, posteriors))
+
+
+OF_THESE_ROWS = "the recalibration is fitted to these rows; --calibration-data fits it to other rows"
+
+
+def _value(found: Recalibrated, metric: OfRecalibration) -> float:
+    """Return a metric of all rows."""
+    priors = np.bincount(found.rows.labels, found.rows.weights, found.deals[0].shape[1])
+    priors = priors / priors.sum()
+    means = {name: np.asarray(found.mean(values)) for name, values in metric.columns(found).items()}
+    with np.errstate(invalid="ignore", divide="ignore"):
+        return float(metric.value(Means(means.__getitem__, lambda: priors, priors), found.rule))

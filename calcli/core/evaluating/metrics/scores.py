@@ -1,0 +1,1012 @@
+"""Scores of rows: proper, of costs, of a threshold, and of likelihood ratios.
+
+A likelihood ratio is posterior odds over prior odds; both classes count alike, however often they occur.
+"""
+
+from __future__ import annotations
+
+import math
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from dataclasses import dataclass, field, replace
+from functools import partial
+from operator import itemgetter
+from typing import Any, ClassVar
+
+import numpy as np
+from numpy.typing import NDArray
+
+from calcli.core.data.arrays import Array, Doubles, Floats
+from calcli.core.data.blocks import ROW_STATISTICS, Block, RowStatistic
+from calcli.core.data.predictions import Predictions
+from calcli.core.estimators import scoring
+from calcli.core.estimators.costs import CostMatrix, Decided, decided, find_costs, matrix_of
+from calcli.core.estimators.evidence import NORMAL, Evidence, ExactShares, Normal
+from calcli.core.estimators.expected import BetaScore, IntegralOfRisks, Risk, Weighted, find_weights
+from calcli.core.estimators.intervals import Influences, Interval, Spread
+from calcli.core.estimators.rules import ScoringRule, decomposable_rule, scoring_rule
+from calcli.core.estimators.scoring import Means, OfMeans, ratio, rival
+from calcli.core.estimators.sums import Sums
+from calcli.core.evaluating.measurements import Measurements
+from calcli.core.evaluating.metrics.base import HITS, Calls, Pair, judged, signature
+from calcli.core.evaluating.results import Decision, Estimate, OfClass
+from calcli.core.language.entries import SCORE, arg, metric
+from calcli.core.language.errors import UsageError
+from calcli.core.language.expressions import Measure
+from calcli.core.language.metrics import ALMOST, LENS, UNIFORM
+from calcli.core.language.settings import Settings
+from calcli.core.problems.lenses import Lens, find_lens
+from calcli.core.problems.problem import pav
+from calcli.core.state.needs import Mean, Need, Pass, RowValues
+
+
+@dataclass(frozen=True)
+class Cllr:
+    """The cost of ratios, under prior odds.
+
+    Attributes
+    ----------
+    prior_odds
+        Of the second class.
+    of_labels
+        Those of the labels, which the prior odds depend on; None where those of the training are known.
+    """
+
+    prior_odds: float
+    of_labels: float | None
+
+    @property
+    def statistics(self) -> dict[str, RowStatistic]:
+        """Costs of the rows of each class, 0 in those of the other, and their slopes, by name.
+
+        The name says which odds they are under: states of parts with others have no sums in common.
+        """
+        under = f"under prior odds of {self.prior_odds:.9g}"
+        return {
+            f"cost of ratios of class 0 {under}": partial(self._costs, 0),
+            f"cost of ratios of class 1 {under}": partial(self._costs, 1),
+            f"slope of cost of class 0 {under}": partial(self._slopes, 0),
+            f"slope of cost of class 1 {under}": partial(self._slopes, 1),
+        }
+
+    def _costs(self, k: int, block: Block) -> Array:
+        bits = np.logaddexp(0, self._against(k, block)) / np.log(2)
+        return np.where(block.labels == k, bits, 0)
+
+    def _slopes(self, k: int, block: Block) -> Array:
+        """Return by how much costs grow with the logarithm of the prior odds."""
+        slope = (1 if k else -1) / np.log(2) * np.exp(-np.logaddexp(0, -self._against(k, block)))
+        return np.where(block.labels == k, slope, 0)
+
+    def _against(self, k: int, block: Block) -> Doubles:
+        """Return the log-likelihood ratios of the other class."""
+        log_ratio = block.log_odds.astype(np.float64, copy=False) - np.log(self.prior_odds)
+        return log_ratio if k == 0 else -log_ratio
+
+    def value(self, means: Means) -> Doubles:
+        """Return the mean over the classes of the mean costs of their rows.
+
+        Without some rows the prior odds are others too, if these rows are all that is known of them.
+        """
+        odds = ratio(means.priors[..., 1], means.priors[..., 0])
+        usual = odds if self.of_labels is None else self.of_labels
+        away = np.log(odds / usual, out=np.full(np.shape(odds), np.nan), where=odds > 0)
+        first, second, *slopes = (
+            ratio(means[name], means.priors[..., n % 2]) for n, name in enumerate(self.statistics)
+        )
+        return np.asarray((first + second + away * (slopes[0] + slopes[1])) / 2)
+
+
+def find_cllr(name: str, predictions: Predictions, settings: Settings) -> Cllr:
+    """Return the cost of ratios under the odds of the labels, those that posteriors were moved to included.
+
+    Raises
+    ------
+    UsageError
+        If there are not two classes that both occur, or it is not clear which prior odds the posteriors have.
+    """
+    if predictions.n_classes != 2:
+        raise UsageError(
+            f"{name} is for two classes, and there are {predictions.n_classes}; see --against-rest"
+        )
+    shift = settings.shift_to_priors
+    if settings.priors is not None and shift is None:
+        raise UsageError(
+            f"{name} does not depend on class frequencies; leave out --priors, or move the probabilities "
+            "there with --shift-to-priors"
+        )
+    first, second = np.bincount(predictions.labels, predictions.weights, 2).tolist()
+    if not first or not second:
+        raise UsageError(f"{name} needs rows of both classes")
+    own = second / first
+    if shift is None:
+        return Cllr(own, own)
+    (first, second), known = shift.of(predictions.classes).tolist(), settings.trained_at is not None
+    return Cllr(second / first, None if known else own)
+
+
+def min_cllr(log_odds: Floats, labels: Array, weights: Floats | None) -> float:
+    """Return the least cost that any increasing map of the log-odds, (N,), has on these rows."""
+    weights = np.ones(len(labels)) if weights is None else weights.astype(np.float64, copy=False)
+    counted = weights > 0
+    log_odds, labels, weights = log_odds[counted], labels[counted], weights[counted]
+    balanced = weights / np.bincount(labels, weights, 2)[labels]
+    blocks = pav(log_odds, labels == 1, balanced)
+    return decomposable_rule("log_loss").of_frequencies(blocks.hits, blocks.weight) / float(np.log(2))
+
+
+@dataclass(frozen=True)
+class Counts:
+    """(...) shares of the weight of rows: of the class and predicted as it, and each without the other."""
+
+    hits: Doubles
+    alarms: Doubles
+    misses: Doubles
+
+    @property
+    def predicted(self) -> Doubles:
+        """Share of the rows that are predicted as the class."""
+        return self.hits + self.alarms
+
+    @property
+    def labeled(self) -> Doubles:
+        """Share of the rows that are of the class."""
+        return self.hits + self.misses
+
+    @property
+    def others(self) -> Doubles:
+        """Share of the rows that are of other classes."""
+        return 1 - self.labeled
+
+
+@dataclass(frozen=True)
+class Score:
+    """A score ready to be computed.
+
+    Attributes
+    ----------
+    statistics
+        The row statistics it needs, by name.
+    value
+        The score as a function of their means.
+    constant
+        The same for the best system that gives every row the same answer; None where that says nothing.
+    costs
+        The costs of the decisions it judges, if it judges any.
+    is_share
+        Whether it is a share of the rows.
+    is_of_misses
+        Whether that is the share of those without a hit.
+    over
+        The score over the risk of a constant decision, by its number, if it is one over that of the best.
+    parts
+        Numbers to read it with, by name.
+    among
+        The share of the rows of which it is a share, where these are not all.
+    ends
+        Between which the values of rows lie whose mean it is; None where that is not known.
+    scale
+        What that mean is divided by; None for 1.
+    of_labels
+        Whether it depends on the labels.
+    less
+        A mean that is taken off another one of values in [0, 1], and its greatest value; the least is 0.
+    """
+
+    statistics: Mapping[str, RowStatistic]
+    value: OfMeans
+    constant: OfMeans | None = None
+    costs: CostMatrix | None = None
+    is_share: bool = False
+    is_of_misses: bool = False
+    over: Callable[[int], OfMeans] | None = None
+    parts: Mapping[str, float] = field(default_factory=dict)
+    among: OfMeans | None = None
+    ends: tuple[float, float] | None = None
+    scale: OfMeans | None = None
+    of_labels: bool = True
+    less: tuple[OfMeans, float] | None = None
+
+
+@dataclass(frozen=True, kw_only=True)
+class Scored(Measure, ABC):
+    """A smooth function of means over rows.
+
+    It has an interval by the jackknife, and so have differences; shares of independent rows have exact ones.
+    """
+
+    family = SCORE
+    recomputed = False  # what has no influences is infinite or undefined
+
+    @abstractmethod
+    def score(self, predictions: Predictions, settings: Settings) -> Score:
+        """Return the score of some data.
+
+        Parameters
+        ----------
+        predictions
+            What is to be scored.
+        settings
+            Costs and weights that arguments may name, decisions that were made, and the least probability of
+            a label.
+
+        Raises
+        ------
+        UsageError
+            If the costs or weights are unknown, or the score is not defined for that number of classes.
+        InputError
+            If the costs do not fit the classes.
+        """
+
+    def rule(self, predictions: Predictions, settings: Settings) -> ScoringRule:
+        """Return the rule whose mean it is, if posteriors have an expectation of it; see `score`."""
+        raise NotImplementedError
+
+    def needs(self, of: Pass) -> Iterable[Need]:
+        """Return the losses of the rows, and the decisions that costs lead to."""
+        score = self.score(of.rows, of.settings)
+        needs: list[Need] = [Mean(*statistic) for statistic in score.statistics.items()]
+        if of.settings.intervals:
+            needs.append(HITS)
+        if score.costs is not None:
+            needs.append(RowValues(score.costs.decision_column, score.costs.decided))
+        return needs
+
+    def estimate(self, measured: Measurements, settings: Settings, beside: Calls = ()) -> Estimate:
+        """Return it with its interval."""
+        score = self.of(measured)
+        means = _sums(measured, score).means()
+        value = float(score.value(means))
+        how, interval, reason = "jackknife", None, ""
+        if settings.intervals and _is_exact(score, measured) and not math.isnan(value):
+            rows = round(measured.predictions.n_rows * float(score.among(means) if score.among else 1))
+            how, interval = "exact", Interval.of_share(round(value * rows), rows, settings.level)
+        elif settings.intervals:
+            if (found := self.influences(measured)) is not None:
+                spread, held = _bounded(score, found.spread, measured, settings.level)
+                interval, reason = judged(spread, value, settings, held)
+            else:
+                interval, reason = judged(None, value, settings)
+            if interval is not None and score.over is not None:
+                interval = _widened(interval, score, measured)
+        parts = {"constant": float(score.constant(means))} if score.constant else {}
+        parts |= score.parts
+        line = signature(self, measured, settings, *([f"interval:{how}"] if settings.intervals else []))
+        return Estimate(self, value, line, interval, reason, parts=parts)
+
+    def influences(self, measured: Measurements) -> Influences | None:
+        """Return what each unit brings; one of labels rests on as many units as there are errors."""
+
+        def made() -> Influences | None:
+            score = self.of(measured)
+            found = _sums(measured, score).influences(score.value)
+            return replace(found, fewest=measured.errors) if found and score.of_labels else found
+
+        return measured.once(f"influences of {self}", made)
+
+    def of_few(self, pair: Pair, difference: Influences) -> Evidence | None:
+        """Return exact evidence on shares; systems whose losses are all the same are taken for the same."""
+        first, second = (self._exact_hits(one.measured) for one in (pair.baseline, pair.candidate))
+        baseline, candidate = pair.baseline.value(self), pair.candidate.value(self)
+        if first is not None and second is not None:
+            if pair.paired:
+                gained, lost = (np.count_nonzero(a & ~b) for a, b in ((second, first), (first, second)))
+            else:
+                gained, lost = (np.count_nonzero(hits) for hits in (second, first))
+            counts = int(gained), len(second), int(lost), len(first)
+            return ExactShares(*counts, baseline, pair.paired)
+        if pair.paired and isinstance(self, Proper) and not difference.of_units.any():
+            return Normal(baseline, candidate, (0.0, 0.0), 0.0, "same-losses")
+        return None
+
+    def of(self, measured: Measurements) -> Score:
+        """Return the score of what was measured."""
+        return measured.once(f"score {self}", lambda: self.score(measured.predictions, measured.settings))
+
+    def _exact_hits(self, measured: Measurements) -> NDArray[np.bool_] | None:
+        """Return the (N,) rows whose share it is, if it has an exact interval and they are known."""
+        score = self.of(measured)
+        if not (score.is_share and _is_exact(score, measured)):
+            return None
+        (column,) = score.statistics
+        if column not in measured.columns:
+            return None
+        found: Array = measured.columns[column]
+        return found == 0 if score.is_of_misses else found != 0
+
+
+def _sums(measured: Measurements, score: Score) -> Sums:
+    """Return the sums that a score is a function of; decisions turn with the frequencies unless given."""
+    costs = score.costs
+    return measured.sums(costs.column if isinstance(costs, Decided) and costs.balanced else "")
+
+
+def _bounded(
+    score: Score, spread: Spread, measured: Measurements, level: float
+) -> tuple[Spread, Interval | None]:
+    """Return the spread with what a row may bring that was not seen, and the interval that holds anyway.
+
+    An error brings no more than the range of the values: errors need not be seen.
+    """
+    if score.ends is None:
+        return spread, None
+    sums, rows = _sums(measured, score), measured.effective_rows
+    scale = float(score.scale(sums.means())) if score.scale else 1.0
+    low, high = (end / scale for end in score.ends)
+    if score.of_labels:
+        most = max(spread.value - low, high - spread.value) if score.less is None else high - spread.value
+        single = measured.predictions.n_rows if measured.settings.cluster else rows
+        spread = replace(spread, unseen=most / single)
+    if score.scale is not None:
+        return spread, None
+    spread = replace(spread, fewest=math.inf)
+    if score.less is None:
+        return spread, spread.held(level, rows, score.ends)
+
+    def of(part: OfMeans, greatest: float) -> Interval:
+        found = sums.influences(part)
+        assert found is not None
+        one = found.spread
+        held = one.held(level, rows, (0.0, greatest))
+        return one.interval(level).within(held) if one.enough else held
+
+    less, greatest = score.less
+    whole, off = of(lambda means: score.value(means) + less(means), 1.0), of(less, greatest)
+    return spread, Interval(whole.low - off.high, whole.high - off.low, level)
+
+
+def _widened(interval: Interval, score: Score, measured: Measurements) -> Interval:
+    """Return the interval of a normalized risk down to that over any decision that may be the best one."""
+    assert score.over is not None
+    sums = _sums(measured, score)
+    priors = sums.means().priors
+    cost = 1 - np.eye(len(priors)) if score.costs is None else score.costs.cost
+    reach = NORMAL.inv_cdf((1 + interval.level) / 2)
+    decision = rival(priors, cost, reach / math.sqrt(measured.effective_rows))
+    other = sums.influences(score.over(decision))
+    low = other.spread.interval(interval.level).low if other else interval.low
+    return replace(interval, low=min(interval.low, low))
+
+
+def _is_exact(score: Score, measured: Measurements) -> bool:
+    """Tell whether a score is a share of independent rows that all count alike."""
+    alike = measured.predictions.weights is None and measured.units.codes is None
+    return alike and (score.is_share or score.among is not None)
+
+
+def decisions_of(measured: Measurements, costs: CostMatrix) -> Iterator[Decision]:
+    """Yield how often each decision was taken and what it cost."""
+    weights = measured.predictions.weights
+    taken, paid = measured.columns[costs.decision_column], measured.columns[costs.column]
+    size = len(costs.decisions)
+    count = np.bincount(taken, minlength=size)
+    weight = np.bincount(taken, weights, size)
+    cost = np.bincount(taken, paid if weights is None else paid * weights, size)
+    mean = np.divide(cost, weight, out=np.full(size, np.nan), where=weight > 0)
+    columns = (costs.decisions, count.tolist(), (weight / weight.sum()).tolist(), mean.tolist())
+    by_class = _by_class(measured, taken, size)
+    yield from (Decision(*row) for row in zip(*columns, by_class, strict=True))
+
+
+def _by_class(measured: Measurements, taken: Array, size: int) -> list[dict[str, OfClass]]:
+    """Return for each decision the classes it was taken for: N_ij and R_ij (Ferrer & Ramos 2024, eq. 7)."""
+    rows = measured.predictions
+    cells, place = np.unique(taken * rows.n_classes + rows.labels, return_inverse=True)
+    count = np.bincount(place).tolist()
+    weights = np.ones(rows.n_rows) if rows.weights is None else rows.weights
+    weight, total = np.bincount(place, weights), np.bincount(rows.labels, weights, rows.n_classes)
+    found: list[dict[str, OfClass]] = [{} for _ in range(size)]
+    for cell, number, own in zip(cells.tolist(), count, weight.tolist(), strict=True):
+        decision, k = divmod(cell, rows.n_classes)
+        found[decision][rows.classes[k]] = OfClass(number, own / total[k] if total[k] else np.nan)
+    return found
+
+
+@dataclass(frozen=True, kw_only=True)
+class RowScore(Scored):
+    """The mean of a number that each row has, which lies in no known range."""
+
+    @abstractmethod
+    def of_rows(self, block: Block) -> Array:
+        """Return the (n,) numbers of the rows of a block."""
+
+    def score(self, predictions: Predictions, settings: Settings) -> Score:
+        """Return their mean."""
+        return Score({str(self): self.of_rows}, itemgetter(str(self)))
+
+
+SHARE = (0.0, 1.0)
+
+
+def mean_of(
+    statistic: str, value: OfMeans | None = None, ends: tuple[float, float] | None = SHARE, **more: Any
+) -> Score:
+    """Return the mean of a row statistic, or a function of it; see `Score`."""
+    return Score({statistic: ROW_STATISTICS[statistic]}, value or itemgetter(statistic), ends=ends, **more)
+
+
+class MeanOfRows(Scored):
+    """A function of the mean of one row statistic."""
+
+    of_all: ClassVar[Score]
+
+    def score(self, predictions: Predictions, settings: Settings) -> Score:
+        """Return it; answers have no constant, and grades are no share of the rows."""
+        constant, origin = None if predictions.of_answers else self.of_all.constant, predictions.provenance
+        is_share = self.of_all.is_share and origin.outcomes != "grades" and not origin.questions
+        return replace(self.of_all, constant=constant, is_share=is_share)
+
+
+class Proper(Scored):
+    """The mean loss of a proper scoring rule, or what it is of that of the class frequencies."""
+
+    name: ClassVar[str]
+    normalized: ClassVar[bool] = False
+
+    def rule(self, predictions: Predictions, settings: Settings) -> ScoringRule:
+        """Return the rule, of classes or of answers."""
+        return scoring_rule(self.name, of_answers=predictions.of_answers)
+
+    def score(self, predictions: Predictions, settings: Settings) -> Score:
+        """Return it."""
+        rule = self.rule(predictions, settings)
+        statistics = {self.name: rule.statistic(settings.clip)}
+        found = _over_constant(statistics, itemgetter(self.name), rule.constant, normalized=self.normalized)
+        return replace(found, ends=(0.0, rule.most)) if math.isfinite(rule.most) else found
+
+
+class OfThresholds(Scored):
+    """Risks of two classes, integrated over the threshold."""
+
+    normalized: ClassVar[bool] = False
+
+    @abstractmethod
+    def weighted(self, settings: Settings) -> IntegralOfRisks:
+        """Return what weighs the thresholds."""
+
+    def integral(self, predictions: Predictions, settings: Settings) -> IntegralOfRisks:
+        """Return what weighs the thresholds, if there are two classes."""
+        if predictions.n_classes != 2:
+            raise UsageError(f"{self.entry.name} is for two classes, and there are {predictions.n_classes}")
+        return self.weighted(settings)
+
+    def rule(self, predictions: Predictions, settings: Settings) -> ScoringRule:
+        """Return the rule."""
+        return Weighted(self.integral(predictions, settings))
+
+    def score(self, predictions: Predictions, settings: Settings) -> Score:
+        """Return it."""
+        own = self.integral(predictions, settings)
+        value = itemgetter(own.column)
+        return _over_constant(own.statistics, value, own.constant, normalized=self.normalized)
+
+
+FLATTEST, SHARPEST = 1e-6, 1000.0  # beyond, a density of thresholds is one at the ends, or at one threshold
+OF_DENSITY = "of Beta(a, b), the weight of a_1 = 1 - t"
+
+
+@dataclass(frozen=True, kw_only=True)
+class OfDensity(OfThresholds):
+    """Those that a beta density weighs."""
+
+    a: float = arg(OF_DENSITY, default=1.0, least=FLATTEST, most=SHARPEST)
+    b: float = arg(OF_DENSITY, default=1.0, least=FLATTEST, most=SHARPEST)
+
+    def weighted(self, settings: Settings) -> IntegralOfRisks:
+        """Return the density."""
+        return BetaScore(self.a, self.b)
+
+
+@dataclass(frozen=True, kw_only=True)
+class OfWeights(OfThresholds):
+    """Those that a table weighs."""
+
+    weights: str = arg(
+        "the weight W(t) of each threshold t, from a CSV file of threshold,weight", default=UNIFORM
+    )
+
+    def weighted(self, settings: Settings) -> IntegralOfRisks:
+        """Return the table."""
+        return find_weights(self.weights, settings.threshold_weights)
+
+
+@dataclass(frozen=True, kw_only=True)
+class OfCosts(Scored):
+    """What decisions cost: the best by the probabilities, or those of a column."""
+
+    costs: str = arg("the costs of decisions, by a name from --costs", default="zero-one")
+    normalized: ClassVar[bool] = False
+    given: ClassVar[bool] = False
+
+    def rule(self, predictions: Predictions, settings: Settings) -> ScoringRule:
+        """Return the rule."""
+        return Risk(matrix_of(find_costs(self.costs, settings.costs), predictions))
+
+    def score(self, predictions: Predictions, settings: Settings) -> Score:
+        """Return it."""
+        matrix = matrix_of(find_costs(self.costs, settings.costs), predictions)
+        if self.given:
+            if settings.decision_column is None:
+                raise UsageError(f"{self} needs a column of decisions; name it with --decision-column")
+            matrix = decided(matrix, predictions, settings.decision_column)
+        value, constant = itemgetter(matrix.column), partial(scoring.constant_risk, costs=matrix)
+        ends = None if matrix.balanced else (float(matrix.cost.min()), float(matrix.cost.max()))
+        if self.normalized:
+            over, ratio = partial(_over_risk, matrix), partial(scoring.normalized_risk, costs=matrix)
+            return Score(matrix.statistics, ratio, costs=matrix, over=over, ends=ends, scale=constant)
+        is_share = not matrix.balanced and bool(np.isin(matrix.cost, (0, 1)).all())
+        parts = {} if matrix.threshold is None else {"threshold": matrix.threshold}
+        return Score(matrix.statistics, value, constant, matrix, is_share, parts=parts, ends=ends)
+
+
+OF_TWO = "auto"  # the lens of the second of two classes
+OF_CLASS = "the class, such as class-2 (counted from 0); of two the second"
+FROM = "the probability from which the class is predicted"
+
+
+@dataclass(frozen=True, kw_only=True)
+class AtThreshold(Scored):
+    """A function of the counts at a threshold of the probability of a class."""
+
+    threshold: float = arg(FROM, default=0.5, least=0, most=1)
+    lens: str = arg(OF_CLASS, default=OF_TWO)
+    among: ClassVar[str] = ""  # the count of rows of which it is a share
+
+    @abstractmethod
+    def value(self, of: Counts) -> Doubles:
+        """Return it."""
+
+    def score(self, predictions: Predictions, settings: Settings) -> Score:
+        """Return it, and as constant that of predicting the class always, or never if better.
+
+        Raises
+        ------
+        UsageError
+            If no class is named where there are more than two, or the lens has not one score in every row.
+        """
+        threshold, lens = float(self.threshold), self._lens(predictions.n_classes)
+        names = [f"{kind}:{lens.name}:{threshold!r}" for kind in ("hits", "alarms", "misses")]
+
+        def rows(reached: bool, happened: bool) -> RowStatistic:
+            def statistic(block: Block) -> Array:
+                score, outcome = (lens.statistics[key](block) for key in (lens.score, lens.outcome))
+                return np.asarray(((score >= threshold) == reached) & (outcome == happened))
+
+            return statistic
+
+        def counts(means: Means) -> Counts:
+            return Counts(*(means[name] for name in names))
+
+        def constant(means: Means) -> Doubles:
+            frequency = counts(means).labeled
+            none = 0 * frequency
+            always = self.value(Counts(frequency, 1 - frequency, none))
+            return np.fmax(always, self.value(Counts(none, none, frequency)))
+
+        kinds = rows(True, True), rows(True, False), rows(False, True)
+        among = (lambda means: getattr(counts(means), self.among)) if self.among else None
+        statistics = dict(zip(names, kinds, strict=True))
+        return Score(statistics, lambda means: self.value(counts(means)), constant, among=among)
+
+    def _lens(self, n_classes: int) -> Lens:
+        if self.lens == OF_TWO and n_classes > 2:
+            raise UsageError(
+                f"{self}: there are {n_classes} classes; name the one to be found, such as "
+                f"{self}:lens=class-1 (counted from 0)"
+            )
+        return _single(self, "class-1" if self.lens == OF_TWO else self.lens, n_classes, "class-1")
+
+
+def _single(measure: Measure, lens: str, n_classes: int, such_as: str) -> Lens:
+    found = find_lens(lens, n_classes)
+    if not isinstance(found, Lens) or found.given:
+        raise UsageError(f"{measure} needs one score in every row; expected a lens such as {such_as}")
+    return found
+
+
+def _over_risk(matrix: CostMatrix, decision: int) -> OfMeans:
+    return partial(scoring.normalized_risk, costs=matrix, decision=decision)
+
+
+def _over_error_rate(decision: int) -> OfMeans:
+    return partial(scoring.normalized_error_rate, decision=decision)
+
+
+def _over_constant(
+    statistics: Mapping[str, RowStatistic],
+    value: OfMeans,
+    of_priors: Callable[[Doubles], Doubles],
+    *,
+    normalized: bool,
+) -> Score:
+    """Return a score with its constant, or what it is of that of the class frequencies."""
+
+    def constant(means: Means) -> Doubles:
+        return of_priors(means.priors)
+
+    if normalized:
+        return Score(statistics, lambda means: scoring.ratio(value(means), constant(means)), scale=constant)
+    return Score(statistics, value, constant)
+
+
+@metric("log_loss", "Log-loss", tier="to know", range="0 to inf", unit="nats", proper=True)
+class LogLoss(Proper):
+    """quality of the probabilities; a confident wrong answer costs without bound
+
+    Formula: mean of -ln q[label]
+    Source: Good 1952; Ferrer & Ramos 2024, section 2.2
+    Misses: one row of infinite loss hides all others; brier is bounded
+    """
+
+    name = "log_loss"
+
+
+@metric("normalized_log_loss", "Log-loss, normalized", range="0 to inf", unit="ratio")
+class NormalizedLogLoss(LogLoss):
+    """log-loss divided by that of the class frequencies: 1 is useless, 0 perfect
+
+    Formula: log_loss / -sum_k P_k ln P_k
+    Source: Ferrer & Ramos 2024, section 3.2
+    Of answers: log-loss divided by that of always stating the accuracy: 1 is useless, 0 perfect
+    """
+
+    normalized = True
+
+
+@metric("brier", "Brier score", tier="to know", range="0 to 2", unit="ratio", proper=True)
+class Brier(Proper):
+    """squared error of the probabilities, summed over classes (two classes: twice that of scikit-learn)
+
+    Formula: mean of sum_k (q_k - [k is label])^2
+    Source: Brier 1950
+    Misses: rare events: small probabilities hardly count; log_loss sees them
+    Of answers: mean of (confidence - [right])^2, from 0 to 1
+    """
+
+    name = "brier"
+
+
+@metric("normalized_brier", "Brier score, normalized", range="0 to inf", unit="ratio")
+class NormalizedBrier(Brier):
+    """Brier score divided by that of the class frequencies: 1 is useless, 0 perfect
+
+    Formula: brier / (1 - sum_k P_k^2)
+    Source: Ferrer & Ramos 2024, section 3.2
+    Of answers: Brier score divided by that of always stating the accuracy: 1 is useless, 0 perfect
+    """
+
+    normalized = True
+
+
+@metric(
+    "rps", "RPS", letters="ranked probability score", unit="ratio", proper=True,
+    needs_classes="needs classes in an order",
+)  # fmt: skip
+class RankedProbability(Proper):
+    """squared error of the cumulative probabilities of classes in the order of the file
+
+    Formula: mean of sum_(k<K) (F_k - [label <= k])^2 / (K - 1)
+    Source: Epstein 1969
+    Misses: means nothing for classes without an order; brier is for these
+    """
+
+    name = "rps"
+
+
+@metric("top1_brier", "Top-1 Brier score", tier="works", unit="ratio")
+class TopBrier(MeanOfRows):
+    """squared error of the confidence as the probability of being right
+
+    Formula: mean of (max_k q_k - [argmax q = label])^2
+    Source: Gupta et al. 2021, table 7
+    Misses: the probabilities of the other classes; brier sees them
+    """
+
+    of_all = mean_of("top1_brier")
+
+
+@metric("accuracy", "Accuracy", tier="to know", direction="higher", needs_probabilities=False)
+class Accuracy(MeanOfRows):
+    """share of rows whose most probable class is the label
+
+    Formula: mean of [argmax q = label]
+    Misses: says nothing about the probabilities; log_loss does
+    Of answers: share of answers that are right
+    """
+
+    of_all = mean_of("hit", constant=scoring.constant_accuracy, is_share=True)
+
+
+@metric("error_rate", "Error rate", needs_probabilities=False)
+class ErrorRate(MeanOfRows):
+    """share of rows whose most probable class is not the label
+
+    Formula: 1 - accuracy
+    Of answers: share of answers that are wrong
+    """
+
+    of_all = mean_of(
+        "hit", scoring.error_rate, constant=scoring.constant_error_rate, is_share=True, is_of_misses=True
+    )
+
+    def rule(self, predictions: Predictions, settings: Settings) -> ScoringRule:
+        """Return the risk of zero-one costs."""
+        return OfCosts.rule(BayesRisk(), predictions, settings)
+
+
+@metric(
+    "normalized_error_rate", "Error rate, normalized", range="0 to inf", unit="ratio",
+    needs_probabilities=False, needs_classes="compares with always predicting the most frequent class",
+)  # fmt: skip
+class NormalizedErrorRate(MeanOfRows):
+    """error rate divided by that of always predicting the most frequent class
+
+    Formula: error_rate / (1 - max_k P_k)
+    Source: Ferrer & Ramos 2024, section 3.1
+    """
+
+    of_all = mean_of("hit", scoring.normalized_error_rate, ends=None, over=_over_error_rate)
+
+
+@metric(
+    "top5_accuracy", "Top-5 accuracy", direction="higher",
+    needs_classes="looks at the five most probable classes",
+)  # fmt: skip
+class TopFiveAccuracy(MeanOfRows):
+    """share of rows whose label is among the five most probable classes
+
+    Formula: mean of [label among the 5 largest q]
+    """
+
+    of_all = mean_of("top5_hit", is_share=True)
+
+
+@metric("mean_score", "Mean score", direction="higher", needs_probabilities=False)
+class MeanScore(MeanOfRows):
+    """mean of grades in [0, 1]; of right and wrong it is the accuracy
+
+    Formula: mean of the grade of each row, or of each question
+    Misses: whether many are half right or half are right; look at the grades
+    """
+
+    of_all = mean_of("hit", is_share=True)
+
+
+@metric("mean_confidence", "Mean confidence", direction="none", range="1/K to 1")
+class MeanConfidence(MeanOfRows):
+    """mean probability of the predicted class: the accuracy expected if calibrated
+
+    Formula: mean of max_k q_k
+    Of answers: the accuracy expected if the confidence is calibrated
+    """
+
+    of_all = mean_of("confidence", of_labels=False)
+
+
+@metric("mean_gap", "Confidence - accuracy", tier="to know", direction="zero", range="-1 to 1")
+class MeanGap(Scored):
+    """mean confidence minus accuracy: above 0 over-confident, below 0 under-confident
+
+    Formula: mean score - mean outcome
+    Source: Panchenko et al. 2022
+    Misses: gaps of opposite sign cancel; ece adds them up
+    Of answers: mean confidence minus accuracy: above 0 over-confident, below 0 under-confident
+    """
+
+    lens: str = arg(LENS, default="top-1")
+
+    def score(self, predictions: Predictions, settings: Settings) -> Score:
+        """Return it."""
+        lens = _single(self, self.lens, predictions.n_classes, "top-1 or class-1")
+        return Score(
+            lens.statistics,
+            lambda means: means[lens.score] - means[lens.outcome],
+            ends=(-1.0, 1.0),
+            less=(itemgetter(lens.outcome), 1.0),
+        )
+
+
+@metric("bayes_risk", "Bayes risk", range="least to greatest cost", unit="cost")
+class BayesRisk(OfCosts):
+    """mean cost of the decisions with the least expected cost under these probabilities
+
+    Formula: mean of C[label, argmin_d sum_k q_k C[k, d]]
+    Source: Ferrer & Ramos 2024, section 2.1
+    Misses: other costs; log_loss and brier average over all of them
+    """
+
+
+@metric("normalized_bayes_risk", "Bayes risk, normalized", range="0 to inf, below 0 with gains", unit="ratio")
+class NormalizedBayesRisk(OfCosts):
+    """Bayes risk divided by that of the best constant decision: above 1 the constant one is better
+
+    Formula: bayes_risk / min_d sum_k P_k C[k, d]
+    Source: Ferrer & Ramos 2024, section 3.1
+    """
+
+    normalized = True
+
+
+@metric(
+    "expected_cost", "Expected cost", range="least to greatest cost", unit="cost",
+    needs_probabilities=False,
+)  # fmt: skip
+class ExpectedCost(OfCosts):
+    """mean cost of the decisions in a column, made in any way
+
+    Formula: sum_ij C[i, j] P_i R_ij, R_ij the share of class i decided j
+    Source: Ferrer & Ramos 2024, eq. 7
+    Misses: needs --decision-column; bayes_risk takes the decisions from the probabilities
+    """
+
+    given = True
+
+
+@metric(
+    "normalized_expected_cost", "Expected cost, normalized", range="0 to inf, below 0 with gains",
+    unit="ratio", needs_probabilities=False,
+)  # fmt: skip
+class NormalizedExpectedCost(OfCosts):
+    """expected cost divided by that of the best constant decision: above 1 the constant one is better
+
+    Formula: expected_cost / min_d sum_k P_k C[k, d]
+    Source: Ferrer & Ramos 2024, section 2.3.1
+    Misses: needs --decision-column
+    """
+
+    given = normalized = True
+
+
+@metric("beta_score", "Beta-weighted score", tier="works", range="0 to inf", unit="ratio")
+class BetaWeighted(OfDensity):
+    """two classes: risk over all thresholds, weighted by Beta(a, b); 1, 1 gives log_loss, 2, 2 gives 1.5 x
+    brier
+
+    Formula: integral over a_1 of bayes_risk[wrong on class 0: 1/a_1, on class 1: 1/(1-a_1)] Beta(a_1; a, b)
+    Source: Ferrer & Ramos 2024, eq. 10-12; Buja et al. 2005
+    Misses: a_1 = 1 - t, t the threshold of P(class 1): a above b stresses low thresholds t, a below b high
+        ones
+    Of answers: risk over all thresholds, weighted by Beta(a, b): 1, 1 gives log_loss, 2, 2 gives 3 x brier
+    """
+
+
+@metric(
+    "normalized_beta_score", "Beta-weighted score, normalized", tier="works", range="0 to inf",
+    unit="ratio",
+)  # fmt: skip
+class NormalizedBetaWeighted(OfDensity):
+    """beta_score divided by that of the class frequencies: 1 is useless, 0 perfect
+
+    Formula: beta_score / beta_score of the class frequencies
+    Source: Ferrer & Ramos 2024, section 2.3
+    Misses: a and b are as in beta_score, for a_1 = 1 - t
+    """
+
+    normalized = True
+
+
+@metric("weighted_risk", "Weighted risks", tier="works", range="0 to inf", unit="ratio")
+class ThresholdWeighted(OfWeights):
+    """two classes: risk over all thresholds, with your own weights; uniform gives log_loss
+
+    Formula: integral over t of bayes_risk[wrong on class 0: 1/(1-t), on class 1: 1/t] W(t)
+    Source: Ferrer & Ramos 2024, eq. 10-12
+    Misses: t is a threshold of P(class 1), the paper's a_2 = 1 - a_1; W is as given, not scaled;
+        weights=FILE.csv is a table of it
+    """
+
+
+@metric(
+    "normalized_weighted_risk", "Weighted risks, normalized", tier="works", range="0 to inf", unit="ratio",
+)  # fmt: skip
+class NormalizedThresholdWeighted(OfWeights):
+    """weighted_risk divided by that of the class frequencies: 1 is useless, 0 perfect
+
+    Formula: weighted_risk / weighted_risk of the class frequencies
+    Source: Ferrer & Ramos 2024, section 2.3
+    """
+
+    normalized = True
+
+
+@metric("cllr", "Cost of log-likelihood ratios", range="0 to inf", unit="bits")
+class CostOfRatios(Scored):
+    """two classes: quality of the likelihood ratios, posterior over prior odds; 1 is useless
+
+    Formula: (mean over class 1 of log2(1 + 1/LR) + mean over class 0 of log2(1 + LR)) / 2
+    Source: Bruemmer & du Preez 2006
+    Misses: the prior odds are those of the labels; --shift-to-priors changes both alike
+    """
+
+    def score(self, predictions: Predictions, settings: Settings) -> Score:
+        """Return it."""
+        found = find_cllr(str(self), predictions, settings)
+        return Score(found.statistics, found.value, parts={"prior_odds": found.prior_odds})
+
+
+@metric("precision", "Precision", direction="higher", needs_probabilities=False)
+class Precision(AtThreshold):
+    """share of the class among the rows with a probability of it of at least a threshold
+
+    Formula: TP / (TP + FP)
+    Misses: the rows of the class that are not found; recall sees them
+    Of answers: share of right answers among those with at least so much confidence
+    """
+
+    among = "predicted"
+
+    def value(self, of: Counts) -> Doubles:
+        """Return it."""
+        return ratio(of.hits, of.predicted)
+
+
+@metric("recall", "Recall", direction="higher", needs_probabilities=False)
+class Recall(AtThreshold):
+    """share of the rows of the class with a probability of it of at least a threshold
+
+    Formula: TP / (TP + FN)
+    Misses: false alarms; precision sees them
+    Of answers: share of the right answers that have at least so much confidence
+    """
+
+    among = "labeled"
+
+    def value(self, of: Counts) -> Doubles:
+        """Return it."""
+        return ratio(of.hits, of.labeled)
+
+
+@metric("specificity", "Specificity", direction="higher", needs_probabilities=False)
+class Specificity(AtThreshold):
+    """share of the rows of other classes with a probability of the class below a threshold
+
+    Formula: TN / (TN + FP)
+    Misses: the rows of the class that are not found; recall sees them
+    Of answers: share of the wrong answers that have less confidence than that
+    """
+
+    among = "others"
+
+    def value(self, of: Counts) -> Doubles:
+        """Return it."""
+        return ratio(of.others - of.alarms, of.others)
+
+
+@metric("f1", "F1 score", direction="higher", needs_probabilities=False)
+class F1(AtThreshold):
+    """harmonic mean of precision and recall at a threshold
+
+    Formula: 2 TP / (2 TP + FP + FN)
+    Misses: what errors cost; bayes_risk and net_benefit weigh them
+    """
+
+    def value(self, of: Counts) -> Doubles:
+        """Return it."""
+        return ratio(2 * of.hits, 2 * of.hits + of.alarms + of.misses)
+
+
+@metric("net_benefit", "Net benefit", direction="higher", range="-inf to 1")
+class NetBenefit(AtThreshold):
+    """true positives per row at a threshold, minus false ones at its odds; 0 predicts none
+
+    Formula: TP/n - FP/n t/(1 - t)
+    Source: Vickers & Elkin 2006
+    Misses: other thresholds
+    """
+
+    threshold: float = arg(FROM, default=0.5, least=0, most=ALMOST)
+
+    def value(self, of: Counts) -> Doubles:
+        """Return it."""
+        return of.hits - of.alarms * self._odds
+
+    def score(self, predictions: Predictions, settings: Settings) -> Score:
+        """Return it."""
+        found, odds = super().score(predictions, settings), self._odds
+        alarms = [*found.statistics][1]
+        less = (lambda means: odds * means[alarms], odds) if odds else None
+        return replace(found, ends=(-odds, 1.0), less=less)
+
+    @property
+    def _odds(self) -> float:
+        return self.threshold / (1 - self.threshold)
