@@ -11,7 +11,7 @@ from scipy import stats
 from sklearn.metrics import average_precision_score, brier_score_loss, log_loss, roc_auc_score
 
 from calcli.core.estimators.intervals import Interval
-from tests.benchmarks import choices, plans, promises, widths
+from tests.benchmarks import choices, plans, promises, segmented, streams, widths
 from tests.benchmarks.cells import ERRORS, KINDS, SURE, Cell, Found, drawn, every_cell
 from tests.benchmarks.coverage import (
     FIXED,
@@ -66,6 +66,37 @@ def test_the_guide_says_how_often_a_threshold_keeps_its_promise():
     assert min(p_values) > 0.01 / len(p_values)
     again = promises.simulated("few values", 300, 0.1)
     assert {**again, "curve": "few values", "rows": 300, "rate": 0.1} in cells
+
+
+def test_the_guide_says_how_often_streams_alarm_and_how_soon():
+    """Without a fault, or a tolerated one, at most as often as promised; one cell is done again."""
+    study, text = streams.Results(), streams.PAGE.read_text(encoding="utf-8")
+    assert streams.refreshed(text, study) == text
+    faulty = ("off", "shocks", "clusters", "late")  # what the options are for
+    quiet = {name: one for name, one in study.found["quiet"].items() if name not in faulty}
+    assert set(study.found["quiet"]) == set(streams.QUIET)
+    p_values = [stats.binom.sf(one["alarms"] - 1, one["streams"], 0.05) for one in quiet.values()]
+    p_values += [
+        stats.binom.sf(one["early"] - 1, one["streams"], 0.05) for one in study.found["faults"].values()
+    ]
+    assert min(p_values) > 0.01 / len(p_values)
+    assert study.found["quiet"]["late"]["alarms"] == streams.STREAMS
+    number = list(streams.QUIET).index("promise kept")
+    assert streams.QUIET["promise kept"][1](number) == study.found["quiet"]["promise kept"]
+
+
+def test_the_guide_says_how_often_segments_are_found():
+    """Of calibrated sets as often as promised; a gap of the size that is printed about four times in five."""
+    study, text = segmented.Results(), segmented.PAGE.read_text(encoding="utf-8")
+    assert segmented.refreshed(text, study) == text
+    bases = study.found["bases"]
+    assert set(bases) == set(map(str, segmented.MEANS))
+    for one in (*bases.values(), {"flagged": study.found["whole"]["over_confident"], "sets": segmented.SETS}):
+        assert stats.binom.sf(one["flagged"] - 1, one["sets"], 0.05) > 0.01 / 4
+    for one in bases.values():
+        assert stats.binom.sf(one["missed"] - 1, one["sets"], 0.05) > 0.01 / 3
+        assert 0.75 < one["found"] / one["sets"] < 0.85
+        assert one["first"] > 0.9 * one["found"]
 
 
 def test_the_guide_shows_what_auto_claims_and_gains():

@@ -220,7 +220,7 @@ def _added(
     for one, look in zip(parts, looks, strict=True):
         known, whole = found.setdefault(None, []), one.provenance.path
         if files:
-            name = Path(whole).name if one.provenance.files else f"period {len(known) + 1}"
+            name = _called(whole) if one.provenance.files else f"period {len(known) + 1}"
             when = Calendar(
                 [name], np.zeros(one.n_rows if look.counts is None else len(look.counts), np.intp)
             )
@@ -262,9 +262,14 @@ def _require_new(
         _require_order([last, names[0]])
 
 
+def _called(path: str) -> str:
+    """Return the name of the period of a file: its path, of absolute ones the end."""
+    return "/".join(Path(path).parts[-2:]) if Path(path).is_absolute() else path
+
+
 def _require_order(files: Sequence[str]) -> None:
     """Raise a UsageError for names with numbers in another order, as a shell lists them: 1, 10, 2."""
-    names = [Path(file).name for file in files]
+    names = [*map(_called, files)]
     for one, following in pairwise(names):
         alike = re.sub("[0-9]+", "0", one) == re.sub("[0-9]+", "0", following)
         if alike and natural_key(one) >= natural_key(following):

@@ -14,6 +14,7 @@ OUTPUTS = {
     "html": "--html",
     "save_state": "--save-state",
     "cross_validated": "--cross-validated",
+    "state": "--state",
 }
 TRUTH = "simulate", "posteriors"  # which is written there, and read by study
 INPUTS = "file", "files"  # arguments, which need not be there to be meant

@@ -53,7 +53,7 @@ def test_a_watch_goes_on(run, tmp_path):
     done = run("monitor", tmp_path / "new.csv", "--state", tmp_path / "watch.json", "--format", "json")
     assert done.status == 0, done.err
     (stream,) = json.loads(done.out)["streams"]
-    assert [one["name"] for one in stream["periods"]] == ["preds.csv", "new.csv"]
+    assert [one["name"].rpartition("/")[2] for one in stream["periods"]] == ["preds.csv", "new.csv"]
 
 
 def test_a_policy_is_judged_by(run):

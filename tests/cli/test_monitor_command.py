@@ -164,10 +164,10 @@ def test_options_that_do_not_fit_are_refused(run, save):
 def test_files_are_periods_in_the_order_of_their_numbers(run, save):
     files = [save(stream(days=1, seed=n).drop(columns="time"), f"day_{n}.csv") for n in (9, 10, 11)]
     found = told(run("monitor", *files, "-f", "json"))["streams"][0]["periods"]
-    assert [one["name"] for one in found] == ["day_9.csv", "day_10.csv", "day_11.csv"]
-    assert "day_9.csv comes after day_11.csv" in sentence(run("monitor", *files[1:], files[0]))
+    assert [one["name"].partition("/")[2] for one in found] == ["day_9.csv", "day_10.csv", "day_11.csv"]
+    assert "day_9.csv comes after" in sentence(run("monitor", *files[1:], files[0]))
     again = save(stream(days=1, seed=9).drop(columns="time"), "other.csv")
-    assert "is the same file as that of day_9.csv" in sentence(run("monitor", files[0], again))
+    assert "is the same file as that of" in sentence(run("monitor", files[0], again))
     with_states = []
     for file in files:
         state = file.with_suffix(".calcli")

@@ -22,6 +22,8 @@ CALLS = {
     "plot": "plot a.csv -o new/figures --figure reliability --data --html page.html",
     "compare": "compare a.csv b.csv --metrics brier --html page.html",
     "check": "check a.csv -p p.toml --write json=new.json --write junit=new.xml --html page.html",
+    "monitor": "monitor a.csv --html page.html",
+    "segments": "segments a.csv --columns half --min-rows 10 --draws 19 --html page.html",
     "export": "export cal.json --as python -o new.py",
     "merge": "merge one.calcli two.calcli -o new.calcli",
     "simulate": "simulate cal --rows 60 --classes 3 -o new.parquet --posteriors truth.npy",
@@ -56,6 +58,7 @@ def fill(folder: Path) -> None:
     probs = rng.dirichlet([1, 1, 1], 80)
     labels = (rng.random((80, 1)) > np.cumsum(probs, 1)[:, :-1]).sum(1).tolist()
     for name, rows in (("a.csv", probs), ("b.csv", 0.5 * probs + 1 / 6)):
-        lines = [",".join(["xyz"[k], *map(repr, row)]) for k, row in zip(labels, rows.tolist(), strict=True)]
-        (folder / name).write_text("\n".join(["label,prob_x,prob_y,prob_z", *lines, ""]))
+        cells = enumerate(zip(labels, rows.tolist(), strict=True))
+        lines = [",".join(["xyz"[k], str(n % 2), *map(repr, row)]) for n, (k, row) in cells]
+        (folder / name).write_text("\n".join(["label,half,prob_x,prob_y,prob_z", *lines, ""]))
     (folder / "p.toml").write_text('[[rules]]\nmetric = "brier"\nmax = 2.0\n')
