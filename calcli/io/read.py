@@ -31,9 +31,8 @@ from calcli.io.reading import find
 from calcli.io.reading.classnames import class_names, refuse_sorted, refuse_unordered
 from calcli.io.reading.kinds import CheckedScores, Judged, judge_kind
 from calcli.io.saved.states import is_state, load_state
-from calcli.io.tables.ignored import without_rows
 from calcli.io.tables.labels import Labels, match
-from calcli.io.tables.source import SomeScores, Source
+from calcli.io.tables.source import SomeScores, Source, without_rows
 
 __all__ = ["ReadOptions", "read", "read_concat"]
 

@@ -14,8 +14,7 @@ import pytest
 from calcli.io import formats
 from calcli.io.apply.simulated import write_simulation
 from calcli.io.read import read
-from calcli.io.tables.arrays import Archive
-from calcli.io.tables.storedarrays import StoredArray
+from calcli.io.tables.arrays import Archive, StoredArray
 from calcli.works.simulation import Simulation
 from tests.io.samples import random_probs, refused, scores_of
 

@@ -55,7 +55,7 @@ def test_orders_and_types(order, kind, tmp_path):
 
 
 def test_column_order_is_read_in_several_parts(tmp_path, monkeypatch):
-    monkeypatch.setattr("calcli.io.tables.storedarrays.COLUMN_BYTES", 12 * 4 * 10)
+    monkeypatch.setattr("calcli.io.tables.arrays.COLUMN_BYTES", 12 * 4 * 10)
     sample = random_logits()
     predictions = read(save(tmp_path, np.asfortranarray(sample.scores), sample.labels))
     for rows in (1, 7, 25, 100):

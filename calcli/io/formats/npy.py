@@ -21,9 +21,8 @@ from calcli.io.places.archives import TRUNCATED, told, unpacked_bytes
 from calcli.io.places.heads import held_array, native, read_header
 from calcli.io.places.outputs import atomic_path
 from calcli.io.places.paths import AnyPath, path_of
-from calcli.io.tables.arrays import Archive, ArrayTable, flat_labels
+from calcli.io.tables.arrays import Archive, ArrayTable, StoredArray, flat_labels, opened_file
 from calcli.io.tables.source import Source, in_order, require_label_each, rows_of
-from calcli.io.tables.storedarrays import StoredArray, opened_file
 
 SCORES, LABEL = "scores", "label"  # the arrays; the second is also the column that labels are passed on as
 LABEL_ENDINGS = ("labels", "targets", "label", "target")

@@ -15,8 +15,7 @@ from calcli.io.formats.writer import Frame, Writer, refuse_bytes
 from calcli.io.places.archives import TRUNCATED, refuse_bomb, told
 from calcli.io.places.heads import native, read_header
 from calcli.io.places.paths import AnyPath
-from calcli.io.tables.arrays import NOTE, Archive
-from calcli.io.tables.storedarrays import StoredArray
+from calcli.io.tables.arrays import NOTE, Archive, StoredArray
 
 NPY = ".npy"  # what the names of arrays end with
 CHECKED = 1 << 20  # bytes at a time

@@ -19,13 +19,21 @@ from calcli.io.layouts.answers import outcomes_of
 from calcli.io.messages import Place, Question, listed
 from calcli.io.options import ReadOptions
 from calcli.io.places.heads import ObjectsError, is_of_single_values
+from calcli.io.reading.candidates import classes_of_one, kind_of, spelled
 from calcli.io.reading.choose import Choice, NoOutcomes, NoReading, by_pattern, choose
-from calcli.io.reading.classes import classes_of_one, kind_of, spelled
 from calcli.io.reading.head import ROWS, head_of_arrays, spread_rows
-from calcli.io.tables.arrays import CLASS_NAMES, Archive, ArrayTable, flat_labels
+from calcli.io.tables.arrays import (
+    CLASS_NAMES,
+    Archive,
+    ArrayTable,
+    StoredArray,
+    class_axis,
+    classes_last,
+    flat_labels,
+    places_note,
+)
 from calcli.io.tables.labels import places_by_name
 from calcli.io.tables.source import LazyColumns, SomeScores, Source, mend_of, rows_of
-from calcli.io.tables.storedarrays import StoredArray, class_axis, classes_last, places_note
 from calcli.io.words import kind_by_name, named, plain_text, says
 
 MOST_PARTS = 64  # that are looked at

@@ -256,9 +256,3 @@ def refuse_unordered(found: Source, labels: Labels, options: ReadOptions) -> Non
             f"of --classes; give --classes in the order of the file, {listed(found.before)}, or save the "
             "labels as names of classes"
         )
-    named = found.by_rank and not all(name.isdigit() for name in classes)
-    if named and min(labels.numbers) > 0 and max(labels.numbers) == len(classes):
-        raise InputError(
-            f"{name}: the labels run from {min(labels.numbers)} to {len(classes)}, and those of the classes "
-            f"{listed(classes)} from 0; save the labels as these names"
-        )

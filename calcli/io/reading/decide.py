@@ -17,9 +17,8 @@ from calcli.core.language.expressions import WRONG_RIGHT
 from calcli.io.layouts import ALONE, ANSWERS, COLUMNS, LAYOUTS, LISTS, RANKS, Layout
 from calcli.io.layouts.answers import require_column
 from calcli.io.options import ReadOptions
-from calcli.io.reading.candidates import Candidate, orders
+from calcli.io.reading.candidates import Candidate, classes_of, kind_of, orders, spelled
 from calcli.io.reading.choose import Choice, by_pattern, choose, columns_of, in_order, refuse_elsewhere
-from calcli.io.reading.classes import classes_of, kind_of, spelled
 from calcli.io.reading.head import FEW, Head
 from calcli.io.reading.tablehead import all_rows, head_of_table
 from calcli.io.tables.table import Table

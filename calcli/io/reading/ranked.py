@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import TYPE_CHECKING, Any, Self
+from typing import TYPE_CHECKING, Any, NoReturn, Self
 
 import numpy as np
 import pyarrow as pa
@@ -99,27 +99,28 @@ class RankedScores(TableScores):
         InputError
             If the ranks of a row are not each class once.
         """
-        columns = batch.select(list(self.ranks)).columns
+        columns, k = batch.select(list(self.ranks)).columns, self.shape[1]
         if len(columns) == 1:
-            self._refuse_other_lengths(columns[0], at)
+            if (row := first_of_other_length(columns[0], k)) is not None:
+                self._refuse(at + row)
             columns = [columns[0].flatten()]
-        stored = np.stack([self._numbers(column) for column in columns], axis=1)
-        stored = stored.reshape(batch.num_rows, self.shape[1])
-        with np.errstate(invalid="ignore"):  # nan is found in the next line
+        stored = np.stack([self._numbers(column) for column in columns], axis=1).reshape(batch.num_rows, k)
+        with np.errstate(invalid="ignore"):  # nan is no class
             found = stored.astype(np.intp)
-        outside = (found != stored) | (found < 0) | (found >= self.shape[1])
-        if outside.any():
-            self._refuse_outside(batch, at, np.argwhere(outside)[0])
+        sound = (found == stored) & (found >= 0) & (found < k)
         seen = np.zeros(found.shape, bool)
-        np.put_along_axis(seen, found, True, axis=1)
-        if not seen.all():
-            row, k = np.argwhere(~seen)[0]
-            names = self.classes if self.by_name else range(self.shape[1])
-            raise InputError(
-                f"{self.table.place.row(at + int(row))} names no score of class {names[k]} and another class "
-                f"twice in {listed(self.ranks)}; expected every class once"
-            )
+        np.put_along_axis(seen, np.where(sound, found, 0), True, axis=1)
+        if (wrong := ~(sound & seen).all(axis=1)).any():
+            self._refuse(at + int(wrong.argmax()))
         return self._place_of_number[found]
+
+    def _refuse(self, row: int) -> NoReturn:
+        known = listed(self.classes) if self.by_name else f"0 to {self.shape[1] - 1}"
+        raise InputError(
+            f"{self.table.place.row(row)} does not name each of the classes {known} once in "
+            f"{listed(self.ranks)}; if only the largest scores of more classes were saved (a top-k dump), "
+            "save the scores of all classes"
+        )
 
     @cached_property
     def _place_of_number(self) -> NDArray[np.intp]:
@@ -137,29 +138,6 @@ class RankedScores(TableScores):
             return np.asarray(column.to_numpy(zero_copy_only=False))
         found = pc.index_in(column.cast(pa.large_string()), pa.array(self.classes, pa.large_string()))
         return np.asarray(pc.fill_null(found, -1).to_numpy())
-
-    def _refuse_other_lengths(self, lists: Any, at: int) -> None:
-        if (row := first_of_other_length(lists, self.shape[1])) is not None:
-            raise InputError(
-                f"{self.table.place.row(at + row)} has {len(lists[row].as_py() or ())} classes in "
-                f"{self.ranks[0]}, but {self.shape[1]} scores in {self.by_rank.names[0]}; expected one for "
-                "each score"
-            )
-
-    def _refuse_outside(self, batch: Any, at: int, where: Array) -> None:
-        row, rank = map(int, where)
-        if len(self.ranks) == 1:
-            found, column = batch.column(self.ranks[0])[row].as_py()[rank], self.ranks[0]
-        else:
-            found, column = batch.column(self.ranks[rank])[row].as_py(), self.ranks[rank]
-        k = self.shape[1]
-        known = listed(self.classes) if self.by_name else f"0 to {k - 1}"
-        what = "no class" if found is None else f"the class {found}"
-        raise InputError(
-            f"{self.table.place.row(at + row)} has {what} in {column}, but the {k} scores of a "
-            f"row can only be those of the classes {known}; if only the {k} largest scores of more classes "
-            "were saved (a top-k dump), save the scores of all classes"
-        )
 
 
 def ranked_scores(raw: TableScores, reading: Reading, options: ReadOptions) -> TableScores:

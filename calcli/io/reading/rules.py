@@ -27,8 +27,8 @@ from calcli.io.reading.candidates import (
     matches,
     ranks,
     says_right,
+    spelled,
 )
-from calcli.io.reading.classes import spelled
 from calcli.io.reading.head import FEW
 from calcli.io.words import (
     CUSTOM,

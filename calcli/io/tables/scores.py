@@ -14,7 +14,6 @@ from numpy.typing import NDArray
 
 from calcli.core.data.arrays import Array
 from calcli.core.language.errors import InputError
-from calcli.io.messages import Place
 from calcli.io.tables.source import StoredScores, rows_and_columns
 from calcli.io.tables.table import Table, holds_of, in_memory, numbers
 from calcli.io.tables.table import kept as kept_rows
@@ -147,15 +146,12 @@ def stored_scores(table: Table, names: tuple[str, ...]) -> ColumnScores | ListSc
     rows = sum(count for _, count in place.parts)
     holds = {name: holds_of(schema.field(name).type) for name in names}
     if holds[names[0]] == "list":
-        dtype = _numpy_type(schema.field(names[0]).type.value_type, place, names[0])
+        dtype = _numpy_type(schema.field(names[0]).type.value_type)
         head = first_whole(table, names)
         columns = 0 if head is None else pc.list_value_length(head.column(0))[0].as_py() or 0
         _, columns = rows_and_columns((rows or head is not None, columns), place.name)
         return ListScores(table, (names[0],), columns, dtype)
-    for name in names:
-        if holds[name] not in ("float", "integer"):
-            raise InputError(_not_numbers(table, name))
-    dtypes = {_numpy_type(schema.field(name).type, place, name) for name in names}
+    dtypes = {_numpy_type(schema.field(name).type) for name in names}
     return ColumnScores(table, names, len(names), dtypes.pop() if len(dtypes) == 1 else np.dtype(np.float64))
 
 
@@ -168,32 +164,10 @@ def first_whole(table: Table, names: Sequence[str]) -> Any:
     return found.slice(0 if gone.all() else int(gone.argmin()), 1)
 
 
-def _numpy_type(kind: Any, place: Place, name: str) -> np.dtype[Any]:
-    if holds_of(kind) not in ("float", "integer"):
-        raise InputError(f"{place.name}: the lists in column {name} hold {kind}; expected numbers")
+def _numpy_type(kind: Any) -> np.dtype[Any]:
     types = pa.types
     if types.is_floating(kind):
         return np.dtype(f"f{kind.bit_width // 8}")
     if types.is_integer(kind):
         return np.dtype(f"{'i' if types.is_signed_integer(kind) else 'u'}{kind.bit_width // 8}")
     return np.dtype(np.float64)
-
-
-def _not_numbers(table: Table, name: str) -> str:
-    column = table.column(name)
-    row, value = 0, None
-    if holds_of(column.type) == "text":
-        row, value = next(((i, v) for i, v in enumerate(column.to_pylist()) if not _is_number(v)), (0, None))
-    found = f'"{value}"' if value is not None else f"type {column.type}"
-    where = f"{table.place.row(row)} has {found} in the score column {name}"
-    if value is not None and _is_number(value.replace(",", ".")):
-        return f"{where}; expected numbers with a decimal point, not a comma"
-    return f"{where}; expected numbers; choose the scores with --scores"
-
-
-def _is_number(text: str | None) -> bool:
-    try:
-        float(text or "nan")
-    except ValueError:
-        return False
-    return True

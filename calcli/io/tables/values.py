@@ -183,16 +183,7 @@ def labels_in(table: Table, name: str) -> Labels:
         If it does not hold one label in each row.
     """
     place, kind = table.place, table.schema.field(name).type
-    holds = holds_of(kind)
-    if holds == "list":
-        raise InputError(
-            f"{place.name}: the label column {name} holds lists: these are one-hot or multi-label "
-            "indicators; expected one class per row; where several classes may be true at once, evaluate "
-            "each class by itself"
-        )
-    if holds == "other":
-        raise InputError(f"{place.name}: the label column {name} holds {kind}; expected integers or text")
-    if holds != "text":
+    if holds_of(kind) != "text":
         found = labels_from_array(column_values(table, name), place)
         return replace(found, meaning="booleans") if pa.types.is_boolean(decoded(kind)) else found
     column = table.column(name).cast(pa.large_string())  # entries of a dictionary may be null, too
