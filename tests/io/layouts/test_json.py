@@ -219,9 +219,7 @@ def test_a_calibrator_divides_by_characters_as_its_fit_did(tmp_path):
     np.testing.assert_allclose(found, softmax(divided, 4), rtol=1e-9)
     again = fitted.apply(read(path, ReadOptions(per_character=True)))
     np.testing.assert_allclose(again, softmax(divided, 4), rtol=1e-9)
-    with pytest.raises(
-        InputError, match=r"divided by the characters.*; give read\(..., per_character=True\)"
-    ):
+    with pytest.raises(InputError, match=r"divided by the characters.*; give read\(..., --per-character\)"):
         fitted.apply(path)
 
 
