@@ -71,7 +71,7 @@ class StoredArray:
     @classmethod
     def held(cls, values: Array, name: str, file: str) -> StoredArray:
         """Return an array that is in memory."""
-        return cls(name, file, Header(values.shape, False, values.dtype, 0), None, lambda: values)
+        return cls(name, file, Header(values.shape, False, values.dtype, 0), None, values.view)
 
     def scores(self, axis: int) -> StoredScores:
         """Return it as scores, with this axis for the classes; only those that lie scattered are read now.
@@ -373,9 +373,25 @@ class ArrayTable:
             turned = (*rows_of(shape, axis), shape[axis] if len(shape) > 1 else 1)
             size, owner = math.prod(self.rows[number]), labels_from[number] if labels_from else stored.name
             own = flat_labels(stored, turned, Place(((owner, math.prod(stored.header.shape)),)))
+            if file.label and owner == file.name:  # handed over
+                _refuse_other_rows(file.name, shape, stored.header.shape, len(own) == size)
             require_label_each(file.name, (size, turned[-1]), len(own), owner)
             parts.append(own)
         return parts[0] if len(parts) == 1 else join_labels(parts)
+
+
+def _refuse_other_rows(owner: str, scores: Shape, labels: Shape, fits: bool) -> None:
+    """Raise an InputError unless labels fit; say so if another axis of the scores has the classes."""
+    mend = ""
+    for axis in reversed(range(len(scores) - 1)):
+        rows = rows_of(scores, axis)
+        if labels in (rows, (math.prod(rows),), (*rows, scores[axis])):
+            mend = f"; if axis {axis} has the classes, give np.moveaxis(scores, {axis}, -1)"
+    if not fits:
+        raise InputError(
+            f"{owner}: the scores have the shape {scores}, but the labels {labels}; expected one label per "
+            f"row{mend}"
+        )
 
 
 def flat_labels(stored: StoredArray, scores: Shape, place: Place) -> Labels:
