@@ -123,9 +123,7 @@ def test_as_logits_are_log_odds(log, run, tmp_path):
     np.testing.assert_allclose(1 / (1 + np.exp(-logits)), probs, rtol=1e-9)
 
 
-@pytest.mark.parametrize(
-    "method", ["matrix", "vector", "reduced:calibrator=platt", "isotonic:lens=top-1", "temperature:score=ece"]
-)
+@pytest.mark.parametrize("method", ["matrix", "vector", "reduced:calibrator=platt", "isotonic:lens=top-1"])
 def test_methods_of_classes_say_why_not(log, run, method):
     done = run("fit", log, "-m", method)
     assert done.status == 2

@@ -160,7 +160,7 @@ def test_python_does_the_same(val, made, tmp_path):
     table = pd.read_csv(val)
     of_arrays = calcli.threshold(table["prob"].to_numpy(), table["label"].to_numpy(), max_error=0.1)
     assert of_arrays.threshold.found == found.threshold.found
-    with pytest.raises(UsageError, match="max_error= is missing"):
+    with pytest.raises(UsageError, match="--max-error is missing"):
         calcli.threshold(val)
     with pytest.raises(UsageError, match="nothing can be promised"):
         calcli.threshold(val, max_error=0.05).save(tmp_path / "none.json")

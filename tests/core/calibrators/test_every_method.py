@@ -38,7 +38,7 @@ LENSES = [f"{name}:lens={lens}" for name in MAPS for lens in ("class-1", "top-1"
 RAW = [f"{name}:input=raw" for name in ("vector", "matrix", "matrix-odir", "platt")]
 OTHER_SETTINGS = [
     *(f"{name}:score=brier" for name in ("temperature", "bias", "dp", "vector", "matrix", "platt", "beta")),
-    "temperature:score=ece", "ensemble-temperature:joint=true", "structured:form=diagonal:penalties=1",
+    "ensemble-temperature:joint=true", "structured:form=diagonal:penalties=1",
     "platt:target_smoothing=false", "beta:variant=ab", "beta:variant=am", "beta:constrained=false",
     "histogram:binning=equal-width", "isotonic:interpolation=steps",
     "spline:constrained=true:monotone=true", "spline:target=cumulative:constrained=true:monotone=true",

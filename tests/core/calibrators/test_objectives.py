@@ -10,7 +10,7 @@ from scipy.special import expit, log_softmax, softmax
 from calcli import Beta, BiasOnly, DPAffine, MatrixScaling, Platt, Temperature, VectorScaling
 from calcli.core.data.predictions import ArrayScores, Predictions
 from calcli.core.evaluating.evaluate import evaluate
-from calcli.core.language.errors import InputError, UsageError
+from calcli.core.language.errors import UsageError
 from calcli.core.language.expressions import parse_methods
 from calcli.core.language.settings import Settings
 
@@ -156,13 +156,6 @@ def test_calibration_errors_in_a_told_box(rows, score):
     assert f"rises from {found[0]['log_loss']:.4g} to {found[1]['log_loss']:.4g}" in note
     ratio = np.asarray(fitted.parameters["alpha"]) / np.asarray(optimum.parameters["alpha"])
     assert (np.abs(ratio - 1) <= 0.5 + 1e-6).all()
-
-
-def test_a_search_of_more_parameters_than_rows_is_refused():
-    logits = np.random.default_rng(0).normal(size=(11, 11))
-    with pytest.raises(InputError, match="of 12 parameters; expected 11 at most, of 11 rows"):
-        DPAffine(score="cw_ece").fit(logits, np.arange(11))
-    assert "least cw_ece" in DPAffine(score="cw_ece").fit(logits[:, :6], np.arange(11) % 6).notes[-1]
 
 
 def test_other_methods_do_not_minimize_calibration_errors():

@@ -40,9 +40,7 @@ def test_empty_bins_change_no_consistency_bar():
     rng = np.random.default_rng(0)
     score = np.repeat(rng.random(12), 5)
     problem = ordered_problem(score, rng.random(60) < score)
-    few, many = (
-        reliability(problem, estimator=ECE(bins=bins)) for bins in (10_000, 100_000)
-    )
+    few, many = (reliability(problem, estimator=ECE(bins=bins)) for bins in (10_000, 100_000))
     filled, others = (~np.isnan(one.low) for one in (few, many))
     assert filled.sum() == others.sum() == 12
     np.testing.assert_array_equal(few.low[filled], many.low[others])

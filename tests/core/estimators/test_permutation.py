@@ -137,9 +137,7 @@ def test_unpaired_rows_are_dealt_anew_and_keep_their_number():
     kept = memberships(200, 30, 50, np.random.default_rng(8), paired=False)
     assert (kept.sum(1) == 30).all()
     assert 0.25 < kept[:, 0].mean() < 0.5
-    found = permuted_differences(
-        *sides, parse_metric("ece"), 20, np.random.default_rng(9), False
-    )
+    found = permuted_differences(*sides, parse_metric("ece"), 20, np.random.default_rng(9), False)
     assert np.isfinite(found.draws).all()
 
 
