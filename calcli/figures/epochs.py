@@ -187,7 +187,7 @@ def _is_marked(course: Course) -> bool:
 
     It is not a proper score: its least value does not choose a model.
     """
-    return course.chosen is not None or (course.best is not None and not course.call.entry.family.beside_null)
+    return course.chosen is not None or (course.best is not None and not course.call.entry.family.has_null)
 
 
 def _name(course: Course) -> str:

@@ -82,7 +82,7 @@ def _bars(axes: Axes, systems: Mapping[str, tuple[Estimate, ...]]) -> None:
     axes.tick_params(axis="y", length=0)
     axes.set_ylim(len(metrics) - 0.5, -0.5)
     axes.margins(x=0.12)
-    errors = any(call.entry.family.beside_null for call in calls)
+    errors = any(call.entry.family.has_null for call in calls)
     axes.set_xlabel("Calibration: 0 is perfect" if errors else SCALE)
 
 

@@ -116,7 +116,7 @@ def forest(results: Mapping[str, Forest]) -> Figure:
     grid = figure.subplots(len(metrics), len(results), sharex="row", sharey=True, squeeze=False)
     for row, metric in zip(grid, metrics, strict=True):
         for axes, (system, result) in zip(row, results.items(), strict=True):
-            if not result.whole[metric].call.entry.family.beside_null:
+            if not result.whole[metric].call.entry.family.has_null:
                 _whole(axes, result.whole[metric])
             for y, name in enumerate(names):
                 if name in result.slices:
@@ -155,7 +155,7 @@ def _called(names: Sequence[str]) -> tuple[str, Mapping[str, str]]:
 
 
 def _key(estimates: Sequence[Estimate]) -> list[Artist]:
-    errors = {estimate.call.entry.family.beside_null for estimate in estimates}
+    errors = {estimate.call.entry.family.has_null for estimate in estimates}
     marks = {False: "differs from all rows", True: "error beyond chance"}
     whole = [Line2D([], [], label="all rows", **WHOLE)] if False in errors else []
     chance = [Patch(label="if calibrated", **CHANCE)] if True in errors else []

@@ -19,7 +19,7 @@ from calcli.core.data.predictions import Predictions, Provenance
 from calcli.core.language.declaring import declared
 from calcli.core.language.errors import InputError, UsageError
 from calcli.core.language.expressions import WRONG_RIGHT
-from calcli.core.state.state import left_of
+from calcli.core.state.state import predictions_of
 from calcli.io.dataset import of_system, partition_of, parts_of
 from calcli.io.formats import BY_NAME, Format, known_format, sniff
 from calcli.io.layouts import HARNESS, OBJECTS
@@ -75,7 +75,7 @@ def read_concat(paths: Sequence[str | Path], options: ReadOptions | None = None)
         others = [name for name in declared(ReadOptions) if name not in OF_STATES]
         why = f"{states[0]} is a state, made of rows that were read already; leave it out"
         refuse_given(options or ReadOptions(), others, why)
-        return left_of(load_state(states[0]), states[0], in_file=True)
+        return predictions_of(load_state(states[0]), states[0], in_file=True)
     if len(given) > 1 and "-" in given:
         raise UsageError("- (standard input) cannot be joined with files; give files only, or - alone")
     name = given[0] if len(given) == 1 else f"{given[0]} and {len(given) - 1} more"

@@ -11,7 +11,7 @@ from decimal import ROUND_CEILING, ROUND_FLOOR, Decimal
 from typing import Any, Literal, cast
 
 from calcli.core.comparing.policy import Bound, Checked, Outcome, Policy, Result, exit_status
-from calcli.core.comparing.redraws import KEPT, REDRAWS, Room
+from calcli.core.comparing.redraws import KEPT, REDRAWS, Slack
 from calcli.core.estimators.intervals import level_percent
 from calcli.core.evaluating.results import Estimate, Evaluation
 from calcli.core.language.text import apart, counted, number, percent, plain
@@ -289,7 +289,7 @@ RULES_AGAINST = (
 
 def first_policy(
     evaluation: Evaluation,
-    rooms: Mapping[str, Room],
+    rooms: Mapping[str, Slack],
     against: Container[str] = (),
     reading: Mapping[str, Any] | None = None,
 ) -> str:
@@ -328,7 +328,7 @@ def _toml(value: bool | int | str | Sequence[str]) -> str:
     return json.dumps(value, ensure_ascii=False).replace("\x7f", "\\u007f")
 
 
-def _first_rule(name: str, estimate: Estimate, room: Room) -> str:
+def _first_rule(name: str, estimate: Estimate, room: Slack) -> str:
     entry = estimate.call.entry
     today = f"# today {value(estimate)}"
     if not math.isfinite(estimate.value):
@@ -348,7 +348,7 @@ def _first_rule(name: str, estimate: Estimate, room: Room) -> str:
     if not least < float(limit) < most:
         end = f"above {most:g}" if up else f"below {least:g}"
         return f"{today}: no limit for {name}, which is never {end}\n"
-    warns = 'severity = "warning"\n' if entry.family.beside_null else ""
+    warns = 'severity = "warning"\n' if entry.family.has_null else ""
     return f'[[rules]]\n{today}\nmetric = "{name}"\n{"max" if up else "min"} = {limit}\n{warns}'
 
 

@@ -314,10 +314,10 @@ def _notes(
     for target in sorted({one.call.entry.target for one in every if one.call.entry.target is not None}):
         named = list(dict.fromkeys(one.call.asked for one in every if one.call.entry.target == target))
         notes.append(NEAREST.format(", ".join(named), "is" if len(named) == 1 else "are", target))
-    if any(family.beside_null for family in families):
+    if any(family.has_null for family in families):
         notes.append(ERRORS.format(SWAPPING if paired else DEALING))
     notes += assumed_bins(one.call for one in every)
-    if any(not (family.proves or family.beside_null) for family in families):
+    if any(not (family.has_interval_of_difference or family.has_null) for family in families):
         notes.append(WITHOUT_INTERVAL.format(SWAPPING if paired else DEALING))
     notes += _of_samples(every, comparisons)
     verdicts = {one.verdict for one in every}
@@ -390,9 +390,7 @@ def _digits(found: Difference) -> int | None:
 def _relative(found: Difference) -> str:
     """Return the change in percent of the baseline; `-` where that says nothing: best at 0, or bias."""
     entry = found.call.entry
-    idle = (
-        math.isnan(found.relative) or entry.direction not in ("lower", "higher") or entry.family.beside_null
-    )
+    idle = math.isnan(found.relative) or entry.direction not in ("lower", "higher") or entry.family.has_null
     return NONE if idle else relative(found.relative)
 
 

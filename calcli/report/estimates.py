@@ -116,7 +116,7 @@ def cell(estimate: Estimate) -> str:
     """Return a value with its interval, its standard deviation and its p-value."""
     interval, null = estimate.interval, estimate.if_calibrated
     parts = [value(estimate)]
-    bound = estimate.call.entry.family.beside_null  # to one side, as no error is below 0
+    bound = estimate.call.entry.family.has_null  # to one side, as no error is below 0
     if interval is not None and not (bound or math.isinf(estimate.value)):
         above, below = interval.high - estimate.value, estimate.value - interval.low
         half, other = (number(one, digits=estimate.digits) for one in (above, below))

@@ -235,7 +235,7 @@ def _of_metric(metric: Metric) -> dict[str, str]:
         "source": metric.source,
         "misses": metric.misses,
         "bounds": metric.bounds,
-        "comes with": metric.family.comes_with,
+        "comes with": metric.family.uncertainty,
         "arguments": _defaults(metric),
     }
 

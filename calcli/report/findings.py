@@ -320,7 +320,7 @@ def _why_undefined(found: Estimate) -> str:
 
 def _few_rows(summary: Summary) -> Iterator[Warning]:
     rows, bins = summary.input.rows, summary.settings.bins
-    errors = any(found.call.entry.family.beside_null for found in summary.estimates.values())
+    errors = any(found.call.entry.family.has_null for found in summary.estimates.values())
     if errors and rows < ROWS_A_BIN * bins:
         yield Warning(
             "few_rows",

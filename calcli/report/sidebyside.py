@@ -63,7 +63,7 @@ def _by_metric(
         metric: None
         for result in results
         for metric, estimate in result.metrics.items()
-        if estimate.call.entry.family.beside_null == errors
+        if estimate.call.entry.family.has_null == errors
     }
     rows = [
         (name, *(cell(result.metrics[metric]) if metric in result.metrics else NONE for metric in metrics))

@@ -53,7 +53,7 @@ def ranked_by(result: Result) -> str | None:
     ]
     if USUALLY_RANKED_BY in scores:
         return USUALLY_RANKED_BY
-    errors = [name for name, family in families.items() if family.beside_null]
+    errors = [name for name, family in families.items() if family.has_null]
     return next(iter([*scores, *errors]), None)
 
 

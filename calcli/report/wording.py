@@ -66,7 +66,7 @@ def error_notes(estimates: Iterable[Estimate], tested: str) -> list[str]:
     tested
         What to say if there are tests among them.
     """
-    errors = [estimate for estimate in estimates if estimate.call.entry.family.beside_null]
+    errors = [estimate for estimate in estimates if estimate.call.entry.family.has_null]
     if not errors:
         return []
     bins = assumed_bins(estimate.call for estimate in errors)

@@ -13,7 +13,7 @@ from calcli.core.language.errors import UsageError
 from calcli.core.language.settings import NUMBERED, Settings, StateSettings
 from calcli.core.language.text import Watch, Watcher, unwatched
 from calcli.core.state.merging import merge
-from calcli.core.state.state import State, left_of
+from calcli.core.state.state import State, predictions_of
 from calcli.io.dataset import of_system
 from calcli.io.options import ReadOptions
 from calcli.io.places.paths import kept, parts_of_pattern, recall
@@ -77,7 +77,7 @@ class Engine:
         )
         name = given[0] if len(given) == 1 else f"{given[0]} and {len(given) - 1} more"
         found = gather(parts, make, self.watcher(name, len(parts)), self.scheduler)
-        return left_of(numbered(from_bytes(found, name), self.known), name)
+        return predictions_of(numbered(from_bytes(found, name), self.known), name)
 
 
 def parts_to_read(given: Sequence[str], options: ReadOptions) -> tuple[list[Piece], ReadOptions]:

@@ -21,7 +21,7 @@ from calcli.core.language.errors import InputError, UsageError, naming
 from calcli.core.language.expressions import parse_metric
 from calcli.core.language.settings import NUMBERED, Settings, StateSettings
 from calcli.core.language.text import Watcher, unwatched
-from calcli.core.state.state import Remains
+from calcli.core.state.state import StatePredictions
 from calcli.io.options import ReadOptions
 from calcli.io.places.outputs import filled_folder, refuse_folders, refuse_nowhere, together
 from calcli.io.saved.states import is_state, save_state
@@ -219,7 +219,7 @@ def _save(
     by: Sequence[str],
     watcher: Watcher,
 ) -> None:
-    if isinstance(predictions, Remains):
+    if isinstance(predictions, StatePredictions):
         save_state(predictions.state, path)
     else:
         save_state(state_of(predictions, settings, watcher(path, predictions.n_rows), known, by), path)

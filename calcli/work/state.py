@@ -12,7 +12,7 @@ from calcli.core.language.errors import UsageError
 from calcli.core.language.settings import Settings, StateSettings
 from calcli.core.state import merging
 from calcli.core.state import state as states
-from calcli.core.state.state import Remains, left_of
+from calcli.core.state.state import StatePredictions, predictions_of
 from calcli.io.options import ReadOptions
 from calcli.io.saved.settings import settings_of
 from calcli.io.saved.states import from_bytes, to_bytes
@@ -20,7 +20,7 @@ from calcli.work.read import OF_TABLES, columns_of, is_file_or_table, split_read
 
 
 @dataclass(frozen=True, repr=False, eq=False)
-class State(Remains):
+class State(StatePredictions):
     """The result of one pass over predictions; `evaluate`, `compare` and `check` take it in their place."""
 
     @classmethod
@@ -80,7 +80,7 @@ class State(Remains):
         """Return the state as a file holds it."""
         return to_bytes(self.state)
 
-    def merge(self, *others: Remains) -> Self:
+    def merge(self, *others: StatePredictions) -> Self:
         """Return the state of these rows and those of others.
 
         They are numbered on in this order, unless they have keys or are parts of one run.
@@ -93,13 +93,13 @@ class State(Remains):
             If something else is given.
         """
         for other in others:
-            if not isinstance(other, Remains):
+            if not isinstance(other, StatePredictions):
                 raise UsageError(f"merge takes states, not {type(other).__name__}")
         return self._around(merging.merge([self.state, *(one.state for one in others)]), "merged states")
 
     @classmethod
     def _around(cls, state: states.State, name: str) -> Self:
-        return cls(**vars(left_of(state, name)))
+        return cls(**vars(predictions_of(state, name)))
 
     def __repr__(self) -> str:
         return f"<State of {self.n_rows:,} rows of {self.n_classes:,} classes>"

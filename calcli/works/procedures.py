@@ -131,7 +131,7 @@ def _resampled(predictions: Predictions, metrics: Sequence[str], asked: Asked) -
     settings = Settings(metrics=tuple(metrics), intervals=False, draws=0)
     calls = parse_metrics(settings.metrics, settings.defaults)
     found = values(predictions, settings)
-    errors = [call.asked for call in calls if call.entry.family.beside_null]
+    errors = [call.asked for call in calls if call.entry.family.has_null]
     nulls = consistency_resampling(predictions, errors, asked.draws, asked.seed) if errors else {}
     sd = bootstrap_sd(predictions, metrics, asked.draws, asked.seed)
     return [

@@ -95,7 +95,7 @@ def require_truth(call: Measure) -> None:
     """Raise a UsageError if a metric has no true value."""
     errors = BinnedError, CumulativeError, VectorMiscalibration
     if (
-        not call.entry.family.beside_null
+        not call.entry.family.has_null
         or call.arguments.get("weights", "equal") != "equal"
         or not isinstance(call, errors)
     ):

@@ -173,7 +173,7 @@ KEPT = Order("kept", "the map keeps the order")
 TURNED = Order("turned", "the map reverses the order: more probable becomes less probable")
 
 
-def order_of_rows(apply: Apply, corners: Array, *, raw: bool) -> Order:
+def order_of_rows(apply: Apply, breakpoints: Array, *, raw: bool) -> Order:
     """Return what a map of two classes does to the order of rows by the probability of the second one.
 
     It is looked at on a fine grid of log-odds, and on either side of each corner.
@@ -182,12 +182,12 @@ def order_of_rows(apply: Apply, corners: Array, *, raw: bool) -> Order:
     ----------
     apply
         The map, of (n, 2) scores to log-probabilities.
-    corners
+    breakpoints
         (m,) probabilities of an event at which it may bend or jump.
     raw
         Whether a constant added to both scores of a row makes a difference.
     """
-    at = np.concatenate([corners, 1 - corners, [0.5]])  # where another class is predicted
+    at = np.concatenate([breakpoints, 1 - breakpoints, [0.5]])  # where another class is predicted
     at = np.concatenate([at, np.nextafter(at, 0), np.nextafter(at, 1)])
     at = at[(at > 0) & (at < 1)]
     first = np.concatenate([-np.logaddexp(0, ODDS), np.log1p(-at), [0.0, -np.inf]])
@@ -588,12 +588,12 @@ class Calibrator(Estimator):
         classes in a row, of which only some methods tell that they keep it.
         """
         if classes == 2:
-            return order_of_rows(self.apply, self.corners(), raw=self.takes_raw())
+            return order_of_rows(self.apply, self.breakpoints(), raw=self.takes_raw())
         if self.keeps_classes(classes):
             return KEPT
         return TURNED if turns_classes(self.apply, classes) else Order("changed", OF_CLASSES)
 
-    def corners(self) -> Doubles:
+    def breakpoints(self) -> Doubles:
         """Return the probabilities of an event, (m,), at which a map of it may bend or jump."""
         return np.empty(0)
 

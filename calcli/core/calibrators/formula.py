@@ -149,17 +149,17 @@ def _affine(record: CalibratorRecord, classes: int) -> AffineMap | None:
 
 def _corners(record: CalibratorRecord) -> Doubles:
     """Return the probabilities of the second class at which a map may bend or jump."""
-    corners = np.asarray(record.calibrator.corners(), np.float64)
-    found = np.unique(np.concatenate([corners, 1 - corners, [0.5]]))
+    breakpoints = np.asarray(record.calibrator.breakpoints(), np.float64)
+    found = np.unique(np.concatenate([breakpoints, 1 - breakpoints, [0.5]]))
     return found[(found > 0) & (found < 1)]
 
 
 def _rows(record: CalibratorRecord) -> Doubles:
     """Return (n, 2) probabilities at which formulas of two classes are compared: also beside each step."""
-    corners = _corners(record)
+    breakpoints = _corners(record)
     odds = 1 / (1 + np.exp(-FINE))
     even = np.linspace(0, 1, 10_001)
-    beside = [corners * (1 + few * np.finfo(np.float64).eps) for few in range(-3, 4)]
+    beside = [breakpoints * (1 + few * np.finfo(np.float64).eps) for few in range(-3, 4)]
     second = np.minimum(np.concatenate([odds, even, *beside]), 1.0)
     return np.column_stack([1 - second, second])
 
@@ -171,12 +171,12 @@ def _rows_of_many(classes: int) -> Doubles:
     return np.concatenate([*rows, np.eye(classes)])
 
 
-def _lines(apply: Callable[[Doubles], Doubles], corners: Doubles, tolerance: float) -> LineMap:
+def _lines(apply: Callable[[Doubles], Doubles], breakpoints: Doubles, tolerance: float) -> LineMap:
     """Return lines that are apart from a map of (n,) probabilities by no more than a tolerance."""
-    jumps = np.append(_jumps(apply, corners, tolerance / 3), 1.0)
+    jumps = np.append(_jumps(apply, breakpoints, tolerance / 3), 1.0)
     stops = np.append(np.nextafter(jumps, 0), 0.0)
     odds = 1 / (1 + np.exp(-np.linspace(-690, 690, 2_761)))
-    knots = np.unique(np.concatenate([[0.0, LEAST], corners, jumps, stops, np.linspace(0, 1, 33), odds]))
+    knots = np.unique(np.concatenate([[0.0, LEAST], breakpoints, jumps, stops, np.linspace(0, 1, 33), odds]))
     values, last = apply(knots), np.isin(knots, stops)  # a line ends at each: what follows is a step
     while len(knots) < MOST_KNOTS:
         shares = np.array([0.25, 0.5, 0.75])
@@ -203,10 +203,10 @@ def _lines(apply: Callable[[Doubles], Doubles], corners: Doubles, tolerance: flo
     return LineMap(start[kept], value[kept], slope[kept])
 
 
-def _jumps(apply: Callable[[Doubles], Doubles], corners: Doubles, least: float) -> Doubles:
+def _jumps(apply: Callable[[Doubles], Doubles], breakpoints: Doubles, least: float) -> Doubles:
     """Return where a map of (n,) probabilities jumps by more than the least: the first number behind it."""
-    beside = np.maximum(BESIDE * np.minimum(corners, 1 - corners), FEW * np.spacing(corners))
-    low, high = corners - beside, np.minimum(corners + beside, 1.0)
+    beside = np.maximum(BESIDE * np.minimum(breakpoints, 1 - breakpoints), FEW * np.spacing(breakpoints))
+    low, high = breakpoints - beside, np.minimum(breakpoints + beside, 1.0)
     jumps = np.abs(apply(high) - apply(low)) > least
     low, high = low[jumps], high[jumps]
     below = apply(low) if len(low) else low

@@ -137,7 +137,7 @@ class ScalingBinning(OneDimensional):
             "log_complements": np.log(np.maximum(complement, TINIEST)),
         }
 
-    def corners(self) -> Doubles:
+    def breakpoints(self) -> Doubles:
         """Return the edges of the bins as probabilities before the curve."""
         maps = [one for one in self._unpacked(int(self.learned(CLASSES))) if one["slope"]]
         odds = [(one["lower_edges"] - one["intercept"]) / one["slope"] for one in maps]
@@ -274,9 +274,9 @@ class CenteredIsotonic(OneDimensional):
 
 def _corners(low: Array, high: Array, value: Doubles) -> MapParameters:
     """Return the ends of blocks with their values, equal ends once."""
-    corners = np.column_stack([low, high]).astype(np.float64).ravel()
-    distinct = np.append(True, corners[1:] > corners[:-1])
-    return {"scores": corners[distinct], "values": np.repeat(value, 2)[distinct]}
+    breakpoints = np.column_stack([low, high]).astype(np.float64).ravel()
+    distinct = np.append(True, breakpoints[1:] > breakpoints[:-1])
+    return {"scores": breakpoints[distinct], "values": np.repeat(value, 2)[distinct]}
 
 
 def smooth_ends(blocks: Blocks, rows: float) -> Blocks:
@@ -462,7 +462,7 @@ class VectorHistogram(Calibrator):
             values = np.log(self.learned("values"))
         return np.asarray(values[self._splits.bin_of(_probs(scores))])
 
-    def corners(self) -> Doubles:
+    def breakpoints(self) -> Doubles:
         """Return the probabilities at which rows are split."""
         return np.asarray(self.learned("threshold"))
 

@@ -86,7 +86,7 @@ class Logistic(OneDimensional):
         logs = finite_logs(levels, event)
         return LogisticProblem(levels, *logs, outcome, weights, self.score, self.remark)
 
-    def corners(self) -> Doubles:
+    def breakpoints(self) -> Doubles:
         """Return what stands for 0 and for 1, beyond which a map is flat."""
         zero, one = (np.asarray(self.learned(key)) for key in ("zero_log_prob", "zero_log_complement"))
         return np.concatenate([np.exp(zero), -np.expm1(one)])

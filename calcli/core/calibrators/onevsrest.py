@@ -371,9 +371,9 @@ class OneDimensional(Calibrator):
             if len({table.shape for table in tables}) > 1 or any(table.ndim != 1 for table in tables):
                 raise ValueError("tables of different lengths")
 
-    def corners(self) -> Doubles:
+    def breakpoints(self) -> Doubles:
         """Return where the tables of the maps have an entry."""
-        return np.asarray(self.learned(self.tables[0])) if self.tables else super().corners()
+        return np.asarray(self.learned(self.tables[0])) if self.tables else super().breakpoints()
 
     def keeps_classes(self, classes: int) -> bool:
         """Return whether every class keeps its rank."""

@@ -126,9 +126,9 @@ class Pool(Calibrator):
                 result = np.logaddexp(result, member.apply(scores) + np.log(weight))
         return result
 
-    def corners(self) -> Doubles:
+    def breakpoints(self) -> Doubles:
         """Return those of all members."""
-        return np.concatenate([member.corners() for member in self._fitted()])
+        return np.concatenate([member.breakpoints() for member in self._fitted()])
 
     def check(self) -> None:
         """Raise `ValueError` unless the parameters are such as a fit gives."""

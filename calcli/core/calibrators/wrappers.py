@@ -73,9 +73,9 @@ class Reduced(Calibrator):
         after = _right(self._inner().apply(_two_classes(before)))
         return recalibrated(log_probs, members, before, after, TOP if self.keep_top else None)
 
-    def corners(self) -> Doubles:
+    def breakpoints(self) -> Doubles:
         """Return those of the calibrator of the two classes."""
-        return self._inner().corners()
+        return self._inner().breakpoints()
 
     def check(self) -> None:
         """Raise `ValueError` unless the parameters are such as a fit gives."""
@@ -179,9 +179,9 @@ class PerPredictedClass(Calibrator):
             result[chosen] = fitted.get(str(k), fitted[FALLBACK]).apply(scores[chosen])
         return result
 
-    def corners(self) -> Doubles:
+    def breakpoints(self) -> Doubles:
         """Return those of all calibrators."""
-        return np.concatenate([one.corners() for one in self._fitted().values() if one.parameters])
+        return np.concatenate([one.breakpoints() for one in self._fitted().values() if one.parameters])
 
     def check(self) -> None:
         """Raise `ValueError` unless the parameters are such as fits give."""
@@ -244,9 +244,9 @@ class PreserveTop1(Calibrator):
             result[moved] = np.log(keep_top(np.exp(result[moved]), predicted[moved]))
         return result
 
-    def corners(self) -> Doubles:
+    def breakpoints(self) -> Doubles:
         """Return those of the wrapped calibrator."""
-        return self._inner().corners()
+        return self._inner().breakpoints()
 
     def check(self) -> None:
         """Raise `ValueError` unless the parameters are such as a fit gives."""

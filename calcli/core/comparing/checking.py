@@ -472,7 +472,7 @@ class _Judge:
         if status == "passed":
             return replace(found, reason=f"{what} is {shown}, {number(left)} within the limit")
         beyond = f"{what} is {shown}, {number(-left)} beyond the limit of {condition.limit:g}"
-        if condition.end == "value" and condition.most and rule.call.entry.family.beside_null:
+        if condition.end == "value" and condition.most and rule.call.entry.family.has_null:
             return self._beside_null(found, estimate, beyond)
         within = f"; the other end, {number(best, condition.limit)}, is within it"
         return replace(found, reason=beyond + within * (status == "undecided"))
@@ -523,14 +523,14 @@ class _Judge:
             few = f"{len(evidence.swapped.draws):,} permutations are too few to test {self._tests} rules"
             return replace(found, status="not judged", reason=f"{change}; {few}, and more would be too slow")
         found = replace(found, p_value=p)
-        if rule.call.entry.family.beside_null:
+        if rule.call.entry.family.has_null:
             null = estimate.if_calibrated
             # both must hold for the rule to break: the larger p-value decides
             if null is not None:
                 return replace(found, p_value=max(p, null.p_value))
             if p <= self._alpha:
                 return replace(found, status="not judged", reason=f"{change}; {self._no_null()}")
-        if not rule.call.entry.family.proves:
+        if not rule.call.entry.family.has_interval_of_difference:
             return found
         rows = estimate.rows or self._compared.predictions.n_rows
         found = replace(found, power=Power.of(evidence, rows, self._level, sign))
@@ -569,7 +569,7 @@ class _Judge:
             raise InputError(f"{report.path} has no results for the slice {self._slice}")
         if str(call) not in metrics:
             raise InputError(f"{report.path} has no {call}; evaluate the baseline with --metrics {call}")
-        if call.entry.family.beside_null:
+        if call.entry.family.has_null:
             raise InputError(
                 f"{report.path} is a report and holds no rows to test a difference of {call} with; give the "
                 "baseline's predictions"
@@ -584,7 +584,7 @@ def _too_few(rule: Rule, estimate: Estimate, rows: int) -> str:
         return few if rows < rule.min_rows else ""
     if not rule.part:
         return ""
-    if estimate.no_interval and not rule.call.entry.family.beside_null:
+    if estimate.no_interval and not rule.call.entry.family.has_null:
         return f"the slice is too small to judge {rule.call.asked}: {estimate.no_interval}"
     if estimate.interval is None and rows < FEWEST_ROWS:
         return f"{rows:,} rows are fewer than the {FEWEST_ROWS} that a rule on a slice requires"
@@ -623,7 +623,7 @@ def _corrected(tested: Mapping[int, Outcome], alpha: float) -> dict[int, Outcome
         worse = (
             f"proven worse{f' by more than {margin}' if margin.of(found.baseline) else ''} (p {p:.3g}{many})"
         )
-        status: Status = "undecided" if found.rule.call.entry.family.proves else "passed"
+        status: Status = "undecided" if found.rule.call.entry.family.has_interval_of_difference else "passed"
         reason = f"{found.reason}; not {worse}"
         if p <= alpha:
             status, reason = "broken", f"{found.reason}; {worse}"

@@ -22,16 +22,22 @@ from calcli.core.data.units import Units, clusters_of, deal, require_clusters, r
 from calcli.core.estimators.calibrationerror import SHARPNESS, holm
 from calcli.core.estimators.evidence import (
     NO_MARGIN,
+    DistanceEvidence,
     Evidence,
     Margin,
-    Nearness,
     Permuted,
     Studentized,
     Untested,
     sum_of_errors,
 )
 from calcli.core.estimators.intervals import BIASED, Influences, Interval
-from calcli.core.estimators.permutation import FEWEST_DRAWS, VISITS, Swapped, swapped_rows, swapped_signs
+from calcli.core.estimators.permutation import (
+    FEWEST_DRAWS,
+    VISITS,
+    PermutationDistribution,
+    swapped_rows,
+    swapped_signs,
+)
 from calcli.core.estimators.power import Power
 from calcli.core.evaluating.evaluate import assess, measure, values
 from calcli.core.evaluating.measurements import Measurements
@@ -196,8 +202,8 @@ def measured_systems(
         measured = measure(rows, own, _counting_on(watch, done), units_for=units_for, sampled=sampled)
         asked = own if number == judged else replace(own, intervals=False)
         evaluation = assess(measured, asked, test_classes=False)
-        brought = influences(measured, calls) if settings.intervals else {}
-        systems.append(System(measured, evaluation, brought))
+        influence_values = influences(measured, calls) if settings.intervals else {}
+        systems.append(System(measured, evaluation, influence_values))
         done += rows.n_rows
     return _with_samples(systems, settings, calls)
 
@@ -213,11 +219,11 @@ def evidence(call: Measure, pair: Pair) -> Evidence:
     if first is not None and second is not None:
         studentized = Studentized(first, second, pair.paired)
         found: Evidence = studentized
-        if not (brought := studentized.difference).spread.enough:
-            found = call.of_few(pair, brought) or _of_signs(call, pair, brought)
+        if not (influence_values := studentized.difference).spread.enough:
+            found = call.of_few(pair, influence_values) or _of_signs(call, pair, influence_values)
         if target is None:
             return found
-        return Nearness(found, sum_of_errors(first, second, target, pair.paired))
+        return DistanceEvidence(found, sum_of_errors(first, second, target, pair.paired))
     baseline = pair.baseline.value(call)
     difference = pair.candidate.value(call) - baseline
     if target is None and pair.settings.draws and math.isfinite(difference):
@@ -273,7 +279,7 @@ def _counting_on(watch: Watch | None, done: int) -> Watch | None:
     return None if watch is None else lambda rows: watch(done + rows)
 
 
-def _recomputed(call: Measure, pair: Pair) -> Swapped | None:
+def _recomputed(call: Measure, pair: Pair) -> PermutationDistribution | None:
     """Return differences of a metric computed anew with predictions swapped; None if that is too slow.
 
     Permutations in which it is undefined do not count, and of very many rows there are fewer of them.

@@ -29,7 +29,7 @@ from calcli.core.estimators.thresholds import Threshold, confidences
 from calcli.core.evaluating.measurements import Measurements
 from calcli.core.language.errors import InputError, UsageError
 from calcli.core.language.settings import MonitorSettings, Settings
-from calcli.core.state.state import Remains
+from calcli.core.state.state import StatePredictions
 
 Watches = Literal["probability", "confidence", "rate", "promise"]
 ZONE = re.compile(r"(Z|UTC|[+-]\d\d(:?\d\d)?)\s*$")
@@ -214,7 +214,7 @@ def looked_at(predictions: Predictions) -> tuple[Doubles, Doubles, Array | None]
     """
     predictions.require_told_class()
     of_two = predictions.n_classes == 2 and not predictions.of_answers
-    if isinstance(predictions, Remains):
+    if isinstance(predictions, StatePredictions):
         if predictions.state.head.weighted:
             raise UsageError(f"{predictions.provenance.path} has row weights; expected rows that count alike")
         state = Measurements(predictions, predictions.state, Settings())

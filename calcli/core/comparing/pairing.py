@@ -20,7 +20,7 @@ from calcli.core.evaluating.evaluate import state_of, uses_clip
 from calcli.core.language.errors import InputError, UsageError
 from calcli.core.language.settings import IN_ORDER, PairSettings, Settings, StateSettings
 from calcli.core.state.deals import same_rows
-from calcli.core.state.state import Body, Remains, State, left_of, run_of
+from calcli.core.state.state import Body, State, StatePredictions, predictions_of, run_of
 
 QUESTIONS = ("id", "qid", "uid", "question_id", "sample_id", "doc_id", "example_id", "question", "prompt")
 
@@ -246,9 +246,9 @@ def _path(predictions: Predictions) -> str:
     return predictions.provenance.path
 
 
-def states_in(systems: Sequence[Predictions]) -> list[Remains]:
+def states_in(systems: Sequence[Predictions]) -> list[StatePredictions]:
     """Return those systems of which states are left."""
-    return [system for system in systems if isinstance(system, Remains)]
+    return [system for system in systems if isinstance(system, StatePredictions)]
 
 
 def as_states(
@@ -295,7 +295,7 @@ def as_states(
     return [
         system
         if system in known
-        else left_of(state_of(system, alike, known=how, by=by), system.provenance.path)
+        else predictions_of(state_of(system, alike, known=how, by=by), system.provenance.path)
         for system in systems
     ]
 
@@ -314,7 +314,7 @@ def require_same_clip(systems: Sequence[Predictions], settings: Settings) -> Non
             )
 
 
-def unlike_rows(systems: Sequence[Remains]) -> str:
+def unlike_rows(systems: Sequence[StatePredictions]) -> str:
     """Return how the rows of states differ, as far as can be told; "" if they do not.
 
     Keys and labels are compared row by row, or by digests of deals of rows.
@@ -431,12 +431,12 @@ def slices_by(predictions: Predictions, column: str) -> list[Slice]:
 def may_slice(predictions: Predictions, column: str) -> bool:
     """Tell whether rows have such a column, or predicted classes, to slice by; True for any state."""
     predicted = column == PREDICTED and not predictions.of_answers
-    return predicted or column in predictions.columns or isinstance(predictions, Remains)
+    return predicted or column in predictions.columns or isinstance(predictions, StatePredictions)
 
 
 def _cuts(predictions: Predictions, column: str) -> dict[str, Cut]:
     """Return what takes out each value of a column, by value; nothing if a state has no slices by it."""
-    if isinstance(predictions, Remains):
+    if isinstance(predictions, StatePredictions):
         left = predictions.state.slices.get(column, {})
         return {value: partial(_left_in, own) for value, own in left.items()}
     slices, numbers = slice_numbers(predictions, column)
@@ -448,7 +448,7 @@ def _rows_in(numbers: NDArray[np.intp], number: int, predictions: Predictions) -
 
 
 def _left_in(state: State, predictions: Predictions) -> Predictions:
-    return left_of(state, predictions.provenance.path)
+    return predictions_of(state, predictions.provenance.path)
 
 
 def _cut(system: Predictions, part: str) -> Cut:
@@ -476,7 +476,7 @@ def _require_same_slice(systems: Sequence[Predictions], members: Sequence[Predic
         raise InputError(f"slice {part}: {unlike}; compare with --unpaired")
 
 
-def _places(whole: Remains, part: Remains) -> Array:
+def _places(whole: StatePredictions, part: StatePredictions) -> Array:
     """Return where the few rows of a slice stand among all, or in their run; none of rows known otherwise."""
     among, own = whole.state.body, part.state.body
     if own.keyed or own.deals is not None:  # whose keys or digests were compared

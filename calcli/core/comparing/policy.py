@@ -140,7 +140,7 @@ class Rule:
             raise UsageError(f"neither high nor low values of {self.call} are better; give it max and min")
         if self.condition.undecided != "pass":
             what = f'undecided = "{self.condition.undecided}"'
-            if not family.proves:
+            if not family.has_interval_of_difference:
                 raise UsageError(
                     f"a difference of {self.call} has no interval, so nothing can prove it small; leave "
                     f"out {what}, or take a score such as log_loss"
@@ -153,7 +153,7 @@ class Rule:
         """Whether an interval decides: one whose far end is to be within a limit, or that of a difference."""
         if isinstance(self.condition, Bound):
             return self.condition.end == ("upper" if self.condition.most else "lower")
-        return self.call.entry.family.proves
+        return self.call.entry.family.has_interval_of_difference
 
     def where_undecided(self, means: Undecided) -> Rule:
         """Return the rule with another meaning of undecided, if it may be that."""

@@ -38,7 +38,7 @@ ERRORS = 200  # that the probabilities expect, drawn to see what one more does t
 FEWEST_OF_CLASS = 7  # rows: with fewer, more than one redraw in 100 has none of the rarer of two classes
 
 
-class Room(NamedTuple):
+class Slack(NamedTuple):
     """What a limit leaves to chance.
 
     Attributes
@@ -53,7 +53,7 @@ class Room(NamedTuple):
     sd: float
 
 
-def room(predictions: Predictions, names: Sequence[str], seed: int = 0) -> dict[str, Room]:
+def room(predictions: Predictions, names: Sequence[str], seed: int = 0) -> dict[str, Slack]:
     """Return how much worse metrics may be on as many new rows, so that `KEPT` of redraws keep all limits.
 
     Parameters
@@ -70,7 +70,7 @@ def room(predictions: Predictions, names: Sequence[str], seed: int = 0) -> dict[
     settings = Settings(tuple(names), intervals=False, draws=0)
     calls = parse_metrics(names)
     measured = measure(rows, settings)
-    found = {call.asked: Room(math.inf, math.nan) for call in calls}
+    found = {call.asked: Slack(math.inf, math.nan) for call in calls}
     shown = _deviations(measured, calls, settings, rng)
     if rows.n_classes == 2 and _rarer(rows) * predictions.n_rows < FEWEST_OF_CLASS * rows.n_rows:
         for call in calls:
@@ -84,7 +84,7 @@ def room(predictions: Predictions, names: Sequence[str], seed: int = 0) -> dict[
     last = int(np.quantile(place, KEPT, method="higher"))
     slack, sd = np.maximum(np.sort(table, axis=0)[last], 0), np.where(np.isfinite(table), table, 0).std(0)
     pairs = zip(shown, slack.tolist(), sd.tolist(), strict=True)
-    return found | {name: Room(most, spread) for name, most, spread in pairs}
+    return found | {name: Slack(most, spread) for name, most, spread in pairs}
 
 
 def _held(predictions: Predictions) -> Predictions:
@@ -105,38 +105,38 @@ def _deviations(
     rows = measured.predictions
     weights = np.ones(rows.n_rows) if rows.weights is None else rows.weights
     share = weights / weights.sum()
-    brought: dict[str, tuple[Measure, Doubles]] = {}
+    influence_values: dict[str, tuple[Measure, Doubles]] = {}
     known = influences(measured, calls)
     for call in calls:
         if (one := known.get(str(call))) is not None:
             sign = -1 if call.entry.direction == "higher" else 1
-            brought[call.asked] = call, sign * one.of_units[:, None]
-        elif call.entry.family.beside_null:
-            brought[call.asked] = call, _gaps(measured, call, share)
-    harm = _harm(rows, settings, rng) if brought else {}
-    found: dict[str, list[Doubles]] = {name: [] for name in brought}
+            influence_values[call.asked] = call, sign * one.of_units[:, None]
+        elif call.entry.family.has_null:
+            influence_values[call.asked] = call, _gaps(measured, call, share)
+    perturbation = _harm(rows, settings, rng) if influence_values else {}
+    found: dict[str, list[Doubles]] = {name: [] for name in influence_values}
     errors: list[Doubles] = []
     for size in batch_sizes(REDRAWS, rows.n_rows, COUNTS):
         counts = _counts(size, rows.n_rows, rng)
         total = counts @ share
         total[total == 0] = 1  # of very few rows none may be drawn, which changes nothing
         unseen = (rng.geometric(0.5, size) - 1) * rng.exponential(size=size)
-        for name, (call, table) in brought.items():
+        for name, (call, table) in influence_values.items():
             found[name].append(_worse(call, counts @ table / total[:, None], table.sum(0)))
         errors.append(unseen)
     unseen, shown = np.concatenate(errors), {}
-    for name, (call, _) in brought.items():
+    for name, (call, _) in influence_values.items():
         worse = np.concatenate(found[name])
-        if call.entry.family.beside_null:
+        if call.entry.family.has_null:
             worse -= max(0.0, float(worse.mean()))  # sizes of gaps grow by the noise that a redraw adds
-        more = np.multiply(unseen, harm[str(call)], out=np.zeros(len(worse)), where=unseen > 0)
+        more = np.multiply(unseen, perturbation[str(call)], out=np.zeros(len(worse)), where=unseen > 0)
         shown[name] = worse + more
     return shown
 
 
 def _worse(call: Measure, drawn: Doubles, seen: Doubles) -> Doubles:
     """Return how much worse redraws are: sums of influences, or the sizes of the gaps of bins."""
-    if not call.entry.family.beside_null:
+    if not call.entry.family.has_null:
         return drawn[:, 0]
     return np.asarray(np.abs(drawn).sum(1) - np.abs(seen).sum())
 
@@ -184,9 +184,9 @@ def _harm(rows: Predictions, settings: Settings, rng: np.random.Generator) -> Ma
         weights=np.concatenate([weights, np.full(ERRORS, weights.mean() / ERRORS)]),
     )
     before, after = values(rows, settings), values(more, settings)
-    harm = {}
+    perturbation = {}
     for call in parse_metrics(settings.metrics):
         name, cost = str(call), call.entry.cost
-        worse = 1 / rows.n_rows if call.entry.family.beside_null else cost(after[name]) - cost(before[name])
-        harm[name] = max(0.0, worse)
-    return harm
+        worse = 1 / rows.n_rows if call.entry.family.has_null else cost(after[name]) - cost(before[name])
+        perturbation[name] = max(0.0, worse)
+    return perturbation

@@ -232,7 +232,7 @@ def _is_normalized(metric: Metric) -> bool:
 
 
 def _is_error(call: Measure) -> bool:
-    return call.entry.family.beside_null
+    return call.entry.family.has_null
 
 
 def _is_drawn(call: Measure, *, errors: bool) -> bool:

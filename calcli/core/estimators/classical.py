@@ -135,8 +135,8 @@ def calibration_intercept(
             break
     if not steepness > 0:
         return Coefficient(a, math.nan)
-    (error,), brought = _spread(loss, weights, units, priors=priors)
-    return Coefficient(a, float(error), brought[:, 0])
+    (error,), influence_values = _spread(loss, weights, units, priors=priors)
+    return Coefficient(a, float(error), influence_values[:, 0])
 
 
 def calibration_slope(
@@ -177,8 +177,8 @@ def calibration_slope(
     loss = LogisticLoss(features, outcome, _shares(len(outcome), weights))
     x = minimize(loss, np.zeros(2), GRADIENT).x
     loss.evaluate(x)
-    (_, error), brought = _spread(loss, weights, units, priors=priors)
-    return Coefficient(float(x[1] / scale), float(error / scale), brought[:, 1])
+    (_, error), influence_values = _spread(loss, weights, units, priors=priors)
+    return Coefficient(float(x[1] / scale), float(error / scale), influence_values[:, 1])
 
 
 def _shares(rows: int, weights: Floats | None) -> Doubles:
@@ -197,26 +197,28 @@ def _spread(
     loss.refresh()
     inverse = np.linalg.inv(loss.hessian)
     own = loss.features @ inverse
-    brought = -loss.residual[:, None] * own
+    influence_values = -loss.residual[:, None] * own
     if weights is None and (units is None or units.single):
-        return np.sqrt(np.diagonal(inverse) / len(brought)), brought
+        return np.sqrt(np.diagonal(inverse) / len(influence_values)), influence_values
     leverage = loss.weight * loss.prob * (1 - loss.prob) * (own * loss.features).sum(1)
     if priors:
-        brought = _within(brought, loss.weight, loss.target)
+        influence_values = _within(influence_values, loss.weight, loss.target)
     if units is not None and not units.single:
         leverage = units.sums(leverage)
-        brought = np.stack([units.sums(column) for column in brought.T], axis=1)
-    if len(brought) < 2:
-        return np.full(brought.shape[1], math.nan), brought
-    brought /= np.maximum(1 - leverage, LEFT)[:, None]
-    return np.sqrt(np.square(brought).sum(0)), brought
+        influence_values = np.stack([units.sums(column) for column in influence_values.T], axis=1)
+    if len(influence_values) < 2:
+        return np.full(influence_values.shape[1], math.nan), influence_values
+    influence_values /= np.maximum(1 - leverage, LEFT)[:, None]
+    return np.sqrt(np.square(influence_values).sum(0)), influence_values
 
 
-def _within(brought: Doubles, share: Doubles, outcome: Array) -> Doubles:
+def _within(influence_values: Doubles, share: Doubles, outcome: Array) -> Doubles:
     """Return what (N, d) rows bring beside their share of what all rows of their outcome bring."""
     outcome = outcome.astype(np.intp)
-    means = [np.bincount(outcome, column, 2) / np.bincount(outcome, share, 2) for column in brought.T]
-    return brought - share[:, None] * np.stack(means, axis=1)[outcome]
+    means = [
+        np.bincount(outcome, column, 2) / np.bincount(outcome, share, 2) for column in influence_values.T
+    ]
+    return influence_values - share[:, None] * np.stack(means, axis=1)[outcome]
 
 
 @dataclass(frozen=True)
@@ -258,9 +260,9 @@ def spiegelhalter_test(score: Floats, outcome: Array, weights: Floats | None = N
     variance = float(np.square(lean) @ (p * (1 - p)))
     if variance == 0:
         return ZTest(math.nan, math.nan, np.zeros(len(p)))
-    brought = lean * (outcome - p)
-    z = float(brought.sum()) / math.sqrt(variance)
-    influences = brought / math.sqrt(variance) - z * np.square(lean) * p * (1 - p) / (2 * variance)
+    influence_values = lean * (outcome - p)
+    z = float(influence_values.sum()) / math.sqrt(variance)
+    influences = influence_values / math.sqrt(variance) - z * np.square(lean) * p * (1 - p) / (2 * variance)
     return ZTest(z, math.erfc(abs(z) / math.sqrt(2)), influences - influences.mean())
 
 

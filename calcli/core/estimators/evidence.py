@@ -24,7 +24,7 @@ from calcli.core.estimators.intervals import (
     share_least,
     share_most,
 )
-from calcli.core.estimators.permutation import Swapped
+from calcli.core.estimators.permutation import PermutationDistribution
 
 NORMAL = NormalDist()
 
@@ -310,7 +310,7 @@ class Permuted:
 
     difference: float
     baseline: float
-    swapped: Swapped
+    swapped: PermutationDistribution
     paired: bool
     no_interval: str = ""
     standard_error = math.nan
@@ -349,7 +349,7 @@ class Permuted:
 
 
 @dataclass(frozen=True)
-class Nearness:
+class DistanceEvidence:
     """Of a metric that is best at a target: whether one of two systems is nearer to it.
 
     Both are as far from it if their values are equal, or if these lie on opposite sides of it: if the

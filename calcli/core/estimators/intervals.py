@@ -200,20 +200,20 @@ class Interval:
 FEWEST = 5  # observations that carry an estimate with an interval
 ROUNDING = 1e-11  # relative to the value: what is spread by less is constant
 SIZE = "effective sample size"  # how many carry a figure
-BENT = "it is not linear over the width of an interval"
+SECOND_ORDER = "it is not linear over the width of an interval"
 BIASED = "its bias is more than half the width of an interval"
 STRAIGHT = 1e-6  # skewness below which there is nothing to remove
 
 
-def carriers(squares: float, fourths: float) -> float:
+def effective_size(squares: float, fourths: float) -> float:
     """Return how many observations carry a sum, given the sums of their squares and fourth powers."""
     found = squares * squares / fourths if fourths > 0 else 0.0
     return found if math.isfinite(found) else 0.0  # powers of losses such as 1e200
 
 
-def carried_by(carriers: float, unit: str = "row") -> str:
+def carried_by(effective_size: float, unit: str = "row") -> str:
     """Return why there is no interval: how few units bring the spread."""
-    count = math.floor(carriers)
+    count = math.floor(effective_size)
     return f"{SIZE} {count}{'' if unit == 'row' else f' {unit}s' if count != 1 else f' {unit}'}"
 
 
@@ -261,18 +261,18 @@ class Spread:
         return self.cubes / self.squares**1.5 if self.squares else 0.0
 
     @property
-    def carriers(self) -> float:
+    def effective_size(self) -> float:
         """How many observations of equal influence would bring as much; 0 if there is no spread."""
         if not self.standard_error > ROUNDING * abs(self.value):
             return 0.0
-        return carriers(self.squares, self.fourths)
+        return effective_size(self.squares, self.fourths)
 
     @property
     def carried(self) -> float:
         """How many observations carry it by the count that finds the fewest."""
         other = self.unseen * self.unseen
-        with_other = carriers(self.squares + other, self.fourths + other * other)
-        return min(self.carriers, self.fewest, with_other)
+        with_other = effective_size(self.squares + other, self.fourths + other * other)
+        return min(self.effective_size, self.fewest, with_other)
 
     @property
     def enough(self) -> bool:
@@ -301,7 +301,7 @@ class Spread:
         if held is not None:
             return found.within(held), ""
         if 2 * abs(self.curvature) * max(self.value - found.low, found.high - self.value) >= 1:
-            return None, BENT
+            return None, SECOND_ORDER
         return (found, "") if found.contains(self.value) else (None, BIASED)
 
     def interval(self, level: float) -> Interval:

@@ -29,7 +29,7 @@ FIT_ROWS = 4_000  # rows whose scores cost as much as all else that grows with w
 
 ENOUGH = 30_000_000  # for all permutations of a metric, however few the scores
 EACH_SCORE = 2_000  # looks at each, where there are more
-BEARABLE = 150_000_000  # for the fewest permutations of so many tests, however many there are
+MOST_WORK = 150_000_000  # for the fewest permutations of so many tests, however many there are
 COUNTED = 3
 
 DEALS = 20  # of rows into folds, at most
@@ -63,7 +63,7 @@ def affordable_draws(draws: int, effort: float, scores: int, tests: int = 1) -> 
     affordable = int(enough / (tests * effort))
     if affordable >= least:
         return min(draws, affordable)
-    return least if least * effort * min(tests, COUNTED) <= BEARABLE else 0
+    return least if least * effort * min(tests, COUNTED) <= MOST_WORK else 0
 
 
 def affordable_deals(rows: int, effort: float) -> int:
@@ -89,7 +89,7 @@ FEWEST_DRAWS = 199
 
 
 @dataclass(frozen=True)
-class Swapped:
+class PermutationDistribution:
     """Differences of a statistic, candidate minus baseline.
 
     Attributes
@@ -105,7 +105,7 @@ class Swapped:
 
 
 @dataclass(frozen=True)
-class Side:
+class SystemScores:
     """One system through a one-dimensional lens: (n,) scores, outcomes and weights, row by row."""
 
     score: Floats
@@ -113,36 +113,36 @@ class Side:
     units: Units
     weights: Floats | None = None
 
-    def within(self, region: str) -> Side:
+    def within(self, region: str) -> SystemScores:
         """Return the rows whose score lies in a region such as "0.8..1"; "all" for every row."""
         if region == "all":
             return self
         low, high = map(np.float64, region_ends(region))  # not to be rounded to single precision
         inside = (self.score >= low) & ((self.score < high) | (high >= 1))
         weights = None if self.weights is None else self.weights[inside]
-        return Side(self.score[inside], self.outcome[inside], self.units.within(inside), weights)
+        return SystemScores(self.score[inside], self.outcome[inside], self.units.within(inside), weights)
 
 
-def swapped_signs(difference: Influences, draws: int, rng: np.random.Generator) -> Swapped:
+def swapped_signs(difference: Influences, draws: int, rng: np.random.Generator) -> PermutationDistribution:
     """Return differences of means with what each unit brings to them swapped between paired systems."""
     share = 1 / len(difference.of_units) if difference.share is None else difference.share
-    brought = difference.of_units + difference.value * share
-    brought = brought[np.abs(brought) > ROUNDING * abs(difference.value)]
+    influence_values = difference.of_units + difference.value * share
+    influence_values = influence_values[np.abs(influence_values) > ROUNDING * abs(difference.value)]
     drawn = [
-        rng.choice([-1.0, 1.0], (size, len(brought))) @ brought
-        for size in batch_sizes(draws, max(1, len(brought)), MEMBERSHIPS)
+        rng.choice([-1.0, 1.0], (size, len(influence_values))) @ influence_values
+        for size in batch_sizes(draws, max(1, len(influence_values)), MEMBERSHIPS)
     ]
-    return Swapped(float(brought.sum()), np.concatenate(drawn))
+    return PermutationDistribution(float(influence_values.sum()), np.concatenate(drawn))
 
 
 def permuted_differences(
-    baseline: Side,
-    candidate: Side,
+    baseline: SystemScores,
+    candidate: SystemScores,
     estimator: Any,
     draws: int,
     rng: np.random.Generator,
     paired: bool = True,
-) -> Swapped:
+) -> PermutationDistribution:
     """Return differences of an estimator with predictions swapped at random.
 
     Parameters
@@ -176,13 +176,13 @@ def permuted_differences(
 
 
 def _computed_anew(
-    baseline: Side,
-    candidate: Side,
+    baseline: SystemScores,
+    candidate: SystemScores,
     estimator: Any,
     draws: int,
     rng: np.random.Generator,
     paired: bool,
-) -> Swapped:
+) -> PermutationDistribution:
     """Return differences of an estimator that needs all rows; there are fewer where they are very many."""
     sides = baseline, candidate
     weights = None
@@ -206,7 +206,7 @@ def swapped_rows(
     draws: int,
     rng: np.random.Generator,
     paired: bool = True,
-) -> Swapped:
+) -> PermutationDistribution:
     """Return differences of a value that is computed anew of the rows on either side.
 
     Parameters
@@ -232,9 +232,9 @@ def swapped_rows(
         first = whole[unit[order]] > 0
         return value(order[~first]) - value(order[first])
 
-    found = np.array([difference(memberships(1, *numbers, rng, paired)[0]) for _ in range(draws)])
+    found = np.array([difference(group_labels(1, *numbers, rng, paired)[0]) for _ in range(draws)])
     as_they_are = np.repeat([1.0, 0.0], [numbers[0], 0 if paired else numbers[1]])
-    return Swapped(difference(as_they_are), found[~np.isnan(found)])
+    return PermutationDistribution(difference(as_they_are), found[~np.isnan(found)])
 
 
 def swapped_sums(
@@ -244,7 +244,7 @@ def swapped_sums(
     draws: int,
     rng: np.random.Generator,
     paired: bool = True,
-) -> Swapped:
+) -> PermutationDistribution:
     """Return differences of a statistic of sums, with units swapped between the systems at random.
 
     Parameters
@@ -269,10 +269,10 @@ def swapped_sums(
 
     as_they_are = np.repeat([[1.0, 0.0]], [len(baseline), len(moved) - len(baseline)], axis=1)
     parts = [
-        differences(memberships(size, len(baseline), len(candidate), rng, paired))
+        differences(group_labels(size, len(baseline), len(candidate), rng, paired))
         for size in batch_sizes(draws, max(moved.shape), MEMBERSHIPS)
     ]
-    return Swapped(float(differences(as_they_are)[0]), np.concatenate(parts))
+    return PermutationDistribution(float(differences(as_they_are)[0]), np.concatenate(parts))
 
 
 def _in_whole_steps(first: Doubles, second: Doubles) -> tuple[Doubles, Doubles, Doubles]:
@@ -286,7 +286,9 @@ def _in_whole_steps(first: Doubles, second: Doubles) -> tuple[Doubles, Doubles, 
     return np.rint(first / step), np.rint(second / step), step
 
 
-def memberships(draws: int, baseline: int, candidate: int, rng: np.random.Generator, paired: bool) -> Doubles:
+def group_labels(
+    draws: int, baseline: int, candidate: int, rng: np.random.Generator, paired: bool
+) -> Doubles:
     """Return (draws, units) ones for the units that play the baseline, zeros for the others.
 
     Of paired systems those of the baseline alone: where one is not, that of the candidate is.
@@ -337,7 +339,7 @@ def of_equal_mass(cells: Bins, bins: int, unit: float | None) -> Bins:
     return Bins(sums[0], *sums)
 
 
-def _unit_sums(side: Side, index: Positions, cells: int) -> Doubles:
+def _unit_sums(side: SystemScores, index: Positions, cells: int) -> Doubles:
     """Return (units, 3, cells) sums of weight, score and outcome."""
     units = side.units.number
     place = side.units.cells(cells)

@@ -19,7 +19,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from calcli.core.data.arrays import Doubles, Stream, generator
-from calcli.core.estimators.evidence import NORMAL, Evidence, ExactShares, Nearness, Studentized
+from calcli.core.estimators.evidence import NORMAL, DistanceEvidence, Evidence, ExactShares, Studentized
 from calcli.core.estimators.intervals import Influences, Spread, share_least, share_most
 
 POWER = 0.8  # of what is called detectable
@@ -153,7 +153,7 @@ class Redraws(ABC):
 
 
 def _redraws(evidence: Evidence, rows: int, sign: int) -> Redraws | None:
-    if isinstance(evidence, Nearness):
+    if isinstance(evidence, DistanceEvidence):
         evidence = evidence.difference
     if isinstance(evidence, ExactShares):
         return Shares(evidence, rows, sign, None)

@@ -60,11 +60,11 @@ class Reference:
         line = minimize(loss, loss.centre, GRADIENT).x
         loss.evaluate(line)
         loss.refresh()
-        brought = np.stack([units.sums(column) for column in (loss.residual[:, None] * features).T])
+        influence_values = np.stack([units.sums(column) for column in (loss.residual[:, None] * features).T])
         few = units.number / max(1, units.number - len(line))
         inverse = np.linalg.inv(loss.hessian)
         found, ends = np.zeros((2, 2)), np.zeros(2)
-        found[: len(line), : len(line)] = few * inverse @ (brought @ brought.T) @ inverse
+        found[: len(line), : len(line)] = few * inverse @ (influence_values @ influence_values.T) @ inverse
         ends[: len(line)] = line
         (a, b), ((aa, ab), (ba, bb)) = ends.tolist(), found.tolist()
         return cls(len(score), (a, b), ((aa, ab), (ba, bb)))

@@ -56,7 +56,7 @@ from calcli.core.state.needs import (
     through,
 )
 from calcli.core.state.sample import Sample
-from calcli.core.state.state import Part, Remains, State, left_of
+from calcli.core.state.state import Part, State, StatePredictions, predictions_of
 
 
 def needs_of(
@@ -71,10 +71,10 @@ def needs_rows(call: Measure, rows: Predictions, settings: Settings, *, summed: 
     return any(need.of_rows or (summed and need.each) for need in needs_of(call, rows, settings))
 
 
-def lack(call: Measure, state: State, remains: Predictions, settings: Settings) -> str:
+def missing_reason(call: Measure, state: State, remains: Predictions, settings: Settings) -> str:
     """Return why a state does not tell a metric, as a clause; "" if it does."""
     try:
-        return state.lack(needs_of(call, remains, settings))
+        return state.missing_reason(needs_of(call, remains, settings))
     except NeedsRows as fault:  # to know what it needs
         return str(fault)
 
@@ -318,7 +318,7 @@ def measure(
     leaves what needs rows to a sample; `summed` keeps no row.
     """
     _refuse_draws(settings)
-    if isinstance(predictions, Remains):
+    if isinstance(predictions, StatePredictions):
         if calibration is not None:
             path = predictions.provenance.path
             raise UsageError(
@@ -327,7 +327,7 @@ def measure(
         state = predictions.state
         settings = of_state(state, settings, predictions.provenance.path)
         calls = _asked_calls(predictions, settings, state.head.metrics)
-        lacks = {str(call): lack(call, state, predictions, settings) for call in calls}
+        lacks = {str(call): missing_reason(call, state, predictions, settings) for call in calls}
         left = {name: reason for name, reason in lacks.items() if reason}
         return Measurements(predictions, state, settings, left=left)
     calls = _asked_calls(predictions, settings)
@@ -374,7 +374,7 @@ def assess(
     measured: Measurements, settings: Settings, test_classes: bool = True, looks: Sequence[str] = ()
 ) -> Evaluation:
     """Return the evaluation of what `measure` found with these settings, or with more draws."""
-    predictions, settings = measured.predictions, measured.agreed(settings)
+    predictions, settings = measured.predictions, measured.effective_settings(settings)
     if not settings.draws_outcomes:
         settings = replace(settings, draws=0)
     usual = measured.state.head.metrics
@@ -398,7 +398,7 @@ def assess(
         backwards_area=area_if_backwards(measured, settings, found) if judged else None,
     )
     seen = {name: through(name, predictions, settings) for name in dict.fromkeys(["top-1", *looks])}
-    known = {name: need for name, need in seen.items() if measured.state.tells(need)}
+    known = {name: need for name, need in seen.items() if measured.state.provides(need)}
     return Evaluation(
         predictions,
         summary,
@@ -415,7 +415,7 @@ def _gap(found: Mapping[str, Estimate], measured: Measurements, settings: Settin
         return None
     if str(call) in found:
         return found[str(call)]
-    if not measured.state.tells(*needs_of(call, measured.predictions, settings)):
+    if not measured.state.provides(*needs_of(call, measured.predictions, settings)):
         return None
     estimate: Estimate = call.estimate(measured, settings)
     return estimate
@@ -446,7 +446,7 @@ def area_if_backwards(
     area = known.get(str(call))
     if area is not None and not area.value < 0.5:
         return None
-    told = measured.state.tells(*needs_of(call, rows, settings))
+    told = measured.state.provides(*needs_of(call, rows, settings))
     if rows.n_classes > 2 and not settings.cluster:
         bins = measured.class_bins(settings.bins)
         if is_not_backwards(bins.outcome, bins.weight - bins.outcome):
@@ -545,7 +545,7 @@ def evaluate_slices(
         If there is no such column, it has too many values, or a slice cannot be evaluated.
     """
     settings = whole.settings
-    if isinstance(predictions, Remains):
+    if isinstance(predictions, StatePredictions):
         yield from _of_state(predictions, predictions.state, column, settings)
         return
     if not settings.metrics:
@@ -580,7 +580,7 @@ def _of_state(
         settings = replace(settings, draws=max(settings.draws, enough_draws(len(parts))))
     for value, own in parts.items():
         asked = replace(settings, metrics=settings.metrics or own.head.metrics)
-        yield Slice(column, value), evaluate(left_of(own, path), asked)
+        yield Slice(column, value), evaluate(predictions_of(own, path), asked)
 
 
 def slices_of(
@@ -612,7 +612,7 @@ def slice_p_values(pairs: Iterable[tuple[Estimate, Estimate, float]]) -> list[fl
     found = np.array(
         [
             math.nan
-            if whole.call.entry.family.beside_null
+            if whole.call.entry.family.has_null
             else slice_p_value(part.value, part.interval, whole.value, whole.interval, share)
             for part, whole, share in pairs
         ]

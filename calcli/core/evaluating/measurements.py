@@ -21,7 +21,7 @@ from calcli.core.evaluating.results import InfiniteLogLoss
 from calcli.core.language.errors import NeedsRows
 from calcli.core.language.settings import Settings
 from calcli.core.language.text import Watch
-from calcli.core.problems.lenses import Seen, VectorLens, VectorProblem
+from calcli.core.problems.lenses import ScoredRows, VectorLens, VectorProblem
 from calcli.core.problems.problem import Problem, ordered_problem
 from calcli.core.state.cells import CellTable
 from calcli.core.state.collect import collect
@@ -114,7 +114,7 @@ class Measurements:
         NeedsRows
             If it did not.
         """
-        if reason := need.lack(self.state):
+        if reason := need.missing_reason(self.state):
             raise NeedsRows(reason)
         return self.state.kept[need]
 
@@ -142,7 +142,7 @@ class Measurements:
         """Tell whether a lens has one score and one outcome."""
         return isinstance(self._through(lens), Scores)
 
-    def look(self, lens: str) -> Seen:
+    def look(self, lens: str) -> ScoredRows:
         """Return what is seen through a one-dimensional lens, in the order of the rows."""
         seen = self._through(lens)
         assert isinstance(seen, Scores)
@@ -197,7 +197,7 @@ class Measurements:
             return None if other is None else other.of_other_class()
         return cells[lens].table() if lens in cells else None
 
-    def agreed(self, settings: Settings) -> Settings:
+    def effective_settings(self, settings: Settings) -> Settings:
         """Return the settings of an assessment, with what is fixed since the pass."""
         own = self.settings
         return replace(settings, clip=own.clip, groups=own.groups, test=settings.test and own.test)
@@ -311,7 +311,7 @@ class Measurements:
         """Return equal-width sums of every class's probability, (K, bins)."""
         if bins in self.state.bins:
             return self.state.bins[bins]
-        if reason := ClassSums(bins).lack(self.state):
+        if reason := ClassSums(bins).missing_reason(self.state):
             raise NeedsRows(reason)
         both = [self.lens_bins(lens, bins) for lens in ("class-0", "class-1")]
         return Bins(*(np.stack(sums) for sums in zip(*map(astuple, both), strict=True)))

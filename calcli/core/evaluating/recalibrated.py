@@ -132,16 +132,16 @@ class Recalibrated:
             whole = self.units.weights(weights)  # which may be the weights of the rows themselves
             share = whole / whole.sum()
             left = after.sum() / before.sum() - (after.sum() - after) / (before.sum() - before)
-            brought = (1 - share) * left
-            own = np.linalg.norm(brought - share * brought.sum())
+            influence_values = (1 - share) * left
+            own = np.linalg.norm(influence_values - share * influence_values.sum())
             errors = np.array([self.spread(self.before - self.losses), own])
             of_fits = np.sqrt(self.variance_of_fits) / np.array([1.0, self.mean(self.before)])
             absolute, relative = np.hypot(errors, of_fits).tolist()
         return absolute, relative
 
-    def spread(self, brought: Doubles) -> float:
+    def spread(self, influence_values: Doubles) -> float:
         """Return the standard error of the mean of (n,) values, as dependent rows have it."""
-        return self._norm(brought - self.mean(brought))
+        return self._norm(influence_values - self.mean(influence_values))
 
     def _norm(self, deviations: Doubles) -> float:
         """Return the root of the sum of squares of what units bring to a mean."""

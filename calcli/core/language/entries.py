@@ -35,14 +35,14 @@ class MetricFamily:
     ----------
     name
         As in the JSON.
-    comes_with
+    uncertainty
         What stands beside its values.
     section
         Which part of a report shows them.
-    beside_null
+    has_null
         Whether its values are biased upward near zero, so that they stand beside what calibrated
         probabilities would show, and have no interval.
-    proves
+    has_interval_of_difference
         Whether a difference has an interval, so that it can be proven to be small.
     fits
         Whether its metrics fit transforms, which takes so long that they are not computed again and again.
@@ -53,10 +53,10 @@ class MetricFamily:
     """
 
     name: str
-    comes_with: str
+    uncertainty: str
     section: Section
-    beside_null: bool = False
-    proves: bool = True
+    has_null: bool = False
+    has_interval_of_difference: bool = True
     fits: bool = False
     class_by_class: bool = False
     undefined: str = ""
@@ -66,26 +66,26 @@ SWAPPED = "; in comparisons a permutation p-value"
 
 SCORE = MetricFamily(
     name="score",
-    comes_with="a jackknife interval, exact for shares of rows; in comparisons a paired interval",
+    uncertainty="a jackknife interval, exact for shares of rows; in comparisons a paired interval",
     section="scores",
 )
 RANKING = MetricFamily(
     name="ranking",
-    comes_with="an interval from its influences; in comparisons a paired interval",
+    uncertainty="an interval from its influences; in comparisons a paired interval",
     section="scores",
     class_by_class=True,
     undefined="all rows have the same label",
 )
 SELECTIVE = MetricFamily(
     name="selective",
-    comes_with="the values of an oracle and of a random order, and an interval from its influences, but not "
+    uncertainty="the values of an oracle and of a random order, and an interval from its influences, but not "
     "for coverage; in comparisons a paired interval, for coverage a permutation p-value",
     section="scores",
     undefined="there are no rows",
 )
 RECALIBRATION = MetricFamily(
     name="recalibration",
-    comes_with="an interval for recalibrations fitted to other data; for "
+    uncertainty="an interval for recalibrations fitted to other data; for "
     "calibration losses on request, refitted to each resample; in comparisons a paired interval of "
     "calibration losses, a p-value for the others",
     section="parts",
@@ -94,22 +94,22 @@ RECALIBRATION = MetricFamily(
 )
 DECOMPOSITION = MetricFamily(
     name="decomposition",
-    comes_with="an interval for refinement and uncertainty, none for the others (biased upward)" + SWAPPED,
+    uncertainty="an interval for refinement and uncertainty, none for the others (biased upward)" + SWAPPED,
     section="parts",
-    proves=False,
+    has_interval_of_difference=False,
 )
 ERROR = MetricFamily(
     name="error",
-    comes_with="its value if calibrated and a p-value; an interval for kuiper alone, as other errors are "
+    uncertainty="its value if calibrated and a p-value; an interval for kuiper alone, as other errors are "
     "biased upward near zero" + SWAPPED,
     section="errors",
-    beside_null=True,
-    proves=False,
+    has_null=True,
+    has_interval_of_difference=False,
     undefined="there are fewer than two rows",
 )
 CLASSICAL = MetricFamily(
     name="classical",
-    comes_with="an interval, or a p-value; in comparisons a paired interval",
+    uncertainty="an interval, or a p-value; in comparisons a paired interval",
     section="classical",
     undefined="it has no finite value for these probabilities and labels",
 )
@@ -351,7 +351,7 @@ class Metric(Entry):
     @property
     def bounded(self) -> bool:
         """Whether it may have an interval."""
-        return bool(self.bounds) or not self.family.beside_null
+        return bool(self.bounds) or not self.family.has_null
 
     @property
     def better(self) -> str:

@@ -126,7 +126,7 @@ class Measure(Expression[Metric]):
         return None
 
     def swapped(self, pair: Any) -> Any:
-        """Return differences of a `Pair`, predictions `Swapped`; None where computing anew is as quick."""
+        """Return differences of a `Pair` with predictions swapped; None where computing anew is as quick."""
         return None
 
     @property

@@ -318,7 +318,7 @@ WHOLE = ("canonical", "class-wise", "worst-class")
 NUMBERED = ("top", "within-top", "class", "predicted", "largest")  # kinds of lenses that a number follows
 
 
-class Seen(NamedTuple):
+class ScoredRows(NamedTuple):
     """What is seen through a one-dimensional lens: (n,) scores, outcomes and weights, and which rows."""
 
     score: Floats
@@ -349,13 +349,13 @@ class Lens:
     statistics: dict[str, RowStatistic]
     given: str = ""
 
-    def look(self, columns: Mapping[str, Array], weights: Floats | None) -> Seen:
+    def look(self, columns: Mapping[str, Array], weights: Floats | None) -> ScoredRows:
         """Return what is seen of rows of these statistics and weights, in their order."""
         score, outcome = columns[self.score], columns[self.outcome]
         if not self.given:
-            return Seen(score, outcome, weights)
+            return ScoredRows(score, outcome, weights)
         rows = columns[self.given]
-        return Seen(score[rows], outcome[rows], None if weights is None else weights[rows], rows)
+        return ScoredRows(score[rows], outcome[rows], None if weights is None else weights[rows], rows)
 
 
 Groups = Mapping[str, Sequence[Sequence[int]]]

@@ -23,7 +23,7 @@ from calcli.core.data.predictions import ArrayScores, Predictions, require_class
 from calcli.core.data.processes import Processes, processes_for
 from calcli.core.data.units import Units, column_folds, numbers_of, random_folds, require_clusters
 from calcli.core.estimators.calibrationerror import holm
-from calcli.core.estimators.evidence import Nearness, Studentized, sum_of_errors
+from calcli.core.estimators.evidence import DistanceEvidence, Studentized, sum_of_errors
 from calcli.core.estimators.intervals import Influences
 from calcli.core.language.errors import CalcliError, UsageError
 from calcli.core.language.expressions import WRONG_RIGHT, parse_method, parse_methods, parse_metrics
@@ -334,13 +334,19 @@ def like_best(trials: Sequence[Trial], metric: str, level: float) -> set[str]:
         Confidence of the tests together.
     """
     target = METRICS[metric.partition(":")[0]].target
-    brought = {trial.method: trial.influences[metric] for trial in trials if metric in trial.influences}
-    costs = {trial.method: cost(metric, trial.values[metric]) for trial in trials if trial.method in brought}
+    influence_values = {
+        trial.method: trial.influences[metric] for trial in trials if metric in trial.influences
+    }
+    costs = {
+        trial.method: cost(metric, trial.values[metric])
+        for trial in trials
+        if trial.method in influence_values
+    }
     if not costs or not math.isfinite(min(costs.values())):
         return set()
     best = min(costs, key=lambda method: costs[method])
     others = [method for method, found in costs.items() if method != best and math.isfinite(found)]
-    found = [_p_value(brought[best], brought[method], target) for method in others]
+    found = [_p_value(influence_values[best], influence_values[method], target) for method in others]
     return {method for method, p in zip(others, holm(found), strict=True) if p > 1 - level}
 
 
@@ -351,7 +357,7 @@ def _p_value(best: Influences, other: Influences, target: float | None) -> float
         return 1.0
     if target is None:
         return apart.p_value()
-    p = Nearness(apart, sum_of_errors(best, other, target, paired=True)).p_value()
+    p = DistanceEvidence(apart, sum_of_errors(best, other, target, paired=True)).p_value()
     return 1.0 if math.isnan(p) else p
 
 

@@ -301,7 +301,7 @@ class Need(ABC):
         return {}
 
     @abstractmethod
-    def lack(self, state: State) -> str:
+    def missing_reason(self, state: State) -> str:
         """Return why a state does not tell it, as a clause; "" if it does."""
 
 
@@ -328,7 +328,7 @@ class Mean(Need):
         """The statistic."""
         return {self.name: self.of}
 
-    def lack(self, state: State) -> str:
+    def missing_reason(self, state: State) -> str:
         """Return why a state does not tell it."""
         body = state.body
         if self.name in body.columns:
@@ -342,7 +342,7 @@ class RowValues(Mean):
 
     of_rows = True
 
-    def lack(self, state: State) -> str:
+    def missing_reason(self, state: State) -> str:
         """Return why a state does not tell it."""
         return "" if self.name in state.body.columns else ONLY_SUMS
 
@@ -370,7 +370,7 @@ class Scores(Need):
         """Those of the lens."""
         return self.lens.statistics
 
-    def lack(self, state: State) -> str:
+    def missing_reason(self, state: State) -> str:
         """Return why a state does not tell it."""
         if self.name not in state.head.lenses:
             return f"the state was made without the lens {self.name}"
@@ -383,15 +383,15 @@ class ClassSums(Need):
 
     bins: int
 
-    def lack(self, state: State) -> str:
+    def missing_reason(self, state: State) -> str:
         """Return why a state does not tell it."""
-        if self.bins in state.bins or self.told_by_lenses(state):
+        if self.bins in state.bins or self.available_from_lenses(state):
             return ""
         known = ", ".join(map(str, state.bins))
         kept = f"sums over {known} bins of each class, not {self.bins}"
         return f"the state has {kept if known else f'no sums over {self.bins} bins'}; {ONLY_SUMS}"
 
-    def told_by_lenses(self, state: State) -> bool:
+    def available_from_lenses(self, state: State) -> bool:
         """Tell whether the scores of both of two classes are known, each or on a grid that has the edges."""
         known = {"class-0", "class-1"} <= state.head.lenses.keys()
         return known and len(state.head.classes) == 2 and (state.body.deals is None or self.on_grid)
@@ -406,7 +406,7 @@ class ClassSums(Need):
 class Sampled(Need):
     """A sample of the rows."""
 
-    def lack(self, state: State) -> str:
+    def missing_reason(self, state: State) -> str:
         """Return why a state does not have it."""
         return ONLY_SUMS if state.body.sample is None else ""
 
@@ -417,7 +417,7 @@ class Kept(Need):
     of_rows = True
     each = True
 
-    def lack(self, state: State) -> str:
+    def missing_reason(self, state: State) -> str:
         """Return why a state does not have it."""
         return "" if self in state.kept else ONLY_SUMS
 

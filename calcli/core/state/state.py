@@ -406,16 +406,16 @@ class State:
         """Number of rows."""
         return self.body.n_rows
 
-    def tells(self, *needs: Need) -> bool:
+    def provides(self, *needs: Need) -> bool:
         """Say whether it tells all that is needed."""
-        return not self.lack(needs)
+        return not self.missing_reason(needs)
 
-    def lack(self, needs: Iterable[Need]) -> str:
+    def missing_reason(self, needs: Iterable[Need]) -> str:
         """Return why not all that is needed is told, as a clause; "" if it is."""
-        return next((reason for need in needs if (reason := need.lack(self))), "")
+        return next((reason for need in needs if (reason := need.missing_reason(self))), "")
 
 
-class NoRows:
+class UnavailableRows:
     """A stand-in for rows, which says that there are none when it is used."""
 
     def __init__(self, path: str) -> None:
@@ -432,7 +432,7 @@ class NoRows:
 
 
 @dataclass(frozen=True)
-class NoScores:
+class UnavailableScores:
     """Scores of which nothing is left but what they were."""
 
     kind: Kind
@@ -447,7 +447,7 @@ class NoScores:
 
 
 @dataclass(frozen=True, eq=False)
-class Remains(Predictions):
+class StatePredictions(Predictions):
     """Predictions of which a state is left; labels and weights are there while it has few rows.
 
     Attributes
@@ -460,24 +460,24 @@ class Remains(Predictions):
     state: State = field(kw_only=True)
 
 
-def left_of(state: State, name: str = "a state", *, in_file: bool = False) -> Remains:
+def predictions_of(state: State, name: str = "a state", *, in_file: bool = False) -> StatePredictions:
     """Return the predictions that a state is of, which is called so or in a file of that name."""
-    head, body, missing = state.head, state.body, NoRows(name)
+    head, body, missing = state.head, state.body, UnavailableRows(name)
     few = body.deals is None
     labels: Any = body.labels if few else missing
     weights: Any = body.weights if few else missing if head.weighted else None
     shape = (state.n_rows, len(head.classes))
-    scores = NoScores(head.kind, head.kind_reason, shape, np.dtype(head.dtype), name)
+    scores = UnavailableScores(head.kind, head.kind_reason, shape, np.dtype(head.dtype), name)
     parts = len(state.parts)
     read_as = f"a state of {parts} data sets" if parts > 1 else f"a state of {state.parts[0].name}"
     files = (name,) if in_file else ()
     provenance = Provenance(name, head.labels, files, read_as=read_as, percent=head.percent)
-    return Remains(scores, labels, head.classes, weights, provenance=provenance, state=state)
+    return StatePredictions(scores, labels, head.classes, weights, provenance=provenance, state=state)
 
 
 def rows_left(predictions: Predictions) -> Predictions:
     """Return predictions; of a state the sample of rows that it keeps, which the provenance then says."""
-    if not isinstance(predictions, Remains):
+    if not isinstance(predictions, StatePredictions):
         return predictions
     sample = predictions.state.body.sample
     if sample is None:  # of a slice

@@ -20,19 +20,19 @@ def balanced(rows, rng):
 
 
 def rare(rows, rng):
-    return corners(1.6, [0.98, 0.02], rows, rng)
+    return breakpoints(1.6, [0.98, 0.02], rows, rng)
 
 
 def near_perfect(rows, rng):
     """The AUROC is 0.9995."""
-    return corners(3.3, [0.5, 0.5], rows, rng)
+    return breakpoints(3.3, [0.5, 0.5], rows, rng)
 
 
 def ten(rows, rng):
-    return corners(2.0, [0.1] * 10, rows, rng)
+    return breakpoints(2.0, [0.1] * 10, rows, rng)
 
 
-def corners(apart, priors, rows, rng):
+def breakpoints(apart, priors, rows, rng):
     """Return calibrated logits of rows that are normally distributed about the corner of their class."""
     labels = rng.choice(len(priors), rows, p=priors)
     seen = rng.normal(size=(rows, len(priors)))

@@ -16,7 +16,7 @@ from calcli.core.data.predictions import ArrayScores, Predictions
 from calcli.core.evaluating.evaluate import state_of
 from calcli.core.language.settings import Settings
 from calcli.core.state.merging import merge
-from calcli.core.state.state import left_of
+from calcli.core.state.state import predictions_of
 
 SCORES = ("log_loss", "brier", "accuracy", "mean_gap")
 METRICS = (*SCORES, "auroc", "ece", "ks", "ece:lens=class-1", "cw_ece")
@@ -37,7 +37,7 @@ def two_systems(n, worse=0.4, seed=0):
 
 
 def states_of(systems):
-    return [left_of(state_of(system, SETTINGS)) for system in systems]
+    return [predictions_of(state_of(system, SETTINGS)) for system in systems]
 
 
 def differences(systems, paired=True, metrics=METRICS):
@@ -95,15 +95,15 @@ def test_rows_are_matched_by_digests(rows):
 
     assert f"{rows - 1:,} rows" in unlike_rows(states_of([first, part(slice(-1))]))
     parts = [state_of(part(own), SETTINGS) for own in (slice(0, rows // 3), slice(rows // 3, rows))]
-    assert unlike_rows([*states_of([first]), left_of(merge(parts))]) == ""
-    assert "order" in unlike_rows([*states_of([first]), left_of(merge(parts[::-1]))])
+    assert unlike_rows([*states_of([first]), predictions_of(merge(parts))]) == ""
+    assert "order" in unlike_rows([*states_of([first]), predictions_of(merge(parts[::-1]))])
 
 
 def test_areas_of_merged_states_are_as_uncertain_as_those_of_the_whole():
     first, second = two_systems(45_000)
     ends = slice(0, 21_000), slice(21_000, 45_000)
     parts = [select(second, np.isin(np.arange(45_000), np.arange(45_000)[own])) for own in ends]
-    merged = left_of(merge([state_of(part, SETTINGS) for part in parts]))
+    merged = predictions_of(merge([state_of(part, SETTINGS) for part in parts]))
     old, new = states_of([first, second])
     found, expected = (differences([old, one], metrics=("auroc",))["auroc"] for one in (merged, new))
     assert (found.value, found.interval) == (expected.value, expected.interval)

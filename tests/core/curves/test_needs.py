@@ -24,7 +24,7 @@ from calcli.core.language.errors import UsageError
 from calcli.core.language.expressions import WRONG_RIGHT
 from calcli.core.language.figures import FIGURES, USUAL, find_figures, standard_names
 from calcli.core.language.settings import Settings
-from calcli.core.state.state import left_of
+from calcli.core.state.state import predictions_of
 
 
 def some_predictions(n: int = 300, k: int = 4) -> Predictions:
@@ -85,7 +85,7 @@ def test_figures_of_rows_look_at_evenly_spaced_ones_of_many():
 
 def test_figures_of_rows_look_at_the_sample_of_a_state():
     rows = some_predictions()
-    found = some_rows(evaluate(left_of(state_of(rows))), FIGURES["temperature"])
+    found = some_rows(evaluate(predictions_of(state_of(rows))), FIGURES["temperature"])
     assert sorted(found.scores.array[:, 0]) == sorted(np.float32(rows.scores.array[:, 0]))
 
 

@@ -89,8 +89,8 @@ def test_intervals_know_that_the_priors_are_fixed(predict):
     variances = np.array([losses[made.labels == k].var() for k in range(3)])
     sd = np.sqrt(np.sum(priors**2 * variances / counts))
     means = np.array([losses[made.labels == k].mean() for k in range(3)])
-    brought = np.square((priors / counts * 1.0)[made.labels] * (losses - means[made.labels]))
-    freedom = brought.sum() ** 2 / np.square(brought).sum() - 1
+    influence_values = np.square((priors / counts * 1.0)[made.labels] * (losses - means[made.labels]))
+    freedom = influence_values.sum() ** 2 / np.square(influence_values).sum() - 1
     assert interval.high - interval.low == pytest.approx(2 * stats.t.ppf(0.975, freedom) * sd, rel=0.08)
 
 

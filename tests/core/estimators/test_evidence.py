@@ -9,9 +9,9 @@ import pytest
 from scipy import stats
 
 from calcli.core.estimators.evidence import (
+    DistanceEvidence,
     ExactShares,
     Margin,
-    Nearness,
     Normal,
     Permuted,
     Studentized,
@@ -19,7 +19,7 @@ from calcli.core.estimators.evidence import (
     sum_of_errors,
 )
 from calcli.core.estimators.intervals import Influences
-from calcli.core.estimators.permutation import Swapped
+from calcli.core.estimators.permutation import PermutationDistribution
 from calcli.core.estimators.power import Power
 
 NONE = Margin()
@@ -67,8 +67,8 @@ def test_a_relative_margin_is_of_the_baseline_of_each_row(pair, sign):
 
 def _of_mean(values):
     """Return the p-value of a t-test with one degree of freedom fewer than observations carry the mean."""
-    brought = np.square(values - values.mean())
-    freedom = brought.sum() ** 2 / np.square(brought).sum() - 1
+    influence_values = np.square(values - values.mean())
+    freedom = influence_values.sum() ** 2 / np.square(influence_values).sum() - 1
     return 2 * stats.t.sf(abs(stats.ttest_1samp(values, 0).statistic), freedom)
 
 
@@ -79,7 +79,7 @@ def test_nearness_needs_both_a_difference_and_errors_that_do_not_cancel(pair, ta
     baseline = target + shift - 1 + symmetric
     candidate = baseline + 0.02 + np.resize([-0.1, 0.1], 400)
     first, second = of_mean(baseline), of_mean(candidate)
-    found = Nearness(Studentized(first, second, True), sum_of_errors(first, second, target, True))
+    found = DistanceEvidence(Studentized(first, second, True), sum_of_errors(first, second, target, True))
     p = {"difference": _of_mean(candidate - baseline), "errors": _of_mean(baseline + candidate - 2 * target)}
     assert max(p, key=p.get) == decides
     assert found.p_value() == pytest.approx(p[decides], rel=1e-6)
@@ -88,10 +88,10 @@ def test_nearness_needs_both_a_difference_and_errors_that_do_not_cancel(pair, ta
 
 def test_nearness_is_not_told_by_errors_that_few_carry(pair):
     first, second = map(of_mean, pair)
-    assert math.isnan(Nearness(Studentized(first, second, True), None).p_value())
+    assert math.isnan(DistanceEvidence(Studentized(first, second, True), None).p_value())
     alone = of_mean(np.append(np.zeros(199), 1.0))
     errors = sum_of_errors(alone, alone, 0.0, True)
-    assert math.isnan(Nearness(Studentized(first, second, True), errors).p_value())
+    assert math.isnan(DistanceEvidence(Studentized(first, second, True), errors).p_value())
 
 
 def test_pairs_of_shares_are_mcnemars_test():
@@ -142,7 +142,7 @@ def test_equal_systems_without_spread_are_no_evidence():
 
 
 def test_permutations_at_least_as_extreme_are_counted():
-    evidence = Permuted(0.3, 0.1, Swapped(0.3, np.array([-0.4, -0.3, 0.1, 0.3])), True)
+    evidence = Permuted(0.3, 0.1, PermutationDistribution(0.3, np.array([-0.4, -0.3, 0.1, 0.3])), True)
     assert evidence.least_p() == 1 / 5
     assert evidence.p_value() == (1 + 3) / 5
     assert evidence.p_worse(1, NONE) == (1 + 1) / 5
@@ -153,12 +153,12 @@ def test_permutations_at_least_as_extreme_are_counted():
 
 
 def test_a_margin_is_of_the_difference_and_the_test_of_what_was_swapped():
-    evidence = Permuted(0.3, 0.1, Swapped(0.2, np.array([-0.4, 0.1, 0.25, 0.3])), True)
+    evidence = Permuted(0.3, 0.1, PermutationDistribution(0.2, np.array([-0.4, 0.1, 0.25, 0.3])), True)
     assert evidence.p_value() == (1 + 3) / 5
     assert evidence.p_worse(1, Margin(0.25)) == (1 + 2) / 5
     assert evidence.p_worse(1, Margin(0.3)) == 1
-    assert math.isnan(Permuted(0.1, 0.1, Swapped(math.nan, np.zeros(3)), True).p_value())
-    assert math.isnan(Permuted(0.1, 0.1, Swapped(0.1, np.empty(0)), True).p_value())
+    assert math.isnan(Permuted(0.1, 0.1, PermutationDistribution(math.nan, np.zeros(3)), True).p_value())
+    assert math.isnan(Permuted(0.1, 0.1, PermutationDistribution(0.1, np.empty(0)), True).p_value())
 
 
 def test_equal_shares_are_proven_to_be_close_where_rows_are_many():

@@ -43,14 +43,14 @@ def test_the_standard_error_is_that_of_a_mean():
 def test_carriers_are_the_number_over_the_kurtosis():
     values = np.random.default_rng(2).normal(size=300)
     expected = 300 / stats.kurtosis(values, fisher=False)
-    assert of_mean(values).spread.carriers == pytest.approx(expected, rel=1e-12)
+    assert of_mean(values).spread.effective_size == pytest.approx(expected, rel=1e-12)
 
 
 @given(st.integers(1, 20))
 def test_as_many_carry_a_rare_event_as_there_are_of_it(events):
     values = np.zeros(20_000)
     values[:events] = 1
-    assert of_mean(values).spread.carriers == pytest.approx(events, rel=0.005)
+    assert of_mean(values).spread.effective_size == pytest.approx(events, rel=0.005)
 
 
 def test_symmetric_values_of_one_size_have_the_interval_of_the_t_test():
@@ -128,10 +128,10 @@ def test_a_row_that_could_have_been_is_counted():
     """500 losses without an error, of which each could have brought 2: one row more would carry them all."""
     losses = np.random.default_rng(4).exponential(0.003, 500)
     spread = of_mean(losses).spread
-    assert spread.carriers > 30
+    assert spread.effective_size > 30
     more = np.append(losses, 2 + losses.mean())
     other = replace(spread, unseen=2 / 500)
-    assert other.carried == pytest.approx(of_mean(more).spread.carriers, rel=0.02)
+    assert other.carried == pytest.approx(of_mean(more).spread.effective_size, rel=0.02)
     assert not other.enough
     assert replace(spread, unseen=1e-6).enough
 

@@ -11,11 +11,11 @@ from calcli.core.comparing.comparison import evidence, measured_systems
 from calcli.core.data import units
 from calcli.core.data.units import Units, deal
 from calcli.core.estimators.permutation import (
-    BEARABLE,
     ENOUGH,
-    Side,
+    MOST_WORK,
+    SystemScores,
     affordable_draws,
-    memberships,
+    group_labels,
     permuted_differences,
 )
 from calcli.core.evaluating.evaluate import evaluate
@@ -32,13 +32,13 @@ METRICS = [
 ]  # fmt: skip
 
 
-def two_sides(rows: int, seed: int, weighted: bool = False) -> tuple[Side, Side]:
+def two_sides(rows: int, seed: int, weighted: bool = False) -> tuple[SystemScores, SystemScores]:
     rng = np.random.default_rng(seed)
     outcome = rng.random(rows) < 0.7
     weights = rng.exponential(size=rows) if weighted else None
     units = Units.of(rows, None)
-    first = Side(np.round(rng.random(rows), 2), outcome, units, weights)
-    return first, Side(rng.random(rows) ** 0.5, rng.permutation(outcome), units, weights)
+    first = SystemScores(np.round(rng.random(rows), 2), outcome, units, weights)
+    return first, SystemScores(rng.random(rows) ** 0.5, rng.permutation(outcome), units, weights)
 
 
 def looped(sides, call, kept) -> float:
@@ -72,7 +72,7 @@ def test_weighted_bins_that_one_system_leaves_empty_agree_with_a_loop(seed):
     outcome, weights = rng.random(rows) < 0.5, rng.uniform(0.1, 3, rows).round(3)
     logits = np.where(outcome, 2.5, -2.5) + 1.5 * rng.normal(size=(2, rows))
     wide, narrow = 1 / (1 + np.exp(-logits[0])), 0.3 + 0.4 / (1 + np.exp(-logits[1]))
-    sides = [Side(score, outcome, Units.of(rows), weights) for score in (wide, narrow)]
+    sides = [SystemScores(score, outcome, Units.of(rows), weights) for score in (wide, narrow)]
     call = parse_metric("mce")
     swaps = np.random.default_rng(12).integers(0, 2, size=(50, rows))
     for pair in (sides, sides[::-1]):
@@ -93,7 +93,7 @@ def test_clusters_change_sides_as_a_whole():
 
 def test_differences_without_rows_do_not_count():
     rng = np.random.default_rng(6)
-    sides = [Side(np.array([score]), np.array([True]), Units.of(1)) for score in (0.2, 0.8)]
+    sides = [SystemScores(np.array([score]), np.array([True]), Units.of(1)) for score in (0.2, 0.8)]
     within = [side.within("0.5..1") for side in sides]
     found = permuted_differences(*within, parse_metric("smooth_ece"), 9, rng)
     assert np.isnan(found.observed)
@@ -134,7 +134,7 @@ def test_many_rows_change_sides_in_deals(metric):
 
 def test_unpaired_rows_are_dealt_anew_and_keep_their_number():
     sides = two_sides(30, seed=6)[0], two_sides(50, seed=7)[1]
-    kept = memberships(200, 30, 50, np.random.default_rng(8), paired=False)
+    kept = group_labels(200, 30, 50, np.random.default_rng(8), paired=False)
     assert (kept.sum(1) == 30).all()
     assert 0.25 < kept[:, 0].mean() < 0.5
     found = permuted_differences(*sides, parse_metric("ece"), 20, np.random.default_rng(9), False)
@@ -170,7 +170,7 @@ def test_the_work_of_all_tests_is_bounded(draws, tests):
         found = affordable_draws(draws, effort, 600, tests)
         assert 0 <= found <= draws
         each = found * effort
-        assert each * tests <= ENOUGH or each * min(tests, 3) <= BEARABLE
+        assert each * tests <= ENOUGH or each * min(tests, 3) <= MOST_WORK
         assert not 0 < found < draws // 8
 
 

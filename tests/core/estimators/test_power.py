@@ -33,9 +33,9 @@ def test_shares_are_proven_four_times_in_five(unlike):
 def test_few_rows_that_carry_a_difference_need_more_than_the_formula_says():
     rng = np.random.default_rng(0)
     losses = np.where(rng.random(400) < 0.03, rng.normal(0, 0.3, 400), rng.normal(0, 0.01, 400))
-    brought = (losses - losses.mean()) / 400
+    influence_values = (losses - losses.mean()) / 400
     nothing = Influences(0.0, np.zeros(400), 400)
-    found = Power.of(Studentized(nothing, Influences(losses.mean(), brought, 400), True), 400, 0.95)
+    found = Power.of(Studentized(nothing, Influences(losses.mean(), influence_values, 400), True), 400, 0.95)
     z = stats.norm.ppf([0.975, 0.8]).sum()
     assert found.not_worse(0.005) > 1.1 * 400 * (z * found.standard_error / 0.005) ** 2
     assert found.equivalent(0.005) >= found.not_worse(0.005)

@@ -28,7 +28,7 @@ from calcli.core.evaluating.metrics.ranking import (
 from calcli.core.language.errors import UsageError
 from calcli.core.language.settings import Settings
 from calcli.core.problems.problem import ordered_problem
-from calcli.core.state.state import left_of
+from calcli.core.state.state import predictions_of
 
 
 def ranked(n, rng):
@@ -114,8 +114,8 @@ def test_two_classes_are_one_ranking(weighted):
     single = AREA.spread(ordered_problem(score, outcome, weights))
     area, influences = ranking_influences(AREA, np.stack([1 - score, score]), outcome.astype(int), weights)
     both = Influences(area, influences, 300).spread
-    assert [both.value, both.standard_error, both.skewness, both.carriers] == pytest.approx(
-        [single.value, single.standard_error, single.skewness, single.carriers], rel=1e-9
+    assert [both.value, both.standard_error, both.skewness, both.effective_size] == pytest.approx(
+        [single.value, single.standard_error, single.skewness, single.effective_size], rel=1e-9
     )
 
 
@@ -280,7 +280,7 @@ def test_a_state_tells_the_same(binary):
     names = ("aurc", "augrc", "selective_accuracy:coverage=0.5", "coverage", "f1:threshold=0.3", "rps")
     settings = Settings((*names, "kuiper"), draws=0)
     whole = evaluate(rows, settings).estimates
-    kept = evaluate(left_of(state_of(rows, settings)), settings).estimates
+    kept = evaluate(predictions_of(state_of(rows, settings)), settings).estimates
     for name, one in whole.items():
         assert kept[name].value == pytest.approx(one.value, abs=1e-12), name
         assert (kept[name].interval is None) == (one.interval is None)

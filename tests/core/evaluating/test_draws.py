@@ -28,7 +28,7 @@ SPELLED = (
 )  # fmt: skip
 PAIRWISE = ("skce", "skce:estimator=block")  # that look at all pairs of rows
 NAMES = (*METRICS, *SPELLED)
-ERRORS = tuple(name for name in NAMES if METRICS[name.partition(":")[0]].family.beside_null)
+ERRORS = tuple(name for name in NAMES if METRICS[name.partition(":")[0]].family.has_null)
 
 
 def system(rows, classes, weighted=False, seed=0):

@@ -15,7 +15,7 @@ from calcli.core.estimators.evidence import Margin
 from calcli.core.evaluating.evaluate import evaluate, evaluate_slices, state_of, values
 from calcli.core.language.expressions import parse_metric
 from calcli.core.language.settings import Settings
-from calcli.core.state.state import left_of
+from calcli.core.state.state import predictions_of
 
 METRICS = (
     "log_loss", "accuracy", "ece", "ece:binning=equal-mass", "binned_refinement_loss", "calibration_loss",
@@ -67,7 +67,7 @@ def test_slices_and_states_are_those_of_the_other_rows(systems):
     rows = systems[0]
     found, expected = (
         [
-            evaluate(left_of(state_of(one, FEW, by=["site"])), FEW).estimates,
+            evaluate(predictions_of(state_of(one, FEW, by=["site"])), FEW).estimates,
             [
                 (part.value, own.summary.input.rows, own.estimates)
                 for part, own in evaluate_slices(one, "site", evaluate(one, FEW).summary)

@@ -103,8 +103,8 @@ def test_methods_that_cannot_be_told_from_the_best(halves):
     best, others = int(np.argmin(values)), np.delete(np.arange(4), np.argmin(values))
     p = []
     for other in others:
-        brought = [found[k].influences["log_loss"] for k in (best, other)]
-        apart = contrast(*brought).spread
+        influence_values = [found[k].influences["log_loss"] for k in (best, other)]
+        apart = contrast(*influence_values).spread
         p.append(2 * min(apart.p_above(0), apart.p_below(0)))
     expected = {found[k].method for k, one in zip(others, holm(p), strict=True) if one > 0.05}
     assert like_best(found, "log_loss", 0.95) == expected

@@ -18,7 +18,7 @@ from calcli.core.state import sample
 from calcli.core.state import state as states
 from calcli.core.state.deals import of_numbers
 from calcli.core.state.merging import merge
-from calcli.core.state.state import left_of
+from calcli.core.state.state import predictions_of
 from calcli.io.saved.states import from_bytes, to_bytes
 
 METRICS = (
@@ -48,7 +48,7 @@ def parts_of(rows, cuts, settings=SETTINGS):
 
 
 def told(state, settings=SETTINGS):
-    return evaluate(left_of(state), settings)
+    return evaluate(predictions_of(state), settings)
 
 
 def same(first, second, atol=0.0):

@@ -118,7 +118,7 @@ class LogisticLoss(Objective):
         """Return the largest change of a logit by the step `v`, (...,)."""
         return np.abs(_times(self.features, v)).max(axis=-1)
 
-    def setback(self, v: Doubles) -> Any:
+    def max_label_loss(self, v: Doubles) -> Any:
         """Return by how much the step `v` moves a logit, at most, away from the outcome, (...,)."""
         change = _times(self.features, v)
         return np.maximum(-change * (self.target > 0), change * (self.target < 1)).max(axis=-1)

@@ -74,7 +74,7 @@ class Objective(Protocol):
     def reach(self, v: Vector) -> Any:
         """Return the largest change of a score that the step `v` makes."""
 
-    def setback(self, v: Vector) -> Any:
+    def max_label_loss(self, v: Vector) -> Any:
         """Return by how much the step `v` raises a score, at most, above that of the label."""
 
     def hold(self, centre: Vector, ridge: Any) -> None:
@@ -157,7 +157,7 @@ def minimize(objective: Objective, x: Vector, tolerance: float) -> Minimum:
     strides = np.abs(step).max(axis=-1) > STRIDE * np.abs(x).max(axis=-1)
     runs = _are_long(objective, step, (extra == EXTRA) | (~converged & strides))
     if runs.any():
-        runs = runs & (objective.setback(step) <= SETBACK * objective.reach(step))
+        runs = runs & (objective.max_label_loss(step) <= SETBACK * objective.reach(step))
     return Minimum(x, relative, converged, runs | objective.unbounded())
 
 

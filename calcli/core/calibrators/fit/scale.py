@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 from numpy.typing import NDArray
 
-from calcli.core.calibrators.fit.training import NEVER, TrainingRows
+from calcli.core.calibrators.fit.training import MASKED, TrainingRows
 from calcli.core.data.arrays import Doubles, log_softmax, row_blocks, row_max
 from calcli.core.data.units import numbers_of
 
@@ -90,8 +90,8 @@ def mean_lead(rows: TrainingRows) -> float:
     for block in row_blocks(rows.scores):
         x = rows.scores[block]
         top = row_max(x)
-        if x.min() <= NEVER:
-            x = np.where(x > NEVER, x, top)
+        if x.min() <= MASKED:
+            x = np.where(x > MASKED, x, top)
         lead += float(rows.weights[block] @ (top[:, 0] - x.mean(axis=1)))
     return lead
 
@@ -196,7 +196,7 @@ def first_map(rows: TrainingRows, *, scales: bool) -> tuple[float, Doubles]:
 
 def _away(rows: TrainingRows) -> Doubles:
     """Return by how much the mean score of each class is above the logarithm of its frequency, (K,)."""
-    known = rows.scores > NEVER
+    known = rows.scores > MASKED
     weights = np.where(known, rows.weights[:, None], 0)
     total = weights.sum(axis=0)
     sums = np.where(known, rows.scores, 0).astype(np.float64) * weights

@@ -22,7 +22,7 @@ from calcli.core.calibrators.fit.newton import (
     column_sums,
     damping,
 )
-from calcli.core.calibrators.fit.training import NEVER, TrainingRows
+from calcli.core.calibrators.fit.training import MASKED, TrainingRows
 from calcli.core.data.arrays import NARROW, Doubles, Floats, row_blocks, row_max
 
 WELL_SEPARATED = 0.69  # just below log 2: below, each label has more than half of the probability
@@ -297,7 +297,7 @@ class SoftmaxLoss(Objective):
             largest = max(largest, float(t.max()), -float(t.min()))
         return largest
 
-    def setback(self, v: Vector) -> float:
+    def max_label_loss(self, v: Vector) -> float:
         """Return by how much the step `v` raises a score, at most, above that of the label."""
         worst = 0.0
         for block, t in self._changes(v):
@@ -309,7 +309,7 @@ class SoftmaxLoss(Objective):
         for block, _, weighted in self._blocks():
             t = np.empty_like(weighted)
             self.model.change(block, v, out=t)
-            t[self.rows.scores[block] <= NEVER] = 0
+            t[self.rows.scores[block] <= MASKED] = 0
             yield block, t
 
 

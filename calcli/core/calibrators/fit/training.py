@@ -20,7 +20,7 @@ Parameters: TypeAlias = Mapping[str, Parameter]
 LOG_2 = float(np.log(2))
 UNSEEN = 53 * LOG_2  # logarithm of what a double rounds to, below the smallest of a fit without a 0
 STAND_IN = "counts as half the smallest positive one, as does what is less in new rows"
-NEVER = LEAST  # in place of -inf: its exponential is 0 just as well, and 0 times it is 0 and not nan
+MASKED = LEAST  # in place of -inf: its exponential is 0 just as well, and 0 times it is 0 and not nan
 
 
 @dataclass(frozen=True)
@@ -39,7 +39,7 @@ class TrainingRows:
         Sum of the weights as given; the number of rows when none were.
     floor
         What the logarithm of a probability of 0 counts as, and is to count as when the fit is applied; None
-        where there is no 0, or a 0 stays one and its logarithm is `NEVER`.
+        where there is no 0, or a 0 stays one and its logarithm is `MASKED`.
     notes
         What had to be done to the scores; a sentence each.
     """
@@ -166,8 +166,8 @@ def _without_zeros(rows: TrainingRows, keep: bool) -> TrainingRows:
 
 
 def without_zeros(scores: Floats, floor: float | None) -> Floats:
-    """Return log-probabilities with those of 0 at a floor, or where they stay 0 at `NEVER`."""
-    filled: Floats = np.where(scores <= LEAST, NEVER if floor is None else floor, scores)
+    """Return log-probabilities with those of 0 at a floor, or where they stay 0 at `MASKED`."""
+    filled: Floats = np.where(scores <= LEAST, MASKED if floor is None else floor, scores)
     return filled.astype(scores.dtype, copy=False)
 
 

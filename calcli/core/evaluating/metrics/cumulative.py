@@ -19,7 +19,7 @@ from calcli.core.data.binning import Bins
 from calcli.core.estimators.calibrationerror import Null
 from calcli.core.estimators.gridded import GridError, of_cumulative
 from calcli.core.estimators.intervals import Interval
-from calcli.core.estimators.permutation import CELLS, Cells, Side
+from calcli.core.estimators.permutation import CELLS, Cells, SystemScores
 from calcli.core.evaluating.metrics.errors import OneDimensional
 from calcli.core.language.entries import metric
 from calcli.core.problems.problem import Problem
@@ -67,7 +67,7 @@ class CumulativeError(OneDimensional):
         gaps = np.cumsum(bins.outcome - bins.score, axis=-1)
         return np.asarray(self.of_gaps(gaps) / bins.weight.sum(-1))
 
-    def swap_cells(self, baseline: Side, candidate: Side) -> Cells | None:
+    def swap_cells(self, baseline: SystemScores, candidate: SystemScores) -> Cells | None:
         """Return steps of the score."""
         return Cells.steps((baseline.score, candidate.score), CELLS, self.of_sums)
 

@@ -29,8 +29,8 @@ from calcli.core.estimators.gridded import GridError
 from calcli.core.estimators.intervals import Interval
 from calcli.core.estimators.permutation import (
     Cells,
-    Side,
-    Swapped,
+    PermutationDistribution,
+    SystemScores,
     permuted_differences,
     swapped_sums,
 )
@@ -182,7 +182,7 @@ class OneDimensional(CalibrationError, ABC):
         """Return numbers to read it with."""
         return {}
 
-    def swap_cells(self, baseline: Side, candidate: Side) -> Cells | None:
+    def swap_cells(self, baseline: SystemScores, candidate: SystemScores) -> Cells | None:
         """Return the cells of which it is a function of sums, to swap; None where it is no such function."""
         return None
 
@@ -230,7 +230,7 @@ class OneDimensional(CalibrationError, ABC):
         """Tell whether it looks at the same scores as another one."""
         return (self.lens, self.region) == (other.lens, other.region)
 
-    def swapped(self, pair: Pair) -> Swapped | None:
+    def swapped(self, pair: Pair) -> PermutationDistribution | None:
         """Swap scores of a lens, or sums over the bins of every class."""
         both, how = (pair.baseline.measured, pair.candidate.measured), (pair.rng, pair.paired)
         if not self.is_class_wise:
@@ -456,13 +456,13 @@ def _drawn(
 MOST_NUMBERS = 1_000_000  # means of bins of vectors that a report holds
 
 
-def _side(measured: Measurements, call: Measure) -> Side:
+def _side(measured: Measurements, call: Measure) -> SystemScores:
     """Return what is swapped of a system: its scores through a lens, in the region of the metric."""
 
-    def made() -> Side:
+    def made() -> SystemScores:
         score, outcome, weights, inside = measured.look(call.lens)
         units = measured.units if inside is None else measured.units.within(inside)
-        return Side(score, outcome, units, weights)
+        return SystemScores(score, outcome, units, weights)
 
     return measured.once(("side", call.lens), made).within(call.region)
 
@@ -514,4 +514,4 @@ def _class_wise(
 def _tests_classes(measured: Measurements, settings: Settings) -> bool:
     """Tell whether errors of all classes are tested; a sample of rows may not have kept what that takes."""
     rows = measured.predictions
-    return measured.state.tells(all_probs(rows)) and tests_classes(rows, settings)
+    return measured.state.provides(all_probs(rows)) and tests_classes(rows, settings)

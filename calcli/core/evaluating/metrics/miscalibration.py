@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from calcli.core.data.binning import Bins, bin_index, common_unit, equal_width_edges, equal_width_index
 from calcli.core.estimators.gridded import GridError, of_cut_cells
 from calcli.core.estimators.intervals import wilson_interval
-from calcli.core.estimators.permutation import CELLS, CLASS, Cells, Side, of_equal_mass
+from calcli.core.estimators.permutation import CELLS, CLASS, Cells, SystemScores, of_equal_mass
 from calcli.core.evaluating.metrics.errors import BINNING, EXPECTED, OfBins, OneDimensional
 from calcli.core.language.entries import arg, metric
 from calcli.core.language.errors import UsageError
@@ -108,7 +108,7 @@ class BinnedError(OfBins):
             met = len(cut) < int(np.count_nonzero(inside))
         return of_cut_cells(cells, cut, met=met, sums=self.norm == "1")
 
-    def swap_cells(self, baseline: Side, candidate: Side) -> Cells | None:
+    def swap_cells(self, baseline: SystemScores, candidate: SystemScores) -> Cells | None:
         """Return its bins, or steps of which equal-mass bins are made."""
         if self.debiased or isinstance(self.parted, Recursive):
             return None

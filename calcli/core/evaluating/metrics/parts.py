@@ -17,7 +17,7 @@ from calcli.core.data.binning import Bins
 from calcli.core.data.predictions import Predictions
 from calcli.core.estimators.decomposition import BinnedLosses, Corp, RefinedBins, binned_losses, corp, summed
 from calcli.core.estimators.intervals import FEWEST, Influences, Spread
-from calcli.core.estimators.permutation import GRID, Swapped, swapped_sums
+from calcli.core.estimators.permutation import GRID, PermutationDistribution, swapped_sums
 from calcli.core.estimators.rules import Decomposable, decomposable_rule
 from calcli.core.estimators.scoring import Means, OfMeans
 from calcli.core.estimators.sums import Sums
@@ -317,7 +317,7 @@ class Binned(OfScore):
             fewest /= 4  # a bin in which the only error was not seen loses nothing, where one seen loses much
         return replace(found.spread, fewest=fewest, bias=refined.bias(share))
 
-    def swapped(self, pair: Pair) -> Swapped | None:
+    def swapped(self, pair: Pair) -> PermutationDistribution | None:
         """Swap units of sums over the bins of every class, where these are enough."""
         if not (self.part in OF_SUMS and self.from_sums and pair.same_classes):
             return None

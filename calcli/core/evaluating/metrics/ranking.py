@@ -34,7 +34,7 @@ SURE = 2.5758  # standard deviations that one normal number in 200 is below
 
 
 @dataclass(frozen=True)
-class Placed:
+class DeLongPlacements:
     """A measure, and by run of equal scores: the weight of each outcome, and its influence per weight.
 
     The bias is by how much it is too large, if rows are of weight 1.
@@ -52,13 +52,13 @@ class Ranking(Measure, ABC):
     """A measure of how rows are ranked, by the placement of each among the others."""
 
     family = RANKING
-    rows_each = 1  # of the rarer outcome, that are needed for each that is to carry it
+    rows_per_positive = 1  # of the rarer outcome, that are needed for each that is to carry it
     moves = True  # whether what each row brings to it tells how it spreads
 
     @abstractmethod
     def place(
         self, outcome: NDArray[np.bool_], weights: Floats | None, ends: NDArray[np.intp]
-    ) -> Placed | None:
+    ) -> DeLongPlacements | None:
         """Place runs of ascending scores; None if one of the outcomes does not occur."""
 
     @abstractmethod
@@ -74,7 +74,7 @@ class Ranking(Measure, ABC):
 
         It is that of a mean over the rarer outcome: no area varies more (Birnbaum & Klose 1957).
         """
-        return spread.held(level, spread.fewest * self.rows_each)
+        return spread.held(level, spread.fewest * self.rows_per_positive)
 
     def spread(self, problem: Problem) -> Spread:
         """Return the measure of a binary problem.
@@ -100,7 +100,9 @@ class Ranking(Measure, ABC):
         both = zip((placed.positive, placed.negative), masses[0], strict=True)
         fewest = min(float(of_equal_weight(weight.sum(), square.sum())) for weight, square in both)
         bias = placed.bias * float(masses[0][0].sum() / placed.positive.sum()) if placed.bias else 0.0
-        return Spread(placed.value, rows, squares, cubes, fourths, bias, fewest=fewest / self.rows_each)
+        return Spread(
+            placed.value, rows, squares, cubes, fourths, bias, fewest=fewest / self.rows_per_positive
+        )
 
     def interval(self, spread: Spread, level: float, unit: str) -> tuple[Interval | None, str]:
         """Return the interval, on the scale of log-odds, or why there is none."""
@@ -179,7 +181,7 @@ class Ranking(Measure, ABC):
                 value, influences = ranking_influences(self, probs, labels, weights)
                 fewest = _fewest(measured)
             number = int(np.count_nonzero(units.weights(weights)))
-            return Influences(value, units.sums(influences), number, fewest=fewest / self.rows_each)
+            return Influences(value, units.sums(influences), number, fewest=fewest / self.rows_per_positive)
 
         return measured.once(f"influences of {self}", found)
 
@@ -200,7 +202,7 @@ class RocArea(Ranking):
 
     def place(
         self, outcome: NDArray[np.bool_], weights: Floats | None, ends: NDArray[np.intp]
-    ) -> Placed | None:
+    ) -> DeLongPlacements | None:
         """Place runs by the share of the other outcome that is ranked rightly (DeLong et al. 1988)."""
         positive, negative = run_masses(outcome, weights, ends)
         positives, negatives = positive.sum(), negative.sum()
@@ -213,7 +215,7 @@ class RocArea(Ranking):
         total = positives + negatives
         of_positive = (of_positive - area) * (total / positives)
         of_negative = (of_negative - area) * (total / negatives)
-        return Placed(area, positive, negative, of_positive, of_negative)
+        return DeLongPlacements(area, positive, negative, of_positive, of_negative)
 
     def on_grid(self, cells: CellTable) -> GridError:
         """Return how far the area from cells may be from that of the rows."""
@@ -232,11 +234,11 @@ class AveragePrecision(Ranking):
     As each positive is among the rows that score at least as high, it is too high on few.
     """
 
-    rows_each = 4
+    rows_per_positive = 4
 
     def place(
         self, outcome: NDArray[np.bool_], weights: Floats | None, ends: NDArray[np.intp]
-    ) -> Placed | None:
+    ) -> DeLongPlacements | None:
         """Place runs by the precision at their score, and by what they change of that at others."""
         positive, negative = run_masses(outcome, weights, ends)
         positives, total = positive.sum(), positive.sum() + negative.sum()
@@ -251,7 +253,9 @@ class AveragePrecision(Ranking):
         lowered = np.cumsum(np.divide(positive * precision, above, out=np.zeros_like(hits), where=there))
         of_positive = (precision + raised - lowered - average) * (total / positives)
         bias = float(raised[-1] - lowered[-1]) / float(positives)
-        return Placed(average, positive, negative, of_positive, -lowered * (total / positives), bias)
+        return DeLongPlacements(
+            average, positive, negative, of_positive, -lowered * (total / positives), bias
+        )
 
     def on_grid(self, cells: CellTable) -> GridError:
         """Return how far average precision from cells may be from that of the rows."""
@@ -488,7 +492,7 @@ class Selective(Ranking):
         """Return the measure."""
 
     @abstractmethod
-    def brought(self, runs: Runs) -> tuple[Doubles, Doubles]:
+    def influence_values(self, runs: Runs) -> tuple[Doubles, Doubles]:
         """Return what a row of each run adds to it if it is wrong, and what it adds anyway, up to a constant.
 
         The second is taken off.
@@ -496,17 +500,17 @@ class Selective(Ranking):
 
     def place(
         self, outcome: NDArray[np.bool_], weights: Floats | None, ends: NDArray[np.intp]
-    ) -> Placed | None:
+    ) -> DeLongPlacements | None:
         """Place runs of ascending confidence."""
         positive, negative = run_masses(outcome, weights, ends)
         unit, filled = _unit(weights), positive + negative > 0
         runs = Runs.of(positive[::-1] / unit, negative[::-1] / unit)
-        if_wrong, anyway = self.brought(runs)
+        if_wrong, anyway = self.influence_values(runs)
         mean = float(runs.errors @ if_wrong - runs.rows @ anyway) / runs.number
         of_right, of_wrong = np.zeros((2, len(positive)))
         of_right[filled] = (-anyway - mean)[::-1]
         of_wrong[filled] = (if_wrong - anyway - mean)[::-1]
-        return Placed(self.of(runs), positive, negative, of_right, of_wrong)
+        return DeLongPlacements(self.of(runs), positive, negative, of_right, of_wrong)
 
     def most(self, rows: float) -> float:
         """Return the most that an error can add to it, in units of 1 over the number of rows."""
@@ -561,7 +565,7 @@ class Aurc(Selective):
         """Return the sum of 1/k over all rows, which an error of the most confident one adds."""
         return math.log(rows) + EULER
 
-    def brought(self, runs: Runs) -> tuple[Doubles, Doubles]:
+    def influence_values(self, runs: Runs) -> tuple[Doubles, Doubles]:
         """Return the sum of 1/k from a row on, and that over the errors from it on."""
         first = runs.end - runs.rows
         own = (runs.rows - first * runs.harmonic) / runs.rows  # of a row somewhere in its run
@@ -583,7 +587,7 @@ class Augrc(Selective):
         sums = runs.rows * before + runs.errors * (runs.rows + 1) / 2
         return float(sums.sum()) / runs.number**2
 
-    def brought(self, runs: Runs) -> tuple[Doubles, Doubles]:
+    def influence_values(self, runs: Runs) -> tuple[Doubles, Doubles]:
         """Return the share of rows from a row on, and that of errors."""
         own = (runs.rows + 1) / 2
         if_wrong = _after(runs.rows) + own
@@ -606,7 +610,7 @@ class SelectiveAccuracy(Selective):
         kept = self._kept(runs)
         return 1 - runs.errors_at(kept) / kept
 
-    def brought(self, runs: Runs) -> tuple[Doubles, Doubles]:
+    def influence_values(self, runs: Runs) -> tuple[Doubles, Doubles]:
         """Return what a row takes off, and that its place at the threshold goes to another one."""
         kept = self._kept(runs)
         share = np.clip((kept - runs.end + runs.rows) / runs.rows, 0, 1)
@@ -642,7 +646,7 @@ class Coverage(Selective):
         kept = runs.end[runs.wrong <= self.max_error * runs.end * (1 + ROUNDING)]
         return float(kept[-1]) / runs.number if len(kept) else 0.0
 
-    def brought(self, runs: Runs) -> tuple[Doubles, Doubles]:
+    def influence_values(self, runs: Runs) -> tuple[Doubles, Doubles]:
         """Return nothing: a threshold moves by more than rows bring."""
         return np.zeros(len(runs.rows)), np.zeros(len(runs.rows))
 
@@ -692,7 +696,7 @@ def _digamma(x: Doubles) -> Doubles:
 
 def _sees_rows(lens: str, measured: Measurements) -> bool:
     """Tell whether each row is seen through a lens."""
-    return measured.state.tells(through(lens, measured.predictions, measured.settings, each=True))
+    return measured.state.provides(through(lens, measured.predictions, measured.settings, each=True))
 
 
 def backwards_area(measured: Measurements) -> float | None:
