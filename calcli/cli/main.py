@@ -47,7 +47,7 @@ COMMANDS = {  # by name, what help says of them; each is a function of that name
     "inspect": "Show how files are read.",
     "merge": "Merge the states of parts.",
     "simulate": "Simulate predictions with known truth.",
-    "study": "Compare estimates of calibration errors with true values, or apply a procedure of the works.",
+    "study": "Study estimators of calibration errors; procedures of the works.",
     "benchmark": "Try every calibrator: fit to some rows, judge on others.",
     "explain": "Explain a metric, calibrator, figure, argument or option.",
     "guide": "Read the manual.",

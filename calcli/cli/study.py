@@ -68,10 +68,9 @@ def study(
     format: Annotated[Format, typer.Option("--format", "-f", help="Format of the results.")] = "table",
     quiet: Quiet = False,
 ) -> None:
-    """Compare estimates of calibration errors with true values, or apply a procedure of the works.
+    """Study estimators of calibration errors; procedures of the works.
 
-    Of a simulated system: 5% quantile, mean and 95% quantile of estimate minus truth over many data sets of
-    each size. Of a file:
+    Of a simulated system: quantiles and mean of estimate minus truth over many data sets. Of a file:
 
     \b
     posteriors    true errors, and scores, under known posteriors
@@ -81,7 +80,6 @@ def study(
     objectives    temperatures that minimize a calibration error
 
     \b
-    calcli study mixture --metrics ece:lens=class-1:bins=10 --series 100
     calcli study mixture --intercept 1 --slope 1 --metrics ece:lens=class-1:bins=10 -o study.png
     calcli study posteriors preds.csv --posteriors true.csv -o curve.png
     """  # noqa: D301 (the escape keeps the lines below it apart)

@@ -281,7 +281,8 @@ def _error(name: str, error: Error, separator: str) -> str:
 
 
 def _binning(result: Reliability) -> str:
-    return result.binned.call.arguments["binning"]
+    binning = str(result.binned.call.arguments["binning"])
+    return "explicit" if "/" in binning else binning
 
 
 def _distribution(

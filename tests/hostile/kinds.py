@@ -8,7 +8,7 @@ from typing import get_args
 
 import numpy as np
 
-from calcli.core.language.settings import System
+from calcli.works.settings import System
 from tests.hostile import expressions, files, heads, models, rows, sidefiles, surroundings, tables, typed
 from tests.hostile.agreements import agreements
 from tests.hostile.damage import damaged

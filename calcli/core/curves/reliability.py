@@ -17,7 +17,7 @@ from calcli.core.evaluating.metrics.cumulative import KolmogorovSmirnov
 from calcli.core.evaluating.metrics.miscalibration import ECE, BinnedError, binned_error
 from calcli.core.evaluating.results import Estimate
 from calcli.core.language.expressions import Measure, parse_metric, region_ends
-from calcli.core.problems.problem import Binning, Problem, Recursive
+from calcli.core.problems.problem import Problem
 
 FEW_ROWS = 10  # a frequency from fewer rows has a standard error above 0.1 and says next to nothing
 BAND = 0.9  # consistency bars run from the 5% to the 95% quantile (Vaicenavicius et al. 2019, fig. 4)
@@ -213,7 +213,8 @@ def reliability(
             shares = problem.bins(tuple(share_edges.tolist()), HISTOGRAM_BINS)
         share = shares.weight / problem.total_weight
     low, high = consistency_band(problem, cuts, draws, generator(seed, Stream.BANDS))
-    ece = f"ece:binning={_written(binning)}:bins={estimator.bins}:norm={estimator.norm}"
+    least = f":min_rows={estimator.min_rows}" if estimator.binning == "recursive" else ""
+    ece = f"ece:binning={estimator.binning}:bins={estimator.bins}:norm={estimator.norm}{least}"
     errors = []
     measures: dict[str, BinnedError | KolmogorovSmirnov] = {ece: estimator, "ks": KolmogorovSmirnov()}
     for metric, measure in measures.items():
@@ -239,12 +240,6 @@ def is_crowded(problem: Problem) -> bool:
     """Tell whether nearly all rows are in the first of the usual bins, as of rare events, or in the last."""
     weight = problem.bins("equal-width", ECE().bins).weight
     return bool(max(weight[0], weight[-1]) > CROWDED * problem.total_weight)
-
-
-def _written(binning: Binning) -> str:
-    if isinstance(binning, Recursive):
-        return f"recursive:min_rows={binning.min_rows}"
-    return binning if isinstance(binning, str) else "explicit"
 
 
 def consistency_band(

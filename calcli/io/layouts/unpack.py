@@ -93,7 +93,8 @@ def packed_columns(table: Table, options: ReadOptions) -> dict[str, Unpacked]:
             (Derived(name, pa.string(), partial(_called, names=names, apart=options.ignore_label)),)
         )
         for name, names in class_labels(table.schema).items()
-        if pa.types.is_integer(table.schema.field(name).type)
+        if names
+        and pa.types.is_integer(table.schema.field(name).type)
         and (options.classes is None or {*map(plain_text, names)} & {*map(plain_text, options.classes)})
     }
 

@@ -8,11 +8,8 @@ from scipy.optimize import minimize
 from scipy.special import expit, log_softmax, softmax
 
 from calcli import Beta, BiasOnly, DPAffine, MatrixScaling, Platt, Temperature, VectorScaling
-from calcli.core.data.predictions import ArrayScores, Predictions
-from calcli.core.evaluating.evaluate import evaluate
 from calcli.core.language.errors import UsageError
 from calcli.core.language.expressions import parse_methods
-from calcli.core.language.settings import Settings
 
 
 @pytest.fixture(scope="module")
@@ -136,26 +133,6 @@ def test_beta_maps_may_fall():
     assert free["a"] + free["b"] < -1
     sample = Beta(constrained=False).fit(logits, 1 - labels).parameters
     assert sample["a"] == pytest.approx(Beta().fit(logits, 1 - labels).parameters["a"], abs=1e-6)
-
-
-@pytest.mark.parametrize("score", ["ece", "ece_l2", "cw_ece", "cw_ece_l2"])
-def test_calibration_errors_in_a_told_box(rows, score):
-    """The error falls, as the metric says; the log-loss rises as the note says; the box is kept."""
-    logits, labels = rows
-    optimum, fitted = DPAffine().fit(logits, labels), DPAffine(score=score).fit(logits, labels)
-    names = (score, "log_loss")
-    found = [
-        {name: one.value for name, one in evaluate(predictions, asked).estimates.items()}
-        for asked in [Settings(names, intervals=False, draws=0)]
-        for log_probs in (optimum.apply(logits), fitted.apply(logits))
-        for predictions in [Predictions(ArrayScores(log_probs, "log-probs"), labels, ("a", "b", "c"))]
-    ]
-    assert found[1][score] < found[0][score]
-    (note,) = fitted.notes
-    assert f"least {score} (15 bins)" in note
-    assert f"rises from {found[0]['log_loss']:.4g} to {found[1]['log_loss']:.4g}" in note
-    ratio = np.asarray(fitted.parameters["alpha"]) / np.asarray(optimum.parameters["alpha"])
-    assert (np.abs(ratio - 1) <= 0.5 + 1e-6).all()
 
 
 def test_other_methods_do_not_minimize_calibration_errors():

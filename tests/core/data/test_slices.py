@@ -103,7 +103,7 @@ def test_a_column_that_is_not_there_or_no_grouping_is_refused(predict):
     with pytest.raises(InputError, match="2,000 values"):
         slice_numbers(predictions, "id")
     predictions = replace(predict(np.full((101, 2), 0.5), [0] * 101), columns={"id": np.arange(101)})
-    with pytest.raises(InputError, match="column 'id' has 101 values in 101 rows; --by takes a column of at"):
+    with pytest.raises(InputError, match="column 'id' has 101 values in 101 rows; expected a column of at"):
         slice_numbers(predictions, "id")
 
 
