@@ -51,7 +51,6 @@ MANY_BARS: Look = BARS | {"linewidth": 0}  # seams would hide them
 OVERS: Look = {"facecolor": OVER, "edgecolor": "white", "linewidth": 0, "hatch": "////"}
 UNDERS: Look = {"facecolor": UNDER, "linewidth": 0}
 BAND_LOOK: Look = {"color": BAR, "linewidth": 6}
-FEW_POINTS = 20
 
 
 def make(evaluations: Evaluations, view: View) -> Made:

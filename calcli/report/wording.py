@@ -36,8 +36,6 @@ ERRORS = (
     f"probabilities); {P}"
 )
 TESTED = f"{P} Errors are biased upward near zero, and all but kuiper have no interval."
-SD = "sd: standard deviation over resampled rows; for an error it leaves out the bias and is no interval."
-SD_UNDEFINED = "An sd is undefined where resampled values are infinite or undefined."
 SAMPLED = "sampled rows"
 OF_SAMPLE = "sampled rows: the size of the random sample, where not all rows are used."
 GRID = "grid error"

@@ -203,7 +203,6 @@ class Stream(IntEnum):
     POWER = 5  # of more rows, to see what they would prove
     SPREAD = 5  # standard deviations of any metric
     RESAMPLED_PREDICTIONS = 6  # for errors if calibrated
-    GIVEN_OUTCOMES = 7  # of given posteriors, for errors if these are true
 
 
 def generator(seed: int, stream: Stream, *more: int) -> np.random.Generator:

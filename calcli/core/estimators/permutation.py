@@ -36,10 +36,6 @@ DEALS = 20  # of rows into folds, at most
 DEALT = 20_000  # rows of all deals together: of many rows deals differ little
 DEALING = 5_000_000  # for the fits of all deals
 
-RESAMPLES = 200  # for a standard deviation with an error of 5%
-FEWEST = 50  # with one of 10%
-SPREADS = 40_000_000  # for the standard deviation of a metric, however few the scores
-
 
 def affordable_draws(draws: int, effort: float, scores: int, tests: int = 1) -> int:
     """Return how many permutations are made of those wanted.
