@@ -30,7 +30,7 @@ class Watching(Chosen):
     level: Any = option("level", MonitorSettings)
     reference: Annotated[
         str | None,
-        typer.Option(metavar="FILE", help="Expected is what these rows showed."),
+        typer.Option(metavar="FILE", help="Rows that show what to expect."),
     ] = None
     threshold: Annotated[
         str | None,

@@ -230,7 +230,7 @@ class Recalibrating(Chosen):
         InputError
             If they cannot be read.
         """
-        from calcli.work.calibrationdata import read_calibration_data
+        from calcli.work.evaluate import read_calibration_data
 
         return read_calibration_data(self.calibration_data, options)
 

@@ -26,7 +26,7 @@ def study(
         Literal[System, Procedure],
         typer.Argument(metavar="WHAT", help="A system of calcli simulate, or a procedure."),
     ],
-    file: Annotated[str | None, typer.Argument(metavar="FILE", help="Predictions, of a procedure.")] = None,
+    file: Annotated[str | None, typer.Argument(metavar="FILE", help="Predictions, for a procedure.")] = None,
     metrics: Annotated[
         list[str] | None, typer.Option(metavar="LIST", help="Calibration errors, such as ece:bins=10,cw_ece.")
     ] = None,
@@ -37,13 +37,13 @@ def study(
         int, typer.Option(metavar="N", min=2, max=10**6, help="Data sets of each size.")
     ] = 1000,
     draws: Annotated[
-        int, typer.Option(metavar="N", min=2, max=10**6, help="Data sets or resamples of a procedure.")
+        int, typer.Option(metavar="N", min=2, max=10**6, help="Data sets or resamples, for a procedure.")
     ] = 200,
     posteriors: Annotated[
         str | None, typer.Option(metavar="FILE", help="True probabilities of the rows, for posteriors.")
     ] = None,
     calibration_data: Annotated[
-        str | None, typer.Option(metavar="FILE", help="Other rows, which trained-bins learns from.")
+        str | None, typer.Option(metavar="FILE", help="Other rows, from which trained-bins learns.")
     ] = None,
     seed: Annotated[int, typer.Option(metavar="N", min=0, help="Seed of the draws.")] = 0,
     parameters: Parameters,
@@ -62,7 +62,7 @@ def study(
             "--output",
             "-o",
             metavar="FILE",
-            help="Also draw it, posteriors as a true curve: .png, .svg or .pdf.",
+            help="Also draw a system, or the true curve of posteriors: .png, .svg or .pdf.",
         ),
     ] = None,
     format: Annotated[Format, typer.Option("--format", "-f", help="Format of the results.")] = "table",

@@ -38,7 +38,7 @@ class Area:
     ----------
     axes
         The panel.
-    breakpoints
+    corners
         (n, 2, 2) two opposite corners of each, in its coordinates.
     texts
         What each says.
@@ -47,7 +47,7 @@ class Area:
     """
 
     axes: Axes
-    breakpoints: Doubles
+    corners: Doubles
     texts: Sequence[str]
     around: float = 0.0
 
@@ -79,10 +79,10 @@ def tell(
         Points that are added on every side.
     """
     ends = [np.broadcast_to(np.asarray(end, np.float64), len(texts)) for end in (*x, *y)]
-    breakpoints = np.stack(ends, axis=-1).reshape(len(texts), 2, 2).transpose(0, 2, 1)
+    corners = np.stack(ends, axis=-1).reshape(len(texts), 2, 2).transpose(0, 2, 1)
     figure = axes.get_figure(root=True)
     if figure is not None and len(texts):
-        AREAS.setdefault(figure, []).append(Area(axes, breakpoints, texts, around))
+        AREAS.setdefault(figure, []).append(Area(axes, corners, texts, around))
 
 
 def tell_curves(
@@ -179,7 +179,7 @@ def _hovers(figure: Figure) -> Iterator[str]:
     """Yield an invisible box with its text for everything a figure says on hover."""
     scale, height = POINTS / figure.dpi, figure.get_figheight() * POINTS
     for area in AREAS.get(figure, ()):
-        flat = area.axes.transData.transform(area.breakpoints.reshape(-1, 2)) * scale
+        flat = area.axes.transData.transform(area.corners.reshape(-1, 2)) * scale
         frame = area.axes.bbox.get_points() * scale
         places = np.clip(flat.reshape(-1, 2, 2), frame[0] - LEAST, frame[1] + LEAST)
         low, high = places.min(axis=1), places.max(axis=1)

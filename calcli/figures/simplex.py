@@ -92,10 +92,10 @@ def simplex(results: Mapping[str, Simplex]) -> Figure:
     for axes in list(grid.flat)[len(panels) :]:
         axes.set_visible(False)
     for axes, (name, result, turn) in zip(grid.flat, panels, strict=False):
-        breakpoints = CORNERS if len(result.names) == 3 else _tetrahedron(axes, result, TURNS[turn])
+        corners = CORNERS if len(result.names) == 3 else _tetrahedron(axes, result, TURNS[turn])
         if len(result.names) == 3:
             _triangle(axes, result)
-        _arrows(axes, result, breakpoints, scale)
+        _arrows(axes, result, corners, scale)
         axes.set_title(turn or names[name], loc="left")
     bar = figure.colorbar(ScalarMappable(scale, MASS), ax=grid, shrink=0.6, aspect=30, pad=0.02)
     bar.set_label("Share of rows in the bin")
@@ -114,26 +114,26 @@ def _tetrahedron(axes: Axes, result: Simplex, turn: float) -> Doubles:
     x, y, z = (TETRAHEDRON - TETRAHEDRON.mean(0)).T
     across, depth = math.cos(angle) * x - math.sin(angle) * y, math.sin(angle) * x + math.cos(angle) * y
     up, depth = math.cos(tilt) * z + math.sin(tilt) * depth, math.cos(tilt) * depth - math.sin(tilt) * z
-    solid, breakpoints = np.stack([across, up, depth], axis=1), np.stack([across, up], axis=1)
+    solid, corners = np.stack([across, up, depth], axis=1), np.stack([across, up], axis=1)
     for a, b in combinations(range(4), 2):
         away = []  # from whoever looks: an edge is behind if both sides that share it are
         for side in (solid[[a, b, c]] for c in range(4) if c not in (a, b)):
             normal = np.cross(side[1] - side[0], side[2] - side[0])
             away.append(normal[2] * (normal @ side.mean(0)) > 0)
         dashes = (0, (4, 3)) if all(away) else "-"
-        axes.plot(*breakpoints[[a, b]].T, color=MUTED, linewidth=0.8, linestyle=dashes, zorder=0)
-    middle = breakpoints.mean(0)
-    for name, corner in zip(result.names, breakpoints, strict=True):
+        axes.plot(*corners[[a, b]].T, color=MUTED, linewidth=0.8, linestyle=dashes, zorder=0)
+    middle = corners.mean(0)
+    for name, corner in zip(result.names, corners, strict=True):
         right, above = corner - middle
         axes.annotate(
             short(name, 18), corner, (3 * np.sign(right), 5 * np.sign(above)), textcoords="offset points",
             ha="left" if right > 0 else "right", va="bottom" if above > 0 else "top", fontsize=7, color=INK,
         )  # fmt: skip
-    low, high = breakpoints.min(0), breakpoints.max(0)
+    low, high = corners.min(0), corners.max(0)
     _say(axes, (middle[0], low[1] - 0.12), result)
     axes.set(xlim=(low[0] - 0.12, high[0] + 0.12), ylim=(low[1] - 0.28, high[1] + 0.09), aspect="equal")
     axes.axis("off")
-    return breakpoints
+    return corners
 
 
 def _triangle(axes: Axes, result: Simplex) -> None:
@@ -162,8 +162,8 @@ def _say(axes: Axes, place: tuple[float, float], result: Simplex) -> None:
     said.set_in_layout(False)  # the limits of the axes leave room for it
 
 
-def _arrows(axes: Axes, result: Simplex, breakpoints: Doubles, scale: Normalize) -> None:
-    start, end = result.mean @ breakpoints, result.frequency @ breakpoints
+def _arrows(axes: Axes, result: Simplex, corners: Doubles, scale: Normalize) -> None:
+    start, end = result.mean @ corners, result.frequency @ corners
     heavy_last = np.argsort(result.share)
     thin = (result.count < FEW_ROWS) & ~result.beyond
     x, y = start[thin].T

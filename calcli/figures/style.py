@@ -192,8 +192,8 @@ def boxes(axes: Axes, x: tuple[Floats, Floats], y: tuple[Floats, Floats], **look
     **look
         How: properties of a PolyCollection.
     """
-    breakpoints = [(x[0], y[0]), (x[0], y[1]), (x[1], y[1]), (x[1], y[0])]
-    vertices = np.stack([np.stack(np.broadcast_arrays(*corner), axis=-1) for corner in breakpoints], axis=1)
+    corners = [(x[0], y[0]), (x[0], y[1]), (x[1], y[1]), (x[1], y[0])]
+    vertices = np.stack([np.stack(np.broadcast_arrays(*corner), axis=-1) for corner in corners], axis=1)
     drawn = PolyCollection(list(vertices), rasterized=len(vertices) > MANY, **look)
     axes.add_collection(drawn, autolim=False)
     return drawn

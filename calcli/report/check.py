@@ -289,7 +289,7 @@ RULES_AGAINST = (
 
 def first_policy(
     evaluation: Evaluation,
-    rooms: Mapping[str, Slack],
+    slacks: Mapping[str, Slack],
     against: Container[str] = (),
     reading: Mapping[str, Any] | None = None,
 ) -> str:
@@ -301,7 +301,7 @@ def first_policy(
     ----------
     evaluation
         With the default metrics.
-    rooms
+    slacks
         What the limit of each of `FIRST_METRICS` leaves to chance.
     against
         The metrics whose rules against a baseline are active; the others are comments.
@@ -314,7 +314,7 @@ def first_policy(
     if reading:
         parts.append("".join(["[reading]\n", *(f"{key} = {_toml(it)}\n" for key, it in reading.items())]))
     found = {name: evaluation.estimates[name] for name in FIRST_METRICS if name in evaluation.estimates}
-    parts += [_first_rule(name, estimate, rooms[name]) for name, estimate in found.items()]
+    parts += [_first_rule(name, estimate, slacks[name]) for name, estimate in found.items()]
     compared = []
     for name, key, margin in RULES_AGAINST:
         if name not in found or math.isfinite(found[name].value):
@@ -328,7 +328,7 @@ def _toml(value: bool | int | str | Sequence[str]) -> str:
     return json.dumps(value, ensure_ascii=False).replace("\x7f", "\\u007f")
 
 
-def _first_rule(name: str, estimate: Estimate, room: Slack) -> str:
+def _first_rule(name: str, estimate: Estimate, slack: Slack) -> str:
     entry = estimate.call.entry
     today = f"# today {value(estimate)}"
     if not math.isfinite(estimate.value):
@@ -339,11 +339,11 @@ def _first_rule(name: str, estimate: Estimate, room: Slack) -> str:
         today += f"; calibrated probabilities would show {if_calibrated(estimate)}"
     elif estimate.no_interval:
         today += f", no interval: {estimate.no_interval}"
-    if not 0 < room.slack < math.inf:
+    if not 0 < slack.slack < math.inf:
         return f"{today}: no limit for {name}, as redraws of these rows set none\n"
-    today += f"; sd over redraws {number(room.sd, digits=apart(room.sd))}"
+    today += f"; sd over redraws {number(slack.sd, digits=apart(slack.sd))}"
     up = entry.direction == "lower"
-    limit = rounded_outward(estimate.value, room.slack if up else -room.slack)
+    limit = rounded_outward(estimate.value, slack.slack if up else -slack.slack)
     least, most = map(float, entry.range.split(" to "))
     if not least < float(limit) < most:
         end = f"above {most:g}" if up else f"below {least:g}"

@@ -241,10 +241,10 @@ class ShownMonitor(Shown):
             held = f" is as in the {self.reference_rows:,} rows of the reference"
         if self.left_open:
             held += f", up to {100 * self.left_open:.1f} points"
-        rows = "each row depends on no other"
+        rows = "rows are independent"
         if self.settings.cluster is not None:
-            rows = f"rows depend on each other only within a {self.settings.cluster} and a period"
-        yield f"Assumed: {what}{held}; given its prediction, {rows}."
+            rows = f"rows are independent, except within a {self.settings.cluster} and a period"
+        yield f"Assumed: {what}{held}; given their predictions, {rows}."
         rate = level_percent(1 - self.settings.level)
         yield f"However often one looks, at most {rate} of streams without a fault ever alarm."
         if self.left_out:
@@ -288,9 +288,7 @@ class ShownMonitor(Shown):
             Column("evidence"): lambda part: _evidence(stream.log_values[part[1] - 1]),
         }
         of = "" if stream.value is None else f" of {self.settings.by}={stream.value}"
-        notes = [
-            f"Gaps are in points. Evidence is that after a period; it alarms at {_evidence(_limit(stream))}."
-        ]
+        notes = [f"Gaps are in points. Evidence is cumulative; the alarm is at {_evidence(_limit(stream))}."]
         return table_of(f"Periods{of}", [(seen(part).name, part) for part in parts], cells, notes)
 
 

@@ -110,11 +110,11 @@ class ShownSegments(Shown):
         by_size = sorted(found.segments, key=lambda one: one.rows)
         chosen = {one.rows: one for one in (by_size[0], by_size[len(by_size) // 2], by_size[-1])}
         sizes = "; ".join(
-            f"{rows:,} rows: {self._value(one.detectable, sign=False)}" for rows, one in chosen.items()
+            f"{self._value(one.detectable, sign=False)} in {rows:,} rows" for rows, one in chosen.items()
         )
-        yield f"The smallest that a segment shows in {POWER:.0%} of cases: {sizes}."
+        yield f"Smallest difference found in {POWER:.0%} of cases: {sizes}."
         if asked.after == "affine":
-            yield "All rows were recalibrated first: segments are off beside that."
+            yield "All rows were recalibrated first; segments are judged after that."
 
     def _table(self, title: str, segments: Sequence[Segment], *, more: bool = False) -> TextTable:
         what = "gap" if self.settings.metric == "gap" else "log-loss"

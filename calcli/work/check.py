@@ -12,7 +12,7 @@ from calcli.core.comparing.checking import Against, StoredReport, check_promise,
 from calcli.core.comparing.checking import check as check_predictions
 from calcli.core.comparing.pairing import require_same_clip
 from calcli.core.comparing.policy import Checked, Policy, Undecided
-from calcli.core.comparing.redraws import KEPT, REDRAWS, room
+from calcli.core.comparing.redraws import KEPT, REDRAWS, slack_of
 from calcli.core.data.predictions import Predictions
 from calcli.core.evaluating.evaluate import evaluate
 from calcli.core.language.declaring import PATH, checked, choice, documented, is_path, mapping
@@ -255,20 +255,20 @@ def policy_for(
     predictions = read(file, options)
     evaluation = evaluate(predictions)
     names = [name for name in FIRST_METRICS if name in evaluation.estimates]
-    rooms = room(predictions, names)
+    slacks = slack_of(predictions, names)
     rules = [] if baseline is None else [name for name, *_ in RULES_AGAINST]
     reading, second = options.given, predictions.classes[-1]
     by_name = predictions.classes not in (("0", "1"), (f"not {second}", second), WRONG_RIGHT)
     if predictions.n_classes == 2 and by_name:
         reading = reading | {"positive": second}
-    text = first_policy(evaluation, rooms, rules, reading)
+    text = first_policy(evaluation, slacks, rules, reading)
     if not tomllib.loads(text).get("rules"):
         raise InputError(
             f"{file} gives no policy a rule: every score is infinite, undefined or too uncertain for a "
             "limit; write a policy by hand, or use other predictions"
         )
     limits = ", ".join(
-        f"{rule['metric']} {number(rooms[rule['metric']].slack)}"
+        f"{rule['metric']} {number(slacks[rule['metric']].slack)}"
         for rule in tomllib.loads(text)["rules"]
         if rule.keys() & {"max", "min"}
     )
@@ -282,7 +282,7 @@ def policy_for(
         titles = ", ".join(rule.title for rule in broken)
         said.append(f"{file} is worse than {baseline}: these rules are left as comments: {titles}")
         lost = {rule.call.asked for rule in broken}
-        text = first_policy(evaluation, rooms, [name for name in rules if name not in lost], reading)
+        text = first_policy(evaluation, slacks, [name for name in rules if name not in lost], reading)
     return text, said
 
 

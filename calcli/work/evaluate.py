@@ -17,13 +17,14 @@ from calcli.core.language.figures import USUAL, find_figures, standard_names
 from calcli.core.language.settings import Settings
 from calcli.core.language.text import Watch
 from calcli.io.options import ReadOptions
+from calcli.io.read import read
 from calcli.io.saved.settings import settings_of
 from calcli.report.slices import is_compared
 from calcli.report.summary import Result, summarize
-from calcli.work.calibrationdata import told_if_same
 from calcli.work.idle import idle_options, warn
 from calcli.work.read import OF_TABLES, columns_of, labelled, split_reading
 from calcli.work.report import Report
+from calcli.work.samefiles import same_files
 
 
 @documented(Settings)
@@ -139,3 +140,39 @@ def results_of(evaluation: Evaluation) -> list[Result]:
         corrected = with_corrected_p([part.estimates for part in parts], list(map(is_compared, parts)))
         found += [replace(part, estimates=own) for part, own in zip(parts, corrected, strict=True)]
     return found
+
+
+def told_if_same(evaluation: Evaluation, calibration: Predictions | None) -> Evaluation:
+    """Return an evaluation that says so if recalibrations are trained on the rows that it judges."""
+    trained = any(one.call.arguments.get("training") == "held-out" for one in evaluation.estimates.values())
+    if calibration is None or not trained:
+        return evaluation
+    judged, summary = evaluation.predictions, evaluation.summary
+    if calibration is not judged and not same_files(calibration.provenance.files, judged.provenance.files):
+        return evaluation
+    name = calibration.provenance.path
+    note = f"the calibration data, {name}, are the rows that are judged, so the gain is too optimistic"
+    told = replace(summary, recalibration_notes=(*summary.recalibration_notes, note))
+    return replace(evaluation, summary=told)
+
+
+def read_calibration_data(path: str | None, options: ReadOptions) -> Predictions | None:
+    """Read calibration data; labels of `.npy` scores are beside them.
+
+    Parameters
+    ----------
+    path
+        Their file; None for none.
+    options
+        How the evaluated files are read.
+
+    Raises
+    ------
+    InputError
+        If it cannot be read.
+    """
+    if path is None:
+        return None
+    # other rows, other labels: a file of labels is that of the evaluated rows
+    named = None if (options.labels or "").endswith(".npy") else options.labels
+    return read(path, replace(options, labels=named, limit=None))

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import os
 from collections.abc import Sequence
-from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Any, cast
 
 from calcli.core.data.predictions import Predictions
 from calcli.core.language.declaring import PATH
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 
 class Kept(Shown):
-    """A result that can be a data frame, and a file."""
+    """A result that can be a data frame, and a file with all its details."""
 
     def to_frame(self) -> pandas.DataFrame:
         """Return a row for every number, with what it is of."""
@@ -40,7 +40,7 @@ class Kept(Shown):
         """
         from calcli.work.page import save_report
 
-        save_report(self, PATH.checked("path", path))
+        save_report(replace(cast("Any", self), details=True), PATH.checked("path", path))
 
 
 @dataclass(frozen=True, repr=False, eq=False)

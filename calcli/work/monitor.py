@@ -35,14 +35,14 @@ from calcli.io.words import natural_key
 from calcli.report.hashing import sha256
 from calcli.report.monitor import ShownMonitor
 from calcli.report.page import Picture
-from calcli.work.page import save_report
+from calcli.work.kept import Kept
 from calcli.work.read import OF_TABLES, is_file_or_table, labelled, split_reading
 
 ASKED = frozenset(declared(MonitorSettings))
 Streams = dict[str | None, list[Period]]
 
 
-class MonitorReport(ShownMonitor):
+class MonitorReport(ShownMonitor, Kept):
     """A stream that is watched; printed, it shows the tables of the command line."""
 
     def pictures(self) -> Sequence[Picture]:
@@ -56,18 +56,6 @@ class MonitorReport(ShownMonitor):
             "below, the evidence after it. Shaded: from the change to the alarm."
         )
         return [Picture("Over time", caption, inline_svg(over_time(shown), "over-time", caption))]
-
-    def save(self, path: str | os.PathLike[str]) -> None:
-        """Write the report; the ending of the name says how: .html, .json, .md, .csv or .txt.
-
-        Raises
-        ------
-        InputError
-            If it cannot be written.
-        UsageError
-            If the ending is unknown.
-        """
-        save_report(replace(self, details=True), PATH.checked("path", path), self.pictures())
 
 
 @documented(MonitorSettings)

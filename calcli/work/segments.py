@@ -2,26 +2,24 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Sequence
-from dataclasses import replace
 from typing import Any
 
 from calcli.core.comparing.segmenting import find_segments
 from calcli.core.data.predictions import Predictions
-from calcli.core.language.declaring import PATH, checked, declared, documented
+from calcli.core.language.declaring import checked, declared, documented
 from calcli.core.language.settings import SegmentSettings
 from calcli.io.options import ReadOptions
 from calcli.io.read import read_concat
 from calcli.report.page import Picture
 from calcli.report.segments import ShownSegments
-from calcli.work.page import save_report
+from calcli.work.kept import Kept
 from calcli.work.read import OF_TABLES, split_reading
 
 ASKED = frozenset(declared(SegmentSettings))
 
 
-class SegmentsReport(ShownSegments):
+class SegmentsReport(ShownSegments, Kept):
     """Segments that are off; printed, it shows the tables of the command line."""
 
     def pictures(self) -> Sequence[Picture]:
@@ -36,18 +34,6 @@ class SegmentsReport(ShownSegments):
         )
         figure = segments_forest(self.search.segments, found, self.settings.metric)
         return [Picture("Segments", caption, inline_svg(figure, "segments", caption))]
-
-    def save(self, path: str | os.PathLike[str]) -> None:
-        """Write the report; the ending of the name says how: .html, .json, .md, .csv or .txt.
-
-        Raises
-        ------
-        InputError
-            If it cannot be written.
-        UsageError
-            If the ending is unknown.
-        """
-        save_report(replace(self, details=True), PATH.checked("path", path), self.pictures())
 
 
 @documented(SegmentSettings)

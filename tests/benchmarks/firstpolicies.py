@@ -7,7 +7,7 @@ from functools import partial
 
 import numpy as np
 
-from calcli.core.comparing.redraws import room
+from calcli.core.comparing.redraws import slack_of
 from tests.benchmarks.harness import table
 from tests.core.comparing.test_redraws import NAMES, balanced, costs, near_perfect, predictions, rare, ten
 
@@ -23,7 +23,7 @@ def kept(draw: Draw, rows: int) -> tuple[float, float]:
     rng, new, own = np.random.default_rng(rows), [], []
     for _ in range(FILES[rows]):
         logits, labels = draw(rows, rng)
-        found = room(predictions(logits, labels), NAMES)
+        found = slack_of(predictions(logits, labels), NAMES)
         limits = costs(logits, labels) + [found[name].slack for name in NAMES]
         free = np.isnan(limits) | (limits == np.inf)
         for _ in range(REDRAWS):

@@ -71,7 +71,7 @@ def test_nothing_beyond_chance_is_an_answer(run, save):
     assert done.status == 0
     assert done.out.startswith("Nothing beyond chance in 11 segments")
     assert "Furthest off:" in done.out
-    assert "The smallest that a segment shows in 80% of cases" in " ".join(done.out.split())
+    assert "Smallest difference found in 80% of cases" in " ".join(done.out.split())
 
 
 def test_a_whole_model_that_is_over_confident_has_no_segment_that_is(run, save):

@@ -53,7 +53,7 @@ class Slack(NamedTuple):
     sd: float
 
 
-def room(predictions: Predictions, names: Sequence[str], seed: int = 0) -> dict[str, Slack]:
+def slack_of(predictions: Predictions, names: Sequence[str], seed: int = 0) -> dict[str, Slack]:
     """Return how much worse metrics may be on as many new rows, so that `KEPT` of redraws keep all limits.
 
     Parameters
@@ -113,7 +113,7 @@ def _deviations(
             influence_values[call.asked] = call, sign * one.of_units[:, None]
         elif call.entry.family.has_null:
             influence_values[call.asked] = call, _gaps(measured, call, share)
-    perturbation = _harm(rows, settings, rng) if influence_values else {}
+    perturbation = _perturbation(rows, settings, rng) if influence_values else {}
     found: dict[str, list[Doubles]] = {name: [] for name in influence_values}
     errors: list[Doubles] = []
     for size in batch_sizes(REDRAWS, rows.n_rows, COUNTS):
@@ -160,7 +160,7 @@ BITS = np.arange(1 << 16)
 ENDING = np.log2(np.where(BITS, BITS & -BITS, 1 << 16)).astype(np.float32)
 
 
-def _harm(rows: Predictions, settings: Settings, rng: np.random.Generator) -> Mapping[str, float]:
+def _perturbation(rows: Predictions, settings: Settings, rng: np.random.Generator) -> Mapping[str, float]:
     """Return by how much an error more, one that the probabilities expect, makes each metric worse.
 
     The gap of a bin, and so an error over bins, changes by no more than the share of a row.

@@ -347,7 +347,7 @@ class ScoreCells:
         self._rows: list[tuple[NDArray[np.unsignedinteger[Any]], Floats | None]] = []  # that are not sorted
         self._looked_at = 0  # of these parts
         self._waiting = min(max(WAITING[0], self.limit + self.limit // 4), WAITING[1])
-        self._seen: ScoredRows | None = None
+        self._seen: ScoreHashes | None = None
         self._grid: GridCells | None = None
         self._cells: list[ExactCells] = []  # that wait to be put on the grid
         self._weighted, self._dtype = weighted, dtype
@@ -444,7 +444,7 @@ class ScoreCells:
             if len(distinct(fresh[0] >> 1)) < NEW * len(fresh[0]):
                 self._settle()
                 return
-            self._seen = ScoredRows(self.limit)
+            self._seen = ScoreHashes(self.limit)
             self._seen.add([] if self._exact is None else [self._exact.keys])
         self._looked_at = len(self._rows)
         new = self._seen.add(fresh)
@@ -509,7 +509,7 @@ KEYS_AT_ONCE = 1 << 16  # keys that are hashed at once; their temporaries stay i
 ODD = 0x9E3779B97F4A7C15  # for multiplicative hashing (Knuth, volume 3, section 6.4)
 
 
-class ScoredRows:
+class ScoreHashes:
     """Which hashes of scores have occurred, of so many that few scores share one.
 
     Parameters

@@ -7,7 +7,7 @@ import pytest
 from scipy.special import expit, log_softmax
 from scipy.stats import nbinom, rankdata
 
-from calcli.core.comparing.redraws import room
+from calcli.core.comparing.redraws import slack_of
 from calcli.core.data.predictions import ArrayScores, Predictions
 
 NAMES = ("log_loss", "brier", "accuracy", "auroc", "ece")
@@ -78,7 +78,7 @@ def test_new_rows_keep_the_limits_in_95_of_100_files(draw):
     rng, new, own = np.random.default_rng(0), [], []
     for _ in range(FILES):
         logits, labels = draw(150, rng)
-        found = room(predictions(logits, labels), NAMES)
+        found = slack_of(predictions(logits, labels), NAMES)
         limits = costs(logits, labels) + [found[name].slack for name in NAMES]
         kept = np.isnan(limits) | (limits == np.inf)
         for _ in range(REDRAWS):
@@ -95,13 +95,13 @@ def test_rare_errors_spread_by_no_less_than_a_negative_binomial_distribution(err
     labels = np.zeros(2_000, int)
     labels[:errors] = 1
     logits = np.tile([4.0, 0.0], (2_000, 1))
-    slack = room(predictions(logits, labels), ("accuracy",))["accuracy"].slack
+    slack = slack_of(predictions(logits, labels), ("accuracy",))["accuracy"].slack
     assert 2_000 * slack >= 0.9 * (nbinom.ppf(0.975, errors + 1, 0.5) - errors)
 
 
 def test_more_rows_leave_less():
     rng = np.random.default_rng(1)
-    slack = [room(predictions(*balanced(rows, rng)), NAMES) for rows in (500, 5_000, 80_000)]
+    slack = [slack_of(predictions(*balanced(rows, rng)), NAMES) for rows in (500, 5_000, 80_000)]
     for name in NAMES:
         few, more, most = (found[name].slack for found in slack)
         assert 2 < few / more < 6
@@ -112,7 +112,7 @@ def test_weights_of_two_are_rows_twice():
     rng = np.random.default_rng(2)
     once = predictions(*balanced(400, rng))
     doubled = Predictions(once.scores, once.labels, once.classes, np.full(400, 2.0))
-    plain, weighted = (room(rows, NAMES) for rows in (once, doubled))
+    plain, weighted = (slack_of(rows, NAMES) for rows in (once, doubled))
     for name in NAMES:
         assert weighted[name].slack == pytest.approx(plain[name].slack, rel=1e-6)
 
@@ -120,7 +120,7 @@ def test_weights_of_two_are_rows_twice():
 def test_probabilities_of_zero_leave_no_end_to_the_log_loss():
     probs = np.tile([[1.0, 0.0], [0.0, 1.0]], (100, 1))
     sure = Predictions(ArrayScores(probs, "probs"), np.tile([0, 1], 100), ("a", "b"))
-    found = room(sure, ("log_loss", "accuracy"))
+    found = slack_of(sure, ("log_loss", "accuracy"))
     assert found["log_loss"].slack == np.inf
     assert 0 < found["accuracy"].slack < 0.2
 
@@ -130,4 +130,4 @@ def test_ranking_has_no_end_where_a_class_may_be_missing():
     logits = rng.normal(size=(300, 2))
     for positives, known in ((6, False), (30, True)):
         labels = (np.arange(300) < positives).astype(int)
-        assert np.isfinite(room(predictions(logits, labels), NAMES)["auroc"].slack) == known
+        assert np.isfinite(slack_of(predictions(logits, labels), NAMES)["auroc"].slack) == known
