@@ -240,7 +240,7 @@ def test_one_column_to_slice_by_needs_no_list():
 
 
 def test_simulated_predictions_know_their_truth():
-    simulation = calcli.simulate("mcs", rows=500, seed=3, scale=2, classes=4)
+    simulation = calcli.simulate("mcs", rows=500, seed=3, logit_scale=2, n_classes=4)
     assert simulation.scores.shape == simulation.posteriors.shape == (500, 4)
     report = calcli.evaluate(simulation.scores, simulation.labels, kind=simulation.kind, metrics="log_loss")
     truth = calcli.evaluate(simulation.posteriors, simulation.labels, metrics="log_loss")

@@ -18,10 +18,10 @@ from calcli.works.settings import SimulationSettings, System, SystemSettings
 class Parameters(Chosen):
     """Parameters of the systems."""
 
-    classes: Any = option("classes", SystemSettings)
+    n_classes: Any = option("n_classes", SystemSettings)
     prior: Any = option("prior", SystemSettings)
     variance: Any = option("variance", SystemSettings)
-    scale: Any = option("scale", SystemSettings)
+    logit_scale: Any = option("logit_scale", SystemSettings)
     wrong_prior: Any = option("wrong_prior", SystemSettings)
     intercept: Any = option("intercept", SystemSettings)
     slope: Any = option("slope", SystemSettings)
@@ -72,8 +72,8 @@ def simulate(
     thesis-2.3 three classes: the same (van de Waterlaat 2021, table 2.3)
 
     \b
-    calcli simulate mcs --scale 2 --rows 100000 -o mcs.parquet
-    calcli simulate cal --classes 10 -o cal.npy --posteriors truth.npy
+    calcli simulate mcs --logit-scale 2 --rows 100000 -o mcs.parquet
+    calcli simulate cal --n-classes 10 -o cal.npy --posteriors truth.npy
     calcli simulate table-1 --exact | calcli evaluate -
     """  # noqa: D301 (the escape keeps the lines below it apart)
     from calcli.work.simulate import simulate_file

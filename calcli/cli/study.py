@@ -2,21 +2,57 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass, fields
 from pathlib import Path
 from typing import Annotated, Literal, get_args
 
 import typer
 
 from calcli.cli.bundles import bundled
-from calcli.cli.output import colored, emit
-from calcli.cli.showing import Quiet
+from calcli.cli.options import Chosen, Reading
+from calcli.cli.showing import Talking
 from calcli.cli.simulate import Parameters
 from calcli.core.language.declaring import items, some_items, whole_numbers
 from calcli.core.language.errors import UsageError
 from calcli.core.language.settings import MOST_AT_ONCE
-from calcli.works.settings import Procedure, System
+from calcli.works.settings import Asked, Procedure, System
 
 Format = Literal["table", "json", "markdown", "csv", "latex"]
+ROWS = "100,1000,10000"
+
+
+@dataclass(frozen=True)
+class Simulating(Parameters):
+    """How many data sets are simulated, and of what."""
+
+    rows: Annotated[
+        str, typer.Option(metavar="N,N", help="Sizes of the data sets, such as 100,1000,10000.")
+    ] = ROWS
+    series: Annotated[int, typer.Option(metavar="N", min=2, max=10**6, help="Data sets of each size.")] = 1000
+    workers: Annotated[
+        int | None,
+        typer.Option(
+            metavar="N",
+            min=1,
+            max=MOST_AT_ONCE,
+            help="Processes; one per core where that is faster; the result is the same.",
+        ),
+    ] = None
+
+
+@dataclass(frozen=True)
+class Proceeding(Reading):
+    """What a procedure needs beside its file."""
+
+    draws: Annotated[
+        int, typer.Option(metavar="N", min=2, max=10**6, help="Data sets or resamples, for a procedure.")
+    ] = 200
+    posteriors: Annotated[
+        str | None, typer.Option(metavar="FILE", help="True probabilities of the rows, for posteriors.")
+    ] = None
+    calibration_data: Annotated[
+        str | None, typer.Option(metavar="FILE", help="Other rows, from which trained-bins learns.")
+    ] = None
 
 
 @bundled
@@ -30,32 +66,9 @@ def study(
     metrics: Annotated[
         list[str] | None, typer.Option(metavar="LIST", help="Calibration errors, such as ece:bins=10,cw_ece.")
     ] = None,
-    rows: Annotated[
-        str, typer.Option(metavar="N,N", help="Sizes of the data sets, such as 100,1000,10000.")
-    ] = "100,1000,10000",
-    series: Annotated[
-        int, typer.Option(metavar="N", min=2, max=10**6, help="Data sets of each size.")
-    ] = 1000,
-    draws: Annotated[
-        int, typer.Option(metavar="N", min=2, max=10**6, help="Data sets or resamples, for a procedure.")
-    ] = 200,
-    posteriors: Annotated[
-        str | None, typer.Option(metavar="FILE", help="True probabilities of the rows, for posteriors.")
-    ] = None,
-    calibration_data: Annotated[
-        str | None, typer.Option(metavar="FILE", help="Other rows, from which trained-bins learns.")
-    ] = None,
     seed: Annotated[int, typer.Option(metavar="N", min=0, help="Seed of the draws.")] = 0,
-    parameters: Parameters,
-    workers: Annotated[
-        int | None,
-        typer.Option(
-            metavar="N",
-            min=1,
-            max=MOST_AT_ONCE,
-            help="Processes; one per core where that is faster; the result is the same.",
-        ),
-    ] = None,
+    simulating: Simulating,
+    proceeding: Proceeding,
     output: Annotated[
         Path | None,
         typer.Option(
@@ -66,7 +79,7 @@ def study(
         ),
     ] = None,
     format: Annotated[Format, typer.Option("--format", "-f", help="Format of the results.")] = "table",
-    quiet: Quiet = False,
+    talking: Talking,
 ) -> None:
     """Study estimators of calibration errors; procedures of the works.
 
@@ -84,40 +97,30 @@ def study(
     calcli study posteriors preds.csv --posteriors true.csv -o curve.png
     """  # noqa: D301 (the escape keeps the lines below it apart)
     from calcli.report.progress import progress
-    from calcli.report.shown import render
     from calcli.work.study import study_file, study_system
 
     names = [name for text in metrics or () for name in items(text)]
     if what in get_args(Procedure):
         if file is None:
             raise UsageError(f"{what} is a procedure on predictions; name their file")
-        found = study_file(
-            what,
-            file,
-            names,
-            draws=draws,
-            seed=seed,
-            posteriors=posteriors,
-            calibration_data=calibration_data,
-            output=output,
-        )
-        emit(render(found, format, color=colored()))
-        return
+        _refuse(simulating, f"is for simulated systems, and {what} is a procedure on a file")
+        others = proceeding.posteriors, proceeding.calibration_data, output
+        asked = Asked(names, proceeding.draws, seed)
+        return talking.show(study_file(what, file, proceeding.read_options(), asked, *others), format)
     if file is not None:
         raise UsageError(f"{what} is simulated; leave out {file}")
+    _refuse(proceeding, f"is for procedures on a file, and {what} is simulated")
     if not names:
         raise UsageError("--metrics is empty; expected some, as in --metrics ece,ks")
-    sizes = whole_numbers("100,1000,10000").checked("--rows", some_items("--rows", rows))
-    with progress(shown=not quiet) as watcher:
-        report = study_system(
-            what,
-            names,
-            rows=sizes,
-            series=series,
-            seed=seed,
-            parameters=parameters.given(),
-            output=output,
-            workers=workers,
-            watcher=watcher,
-        )
-    emit(render(report, format, color=colored()))
+    sizes = whole_numbers(ROWS).checked("--rows", some_items("--rows", simulating.rows))
+    drawn = sizes, simulating.series, simulating.given(), seed
+    with progress(shown=not talking.quiet) as watcher:
+        report = study_system(what, names, *drawn, output, simulating.workers, watcher)
+    talking.show(report, format)
+
+
+def _refuse(bundle: Chosen, reason: str) -> None:
+    """Raise a UsageError if an option has another value than its default."""
+    for one in fields(bundle):
+        if getattr(bundle, one.name) != one.default:
+            raise UsageError(f"--{one.name.replace('_', '-')} {reason}; leave it out")

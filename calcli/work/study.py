@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 
 from calcli.core.language.declaring import checked
@@ -14,10 +15,10 @@ from calcli.io.options import ReadOptions
 from calcli.io.places.outputs import atomic_path
 from calcli.io.read import read
 from calcli.report.study import ProcedureReport, StudyReport
-from calcli.works.procedures import NOTES, Asked, results
+from calcli.work.evaluate import read_calibration_data
+from calcli.works.procedures import NOTES, results
 from calcli.works.rows import posteriors_of
-from calcli.works.settings import SystemSettings
-from calcli.works.simulation import ROWS
+from calcli.works.settings import Asked, SystemSettings
 from calcli.works.study import study, workers_for
 from calcli.works.truth import true_curve
 
@@ -25,11 +26,10 @@ from calcli.works.truth import true_curve
 def study_system(
     system: str,
     metrics: Sequence[str],
-    *,
-    rows: Sequence[int] = (ROWS,),
-    series: int = 1000,
-    seed: int = 0,
+    rows: Sequence[int],
+    series: int,
     parameters: Mapping[str, float],
+    seed: int = 0,
     output: Path | None = None,
     workers: int | None = None,
     watcher: Watcher | None = None,
@@ -38,12 +38,14 @@ def study_system(
 
     Parameters
     ----------
-    system, parameters
+    system
         What is simulated.
     metrics
         Calibration errors, as expressions.
     rows, series
         Sizes of the data sets, and how many there are of each.
+    parameters
+        Of the system.
     seed
         Of all of them.
     output
@@ -77,10 +79,8 @@ def study_system(
 def study_file(
     procedure: str,
     file: str,
-    metrics: Sequence[str],
-    *,
-    draws: int,
-    seed: int,
+    options: ReadOptions,
+    asked: Asked,
     posteriors: str | None = None,
     calibration_data: str | None = None,
     output: Path | None = None,
@@ -91,12 +91,10 @@ def study_file(
     ----------
     procedure
         Its name.
-    file
-        Predictions.
-    metrics
-        Calibration errors; the usual ones if empty.
-    draws, seed
-        Simulated data sets or resamples, and their seed.
+    file, options
+        Predictions, and how they are read.
+    asked
+        Metrics, draws and their seed.
     posteriors
         A file with the true probabilities of the rows.
     calibration_data
@@ -120,18 +118,16 @@ def study_file(
         raise UsageError(
             "posteriors needs a file with the true probabilities; give it with --posteriors FILE"
         )
-    options = ReadOptions()
-    true, others = (None if one is None else read(one, options) for one in (posteriors, calibration_data))
-    asked = Asked(metrics, draws, seed, true, others)
+    true, others = (read_calibration_data(one, options) for one in (posteriors, calibration_data))
     predictions = read(file, options)
-    found = results(procedure, predictions, asked)
+    found = results(procedure, predictions, replace(asked, posteriors=true, calibration=others))
     if output is not None and true is not None:
         from calcli.figures.drawing import View
         from calcli.figures.output import save
         from calcli.figures.study import with_true_curve
         from calcli.work.draw import plot
 
-        lens = parse_metrics(metrics or ("ece",))[0].lens
+        lens = parse_metrics(asked.metrics or ("ece",))[0].lens
         known = posteriors_of(true, predictions)
         drawing = plot(predictions, figure="reliability", view=View(lens))
         curve = true_curve(predictions, known, lens, "all", Settings())

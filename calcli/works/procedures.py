@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -20,6 +19,7 @@ from calcli.works.marginal import marginal_errors
 from calcli.works.objectives import least_error
 from calcli.works.resampling import bootstrap_sd, consistency_resampling
 from calcli.works.rows import log_probabilities, posteriors_of
+from calcli.works.settings import Asked
 from calcli.works.trained_bins import trained_error
 from calcli.works.truth import true_error
 
@@ -44,31 +44,6 @@ NOTES: Mapping[str, str] = {
 }
 
 
-@dataclass(frozen=True)
-class Asked:
-    """What a procedure is asked for.
-
-    Attributes
-    ----------
-    metrics
-        Calibration errors, as expressions; the usual ones if empty.
-    draws
-        Simulated data sets, or resamples.
-    seed
-        Of the draws and folds.
-    posteriors
-        True probabilities of the rows.
-    calibration
-        Rows that bins are trained on; other folds if None.
-    """
-
-    metrics: Sequence[str] = ()
-    draws: int = 200
-    seed: int = 0
-    posteriors: Predictions | None = None
-    calibration: Predictions | None = None
-
-
 def results(procedure: str, predictions: Predictions, asked: Asked) -> list[dict[str, Any]]:
     """Return the numbers of a procedure, a dictionary a row of its table.
 
@@ -78,14 +53,8 @@ def results(procedure: str, predictions: Predictions, asked: Asked) -> list[dict
         If a metric does not fit the procedure or the rows.
     """
     metrics = asked.metrics or METRICS[procedure]
-    made = {
-        "posteriors": _under_posteriors,
-        "resampling": _resampled,
-        "marginal": _marginal,
-        "trained-bins": _trained,
-        "objectives": _objectives,
-    }
-    return made[procedure](predictions, metrics, asked)
+    made = (_under_posteriors, _resampled, _marginal, _trained, _objectives)
+    return dict(zip(METRICS, made, strict=True))[procedure](predictions, metrics, asked)
 
 
 def _under_posteriors(predictions: Predictions, metrics: Sequence[str], asked: Asked) -> list[dict[str, Any]]:

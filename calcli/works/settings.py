@@ -2,19 +2,23 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, fields
-from typing import Literal
+from typing import TYPE_CHECKING, Literal
 
 from calcli.core.language.declaring import FLAG, NUMBER, documented, numbers, setting, whole
 
+if TYPE_CHECKING:
+    from calcli.core.data.predictions import Predictions
+
 System = Literal["cal", "mcs", "mcp", "mcps", "mixture", "answers", "table-1", "table-2", "thesis-2.3"]
 Procedure = Literal["posteriors", "resampling", "marginal", "trained-bins", "objectives"]
-GAUSSIAN = ("classes", "prior", "variance")
+GAUSSIAN = ("n_classes", "prior", "variance")
 PARAMETERS: dict[str, tuple[str, ...]] = {
     "cal": GAUSSIAN,
-    "mcs": (*GAUSSIAN, "scale"),
+    "mcs": (*GAUSSIAN, "logit_scale"),
     "mcp": (*GAUSSIAN, "wrong_prior"),
-    "mcps": (*GAUSSIAN, "scale", "wrong_prior"),
+    "mcps": (*GAUSSIAN, "logit_scale", "wrong_prior"),
     "mixture": ("intercept", "slope"),
     "answers": ("intercept", "slope"),
 }
@@ -33,14 +37,14 @@ class SystemSettings:
     {SystemSettings}
     """
 
-    classes: int | None = setting(None, whole(2, 10**6), "cal to mcps: number of classes; 2 by default.", "N")
+    n_classes: int | None = setting(None, whole(2, 10**6), "cal to mcps: classes; 2 by default.", "N")
     prior: float | None = setting(
         None, PROBABILITY, "cal to mcps: prior of the first class; 0.8 by default.", "P"
     )
     variance: float | None = setting(
         None, ABOVE_ZERO, "cal to mcps: of each class, higher is harder; 0.15 by default.", "X"
     )
-    scale: float | None = setting(
+    logit_scale: float | None = setting(
         None, ABOVE_ZERO, "mcs, mcps: over-confident above 1, else under-; 5 by default.", "X"
     )
     wrong_prior: float | None = setting(
@@ -74,3 +78,28 @@ class SimulationSettings(SystemSettings):
     seed: int = setting(0, whole(), "Seed of the draws.", "N")
     exact: bool = setting(False, FLAG, "Tables: rows with exactly their frequencies.")
     label_noise: float = setting(0.0, SHARE, "Share of labels replaced by other ones.", "P")
+
+
+@dataclass(frozen=True)
+class Asked:
+    """What a procedure is asked for.
+
+    Attributes
+    ----------
+    metrics
+        Calibration errors, as expressions; the usual ones if empty.
+    draws
+        Simulated data sets, or resamples.
+    seed
+        Of the draws and folds.
+    posteriors
+        True probabilities of the rows.
+    calibration
+        Rows that bins are trained on; other folds if None.
+    """
+
+    metrics: Sequence[str] = ()
+    draws: int = 200
+    seed: int = 0
+    posteriors: Predictions | None = None
+    calibration: Predictions | None = None

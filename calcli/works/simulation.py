@@ -126,10 +126,10 @@ def gaussian_classes(
     rows: int,
     rng: np.random.Generator,
     *,
-    classes: int = 2,
+    n_classes: int = 2,
     prior: float = 0.8,
     variance: float = 0.15,
-    scale: float = 5.0,
+    logit_scale: float = 5.0,
     wrong_prior: float = 0.9,
 ) -> Simulation:
     """Simulate the four systems of Ferrer & Ramos (2024, appendix C).
@@ -146,22 +146,22 @@ def gaussian_classes(
         Number of rows, N; each class gets its exact share of them, up to rounding.
     rng
         Source of chance.
-    classes
+    n_classes
         Number of classes, K, at least 2.
     prior
         Prior of the first class, in (0, 1); the others share the rest evenly.
     variance
         Of each Gaussian in every direction, above 0; the larger, the harder the problem.
-    scale
+    logit_scale
         Above 0; over 1 makes the scaled systems over-confident, below under-confident.
     wrong_prior
         What "mcp" and "mcps" take for the prior of the last class, in (0, 1).
     """
-    priors = _priors(classes, prior)
-    labels = rng.permutation(np.repeat(np.arange(classes), _shares(priors * rows)))
-    features = rng.normal(scale=np.sqrt(variance), size=(rows, classes))
+    priors = _priors(n_classes, prior)
+    labels = rng.permutation(np.repeat(np.arange(n_classes), _shares(priors * rows)))
+    features = rng.normal(scale=np.sqrt(variance), size=(rows, n_classes))
     features[np.arange(rows), labels] += np.sqrt(0.5)
-    return _of_features(features, labels, system, prior, variance, scale, wrong_prior)
+    return _of_features(features, labels, system, prior, variance, logit_scale, wrong_prior)
 
 
 def _of_features(
@@ -170,7 +170,7 @@ def _of_features(
     system: Gaussian,
     prior: float,
     variance: float,
-    scale: float,
+    logit_scale: float,
     wrong_prior: float,
 ) -> Simulation:
     """Return what the classifier answers to (N, K) features."""
@@ -182,26 +182,26 @@ def _of_features(
     if system in ("mcp", "mcps"):
         scores = log_softmax(log_likelihood + np.log(_priors(classes, wrong_prior))[::-1])
     if system in ("mcs", "mcps"):
-        scores = log_softmax(scale * scores)
+        scores = log_softmax(logit_scale * scores)
     return Simulation(scores, "log-probs", labels, np.exp(posteriors))
 
 
 def _gaussian_line(
     system: Gaussian,
     *,
-    classes: int = 2,
+    n_classes: int = 2,
     prior: float = 0.8,
     variance: float = 0.15,
-    scale: float = 5.0,
+    logit_scale: float = 5.0,
     wrong_prior: float = 0.9,
 ) -> Line | None:
     """Return the line of two classes: posteriors depend on the difference of the features."""
-    if classes != 2:
+    if n_classes != 2:
         return None
 
     def of(difference: Doubles, labels: NDArray[np.intp]) -> Simulation:
         features = np.stack([difference, np.zeros(len(difference))], axis=1)
-        return _of_features(features, labels, system, prior, variance, scale, wrong_prior)
+        return _of_features(features, labels, system, prior, variance, logit_scale, wrong_prior)
 
     apart, deviation = np.sqrt(0.5), np.sqrt(2 * variance)
     return Line((prior, 1 - prior), (apart, -apart), float(deviation), of)

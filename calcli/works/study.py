@@ -115,7 +115,7 @@ def workers_for(
 
 def _scores(rows: int, parameters: Mapping[str, float]) -> int:
     """Return how many scores take as long as a data set."""
-    return EACH + rows * int(parameters.get("classes", 2))
+    return EACH + rows * int(parameters.get("n_classes", 2))
 
 
 def _parts(rows: int, series: int, parameters: Mapping[str, float]) -> list[range]:

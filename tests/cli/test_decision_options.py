@@ -296,7 +296,7 @@ def test_decisions_need_a_table(run, sample, tmp_path):
     ],
 )
 def test_each_option_that_no_metric_uses_is_told(run, tmp_path, option, with_it):
-    run("simulate", "cal", "--classes", 4, "--rows", 40, "-o", tmp_path / "x.csv", "-q")
+    run("simulate", "cal", "--n-classes", 4, "--rows", 40, "-o", tmp_path / "x.csv", "-q")
     for metrics, told in ((("--metrics", "log_loss"), True), (with_it, False)):
         done = run("evaluate", tmp_path / "x.csv", *FAST, *metrics, *option)
         assert (option[0] in done.err and "has no effect" in done.err) == told, done.err

@@ -33,8 +33,8 @@ def value(run):
     ("system", "log_loss", "brier"),
     [
         (["cal"], 0.34, 0.29),
-        (["mcs", "--scale", "0.48"], 0.42, 0.34),
-        (["mcs", "--scale", "2"], 0.42, 0.31),
+        (["mcs", "--logit-scale", "0.48"], 0.42, 0.34),
+        (["mcs", "--logit-scale", "2"], 0.42, 0.31),
         (["cal", "--variance", "0.19"], 0.42, 0.36),
     ],
 )
@@ -50,7 +50,7 @@ def test_figure_1_of_ferrer_and_ramos(run, value, tmp_path, system, log_loss, br
 @pytest.mark.parametrize("ending", ["npy", "npz", "csv", "tsv", "csv.gz", "parquet", "arrow", "jsonl"])
 def test_every_format_holds_the_same(run, value, tmp_path, ending):
     file, truth = tmp_path / f"a.{ending}", tmp_path / f"truth.{ending}"
-    options = ["--classes", "3", "--rows", "500", "--seed", "3"]
+    options = ["--n-classes", "3", "--rows", "500", "--seed", "3"]
     assert run("simulate", "mcp", *options, "-o", file, "--posteriors", truth, "-q") == (0, "", "")
     assert run("simulate", "mcp", *options, "-o", tmp_path / "b.csv").status == 0
     assert value(file, "log_loss", "accuracy") == value(tmp_path / "b.csv", "log_loss", "accuracy")
@@ -111,10 +111,13 @@ def test_seeds_decide(run):
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        (["mixture", "--scale", "3"], "--scale is not for mixture, which takes --intercept, --slope"),
+        (
+            ["mixture", "--logit-scale", "3"],
+            "--logit-scale is not for mixture, which takes --intercept, --slope",
+        ),
         (["table-1", "--prior", "0.3"], "--prior is not for table-1, which has no parameters"),
         (["cal", "--prior", "1"], "--prior is 1; expected a number between 0 and 1"),
-        (["mcs", "--scale", "0"], "--scale is 0; expected a number above 0"),
+        (["mcs", "--logit-scale", "0"], "--logit-scale is 0; expected a number above 0"),
         (["cal", "--exact"], "--exact is for table-1, table-2, thesis-2.3, not for cal"),
         (["table-2", "--exact", "--rows", "3"], "--exact has 20 rows; leave out --rows"),
         (["cal", "-o", "x.txt"], 'x.txt: the ending ".txt" is not known'),

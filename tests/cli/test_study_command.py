@@ -41,12 +41,12 @@ def test_table_json_and_figure(run, tmp_path):
 
 def test_a_truth_that_is_simulated_is_said_to_be(run):
     call = ["study", "mcs", "--metrics", "ece", "--rows", "100", "--series", "3", "--quiet"]
-    by_integral, simulated = (run(*call, "--classes", number, "--format", "json").out for number in "23")
+    by_integral, simulated = (run(*call, "--n-classes", number, "--format", "json").out for number in "23")
     (exact,), (drawn,) = (json.loads(text)["results"] for text in (by_integral, simulated))
     assert (exact["truth_by"], exact["truth_error"]) == ("quadrature", 0)
     assert drawn["truth_by"] == "simulation"
     assert 1e-5 < drawn["truth_error"] < 1e-3
-    text = run(*call, "--classes", "3").out
+    text = run(*call, "--n-classes", "3").out
     assert re.search(f"{drawn['truth']:.4f}[0-9]* ± {drawn['truth_error']:.4f}"[:-1], text)
     assert "The true values are simulated; ± is their Monte-Carlo standard error." in " ".join(text.split())
     assert "integrals, by quadrature" in run(*call).out
@@ -167,3 +167,30 @@ def test_calls_that_make_no_sense_are_refused(run, call, message):
     done = run("study", *call)
     assert (done.status, done.out) == (2, "")
     assert message in " ".join(done.err.split())
+
+
+def test_files_are_read_as_other_commands_read_them(run, tmp_path):
+    file = tmp_path / "sums.csv"
+    file.write_text("a,b,c,label\n" + "0.5,0.3,0.22,a\n0.2,0.6,0.22,b\n0.1,0.2,0.72,c\n" * 20)
+    refused = run("study", "resampling", file, "--metrics", "ece")
+    assert (refused.status, "--renormalize" in refused.err) == (2, True)
+    call = "resampling", file, "--metrics", "ece", "--draws", "20", "--renormalize"
+    done = run("study", *call, "--format", "json")
+    read = run("evaluate", file, "--metrics", "ece", "--renormalize", "--format", "json")
+    (studied,), values = json.loads(done.out)["results"], json.loads(read.out)["results"][0]["metrics"]
+    assert studied["estimate"] == values["ece"]["value"]
+
+
+@pytest.mark.parametrize(
+    ("options", "named"),
+    [
+        (["mixture", "--metrics", "ks", "--draws", "5"], "--draws is for procedures on a file"),
+        (["mixture", "--metrics", "ks", "--drop-missing"], "--drop-missing is for procedures on a file"),
+        (["marginal", "x.csv", "--series", "5"], "--series is for simulated systems"),
+        (["marginal", "x.csv", "--slope", "1"], "--slope is for simulated systems"),
+    ],
+)
+def test_options_of_the_other_kind_are_refused(run, options, named):
+    done = run("study", *options)
+    assert done.status == 2
+    assert f"{named}, and {options[0]} is" in done.err

@@ -26,7 +26,7 @@ CALLS = {
     "segments": "segments a.csv --columns half --min-rows 10 --draws 19 --html page.html",
     "export": "export cal.json --as python -o new.py",
     "merge": "merge one.calcli two.calcli -o new.calcli",
-    "simulate": "simulate cal --rows 60 --classes 3 -o new.parquet --posteriors truth.npy",
+    "simulate": "simulate cal --rows 60 --n-classes 3 -o new.parquet --posteriors truth.npy",
     "study": "study mixture --metrics ece:lens=class-1 --rows 100 --series 3 -o new.png",
     "benchmark": "benchmark --cal a.csv --test b.csv --methods temperature --html page.html",
 }

@@ -47,7 +47,7 @@ RULE = {"rules": [{"metric": "log_loss", "max_increase": "2%"}]}
         (lambda: calcli.plot(FRAME, figure="divergence"), "see --against-rest"),
         (lambda: calcli.State.of(FRAME, cluster="patient"), "--cluster does not go into a state"),
         (
-            lambda: calcli.simulate("mcs", classes=1),
+            lambda: calcli.simulate("mcs", n_classes=1),
             "classes is 1; expected a whole number from 2 to 1000000",
         ),
         (lambda: calcli.simulate("cal", rows=2**63), "expected a whole number from 1 to 1000000000000"),

@@ -106,7 +106,7 @@ def test_true_errors_of_answers_and_of_two_gaussian_classes_are_integrals():
 def test_the_error_of_a_simulated_truth_is_its_spread(monkeypatch):
     """Over other seeds, of three classes of which 20,000 rows are drawn."""
     monkeypatch.setattr(studies, "TRUTH_ROWS", 20_000)
-    found = [study("mcs", {"classes": 3}, ["cw_ece", "ks"], [10], 2, seed) for seed in range(20)]
+    found = [study("mcs", {"n_classes": 3}, ["cw_ece", "ks"], [10], 2, seed) for seed in range(20)]
     truths, errors = (
         np.array([[getattr(one, of) for one in own] for own in found]) for of in ("truth", "truth_error")
     )
@@ -155,13 +155,13 @@ def test_what_has_no_true_value_is_refused_before_rows_are_drawn():
         with pytest.raises(UsageError, match="its true value is not computed"):
             truth(metric, "table-1")
     with pytest.raises(UsageError, match="auroc: its true value is not computed"):
-        study("mcps", {"classes": 20}, ["ece", "auroc"], [10**12], 2)
+        study("mcps", {"n_classes": 20}, ["ece", "auroc"], [10**12], 2)
 
 
 def test_any_number_of_processes_gives_the_same_bits(monkeypatch):
     monkeypatch.setattr(studies, "TRUTH_ROWS", 20_000)
     seen: list[int] = []
-    call = "cal", {"classes": 3}, ["ece", "ks"], [30, 60, 30], 12
+    call = "cal", {"n_classes": 3}, ["ece", "ks"], [30, 60, 30], 12
     one, two = (study(*call, watch=seen.append, workers=workers) for workers in (1, 2))
     assert one == two
     assert seen[-1] == 3 * 12

@@ -27,7 +27,7 @@ def values(predictions, **settings):
 
 
 def sample(predict, n=600, seed=0):
-    made = gaussian_classes("mcs", n, np.random.default_rng(seed), classes=3, prior=0.5, scale=2)
+    made = gaussian_classes("mcs", n, np.random.default_rng(seed), n_classes=3, prior=0.5, logit_scale=2)
     return predict(made.scores, made.labels, made.kind), made
 
 

@@ -34,7 +34,7 @@ def normalized_scores(simulation):
 )
 def test_figure_1_of_ferrer_and_ramos(system, variance, scale, log_loss, brier):
     simulation = gaussian_classes(
-        system, 100_000, np.random.default_rng(0), prior=0.6, variance=variance, scale=scale
+        system, 100_000, np.random.default_rng(0), prior=0.6, variance=variance, logit_scale=scale
     )
     # 0.005 for the printed digit, and 2 to 3 standard errors of the sample
     assert normalized_scores(simulation) == pytest.approx((log_loss, brier), abs=0.01)
@@ -46,13 +46,13 @@ def test_figure_1_of_ferrer_and_ramos(system, variance, scale, log_loss, brier):
 def test_ten_classes_of_ferrer_and_ramos(system, brier):
     # the authors' notebook of their sections 3.2 and 3.3 prints these for one sample of 2,000 rows
     rng = np.random.default_rng(0)
-    samples = [gaussian_classes(system, 2000, rng, classes=10, variance=0.08) for _ in range(20)]
+    samples = [gaussian_classes(system, 2000, rng, n_classes=10, variance=0.08) for _ in range(20)]
     values = [normalized_scores(sample)[1] for sample in samples]
     assert np.mean(values) == pytest.approx(brier, abs=3 * np.std(values))
 
 
 def test_gaussian_classes_know_their_posteriors():
-    simulation = gaussian_classes("cal", 1000, np.random.default_rng(1), classes=3, prior=0.5, variance=0.3)
+    simulation = gaussian_classes("cal", 1000, np.random.default_rng(1), n_classes=3, prior=0.5, variance=0.3)
     counts = np.bincount(simulation.labels)
     assert counts.tolist() == [500, 250, 250]
     assert np.array_equal(np.exp(simulation.scores), simulation.posteriors)
@@ -66,7 +66,7 @@ def test_gaussian_classes_know_their_posteriors():
 
 
 def test_class_counts_add_up():
-    simulation = gaussian_classes("cal", 1001, np.random.default_rng(3), classes=7, prior=0.35)
+    simulation = gaussian_classes("cal", 1001, np.random.default_rng(3), n_classes=7, prior=0.35)
     counts = np.bincount(simulation.labels)
     assert counts.sum() == 1001
     assert np.abs(counts - 1001 * np.array([0.35] + 6 * [0.65 / 6])).max() < 1
@@ -120,8 +120,8 @@ def test_drawn_tables_follow_their_posteriors():
 
 def test_mislabeled_rows():
     """Where a fifth of the labels is wrong, p is right with 0.8 p + 0.1 (1 - p) of three classes."""
-    plain = simulate("cal", classes=3, rows=200_000)
-    noisy = simulate("cal", classes=3, rows=200_000, label_noise=0.2)
+    plain = simulate("cal", n_classes=3, rows=200_000)
+    noisy = simulate("cal", n_classes=3, rows=200_000, label_noise=0.2)
     np.testing.assert_array_equal(noisy.scores, plain.scores)
     changed = noisy.labels != plain.labels
     assert changed.mean() == pytest.approx(0.2, abs=0.005)
