@@ -36,38 +36,42 @@ if TYPE_CHECKING:
     from calcli.core.calibrators.wrappers import PerPredictedClass as PerPredictedClass
     from calcli.core.calibrators.wrappers import PreserveTop1 as PreserveTop1
     from calcli.core.calibrators.wrappers import Reduced as Reduced
+    from calcli.report.check import CheckReport as CheckReport
+    from calcli.report.comparison import ComparisonReport as ComparisonReport
+    from calcli.report.evaluation import Report as Report
+    from calcli.report.monitor import MonitorReport as MonitorReport
+    from calcli.report.segments import SegmentsReport as SegmentsReport
+    from calcli.report.threshold import ThresholdReport as ThresholdReport
     from calcli.work.check import check as check
     from calcli.work.compare import compare as compare
-    from calcli.work.draw import plot as plot
     from calcli.work.evaluate import evaluate as evaluate
-    from calcli.work.kept import CheckReport as CheckReport
-    from calcli.work.kept import ComparisonReport as ComparisonReport
-    from calcli.work.learn import Fitted as Fitted
-    from calcli.work.learn import fit as fit
-    from calcli.work.monitor import MonitorReport as MonitorReport
+    from calcli.work.fit import Fitted as Fitted
+    from calcli.work.fit import fit as fit
     from calcli.work.monitor import monitor as monitor
     from calcli.work.plan import plan as plan
+    from calcli.work.plot import plot as plot
     from calcli.work.read import read as read
-    from calcli.work.report import Report as Report
     from calcli.work.saving import load as load
     from calcli.work.saving import save as save
-    from calcli.work.segments import SegmentsReport as SegmentsReport
     from calcli.work.segments import segments as segments
     from calcli.work.simulate import simulate as simulate
     from calcli.work.state import State as State
-    from calcli.work.threshold import ThresholdReport as ThresholdReport
     from calcli.work.threshold import threshold as threshold
 
 _HOMES = {
-    name: f"calcli.work.{name}" for name in ("check", "compare", "evaluate", "plan", "read", "simulate")
-}
-_HOMES |= {"threshold": "calcli.work.threshold", "ThresholdReport": "calcli.work.threshold"}
-_HOMES |= {"monitor": "calcli.work.monitor", "MonitorReport": "calcli.work.monitor"}
-_HOMES |= {"segments": "calcli.work.segments", "SegmentsReport": "calcli.work.segments"}
-_HOMES |= {"Fitted": "calcli.work.learn", "fit": "calcli.work.learn", "plot": "calcli.work.draw"}
-_HOMES |= {"CheckReport": "calcli.work.kept", "ComparisonReport": "calcli.work.kept"}
+    name: f"calcli.work.{name}"
+    for name in (
+        "check", "compare", "evaluate", "fit", "monitor", "plan", "plot", "read", "segments", "simulate",
+        "threshold",
+    )
+}  # fmt: skip
 _HOMES |= {
-    "Report": "calcli.work.report",
+    f"{name.title()}Report": f"calcli.report.{name}"
+    for name in ("check", "comparison", "monitor", "segments", "threshold")
+}
+_HOMES |= {
+    "Fitted": "calcli.work.fit",
+    "Report": "calcli.report.evaluation",
     "State": "calcli.work.state",
     "load": "calcli.work.saving",
     "save": "calcli.work.saving",

@@ -2,72 +2,68 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
-from typing import Annotated, Any, Literal
+from dataclasses import replace
+from typing import Annotated, Literal
 
-import typer
+from typer import Argument, Option
 
-from calcli.cli.bundles import bundled
-from calcli.cli.options import ReadingScores, option
-from calcli.cli.output import remark, silence
-from calcli.cli.showing import Quiet
+from calcli.cli.command import command
+from calcli.cli.options import ReadingScores
+from calcli.cli.output import silence
 from calcli.core.language.errors import UsageError
+from calcli.core.language.text import Watcher
+from calcli.report.progress import Remark
 
 
-@dataclass(frozen=True)
-class Writing:
-    """What is written."""
-
-    as_: Annotated[
-        Literal["probs", "log-probs", "logits"], typer.Option("--as", help="Kind of the new scores.")
-    ] = "probs"
-    shift_to_priors: Annotated[
-        str | None,
-        typer.Option(
-            metavar="PRIORS",
-            help="Move to other class priors: uniform, 0.2,0.8 or a file.",
-        ),
-    ] = None
-    trained_at: Any = option(
-        "trained_at", help="Without a calibrator: the class priors in training, which the scores have."
-    )
-    decide: Annotated[
-        str | None,
-        typer.Option(
-            metavar="COSTS",
-            help="Add the decisions of least expected cost: a word or a file, as in evaluate --costs.",
-        ),
-    ] = None
-    in_place: Annotated[
-        bool, typer.Option("--in-place", help="Replace the input, also where it cannot keep a mark of it.")
-    ] = False
-
-
-@bundled
+@command()
 def apply(
     *,
     files: Annotated[
         list[str],
-        typer.Argument(
+        Argument(
             metavar="[CALIBRATOR] FILE",
             help="What calcli fit or threshold wrote, and scores: a file, a folder, or - for standard input.",
         ),
     ],
     output: Annotated[
         str,
-        typer.Option(
+        Option(
             "--output",
             "-o",
             metavar="FILE",
             help="Output file, its format by the ending; - for standard output; a folder for parts.",
         ),
     ] = "-",
-    writing: Writing,
+    as_: Annotated[
+        Literal["probs", "log-probs", "logits"], Option("--as", help="Kind of the new scores.")
+    ] = "probs",
+    shift_to_priors: Annotated[
+        str | None,
+        Option(metavar="PRIORS", help="Move to other class priors: uniform, 0.2,0.8 or a file."),
+    ] = None,
+    trained_at: Annotated[
+        str | None,
+        Option(
+            metavar="PRIORS",
+            help="Without a calibrator: the class priors in training, which the scores have.",
+        ),
+    ] = None,
+    decide: Annotated[
+        str | None,
+        Option(
+            metavar="COSTS",
+            help="Add the decisions of least expected cost: a word or a file, as in evaluate --costs.",
+        ),
+    ] = None,
+    in_place: Annotated[
+        bool, Option("--in-place", help="Replace the input, also where it cannot keep a mark of it.")
+    ] = False,
     labels: Annotated[
-        str | None, typer.Option(metavar="FILE", help="Labels of .npy scores, to be written beside them.")
+        str | None, Option(metavar="FILE", help="Labels of .npy scores, to be written beside them.")
     ] = None,
     reading: ReadingScores,
-    quiet: Quiet = False,
+    watcher: Watcher,
+    remark: Remark,
 ) -> None:
     """Recalibrate the scores of a file.
 
@@ -81,36 +77,32 @@ def apply(
     calcli apply cal.json test.csv --decide abstain:0.1 -o decided.csv
     """  # noqa: D301 (the escape keeps the lines below it apart)
     from calcli.core.language.text import counted
-    from calcli.report.progress import progress
     from calcli.work.apply import apply_file
 
     if len(files) > 2:
         raise UsageError(f"expected a calibrator and a file of scores; {len(files)} files were given")
     *calibrator, file = files
-    options = replace(reading.read_options(), labels=labels)
-    with progress(shown=not quiet) as watcher:
-        try:
-            written = apply_file(
-                calibrator[0] if calibrator else None,
-                file,
-                output,
-                options,
-                kind=writing.as_,
-                priors=writing.shift_to_priors,
-                trained_at=writing.trained_at,
-                decide=writing.decide,
-                in_place=writing.in_place,
-                watcher=watcher,
-            )
-        except BrokenPipeError:  # a reader that has seen enough
-            silence()
-            return
-    if not quiet:
-        for note in written.notes:
-            remark(note)
-        changed = written.changed_rows
-        of_classes = "" if changed is None else f"; the predicted class changed in {changed:,}"
-        done = "moved to other class priors" if not calibrator else "recalibrated"
-        if written.answered is not None:
-            done, of_classes = f"kept; {written.answered:,} are answered", ""
-        remark(f"{counted(written.rows, 'row')} {done}{of_classes}")
+    try:
+        written = apply_file(
+            calibrator[0] if calibrator else None,
+            file,
+            output,
+            replace(reading, labels=labels),
+            kind=as_,
+            priors=shift_to_priors,
+            trained_at=trained_at,
+            decide=decide,
+            in_place=in_place,
+            watcher=watcher,
+        )
+    except BrokenPipeError:  # a reader that has seen enough
+        silence()
+        return
+    for note in written.notes:
+        remark(note)
+    changed = written.changed_rows
+    of_classes = "" if changed is None else f"; the predicted class changed in {changed:,}"
+    done = "moved to other class priors" if not calibrator else "recalibrated"
+    if written.answered is not None:
+        done, of_classes = f"kept; {written.answered:,} are answered", ""
+    remark(f"{counted(written.rows, 'row')} {done}{of_classes}")

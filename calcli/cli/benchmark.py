@@ -3,81 +3,48 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
-from typing import Annotated, Any, Literal
+from typing import Annotated
 
-import typer
+from typer import Argument, Option
 
-from calcli.cli.bundles import bundled
-from calcli.cli.options import N_OR_COLUMN, Chosen, Reading, among, option, settings_of
-from calcli.cli.output import remark
-from calcli.cli.showing import Paging
-from calcli.core.language.declaring import checked
+from calcli.cli.command import command
+from calcli.cli.options import Reading, chosen
 from calcli.core.language.errors import UsageError
-from calcli.core.language.metrics import METRICS
-from calcli.core.language.settings import BenchmarkSettings
+from calcli.core.language.settings import BenchmarkSettings, Settings
+from calcli.core.language.text import Watcher
+from calcli.report.progress import Remark
+from calcli.report.shown import Shown
 
-Format = Literal["table", "json", "markdown", "csv", "latex"]
-
-
-@dataclass(frozen=True)
-class Measuring(Chosen):
-    """What the methods are judged by."""
-
-    metrics: Any = option("metrics", help="Metrics in place of the usual ones.", completion=among(METRICS))
-    bins: Any = option("bins")
-    seed: Any = option("seed", help="Seed of the folds and of the tests.")
-    costs: Any = option("costs")
-    priors: Any = option("priors")
-    shift_to_priors: Any = option("shift_to_priors")
-    trained_at: Any = option("trained_at")
-    cluster: Any = option("cluster")
-
-
-@dataclass(frozen=True)
-class Trying(Chosen):
-    """Which methods are tried, and on which rows."""
-
-    folds: Any = option(
-        "folds",
-        BenchmarkSettings,
-        "Without --test: folds of a cross-validation, how many or their column.",
-        metavar=N_OR_COLUMN,
-    )
-    methods: Any = option("methods", BenchmarkSettings)
-    seeds: Any = option("seeds", BenchmarkSettings)
-    workers: Any = option("workers", BenchmarkSettings)
-
-    def settings(self) -> tuple[BenchmarkSettings, str | None]:
-        """Return them as settings, and the column of the folds, if there is one."""
-        given = self.given()
-        column = given.pop("fold_column", None)
-        return BenchmarkSettings(**checked(BenchmarkSettings, given, "option")), column
+JUDGED = chosen(
+    "",
+    "metrics bins seed costs priors shift_to_priors trained_at cluster",
+    metrics="Metrics in place of the usual ones.",
+    seed="Seed of the folds and of the tests.",
+)
+TRIED = chosen(
+    "",
+    "folds methods seeds workers",
+    folds="Without --test: folds of a cross-validation, how many or their column.",
+)
+DETAILS = "Also show changes, times, each model and what was read."
 
 
-@bundled
+@command("table", "json", "markdown", "csv", "latex", page=True, details=DETAILS)
 def benchmark(
     *,
-    cal: Annotated[str | None, typer.Option("--cal", metavar="FILE", help="Predictions to fit to.")] = None,
-    test: Annotated[
-        str | None, typer.Option("--test", metavar="FILE", help="Predictions to judge on.")
-    ] = None,
+    cal: Annotated[str | None, Option("--cal", metavar="FILE", help="Predictions to fit to.")] = None,
+    test: Annotated[str | None, Option("--test", metavar="FILE", help="Predictions to judge on.")] = None,
     pair: Annotated[
         list[str] | None,
-        typer.Option(
-            "--pair", metavar="CAL TEST", help="Both files of a model, for several models. Repeatable."
-        ),
+        Option("--pair", metavar="CAL TEST", help="Both files of a model, for several models. Repeatable."),
     ] = None,
-    seconds: Annotated[list[str] | None, typer.Argument(metavar="TEST", hidden=True)] = None,
-    trying: Trying,
-    measuring: Measuring,
-    details: Annotated[
-        bool, typer.Option("--details", help="Also show changes, times, each model and what was read.")
-    ] = False,
-    format: Annotated[Format, typer.Option("--format", "-f", help="Format of the results.")] = "table",
+    seconds: Annotated[list[str] | None, Argument(metavar="TEST", hidden=True)] = None,
+    trying: Annotated[BenchmarkSettings, TRIED],
+    settings: Annotated[Settings, JUDGED],
     reading: Reading,
-    paging: Paging,
-) -> None:
+    watcher: Watcher,
+    remark: Remark,
+) -> Shown:
     """Try every calibrator: fit to some rows, judge on others.
 
     A row for each method; of several models mean ranks, with each model under --details. ~ marks methods that
@@ -88,35 +55,11 @@ def benchmark(
     calcli benchmark --cal preds.csv --folds 5 --methods temperature,dp,isotonic
     calcli benchmark --pair a_val.npy a_test.npy --pair b_val.npy b_test.npy -f markdown
     """  # noqa: D301 (the escape keeps the lines below it apart)
-    from calcli.report.progress import progress
     from calcli.work.benchmark import benchmark_files
-    from calcli.work.idle import idle_options
 
     # an option takes one value, so that the second file of each pair arrives among the arguments, in order
     pairs = _paired(pair or (), seconds or ())
-    tried, column = trying.settings()
-    settings = replace(settings_of(measuring), fold_column=column)
-    for sentence in () if paging.quiet else idle_options(settings):
-        remark(sentence)
-    with progress(shown=not paging.quiet) as watcher:
-        found = benchmark_files(
-            cal,
-            test,
-            pairs,
-            reading.read_options(),
-            settings,
-            tried,
-            watcher=watcher,
-        )
-    paging.page(replace(found, details=True))
-    if format == "csv" and not paging.quiet:
-        for sentence in found.reading():
-            remark(sentence)
-    paging.show(replace(found, details=details), format)
-    if trying.methods and (failed := found.failures()):
-        for sentence in failed:
-            remark(sentence)
-        raise typer.Exit(2)
+    return benchmark_files(cal, test, pairs, reading, settings, trying, watcher, remark)
 
 
 def _paired(firsts: Sequence[str], seconds: Sequence[str]) -> list[tuple[str, str]]:

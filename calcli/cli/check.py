@@ -2,37 +2,32 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Literal, get_args
+from typing import Annotated, Literal, get_args
 
-import typer
+from typer import Argument, Option
 
-from calcli.cli.bundles import bundled
-from calcli.cli.distributing import Distributing
-from calcli.cli.options import Pairing, Reading, ReadingSystems
-from calcli.cli.output import emit, remark
-from calcli.cli.showing import Paging
+from calcli.cli.command import command
+from calcli.cli.options import Engine, Pairing, ReadingSystems
+from calcli.cli.output import emit
 from calcli.core.language.errors import UsageError
-from calcli.core.language.settings import StateSettings
+from calcli.core.language.text import Watcher
+from calcli.report.progress import Remark
+from calcli.report.shown import Format, Shown
 
 FIRST_POLICY = "calcli.toml"
-if TYPE_CHECKING:
-    from calcli.work.kept import CheckReport
-
-Format = Literal["table", "json", "markdown", "junit", "github"]
-Undecided = Literal["fail", "pass", "warn"]
+FORMATS = "table", "json", "markdown", "junit", "github"
 
 
-@bundled
+@command(*FORMATS, page=True, details="Show all files, not only those that failed.")
 def check(
-    files: Annotated[list[str], typer.Argument(metavar="FILE", help="Predictions to check.")],
+    files: Annotated[list[str], Argument(metavar="FILE", help="Predictions to check.")],
     *,
     reading: ReadingSystems,
-    paging: Paging,
     policy: Annotated[
         str | None,
-        typer.Option(
+        Option(
             "--policy",
             "-p",
             metavar="FILE",
@@ -42,38 +37,34 @@ def check(
     ] = None,
     baseline: Annotated[
         str | None,
-        typer.Option(metavar="FILE", help="The baseline: predictions, a state, or a JSON report."),
+        Option(metavar="FILE", help="The baseline: predictions, a state, or a JSON report."),
     ] = None,
     pairing: Pairing,
-    distributing: Distributing,
+    engine: Engine = None,
     threshold: Annotated[
         str | None,
-        typer.Option(
-            metavar="FILE", help="What calcli threshold wrote: is its promise true? In place of a policy."
-        ),
+        Option(metavar="FILE", help="What calcli threshold wrote: is its promise true? Replaces a policy."),
     ] = None,
     undecided: Annotated[
-        Undecided | None,
-        typer.Option("--undecided", help="The outcome of every rule that the data leave undecided."),
+        Literal["fail", "pass", "warn"] | None,
+        Option("--undecided", help="The outcome of every rule that the data leave undecided."),
     ] = None,
     strict: Annotated[
-        bool, typer.Option("--strict", help="Exit with status 2 if no rule uses the baseline.")
+        bool, Option("--strict", help="Exit with status 2 if no rule uses the baseline.")
     ] = False,
-    init: Annotated[
-        bool, typer.Option("--init", help="Write a first policy, which the file passes.")
-    ] = False,
-    details: Annotated[
-        bool, typer.Option("--details", help="Show all files, not only those that failed.")
-    ] = False,
+    init: Annotated[bool, Option("--init", help="Write a first policy, which the file passes.")] = False,
     sort: Annotated[
-        str | None, typer.Option(metavar="METRIC", help="Order several files by a metric of the rules.")
+        str | None, Option(metavar="METRIC", help="Order several files by a metric of the rules.")
     ] = None,
-    format: Annotated[Format, typer.Option("--format", "-f", help="Format of the results.")] = "table",
     write: Annotated[
-        list[str] | None,
-        typer.Option(metavar="FORMAT=FILE", help="Also write the results there. Repeatable."),
+        list[str] | None, Option(metavar="FORMAT=FILE", help="Also write the results there. Repeatable.")
     ] = None,
-) -> None:
+    format: str,
+    html: str | None,
+    details: bool,
+    watcher: Watcher,
+    remark: Remark,
+) -> Shown | None:
     """Check predictions against the rules of a policy.
 
     For continuous integration: exit status 1 if a rule is broken, 2 if a file or a rule could not be
@@ -86,97 +77,63 @@ def check(
     calcli check preds.parquet --policy strict.toml --format github
     calcli check labelled.parquet --threshold threshold.json
     """  # noqa: D301 (the escape keeps the lines below it apart)
-    from calcli.report.progress import progress
-    from calcli.work.check import check_files, write_check
+    from calcli.work.check import check_files, check_threshold, policy_for, write_policy
 
     if init:
-        of_results = {"--write": write, "--html": paging.html, "--strict": strict, "--details": details}
-        of_results |= {"--undecided": undecided, "--threshold": threshold}
-        for option, given in {**of_results, "--sort": sort, "--format": format != "table"}.items():
-            if given:
-                raise UsageError(f"--init writes a policy and judges nothing; leave out {option}")
-        _write_first_policy(files, policy or FIRST_POLICY, reading, baseline, pairing, quiet=paging.quiet)
-        return
+        judging = {"--write": write, "--html": html, "--strict": strict, "--details": details}
+        judging |= {"--undecided": undecided, "--threshold": threshold, "--sort": sort}
+        _refuse("--init writes a policy and judges nothing", judging | {"--format": format != FORMATS[0]})
+        path = policy or FIRST_POLICY
+        if len(files) != 1:
+            raise UsageError(f"--init takes the values of one file; {len(files)} were given")
+        if path != "-" and Path(path).is_file():
+            raise UsageError(f"{path} exists; give another name with --policy, or - for standard output")
+        text, said = policy_for(files[0], reading, baseline, pairing)
+        if path == "-":
+            emit(text)
+        else:
+            write_policy(text, path)
+            against = "" if baseline is None else " --baseline BASELINE"
+            said.append(
+                f"wrote {path}; check files against it with calcli check FILE --policy {path}{against}"
+            )
+        for sentence in said:
+            remark(sentence)
+        return None
     targets = [_target(text) for text in write or ()]
-    targets += [("html", paging.html)] if paging.html is not None else []
     if threshold is not None:
         others = {"--policy": policy, "--baseline": baseline, "--sort": sort, "--strict": strict}
-        report = _of_threshold(threshold, files, reading, undecided, others, details=details)
+        _refuse("--threshold judges a promise by itself", others)
+        found = check_threshold(files, threshold, reading, undecided)
     else:
-        with progress(shown=not paging.quiet) as watcher:
-            report = check_files(
-                files,
-                policy,
-                reading.read_options(),
-                baseline,
-                pairing.settings(reading),
-                undecided=undecided,
-                strict=strict,
-                details=details,
-                sort=sort,
-                engine=distributing.found(watcher, StateSettings(reading.key)),
-            )
-    write_check(report, targets)
-    if format in ("junit", "github") and not paging.quiet:
-        for sentence in report.reading():
-            remark(sentence)
-    for warning in dict.fromkeys(warning for one in report.files for warning in one.warnings):
-        remark(warning)
-    paging.show(report, format)
-    if report.exit_status:
-        raise typer.Exit(report.exit_status)
+        found = check_files(
+            files,
+            policy,
+            reading,
+            baseline,
+            pairing,
+            undecided=undecided,
+            strict=strict,
+            sort=sort,
+            engine=engine,
+            watcher=watcher,
+        )
+    for form, path in targets:
+        found.write(path, form)
+    return found
 
 
-def _of_threshold(
-    threshold: str,
-    files: Sequence[str],
-    reading: ReadingSystems,
-    undecided: Undecided | None,
-    others: Mapping[str, object],
-    *,
-    details: bool,
-) -> CheckReport:
-    """Judge whether a promise is true; options of policies are refused."""
-    from calcli.work.check import check_threshold
-
-    for option, given in others.items():
-        if given:
-            raise UsageError(f"--threshold judges a promise by itself; leave out {option}")
-    return check_threshold(files, threshold, reading.read_options(), undecided, details=details)
+def _refuse(why: str, given: Mapping[str, object]) -> None:
+    """Raise a UsageError for the first option that was given."""
+    for option, value in given.items():
+        if value:
+            raise UsageError(f"{why}; leave out {option}")
 
 
-def _write_first_policy(
-    files: Sequence[str],
-    path: str,
-    reading: Reading,
-    baseline: str | None,
-    pairing: Pairing,
-    *,
-    quiet: bool,
-) -> None:
-    """Write a policy that a file passes; `-` is standard output."""
-    from calcli.work.check import policy_for, write_policy
-
-    if len(files) != 1:
-        raise UsageError(f"--init takes the values of one file; {len(files)} were given")
-    if path != "-" and Path(path).is_file():
-        raise UsageError(f"{path} exists; give another name with --policy, or - for standard output")
-    text, said = policy_for(files[0], reading.read_options(), baseline, pairing.settings(reading))
-    if path == "-":
-        emit(text)
-    else:
-        write_policy(text, path)
-    for sentence in said[quiet:]:
-        remark(sentence)
-    if path != "-" and not quiet:
-        against = "" if baseline is None else " --baseline BASELINE"
-        remark(f"wrote {path}; check files against it with calcli check FILE --policy {path}{against}")
-
-
-def _target(text: str) -> tuple[Format | Literal["html"], str]:
+def _target(text: str) -> tuple[Format, str]:
     form, _, path = text.partition("=")
-    known: Format | Literal["html"]
-    for known in (*get_args(Format), "html"):
+    known: Format
+    for known in get_args(Format):
         if form == known and path == "-":
             raise UsageError(f"--write {text}: standard output has one form; choose it with --format {form}")
         if form == known and path:

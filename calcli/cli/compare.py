@@ -2,58 +2,51 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
-from typing import Annotated, Literal
+from typing import Annotated
 
-import typer
+from typer import Argument, Option
 
-from calcli.cli.bundles import bundled
-from calcli.cli.distributing import Distributing
-from calcli.cli.options import Clustering, Computing, Pairing, ReadingSystems, settings_of
-from calcli.cli.output import remark
-from calcli.cli.showing import Paging
+from calcli.cli.command import command
+from calcli.cli.options import COMPUTED, Engine, Pairing, ReadingSystems, chosen
 from calcli.core.language.declaring import items
 from calcli.core.language.errors import UsageError
-from calcli.core.language.settings import StateSettings
+from calcli.core.language.settings import PairSettings, Settings
+from calcli.core.language.text import Watcher
+from calcli.report.progress import Remark
+from calcli.report.shown import Shown
 
-Format = Literal["table", "json", "markdown", "latex"]
 
-
-@bundled
+@command(
+    "table", "json", "markdown", "latex",
+    page=True,
+    details="Also list the rows that got worse or better, of outcomes.",
+)  # fmt: skip
 def compare(
     files: Annotated[
-        list[str],
-        typer.Argument(metavar="BASELINE CANDIDATE", help="Predictions of two or more systems."),
+        list[str], Argument(metavar="BASELINE CANDIDATE", help="Predictions of two or more systems.")
     ],
     *,
     reading: ReadingSystems,
-    computing: Computing,
-    paging: Paging,
+    settings: Annotated[Settings, COMPUTED, chosen("What is computed", "cluster")],
     pairing: Pairing,
     margin: Annotated[
         list[str] | None,
-        typer.Option(metavar="METRIC=X", help="A negligible difference, as in accuracy=0.01. Repeatable."),
+        Option(metavar="METRIC=X", help="A negligible difference, as in accuracy=0.01. Repeatable."),
     ] = None,
     by: Annotated[
-        str | None, typer.Option(metavar="COLUMN", help="Also compare on every value of this column.")
+        str | None, Option(metavar="COLUMN", help="Also compare on every value of this column.")
     ] = None,
-    clustering: Clustering,
-    distributing: Distributing,
+    engine: Engine = None,
     select: Annotated[
-        str | None,
-        typer.Option(metavar="METRIC", help="Select the system to ship, by this metric."),
+        str | None, Option(metavar="METRIC", help="Select the system to ship, by this metric.")
     ] = None,
     report_on: Annotated[
         str | None,
-        typer.Option(
-            metavar="DIR|GLOB", help="Report what --select chose on these files, matched by number."
-        ),
+        Option(metavar="DIR|GLOB", help="Report what --select chose on these files, matched by number."),
     ] = None,
-    details: Annotated[
-        bool, typer.Option("--details", help="Also list the rows that got worse or better, of outcomes.")
-    ] = False,
-    format: Annotated[Format, typer.Option("--format", "-f", help="Format of the results.")] = "table",
-) -> None:
+    watcher: Watcher,
+    remark: Remark,
+) -> Shown:
     """Compare systems: do they differ beyond chance?
 
     Rows are paired. Scores get differences with paired intervals, calibration errors a paired
@@ -65,41 +58,23 @@ def compare(
     calcli compare epochs/*.parquet --select log_loss
     calcli compare val/*.npy --select accuracy,log_loss --report-on 'test/*.npy'
     """  # noqa: D301 (the escape keeps the lines below it apart)
-    from calcli.report.progress import progress
-    from calcli.work.compare import compare_files
-    from calcli.work.idle import idle_options
-    from calcli.work.selection import select_files
+    from calcli.work.compare import compare_files, select_files
 
-    settings = settings_of(computing, clustering)
-    for sentence in () if paging.quiet else idle_options(settings):
-        remark(sentence)
-    if pairing.paired is False and reading.key is not None:
-        raise UsageError(f"--key {reading.key} pairs rows and --unpaired does not; leave one out")
     if report_on is not None:
         if select is None:
             raise UsageError("--report-on reports what --select METRIC chose; give both")
-        if reading.key is not None or pairing.paired is False or by is not None or margin:
+        if reading.key is not None or pairing != PairSettings() or by is not None or margin:
             raise UsageError("--report-on compares no rows; leave out --key, --unpaired, --by, --margin")
-        with progress(shown=not paging.quiet) as watcher:
-            chosen = select_files(
-                files, report_on, items(select), reading.read_options(), settings, watcher=watcher
-            )
-        paging.page(chosen)
-        paging.show(chosen, format)
-        return
-    if select is not None and len(items(select)) > 1:
-        raise UsageError(f"--select {select}: one metric says what to ship; several need --report-on")
-    with progress(shown=not paging.quiet) as watcher:
-        found = compare_files(
-            reading.files(files),
-            reading.read_options(),
-            settings,
-            pairing.settings(reading),
-            margins=margin or (),
-            select=select,
-            by=by,
-            engine=distributing.found(watcher, StateSettings(reading.key)),
-            watcher=watcher,
-        )
-    paging.page(replace(found, details=True))
-    paging.show(replace(found, details=details), format)
+        return select_files(files, report_on, items(select), reading, settings, watcher, remark)
+    return compare_files(
+        files,
+        reading,
+        settings,
+        pairing,
+        margins=margin or (),
+        select=select,
+        by=by,
+        engine=engine,
+        watcher=watcher,
+        remark=remark,
+    )

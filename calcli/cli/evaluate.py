@@ -2,100 +2,89 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from typing import Annotated, Any
+from typing import Annotated
 
-import typer
+from typer import Option
 
-from calcli.cli.bundles import bundled
-from calcli.cli.distributing import Distributing
+from calcli.cli.command import command
 from calcli.cli.options import (
-    WHOLE,
-    Chosen,
-    ComputingMore,
+    CLUSTER,
+    COMPUTED,
+    CalibrationData,
+    Engine,
+    Files,
     ReadingSystems,
-    Recalibrating,
-    option,
-    settings_of,
+    chosen,
 )
-from calcli.cli.output import remark
-from calcli.cli.showing import Showing
-from calcli.core.language.declaring import checked
-from calcli.core.language.settings import StateSettings
+from calcli.core.language.settings import Settings, StateSettings
+from calcli.core.language.text import Watcher
+from calcli.report.progress import Remark
+from calcli.report.shown import Shown
+
+REPORTING, SAVING = "Reporting", "Saving a state"
+MORE = chosen("What is computed", "intervals decision_column shift_to_priors trained_at")
+RUN = "These rows are a part of a run, from this place in it; parts may be merged in any order."
 
 
-@dataclass(frozen=True)
-class Reporting(Chosen):
-    """What is reported beside the results of all rows."""
-
-    heading = "Reporting"
-
-    test: Any = option("test")
-    diagram: Annotated[bool, typer.Option("--diagram", help="Add a reliability diagram as text.")] = False
+@command("table", "json", "markdown", "csv", "latex", page=True, details="Show all tables, files and slices.")
+def evaluate(
+    files: Files,
+    *,
+    reading: ReadingSystems,
+    settings: Annotated[Settings, COMPUTED, MORE, CLUSTER, chosen(REPORTING, "test")],
+    calibration_data: CalibrationData = None,
+    output: Annotated[
+        str | None,
+        Option(
+            "--output",
+            "-o",
+            metavar="DIR",
+            help="Also write a folder with figures, report.json, .md and .html.",
+        ),
+    ] = None,
+    per_class: Annotated[bool, Option("--per-class", help="Add a table of the classes.")] = False,
+    engine: Engine = None,
+    diagram: Annotated[
+        bool,
+        Option("--diagram", help="Add a reliability diagram as text.", rich_help_panel=REPORTING),
+    ] = False,
     by: Annotated[
         list[str] | None,
-        typer.Option(
+        Option(
             metavar="COLUMN",
             help="Also report every value of this column. Repeatable.",
+            rich_help_panel=REPORTING,
         ),
-    ] = None
+    ] = None,
     sort: Annotated[
-        str | None, typer.Option(metavar="METRIC", help="Order several files by this metric, the best first.")
-    ] = None
-    details: Annotated[
-        bool,
-        typer.Option("--details", help="Show all tables, files and slices."),
-    ] = False
+        str | None,
+        Option(
+            metavar="METRIC",
+            help="Order several files by this metric, the best first.",
+            rich_help_panel=REPORTING,
+        ),
+    ] = None,
     fail_if: Annotated[
         list[str] | None,
-        typer.Option(
-            metavar="LIMIT", help="Exit with status 1 if this holds, as in 'log_loss>0.5'. Repeatable."
+        Option(
+            metavar="LIMIT",
+            help="Exit with status 1 if this holds, as in 'log_loss>0.5'. Repeatable.",
+            rich_help_panel=REPORTING,
         ),
-    ] = None
-
-
-@dataclass(frozen=True)
-class Saving(Chosen):
-    """What is kept in place of the rows."""
-
-    heading = "Saving a state"
-
+    ] = None,
     save_state: Annotated[
         str | None,
-        typer.Option(
-            metavar="FILE.calcli", help="Also save a state: what later reports need, without the rows."
+        Option(
+            metavar="FILE.calcli",
+            help="Also save a state: what later reports need, without the rows.",
+            rich_help_panel=SAVING,
         ),
-    ] = None
-    run: Any = option(
-        "run",
-        StateSettings,
-        "These rows are a part of a run, from this place in it; parts may be merged in any order.",
-        metavar="NAME[:ROW]",
-    )
-
-    def given(self) -> dict[str, Any]:
-        """Return the values of settings, by keyword; behind the name of a run is the place of a part."""
-        given = super().given()
-        name, colon, row = (self.run or "").rpartition(":")
-        if colon and WHOLE.fullmatch(row):
-            given |= {"run": name, "first_row": int(row)}
-        return given
-
-
-@bundled
-def evaluate(
-    files: Annotated[
-        list[str],
-        typer.Argument(metavar="FILE", help="Predictions: files, folders of parts, or - for standard input."),
-    ],
-    reading: ReadingSystems,
-    computing: ComputingMore,
-    recalibrating: Recalibrating,
-    showing: Showing,
-    distributing: Distributing,
-    reporting: Reporting,
-    saving: Saving,
-) -> None:
+    ] = None,
+    known: Annotated[StateSettings, chosen(SAVING, "run", run=RUN)],
+    html: str | None,
+    watcher: Watcher,
+    remark: Remark,
+) -> Shown:
     """Say how good predicted probabilities are.
 
     Scores with intervals, a verdict on the confidence, and calibration errors beside what they would be if
@@ -108,53 +97,23 @@ def evaluate(
     calcli evaluate preds.parquet --costs abstain:0.1,costs.csv --priors uniform
     calcli evaluate - --format json < preds.csv
     """  # noqa: D301 (the escape keeps the lines below it apart)
-    from calcli.report.progress import progress
-    from calcli.work.evaluatefiles import Wanted, evaluate_files, read_failures
-    from calcli.work.idle import idle_of_keys, idle_options
+    from calcli.work.evaluate import evaluate_files
 
-    settings = settings_of(computing, reporting, recalibrating)
-    known = StateSettings(**checked(StateSettings, saving.given() | {"key": reading.key}, "option"))
-    rules = read_failures(reporting.fail_if or (), settings)
-    options = reading.read_options()
-    calibration = recalibrating.read(options)
-    kept = bool(saving.save_state or showing.output or showing.html)  # what is written may make use of any
-    names = {*settings.groups, *settings.threshold_weights} if kept else ()
-    idle = idle_options(settings, calibration, rules, names=names)
-    idle += idle_of_keys(options, known, saving.save_state)
-    for sentence in () if showing.quiet else idle:
-        remark(sentence)
-    wanted = Wanted(
-        folder=showing.output,
-        html=showing.html,
-        state=saving.save_state,
+    return evaluate_files(
+        files,
+        reading,
+        settings,
+        folder=output,
+        html=html,
+        state=save_state,
         known=known,
-        per_class=showing.per_class,
-        diagram=reporting.diagram,
-        sort=reporting.sort,
-        details=reporting.details,
+        per_class=per_class,
+        diagram=diagram,
+        sort=sort,
+        fail_if=fail_if or (),
+        by=by or (),
+        calibration_data=calibration_data,
+        engine=engine,
+        watcher=watcher,
+        remark=remark,
     )
-    with progress(shown=not showing.quiet) as watcher:
-        shown = evaluate_files(
-            reading.concatenated(files) if options.concat else [[file] for file in reading.files(files)],
-            options,
-            settings,
-            wanted,
-            rules=rules,
-            by=reporting.by or (),
-            calibration=calibration,
-            engine=distributing.found(watcher, known, reporting.by or ()),
-            watcher=watcher,
-        )
-    showing.show(shown, showing.format)
-    if showing.format == "csv" and not showing.quiet:
-        for sentence in shown.reading():
-            remark(sentence)
-        for result in shown.results:
-            for warning in result.warnings:
-                part = f", {result.slice}" if result.slice else ""
-                remark(f"{result.input.path}{part}: {warning.message}")
-    sentences = [sentence for found in shown.failures.values() for sentence in found]
-    for sentence in [one.reason for one in shown.unread] + sentences:
-        remark(sentence)
-    if sentences or shown.unread:
-        raise typer.Exit(1 if sentences else 2)

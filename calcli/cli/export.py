@@ -4,36 +4,34 @@ from __future__ import annotations
 
 from typing import Annotated, Literal
 
-import typer
+from typer import Argument, Option
 
-from calcli.cli.bundles import bundled
-from calcli.cli.output import emit, remark
-from calcli.cli.showing import Quiet
+from calcli.cli.command import command
+from calcli.cli.output import emit
 from calcli.core.language.declaring import items
+from calcli.report.progress import Remark
 
 
-@bundled
+@command()
 def export(
     *,
-    file: Annotated[str, typer.Argument(metavar="FILE", help="A calibrator, or a threshold.")],
-    language: Annotated[Literal["sql", "python", "c", "onnx"], typer.Option("--as", help="What to write.")],
+    file: Annotated[str, Argument(metavar="FILE", help="A calibrator, or a threshold.")],
+    language: Annotated[Literal["sql", "python", "c", "onnx"], Option("--as", help="What to write.")],
     column: Annotated[
         str | None,
-        typer.Option(
+        Option(
             metavar="NAMES",
             help="Of SQL: of two classes the column of the second, p by default; else one a class: a,b,c.",
         ),
     ] = None,
     tolerance: Annotated[
         float,
-        typer.Option(
-            metavar="X", min=1e-9, max=0.1, help="Largest difference of a map without a closed form."
-        ),
+        Option(metavar="X", min=1e-9, max=0.1, help="Largest difference of a map without a closed form."),
     ] = 1e-4,
     output: Annotated[
-        str | None, typer.Option("--output", "-o", metavar="FILE", help="Where to write it; needed for ONNX.")
+        str | None, Option("--output", "-o", metavar="FILE", help="Where to write it; needed for ONNX.")
     ] = None,
-    quiet: Quiet = False,
+    remark: Remark,
 ) -> None:
     """Write a calibrator as code that runs without calcli.
 
@@ -53,5 +51,5 @@ def export(
         emit(code)
     else:
         write_code(code, output)
-    if says and not quiet:
+    if says:
         remark(says)

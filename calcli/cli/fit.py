@@ -2,58 +2,34 @@
 
 from __future__ import annotations
 
-import sys
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Annotated, Literal
 
-import typer
+from typer import Argument, Option
 
-from calcli.cli.bundles import bundled
-from calcli.cli.distributing import Distributing
-from calcli.cli.options import Fitting, Reading, among
-from calcli.cli.output import colored, emit, remark
-from calcli.cli.showing import Paging
+from calcli.cli.command import command
+from calcli.cli.options import Engine, Reading, among, chosen
+from calcli.cli.output import emit
 from calcli.core.language.declaring import some_items
 from calcli.core.language.methods import CHOICE, METHODS
+from calcli.core.language.settings import FitSettings
+from calcli.core.language.text import Watcher
+from calcli.report.progress import Remark
+from calcli.report.shown import Shown
+
+SETTINGS = "score quick per_predicted_class min_rows preserve_top1 folds cluster seed workers"
+FOLDS = "Folds of the cross-validation: how many, 0 for none, or the column that has them."
 
 
-@dataclass(frozen=True)
-class Choosing:
-    """Which methods are tried, and what they act on."""
-
-    candidates: Annotated[
-        str | None,
-        typer.Option(
-            metavar="LIST",
-            help="Methods that auto chooses from, separated by commas; pool: that of the others.",
-        ),
-    ] = None
-    lens: Annotated[
-        str | None,
-        typer.Option(
-            metavar="LENS",
-            help="What methods of one score act on: class-wise, top-1, within-top-2 ...; reduced, for "
-            "any method: the confidence.",
-        ),
-    ] = None
-    input: Annotated[
-        Literal["log-probs", "raw"],
-        typer.Option(help="Fit on log-probabilities, or on raw logits, which apply then needs too."),
-    ] = "log-probs"
-
-
-@bundled
+@command("table", "json", "markdown", page=True, details="Also show what was read and fitted.")
 def fit(
     *,
     file: Annotated[
-        str,
-        typer.Argument(
-            metavar="FILE", help="Predictions: a file, a folder of parts, or - for standard input."
-        ),
+        str, Argument(metavar="FILE", help="Predictions: a file, a folder of parts, or - for standard input.")
     ],
     method: Annotated[
         str,
-        typer.Option(
+        Option(
             "--method",
             "-m",
             metavar="METHOD",
@@ -63,32 +39,42 @@ def fit(
     ] = CHOICE.name,
     output: Annotated[
         str | None,
-        typer.Option(
+        Option(
             "--output",
             "-o",
             metavar="FILE",
             help="Where to save the calibrator: JSON, .npz by its ending, or -.",
         ),
     ] = None,
-    format: Annotated[
-        Literal["table", "json", "markdown"],
-        typer.Option("--format", "-f", help="Format of the results on standard output."),
-    ] = "table",
-    details: Annotated[bool, typer.Option("--details", help="Also show what was read and fitted.")] = False,
-    choosing: Choosing,
-    cross_validated: Annotated[
+    candidates: Annotated[
         str | None,
-        typer.Option(
-            "--cross-validated",
-            metavar="FILE",
-            help="Also write the rows with their cross-validated probabilities.",
+        Option(
+            metavar="LIST",
+            help="Methods that auto chooses from, separated by commas; pool: that of the others.",
         ),
     ] = None,
-    fitting: Fitting,
+    lens: Annotated[
+        str | None,
+        Option(
+            metavar="LENS",
+            help="What methods of one score act on: class-wise, top-1, within-top-2 ...; reduced, for "
+            "any method: the confidence.",
+        ),
+    ] = None,
+    input: Annotated[
+        Literal["log-probs", "raw"],
+        Option(help="Fit on log-probabilities, or on raw logits, which apply then needs too."),
+    ] = "log-probs",
+    cross_validated: Annotated[
+        str | None,
+        Option(metavar="FILE", help="Also write the rows with their cross-validated probabilities."),
+    ] = None,
+    settings: Annotated[FitSettings, chosen("Fitting", SETTINGS, folds=FOLDS)],
     reading: Reading,
-    distributing: Distributing,
-    paging: Paging,
-) -> None:
+    engine: Engine = None,
+    watcher: Watcher,
+    remark: Remark,
+) -> Shown:
     """Fit a recalibration.
 
     Shows what it does to log-loss, Brier score, calibration error and accuracy, on the rows of the fit and on
@@ -100,37 +86,21 @@ def fit(
     calcli fit logits.npy -m vector --input raw -o cal.json
     calcli fit test.csv -m dp --cross-validated test_dp.csv
     """  # noqa: D301 (the escape keeps the lines below it apart)
-    from calcli.report.progress import progress
-    from calcli.report.shown import render
-    from calcli.work.fit import calibrator_text, fit_file, write_fitted
-    from calcli.work.idle import idle_of_keys
+    from calcli.work.fit import calibrator_text, fit_file
 
-    for sentence in () if paging.quiet else idle_of_keys(reading.read_options()):
-        remark(sentence)
-    with progress(shown=not paging.quiet) as watcher:
-        found = fit_file(
-            file,
-            reading.read_options(),
-            method,
-            candidates=some_items("--candidates", choosing.candidates),
-            lens=choosing.lens,
-            output=output,
-            beside=(cross_validated, paging.html),
-            engine=distributing.found(watcher),
-            watcher=watcher,
-            remark=(lambda text: None) if paging.quiet else remark,
-            raw=choosing.input == "raw",
-            **fitting.given(),
-        )
-    notes = write_fitted(
-        found, file, reading.read_options(), output, cross_validated=cross_validated, html=paging.html
+    found = fit_file(
+        file,
+        reading,
+        method,
+        replace(settings, raw=input == "raw"),
+        candidates=some_items("--candidates", candidates),
+        lens=lens,
+        output=output,
+        cross_validated=cross_validated,
+        engine=engine,
+        watcher=watcher,
+        remark=remark,
     )
-    for note in () if paging.quiet else notes:
-        remark(note)
-    shown = render(replace(found, details=details), format, color=output != "-" and colored())
-    if output != "-":
-        emit(shown)
-        return
-    emit(calibrator_text(found.fit))
-    if not paging.quiet:
-        sys.stderr.write(shown)
+    if output == "-":
+        emit(calibrator_text(found.fit))
+    return found

@@ -14,9 +14,8 @@ from typing import Annotated, Any
 
 import typer
 
-from calcli.cli.help import ALL, GroupedHelp
 from calcli.cli.output import open_streams, remark, silence
-from calcli.cli.values import PlainGroup
+from calcli.cli.parsing import ALL, Command, PlainGroup
 from calcli.core.language.errors import CalcliError
 from calcli.core.language.figures import FIGURES
 from calcli.core.language.version import __version__
@@ -86,7 +85,7 @@ def app_of(commands: Iterable[str] = COMMANDS) -> typer.Typer:
         end = NAMES.get(name, "") + EXIT_STATUSES
         unknown = {"ignore_unknown_options": name == "explain"}  # which says what options are
         helped = {"help_option_names": ["-h", "--help", ALL]}
-        app.command(cls=GroupedHelp, epilog=end, context_settings=helped | unknown)(command)
+        app.command(cls=Command, epilog=end, context_settings=helped | unknown)(command)
     return app
 
 

@@ -2,28 +2,24 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Literal
+from typing import Annotated
 
-import typer
+from typer import Argument, Option
 
-from calcli.cli.bundles import bundled
-from calcli.cli.showing import Talking
-
-Format = Literal["table", "json", "markdown"]
+from calcli.cli.command import command
+from calcli.report.shown import Shown
 
 
-@bundled
+@command("table", "json", "markdown")
 def merge(
     files: Annotated[
-        list[str],
-        typer.Argument(metavar="STATE...", help="States written by calcli evaluate --save-state."),
+        list[str], Argument(metavar="STATE...", help="States written by calcli evaluate --save-state.")
     ],
+    *,
     output: Annotated[
-        str, typer.Option("--output", "-o", metavar="FILE.calcli", help="The state of all their rows.")
+        str, Option("--output", "-o", metavar="FILE.calcli", help="The state of all their rows.")
     ],
-    talking: Talking,
-    format: Annotated[Format, typer.Option("--format", "-f", help="Format of the results.")] = "table",
-) -> None:
+) -> Shown:
     """Merge the states of parts.
 
     A state is the result of one pass over predictions: sums, score cells and counts in a small file. That
@@ -35,6 +31,6 @@ def merge(
     calcli merge monday.calcli tuesday.calcli -o week.calcli
     calcli evaluate week.calcli
     """  # noqa: D301 (the escape keeps the lines below it apart)
-    from calcli.work.merge import merge_files
+    from calcli.work.state import merge_files
 
-    talking.show(merge_files(files, output), format)
+    return merge_files(files, output)

@@ -1,26 +1,30 @@
-"""The options that subcommands share, each defined once, in bundles."""
+"""The options of commands: those that settings declare, taken by name, and those that commands share."""
 
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass, field, fields
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from dataclasses import dataclass
+from inspect import Parameter
 from itertools import chain
-from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Literal
+from typing import Annotated, Any, Literal
 
-from typer import Option
+from typer import Argument, BadParameter, Context, Option
 
-from calcli.core.language.declaring import Setting, declared
+from calcli.core.language.declaring import Setting, checked, declared
+from calcli.core.language.figures import FIGURES
 from calcli.core.language.metrics import METRICS
-from calcli.core.language.settings import FitSettings, PairSettings, Settings
-from calcli.io.options import ReadOptions, read_options
-
-if TYPE_CHECKING:
-    from calcli.core.data.predictions import Predictions
-
+from calcli.core.language.settings import PairSettings, Settings
+from calcli.io.options import ReadOptions
 
 WHOLE = re.compile("-?[0-9]{1,30}")
-N_OR_COLUMN = "N|COLUMN"
+LENSES = (
+    "top-1", "top-2", "top-3", "within-top-2", "within-top-3", "class-0", "class-1", "class-wise", "marginal",
+    "largest-2",
+)  # fmt: skip
+COMPLETED = {"metrics": METRICS, "figures": FIGURES, "lens": LENSES}  # names, by the setting that takes them
+SPELLED = {"intervals": "--intervals/--no-intervals", "paired": "--paired/--unpaired"}
+TEXT = {"folds": "N|COLUMN", "run": "NAME[:ROW]"}  # numbers with something else, and what stands for both
 
 
 def among(*registries: Iterable[str]) -> Callable[[str], list[str]]:
@@ -34,34 +38,56 @@ def among(*registries: Iterable[str]) -> Callable[[str], list[str]]:
     return completed
 
 
-def option(
-    name: str,
-    owner: type[Any] = Settings,
-    help: str = "",
-    completion: Callable[[str], list[str]] | None = None,
-    spelled: str = "",
-    metavar: str = "",
-) -> Any:
-    """Return the field of a bundle that is the option of a setting.
+@dataclass(frozen=True)
+class Chosen:
+    """Settings of a class that are options of a command.
 
-    Its meaning and its names are those of the setting, unless others are given; with a metavar of its own it
-    is text that `Chosen.given` understands.
+    Attributes
+    ----------
+    heading
+        What help has them below.
+    names
+        Of the settings.
+    meanings
+        What help says of some, in place of what is declared.
     """
-    said = declared(owner)[name]
-    shown = said.default if isinstance(said.default, bool | int | float | str) else None
-    kind = _type(said)
-    if metavar:
-        shown, kind = (None, str | None) if shown is None else (str(shown), str)
-    words = [help or said.help, *(["Repeatable."] if said.values.several == "repeated" else [])]
-    text = " ".join(words) + ("" if shown is None or isinstance(shown, bool) else f"  [default: {shown}]")
-    form = Option(
-        spelled or said.option,
-        metavar=metavar or said.metavar,
-        help=text,
-        show_default=False,
-        autocompletion=completion,
-    )
-    return field(default=shown, metadata={"setting": said, "option": Annotated[kind, form]})
+
+    heading: str
+    names: tuple[str, ...]
+    meanings: Mapping[str, str]
+
+    def parameters(self, owner: type[Any]) -> Iterator[tuple[Setting, Parameter]]:
+        """Yield the settings with the parameters that typer makes options of."""
+        known = declared(owner)
+        for name in self.names:
+            said = known[name]
+            shown = said.default if isinstance(said.default, bool | int | float | str) else None
+            text = name in TEXT and name in self.meanings
+            if text and shown is not None:
+                shown = str(shown)
+            words = [self.meanings.get(name, said.help)]
+            words += ["Repeatable."] if said.values.several == "repeated" else []
+            words += [] if shown is None or isinstance(shown, bool) else [f" [default: {shown}]"]
+            form = Option(
+                SPELLED.get(name, said.option),
+                metavar=TEXT[name] if text else said.metavar,
+                help=" ".join(words),
+                show_default=False,
+                autocompletion=among(COMPLETED[name]) if name in COMPLETED else None,
+                rich_help_panel=self.heading,
+            )
+            kind = (str if shown is not None else str | None) if text else _type(said)
+            yield said, option(said.key, Annotated[kind, form], shown)
+
+
+def chosen(heading: str, names: str, **meanings: str) -> Chosen:
+    """Return settings that are options below a heading, by their names with blanks between."""
+    return Chosen(heading, tuple(names.split()), meanings)
+
+
+def option(name: str, form: Any, default: Any) -> Parameter:
+    """Return the parameter of an option."""
+    return Parameter(name, Parameter.KEYWORD_ONLY, default=default, annotation=form)
 
 
 def _type(said: Setting) -> Any:
@@ -74,214 +100,107 @@ def _type(said: Setting) -> Any:
     return values.type if isinstance(said.default, values.type) else values.type | None
 
 
-@dataclass(frozen=True)
-class Chosen:
-    """A bundle with options of settings; help has them below its heading."""
-
-    heading: ClassVar[str] = ""
-
-    def given(self) -> dict[str, Any]:
-        """Return the values of settings, by keyword, of those that have one."""
-        settings = [one.metadata["setting"] for one in fields(self) if "setting" in one.metadata]
-        values = {said.keyword: getattr(self, said.key) for said in settings}
-        if isinstance(folds := values.pop("folds", None), str):  # how many, or their column
-            values |= {"folds": int(folds)} if WHOLE.fullmatch(folds) else {"fold_column": folds}
-        return {name: value for name, value in values.items() if value is not None}
-
-
-@dataclass(frozen=True)
-class ReadingScores(Chosen):
-    """How the scores in files are to be understood."""
-
-    heading = "Reading"
-
-    scores: Any = option("scores", ReadOptions)
-    kind: Any = option("kind", ReadOptions)
-    scale: Any = option("scale", ReadOptions)
-    classes: Any = option("classes", ReadOptions)
-    positive: Any = option("positive", ReadOptions)
-    renormalize: Any = option("renormalize", ReadOptions)
-    per_character: Any = option("per_character", ReadOptions)
-    class_axis: Any = option("class_axis", ReadOptions)
-    confidence: Any = option("confidence", ReadOptions)
-    against_rest: Any = option("against_rest", ReadOptions)
-
-    def read_options(self) -> ReadOptions:
-        """Return them as the reader wants them.
-
-        Raises
-        ------
-        UsageError
-            If a value is wrong.
-        """
-        return read_options(self.given(), "option")
-
-
-@dataclass(frozen=True)
-class Reading(ReadingScores):
-    """How files of predictions are to be understood."""
-
-    labels: Any = option("labels", ReadOptions)
-    key: Any = option("key", ReadOptions)
-    allow_unmatched: Any = option("allow_unmatched", ReadOptions)
-    label_column: Any = option("label_column", ReadOptions)
-    correct: Any = option("correct", ReadOptions)
-    weights: Any = option("weights", ReadOptions)
-    ignore_label: Any = option("ignore_label", ReadOptions)
-    drop_missing: Any = option("drop_missing", ReadOptions)
-    concat: Any = option("concat", ReadOptions)
-
-
-@dataclass(frozen=True)
-class ReadingSystems(Reading):
-    """How files of predictions are to be understood, each perhaps of several systems."""
-
-    score: Any = option("score", ReadOptions)
-    unscored: Any = option("unscored", ReadOptions)
-    system: Any = option("system", ReadOptions)
-
-    def concatenated(self, files: Sequence[str]) -> list[list[str]]:
-        """Return all files as one data set, of each system one."""
-        own = len(self.system or [""])
-        found = self.files(files)
-        return [found[n::own] for n in range(own)]
-
-    def files(self, files: Iterable[str]) -> list[str]:
-        """Return a path for each system in each file, or the files.
-
-        Raises
-        ------
-        UsageError
-            If other options choose the scores.
-        """
-        from calcli.io.dataset import files_of_systems
-
-        return files_of_systems(files, self.read_options())
-
-
-@dataclass(frozen=True)
-class Computing(Chosen):
-    """What is to be computed, and how."""
-
-    heading = "What is computed"
-
-    metrics: Any = option("metrics", completion=among(METRICS))
-    bins: Any = option("bins")
-    level: Any = option("level")
-    draws: Any = option("draws")
-    seed: Any = option("seed")
-    class_groups: Any = option("groups")
-    costs: Any = option("costs")
-    clip: Any = option("clip")
-    priors: Any = option("priors")
-
-
-@dataclass(frozen=True)
-class ComputingMore(Computing):
-    """What is to be computed of systems by themselves."""
-
-    intervals: Any = option("intervals", spelled="--intervals/--no-intervals")
-    decision_column: Any = option("decision_column")
-    shift_to_priors: Any = option("shift_to_priors")
-    trained_at: Any = option("trained_at")
-
-
-@dataclass(frozen=True)
-class Clustering(Chosen):
-    """Which rows depend on each other."""
-
-    heading = "What is computed"
-
-    cluster: Any = option("cluster")
-
-
-@dataclass(frozen=True)
-class Planning(Clustering):
-    """What a plan is for."""
-
-    level: Any = option("level")
-
-
-@dataclass(frozen=True)
-class Recalibrating(Chosen):
-    """How to find out what a recalibration would win back."""
-
-    heading = "What recalibration would gain"
-
-    calibration_data: Annotated[
-        str | None,
-        Option(
-            metavar="FILE",
-            help="Fit it to these predictions, not by cross-validation; fixed in intervals.",
-        ),
-    ] = None
-    cluster: Any = option("cluster")
-
-    def given(self) -> dict[str, Any]:
-        """Return the values of settings, by keyword; calibration data are what is trained on."""
-        given = super().given()
-        return given if self.calibration_data is None else {"training": "held-out", **given}
-
-    def read(self, options: ReadOptions) -> Predictions | None:
-        """Read the calibration data, if there are some.
-
-        Raises
-        ------
-        InputError
-            If they cannot be read.
-        """
-        from calcli.work.evaluate import read_calibration_data
-
-        return read_calibration_data(self.calibration_data, options)
-
-
-@dataclass(frozen=True)
-class Fitting(Chosen):
-    """How a recalibration is fitted."""
-
-    heading = "Fitting"
-
-    score: Any = option("score", FitSettings)
-    quick: Any = option("quick", FitSettings)
-    per_predicted_class: Any = option("per_predicted_class", FitSettings)
-    min_rows: Any = option("min_rows", FitSettings)
-    preserve_top1: Any = option("preserve_top1", FitSettings)
-    folds: Any = option(
-        "folds",
-        FitSettings,
-        "Folds of the cross-validation: how many, 0 for none, or the column that has them.",
-        metavar=N_OR_COLUMN,
-    )
-    cluster: Any = option("cluster", FitSettings)
-    seed: Any = option("seed", FitSettings)
-    workers: Any = option("workers", FitSettings)
-
-
-@dataclass(frozen=True)
-class Pairing(Chosen):
-    """Which rows of several files are the same cases."""
-
-    heading = "Pairing rows"
-
-    paired: Any = option("paired", PairSettings, spelled="--paired/--unpaired")
-    allow_other_classes: Any = option("allow_other_classes", PairSettings)
-
-    def settings(self, reading: Reading) -> PairSettings:
-        """Return them as settings, with how rows are known."""
-        return PairSettings(reading.key, reading.allow_unmatched, **self.given())
-
-
-def settings_of(*bundles: Chosen) -> Settings:
-    """Return the settings that bundles of options hold.
+def made(owner: type[Any], settings: Iterable[Setting], values: Mapping[str, Any]) -> Any:
+    """Return settings as their class holds them, of the values of their options.
 
     Raises
     ------
     UsageError
-        If a metric is unknown, a number is out of its range, or something named makes no sense.
+        If one makes no sense.
     InputError
         If a file of class groups, costs or priors is damaged.
     """
-    from calcli.io.saved import settings
+    given = {said.keyword: values[said.key] for said in settings if values[said.key] is not None}
+    if isinstance(folds := given.pop("folds", None), str):  # how many, or their column
+        given |= {"folds": int(folds)} if WHOLE.fullmatch(folds) else {"fold_column": folds}
+    name, colon, row = str(given.get("run", "")).rpartition(":")
+    if colon and WHOLE.fullmatch(row):  # behind the name of a run is the place of a part
+        given |= {"run": name, "first_row": int(row)}
+    if owner is Settings:
+        from calcli.io.saved.settings import settings_of
 
-    given = {name: value for bundle in bundles for name, value in bundle.given().items()}
-    return settings.settings_of(given, "option")
+        return settings_of(given, "option")
+    return owner(**checked(owner, given, "option"))
+
+
+SCORES = "scores kind scale classes positive renormalize per_character class_axis confidence against_rest"
+LABELS = "labels key allow_unmatched label_column correct weights ignore_label drop_missing concat"
+ReadingScores = Annotated[ReadOptions, chosen("Reading", SCORES)]
+Files = Annotated[
+    list[str],
+    Argument(metavar="FILE", help="Predictions: files, folders of parts, or - for standard input."),
+]
+Reading = Annotated[ReadOptions, chosen("Reading", f"{SCORES} {LABELS}")]
+ReadingSystems = Annotated[ReadOptions, chosen("Reading", f"{SCORES} {LABELS} score unscored system")]
+Pairing = Annotated[PairSettings, chosen("Pairing rows", "paired allow_other_classes")]
+COMPUTED = chosen("What is computed", "metrics bins level draws seed groups costs clip priors")
+GAIN = "What recalibration would gain"
+CLUSTER = chosen(GAIN, "cluster")
+CalibrationData = Annotated[
+    str | None,
+    Option(
+        metavar="FILE",
+        help="Fit it to these predictions, not by cross-validation; fixed in intervals.",
+        rich_help_panel=GAIN,
+    ),
+]
+Engine = Annotated[
+    str | None,
+    Option(
+        metavar="dask|ADDRESS",
+        help="Compute from states of the parts of a folder, made in many processes: dask (this machine) or a "
+        "Dask scheduler at tcp://HOST:PORT.",
+        rich_help_panel="Many machines",
+    ),
+]
+
+
+def _page(path: str | None) -> str | None:
+    if path == "-":
+        raise BadParameter("a page is a file of its own; give a name such as report.html")
+    return path
+
+
+def _digits(context: Context, digits: int | None) -> int | None:
+    """Let tables of this command have so many decimals."""
+    from calcli.core.language.text import ASKED
+
+    token = ASKED.set(digits)
+    context.call_on_close(lambda: ASKED.reset(token))
+    return digits
+
+
+OUTPUT = "Output"
+Format = Option("--format", "-f", help="Format of the results.", rich_help_panel=OUTPUT)
+Html = Annotated[
+    str | None,
+    Option(
+        "--html",
+        metavar="FILE",
+        callback=_page,
+        help="Also write everything as one HTML page.",
+        rich_help_panel=OUTPUT,
+    ),
+]
+Digits = Annotated[
+    int | None,
+    Option(
+        metavar="N", min=0, max=15, callback=_digits, rich_help_panel=OUTPUT,
+        help="Decimals of numbers in tables, in place of those that their intervals support.",
+    ),
+]  # fmt: skip
+Quiet = Annotated[bool, Option("--quiet", "-q", help="No progress bar, no remarks.", rich_help_panel=OUTPUT)]
+
+
+def outputs(formats: tuple[str, ...], details: str, *, page: bool) -> Iterator[Parameter]:
+    """Yield the options of how the results of a command are shown."""
+    if details:
+        form = Option("--details", help=details, rich_help_panel=OUTPUT)
+        yield option("details", Annotated[bool, form], False)
+    if formats:
+        yield option("format", Annotated[Literal[formats], Format], formats[0])
+    if page:
+        yield option("html", Html, None)
+    if page and formats:
+        yield option("digits", Digits, None)
+    yield option("quiet", Quiet, False)

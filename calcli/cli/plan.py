@@ -2,37 +2,32 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Literal
+from typing import Annotated
 
-import typer
+from typer import Argument, Option
 
-from calcli.cli.bundles import bundled
-from calcli.cli.options import Pairing, Planning, ReadingSystems, settings_of
-from calcli.cli.showing import Talking
+from calcli.cli.command import command
+from calcli.cli.options import Pairing, ReadingSystems, chosen
+from calcli.core.language.settings import Settings
+from calcli.report.shown import Shown
 
 
-@bundled
+@command("table", "json", "markdown")
 def plan(
-    files: Annotated[
-        list[str], typer.Argument(metavar="OLD NEW", help="Predictions of two systems, or of one.")
-    ],
+    files: Annotated[list[str], Argument(metavar="OLD NEW", help="Predictions of two systems, or of one.")],
     *,
     reading: ReadingSystems,
-    planning: Planning,
+    settings: Annotated[Settings, chosen("What is computed", "cluster level")],
     pairing: Pairing,
-    talking: Talking,
     margin: Annotated[
         list[str] | None,
-        typer.Option(metavar="METRIC=X,...", help="Differences that do not matter; X% is of OLD."),
+        Option(metavar="METRIC=X,...", help="Differences that do not matter; X% is of OLD."),
     ] = None,
-    metric: Annotated[str, typer.Option(metavar="METRIC", help="Of one file: the metric.")] = "log_loss",
+    metric: Annotated[str, Option(metavar="METRIC", help="Of one file: the metric.")] = "log_loss",
     half_width: Annotated[
-        str | None, typer.Option(metavar="X", help="Of one file: half the width of its interval.")
+        str | None, Option(metavar="X", help="Of one file: half the width of its interval.")
     ] = None,
-    format: Annotated[
-        Literal["table", "json", "markdown"], typer.Option("--format", "-f", help="Format of the results.")
-    ] = "table",
-) -> None:
+) -> Shown:
     """Say how many rows a decision needs, before more are labelled.
 
     By how much the rows differ in the files there are, such as those of a pilot study.
@@ -43,13 +38,6 @@ def plan(
     """  # noqa: D301 (the escape keeps the lines below it apart)
     from calcli.work.plan import plan_files
 
-    found = plan_files(
-        reading.files(files),
-        reading.read_options(),
-        settings_of(planning),
-        pairing.settings(reading),
-        margins=margin or (),
-        metric=metric,
-        half_width=half_width,
+    return plan_files(
+        files, reading, settings, pairing, margins=margin or (), metric=metric, half_width=half_width
     )
-    talking.show(found, format)

@@ -2,51 +2,27 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
-from typing import Annotated, Any, Literal
+from typing import Annotated
 
-import typer
+from typer import Argument
 
-from calcli.cli.bundles import bundled
-from calcli.cli.options import Chosen, Reading, option
-from calcli.cli.showing import Paging
-from calcli.core.language.declaring import checked
+from calcli.cli.command import command
+from calcli.cli.options import Reading, chosen
 from calcli.core.language.settings import SegmentSettings
+from calcli.report.shown import Shown
+
+SETTINGS = "columns parts depth min_rows after metric cluster level draws seed"
 
 
-@dataclass(frozen=True)
-class Segmenting(Chosen):
-    """Which segments are looked at, and how."""
-
-    heading = "Which segments"
-
-    columns: Any = option("columns", SegmentSettings)
-    parts: Any = option("parts", SegmentSettings)
-    depth: Any = option("depth", SegmentSettings)
-    min_rows: Any = option("min_rows", SegmentSettings)
-    after: Any = option("after", SegmentSettings)
-    metric: Any = option("metric", SegmentSettings)
-    cluster: Any = option("cluster", SegmentSettings)
-    level: Any = option("level", SegmentSettings)
-    draws: Any = option("draws", SegmentSettings)
-    seed: Any = option("seed", SegmentSettings)
-
-
-@bundled
+@command("table", "json", "markdown", "csv", "latex", page=True, details="Show every segment.")
 def segments(
     files: Annotated[
-        list[str], typer.Argument(metavar="FILE", help="Predictions with columns; several files are one.")
+        list[str], Argument(metavar="FILE", help="Predictions with columns; several files are one.")
     ],
     *,
-    segmenting: Segmenting,
+    settings: Annotated[SegmentSettings, chosen("Which segments", SETTINGS)],
     reading: Reading,
-    paging: Paging,
-    details: Annotated[bool, typer.Option("--details", help="Show every segment.")] = False,
-    format: Annotated[
-        Literal["table", "json", "markdown", "csv", "latex"],
-        typer.Option("--format", "-f", help="Format of the results."),
-    ] = "table",
-) -> None:
+) -> Shown:
     """Find segments whose probabilities are off beyond chance.
 
     Of two classes it is the probability of the second one, else the confidence, or of --against-rest a class.
@@ -59,7 +35,4 @@ def segments(
     """  # noqa: D301 (the escape keeps the lines below it apart)
     from calcli.work.segments import segments_files
 
-    settings = SegmentSettings(**checked(SegmentSettings, segmenting.given(), "option"))
-    found = segments_files(files, reading.read_options(), settings)
-    paging.page(replace(found, details=True))
-    paging.show(replace(found, details=details), format)
+    return segments_files(files, reading, settings)

@@ -2,48 +2,25 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from typing import Annotated, Any
+from typing import Annotated
 
-import typer
+from typer import Argument, Option
 
-from calcli.cli.bundles import bundled
-from calcli.cli.options import Chosen, option
-from calcli.cli.output import remark
-from calcli.cli.showing import Quiet
-from calcli.works.settings import SimulationSettings, System, SystemSettings
+from calcli.cli.command import command
+from calcli.cli.options import chosen
+from calcli.report.progress import Remark
+from calcli.works.settings import SimulationSettings, System
 
-
-@dataclass(frozen=True)
-class Parameters(Chosen):
-    """Parameters of the systems."""
-
-    n_classes: Any = option("n_classes", SystemSettings)
-    prior: Any = option("prior", SystemSettings)
-    variance: Any = option("variance", SystemSettings)
-    logit_scale: Any = option("logit_scale", SystemSettings)
-    wrong_prior: Any = option("wrong_prior", SystemSettings)
-    intercept: Any = option("intercept", SystemSettings)
-    slope: Any = option("slope", SystemSettings)
+PARAMETERS = chosen("", "n_classes prior variance logit_scale wrong_prior intercept slope")
 
 
-@dataclass(frozen=True)
-class Sampling(Chosen):
-    """How many rows are drawn, and how."""
-
-    rows: Any = option("rows", SimulationSettings)
-    seed: Any = option("seed", SimulationSettings)
-    exact: Any = option("exact", SimulationSettings)
-    label_noise: Any = option("label_noise", SimulationSettings)
-
-
-@bundled
+@command()
 def simulate(
     *,
-    system: Annotated[System, typer.Argument(metavar="SYSTEM", help="What to simulate; see above.")],
+    system: Annotated[System, Argument(metavar="SYSTEM", help="What to simulate; see above.")],
     output: Annotated[
         str,
-        typer.Option(
+        Option(
             "--output",
             "-o",
             metavar="FILE",
@@ -52,11 +29,10 @@ def simulate(
     ] = "-",
     posteriors: Annotated[
         str | None,
-        typer.Option(metavar="FILE", help="Also write the true posteriors there, with the same labels."),
+        Option(metavar="FILE", help="Also write the true posteriors there, with the same labels."),
     ] = None,
-    drawing: Sampling,
-    parameters: Parameters,
-    quiet: Quiet = False,
+    settings: Annotated[SimulationSettings, chosen("", "rows seed exact label_noise"), PARAMETERS],
+    remark: Remark,
 ) -> None:
     """Simulate predictions with known truth.
 
@@ -78,9 +54,8 @@ def simulate(
     """  # noqa: D301 (the escape keeps the lines below it apart)
     from calcli.work.simulate import simulate_file
 
-    given = drawing.given() | parameters.given()
-    simulation, written = simulate_file(system, output, posteriors, given)
-    if written and not quiet:
+    simulation, written = simulate_file(system, output, posteriors, settings)
+    if written:
         n, k = simulation.scores.shape
         what = f"{n:,} answers" if simulation.of_answers else f"{n:,} rows of {k} classes"
         remark(f"{what} in {', '.join(written)}")

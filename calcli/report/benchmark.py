@@ -47,6 +47,8 @@ class BenchmarkReport(Shown):
         What stands in the way of trusting the values, sentences without their full stop.
     seeds
         Of the folds, over which values are means.
+    named
+        Whether the methods were named, so that it counts if one fails.
     details
         Whether tables have changes, times, every metric of several models, and how files were read.
     """
@@ -57,6 +59,7 @@ class BenchmarkReport(Shown):
     workers: int = 1
     warnings: Sequence[str] = ()
     seeds: int = 1
+    named: bool = False
     details: bool = False
 
     title = "Benchmark of calibrators"
@@ -81,7 +84,16 @@ class BenchmarkReport(Shown):
         """Return what failed and why, in sentences without their full stop."""
         return [f"{trial.model}, {trial.method}: {trial.fault}" for trial in self.trials if trial.fault]
 
-    def reading(self) -> list[str]:
+    @property
+    def exit_status(self) -> int:
+        """That of `calcli benchmark`: 2 if a method that was named failed."""
+        return 2 if self.faults() else 0
+
+    def faults(self) -> list[str]:
+        """Return what failed of methods that were named."""
+        return self.failures() if self.named else []
+
+    def how_read(self) -> list[str]:
         """Return how the files were read, in sentences."""
         return reading_sentences(self.read)
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import math
 from collections import Counter
-from collections.abc import Callable, Container, Iterator, Mapping, Sequence
+from collections.abc import Callable, Container, Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from decimal import ROUND_CEILING, ROUND_FLOOR, Decimal
 from typing import Any, Literal, cast
@@ -19,11 +19,11 @@ from calcli.report.annotations import annotations_text
 from calcli.report.atglance import MANY, TITLE, hidden_note
 from calcli.report.comparison import power_object
 from calcli.report.estimates import ends, if_calibrated, value
+from calcli.report.files import short_names
 from calcli.report.junit import junit_text
 from calcli.report.objects import CheckObject, OutcomeObject
 from calcli.report.reading import reading_sentences, reading_table
 from calcli.report.shown import Column, Headline, Number, Shown, TextTable, table_of
-from calcli.report.summary import short_names
 from calcli.report.wording import NONE
 
 SHOWN_BY_PYTEST = 240  # characters of what is beside an assertion
@@ -39,7 +39,7 @@ RESULTS = {"passed": "passed", "warning": "WARNING", "failed": "FAILED", "not ju
 
 
 @dataclass(frozen=True, repr=False, eq=False)
-class ShownCheck(Shown):
+class CheckReport(Shown):
     """Predictions judged by a policy; printed, it shows the tables of the command line.
 
     Attributes
@@ -83,8 +83,8 @@ class ShownCheck(Shown):
         glance = [_glance(self.files, self.sort, len(self.files) - len(shown))] if len(self.files) > 1 else []
         return [*glance, *reading, *(_table(one) for one in shown)]
 
-    def reading(self) -> list[str]:
-        """Return how each file was read, sentences for the user."""
+    def how_read(self) -> list[str]:
+        """Return how each file was read, in sentences."""
         return reading_sentences((one.path, one.reading) for one in self.files)
 
     def headline(self) -> Headline:
@@ -121,6 +121,10 @@ class ShownCheck(Shown):
                 for one in self.files
             ],
         }
+
+    def faults(self) -> Iterable[str]:
+        """Return the warnings about files, each once."""
+        return dict.fromkeys(warning for one in self.files for warning in one.warnings)
 
     def verdicts(self, format: Literal["junit", "github"]) -> str:
         """Return JUnit XML, or the annotations of GitHub's workflows."""

@@ -5,10 +5,11 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import asdict, dataclass
-from typing import Any, cast
+from typing import TYPE_CHECKING, Any, cast
 
 from calcli.core.comparing.comparison import Comparison, Difference, Flips, why_none_is_best
 from calcli.core.data.derived import ENOUGH_ROWS
+from calcli.core.data.predictions import Predictions
 from calcli.core.estimators.intervals import level_percent
 from calcli.core.estimators.power import POWER, Power
 from calcli.core.evaluating.results import Summary
@@ -16,6 +17,7 @@ from calcli.core.language.settings import Settings
 from calcli.core.language.text import apart, counted, number, p_value, percent, relative, span
 from calcli.report.atglance import MANY
 from calcli.report.evaluation import input_object
+from calcli.report.files import short_names
 from calcli.report.findings import Warning, backwards_table, of_order
 from calcli.report.objects import (
     ComparisonObject,
@@ -27,8 +29,10 @@ from calcli.report.objects import (
 )
 from calcli.report.reading import reading_table
 from calcli.report.shown import Column, Headline, Number, Shown, TextTable, table_of
-from calcli.report.summary import short_names
 from calcli.report.wording import NONE, assumed_bins, interval_head, superlative, without_interval
+
+if TYPE_CHECKING:
+    from calcli.report.page import Picture
 
 NO_EVIDENCE = "~"
 PAIRED = "Intervals: of the differences, row by row."
@@ -57,7 +61,7 @@ VERDICTS = {
 
 
 @dataclass(frozen=True, repr=False, eq=False)
-class ShownComparison(Shown):
+class ComparisonReport(Shown):
     """How systems differ; printed, it shows the tables of the command line.
 
     Attributes
@@ -77,6 +81,8 @@ class ShownComparison(Shown):
         Why states are not paired, if they were to be.
     details
         Whether tables list the rows that one system gets right and the other wrong.
+    systems
+        The rows that were compared, for the figures of a page.
     """
 
     comparisons: Sequence[Comparison]
@@ -86,6 +92,7 @@ class ShownComparison(Shown):
     selecting: bool = False
     unlike: str = ""
     details: bool = False
+    systems: Sequence[Predictions] = ()
 
     title = "Comparison"
     schema = "calcli.comparison/1"
@@ -133,6 +140,12 @@ class ShownComparison(Shown):
             if one.interval
         ]
         return Headline(read, first + sentence, "bad" if bad else "good" if good else "plain", numbers[:3])
+
+    def pictures(self) -> Sequence[Picture]:
+        """Return the changes with their intervals, and the reliability curves of all systems."""
+        from calcli.report.pictures import comparison_pictures
+
+        return comparison_pictures(self.comparisons[0], self.systems, self.settings, self.names())
 
     def content(self) -> ComparisonObject:
         """Return settings, systems, and comparisons in full."""

@@ -2,17 +2,24 @@
 
 from __future__ import annotations
 
+from base64 import b64encode
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import asdict, dataclass, field
+from contextlib import nullcontext
+from dataclasses import asdict, dataclass, field, replace
 from functools import partial
+from html import escape
+from itertools import chain
 from pathlib import Path
-from typing import Any, Literal, cast
+from typing import TYPE_CHECKING, Any, Literal, cast
 
 from calcli.core.curves.reliability import Reliability
 from calcli.core.estimators.calibrationerror import Null
 from calcli.core.estimators.intervals import level_percent
 from calcli.core.evaluating.classes import ENOUGH_OF_CLASS, rows_needed
-from calcli.core.evaluating.results import ClassRow, Estimate, Input
+from calcli.core.evaluating.results import ClassRow, Estimate, Evaluation, Input
+from calcli.core.language.declaring import TEXT
+from calcli.core.language.errors import CalcliError, UsageError
+from calcli.core.language.expressions import parse_metric
 from calcli.core.language.settings import Settings
 from calcli.core.language.text import counted, number, p_value, some
 from calcli.report.atglance import MANY, Unread, glance_table
@@ -28,17 +35,17 @@ from calcli.report.estimates import (
     tested_p,
     value,
 )
+from calcli.report.files import sha256, short_names
 from calcli.report.findings import BACKWARDS, backwards_table
-from calcli.report.hashing import sha256
 from calcli.report.markdown import markdown_text
 from calcli.report.objects import CLASS, INPUT, EstimateObject, EvaluationObject, ResultObject
 from calcli.report.overview import further, overview
 from calcli.report.reading import considered_objects, considered_table, read_table, reading_sentences
 from calcli.report.recalibration import loss_table, parts_of_scores, parts_table
-from calcli.report.shown import Column, Headline, Number, Shown, TextTable, csv_text, render, table_of
+from calcli.report.shown import Column, Format, Headline, Number, Shown, TextTable, csv_text, render, table_of
 from calcli.report.sidebyside import comparison_tables
 from calcli.report.slices import is_compared, ranked_by, slice_tables, with_slices, worst_slices
-from calcli.report.summary import Result, short_names
+from calcli.report.summary import Result
 from calcli.report.vectorbins import bins_object, bins_records
 from calcli.report.wording import (
     CHANCE,
@@ -60,6 +67,13 @@ from calcli.report.wording import (
     without_interval,
 )
 
+if TYPE_CHECKING:
+    import pandas
+    from matplotlib.axes import Axes
+
+    from calcli.figures import Drawing
+    from calcli.report.page import Picture
+
 IDEALS = {
     "calibration_in_the_large": "0", "calibration_intercept": "0", "calibration_slope": "1",
     "spiegelhalter_z": "0",
@@ -70,6 +84,7 @@ LEADING_OF_TWO = ("log_loss", "auroc", "ks:lens=class-1")  # as the verdict is o
 MOST_PREDICTED = 20  # classes of a confusion matrix in tables
 MOST_CONSIDERED = 6  # other readings, in tables
 MOST_SYSTEMS = 6  # there; tables have all
+NAMED = 4  # metrics in one line
 ASKED = (
     "costs", "decision_column", "test",
 )  # fmt: skip
@@ -85,9 +100,9 @@ OF_CLASSES = "ece: of the probability of each class (lens=class-0, class-1, ...)
 CLASS_FIGURES = ("rows", "frequency", "mean_prob", "recall", "ece")
 
 
-@dataclass(frozen=True, eq=False)
-class EvaluationReport(Shown):
-    """The results of one evaluation, or of several side by side with a row each.
+@dataclass(frozen=True, repr=False, eq=False)
+class Report(Shown):
+    """The results of one evaluation, or of several side by side; printed, the tables of the command line.
 
     Attributes
     ----------
@@ -108,6 +123,10 @@ class EvaluationReport(Shown):
     details
         Whether tables have all there is; else a screen of one data set, a line each of several, and of many
         data sets and slices what failed, and what is worse than chance would make it.
+    evaluation
+        What they were taken from in Python, for `calcli.figures.standard_set`.
+    drawn
+        Figures of data sets whose rows are let go of.
     """
 
     results: Sequence[Result]
@@ -118,9 +137,16 @@ class EvaluationReport(Shown):
     failures: Mapping[str, Sequence[str]] = field(default_factory=dict)
     sort: str | None = None
     details: bool = False
+    evaluation: Evaluation | None = None
+    drawn: Sequence[Picture] = ()
 
     title = "Calibration report"
     schema = "calcli.report/1"
+
+    @property
+    def exit_status(self) -> int:
+        """That of `calcli evaluate`: 1 if a limit is broken, 2 if a file could not be read."""
+        return 1 if self.failures else 2 if self.unread else 0
 
     def tables(self) -> list[TextTable]:
         """Return what was read and found, then slices and classes, then warnings."""
@@ -213,13 +239,143 @@ class EvaluationReport(Shown):
                     record = empty | {"class": row.name, "metric": figure, "value": getattr(row, figure)}
                     yield record | _flat_null(row.if_calibrated if figure == "ece" else None)
 
-    def reading(self) -> list[str]:
-        """Return how each file was read, sentences for the user."""
+    def how_read(self) -> list[str]:
+        """Return how each file was read, in sentences."""
         wholes = [whole.input for whole, _ in with_slices(self.results)]
         return reading_sentences((read.path, read.reading) for read in wholes)
 
-    def write(self, folder: Path, captions: Mapping[Path, str]) -> None:
-        """Write report.json and report.md into a folder, and tables of what they have no place for.
+    def beside(self, format: Format) -> list[str]:
+        """Return how files were read, and warnings, where a form has no place for them."""
+        if format != "csv":
+            return []
+        warned = [
+            f"{one.input.path}{f', {one.slice}' if one.slice else ''}: {warning.message}"
+            for one in self.results
+            for warning in one.warnings
+        ]
+        return [*self.how_read(), *warned]
+
+    def faults(self) -> list[str]:
+        """Return why files could not be read, and which limits are broken."""
+        return [*(one.reason for one in self.unread), *chain.from_iterable(self.failures.values())]
+
+    def in_full(self) -> Report:
+        """Return it as files have it, whose tables can be long: also with the classes of predictions."""
+        predicted = any(result.input.outcomes == "predictions" for result in self.results)
+        return replace(self, details=True, per_class=self.per_class or predicted)
+
+    def pictures(self) -> Sequence[Picture]:
+        """Return the standard figures."""
+        if self.evaluation is None:
+            return self.drawn
+        from calcli.report.pictures import Album
+
+        album = Album()
+        album.draw(self.evaluation)
+        return album.pictures
+
+    def to_frame(self, per_class: bool = False) -> pandas.DataFrame:
+        """Return a row for every number, as `calcli evaluate --format csv` has them.
+
+        Parameters
+        ----------
+        per_class
+            Whether to add the figures of each class.
+        """
+        return Shown.to_frame(replace(self, per_class=per_class))
+
+    def __getitem__(self, metric: str) -> Estimate:
+        """Return the estimate of a metric on all rows, by the expression asked for or another spelling of it.
+
+        Raises
+        ------
+        KeyError
+            If it was not computed.
+        """
+        first = self.results[0]
+        if not isinstance(metric, str):
+            raise KeyError(f"{metric!r} is not the name of a metric; there are {', '.join(first.metrics)}")
+        if metric in first.metrics:
+            return first.metrics[metric]
+        call = str(parse_metric(metric, first.settings.defaults))
+        if call not in first.estimates:
+            raise KeyError(f"{metric} was not computed; there are {', '.join(first.metrics)}")
+        return first.estimates[call]
+
+    def __contains__(self, metric: object) -> bool:
+        """Return whether a metric was computed on all rows, by any spelling of it."""
+        try:
+            return isinstance(metric, str) and self[metric] is not None
+        except (KeyError, UsageError):
+            return False
+
+    def __iter__(self) -> Iterator[str]:
+        """Yield the metrics computed on all rows, as they were asked for."""
+        return iter(self.results[0].metrics)
+
+    def plot(
+        self,
+        figure: str = "reliability",
+        *,
+        title: str | None = None,
+        ax: Axes | None = None,
+        figsize: tuple[float, float] | None = None,
+        **view: Any,
+    ) -> Drawing:
+        """Return a figure, which a notebook shows.
+
+        Parameters
+        ----------
+        figure
+            A name that `calcli explain` lists.
+        title
+            What to call the predictions above it, in place of the name of their file.
+        ax
+            Axes of a grid of plots, in whose place it is drawn.
+        figsize
+            Width and height in inches.
+        **view
+            As for `calcli.figures.View`: lens, binning and so on.
+        """
+        from calcli.figures.drawing import View, draw, system_name, viewed
+        from calcli.figures.style import drawn_in
+
+        if ax is not None and figsize is not None:
+            raise UsageError("ax has its place and size already; leave out figsize")
+        figure = TEXT.checked("figure", figure)
+        assert self.evaluation is not None
+        name = title or system_name(self.evaluation)
+        look = viewed(View(draws=self.evaluation.settings.draws), **view)
+        with nullcontext() if ax is None else drawn_in(ax):
+            drawing = draw(figure, {name: self.evaluation}, look)
+        if ax is not None:
+            drawing = replace(drawing, figure=drawing.figure.figure)
+        if figsize is not None:
+            drawing.figure.set_size_inches(*figsize)
+        return drawing
+
+    def _repr_html_(self) -> str:
+        """Return the verdict, the tables and the reliability diagram, which a notebook shows."""
+        try:
+            drawing = self.plot()
+        except CalcliError:  # of a state that does not keep it
+            return super()._repr_html_()
+        image = b64encode(drawing._repr_png_()).decode()
+        style = "max-width: 100%; height: auto"
+        picture = f'<img style="{style}" alt="{escape(drawing.caption)}" src="data:image/png;base64,{image}">'
+        return super()._repr_html_() + picture
+
+    def __repr__(self) -> str:
+        read, metrics = self.results[0].input, self.results[0].metrics
+        size = f"{counted(read.rows, 'row')}, {counted(read.classes, 'class')}"
+        if read.of_answers:
+            size = counted(read.rows, "answer")
+        values = [f"{name} {number(found.value)}" for name, found in list(metrics.items())[:NAMED]]
+        values += [f"and {len(metrics) - NAMED} more"] if len(metrics) > NAMED else []
+        return f"<Report on {read.path}: {size}; {', '.join(values)}>"
+
+    def write_into(self, folder: Path, captions: Mapping[Path, str]) -> None:
+        """Write report.json, .md and .html into a folder, and tables of what they have no place for.
 
         report.md shows the figures in it, by their captions.
         """
@@ -229,8 +385,10 @@ class EvaluationReport(Shown):
         for name, records_of in tables.items():
             if records := list(records_of(self.results)):
                 (folder / f"{name}.csv").write_text(csv_text(records), encoding="utf-8")
-        page = markdown_text(self.tables(), self.title, figures)
+        whole = self.in_full()
+        page = markdown_text(whole.tables(), self.title, figures)
         (folder / "report.md").write_text(page, encoding="utf-8")
+        whole.write(str(folder / "report.html"), "html")
 
 
 def _headline(result: Result) -> Headline:

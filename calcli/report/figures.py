@@ -4,9 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
+from calcli.core.language.text import plain
 from calcli.report.shown import Headline, Shown, TextTable
+
+if TYPE_CHECKING:
+    from calcli.report.page import Picture
 
 
 @dataclass(frozen=True)
@@ -17,9 +21,15 @@ class Figures(Shown):
     ----------
     systems
         Their names.
+    written
+        The files they are in.
+    drawn
+        Those of a page.
     """
 
     systems: Sequence[str]
+    written: Sequence[str] = ()
+    drawn: Sequence[Picture] = ()
 
     title = "Figures"
 
@@ -30,6 +40,13 @@ class Figures(Shown):
     def headline(self) -> Headline:
         """Return whose figures these are."""
         return Headline(", ".join(self.systems))
+
+    def pictures(self) -> Sequence[Picture]:
+        """Return the figures of a page."""
+        return self.drawn
+
+    def __str__(self) -> str:
+        return "".join(f"{plain(file)}\n" for file in self.written)
 
     def content(self) -> dict[str, Any]:
         """Return the systems."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from typing import Annotated, Any, TypedDict
+from typing import TYPE_CHECKING, Annotated, Any, TypedDict
 
 from calcli.core.comparing.monitoring import Period, Stream, Watches, joined
 from calcli.core.estimators.intervals import level_percent
@@ -14,6 +14,9 @@ from calcli.core.language.text import counted, number, percent
 from calcli.report.reading import reading_sentences
 from calcli.report.shown import Column, Headline, Number, Shown, TextTable, table_of
 from calcli.report.wording import NONE
+
+if TYPE_CHECKING:
+    from calcli.report.page import Picture
 
 LINES = 7  # of periods; older ones are joined
 LATEST = 4  # that are shown alone
@@ -71,7 +74,7 @@ class MonitorObject(TypedDict):
 
 
 @dataclass(frozen=True, repr=False, eq=False)
-class ShownMonitor(Shown):
+class MonitorReport(Shown):
     """What became of a stream; printed, it shows the tables of the command line.
 
     Attributes
@@ -141,6 +144,12 @@ class ShownMonitor(Shown):
         ]
         words = " ".join([f"{self._verdict()}.", *self._changes()])
         return Headline(self.path, words, "bad" if self.alarmed else "good", numbers)
+
+    def pictures(self) -> Sequence[Picture]:
+        """Return the gap and the evidence over time."""
+        from calcli.report.pictures import stream_pictures
+
+        return stream_pictures([*self.alarmed, self.streams[0]][0])
 
     def content(self) -> MonitorObject:
         """Return the same as nested values."""

@@ -1,12 +1,18 @@
-"""A progress bar on standard error, if that is a terminal."""
+"""What is told while results are made: remarks, and a progress bar if standard error is a terminal."""
 
 from __future__ import annotations
 
 import sys
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 
 from calcli.core.language.text import Watch, Watcher, unwatched
+
+Remark = Callable[[str], None]  # is called with a sentence for the user
+
+
+def unsaid(sentence: str) -> None:
+    """Say nothing."""
 
 
 @contextmanager

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
-from typing import Annotated, Any, TypedDict
+from typing import TYPE_CHECKING, Annotated, Any, TypedDict
 
 from calcli.core.estimators.intervals import level_percent
 from calcli.core.estimators.power import POWER
@@ -13,6 +13,9 @@ from calcli.core.language.settings import SegmentSettings
 from calcli.core.language.text import counted, number, p_value, percent, some, span
 from calcli.report.reading import reading_sentences
 from calcli.report.shown import Column, Headline, Number, Shown, TextTable, table_of
+
+if TYPE_CHECKING:
+    from calcli.report.page import Picture
 
 
 class SegmentsObject(TypedDict):
@@ -27,7 +30,7 @@ class SegmentsObject(TypedDict):
 
 
 @dataclass(frozen=True, repr=False, eq=False)
-class ShownSegments(Shown):
+class SegmentsReport(Shown):
     """Segments that are off; printed, it shows the tables of the command line.
 
     Attributes
@@ -69,6 +72,12 @@ class ShownSegments(Shown):
         numbers = [Number(one.name, self._value(one.value), self._span(one)) for one in self.search.found[:3]]
         read = f"{self.path}: {counted(self.rows, 'row')}"
         return Headline(read, f"{self._verdict()}.", "bad" if numbers else "good", numbers)
+
+    def pictures(self) -> Sequence[Picture]:
+        """Return the segments with their intervals."""
+        from calcli.report.pictures import segment_pictures
+
+        return segment_pictures(self.search, self.settings.metric)
 
     def content(self) -> SegmentsObject:
         """Return the same as nested values."""

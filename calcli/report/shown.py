@@ -5,20 +5,30 @@ from __future__ import annotations
 import csv
 import io
 import json
+import os
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, ClassVar, Literal, TypeVar
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, ClassVar, Literal, Self, TypeVar
 
+from calcli.core.language.declaring import PATH
+from calcli.core.language.errors import UsageError
 from calcli.core.language.text import json_value, plain_json
 from calcli.core.language.version import __version__
 
 if TYPE_CHECKING:
+    import pandas
+
     from calcli.report.page import Picture
 
 Format = Literal["table", "json", "markdown", "csv", "latex", "junit", "github", "html"]
 Mark = Literal["best", "second", "both", "over", "under"]
 T = TypeVar("T")
+ENDINGS: dict[str, Format] = {
+    ".html": "html", ".json": "json", ".md": "markdown", ".csv": "csv", ".txt": "table",
+}  # fmt: skip
+WITHOUT_NOTES = ("csv", "junit", "github")  # forms that have no place for how files were read
 
 
 @dataclass(frozen=True)
@@ -150,6 +160,11 @@ class Shown(ABC):
     title: ClassVar[str]
     schema: ClassVar[str] = ""
 
+    @property
+    def exit_status(self) -> int:
+        """That of the command: 0 unless it says something else."""
+        return 0
+
     @abstractmethod
     def tables(self) -> list[TextTable]:
         """Return its tables."""
@@ -169,6 +184,61 @@ class Shown(ABC):
     def pictures(self) -> Sequence[Picture]:
         """Return the figures of a page with its tables."""
         return ()
+
+    def how_read(self) -> list[str]:
+        """Return how files were read, in sentences."""
+        return []
+
+    def beside(self, format: Format) -> list[str]:
+        """Return what a form has no place for, in sentences."""
+        return self.how_read() if format in WITHOUT_NOTES else []
+
+    def faults(self) -> Iterable[str]:
+        """Return what went wrong, in sentences that are told in any case."""
+        return ()
+
+    def with_details(self, details: bool | None = True) -> Self:
+        """Return it with its details in the tables, or without; of what has none, and of None, itself."""
+        return self if details is None or not hasattr(self, "details") else _with(self, details=details)
+
+    def in_full(self) -> Self:
+        """Return it as files have it, whose tables can be long."""
+        return self.with_details()
+
+    def to_frame(self) -> pandas.DataFrame:
+        """Return a row for every number, with what it is of."""
+        from calcli.io.frames import to_frame
+
+        return to_frame(self.records())
+
+    def save(self, path: str | os.PathLike[str]) -> None:
+        """Write a page with figures as .html, else .json, .md, .csv or .txt.
+
+        Raises
+        ------
+        InputError
+            If it cannot be written.
+        UsageError
+            If the ending is none of these.
+        """
+        target: str = PATH.checked("path", path)
+        form = ENDINGS.get(Path(target).suffix.lower())
+        if form is None:
+            raise UsageError(f"{target}: reports are written as {', '.join(ENDINGS)}")
+        self.write(target, form)
+
+    def write(self, path: str, format: Format) -> None:
+        """Write all of it in a form.
+
+        Raises
+        ------
+        InputError
+            If it cannot be written.
+        """
+        from calcli.io.places.outputs import atomic_path
+
+        with atomic_path(path) as temporary:
+            temporary.write_text(render(self.in_full(), format), encoding="utf-8")
 
     def verdicts(self, format: Literal["junit", "github"]) -> str:
         """Return its verdicts for continuous integration, where it has some."""
@@ -195,6 +265,10 @@ class Shown(ABC):
         from calcli.report.page import fragment
 
         return fragment(self)
+
+
+def _with(shown: Any, **changed: Any) -> Any:
+    return replace(shown, **changed)
 
 
 def render(shown: Shown, format: Format, *, color: bool = False) -> str:

@@ -1,11 +1,8 @@
-"""What is reported of an evaluation, and what to call files."""
+"""What is reported of an evaluation."""
 
 from __future__ import annotations
 
-import os.path
-from collections.abc import Sequence
 from functools import cached_property
-from itertools import takewhile
 
 from calcli.core.evaluating.results import Evaluation, Summary
 from calcli.report.findings import Verdict, Warning, verdict, warnings
@@ -47,23 +44,3 @@ class Result(Summary):
 def summarize(evaluation: Evaluation) -> Result:
     """Return what is reported of an evaluation, without its rows."""
     return Result(**vars(evaluation.summary))
-
-
-def short_names(paths: Sequence[str]) -> list[str]:
-    """Return what tells files apart, for tables: `a/.../x.csv` and `b/.../x.csv`."""
-    names = relative_names(paths)
-    if any(os.path.abspath(path) == os.sep + name for path, name in zip(paths, names, strict=True)):
-        names = list(paths)  # which share the root alone
-    split = [path.split(os.sep) for path in names]
-    ends = zip(*(reversed(parts[1:]) for parts in split), strict=False)
-    shared = sum(1 for _ in takewhile(lambda names: len(set(names)) == 1, ends))
-    if shared > 2:
-        split = [[*parts[:-shared], "...", parts[-1]] for parts in split]
-    return ["standard input" if parts == ["-"] else os.sep.join(parts) for parts in split]
-
-
-def relative_names(paths: Sequence[str]) -> list[str]:
-    """Return paths from the folder that all of them share; `-` stays what it is."""
-    whole = [path if path == "-" else os.path.abspath(path) for path in paths]
-    shared = os.path.commonpath([os.path.dirname(path) for path in whole if path != "-"] or ["/"])
-    return [path if path == "-" else os.path.relpath(path, shared) for path in whole]

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 from calcli.core.estimators.intervals import level_percent
 from calcli.core.estimators.thresholds import Found, Threshold, ThresholdObject
+from calcli.core.language.declaring import PATH
+from calcli.core.language.errors import UsageError
 from calcli.core.language.text import counted, percent, span
 from calcli.report.shown import Column, Headline, Shown, TextTable, table_of
 from calcli.report.wording import NONE
@@ -16,7 +19,7 @@ ALL = "all rows"
 
 
 @dataclass(frozen=True, repr=False, eq=False)
-class ShownThreshold(Shown):
+class ThresholdReport(Shown):
     """A threshold, or why there is none.
 
     Attributes
@@ -68,6 +71,22 @@ class ShownThreshold(Shown):
         """Yield a record for all rows, or each slice."""
         for one in self.threshold.found:
             yield vars(one)
+
+    def save(self, path: str | os.PathLike[str]) -> None:
+        """Write the threshold's file, which `calcli apply` and `calcli check` take.
+
+        Raises
+        ------
+        InputError
+            If it cannot be written.
+        UsageError
+            If nothing is promised, or the name does not end in .json.
+        """
+        from calcli.io.saved.policies import save_threshold
+
+        if not self.threshold.promises:
+            raise UsageError("nothing can be promised, so there is no threshold to be saved")
+        save_threshold(self.threshold, PATH.checked("path", path))
 
     def _notes(self) -> Iterator[str]:
         asked = self.threshold

@@ -23,8 +23,9 @@ from calcli.core.recalibrating.benchmark import (
 from calcli.io.options import ReadOptions
 from calcli.io.read import read
 from calcli.report.benchmark import BenchmarkReport
-from calcli.report.summary import short_names
-from calcli.work.samefiles import same_files
+from calcli.report.files import same_files, short_names
+from calcli.report.progress import Remark, unsaid
+from calcli.work.idle import idle_options
 
 _SAME = (
     "The methods are fitted to the rows of {test} that they are judged on: the values are optimistic, and "
@@ -40,6 +41,7 @@ def benchmark_files(
     settings: Settings,
     trying: BenchmarkSettings,
     watcher: Watcher = unwatched,
+    remark: Remark = unsaid,
 ) -> BenchmarkReport:
     """Fit every method to some rows, and judge it on others.
 
@@ -53,8 +55,8 @@ def benchmark_files(
         How to read them, and what to compute: metrics, or the usual ones, with so many bins, and the seed.
     trying
         Which methods, and on which rows.
-    watcher
-        Starts a progress bar.
+    watcher, remark
+        Starts a progress bar, and is told what makes no difference.
 
     Raises
     ------
@@ -63,6 +65,9 @@ def benchmark_files(
     UsageError
         If it is not clear what to fit to and what to judge on.
     """
+    settings = replace(settings, fold_column=trying.fold_column)
+    for sentence in idle_options(settings):
+        remark(sentence)
     if trying.seeds > 1 and not trying.folds:
         raise UsageError("--seeds deals the folds anew; it needs --folds N")
     names = trying.methods or DEFAULT_METHODS
@@ -88,7 +93,7 @@ def benchmark_files(
     watch = watcher("methods", len(tasks) * (len(methods) + 1))
     trials = run(tasks, methods, settings, trying.workers, watch, trying.seeds)
     used = workers_for(tasks, len(methods), trying.workers)
-    return BenchmarkReport(trials, settings, reading, used, same, trying.seeds)
+    return BenchmarkReport(trials, settings, reading, used, same, trying.seeds, named=bool(trying.methods))
 
 
 def _metrics(trying: BenchmarkSettings, settings: Settings, *, of_answers: bool) -> tuple[str, ...]:

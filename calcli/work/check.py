@@ -5,7 +5,6 @@ from __future__ import annotations
 import os
 import tomllib
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import replace
 from typing import Any
 
 from calcli.core.comparing.checking import Against, StoredReport, check_promise, promise_of
@@ -18,11 +17,11 @@ from calcli.core.evaluating.evaluate import evaluate
 from calcli.core.language.declaring import PATH, checked, choice, documented, is_path, mapping
 from calcli.core.language.errors import CalcliError, InputError, UsageError, naming
 from calcli.core.language.expressions import WRONG_RIGHT
-from calcli.core.language.settings import IN_ORDER, PairSettings
-from calcli.core.language.text import number, percent
+from calcli.core.language.settings import IN_ORDER, PairSettings, StateSettings
+from calcli.core.language.text import Watcher, number, percent, unwatched
 from calcli.io.dataset import files_of_systems
 from calcli.io.options import ReadOptions
-from calcli.io.places.outputs import atomic_path, together
+from calcli.io.places.outputs import atomic_path
 from calcli.io.read import read
 from calcli.io.saved.policies import (
     is_report,
@@ -32,10 +31,9 @@ from calcli.io.saved.policies import (
     read_policy,
     read_report,
 )
-from calcli.report.check import FIRST_METRICS, RULES_AGAINST, first_policy
-from calcli.report.shown import Format, render
-from calcli.work.cluster import Engine, predictions_in
-from calcli.work.kept import CheckReport
+from calcli.report.check import FIRST_METRICS, RULES_AGAINST, CheckReport, first_policy
+from calcli.work.cluster import engine_of, predictions_in
+from calcli.work.compare import with_keys
 from calcli.work.read import labelled
 
 MEANS = choice(Undecided)
@@ -115,9 +113,9 @@ def check_files(
     *,
     undecided: Undecided | None = None,
     strict: bool = False,
-    details: bool = False,
     sort: str | None = None,
-    engine: Engine | None = None,
+    engine: str | None = None,
+    watcher: Watcher = unwatched,
 ) -> CheckReport:
     """Judge files; one that cannot be read or paired has a fault. Otherwise as `check`.
 
@@ -135,10 +133,12 @@ def check_files(
         What becomes of rules that the data do not decide; None for what each says.
     strict
         Whether a baseline that no rule uses is an error.
-    details, sort
-        Whether tables have all of many files, and the metric of a rule that orders these.
+    sort
+        The metric of a rule that orders several files.
     engine
         Makes states of the parts of files elsewhere, which are judged; None to read here.
+    watcher
+        Starts a progress bar.
     """
     policy = policy_path(policy)
     rules = read_policy(policy)
@@ -148,20 +148,21 @@ def check_files(
     known = dict.fromkeys(rule.call.asked for rule in rules.rules if not rule.part)
     if sort is not None and sort not in known:
         raise UsageError(f"--sort {sort}: no rule uses it; expected one of {', '.join(known)}")
-    if engine is not None:
-        engine = replace(engine, by=rules.columns)
+    reader = engine_of(engine, watcher, StateSettings(options.key), rules.columns)
 
     def found_in(path: str) -> Predictions:
-        return predictions_in([path], options, engine, lambda _: rules.asked)
+        return predictions_in([path], options, reader, lambda _: rules.asked)
 
     against = None if baseline is None else _against(baseline, options, pairing, found_in)
     return CheckReport(
-        [_checked_file(file, found_in, rules, against) for file in files_of_systems(files, options)],
+        [
+            _judged(file, lambda path: _checked(found_in(path), rules, against))
+            for file in files_of_systems(files, options)
+        ],
         rules,
         policy,
         strict,
-        details,
-        sort,
+        sort=sort,
     )
 
 
@@ -170,8 +171,6 @@ def check_threshold(
     threshold: str,
     options: ReadOptions,
     undecided: Undecided | None = None,
-    *,
-    details: bool = False,
 ) -> CheckReport:
     """Judge whether the promise of a threshold is true of files; parameters as for `check_files`.
 
@@ -186,21 +185,16 @@ def check_threshold(
         _judged(file, lambda path: check_promise(known, promise, read(path, options)))
         for file in files_of_systems(files, options)
     ]
-    return CheckReport(judged, promise, threshold, details=details)
+    return CheckReport(judged, promise, threshold)
 
 
 def _against(
     baseline: str, options: ReadOptions, pairing: PairSettings, found_in: Callable[[str], Predictions]
 ) -> Against:
+    pairing = with_keys(pairing, options)
     if pairing.in_order and not is_report(baseline):
         options.require_all_rows()
     return Against(read_report(baseline) if is_report(baseline) else found_in(baseline), pairing)
-
-
-def _checked_file(
-    path: str, found_in: Callable[[str], Predictions], rules: Policy, against: Against | None
-) -> Checked:
-    return _judged(path, lambda file: _checked(found_in(file), rules, against))
 
 
 def _judged(path: str, judge: Callable[[str], Checked]) -> Checked:
@@ -217,27 +211,6 @@ def _checked(predictions: Predictions, rules: Policy, against: Against | None) -
     require_same_clip([predictions], rules.asked)
     baseline = None if against is None else against.baseline(predictions, rules)
     return check_predictions(predictions, rules, baseline)
-
-
-@together()
-def write_check(report: CheckReport, targets: Sequence[tuple[Format, str]]) -> None:
-    """Write a report in several forms, all or none.
-
-    Parameters
-    ----------
-    report
-        What was found out.
-    targets
-        Forms and files.
-
-    Raises
-    ------
-    InputError
-        If a file cannot be written.
-    """
-    for form, path in targets:
-        with atomic_path(path) as temporary:
-            temporary.write_text(render(report, form), encoding="utf-8")
 
 
 def policy_for(

@@ -80,6 +80,25 @@ class Engine:
         return predictions_of(numbered(from_bytes(found, name), self.known), name)
 
 
+def engine_of(
+    text: str | None, watcher: Watcher, known: StateSettings = NUMBERED, by: Sequence[str] = ()
+) -> Engine | None:
+    """Return what reads parts elsewhere, whose rows are known so and may be sliced; None if nothing does.
+
+    Raises
+    ------
+    UsageError
+        If it is neither Dask nor an address.
+    """
+    if text is None:
+        return None
+    if text != "dask" and "://" not in text:
+        raise UsageError(
+            f"--engine is {text!r}; expected dask, or a Dask scheduler such as tcp://10.0.0.5:8786"
+        )
+    return Engine(None if text == "dask" else text, watcher, known, tuple(by))
+
+
 def parts_to_read(given: Sequence[str], options: ReadOptions) -> tuple[list[Piece], ReadOptions]:
     """Return the files, or pieces of them, that workers are to read, and how.
 

@@ -4,26 +4,50 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
+from pathlib import Path
 from typing import Any
 
-from calcli.core.comparing.comparison import Plan, compared_metrics, parse_margins
+from calcli.core.comparing.comparison import (
+    Choice,
+    Plan,
+    best_of,
+    by_folder,
+    compared_metrics,
+    paired_by_number,
+    parse_margins,
+)
 from calcli.core.comparing.comparison import compare as compare_systems
-from calcli.core.comparing.pairing import as_states, pair, require_same_classes, states_in
+from calcli.core.comparing.pairing import (
+    as_states,
+    pair,
+    require_same_classes,
+    require_same_clip,
+    states_in,
+)
 from calcli.core.data.predictions import Predictions
-from calcli.core.language.declaring import COLUMN, TEXT, checked, declared, documented, mapping
+from calcli.core.evaluating.evaluate import evaluate
+from calcli.core.evaluating.results import Estimate
+from calcli.core.language.declaring import COLUMN, TEXT, checked, declared, documented, items, mapping
 from calcli.core.language.errors import InputError, UsageError, naming
-from calcli.core.language.settings import IN_ORDER, PairSettings, Settings
+from calcli.core.language.expressions import parse_metrics
+from calcli.core.language.settings import IN_ORDER, PairSettings, Settings, StateSettings
 from calcli.core.language.text import Watcher, unwatched
+from calcli.io.dataset import files_of_systems
+from calcli.io.formats.npy import LABEL_FILE
 from calcli.io.options import ReadOptions
+from calcli.io.places.paths import is_url, parts_of_pattern, path_of
 from calcli.io.read import read
 from calcli.io.saved.settings import settings_of
 from calcli.io.saved.states import is_state
-from calcli.report.comparison import no_best
-from calcli.work.cluster import Engine, predictions_in
+from calcli.report.comparison import ComparisonReport, no_best
+from calcli.report.files import same_files
+from calcli.report.progress import Remark, unsaid
+from calcli.report.selection import SelectionReport
+from calcli.work.cluster import engine_of, predictions_in
 from calcli.work.idle import idle_options, warn
-from calcli.work.kept import ComparisonReport
 from calcli.work.read import labelled
 
+REPORTED = ("accuracy", "ece_l2", "cw_ece_l2")  # of what was selected
 MARGINS = mapping('margins by metric, such as {"log_loss": 0.01}')
 
 
@@ -89,8 +113,9 @@ def compare_files(
     margins: Sequence[str] = (),
     select: str | None = None,
     by: str | None = None,
-    engine: Engine | None = None,
+    engine: str | None = None,
     watcher: Watcher = unwatched,
+    remark: Remark = unsaid,
 ) -> ComparisonReport:
     """Compare files; otherwise as `compare`.
 
@@ -106,9 +131,17 @@ def compare_files(
         Metric by which one of the systems is to be chosen, if any.
     engine
         Makes states of the parts of files elsewhere, which are compared; None to read here.
-    watcher
-        Starts a progress bar.
+    watcher, remark
+        Starts a progress bar, and is told what makes no difference.
     """
+    for sentence in idle_options(settings):
+        remark(sentence)
+    if select is not None and len(items(select)) > 1:
+        raise UsageError(f"--select {select}: one metric says what to ship; several need --report-on")
+    pairing = with_keys(pairing, options)
+    if pairing.paired is False and options.key is not None:
+        raise UsageError(f"--key {options.key} pairs rows and --unpaired does not; leave one out")
+    files = files_of_systems(files, options)
     if len(files) < 2:
         raise UsageError("compare takes a baseline and at least one candidate; only one file was given")
     if pairing.in_order:
@@ -119,7 +152,8 @@ def compare_files(
         wanted = parse_margins(margins)
     plan = Plan(pairing.pairs, wanted, select or "log_loss", by)
 
-    left = next((read(file) for file in files if engine and is_state(file)), None)
+    reader = engine_of(engine, watcher, StateSettings(options.key))
+    left = next((read(file) for file in files if reader and is_state(file)), None)
 
     def asked(first: Predictions) -> Settings:
         metrics = compared_metrics(left or first, settings, plan)
@@ -127,8 +161,13 @@ def compare_files(
             metrics = tuple(name for name in metrics if name != "auroc")
         return replace(settings, metrics=metrics)
 
-    systems = [predictions_in([file], options, engine, asked) for file in files]
+    systems = [predictions_in([file], options, reader, asked) for file in files]
     return _compared(systems, settings, plan, pairing, selecting=select is not None, watcher=watcher)
+
+
+def with_keys(pairing: PairSettings, options: ReadOptions) -> PairSettings:
+    """Return how rows are paired, by the key that they are read with."""
+    return replace(pairing, key=options.key, allow_unmatched=options.allow_unmatched)
 
 
 def _compared(
@@ -153,3 +192,84 @@ def _compared(
     return ComparisonReport(
         found, settings, same.paired, same.unmatched, selecting, same.unlike, systems=same.systems
     )
+
+
+def select_files(
+    files: Sequence[str],
+    others: str,
+    criteria: Sequence[str],
+    options: ReadOptions,
+    settings: Settings,
+    watcher: Watcher = unwatched,
+    remark: Remark = unsaid,
+) -> SelectionReport:
+    """Choose the best file by each criterion, and report it on another set.
+
+    Parameters
+    ----------
+    files
+        To choose from.
+    others
+        A folder with the files of the other set, or a pattern of their names; they are paired by the number
+        in their names.
+    criteria
+        Metrics whose best value is chosen.
+    options, settings
+        How to read, and what to report: metrics, or the usual ones.
+    watcher, remark
+        Starts a progress bar, and is told what makes no difference.
+
+    Raises
+    ------
+    InputError
+        If a file cannot be read.
+    UsageError
+        If a file has no counterpart, or a criterion has no better direction.
+    """
+    for sentence in idle_options(settings):
+        remark(sentence)
+    choosing = parse_metrics(criteria, settings.defaults)
+    shown = parse_metrics(settings.metrics or REPORTED, settings.defaults)
+    pairs = paired_by_number(files, files_of(others))
+    every = tuple(dict.fromkeys(call.asked for call in (*choosing, *shown)))
+    settings = replace(settings, metrics=every, intervals=False, draws=0)
+    found = [_estimated(file, options, settings, watcher) for _, file, _ in pairs]
+    choices, reported = [], {}
+    for call in choosing:
+        best = best_of([estimates[str(call)].value for estimates in found], call)
+        number, _, other = pairs[best]
+        if other not in reported:
+            reported[other] = _estimated(other, options, settings, watcher)
+        choices.append(Choice(call, number, found[best], reported[other]))
+    folders = (*by_folder([pairs[0][1], pairs[0][2]]), others)  # of one folder only, the pattern tells them
+    same = any(same_files([file], [other]) for _, file, other in pairs)
+    return SelectionReport(choices, (folders[0], folders[1]), shown, len(pairs), same)
+
+
+def _estimated(
+    file: str, options: ReadOptions, settings: Settings, watcher: Watcher
+) -> Mapping[str, Estimate]:
+    predictions = read(file, options)
+    require_same_clip([predictions], settings)
+    return evaluate(predictions, settings, watcher(Path(file).name, predictions.n_rows)).estimates
+
+
+def files_of(place: str, option: str = "--report-on") -> list[str]:
+    """Return the files of predictions in a folder, or those that a pattern names.
+
+    Raises
+    ------
+    UsageError
+        If there is none.
+    """
+    folder = path_of(place)
+    if folder.is_dir():
+        files = [str(file) for file in folder.iterdir() if not file.name.startswith(".")]
+    else:
+        files = [one for one in parts_of_pattern(place) if is_url(one) or path_of(one).exists()]
+    found = sorted(file for file in files if not LABEL_FILE.fullmatch(Path(file).name))
+    if not found:
+        raise UsageError(
+            f"{option} {place}: no such files; expected a folder or a pattern such as 'test/*.npy'"
+        )
+    return found

@@ -3,28 +3,46 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import nullcontext
 from dataclasses import replace
-from typing import Any
+from functools import partial
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
 
-from calcli.core.curves.needs import looks_of
+from calcli.core.comparing.policy import Rule, failure, parse_failure
+from calcli.core.curves.needs import looks_of, problem_of, usual_lens
+from calcli.core.curves.reliability import Reliability, reliability
 from calcli.core.data.predictions import Predictions
 from calcli.core.evaluating.evaluate import evaluate as evaluate_predictions
-from calcli.core.evaluating.evaluate import slices_of, with_corrected_p
+from calcli.core.evaluating.evaluate import slices_of, state_of, with_corrected_p
+from calcli.core.evaluating.metrics.miscalibration import BinnedError
 from calcli.core.evaluating.results import Evaluation
+from calcli.core.evaluating.usual import default_metrics
 from calcli.core.language.declaring import documented
-from calcli.core.language.errors import UsageError
+from calcli.core.language.errors import InputError, UsageError, naming
+from calcli.core.language.expressions import parse_metric
 from calcli.core.language.figures import USUAL, find_figures, standard_names
-from calcli.core.language.settings import Settings
-from calcli.core.language.text import Watch
+from calcli.core.language.settings import NUMBERED, Settings, StateSettings
+from calcli.core.language.text import Watch, Watcher, unwatched
+from calcli.core.state.state import StatePredictions
+from calcli.io.dataset import files_of_systems
 from calcli.io.options import ReadOptions
+from calcli.io.places.outputs import filled_folder, refuse_folders, refuse_nowhere, together
 from calcli.io.read import read
 from calcli.io.saved.settings import settings_of
+from calcli.io.saved.states import is_state, save_state
+from calcli.report.atglance import Unread
+from calcli.report.evaluation import Report
+from calcli.report.files import relative_names, same_files, short_names
+from calcli.report.progress import Remark, unsaid
 from calcli.report.slices import is_compared
 from calcli.report.summary import Result, summarize
-from calcli.work.idle import idle_options, warn
+from calcli.work.cluster import engine_of, predictions_in
+from calcli.work.idle import idle_of_keys, idle_options, warn
 from calcli.work.read import OF_TABLES, columns_of, labelled, split_reading
-from calcli.work.report import Report
-from calcli.work.samefiles import same_files
+
+if TYPE_CHECKING:
+    from calcli.report.pictures import Album
 
 
 @documented(Settings)
@@ -73,7 +91,109 @@ def evaluate(
     """
     beside = {"by": by, "calibration_data": calibration_data}
     asked, evaluation = evaluation_of(data, labels, settings | beside, idle_options)
-    return Report(tuple(results_of(evaluation)), asked, evaluation=evaluation)
+    return Report(results_of(evaluation), asked, evaluation=evaluation)
+
+
+@together()
+def evaluate_files(
+    files: Sequence[str],
+    options: ReadOptions,
+    settings: Settings,
+    *,
+    folder: str | None = None,
+    html: str | None = None,
+    state: str | None = None,
+    known: StateSettings = NUMBERED,
+    per_class: bool = False,
+    diagram: bool = False,
+    sort: str | None = None,
+    fail_if: Sequence[str] = (),
+    by: Sequence[str] = (),
+    calibration_data: str | None = None,
+    engine: str | None = None,
+    watcher: Watcher = unwatched,
+    remark: Remark = unsaid,
+) -> Report:
+    """Read and evaluate each data set, and let go of its rows.
+
+    Parameters
+    ----------
+    files
+        A data set each, or parts of one.
+    options, settings
+        How to read and what to compute.
+    folder
+        For the report and figures, those of several data sets in folders named like them.
+    html
+        A page that will be made of it, with figures.
+    state
+        Where to save the state of the only data set.
+    known
+        How its rows are known in the state; their key is that of the options.
+    per_class
+        Whether tables and records have the figures of each class.
+    diagram
+        Whether tables have a reliability diagram.
+    sort
+        The metric that orders several data sets.
+    fail_if
+        Limits such as `log_loss>0.5`; their metrics are computed as well.
+    by
+        Columns whose values are reported on one by one, behind the data set they are of.
+    calibration_data
+        A file with rows that recalibrations are fitted to.
+    engine
+        Makes states of the parts of each data set elsewhere, from which all is computed; None to read here.
+    watcher, remark
+        Starts a progress bar, and is told what makes no difference.
+    """
+    known = replace(known, key=options.key)
+    with naming("--fail-if"):
+        rules = [parse_failure(text, settings.defaults) for text in fail_if]
+    calibration, settings = read_calibration_data(calibration_data, options, settings)
+    kept = bool(state or folder or html)  # what is written may make use of any
+    names = {*settings.groups, *settings.threshold_weights} if kept else ()
+    for sentence in idle_options(settings, calibration, rules, names=names) + idle_of_keys(
+        options, known, state
+    ):
+        remark(sentence)
+    sources = _data_sets(files, options)
+    _require_one_to_save(sources, state)
+    refuse_folders(state)
+    refuse_nowhere(state)
+    titles = short_names([source[0] for source in sources]) if len(sources) > 1 else [""]
+    settings_for = partial(_with_metrics_of, rules, settings)
+    reader = engine_of(engine, watcher, known, by)
+    results: list[Result] = []
+    diagrams: list[Reliability] = []
+    unread: list[Unread] = []
+    with filled_folder(folder) if folder else nullcontext() as place:
+        album = _album(place) if place or html else None
+        for source, name, title in zip(sources, _names(sources), titles, strict=True):
+            try:
+                predictions = predictions_in(source, options, reader, settings_for)
+            except InputError as fault:
+                unread.append(Unread(title, str(fault)))
+                if len(unread) == len(sources):
+                    raise
+                continue
+            _refuse_classes(predictions, per_class)
+            watch = watcher(name, predictions.n_rows)
+            asked, drawn = settings_for(predictions), diagram or album is not None
+            evaluation = evaluated(predictions, asked, by, calibration, watch, drawn=drawn)
+            if album is not None:
+                album.draw(evaluation, name if len(sources) > 1 else "", title)
+            if diagram:
+                diagrams.append(_reliability(evaluation))
+            results += results_of(evaluation)
+        failures = broken(results, rules)
+        pictures = album.pictures if album else ()
+        report = Report(results, settings, per_class, diagrams, unread, failures, sort, drawn=pictures)
+        if album and place:
+            report.write_into(place, album.captions)
+    if state is not None:
+        _save(predictions, asked, state, known, by, watcher)
+    return report
 
 
 def evaluation_of(
@@ -156,8 +276,10 @@ def told_if_same(evaluation: Evaluation, calibration: Predictions | None) -> Eva
     return replace(evaluation, summary=told)
 
 
-def read_calibration_data(path: str | None, options: ReadOptions) -> Predictions | None:
-    """Read calibration data; labels of `.npy` scores are beside them.
+def read_calibration_data(
+    path: str | None, options: ReadOptions, settings: Settings
+) -> tuple[Predictions | None, Settings]:
+    """Read calibration data, and return them with settings that train on them.
 
     Parameters
     ----------
@@ -165,6 +287,8 @@ def read_calibration_data(path: str | None, options: ReadOptions) -> Predictions
         Their file; None for none.
     options
         How the evaluated files are read.
+    settings
+        How they are evaluated.
 
     Raises
     ------
@@ -172,7 +296,91 @@ def read_calibration_data(path: str | None, options: ReadOptions) -> Predictions
         If it cannot be read.
     """
     if path is None:
-        return None
-    # other rows, other labels: a file of labels is that of the evaluated rows
+        return None, settings
+    # other rows, other labels: a file of labels is that of the evaluated rows, and beside .npy scores
     named = None if (options.labels or "").endswith(".npy") else options.labels
-    return read(path, replace(options, labels=named, limit=None))
+    read_so = replace(options, labels=named, limit=None)
+    return read(path, read_so), replace(settings, training="held-out")
+
+
+def _data_sets(files: Sequence[str], options: ReadOptions) -> list[list[str]]:
+    """Return the files of each data set: a file, or all of them as one, of several systems one each."""
+    every = files_of_systems(files, options)
+    systems = len(options.system) or 1
+    return [every[n::systems] for n in range(systems)] if options.concat else [[file] for file in every]
+
+
+def _refuse_classes(predictions: Predictions, per_class: bool) -> None:
+    if per_class and predictions.of_answers:
+        name = predictions.provenance.path
+        raise UsageError(f"--per-class: {name} has answers, right or wrong, and no classes; leave it out")
+
+
+def _names(sources: Sequence[Sequence[str]]) -> list[str]:
+    """Return what each data set is called, and its folder if there are several."""
+    names = relative_names([source[0] for source in sources])
+    return [str(Path(name).with_suffix("")) if Path(name).name else "data" for name in names]
+
+
+def _album(folder: Path | None) -> Album:
+    from calcli.report.pictures import Album  # which loads what figures need
+
+    return Album(folder)
+
+
+def broken(results: Sequence[Result], rules: Sequence[Rule]) -> dict[str, list[str]]:
+    """Return a sentence for each rule that all rows of some data break, by the path of the data.
+
+    Raises
+    ------
+    InputError
+        If a metric is undefined.
+    """
+    found: dict[str, list[str]] = {}
+    for result in results:
+        for rule in rules if result.slice is None else ():
+            if sentence := failure(rule, result.metrics, result.input.path):
+                found.setdefault(result.input.path, []).append(sentence)
+    return found
+
+
+def _with_metrics_of(rules: Sequence[Rule], settings: Settings, predictions: Predictions) -> Settings:
+    """Have the metrics of rules computed beside those asked for, or beside the usual ones."""
+    if not rules:
+        return settings
+    asked = settings.metrics or tuple(default_metrics(predictions, settings)[0])
+    return replace(settings, metrics=(*asked, *(rule.call.asked for rule in rules)))
+
+
+def _require_one_to_save(sources: Sequence[Sequence[str]], state: str | None) -> None:
+    if state is None:
+        return
+    if len(sources) > 1:
+        raise UsageError("--save-state saves one state; give one file, or --concat, or a call for each file")
+    if any(map(is_state, sources[0])):
+        name = sources[0][0]
+        raise UsageError(f"--save-state: {name} is a state already; calcli merge puts states together")
+
+
+def _save(
+    predictions: Predictions,
+    settings: Settings,
+    path: str,
+    known: StateSettings,
+    by: Sequence[str],
+    watcher: Watcher,
+) -> None:
+    if isinstance(predictions, StatePredictions):
+        save_state(predictions.state, path)
+    else:
+        save_state(state_of(predictions, settings, watcher(path, predictions.n_rows), known, by), path)
+
+
+def _reliability(evaluation: Evaluation) -> Reliability:
+    """Return what a diagram shows: the confidence, of two classes the probability of the second."""
+    settings = evaluation.settings
+    lens = usual_lens([evaluation.predictions])
+    call = parse_metric(f"ece:lens={lens}", settings.defaults)
+    assert isinstance(call, BinnedError)
+    problem = problem_of(evaluation, lens)
+    return reliability(problem, lens, call, evaluation.estimates, settings.draws, settings.seed)

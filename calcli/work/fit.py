@@ -1,16 +1,23 @@
-"""Fitting: learning a recalibration, and writing it."""
+"""Fitting: learning a recalibration of what is in memory or in a file, applying it, and writing it."""
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from calcli.core.calibrators.record import CalibratorRecord
-from calcli.core.data.predictions import Predictions
-from calcli.core.language.declaring import Spelling, checked
-from calcli.core.language.errors import UsageError
+import numpy as np
+
+from calcli.core.calibrators.arguments import column_names
+from calcli.core.calibrators.base import Calibrator
+from calcli.core.calibrators.record import CalibratorRecord, recalibrate
+from calcli.core.data.arrays import Doubles
+from calcli.core.data.inmemory import as_array
+from calcli.core.data.predictions import Predictions, require_classes
+from calcli.core.language.declaring import PATH, TEXT, Setting, checked, documented, texts
+from calcli.core.language.errors import InputError, UsageError
 from calcli.core.language.expressions import MethodExpression, parse_methods
 from calcli.core.language.methods import CHOICE, METHODS
 from calcli.core.language.settings import FitSettings
@@ -27,59 +34,171 @@ from calcli.core.recalibrating.fitting import (
 )
 from calcli.core.recalibrating.fitting import fit as fit_predictions
 from calcli.core.state.state import rows_left
+from calcli.io.layouts import HARNESS
 from calcli.io.options import ReadOptions
 from calcli.io.places.outputs import refuse_folders, refuse_nowhere, together
 from calcli.io.places.paths import path_of
 from calcli.io.read import read
 from calcli.io.saved import calibrators
+from calcli.report.files import sha256
 from calcli.report.fit import FitReport
-from calcli.report.hashing import sha256
-from calcli.work.cluster import Engine, predictions_in
-from calcli.work.idle import idle_of_fit
+from calcli.report.progress import Remark, unsaid
+from calcli.work.cluster import engine_of, predictions_in
+from calcli.work.idle import idle_of_fit, idle_of_keys, warn
+from calcli.work.read import OF_TABLES, is_file_or_table, predictions_of, split_reading
 
 AUTO = CHOICE.name
 REDUCED = "reduced"
+USUAL = FitSettings()
+ROWS = 1 << 14  # recalibrated at once
+METHOD = replace(TEXT, expected='a method by its name, such as "temperature"')
+CANDIDATES = Setting(texts("temperature", commas=True), "Methods for auto.", keyword="candidates")
 
 
+class Fitted(FitReport):
+    """What was learned; printed, it shows the tables of the command line."""
+
+    @property
+    def calibrator(self) -> Calibrator:
+        """The fitted calibrator."""
+        return self.fit.calibrator
+
+    def __repr__(self) -> str:
+        return f"<Fitted {self.fit.call} on {self.fit.predictions.provenance.path}>"
+
+    def apply(self, data: Any) -> Doubles:
+        """Return recalibrated probabilities.
+
+        Parameters
+        ----------
+        data : array-like (N, K), (..., K) or (N,), path, table or Predictions
+            Scores of the kind that was fitted to, as for `predict_proba` of the calibrator: an array, or a
+            table of their columns alone. Or what `read` takes, with its labels.
+
+        Returns
+        -------
+        (N, K) or (..., K) probabilities in the order of the classes of the fit.
+
+        Raises
+        ------
+        InputError
+            If these are not scores of the same classes.
+        """
+        fitted = self.fit.predictions
+        is_predictions = isinstance(data, Predictions)
+        if not (is_predictions or is_file_or_table(data)):
+            scores = as_array(data, "scores")
+            axes = scores.shape[:-1] or scores.shape
+            rows = scores.reshape(-1, scores.shape[-1]) if scores.ndim > 2 else scores
+            found = self.calibrator.predict_proba(rows)
+            return found.reshape(*axes, found.shape[1])
+        if not is_predictions and sorted(column_names(data)) == sorted(fitted.provenance.taken):
+            return self.calibrator.predict_proba(data)
+        predictions = predictions_of(data, None, {})
+        _require_characters(predictions, fitted)
+        if not fitted.of_answers:
+            require_classes(predictions, fitted.classes, fitted.provenance.path)
+        record = record_of_fit(self.fit)
+        record.refuse_kind(predictions.kind, predictions.provenance.path)
+        parts = predictions.scores.blocks(ROWS)
+        return np.exp(np.concatenate([recalibrate(record, part, predictions.kind) for part in parts]))
+
+    def save(self, path: str | os.PathLike[str]) -> None:
+        """Write the calibrator's file, which `calcli apply` takes: JSON, or .npz by its ending.
+
+        Raises
+        ------
+        InputError
+            If it cannot be written.
+        """
+        save_fit(self.fit, PATH.checked("path", path))
+
+
+@documented(FitSettings)
+@documented(ReadOptions, *OF_TABLES)
+def fit(
+    data: Any = None,
+    labels: Any = None,
+    *,
+    method: str = "auto",
+    candidates: str | Sequence[str] | None = None,
+    lens: str | None = None,
+    **settings: Any,
+) -> Fitted:
+    """Fit a recalibration.
+
+    Parameters
+    ----------
+    data, labels
+        Predictions, as `evaluate` takes them.
+    method : str
+        A method expression, or `auto`, which chooses by cross-validation.
+    candidates : str or sequence of str, optional
+        Methods for `auto` to choose from; text has commas between them.
+    lens : str, optional
+        What methods of one score act on, or `reduced`.
+    {ReadOptions}
+    {FitSettings}
+
+    Returns
+    -------
+    Fitted
+        What was learned and what it does, with `apply` and `save`.
+
+    Raises
+    ------
+    InputError
+        If these cannot be predictions, or are unsuitable for the method.
+    UsageError
+        If a method or setting is unknown, or does not fit.
+    """
+    method = METHOD.checked("method", method)
+    lens = None if lens is None else TEXT.checked("lens", lens)
+    judged = {"score": settings.pop("score")} if "score" in settings else {}  # not the scorer of a log
+    predictions, settings = split_reading(data, labels, settings)
+    settings |= judged
+    candidates = CANDIDATES.checked(candidates, "keyword")
+    given = {"workers": 1, **settings}  # others would import the script that called anew
+    chosen = FitSettings(**checked(FitSettings, given, "keyword"))
+    return Fitted(_fit_to(lambda: predictions, method, chosen, candidates, lens, remark=warn))
+
+
+@together()
 def fit_file(
     file: str,
     options: ReadOptions,
     method: str,
+    settings: FitSettings = USUAL,
     *,
     candidates: Sequence[str] | None = None,
     lens: str | None = None,
     output: str | None = None,
-    beside: Sequence[str | None] = (),
-    engine: Engine | None = None,
+    cross_validated: str | None = None,
+    engine: str | None = None,
     watcher: Watcher = unwatched,
-    remark: Callable[[str], None] = lambda text: None,
-    **settings: Any,
+    remark: Remark = unsaid,
 ) -> FitReport:
-    """Fit to a file of predictions.
+    """Fit to a file of predictions, and write what is asked for: all of it, or nothing.
 
     Parameters
     ----------
     file, options
         What to read, and how.
-    method
-        A method expression, or `auto`.
+    method, settings
+        A method expression, or `auto`; and how it is fitted.
     candidates
         Methods for `auto` to choose from; None for the usual ones.
     lens
         What methods of one score act on, or `reduced`.
     output
-        Where the calibrator is to go; another ending than that of its file is refused before anything is
-        done.
-    beside
-        Other files that are to be written.
+        Where the calibrator is to go, `-` for nowhere; another ending than that of its file is refused before
+        anything is done.
+    cross_validated
+        A file for the rows with the probabilities that they get from fits to the other folds.
     engine
         Makes the state of a folder elsewhere, whose sample of rows is fitted to; None to read here.
-    watcher
-        Starts a progress bar.
-    remark
-        Called with what is said of options that change nothing.
-    **settings
-        As for `FitSettings`.
+    watcher, remark
+        Starts a progress bar, and is told what makes no difference.
 
     Raises
     ------
@@ -88,34 +207,44 @@ def fit_file(
     UsageError
         If a method is unknown, or an option does not go with it.
     """
+    for sentence in idle_of_keys(options):
+        remark(sentence)
     if output is not None:
         calibrators.refuse_ending(output)
-    for refuse in (refuse_folders, refuse_nowhere):
-        refuse(output, *beside)
-    given = {"candidates": candidates, "lens": lens, "watcher": watcher, "remark": remark, **settings}
-    return FitReport(
-        fit_to(lambda: predictions_in([file], options, engine, lambda _: ASKED), method, "option", **given)
+    refuse_folders(output, cross_validated)
+    refuse_nowhere(output, cross_validated)
+    reader = engine_of(engine, watcher)
+    made = _fit_to(
+        lambda: predictions_in([file], options, reader, lambda _: ASKED),
+        method,
+        settings,
+        candidates,
+        lens,
+        watcher,
+        remark,
     )
+    if cross_validated is not None:
+        for note in _write_cross_validated(made, file, cross_validated, options):
+            remark(note)
+    if output is not None and output != "-":
+        save_fit(made, output)
+    return FitReport(made)
 
 
-def fit_to(
+def _fit_to(
     predictions: Callable[[], Predictions],
     method: str,
-    spelling: Spelling,
-    *,
-    candidates: Sequence[str] | None = None,
-    lens: str | None = None,
+    settings: FitSettings,
+    candidates: Sequence[str] | None,
+    lens: str | None,
     watcher: Watcher = unwatched,
-    remark: Callable[[str], None] = lambda text: None,
-    **settings: Any,
+    remark: Remark = unsaid,
 ) -> Fit:
     """Return a fit to predictions, which are read when all else is known to be right; see `fit_file`."""
     reduced = lens == REDUCED
-    chosen = FitSettings(**checked(FitSettings, settings | {"reduced": reduced}, spelling))
-    lens = None if reduced else lens
-    calls = _calls(
-        method, candidates, lens, chosen, classes=2, rows=0
-    )  # refuses what is wrong before reading
+    chosen, lens = replace(settings, reduced=reduced), None if reduced else lens
+    # refuses what is wrong before reading
+    calls = _calls(method, candidates, lens, chosen, classes=2, rows=0)
     if chosen.fold_column is not None and chosen.folds != FitSettings.folds:
         raise UsageError(
             f"--folds is {chosen.folds}, and a column says how many folds there are; leave out one"
@@ -160,34 +289,6 @@ def _calls(
     return calls
 
 
-@together()
-def write_fitted(
-    found: FitReport,
-    file: str,
-    options: ReadOptions,
-    output: str | None,
-    *,
-    cross_validated: str | None,
-    html: str | None,
-) -> tuple[str, ...]:
-    """Write what is asked for of a fit to a file: all of it, or nothing.
-
-    Returns
-    -------
-    Sentences for the user.
-    """
-    notes: tuple[str, ...] = ()
-    if cross_validated is not None:
-        notes = _write_cross_validated(found.fit, file, cross_validated, options)
-    if html is not None:
-        from calcli.work.page import write_page  # which loads what figures need
-
-        write_page(replace(found, details=True), html)
-    if output is not None and output != "-":
-        save_fit(found.fit, output)
-    return notes
-
-
 def _write_cross_validated(fit: Fit, file: str, target: str, options: ReadOptions) -> tuple[str, ...]:
     """Write the file of a fit with the probabilities that its rows get from fits to the other folds.
 
@@ -225,6 +326,16 @@ def _write_cross_validated(fit: Fit, file: str, target: str, options: ReadOption
         return done.notes
     told = f"{target} has the first of {dealt} deals of the folds; the metrics are the mean over all of them"
     return (*done.notes, told)
+
+
+def _require_characters(predictions: Predictions, fitted: Predictions) -> None:
+    """Raise an InputError for log-likelihoods as they are where those of the fit were divided."""
+    found = predictions.provenance
+    if fitted.provenance.per_character and found.read_as == HARNESS.name and not found.per_character:
+        raise InputError(
+            f"{found.path} has log-likelihoods as they are, but those of the fit were divided by the "
+            "characters of their options; give read(..., --per-character)"
+        )
 
 
 def calibrator_text(fit: Fit) -> str:

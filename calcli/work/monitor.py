@@ -32,30 +32,12 @@ from calcli.io.read import read, read_concat
 from calcli.io.saved.policies import load_threshold
 from calcli.io.saved.watches import load_watch, save_watch
 from calcli.io.words import natural_key
-from calcli.report.hashing import sha256
-from calcli.report.monitor import ShownMonitor
-from calcli.report.page import Picture
-from calcli.work.kept import Kept
+from calcli.report.files import sha256
+from calcli.report.monitor import MonitorReport
 from calcli.work.read import OF_TABLES, is_file_or_table, labelled, split_reading
 
 ASKED = frozenset(declared(MonitorSettings))
 Streams = dict[str | None, list[Period]]
-
-
-class MonitorReport(ShownMonitor, Kept):
-    """A stream that is watched; printed, it shows the tables of the command line."""
-
-    def pictures(self) -> Sequence[Picture]:
-        """Return the gap and the evidence over time."""
-        from calcli.figures.inline import inline_svg
-        from calcli.figures.monitor import over_time
-
-        shown = [*self.alarmed, self.streams[0]][0]
-        caption = (
-            "Gap of each period, observed minus predicted, with the band in which 95% of gaps lie by chance; "
-            "below, the evidence after it. Shaded: from the change to the alarm."
-        )
-        return [Picture("Over time", caption, inline_svg(over_time(shown), "over-time", caption))]
 
 
 @documented(MonitorSettings)

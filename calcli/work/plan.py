@@ -16,12 +16,13 @@ from calcli.core.language.declaring import documented
 from calcli.core.language.errors import InputError, UsageError, naming
 from calcli.core.language.expressions import parse_metric
 from calcli.core.language.settings import PairSettings, Settings
+from calcli.io.dataset import files_of_systems
 from calcli.io.options import ReadOptions
 from calcli.io.read import read
 from calcli.io.saved.settings import settings_of
+from calcli.report.comparison import ComparisonReport
 from calcli.report.plan import Need, PlanReport
 from calcli.work.compare import compare, compare_files
-from calcli.work.kept import ComparisonReport
 from calcli.work.read import labelled
 
 EITHER = "plan takes an old and a new file with a margin, or one file with a half-width"
@@ -88,6 +89,7 @@ def plan_files(
     half_width: str | None = None,
 ) -> PlanReport:
     """Plan with files; otherwise as `plan`."""
+    files = files_of_systems(files, options)
     if len(files) != (1 if half_width else 2) or bool(margins) == bool(half_width):
         raise UsageError(f"{EITHER}: calcli plan OLD NEW --margin log_loss=1%, or FILE --half-width 0.01")
     if half_width:
@@ -96,7 +98,6 @@ def plan_files(
         names = tuple(parse_margins(margins))
     asked = replace(settings, metrics=names, draws=0)
     found = compare_files(files, options, asked, pairing, margins=margins)
-    assert isinstance(found, ComparisonReport)
     return _of_two(found)
 
 

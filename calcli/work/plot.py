@@ -1,18 +1,20 @@
-"""Figures of files of predictions."""
+"""Figures: of predictions in Python, which a notebook shows, and of files."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import nullcontext
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
+from typing import Any
 
 from calcli.core.curves.needs import looks_of, metrics_of, shown_metrics
 from calcli.core.curves.series import keep_slices, smoother
 from calcli.core.data.predictions import Predictions
 from calcli.core.evaluating.evaluate import evaluate
 from calcli.core.evaluating.results import Evaluation, Input
+from calcli.core.language.declaring import PATH, TEXT, declared, documented, items, mapping
 from calcli.core.language.entries import FigureKind
 from calcli.core.language.errors import NeedsRows, UsageError
 from calcli.core.language.expressions import checked_region, parse_metrics
@@ -20,25 +22,103 @@ from calcli.core.language.figures import (
     AUTO,
     FIGURES,
     PlotSettings,
+    ViewSettings,
     find_figures,
+    parse_figures,
     refuse_binning,
     refuse_more_systems,
+    refuse_unknown_looks,
     standard_names,
 )
 from calcli.core.language.settings import Settings
 from calcli.core.language.text import Watch, Watcher, unwatched
 from calcli.figures import Drawing, View, draw
+from calcli.figures.drawing import system_name, viewed
+from calcli.io.dataset import files_of_systems
 from calcli.io.options import ReadOptions
-from calcli.io.places.outputs import filled_folder, refuse_folders, refuse_nowhere, together
+from calcli.io.places.outputs import filled_folder, together
 from calcli.io.saved.calibrators import load_calibrator
 from calcli.report.figures import Figures
+from calcli.report.files import short_names
+from calcli.report.pictures import picture
+from calcli.report.progress import Remark, unsaid
 from calcli.report.shown import csv_text
-from calcli.report.summary import short_names
-from calcli.work.cluster import Engine, predictions_in
-from calcli.work.page import picture, write_page
+from calcli.work.cluster import engine_of, predictions_in
+from calcli.work.evaluate import evaluation_of, read_calibration_data
+from calcli.work.idle import idle_looks, idle_of_keys, idle_options
 
 USUAL_FIGURES = PlotSettings()
+SYSTEMS = mapping('predictions by names that are text, such as {"test": predictions}')
 TOLD = 8  # files of which it is said how they were read; of more, of the first
+
+
+@documented(ViewSettings)
+def plot(
+    data: Any,
+    labels: Any = None,
+    *,
+    figure: str = "reliability",
+    calibrator: Any = None,
+    view: View | None = None,
+    **settings: Any,
+) -> Drawing:
+    """Draw a figure.
+
+    Parameters
+    ----------
+    data, labels
+        Predictions, as `evaluate` takes them; or several by name, side by side on the same scales.
+    figure : str
+        A name that `calcli explain` lists, with arguments if any, as in reliability:binning=equal-mass.
+    calibrator : path or sequence of them, optional
+        Calibrator files, for the figure calibration-map.
+    view : View, optional
+        How to look at it, where the keywords of `View` are not given by themselves.
+    {ViewSettings}
+    **settings
+        As for `evaluate`.
+
+    Returns
+    -------
+    Drawing
+        The figure with its numbers; a notebook shows it.
+
+    Raises
+    ------
+    InputError
+        If these cannot be predictions, or a calibrator cannot be read.
+    UsageError
+        If the figure or a setting is unknown, or does not fit.
+    """
+    several = isinstance(data, Mapping) and labels is None
+    systems = SYSTEMS.checked("data", data) if several else {"": data}
+    if not systems:
+        raise UsageError("data holds no predictions; expected one or more, by their names")
+    if not isinstance(view, View | None):
+        raise UsageError(f"view is of type {type(view).__name__}; expected a View of calcli.figures")
+    ((name, own),) = parse_figures([[TEXT.checked("figure", figure)]]).items()
+    kind = FIGURES[name]
+    looks = {name: settings.pop(name) for name in declared(ViewSettings) if name in settings}
+    refuse_unknown_looks(kind, looks.keys() - {"lens", "by"})
+    looks = own | looks
+    looks |= {name: settings[name] for name in ("draws", "metrics") if name in settings}
+    looks |= {"metrics": items(looks["metrics"])} if isinstance(looks.get("metrics"), str) else {}
+    if calibrator is not None:
+        files = calibrator if isinstance(calibrator, list | tuple) else [calibrator]
+        files = [PATH.checked("calibrator", file) for file in files]
+        looks["calibrators"] = {Path(file).name: load_calibrator(file) for file in files}
+    view = viewed(view or View(), **looks)
+    drawing = PlotSettings({kind.name: {}}, view.lens, view.by)
+
+    def idle(asked: Settings, calibration: Predictions | None) -> list[str]:
+        told = idle_options(asked, calibration, (), (name,), {view.lens, *asked.groups})
+        return told + idle_looks(drawing, asked)
+
+    if kind.metrics:
+        settings = {"metrics": kind.metrics, **settings}
+    evaluations = {name: evaluation_of(one, labels, settings, idle)[1] for name, one in systems.items()}
+    named = evaluations if several else {system_name(one): one for one in evaluations.values()}
+    return draw(name, named, view)
 
 
 @together()
@@ -49,14 +129,14 @@ def plot_files(
     settings: Settings,
     drawing: PlotSettings = USUAL_FIGURES,
     *,
-    calibration: Predictions | None = None,
+    calibration_data: str | None = None,
     format: str = "png",
     data: bool = False,
-    html: str | None = None,
-    engine: Engine | None = None,
+    html: bool = False,
+    engine: str | None = None,
     watcher: Watcher = unwatched,
-    remark: Callable[[str], None] = lambda text: None,
-) -> list[str]:
+    remark: Remark = unsaid,
+) -> Figures:
     """Draw figures of files into a folder or on a page, side by side on the same scales.
 
     Parameters
@@ -65,24 +145,20 @@ def plot_files(
         Predictions, and the folder, if any.
     options, settings, drawing
         How to read and to evaluate them, and what to draw.
-    calibration
-        Rows that recalibrations are fitted to, with training=held-out.
+    calibration_data
+        A file with rows that recalibrations are fitted to.
     format
         "png", "svg" or "pdf".
     data
         Whether to write the numbers in each figure and its caption beside it.
     html
-        A file for all of them on one page.
+        Whether there will be a page of all of them.
     engine
         Makes states of the parts of files elsewhere, which are drawn; None to read here.
     watcher
         Starts a progress bar.
     remark
         Called with what the reader of a figure should know and cannot see there.
-
-    Returns
-    -------
-    The names of the files written.
 
     Raises
     ------
@@ -92,21 +168,26 @@ def plot_files(
         If a figure is unknown, or does not fit the files or the settings.
     """
     calibrators = {name: load_calibrator(file) for name, file in _named(drawing.calibrators).items()}
+    calibration, settings = read_calibration_data(calibration_data, options, settings)
+    grouped = settings.groups if not drawing.figures or "simplex" in drawing.figures else {drawing.lens}
+    idle = idle_options(settings, calibration, (), [*drawing.figures], grouped)
+    for sentence in idle + idle_looks(drawing, settings) + idle_of_keys(options):
+        remark(sentence)
+    files = files_of_systems(files, options)
     settings = _asked_for(settings, drawing)
     view = View(
         drawing.lens, by=drawing.by, draws=settings.draws, metrics=settings.metrics, calibrators=calibrators
     )
     kinds = _kinds(drawing)
     _refuse_unshown(kinds, files, drawing)
-    if output is None and (html is None or data):
+    if output is None and (data or not html):
         raise UsageError("say where to write the figures: -o DIR, or --html FILE without --data")
-    refuse_folders(html)
-    refuse_nowhere(html, made=output)
     standard = not drawing.figures
+    reader = engine_of(engine, watcher)
     with filled_folder(output) if output else nullcontext() as folder:
         evaluations = {}
         for name, file in _named(files).items():
-            predictions = predictions_in([file], options, engine, partial(_needed, kinds, settings))
+            predictions = predictions_in([file], options, reader, partial(_needed, kinds, settings))
             watch = watcher(name, predictions.n_rows)
             evaluations[name] = _evaluation(predictions, settings, calibration, kinds, view, watch, standard)
         inputs = [one.summary.input for one in evaluations.values()]
@@ -120,10 +201,8 @@ def plot_files(
                 pictures.append(picture(name, drawn))
             if folder:
                 written += _write(name, drawn, folder, format, remark, data=data)
-    if html:
-        write_page(Figures(list(evaluations)), html, pictures)
     _tell_reading(inputs, remark)
-    return written
+    return Figures(list(evaluations), [f"{(output or '').rstrip('/')}/{name}" for name in written], pictures)
 
 
 def _asked_for(settings: Settings, drawing: PlotSettings) -> Settings:
@@ -175,7 +254,7 @@ def _evaluation(
 def _drawn(
     views: Mapping[str, View],
     evaluations: Mapping[str, Evaluation],
-    remark: Callable[[str], None] | None,
+    remark: Remark | None,
 ) -> Iterator[tuple[str, Drawing]]:
     """Yield figures by name; if there is someone to tell, those that a state cannot show are left out."""
     for name, view in views.items():
@@ -214,7 +293,7 @@ def _named(files: Sequence[str]) -> dict[str, str]:
     return found
 
 
-def _fitting(names: Sequence[str], systems: int, remark: Callable[[str], None]) -> list[str]:
+def _fitting(names: Sequence[str], systems: int, remark: Remark) -> list[str]:
     """Return those of the standard figures that can show so many systems, and remark on the others."""
     most = {name: FIGURES[name].most_systems or systems for name in names}
     for name in names:
@@ -230,7 +309,7 @@ def _standard(evaluations: Iterable[Evaluation], view: View) -> list[str]:
     return [name for name in fitting[0] if all(name in names for names in fitting)]
 
 
-def _tell_reading(inputs: Sequence[Input], remark: Callable[[str], None]) -> None:
+def _tell_reading(inputs: Sequence[Input], remark: Remark) -> None:
     """Say how files were read; of many, how the first was, and what is in doubt of any."""
     few = len(inputs) <= TOLD
     for n, one in enumerate(inputs):
@@ -239,7 +318,7 @@ def _tell_reading(inputs: Sequence[Input], remark: Callable[[str], None]) -> Non
 
 
 def _write(
-    name: str, drawing: Drawing, folder: Path, format: str, remark: Callable[[str], None], *, data: bool
+    name: str, drawing: Drawing, folder: Path, format: str, remark: Remark, *, data: bool
 ) -> list[str]:
     written = [f"{name}.{format}"]
     missing = drawing.save(folder / written[0])

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from calcli.core.calibrators.arguments import column_names
@@ -15,6 +15,7 @@ from calcli.io.handed import from_answers, from_arrays
 from calcli.io.options import ReadOptions, read_options
 from calcli.io.read import read as read_file
 from calcli.io.words import is_identifier
+from calcli.report.inspection import InspectionReport
 
 READ = frozenset(declared(ReadOptions))
 COLUMNS = texts("group")
@@ -55,6 +56,19 @@ def read(data: Any, **options: Any) -> Predictions:
         what = type(data).__name__
         raise UsageError(f"read takes a path or a table, not {what}; arrays come with labels, to evaluate()")
     return read_file(PATH.checked("data", data), read_options(options))
+
+
+def inspect_files(files: Sequence[str], options: ReadOptions) -> InspectionReport:
+    """Return how files are read, and what else was considered.
+
+    Raises
+    ------
+    InputError
+        If one cannot be read.
+    UsageError
+        If an option does not fit.
+    """
+    return InspectionReport([read_file(file, options) for file in files])
 
 
 def predictions_of(data: Any, labels: Any, given: Mapping[str, Any]) -> Predictions:

@@ -10,12 +10,12 @@ from calcli.core.language.expressions import nearest_name
 from calcli.core.language.schemas import Schemas
 
 DOCUMENTS = {  # by name: what writes it, a class with `content`, or the type that is written
-    "report": "report.evaluation:EvaluationReport",
-    "comparison": "report.comparison:ShownComparison",
+    "report": "report.evaluation:Report",
+    "comparison": "report.comparison:ComparisonReport",
     "selection": "report.selection:SelectionReport",
-    "check": "report.check:ShownCheck",
-    "monitor": "report.monitor:ShownMonitor",
-    "segments": "report.segments:ShownSegments",
+    "check": "report.check:CheckReport",
+    "monitor": "report.monitor:MonitorReport",
+    "segments": "report.segments:SegmentsReport",
     "plan": "report.plan:PlanReport",
     "fit": "report.fit:FitReport",
     "benchmark": "report.benchmark:BenchmarkReport",
@@ -23,7 +23,7 @@ DOCUMENTS = {  # by name: what writes it, a class with `content`, or the type th
     "procedure": "report.study:ProcedureReport",
     "inspection": "report.inspection:InspectionReport",
     "merge": "report.merge:MergeReport",
-    "threshold": "report.threshold:ShownThreshold",
+    "threshold": "report.threshold:ThresholdReport",
     "calibrator": "io.saved.calibrators:CalibratorFile",
 }
 

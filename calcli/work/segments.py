@@ -11,29 +11,10 @@ from calcli.core.language.declaring import checked, declared, documented
 from calcli.core.language.settings import SegmentSettings
 from calcli.io.options import ReadOptions
 from calcli.io.read import read_concat
-from calcli.report.page import Picture
-from calcli.report.segments import ShownSegments
-from calcli.work.kept import Kept
+from calcli.report.segments import SegmentsReport
 from calcli.work.read import OF_TABLES, split_reading
 
 ASKED = frozenset(declared(SegmentSettings))
-
-
-class SegmentsReport(ShownSegments, Kept):
-    """Segments that are off; printed, it shows the tables of the command line."""
-
-    def pictures(self) -> Sequence[Picture]:
-        """Return the segments with their intervals."""
-        from calcli.figures.inline import inline_svg
-        from calcli.figures.segments import MOST, segments_forest
-
-        found = {one.name for one in self.search.found}
-        caption = (
-            "Observed minus predicted in each segment, with the interval that holds for all of them at once; "
-            f"the {MOST} furthest from chance at most. Diamonds: beyond chance."
-        )
-        figure = segments_forest(self.search.segments, found, self.settings.metric)
-        return [Picture("Segments", caption, inline_svg(figure, "segments", caption))]
 
 
 @documented(SegmentSettings)

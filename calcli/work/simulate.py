@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from typing import Any
 
 from calcli.core.language.declaring import TEXT, Spelling, checked, declared, documented
@@ -32,12 +31,11 @@ def simulate(system: str, **settings: Any) -> Simulation:
     UsageError
         If there is no such system, or it has no such parameter or value.
     """
-    return _simulated(system, settings, "keyword")
+    asked = SimulationSettings(**checked(SimulationSettings, settings, "keyword"))
+    return _simulated(TEXT.checked("system", system), asked, "keyword")
 
 
-def _simulated(system: str, given: Mapping[str, Any], spelling: Spelling) -> Simulation:
-    system = TEXT.checked("system", system)
-    asked = SimulationSettings(**checked(SimulationSettings, given, spelling))
+def _simulated(system: str, asked: SimulationSettings, spelling: Spelling) -> Simulation:
     called = {name: said.spelled(spelling) for name, said in declared(SimulationSettings).items()}
     found = simulate_system(
         system, asked.parameters, asked.rows, asked.seed, exact=asked.exact, spelled=called.__getitem__
@@ -50,7 +48,7 @@ def _simulated(system: str, given: Mapping[str, Any], spelling: Spelling) -> Sim
 
 
 def simulate_file(
-    system: str, output: str, posteriors: str | None, given: Mapping[str, Any]
+    system: str, output: str, posteriors: str | None, settings: SimulationSettings
 ) -> tuple[Simulation, tuple[str, ...]]:
     """Simulate predictions and write them; otherwise as `simulate`.
 
@@ -58,8 +56,8 @@ def simulate_file(
     ----------
     output, posteriors
         Where to write scores with labels, and the true posteriors if anywhere; `-` is standard output.
-    given
-        Settings, as options.
+    settings
+        Of the system.
 
     Returns
     -------
@@ -69,5 +67,5 @@ def simulate_file(
 
     if posteriors == output:
         raise UsageError(f"--posteriors and --output are both {output}; choose two places")
-    simulation = _simulated(system, given, "option")
+    simulation = _simulated(system, settings, "option")
     return simulation, write_simulation(simulation, output, posteriors)

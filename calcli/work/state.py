@@ -14,8 +14,10 @@ from calcli.core.state import merging
 from calcli.core.state import state as states
 from calcli.core.state.state import StatePredictions, predictions_of
 from calcli.io.options import ReadOptions
+from calcli.io.places.paths import parts_of_pattern
 from calcli.io.saved.settings import settings_of
-from calcli.io.saved.states import from_bytes, to_bytes
+from calcli.io.saved.states import from_bytes, is_state, load_state, save_state, to_bytes
+from calcli.report.merge import MergeReport
 from calcli.work.read import OF_TABLES, columns_of, is_file_or_table, split_reading
 
 
@@ -106,3 +108,22 @@ class State(StatePredictions):
 
     def __reduce__(self) -> tuple[Callable[..., Self], tuple[bytes, str]]:
         return type(self).from_bytes, (self.to_bytes(), self.provenance.path)
+
+
+def merge_files(files: Sequence[str], output: str) -> MergeReport:
+    """Put the states of files together, their rows numbered on in the order given.
+
+    Raises
+    ------
+    InputError
+        If one is not a state, they are not alike, or hold the same rows.
+    """
+    given = [one for file in files for one in parts_of_pattern(file)]
+    others = [file for file in given if not is_state(file)]
+    if others:
+        raise UsageError(
+            f"{others[0]} is not a state; make one with calcli evaluate {others[0]} --save-state NAME.calcli"
+        )
+    whole: states.State = merging.merge(load_state(file) for file in given)
+    save_state(whole, output)
+    return MergeReport(output, whole)

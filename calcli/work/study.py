@@ -125,7 +125,7 @@ def study_file(
         from calcli.figures.drawing import View
         from calcli.figures.output import save
         from calcli.figures.study import with_true_curve
-        from calcli.work.draw import plot
+        from calcli.work.plot import plot
 
         lens = parse_metrics(asked.metrics or ("ece",))[0].lens
         known = posteriors_of(true, predictions)

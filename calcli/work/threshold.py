@@ -2,40 +2,22 @@
 
 from __future__ import annotations
 
-import os
 from typing import Any
 
 from calcli.core.data.predictions import Predictions
 from calcli.core.estimators.thresholds import make_threshold
-from calcli.core.language.declaring import PATH, checked, declared, documented
+from calcli.core.language.declaring import checked, declared, documented
 from calcli.core.language.errors import UsageError
 from calcli.core.language.settings import ThresholdSettings
 from calcli.io.options import ReadOptions
 from calcli.io.read import read_concat
 from calcli.io.saved.policies import refuse_ending, save_threshold
-from calcli.report.hashing import sha256
-from calcli.report.threshold import ShownThreshold
+from calcli.report.files import sha256
+from calcli.report.progress import Remark, unsaid
+from calcli.report.threshold import ThresholdReport
 from calcli.work.read import OF_TABLES, split_reading
 
 ASKED = frozenset(declared(ThresholdSettings))
-
-
-class ThresholdReport(ShownThreshold):
-    """A threshold; printed, it shows the table of the command line."""
-
-    def save(self, path: str | os.PathLike[str]) -> None:
-        """Write the threshold's file, which `calcli apply` and `calcli check` take.
-
-        Raises
-        ------
-        InputError
-            If it cannot be written.
-        UsageError
-            If nothing is promised, or the name does not end in .json.
-        """
-        if not self.threshold.promises:
-            raise UsageError("nothing can be promised, so there is no threshold to be saved")
-        save_threshold(self.threshold, PATH.checked("path", path))
 
 
 @documented(ThresholdSettings)
@@ -71,7 +53,11 @@ def threshold(data: Any = None, labels: Any = None, **settings: Any) -> Threshol
 
 
 def threshold_file(
-    files: list[str], options: ReadOptions, settings: ThresholdSettings, output: str | None
+    files: list[str],
+    options: ReadOptions,
+    settings: ThresholdSettings,
+    output: str | None,
+    remark: Remark = unsaid,
 ) -> ThresholdReport:
     """Make a threshold of files that are one data set, and write it if anything is promised.
 
@@ -87,6 +73,7 @@ def threshold_file(
     report = _made(read_concat(files, options), settings)
     if output is not None and report.threshold.promises:
         save_threshold(report.threshold, output)
+        remark(f"wrote {output}; mark the rows at or above it with calcli apply {output} FILE -o OUT")
     return report
 
 

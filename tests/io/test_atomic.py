@@ -18,7 +18,7 @@ from calcli.core.language.errors import InputError
 from calcli.io.frames import to_frame
 from calcli.io.places import outputs as atomic
 from calcli.io.places.outputs import atomic_path, filled_folder, together
-from calcli.report.hashing import sha256
+from calcli.report.files import sha256
 
 
 def test_a_file_appears_when_it_is_complete(tmp_path):

@@ -10,13 +10,13 @@ from calcli.core.evaluating.evaluate import evaluate
 from calcli.core.evaluating.results import Evaluation
 from calcli.core.language.settings import Settings
 from calcli.io.handed import from_arrays
-from calcli.report.evaluation import EvaluationReport
+from calcli.report.evaluation import Report
 from calcli.report.shown import TextTable
 from calcli.report.summary import Result, summarize
 
 
 def tables_of(results, per_class=False) -> list[TextTable]:
-    return EvaluationReport(results, Settings(), per_class, details=True).tables()
+    return Report(results, Settings(), per_class, details=True).tables()
 
 
 @pytest.fixture(scope="session")

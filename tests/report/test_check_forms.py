@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from calcli.core.comparing.policy import Bound, Checked, Outcome, Policy, Rule, exit_status
 from calcli.core.language.expressions import parse_metric
 from calcli.report.annotations import annotations_text, command
-from calcli.report.check import ShownCheck, rounded_outward
+from calcli.report.check import CheckReport, rounded_outward
 from calcli.report.junit import junit_text
 
 # the schema of Jenkins' xUnit plugin (junit-10.xsd, MIT license), said again as a table: of each element the
@@ -86,7 +86,7 @@ def test_undecided_is_said_in_every_form():
         assert case[0].tag == child
         assert annotations_text([one], "p.toml").startswith(f"::{kind} ")
         assert "undecided: because" in annotations_text([one], "p.toml")
-        shown = ShownCheck([one], Policy((rule,)), "p.toml")
+        shown = CheckReport([one], Policy((rule,)), "p.toml")
         assert "undecided" in str(shown)
         assert "1 undecided." in shown.headline().verdict
         assert shown.exit_status == (said == "fail")
@@ -171,13 +171,13 @@ def test_a_rule_that_passes_beyond_its_limit_says_why():
     rule = Rule(parse_metric("ece"), Bound(0.1, True))
     within = Outcome(rule, "passed", "0.02 within the limit", 0.08, 0.1, 0.02)
     beyond = Outcome(rule, "passed", "0.03 beyond the limit, which is chance", 0.13, 0.1, -0.03)
-    (table,) = ShownCheck([some(within, beyond)], Policy(()), "calcli.toml").tables()
+    (table,) = CheckReport([some(within, beyond)], Policy(()), "calcli.toml").tables()
     assert table.notes == ("ece at most 0.1: 0.03 beyond the limit, which is chance.", "2 rules: 2 passed.")
 
 
 def test_a_warning_is_in_every_form():
     checked = [replace(some(outcome("passed")), warnings=("the baseline was not used",))]
-    (table,) = ShownCheck(checked, Policy(()), "calcli.toml").tables()
+    (table,) = CheckReport(checked, Policy(()), "calcli.toml").tables()
     assert table.notes[0] == "WARNING: the baseline was not used."
     (suite,) = ET.fromstring(junit_text(checked))
     assert_valid(suite)

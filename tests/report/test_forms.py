@@ -11,18 +11,18 @@ import math
 import pytest
 
 from calcli.core.language.settings import Settings
-from calcli.report.evaluation import RECORD, EvaluationReport
+from calcli.report.evaluation import RECORD, Report
 from calcli.report.latex import latex_text
 from calcli.report.markdown import markdown_text
 from calcli.report.shown import Column, TextTable, render
 
 
 def as_json(*results) -> dict:
-    return json.loads(render(EvaluationReport(results, Settings()), "json"))
+    return json.loads(render(Report(results, Settings()), "json"))
 
 
 def as_csv(result, per_class=False) -> str:
-    return render(EvaluationReport([result], Settings(), per_class), "csv")
+    return render(Report([result], Settings(), per_class), "csv")
 
 
 def test_the_json_is_versioned_and_says_its_settings(sure):
@@ -67,7 +67,7 @@ STANDING = (
 def test_nothing_is_only_in_the_tables(sure, impossible):
     for result in (sure, impossible):
         text = json.dumps(as_json(result)["results"][0], ensure_ascii=False)
-        for table in EvaluationReport([result], Settings(), details=True).tables():
+        for table in Report([result], Settings(), details=True).tables():
             for note in table.notes:
                 assert note in text or note.startswith(STANDING)
 
@@ -87,9 +87,9 @@ def test_files_carry_their_hash(tmp_path, sure):
     file = tmp_path / "preds.csv"
     file.write_text("label,prob_a,prob_b\na,0.7,0.3\nb,0.6,0.4\n")
     result = summarize(evaluate(read(file)))
-    found = EvaluationReport([result], Settings()).to_dict()["results"][0]["input"]["sha256"]
+    found = Report([result], Settings()).to_dict()["results"][0]["input"]["sha256"]
     assert found == hashlib.sha256(file.read_bytes()).hexdigest()
-    assert EvaluationReport([sure], Settings()).to_dict()["results"][0]["input"]["sha256"] is None
+    assert Report([sure], Settings()).to_dict()["results"][0]["input"]["sha256"] is None
 
 
 def test_csv_has_a_line_for_every_number(impossible):
@@ -107,9 +107,7 @@ def test_csv_has_a_line_for_every_number(impossible):
 
 def test_markdown_has_the_tables_and_the_figures(sure):
     figures = {"a b/reliability.png": "Reliability of [a] by b"}
-    page = markdown_text(
-        EvaluationReport([sure], Settings(), details=True).tables(), EvaluationReport.title, figures
-    )
+    page = markdown_text(Report([sure], Settings(), details=True).tables(), Report.title, figures)
     assert page.startswith("# Calibration report\n\n## arrays\n")
     assert "| accuracy | 0.5000 |" in page
     assert sure.verdict.sentence in page
@@ -157,7 +155,7 @@ def test_commands_in_notes_are_code_in_markdown(note, written):
 
 
 def test_errors_of_a_class_are_said_to_be_of_its_probability(sure):
-    page = markdown_text(EvaluationReport([sure], Settings(), details=True).tables(), EvaluationReport.title)
+    page = markdown_text(Report([sure], Settings(), details=True).tables(), Report.title)
     lines = {line.split(" | ")[0]: line for line in page.splitlines()}
     assert "between probability of yes and frequency over bins" in lines["| ece:lens=class-1"]
     assert "between confidence and accuracy over bins" in lines["| ece"]

@@ -15,7 +15,7 @@ import pytest
 
 import calcli
 from calcli.cli.main import status_of
-from calcli.report.evaluation import EvaluationReport
+from calcli.report.evaluation import Report
 from calcli.report.page import page_text
 from calcli.report.shown import Column, Headline, Shown, TextTable
 
@@ -236,7 +236,7 @@ def test_a_score_without_an_interval_says_so_at_the_head() -> None:
 def test_of_many_systems_the_head_says_which_it_shows() -> None:
     rows = np.full((4, 2), 0.5)
     one = calcli.evaluate(rows, [0, 1, 0, 1], metrics="accuracy", draws=0)
-    many = EvaluationReport(one.results * 7, one.settings)
+    many = Report(one.results * 7, one.settings)
     head = many.headline()
     assert head.read == "7 data sets, 28 rows in all; the first 6:"
     assert len(head.numbers) == 6

@@ -14,7 +14,7 @@ from calcli.core.evaluating.results import Estimate
 from calcli.core.language.expressions import parse_metric
 from calcli.core.language.metrics import CARRIED
 from calcli.core.language.settings import Settings
-from calcli.report.evaluation import EvaluationReport
+from calcli.report.evaluation import Report
 from calcli.report.recalibration import loss_table, parts_table, recalibration_gains
 from calcli.report.wording import PARTS
 from calcli.works.simulation import gaussian_classes
@@ -134,7 +134,7 @@ def test_what_leads_is_judged_on_rows_that_the_fit_has_not_seen(summarized):
     assert not found.recalibration[0].on_unseen
     alone = summarized(*made, metrics=(own,))
     assert alone.gain is None
-    assert "optimistic" not in EvaluationReport([alone], Settings()).headline().verdict
+    assert "optimistic" not in Report([alone], Settings()).headline().verdict
 
 
 def test_no_bound_is_claimed_of_several_classes():
@@ -222,7 +222,7 @@ def test_parts_with_and_without_an_interval(summarized):
     assert [column.head for column in table.columns] == ["", "value", "95% interval", "read with"]
     ends = found.metrics["corp_uncertainty"].interval
     assert [row[2] for row in table.rows] == ["-", f"{ends.low:.4f} to {ends.high:.4f}"]
-    written = EvaluationReport([found], Settings()).to_dict()["results"][0]["metrics"]
+    written = Report([found], Settings()).to_dict()["results"][0]["metrics"]
     assert written["corp_uncertainty"]["low"] == ends.low
     assert "low" not in written["corp_miscalibration"]
 
@@ -241,7 +241,7 @@ def test_a_report_in_order_and_in_json(scaled):
         "What recalibration would gain",
         "Calibration errors, for diagnosis",
     ]
-    found = json.loads(json.dumps(EvaluationReport([scaled], Settings()).to_dict()))["results"][0]
+    found = json.loads(json.dumps(Report([scaled], Settings()).to_dict()))["results"][0]
     assert found["recalibration"] == [str(gain) for gain in scaled.recalibration]
     assert [row["name"] for row in found["decisions"]["abstain"]] == ["yes", "no", "abstain"]
     log_loss, relative = found["metrics"]["log_loss"], found["metrics"]["relative_calibration_loss"]

@@ -4,7 +4,7 @@ import pytest
 
 from calcli.core.evaluating import classes as classwise
 from calcli.core.language.expressions import parse_metrics
-from calcli.report.summary import short_names
+from calcli.report.files import short_names
 from calcli.report.wording import assumed_bins
 from tests.report.conftest import tables_of
 

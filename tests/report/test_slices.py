@@ -12,7 +12,7 @@ import pytest
 
 from calcli.core.language.settings import Settings
 from calcli.io.handed import from_arrays
-from calcli.report.evaluation import EvaluationReport
+from calcli.report.evaluation import Report
 from calcli.report.shown import render
 from calcli.report.slices import EXCESS, worst_slices
 from calcli.work.evaluate import evaluate
@@ -98,7 +98,7 @@ def test_the_worst_is_that_of_least_accuracy_or_of_the_most_error_beyond_chance(
     assert of_title(results, "Slices by country").notes[:2] == (
         "The worst by ece is country=fr: 0.4429, 0.1600 on all rows.", EXCESS,
     )  # fmt: skip
-    report = EvaluationReport(results, Settings()).to_dict()["results"]
+    report = Report(results, Settings()).to_dict()["results"]
     assert [result["slices_ranked_by"] for result in report[:2]] == ["ece", None]
     notes = of_title(sliced(metrics=("mean_confidence",)), "Slices by country").notes
     assert not any("worst" in note for note in notes)
@@ -119,7 +119,7 @@ def test_errors_are_ranked_by_what_chance_does_not_explain():
 
 def test_json_and_csv_hold_the_slices(sliced):
     results = sliced()
-    report = json.loads(render(EvaluationReport(results, Settings()), "json"))["results"]
+    report = json.loads(render(Report(results, Settings()), "json"))["results"]
     assert [result["slice"] for result in report[:4]] == [
         None,
         {"column": "country", "value": "de", "compared": True},
@@ -128,7 +128,7 @@ def test_json_and_csv_hold_the_slices(sliced):
     ]
     assert report[0]["worst_slices"] == {"country": "fr"}  # the halves differ by chance alone
     assert [result["metrics"]["ece"].get("corrected_p") for result in report[:4]] == [None, 0.01, 0.01, None]
-    lines = list(csv.DictReader(io.StringIO(render(EvaluationReport(results, Settings()), "csv"))))
+    lines = list(csv.DictReader(io.StringIO(render(Report(results, Settings()), "csv"))))
     accuracy = {line["slice"]: line["value"] for line in lines if line["metric"] == "accuracy"}
     assert (accuracy[""], accuracy["country=de"]) == ("0.64", "1.0")
     corrected = {line["slice"]: line["corrected_p"] for line in lines if line["metric"] == "ece"}

@@ -438,6 +438,9 @@ class BenchmarkSettings:
     {BenchmarkSettings}
     """
 
+    fold_column: str | None = setting(
+        None, TEXT, "Which fold of the cross-validation a row is in.", "COLUMN", key="folds"
+    )
     folds: int = setting(0, whole(), "Without --test: folds of a cross-validation.", "N")
     methods: tuple[str, ...] = setting(
         (), texts("dp", commas=True), "Methods, such as temperature,histogram:bins=20,auto.", "LIST"

@@ -39,16 +39,12 @@ class Picture:
     system: str = ""
 
 
-def page_text(shown: Shown, pictures: Sequence[Picture] = ()) -> str:
+def page_text(shown: Shown) -> str:
     """Return results as a page of HTML.
 
-    Parameters
-    ----------
-    shown
-        What was found out.
-    pictures
-        Figures; the first one stands beside the headline and the first table, if these are of one system.
+    The first figure stands beside the headline and the first table, if these are of one system.
     """
+    pictures = shown.pictures()
     script, style = _part("page.js"), _part("page.css")
     digest = base64.b64encode(hashlib.sha256(script.encode()).digest()).decode()
     policy = (

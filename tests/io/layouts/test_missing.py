@@ -13,7 +13,7 @@ import pytest
 import calcli
 from calcli.io.options import ReadOptions
 from calcli.io.read import read, read_concat
-from calcli.report.hashing import sha256
+from calcli.report.files import sha256
 from tests.io.layouts.trips import LABELS, NAMES, THREE, N
 from tests.io.samples import refused, scores_of, to_parquet
 

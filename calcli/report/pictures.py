@@ -1,4 +1,4 @@
-"""Results as pages that people open: words, tables and figures in one file."""
+"""Figures as they stand on a page: those of evaluations, comparisons, streams and segments."""
 
 from __future__ import annotations
 
@@ -8,23 +8,24 @@ from contextlib import suppress
 from pathlib import Path
 
 from calcli.core.comparing.comparison import Comparison, Difference
+from calcli.core.comparing.monitoring import Stream as WatchedStream
 from calcli.core.curves.needs import usual_lens
 from calcli.core.curves.unbinned import corp_curve
 from calcli.core.data.arrays import Stream, generator
 from calcli.core.data.predictions import Predictions
+from calcli.core.estimators.segments import Search, SegmentMetric
 from calcli.core.evaluating.measurements import Measurements
 from calcli.core.evaluating.results import Evaluation
-from calcli.core.language.errors import NeedsRows, UsageError
+from calcli.core.language.errors import NeedsRows
 from calcli.core.language.figures import FIGURES, LINES
 from calcli.core.language.settings import Settings
 from calcli.core.state.needs import through
-from calcli.figures import standard_drawings
+from calcli.figures import Drawing, standard_drawings
 from calcli.figures.comparison import changes, curves
-from calcli.figures.drawing import Drawing
 from calcli.figures.inline import inline_svg
-from calcli.io.places.outputs import atomic_path
-from calcli.report.page import Picture, page_text
-from calcli.report.shown import Format, Shown, render
+from calcli.figures.monitor import over_time
+from calcli.figures.segments import MOST, segments_forest
+from calcli.report.page import Picture
 
 
 def picture(name: str, drawing: Drawing, system: str = "", number: int = 0) -> Picture:
@@ -45,30 +46,7 @@ def picture(name: str, drawing: Drawing, system: str = "", number: int = 0) -> P
     return Picture(kind.title, drawing.caption or meaning, svg, system)
 
 
-FORMS: dict[str, Format] = {".json": "json", ".md": "markdown", ".csv": "csv", ".txt": "table"}
-
-
-def save_report(shown: Shown, path: str | Path, pictures: Sequence[Picture] = ()) -> None:
-    """Write results in the form that the ending of a name says; pictures are for pages.
-
-    Raises
-    ------
-    InputError
-        If it cannot be written.
-    UsageError
-        If the ending is unknown.
-    """
-    ending = Path(path).suffix.lower()
-    if ending == ".html":
-        write_page(shown, path, pictures)
-        return
-    if ending not in FORMS:
-        raise UsageError(f"{path}: reports are written as .html, {', '.join(FORMS)}")
-    with atomic_path(path) as temporary:
-        temporary.write_text(render(shown, FORMS[ending]), encoding="utf-8")
-
-
-class Pictures:
+class Album:
     """The standard figures of evaluations, for a page and, if there is one, for a folder.
 
     Parameters
@@ -78,7 +56,7 @@ class Pictures:
 
     Attributes
     ----------
-    found
+    pictures
         Those drawn.
     captions
         By the paths of those written.
@@ -86,7 +64,7 @@ class Pictures:
 
     def __init__(self, folder: Path | None = None) -> None:
         self.folder = folder
-        self.found: list[Picture] = []
+        self.pictures: list[Picture] = []
         self.captions: dict[Path, str] = {}
 
     def draw(self, evaluation: Evaluation, place: str = "", system: str = "") -> None:
@@ -101,7 +79,7 @@ class Pictures:
         system
             Whose they are; "" for those of the only one.
         """
-        drawn = len(self.found)
+        drawn = len(self.pictures)
         drawings = standard_drawings(evaluation) if evaluation.predictions.has_probabilities else ()
         for name, drawing in drawings:
             if self.folder:
@@ -109,10 +87,10 @@ class Pictures:
                 path.parent.mkdir(parents=True, exist_ok=True)
                 drawing.save(path)
                 self.captions[path] = drawing.caption
-            self.found.append(picture(name, drawing, system, drawn))
+            self.pictures.append(picture(name, drawing, system, drawn))
 
 
-def pictures_of_comparison(
+def comparison_pictures(
     whole: Comparison, systems: Sequence[Predictions], settings: Settings, names: Sequence[str]
 ) -> list[Picture]:
     """Return the figures of a comparison: changes beside their margins, and reliability curves in one.
@@ -159,20 +137,20 @@ def pictures_of_comparison(
     return pictures
 
 
-def write_page(shown: Shown, path: str | Path, pictures: Sequence[Picture] = ()) -> None:
-    """Write results as a page of HTML that needs no other file.
+def stream_pictures(stream: WatchedStream) -> list[Picture]:
+    """Return the gap and the evidence over time."""
+    caption = (
+        "Gap of each period, observed minus predicted, with the band in which 95% of gaps lie by chance; "
+        "below, the evidence after it. Shaded: from the change to the alarm."
+    )
+    return [Picture("Over time", caption, inline_svg(over_time(stream), "over-time", caption))]
 
-    Parameters
-    ----------
-    shown, pictures
-        What was found out, and figures in place of its own.
-    path
-        The file.
 
-    Raises
-    ------
-    InputError
-        If it cannot be written.
-    """
-    with atomic_path(path) as temporary:
-        temporary.write_text(page_text(shown, pictures or shown.pictures()), encoding="utf-8")
+def segment_pictures(search: Search, metric: SegmentMetric) -> list[Picture]:
+    """Return the segments with their intervals."""
+    caption = (
+        "Observed minus predicted in each segment, with the interval that holds for all of them at once; "
+        f"the {MOST} furthest from chance at most. Diamonds: beyond chance."
+    )
+    figure = segments_forest(search.segments, {one.name for one in search.found}, metric)
+    return [Picture("Segments", caption, inline_svg(figure, "segments", caption))]

@@ -1,13 +1,18 @@
-"""Help on one screen: the options that most people need; `--help-all` has every one, in groups."""
+"""How the command line is parsed: values of their types, repeated options, help on a screen."""
 
 from __future__ import annotations
 
 import re
-from typing import Any
+from functools import partial
+from typing import Any, get_args
 
-from calcli.cli.repeated import Repeatable
+from typer.core import TyperCommand, TyperGroup
 
-COMMON = (  # in this order, behind those of the command
+from calcli.cli.output import remark
+
+LIST = "LIST"  # the metavar of options that take names or numbers separated by commas
+WHOLE = re.compile("[0-9]{1,18}")
+COMMON = (  # options that most people need, in this order, behind those of the command
     "labels", "label_column", "scores", "kind", "positive", "metrics", "by", "details",
     "format", "output", "html",
 )  # fmt: skip
@@ -33,8 +38,42 @@ CHOICES = re.compile(r"<([^<>]*)>$")  # as typer writes them, and the type of an
 WIDTH = 24  # of the names; what is longer has a line of its own
 
 
-class GroupedHelp(Repeatable):
-    """A command whose help has the common options; `--help-all` has all others too, by group."""
+class PlainGroup(TyperGroup):
+    """Commands, and options before them."""
+
+    def get_params(self, ctx: Any) -> list[Any]:
+        """Return the parameters."""
+        return plainly(super().get_params(ctx))
+
+
+class Command(TyperCommand):
+    """A command that takes text for text.
+
+    Its lists add up when repeated; of any other option given twice it says which counts. Its help has the
+    common options; `--help-all` has all others too, by group.
+    """
+
+    def get_params(self, ctx: Any) -> list[Any]:
+        """Return the parameters."""
+        return plainly(super().get_params(ctx))
+
+    def make_parser(self, ctx: Any) -> Any:
+        """Return the parser of the command line, that keeps all values of an option."""
+        parser = super().make_parser(ctx)
+        for option in parser._long_opt.values():
+            if option.action == "store":
+                option.action = "append"
+        parse = parser.parse_args
+
+        def parse_args(args: list[str]) -> tuple[Any, Any, Any]:
+            values, rest, order = parse(args)
+            for param in dict.fromkeys(order):
+                if getattr(param, "param_type_name", "") == "option" and not param.multiple:
+                    values[param.name] = _one(param, values[param.name], values, ctx)
+            return values, rest, order
+
+        setattr(parser, "parse_args", parse_args)  # noqa: B010 (a method of one object)
+        return parser
 
     def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
         """Parse the command line; how much help is asked for is known before help is written."""
@@ -60,7 +99,7 @@ class GroupedHelp(Repeatable):
                 record = ("-h, --help", f"Show this and exit; {ALL} shows every option.")
             elif place < len(common):
                 heading = COMMON_HEADING
-            sections.setdefault(heading, []).append((place, _plainly(*record)))
+            sections.setdefault(heading, []).append((place, _with_choices(*record)))
         for heading, records in sections.items():
             if records and (ctx.meta[ALL] or heading in ("Arguments", COMMON_HEADING)):
                 shown = [record for _, record in sorted(records, key=lambda one: one[0])]
@@ -75,7 +114,42 @@ class GroupedHelp(Repeatable):
             formatter.write_text(text)
 
 
-def _plainly(shown: str, text: str) -> tuple[str, str]:
+def plainly(params: list[Any]) -> list[Any]:
+    """Return parameters that leave it to typer to convert only what is not of their type.
+
+    For anything else, what is absent as well, typer loads pydantic, which takes as long as numpy. Versions
+    that do not load it are left alone.
+    """
+    for param in params:
+        if hasattr(param, "type_descriptor"):
+            setattr(param, "process_value", partial(_value, param))  # noqa: B010 (a method of one object)
+    return params
+
+
+def _value(param: Any, ctx: Any, value: Any) -> Any:
+    said = param.type_descriptor
+    kind = said.annotation
+    if kind is int and not said.is_ranged and isinstance(value, str) and WHOLE.fullmatch(value):
+        value = int(value)
+    absent = value is None and not param.required
+    texts = kind == list[str] and isinstance(value, list | tuple) and len(value) > 0
+    if absent or texts or type(value) is kind or (isinstance(value, str) and value in get_args(kind)):
+        return value if param.callback is None else param.callback(ctx, param, value)
+    return type(param).process_value(param, ctx, value)
+
+
+def _one(param: Any, value: Any, values: dict[str, Any], ctx: Any) -> Any:
+    """Return the one value of an option that has one."""
+    if not isinstance(value, list):
+        return value
+    if param.metavar == LIST and param.nargs == 1:
+        return ",".join(value)
+    if len(set(value)) > 1 and not values.get("quiet") and not ctx.resilient_parsing:
+        remark(f"{param.opts[0]} is given {len(value)} times; the last one is used: {value[-1]}")
+    return value[-1]
+
+
+def _with_choices(shown: str, text: str) -> tuple[str, str]:
     """Return what is shown of an argument or option, its choices among its words."""
     found = CHOICES.search(shown)
     if found is None:

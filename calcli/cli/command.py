@@ -1,0 +1,171 @@
+"""A command: its command line is parsed, what it is asked for is called, and what that returns is shown."""
+
+from __future__ import annotations
+
+import functools
+import inspect
+import os
+import sys
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import nullcontext
+from typing import TYPE_CHECKING, Any, get_type_hints
+
+import typer
+
+from calcli.cli.options import Chosen, made, option, outputs
+from calcli.cli.output import colored, emit, remark
+from calcli.core.language.errors import UsageError
+from calcli.io.places.paths import is_url, path_of
+
+if TYPE_CHECKING:
+    from calcli.report.shown import Shown
+
+WRITTEN = {
+    "output": "-o",
+    "html": "--html",
+    "save_state": "--save-state",
+    "cross_validated": "--cross-validated",
+    "state": "--state",
+}
+TRUTH = "simulate", "posteriors"  # which is written there, and read by study
+READ = "file", "files"  # arguments, which need not be there to be meant
+IN_PLACE = "merge", "files"  # what the state of the whole may replace
+LAST_IN_PLACE = "apply", "files"  # what new scores may replace
+SHOWING = ("details", "format", "html", "digits", "quiet")
+
+
+def command(
+    *formats: str, page: bool = False, details: str = ""
+) -> Callable[[Callable[..., Any]], Callable[..., None]]:
+    """Make a command of a function: its parameters are options, and what it returns is shown.
+
+    A parameter that is `Chosen` from a class of settings stands for an option each. Parameters called
+    `watcher` and `remark` get what starts a progress bar and what is told beside the results; one called like
+    an option of how results are shown gets its value.
+
+    Parameters
+    ----------
+    formats
+        Of the results on standard output, the usual one first.
+    page
+        Whether they can be written as a page.
+    details
+        What the option --details does; "" if there is none.
+    """
+
+    def decorated(function: Callable[..., Any]) -> Callable[..., None]:
+        hints = get_type_hints(function, include_extras=True)
+        parameters: list[inspect.Parameter] = []
+        groups: dict[str, dict[str, Any]] = {}
+        known = inspect.signature(function).parameters
+        for name, parameter in known.items():
+            chosen = [one for one in getattr(hints[name], "__metadata__", ()) if isinstance(one, Chosen)]
+            if chosen:
+                found = [both for one in chosen for both in one.parameters(hints[name].__origin__)]
+                groups[name] = {parameter.name: said for said, parameter in found}
+                parameters += [parameter for _, parameter in found]
+            elif name not in ("watcher", "remark", *SHOWING) or hasattr(hints[name], "__metadata__"):
+                parameters.append(option(name, hints[name], parameter.default))
+        parameters += outputs(formats, details, page=page)
+
+        @functools.wraps(function)
+        def run(**values: Any) -> None:
+            from calcli.io.places.outputs import refuse_folders, refuse_nowhere, together
+            from calcli.report.progress import progress, unsaid
+
+            refuse_clashes(function.__name__, values)
+            html, output = values.get("html"), values.get("output")
+            refuse_folders(html)
+            refuse_nowhere(html, made=output)
+            settings = {
+                name: made(hints[name].__origin__, said.values(), values) for name, said in groups.items()
+            }
+            with progress(shown=not values["quiet"]) as watcher, together() if page else nullcontext():
+                values |= {"watcher": watcher, "remark": unsaid if values["quiet"] else remark} | settings
+                found = function(**{name: values[name] for name in known})
+                if html is not None:
+                    found.write(html, "html")
+            if found is not None:
+                _show(found, values)
+
+        run.settings = {name: said for group in groups.values() for name, said in group.items()}  # type: ignore[attr-defined]
+        run.__signature__ = inspect.Signature(parameters)  # type: ignore[attr-defined]
+        run.__annotations__ = {parameter.name: parameter.annotation for parameter in parameters}
+        return run
+
+    return decorated
+
+
+def _show(found: Shown, values: Mapping[str, Any]) -> None:
+    """Write results to standard output, and to standard error what their form has no place for."""
+    from calcli.report.figures import Figures
+    from calcli.report.shown import render
+
+    found, form = found.with_details(values.get("details")), values.get("format", "table")
+    if isinstance(found, Figures):
+        emit(str(found))
+    elif values.get("output") == "-":  # which standard output has
+        sys.stderr.write("" if values["quiet"] else render(found, form))
+    else:
+        emit(render(found, form, color=colored()))
+    for sentence in () if values["quiet"] else found.beside(form):
+        remark(sentence)
+    for sentence in found.faults():
+        remark(sentence)
+    if found.exit_status:
+        raise typer.Exit(found.exit_status)
+
+
+def refuse_clashes(command: str, values: Mapping[str, Any]) -> None:
+    """Refuse a call that would write two things to one place, or over a file that it reads.
+
+    Parameters
+    ----------
+    command
+        Its name.
+    values
+        Of all its parameters.
+
+    Raises
+    ------
+    UsageError
+        If it would.
+    """
+    written: dict[str, str] = {}
+    for name, place in _outputs(command, values):
+        where = os.path.realpath(place)
+        if where in written:
+            raise UsageError(f"{written[where]} and {name} are both {place}; choose two places")
+        written[where] = name
+    for name in values.keys() - WRITTEN.keys() if written else ():
+        given = [] if (command, name) in (TRUTH, IN_PLACE) else values[name]
+        given = given[:-1] if (command, name) == LAST_IN_PLACE else given
+        texts = [text for text in (given if isinstance(given, list) else [given]) if isinstance(text, str)]
+        for text in map(_on_disk, texts):
+            is_read = os.path.isfile(text) or (name in READ and not os.path.exists(text))
+            if is_read and (where := os.path.realpath(text)) in written:
+                raise UsageError(
+                    f"{written[where]} would replace {text}, which is read; choose another place"
+                )
+
+
+def _outputs(command: str, values: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
+    """Yield options with the files and folders that they name."""
+    named = [(spelled, str(values.get(name) or "")) for name, spelled in WRITTEN.items()]
+    if command == TRUTH[0]:
+        named.append(("--posteriors", values[TRUTH[1]] or ""))
+    named += [("--write", text.partition("=")[2]) for text in values.get("write") or ()]
+    for name, text in named:
+        place = _on_disk(text)
+        if place and place != "-" and "://" not in place and not _is_device(place):
+            yield name, place
+
+
+def _on_disk(text: str) -> str:
+    """Return the path that a URL such as file://preds.csv stands for; others as they are."""
+    return str(path_of(text)) if is_url(text) else text
+
+
+def _is_device(place: str) -> bool:
+    """Tell whether this is something that takes all that is sent to it."""
+    return os.path.exists(place) and not (os.path.isfile(place) or os.path.isdir(place))

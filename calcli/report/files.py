@@ -1,0 +1,66 @@
+"""What tells files apart in reports: their names, their hashes, and whether they are the same."""
+
+from __future__ import annotations
+
+import filecmp
+import hashlib
+import os.path
+from collections.abc import Sequence
+from itertools import takewhile
+
+
+def short_names(paths: Sequence[str]) -> list[str]:
+    """Return what tells files apart, for tables: `a/.../x.csv` and `b/.../x.csv`."""
+    names = relative_names(paths)
+    if any(os.path.abspath(path) == os.sep + name for path, name in zip(paths, names, strict=True)):
+        names = list(paths)  # which share the root alone
+    split = [path.split(os.sep) for path in names]
+    ends = zip(*(reversed(parts[1:]) for parts in split), strict=False)
+    shared = sum(1 for _ in takewhile(lambda names: len(set(names)) == 1, ends))
+    if shared > 2:
+        split = [[*parts[:-shared], "...", parts[-1]] for parts in split]
+    return ["standard input" if parts == ["-"] else os.sep.join(parts) for parts in split]
+
+
+def relative_names(paths: Sequence[str]) -> list[str]:
+    """Return paths from the folder that all of them share; `-` stays what it is."""
+    whole = [path if path == "-" else os.path.abspath(path) for path in paths]
+    shared = os.path.commonpath([os.path.dirname(path) for path in whole if path != "-"] or ["/"])
+    return [path if path == "-" else os.path.relpath(path, shared) for path in whole]
+
+
+def sha256(files: Sequence[str]) -> str | None:
+    """Return the SHA-256 of the contents of files, one after the other, in hexadecimal; None of none.
+
+    None too if some are elsewhere: they are not read whole for that.
+    """
+    if not files or any("://" in name for name in files):
+        return None
+    whole = hashlib.sha256()
+    for name in files:
+        with open(name, "rb") as file:
+            while chunk := file.read(1 << 20):
+                whole.update(chunk)
+    return whole.hexdigest()
+
+
+def same_files(first: Sequence[str], second: Sequence[str]) -> bool:
+    """Tell whether all files of one data set are among those of the other, or copies of them.
+
+    Parameters
+    ----------
+    first, second
+        The files read for each; none of arrays handed over in Python, of which nothing is known.
+    """
+    few, many = sorted((first, second), key=len)
+    return bool(few) and all(any(_same(one, other) for other in many) for one in few)
+
+
+def _same(first: str, second: str) -> bool:
+    if os.path.realpath(first) == os.path.realpath(second):
+        return True
+    try:
+        same_size = os.path.getsize(first) == os.path.getsize(second)
+        return same_size and filecmp.cmp(first, second, shallow=False)
+    except OSError:  # not here, but at an address
+        return False
