@@ -5,10 +5,10 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import Annotated, Literal
 
-from typer import Argument, Option
+from typer import Argument
 
 from calcli.cli.command import command
-from calcli.cli.options import ReadingScores
+from calcli.cli.options import ReadingScores, flag, text
 from calcli.cli.output import silence
 from calcli.core.language.errors import UsageError
 from calcli.core.language.text import Watcher
@@ -27,40 +27,31 @@ def apply(
     ],
     output: Annotated[
         str,
-        Option(
+        text(
+            "FILE",
+            "Output: its format by the ending; - for standard output; a folder for parts.",
             "--output",
             "-o",
-            metavar="FILE",
-            help="Output file, its format by the ending; - for standard output; a folder for parts.",
         ),
     ] = "-",
     as_: Annotated[
-        Literal["probs", "log-probs", "logits"], Option("--as", help="Kind of the new scores.")
+        Literal["probs", "log-probs", "logits"], flag("--as", "Kind of the new scores.")
     ] = "probs",
     shift_to_priors: Annotated[
-        str | None,
-        Option(metavar="PRIORS", help="Move to other class priors: uniform, 0.2,0.8 or a file."),
+        str | None, text("PRIORS", "Move to other class priors: uniform, 0.2,0.8 or a file.")
     ] = None,
     trained_at: Annotated[
         str | None,
-        Option(
-            metavar="PRIORS",
-            help="Without a calibrator: the class priors in training, which the scores have.",
-        ),
+        text("PRIORS", "Without a calibrator: the class priors in training, which the scores have."),
     ] = None,
     decide: Annotated[
         str | None,
-        Option(
-            metavar="COSTS",
-            help="Add the decisions of least expected cost: a word or a file, as in evaluate --costs.",
-        ),
+        text("COSTS", "Add the decisions of least expected cost: a word or a file, as in evaluate --costs."),
     ] = None,
     in_place: Annotated[
-        bool, Option("--in-place", help="Replace the input, also where it cannot keep a mark of it.")
+        bool, flag("--in-place", "Replace the input, also where it cannot keep a mark of it.")
     ] = False,
-    labels: Annotated[
-        str | None, Option(metavar="FILE", help="Labels of .npy scores, to be written beside them.")
-    ] = None,
+    labels: Annotated[str | None, text("FILE", "Labels of .npy scores, to be written beside them.")] = None,
     reading: ReadingScores,
     watcher: Watcher,
     remark: Remark,

@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Annotated
 
-from typer import Argument, Option
+from typer import Argument
 
 from calcli.cli.command import command
-from calcli.cli.options import Reading, chosen
+from calcli.cli.options import Reading, chosen, text
 from calcli.core.language.errors import UsageError
 from calcli.core.language.settings import BenchmarkSettings, Settings
 from calcli.core.language.text import Watcher
@@ -32,11 +32,10 @@ DETAILS = "Also show changes, times, each model and what was read."
 @command("table", "json", "markdown", "csv", "latex", page=True, details=DETAILS)
 def benchmark(
     *,
-    cal: Annotated[str | None, Option("--cal", metavar="FILE", help="Predictions to fit to.")] = None,
-    test: Annotated[str | None, Option("--test", metavar="FILE", help="Predictions to judge on.")] = None,
+    cal: Annotated[str | None, text("FILE", "Predictions to fit to.", "--cal")] = None,
+    test: Annotated[str | None, text("FILE", "Predictions to judge on.", "--test")] = None,
     pair: Annotated[
-        list[str] | None,
-        Option("--pair", metavar="CAL TEST", help="Both files of a model, for several models. Repeatable."),
+        list[str] | None, text("CAL TEST", "Both files of a model, for several models. Repeatable.", "--pair")
     ] = None,
     seconds: Annotated[list[str] | None, Argument(metavar="TEST", hidden=True)] = None,
     trying: Annotated[BenchmarkSettings, TRIED],

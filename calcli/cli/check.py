@@ -6,10 +6,10 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Annotated, Literal, get_args
 
-from typer import Argument, Option
+from typer import Argument
 
 from calcli.cli.command import command
-from calcli.cli.options import Engine, Pairing, ReadingSystems
+from calcli.cli.options import Engine, Pairing, ReadingSystems, flag, text
 from calcli.cli.output import emit
 from calcli.core.language.errors import UsageError
 from calcli.core.language.text import Watcher
@@ -27,37 +27,30 @@ def check(
     reading: ReadingSystems,
     policy: Annotated[
         str | None,
-        Option(
+        text(
+            "FILE",
+            "The rules, in TOML; - for standard input. By default calcli.toml, or [tool.calcli] in "
+            "pyproject.toml.",
             "--policy",
             "-p",
-            metavar="FILE",
-            help="The rules, in TOML; - for standard input. By default calcli.toml, or [tool.calcli] in "
-            "pyproject.toml.",
         ),
     ] = None,
     baseline: Annotated[
-        str | None,
-        Option(metavar="FILE", help="The baseline: predictions, a state, or a JSON report."),
+        str | None, text("FILE", "The baseline: predictions, a state, or a JSON report.")
     ] = None,
     pairing: Pairing,
     engine: Engine = None,
     threshold: Annotated[
-        str | None,
-        Option(metavar="FILE", help="What calcli threshold wrote: is its promise true? Replaces a policy."),
+        str | None, text("FILE", "What calcli threshold wrote: is its promise true? Replaces a policy.")
     ] = None,
     undecided: Annotated[
         Literal["fail", "pass", "warn"] | None,
-        Option("--undecided", help="The outcome of every rule that the data leave undecided."),
+        flag("--undecided", "The outcome of every rule that the data leave undecided."),
     ] = None,
-    strict: Annotated[
-        bool, Option("--strict", help="Exit with status 2 if no rule uses the baseline.")
-    ] = False,
-    init: Annotated[bool, Option("--init", help="Write a first policy, which the file passes.")] = False,
-    sort: Annotated[
-        str | None, Option(metavar="METRIC", help="Order several files by a metric of the rules.")
-    ] = None,
+    strict: Annotated[bool, flag("--strict", "Exit with status 2 if no rule uses the baseline.")] = False,
+    init: Annotated[bool, flag("--init", "Write a first policy, which the file passes.")] = False,
     write: Annotated[
-        list[str] | None, Option(metavar="FORMAT=FILE", help="Also write the results there. Repeatable.")
+        list[str] | None, text("FORMAT=FILE", "Also write the results there. Repeatable.")
     ] = None,
     format: str,
     html: str | None,
@@ -81,7 +74,7 @@ def check(
 
     if init:
         judging = {"--write": write, "--html": html, "--strict": strict, "--details": details}
-        judging |= {"--undecided": undecided, "--threshold": threshold, "--sort": sort}
+        judging |= {"--undecided": undecided, "--threshold": threshold}
         _refuse("--init writes a policy and judges nothing", judging | {"--format": format != FORMATS[0]})
         path = policy or FIRST_POLICY
         if len(files) != 1:
@@ -102,7 +95,7 @@ def check(
         return None
     targets = [_target(text) for text in write or ()]
     if threshold is not None:
-        others = {"--policy": policy, "--baseline": baseline, "--sort": sort, "--strict": strict}
+        others = {"--policy": policy, "--baseline": baseline, "--strict": strict}
         _refuse("--threshold judges a promise by itself", others)
         found = check_threshold(files, threshold, reading, undecided)
     else:
@@ -114,12 +107,11 @@ def check(
             pairing,
             undecided=undecided,
             strict=strict,
-            sort=sort,
             engine=engine,
             watcher=watcher,
         )
     for form, path in targets:
-        found.write(path, form)
+        found.with_details(details).write(path, form)
     return found
 
 

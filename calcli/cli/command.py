@@ -84,7 +84,7 @@ def command(
                 values |= {"watcher": watcher, "remark": unsaid if values["quiet"] else remark} | settings
                 found = function(**{name: values[name] for name in known})
                 if html is not None:
-                    found.write(html, "html")
+                    found.in_full().write(html, "html")
             if found is not None:
                 _show(found, values)
 
@@ -98,7 +98,7 @@ def command(
 
 def _show(found: Shown, values: Mapping[str, Any]) -> None:
     """Write results to standard output, and to standard error what their form has no place for."""
-    from calcli.report.figures import Figures
+    from calcli.report.page import Figures
     from calcli.report.shown import render
 
     found, form = found.with_details(values.get("details")), values.get("format", "table")

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from typing import Annotated
 
-from typer import Argument, Option
+from typer import Argument
 
 from calcli.cli.command import command
-from calcli.cli.options import COMPUTED, Engine, Pairing, ReadingSystems, chosen
+from calcli.cli.options import COMPUTED, Engine, Pairing, ReadingSystems, chosen, text
 from calcli.core.language.declaring import items
 from calcli.core.language.errors import UsageError
 from calcli.core.language.settings import PairSettings, Settings
@@ -30,19 +30,13 @@ def compare(
     settings: Annotated[Settings, COMPUTED, chosen("What is computed", "cluster")],
     pairing: Pairing,
     margin: Annotated[
-        list[str] | None,
-        Option(metavar="METRIC=X", help="A negligible difference, as in accuracy=0.01. Repeatable."),
+        list[str] | None, text("METRIC=X", "A negligible difference, as in accuracy=0.01. Repeatable.")
     ] = None,
-    by: Annotated[
-        str | None, Option(metavar="COLUMN", help="Also compare on every value of this column.")
-    ] = None,
+    by: Annotated[str | None, text("COLUMN", "Also compare on every value of this column.")] = None,
     engine: Engine = None,
-    select: Annotated[
-        str | None, Option(metavar="METRIC", help="Select the system to ship, by this metric.")
-    ] = None,
+    select: Annotated[str | None, text("METRIC", "Select the system to ship, by this metric.")] = None,
     report_on: Annotated[
-        str | None,
-        Option(metavar="DIR|GLOB", help="Report what --select chose on these files, matched by number."),
+        str | None, text("DIR|GLOB", "Report what --select chose on these files, matched by number.")
     ] = None,
     watcher: Watcher,
     remark: Remark,

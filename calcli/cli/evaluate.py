@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from typing import Annotated
 
-from typer import Option
-
 from calcli.cli.command import command
 from calcli.cli.options import (
     CLUSTER,
@@ -15,6 +13,8 @@ from calcli.cli.options import (
     Files,
     ReadingSystems,
     chosen,
+    flag,
+    text,
 )
 from calcli.core.language.settings import Settings, StateSettings
 from calcli.core.language.text import Watcher
@@ -35,50 +35,27 @@ def evaluate(
     calibration_data: CalibrationData = None,
     output: Annotated[
         str | None,
-        Option(
-            "--output",
-            "-o",
-            metavar="DIR",
-            help="Also write a folder with figures, report.json, .md and .html.",
-        ),
+        text("DIR", "Also write a folder with figures, report.json, .md and .html.", "--output", "-o"),
     ] = None,
-    per_class: Annotated[bool, Option("--per-class", help="Add a table of the classes.")] = False,
+    per_class: Annotated[bool, flag("--per-class", "Add a table of the classes.")] = False,
     engine: Engine = None,
     diagram: Annotated[
-        bool,
-        Option("--diagram", help="Add a reliability diagram as text.", rich_help_panel=REPORTING),
+        bool, flag("--diagram", "Add a reliability diagram as text.", under=REPORTING)
     ] = False,
     by: Annotated[
         list[str] | None,
-        Option(
-            metavar="COLUMN",
-            help="Also report every value of this column. Repeatable.",
-            rich_help_panel=REPORTING,
-        ),
+        text("COLUMN", "Also report every value of this column. Repeatable.", under=REPORTING),
     ] = None,
     sort: Annotated[
-        str | None,
-        Option(
-            metavar="METRIC",
-            help="Order several files by this metric, the best first.",
-            rich_help_panel=REPORTING,
-        ),
+        str | None, text("METRIC", "Order several files by this metric, the best first.", under=REPORTING)
     ] = None,
     fail_if: Annotated[
         list[str] | None,
-        Option(
-            metavar="LIMIT",
-            help="Exit with status 1 if this holds, as in 'log_loss>0.5'. Repeatable.",
-            rich_help_panel=REPORTING,
-        ),
+        text("LIMIT", "Exit with status 1 if this holds, as in 'log_loss>0.5'. Repeatable.", under=REPORTING),
     ] = None,
     save_state: Annotated[
         str | None,
-        Option(
-            metavar="FILE.calcli",
-            help="Also save a state: what later reports need, without the rows.",
-            rich_help_panel=SAVING,
-        ),
+        text("FILE.calcli", "Also save a state: what later reports need, without the rows.", under=SAVING),
     ] = None,
     known: Annotated[StateSettings, chosen(SAVING, "run", run=RUN)],
     html: str | None,

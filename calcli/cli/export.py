@@ -7,6 +7,7 @@ from typing import Annotated, Literal
 from typer import Argument, Option
 
 from calcli.cli.command import command
+from calcli.cli.options import flag, text
 from calcli.cli.output import emit
 from calcli.core.language.declaring import items
 from calcli.report.progress import Remark
@@ -16,20 +17,17 @@ from calcli.report.progress import Remark
 def export(
     *,
     file: Annotated[str, Argument(metavar="FILE", help="A calibrator, or a threshold.")],
-    language: Annotated[Literal["sql", "python", "c", "onnx"], Option("--as", help="What to write.")],
+    language: Annotated[Literal["sql", "python", "c", "onnx"], flag("--as", "What to write.")],
     column: Annotated[
         str | None,
-        Option(
-            metavar="NAMES",
-            help="Of SQL: of two classes the column of the second, p by default; else one a class: a,b,c.",
-        ),
+        text("NAMES", "SQL of two classes: the column of the second, p by default; else one a class: a,b,c."),
     ] = None,
     tolerance: Annotated[
         float,
         Option(metavar="X", min=1e-9, max=0.1, help="Largest difference of a map without a closed form."),
     ] = 1e-4,
     output: Annotated[
-        str | None, Option("--output", "-o", metavar="FILE", help="Where to write it; needed for ONNX.")
+        str | None, text("FILE", "Where to write it; needed for ONNX.", "--output", "-o")
     ] = None,
     remark: Remark,
 ) -> None:

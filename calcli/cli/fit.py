@@ -8,7 +8,7 @@ from typing import Annotated, Literal
 from typer import Argument, Option
 
 from calcli.cli.command import command
-from calcli.cli.options import Engine, Reading, among, chosen
+from calcli.cli.options import Engine, Reading, among, chosen, text
 from calcli.cli.output import emit
 from calcli.core.language.declaring import some_items
 from calcli.core.language.methods import CHOICE, METHODS
@@ -39,25 +39,17 @@ def fit(
     ] = CHOICE.name,
     output: Annotated[
         str | None,
-        Option(
-            "--output",
-            "-o",
-            metavar="FILE",
-            help="Where to save the calibrator: JSON, .npz by its ending, or -.",
-        ),
+        text("FILE", "Where to save the calibrator: JSON, .npz by its ending, or -.", "--output", "-o"),
     ] = None,
     candidates: Annotated[
         str | None,
-        Option(
-            metavar="LIST",
-            help="Methods that auto chooses from, separated by commas; pool: that of the others.",
-        ),
+        text("LIST", "Methods that auto chooses from, separated by commas; pool: that of the others."),
     ] = None,
     lens: Annotated[
         str | None,
-        Option(
-            metavar="LENS",
-            help="What methods of one score act on: class-wise, top-1, within-top-2 ...; reduced, for "
+        text(
+            "LENS",
+            "What methods of one score act on: class-wise, top-1, within-top-2 ...; reduced, for "
             "any method: the confidence.",
         ),
     ] = None,
@@ -66,8 +58,7 @@ def fit(
         Option(help="Fit on log-probabilities, or on raw logits, which apply then needs too."),
     ] = "log-probs",
     cross_validated: Annotated[
-        str | None,
-        Option(metavar="FILE", help="Also write the rows with their cross-validated probabilities."),
+        str | None, text("FILE", "Also write the rows with their cross-validated probabilities.")
     ] = None,
     settings: Annotated[FitSettings, chosen("Fitting", SETTINGS, folds=FOLDS)],
     reading: Reading,

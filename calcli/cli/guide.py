@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import sys
 from typing import Annotated
 
 import typer
@@ -12,6 +11,8 @@ from calcli.cli.output import colored, emit
 from calcli.core.language.errors import UsageError
 from calcli.core.language.expressions import nearest_name
 from calcli.guide import PAGES, page_text, summary
+
+MORE = "calcli guide PAGE prints a page, such as calcli guide metrics."
 
 
 def guide(
@@ -24,9 +25,7 @@ def guide(
         ),
     ] = None,
 ) -> None:
-    """Read the manual.
-
-    Markdown where standard output is not a terminal.
+    """Read the manual, which is Markdown.
 
     \b
     calcli guide
@@ -34,16 +33,14 @@ def guide(
     calcli guide gates-and-ci > gates-and-ci.md
     """  # noqa: D301 (the escape keeps the lines below it apart)
     if page is None:
-        from calcli.report.guide import pages_table
+        from calcli.report.shown import Column, TextTable
         from calcli.report.terminal import terminal_text
 
-        emit(terminal_text([pages_table({name: summary(name) for name in PAGES})], color=colored()))
+        columns = (Column("page", "left"), Column("what it covers", "left"))
+        rows = tuple((name, summary(name)) for name in PAGES)
+        emit(terminal_text([TextTable("The guide", columns, rows, (MORE,))], color=colored()))
     elif page not in PAGES:
         nearest = nearest_name(page, PAGES)
         raise UsageError(f"the guide has no page {page!r}{nearest}; calcli guide lists its pages")
-    elif sys.stdout.isatty():
-        from calcli.report.guide import page_on_terminal
-
-        emit(page_on_terminal(page_text(page), color=colored()))
     else:
         emit(page_text(page))

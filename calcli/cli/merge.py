@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from typing import Annotated
 
-from typer import Argument, Option
+from typer import Argument
 
 from calcli.cli.command import command
+from calcli.cli.options import text
 from calcli.report.shown import Shown
 
 
@@ -16,9 +17,7 @@ def merge(
         list[str], Argument(metavar="STATE...", help="States written by calcli evaluate --save-state.")
     ],
     *,
-    output: Annotated[
-        str, Option("--output", "-o", metavar="FILE.calcli", help="The state of all their rows.")
-    ],
+    output: Annotated[str, text("FILE.calcli", "The state of all their rows.", "--output", "-o")],
 ) -> Shown:
     """Merge the states of parts.
 

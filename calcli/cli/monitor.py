@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from typing import Annotated
 
-from typer import Argument, Option
+from typer import Argument
 
 from calcli.cli.command import command
-from calcli.cli.options import Reading, chosen
+from calcli.cli.options import Reading, chosen, text
 from calcli.core.language.settings import MonitorSettings
 from calcli.report.shown import Shown
 
@@ -23,21 +23,12 @@ def monitor(
     settings: Annotated[
         MonitorSettings, chosen(WATCHED, "time every tolerance by cluster mature since level")
     ],
-    reference: Annotated[
-        str | None,
-        Option(metavar="FILE", help="Rows that show what to expect.", rich_help_panel=WATCHED),
-    ] = None,
+    reference: Annotated[str | None, text("FILE", "Rows that show what to expect.", under=WATCHED)] = None,
     threshold: Annotated[
-        str | None,
-        Option(metavar="FILE", help="Watch the promise of this threshold.", rich_help_panel=WATCHED),
+        str | None, text("FILE", "Watch the promise of this threshold.", under=WATCHED)
     ] = None,
     state: Annotated[
-        str | None,
-        Option(
-            metavar="FILE",
-            help="Carry the evidence from run to run in this file.",
-            rich_help_panel=WATCHED,
-        ),
+        str | None, text("FILE", "Carry the evidence from run to run in this file.", under=WATCHED)
     ] = None,
     reading: Reading,
 ) -> Shown:

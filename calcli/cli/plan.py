@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from typing import Annotated
 
-from typer import Argument, Option
+from typer import Argument
 
 from calcli.cli.command import command
-from calcli.cli.options import Pairing, ReadingSystems, chosen
+from calcli.cli.options import Pairing, ReadingSystems, chosen, text
 from calcli.core.language.settings import Settings
 from calcli.report.shown import Shown
 
@@ -20,13 +20,10 @@ def plan(
     settings: Annotated[Settings, chosen("What is computed", "cluster level")],
     pairing: Pairing,
     margin: Annotated[
-        list[str] | None,
-        Option(metavar="METRIC=X,...", help="Differences that do not matter; X% is of OLD."),
+        list[str] | None, text("METRIC=X,...", "Differences that do not matter; X% is of OLD.")
     ] = None,
-    metric: Annotated[str, Option(metavar="METRIC", help="Of one file: the metric.")] = "log_loss",
-    half_width: Annotated[
-        str | None, Option(metavar="X", help="Of one file: half the width of its interval.")
-    ] = None,
+    metric: Annotated[str, text("METRIC", "Of one file: the metric.")] = "log_loss",
+    half_width: Annotated[str | None, text("X", "Of one file: half the width of its interval.")] = None,
 ) -> Shown:
     """Say how many rows a decision needs, before more are labelled.
 

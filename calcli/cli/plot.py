@@ -7,7 +7,7 @@ from typing import Annotated, Literal
 from typer import Argument, Option
 
 from calcli.cli.command import command
-from calcli.cli.options import CLUSTER, COMPUTED, CalibrationData, Engine, ReadingSystems, chosen
+from calcli.cli.options import CLUSTER, COMPUTED, CalibrationData, Engine, ReadingSystems, chosen, flag, text
 from calcli.core.language.figures import PlotSettings
 from calcli.core.language.settings import Settings
 from calcli.core.language.text import Watcher
@@ -31,11 +31,10 @@ def plot(
         Literal["png", "svg", "pdf"], Option("--format", "-f", help="Format of the figures.")
     ] = "png",
     data: Annotated[
-        bool, Option("--data", help="Also write the numbers in each figure as CSV, and its caption.")
+        bool, flag("--data", "Also write the numbers in each figure as CSV, and its caption.")
     ] = False,
     output: Annotated[
-        str | None,
-        Option("--output", "-o", metavar="DIR", help="The folder to write the figures to."),
+        str | None, text("DIR", "The folder to write the figures to.", "--output", "-o")
     ] = None,
     html: str | None,
     watcher: Watcher,

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from typing import Annotated
 
-from typer import Argument, Option
+from typer import Argument
 
 from calcli.cli.command import command
-from calcli.cli.options import chosen
+from calcli.cli.options import chosen, text
 from calcli.report.progress import Remark
 from calcli.works.settings import SimulationSettings, System
 
@@ -20,16 +20,15 @@ def simulate(
     system: Annotated[System, Argument(metavar="SYSTEM", help="What to simulate; see above.")],
     output: Annotated[
         str,
-        Option(
+        text(
+            "FILE",
+            "Where to write, in the format of its ending; - for CSV on standard output.",
             "--output",
             "-o",
-            metavar="FILE",
-            help="Where to write, in the format of its ending; - for CSV on standard output.",
         ),
     ] = "-",
     posteriors: Annotated[
-        str | None,
-        Option(metavar="FILE", help="Also write the true posteriors there, with the same labels."),
+        str | None, text("FILE", "Also write the true posteriors there, with the same labels.")
     ] = None,
     settings: Annotated[SimulationSettings, chosen("", "rows seed exact label_noise"), PARAMETERS],
     remark: Remark,

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from typing import Annotated
 
-from typer import Argument, Option
+from typer import Argument
 
 from calcli.cli.command import command
-from calcli.cli.options import Reading, chosen
+from calcli.cli.options import Reading, chosen, text
 from calcli.core.language.settings import ThresholdSettings
 from calcli.report.progress import Remark
 from calcli.report.shown import Shown
@@ -24,7 +24,7 @@ def threshold(
         ThresholdSettings, chosen("What is promised", "max_error level by target cluster seed")
     ],
     output: Annotated[
-        str | None, Option("--output", "-o", metavar="FILE", help="Where to write the threshold: JSON.")
+        str | None, text("FILE", "Where to write the threshold: JSON.", "--output", "-o")
     ] = None,
     reading: Reading,
     remark: Remark,

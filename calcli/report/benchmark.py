@@ -12,10 +12,10 @@ from calcli.core.language.metrics import METRICS
 from calcli.core.language.settings import Settings
 from calcli.core.language.text import counted, number, plus_minus, relative, some
 from calcli.core.recalibrating.benchmark import UNCALIBRATED, Trial, by_model, cost, like_best, mean_ranks
+from calcli.report.estimates import NONE, superlative
 from calcli.report.objects import BenchmarkObject
 from calcli.report.reading import reading_sentences, reading_table, warnings_table
 from calcli.report.shown import Column, Headline, Mark, Shown, TextTable
-from calcli.report.wording import NONE, superlative
 
 FAILED = "failed"
 EMPHASIS = "The best is bold or has a *, the second best is underlined or has a +."

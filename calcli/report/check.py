@@ -16,15 +16,14 @@ from calcli.core.estimators.intervals import level_percent
 from calcli.core.evaluating.results import Estimate, Evaluation
 from calcli.core.language.text import apart, counted, number, percent, plain
 from calcli.report.annotations import annotations_text
-from calcli.report.atglance import MANY, TITLE, hidden_note
 from calcli.report.comparison import power_object
-from calcli.report.estimates import ends, if_calibrated, value
+from calcli.report.estimates import NONE, ends, if_calibrated, value
 from calcli.report.files import short_names
 from calcli.report.junit import junit_text
 from calcli.report.objects import CheckObject, OutcomeObject
+from calcli.report.overview import MANY, TITLE, hidden_note
 from calcli.report.reading import reading_sentences, reading_table
 from calcli.report.shown import Column, Headline, Number, Shown, TextTable, table_of
-from calcli.report.wording import NONE
 
 SHOWN_BY_PYTEST = 240  # characters of what is beside an assertion
 WORDS: dict[Result, str] = {
@@ -52,8 +51,6 @@ class CheckReport(Shown):
         Whether a warning is an error.
     details
         Whether tables have all of many files; else only what failed.
-    sort
-        The metric of a rule that orders several files; None for the order given.
     """
 
     files: Sequence[Checked]
@@ -61,7 +58,6 @@ class CheckReport(Shown):
     path: str
     strict: bool = False
     details: bool = False
-    sort: str | None = None
 
     title = "Check"
     schema = "calcli.check/1"
@@ -80,7 +76,7 @@ class CheckReport(Shown):
         """Return how files were read, of several a line each, and a table of the rules for each."""
         shown = [one for one in self.files if len(self.files) <= MANY or self.details or _failed(one)]
         reading = reading_table([(one.path, one.reading) for one in shown])
-        glance = [_glance(self.files, self.sort, len(self.files) - len(shown))] if len(self.files) > 1 else []
+        glance = [_glance(self.files, len(self.files) - len(shown))] if len(self.files) > 1 else []
         return [*glance, *reading, *(_table(one) for one in shown)]
 
     def how_read(self) -> list[str]:
@@ -158,33 +154,17 @@ def _failed(one: Checked) -> bool:
     return bool(one.fault or one.count("failed") or one.count("not judged"))
 
 
-def _glance(files: Sequence[Checked], sort: str | None, hidden: int) -> TextTable:
-    """Return a line for each file, those that failed first, then by a metric if one is named."""
-    names = short_names([one.path for one in files])
-    values = [_sorting(one, sort) for one in files]
-    costs = [_cost(value) for value in values]
-    order = sorted(range(len(files)), key=lambda n: (not _failed(files[n]), math.isnan(costs[n]), costs[n]))
-    rows = []
-    for n in order:
-        one, value = files[n], values[n]
-        sorted_by = [_number(value.value) if value else NONE] if sort else []
-        rows.append((names[n], f"{one.rows:,}" if one.rows else NONE, _word(one), *sorted_by))
+def _glance(files: Sequence[Checked], hidden: int) -> TextTable:
+    """Return a line for each file, those that failed first."""
+    named = zip(short_names([one.path for one in files]), files, strict=True)
+    rows = tuple(
+        (name, f"{one.rows:,}" if one.rows else NONE, _word(one))
+        for name, one in sorted(named, key=lambda both: not _failed(both[1]))
+    )
     failing = sum(map(_failed, files))
     notes = [f"{failing} of {counted(len(files), 'file')} failed."] if failing else []
-    heads = (Column("", "left"), Column("rows"), Column("", "left"), *([Column(sort)] if sort else []))
-    return TextTable(TITLE, heads, tuple(rows), (*notes, *hidden_note(hidden)))
-
-
-def _sorting(one: Checked, metric: str | None) -> Outcome | None:
-    """Return what became of the rule that orders files."""
-    return next((o for o in one.outcomes if o.rule.call.asked == metric and not o.rule.part), None)
-
-
-def _cost(found: Outcome | None) -> float:
-    """Return what is the lower, the better; nan where there is nothing."""
-    if found is None:
-        return math.nan
-    return found.rule.call.entry.cost(found.value)
+    heads = Column("", "left"), Column("rows"), Column("", "left")
+    return TextTable(TITLE, heads, rows, (*notes, *hidden_note(hidden)))
 
 
 def _word(one: Checked) -> str:

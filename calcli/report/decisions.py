@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
-from typing import Any
+from collections.abc import Sequence
 
 from calcli.core.evaluating.results import Decision
 from calcli.core.language.text import number, percent
+from calcli.report.estimates import NONE
+from calcli.report.findings import Result
 from calcli.report.shown import Column, TextTable
-from calcli.report.summary import Result
-from calcli.report.wording import NONE
 
 MOST_DECISIONS = 12
 MOST_ABREAST = 6  # columns of several results side by side
@@ -40,19 +39,6 @@ def decisions_side_by_side(results: Sequence[Result], names: Sequence[str]) -> l
     """Return for each of the costs the share of every decision, a row for each result."""
     every = dict.fromkeys(costs for result in results for costs in result.decisions)
     return [_abreast(costs, results, names) for costs in every]
-
-
-def decision_records(results: Sequence[Result]) -> Iterator[dict[str, Any]]:
-    """Yield a record for each decision, of all rows and of each class that it was taken for."""
-    for result in results:
-        part = str(result.slice) if result.slice else None
-        for costs, decisions in result.decisions.items():
-            for one in decisions:
-                own = {"path": result.input.path, "slice": part, "costs": costs, "decision": one.name}
-                whole = {"rows": one.rows, "share": one.share, "mean_cost": one.mean_cost}
-                yield own | {"class": None} | whole
-                for name, of_class in one.by_class.items():
-                    yield own | {"class": name, "rows": of_class.rows, "share": of_class.share}
 
 
 def _abreast(costs: str, results: Sequence[Result], names: Sequence[str]) -> TextTable:

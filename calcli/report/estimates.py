@@ -1,15 +1,130 @@
-"""Estimates as text: a row each, or a cell each."""
+"""Estimates as text, a row or a cell each, and the standing explanations below them."""
 
 from __future__ import annotations
 
 import math
 from collections.abc import Callable, Collection, Iterable, Mapping
+from typing import TYPE_CHECKING
 
+from calcli.core.estimators.calibrationerror import SIGNIFICANT, Null, enough_draws
+from calcli.core.estimators.intervals import FEWEST, SIZE, level_percent
 from calcli.core.evaluating.results import Estimate, Input
 from calcli.core.language.declaring import number_in
-from calcli.core.language.text import number, p_value, plus_minus, span
+from calcli.core.language.entries import Metric
+from calcli.core.language.expressions import Measure
+from calcli.core.language.text import number, p_value, plus_minus, some, span
 from calcli.report.shown import Column, TextTable, table_of
-from calcli.report.wording import GRID, NONE, OF_GRID, OF_SAMPLE, SAMPLED, interval_head
+
+if TYPE_CHECKING:
+    from calcli.core.comparing.comparison import Difference
+
+
+CONFIDENCE = "Confidence"
+QUALITY = "Quality for decisions"
+WON_BACK = "What recalibration would gain"
+PARTS = "Parts of scores"
+CLASSICAL = "Classical calibration of two classes"
+CLASSICAL_ANSWERS = "Classical calibration of the confidence"
+DIAGNOSIS = "Calibration errors, for diagnosis"
+
+NORMALIZED = "normalized_*: 1 is as good as always answering with the class frequencies, 0 is perfect."
+NORMALIZED_ANSWERS = "normalized_*: 1 is as good as always stating the accuracy, 0 is perfect."
+CONSTANT = "constant: the value of the best constant answer."
+ORACLE = "oracle: the value if all wrong rows had less confidence than any right one."
+CHANCE = "chance: the value if the confidence said nothing."
+P = "p: probability of an error at least as large if the probabilities are calibrated."
+ALIKE = "it is the same in every row"
+BIASED = "Errors other than kuiper have no interval, as they are biased upward near zero."
+ERRORS = (
+    f"{BIASED} Compare each with its value if calibrated (mean ± sd over outcomes drawn from the "
+    f"probabilities); {P}"
+)
+TESTED = f"{P} Errors are biased upward near zero, and all but kuiper have no interval."
+SAMPLED = "sampled rows"
+OF_SAMPLE = "sampled rows: the size of the random sample, where not all rows are used."
+GRID = "grid error"
+OF_GRID = (
+    "grid error: the largest difference from the exact value that there can be, as scores lie on a grid."
+)
+CORRECTED = "It is corrected for the number of tests (Holm)."
+NOT_TESTED = "Class-wise errors are not tested; --test does."
+NONE = "-"
+
+
+def superlative(entry: Metric, name: str) -> str:
+    """Return what the best value of a metric is called: the lowest one, the highest, or that nearest to 1."""
+    if entry.target is not None:
+        return f"{name} nearest to {entry.target:g}"
+    return f"{'highest' if entry.direction == 'higher' else 'lowest'} {name}"
+
+
+def error_notes(estimates: Iterable[Estimate], tested: str) -> list[str]:
+    """Return how to read calibration errors: what is said of those that were tested, and what was not.
+
+    Parameters
+    ----------
+    estimates
+        Of any family.
+    tested
+        What to say if there are tests among them.
+    """
+    errors = [estimate for estimate in estimates if estimate.call.entry.family.has_null]
+    if not errors:
+        return []
+    bins = assumed_bins(estimate.call for estimate in errors)
+    if all(estimate.if_calibrated is None for estimate in errors):
+        return [BIASED, *bins]
+    left_out = any(e.if_calibrated is None and e.call.is_class_wise for e in errors)
+    return [tested, *([NOT_TESTED] if left_out else []), *bins]
+
+
+def assumed_bins(calls: Iterable[Measure]) -> list[str]:
+    """Return how many bins there are, where that is neither the usual number nor in the expression."""
+    for call in calls:
+        usual, bins = (arguments.get("bins") for arguments in (call.entry.defaults, call.arguments))
+        if bins != usual and "bins=" not in call.asked:
+            return [f"{bins:,} bins, unless the name says otherwise."]
+    return []
+
+
+def without_interval(found: Iterable[Estimate | Difference]) -> list[str]:
+    """Return why metrics that may have an interval have none."""
+    reasons: dict[str, list[str]] = {}
+    for one in found:
+        reason = ALIKE if _is_alike(one) else one.no_interval
+        if reason and one.call.asked not in reasons.setdefault(reason, []):
+            reasons[reason].append(one.call.asked)
+    needs = f"; an interval needs {FEWEST}"
+    return [
+        f"No interval for {some(names)}: {reason}{needs * reason.startswith(SIZE)}."
+        for reason, names in reasons.items()
+    ]
+
+
+def _is_alike(one: Estimate | Difference) -> bool:
+    """Tell whether it is a difference to which no row brings anything, as of areas of the same ranking."""
+    carried = one.no_interval.startswith(f"{SIZE} 0")
+    return carried and not isinstance(one, Estimate) and one.baseline == one.candidate
+
+
+def few_draws(nulls: Iterable[Null | None]) -> list[str]:
+    """Return that more draws could find more of some tests, corrected for their number, significant."""
+    judged = [null for null in nulls if null is not None and null.corrected_p is not None]
+    for null in judged:
+        if null.draws and null.is_least and (null.corrected_p or 0) > SIGNIFICANT:
+            return [
+                f"{null.draws:,} draws cannot give a p below {len(judged) / (1 + null.draws):.2g} for "
+                f"{len(judged)} tests; --draws {enough_draws(len(judged))} would be enough."
+            ]
+    return []
+
+
+def interval_head(found: Iterable[Estimate | Difference]) -> str:
+    """Return what to call the intervals of estimates or differences, such as `95% interval`."""
+    for one in found:
+        if one.interval is not None:
+            return f"{level_percent(one.interval.level)} interval"
+    return "interval"
 
 
 def of_section(metrics: Mapping[str, Estimate], section: str) -> dict[str, Estimate]:

@@ -16,38 +16,15 @@ from calcli.core.curves.reliability import Reliability
 from calcli.core.estimators.calibrationerror import Null
 from calcli.core.estimators.intervals import level_percent
 from calcli.core.evaluating.classes import ENOUGH_OF_CLASS, rows_needed
-from calcli.core.evaluating.results import ClassRow, Estimate, Evaluation, Input
+from calcli.core.evaluating.results import ClassRow, Estimate, Evaluation, Input, VectorBins
 from calcli.core.language.declaring import TEXT
 from calcli.core.language.errors import CalcliError, UsageError
 from calcli.core.language.expressions import parse_metric
 from calcli.core.language.settings import Settings
 from calcli.core.language.text import counted, number, p_value, some
-from calcli.report.atglance import MANY, Unread, glance_table
-from calcli.report.decisions import decision_records, decision_table
+from calcli.report.decisions import decision_table
 from calcli.report.diagram import diagram_table
 from calcli.report.estimates import (
-    bounds,
-    ends,
-    estimates_table,
-    if_calibrated,
-    meaning,
-    of_section,
-    tested_p,
-    value,
-)
-from calcli.report.files import sha256, short_names
-from calcli.report.findings import BACKWARDS, backwards_table
-from calcli.report.markdown import markdown_text
-from calcli.report.objects import CLASS, INPUT, EstimateObject, EvaluationObject, ResultObject
-from calcli.report.overview import further, overview
-from calcli.report.reading import considered_objects, considered_table, read_table, reading_sentences
-from calcli.report.recalibration import loss_table, parts_of_scores, parts_table
-from calcli.report.shown import Column, Format, Headline, Number, Shown, TextTable, csv_text, render, table_of
-from calcli.report.sidebyside import comparison_tables
-from calcli.report.slices import is_compared, ranked_by, slice_tables, with_slices, worst_slices
-from calcli.report.summary import Result
-from calcli.report.vectorbins import bins_object, bins_records
-from calcli.report.wording import (
     CHANCE,
     CLASSICAL,
     CLASSICAL_ANSWERS,
@@ -61,11 +38,28 @@ from calcli.report.wording import (
     ORACLE,
     QUALITY,
     P,
+    bounds,
+    ends,
     error_notes,
+    estimates_table,
     few_draws,
+    if_calibrated,
     interval_head,
+    meaning,
+    of_section,
+    tested_p,
+    value,
     without_interval,
 )
+from calcli.report.files import sha256, short_names
+from calcli.report.findings import BACKWARDS, Result, backwards_table
+from calcli.report.markdown import markdown_text
+from calcli.report.objects import CLASS, INPUT, BinsObject, EstimateObject, EvaluationObject, ResultObject
+from calcli.report.overview import MANY, Unread, comparison_tables, further, glance_table, overview
+from calcli.report.reading import considered_objects, considered_table, read_table, reading_sentences
+from calcli.report.recalibration import loss_table, parts_of_scores, parts_table
+from calcli.report.shown import Column, Format, Headline, Number, Shown, TextTable, render, table_of
+from calcli.report.slices import is_compared, ranked_by, slice_tables, with_slices, worst_slices
 
 if TYPE_CHECKING:
     import pandas
@@ -375,16 +369,12 @@ class Report(Shown):
         return f"<Report on {read.path}: {size}; {', '.join(values)}>"
 
     def write_into(self, folder: Path, captions: Mapping[Path, str]) -> None:
-        """Write report.json, .md and .html into a folder, and tables of what they have no place for.
+        """Write report.json, .md and .html into a folder.
 
         report.md shows the figures in it, by their captions.
         """
         (folder / "report.json").write_text(render(self, "json"), encoding="utf-8")
         figures = {file.relative_to(folder).as_posix(): text for file, text in captions.items()}
-        tables = {"vector_bins": bins_records, "decisions": decision_records}
-        for name, records_of in tables.items():
-            if records := list(records_of(self.results)):
-                (folder / f"{name}.csv").write_text(csv_text(records), encoding="utf-8")
         whole = self.in_full()
         page = markdown_text(whole.tables(), self.title, figures)
         (folder / "report.md").write_text(page, encoding="utf-8")
@@ -467,10 +457,17 @@ def _estimate(estimate: Estimate) -> EstimateObject:
         "sampled_rows": estimate.rows,
         "grid_error": estimate.grid and asdict(estimate.grid),
         "parts": dict(estimate.parts),
-        "bins": estimate.bins and bins_object(estimate.bins),
+        "bins": estimate.bins and _bins(estimate.bins),
     }
     found |= {key: value for key, value in further.items() if value not in (None, "", {})}
     return cast(EstimateObject, found | _null(estimate.if_calibrated) | {"signature": estimate.signature})
+
+
+def _bins(bins: VectorBins) -> BinsObject:
+    """Return the bins of vectors behind an error: the outcomes, and of each bin numbers in their order."""
+    names = ("rows", "share", "mean", "frequency")
+    columns = zip(*(getattr(bins, name).tolist() for name in names), strict=True)
+    return {"outcomes": bins.outcomes, "bins": [dict(zip(names, row, strict=True)) for row in columns]}
 
 
 def _class(row: ClassRow) -> dict[str, Any]:

@@ -1,19 +1,21 @@
-"""What the numbers say, in words: the verdict on the confidence, and warnings."""
+"""What the numbers of an evaluation say, in words: the verdict on the confidence, and warnings."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Literal
 
 import numpy as np
 
 from calcli.core.data.predictions import event_name
 from calcli.core.estimators.intervals import level_percent
-from calcli.core.evaluating.results import Estimate, Summary
+from calcli.core.evaluating.results import Estimate, Evaluation, Summary
 from calcli.core.language.expressions import WRONG_RIGHT
 from calcli.core.language.text import apart, counted, number, percent, some, span
 from calcli.report.estimates import ends, tested_p, value
+from calcli.report.recalibration import Gain, recalibration_gains
 from calcli.report.shown import TextTable
 
 BACKWARDS = "backwards"  # code of the warning that comes first
@@ -327,3 +329,40 @@ def _few_rows(summary: Summary) -> Iterator[Warning]:
             f"{counted(rows, 'row')} for {counted(bins, 'bin')}, fewer than {ROWS_A_BIN} per bin: "
             "calibration errors are mostly noise. Compare them with their values if calibrated.",
         )
+
+
+class Result(Summary):
+    """What is reported of one evaluation: what was found out, and what it says in words."""
+
+    @cached_property
+    def verdict(self) -> Verdict | None:
+        """Whether the confidence keeps what it promises; None where nothing is known of it."""
+        return verdict(self)
+
+    @cached_property
+    def warnings(self) -> tuple[Warning, ...]:
+        """What stands in the way of trusting a number."""
+        return tuple(warnings(self))
+
+    @property
+    def of_two(self) -> bool:
+        """Whether there are two classes, the second of which is the one that is looked at."""
+        return self.input.classes == 2 and not self.input.of_answers
+
+    @cached_property
+    def recalibration(self) -> tuple[Gain, ...]:
+        """What recalibration would win, by each way that was tried."""
+        one_class = not self.input.of_answers and sum(row.rows > 0 for row in self.per_class) == 1
+        return recalibration_gains(
+            self.estimates, self.input.classes, one_class=one_class, backwards=self.backwards_area is not None
+        )
+
+    @property
+    def gain(self) -> Gain | None:
+        """What recalibration would win on rows that it was not fitted to; None where nothing tells."""
+        return next((gain for gain in self.recalibration if gain.on_unseen), None)
+
+
+def summarize(evaluation: Evaluation) -> Result:
+    """Return what is reported of an evaluation, without its rows."""
+    return Result(**vars(evaluation.summary))

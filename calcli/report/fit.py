@@ -16,12 +16,12 @@ from calcli.core.language.metrics import METRICS
 from calcli.core.language.text import apart, counted, number, numbers, percent, plus_minus, relative, some
 from calcli.core.recalibrating.choosing import POOL, Candidate, Sureness
 from calcli.core.recalibrating.fitting import Fit
+from calcli.report.estimates import NONE
 from calcli.report.findings import BACKWARDS, Warning, backwards, backwards_table
 from calcli.report.objects import CandidateObject, FitObject
 from calcli.report.reading import layout
 from calcli.report.recalibration import ONE_LABEL
 from calcli.report.shown import Column, Headline, Number, Shown, TextTable
-from calcli.report.wording import NONE
 
 ROWS_A_CLASS = 10  # fewer, and what is learned of a class is mostly noise
 ROWS_A_PARAMETER = 10

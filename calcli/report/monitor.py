@@ -11,9 +11,9 @@ from calcli.core.comparing.monitoring import Period, Stream, Watches, joined
 from calcli.core.estimators.intervals import level_percent
 from calcli.core.language.settings import MonitorSettings
 from calcli.core.language.text import counted, number, percent
+from calcli.report.estimates import NONE
 from calcli.report.reading import reading_sentences
 from calcli.report.shown import Column, Headline, Number, Shown, TextTable, table_of
-from calcli.report.wording import NONE
 
 if TYPE_CHECKING:
     from calcli.report.page import Picture

@@ -16,8 +16,8 @@ from calcli.core.language.settings import FitSettings, Settings
 from calcli.core.recalibrating.benchmark import Trial
 from calcli.core.recalibrating.choosing import Sureness
 from calcli.core.state.state import Part
-from calcli.report.atglance import Unread
 from calcli.report.findings import Verdict, Warning
+from calcli.report.overview import Unread
 from calcli.works.study import Deviation
 
 

@@ -12,9 +12,19 @@ from calcli.core.language.entries import written
 from calcli.core.language.expressions import Measure, nested_method
 from calcli.core.language.metrics import AFFINE, CARRIED, PAV
 from calcli.core.language.text import apart, number, numbers, percent, span
-from calcli.report.estimates import ends, estimates_table, of_section, sampled
+from calcli.report.estimates import (
+    NONE,
+    OF_SAMPLE,
+    PARTS,
+    SAMPLED,
+    WON_BACK,
+    ends,
+    estimates_table,
+    interval_head,
+    of_section,
+    sampled,
+)
 from calcli.report.shown import Column, TextTable
-from calcli.report.wording import NONE, OF_SAMPLE, PARTS, SAMPLED, WON_BACK, interval_head
 
 LOSSES = ("calibration_loss", "relative_calibration_loss")
 NAMED = {"brier": "Brier score", "bayes_risk": "Bayes risk"}  # after a person

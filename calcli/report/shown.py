@@ -225,10 +225,10 @@ class Shown(ABC):
         form = ENDINGS.get(Path(target).suffix.lower())
         if form is None:
             raise UsageError(f"{target}: reports are written as {', '.join(ENDINGS)}")
-        self.write(target, form)
+        self.in_full().write(target, form)
 
     def write(self, path: str, format: Format) -> None:
-        """Write all of it in a form.
+        """Write it in a form.
 
         Raises
         ------
@@ -238,7 +238,7 @@ class Shown(ABC):
         from calcli.io.places.outputs import atomic_path
 
         with atomic_path(path) as temporary:
-            temporary.write_text(render(self.in_full(), format), encoding="utf-8")
+            temporary.write_text(render(self, format), encoding="utf-8")
 
     def verdicts(self, format: Literal["junit", "github"]) -> str:
         """Return its verdicts for continuous integration, where it has some."""

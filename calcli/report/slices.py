@@ -11,11 +11,10 @@ from calcli.core.estimators.calibrationerror import SIGNIFICANT
 from calcli.core.evaluating.evaluate import slice_p_values
 from calcli.core.evaluating.results import Estimate
 from calcli.core.language.text import counted, numbers
-from calcli.report.atglance import MANY
-from calcli.report.estimates import cell, half_width
+from calcli.report.estimates import CORRECTED, P, cell, few_draws, half_width
+from calcli.report.findings import Result
+from calcli.report.overview import MANY
 from calcli.report.shown import Column, TextTable
-from calcli.report.summary import Result
-from calcli.report.wording import CORRECTED, P, few_draws
 
 SHOWN = ("log_loss", "accuracy", "mean_gap", "ece")  # of the metrics of the default report
 USUALLY_RANKED_BY = "log_loss"

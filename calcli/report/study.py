@@ -7,9 +7,9 @@ from dataclasses import asdict, dataclass
 from typing import Any, ClassVar, cast
 
 from calcli.core.language.text import apart, number, p_value
+from calcli.report.estimates import NONE
 from calcli.report.objects import ProcedureObject, ProcedureRowObject, StudyObject
 from calcli.report.shown import Column, Shown, TextTable
-from calcli.report.wording import NONE
 from calcli.works.study import Deviation
 
 TRUTHS = {

@@ -12,8 +12,8 @@ from calcli.core.estimators.thresholds import Found, Threshold, ThresholdObject
 from calcli.core.language.declaring import PATH
 from calcli.core.language.errors import UsageError
 from calcli.core.language.text import counted, percent, span
+from calcli.report.estimates import NONE
 from calcli.report.shown import Column, Headline, Shown, TextTable, table_of
-from calcli.report.wording import NONE
 
 ALL = "all rows"
 

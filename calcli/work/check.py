@@ -32,8 +32,8 @@ from calcli.io.saved.policies import (
     read_report,
 )
 from calcli.report.check import FIRST_METRICS, RULES_AGAINST, CheckReport, first_policy
-from calcli.work.cluster import engine_of, predictions_in
 from calcli.work.compare import with_keys
+from calcli.work.distributed import engine_of, predictions_in
 from calcli.work.read import labelled
 
 MEANS = choice(Undecided)
@@ -113,7 +113,6 @@ def check_files(
     *,
     undecided: Undecided | None = None,
     strict: bool = False,
-    sort: str | None = None,
     engine: str | None = None,
     watcher: Watcher = unwatched,
 ) -> CheckReport:
@@ -133,8 +132,6 @@ def check_files(
         What becomes of rules that the data do not decide; None for what each says.
     strict
         Whether a baseline that no rule uses is an error.
-    sort
-        The metric of a rule that orders several files.
     engine
         Makes states of the parts of files elsewhere, which are judged; None to read here.
     watcher
@@ -145,9 +142,6 @@ def check_files(
     options = ReadOptions(**(dict(rules.reading) | options.given))
     with naming("--undecided"):
         rules = rules.where_undecided(undecided)
-    known = dict.fromkeys(rule.call.asked for rule in rules.rules if not rule.part)
-    if sort is not None and sort not in known:
-        raise UsageError(f"--sort {sort}: no rule uses it; expected one of {', '.join(known)}")
     reader = engine_of(engine, watcher, StateSettings(options.key), rules.columns)
 
     def found_in(path: str) -> Predictions:
@@ -162,7 +156,6 @@ def check_files(
         rules,
         policy,
         strict,
-        sort=sort,
     )
 
 

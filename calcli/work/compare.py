@@ -39,11 +39,10 @@ from calcli.io.places.paths import is_url, parts_of_pattern, path_of
 from calcli.io.read import read
 from calcli.io.saved.settings import settings_of
 from calcli.io.saved.states import is_state
-from calcli.report.comparison import ComparisonReport, no_best
+from calcli.report.comparison import ComparisonReport, SelectionReport, no_best
 from calcli.report.files import same_files
 from calcli.report.progress import Remark, unsaid
-from calcli.report.selection import SelectionReport
-from calcli.work.cluster import engine_of, predictions_in
+from calcli.work.distributed import engine_of, predictions_in
 from calcli.work.idle import idle_options, warn
 from calcli.work.read import labelled
 

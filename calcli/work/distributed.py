@@ -1,4 +1,4 @@
-"""A pass of Dask's workers over parts of data, here or on other machines, that ends in a sum."""
+"""States of parts made by many processes, here or on other machines by Dask, and merged in their order."""
 
 from __future__ import annotations
 
@@ -9,11 +9,23 @@ import threading
 import warnings
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
+from dataclasses import dataclass, field, replace
+from functools import partial
 from multiprocessing import resource_tracker
 from typing import Any, TypeVar
 
+from calcli.core.data.predictions import Predictions
+from calcli.core.evaluating.evaluate import require_mergeable, state_of
 from calcli.core.language.errors import CalcliError, InputError, UsageError
-from calcli.core.language.text import Watch
+from calcli.core.language.settings import NUMBERED, Settings, StateSettings
+from calcli.core.language.text import Watch, Watcher, unwatched
+from calcli.core.state.merging import merge
+from calcli.core.state.state import State, predictions_of
+from calcli.io.dataset import of_system
+from calcli.io.options import ReadOptions
+from calcli.io.places.paths import kept, parts_of_pattern, recall
+from calcli.io.read import FEW_FILES, Piece, in_pieces, read_concat, read_piece
+from calcli.io.saved.states import from_bytes, is_state, to_bytes
 
 T = TypeVar("T")
 P = TypeVar("P")
@@ -148,3 +160,151 @@ def _interrupts() -> Iterator[threading.Event]:
         signal.signal(signal.SIGINT, before)
     if stopped.is_set():
         raise KeyboardInterrupt
+
+
+WHOLE = "all rows"  # the run that parts are of, on their way
+
+
+@dataclass(frozen=True)
+class Engine:
+    """What makes states of parts and merges them.
+
+    Attributes
+    ----------
+    scheduler
+        The address of a Dask scheduler; None for processes of this machine.
+    watcher
+        Starts a progress bar.
+    known
+        How rows are known.
+    by
+        Columns of whose every value there is a state as well.
+    """
+
+    scheduler: str | None = None
+    watcher: Watcher = field(default=unwatched, repr=False)
+    known: StateSettings = NUMBERED
+    by: tuple[str, ...] = ()
+
+    def read(
+        self, paths: Sequence[str], options: ReadOptions, asked: Callable[[Predictions], Settings]
+    ) -> Predictions:
+        """Return what is left of the files and folders of one data set; of a state itself.
+
+        Parameters
+        ----------
+        paths, options
+            As for `read_concat`.
+        asked
+            What is to be computed, by the predictions of the first part.
+
+        Raises
+        ------
+        InputError
+            If a part cannot be read, they do not go together, or the scheduler cannot be reached.
+        UsageError
+            If something is asked for that states cannot hold, or Dask is not installed.
+        """
+        given = [one for path in paths for one in parts_of_pattern(path)]
+        if any(map(is_state, given)):
+            return read_concat(given, options)
+        parts, options = parts_to_read(given, options)
+        settings = asked(read_piece(parts[0], options))
+        require_mergeable(settings)
+        make = partial(
+            made_of, options=options, settings=settings, hidden=kept(), known=self.known, by=self.by
+        )
+        name = given[0] if len(given) == 1 else f"{given[0]} and {len(given) - 1} more"
+        found = gather(parts, make, self.watcher(name, len(parts)), self.scheduler)
+        return predictions_of(numbered(from_bytes(found, name), self.known), name)
+
+
+def engine_of(
+    text: str | None, watcher: Watcher, known: StateSettings = NUMBERED, by: Sequence[str] = ()
+) -> Engine | None:
+    """Return what reads parts elsewhere, whose rows are known so and may be sliced; None if nothing does.
+
+    Raises
+    ------
+    UsageError
+        If it is neither Dask nor an address.
+    """
+    if text is None:
+        return None
+    if text != "dask" and "://" not in text:
+        raise UsageError(
+            f"--engine is {text!r}; expected dask, or a Dask scheduler such as tcp://10.0.0.5:8786"
+        )
+    return Engine(None if text == "dask" else text, watcher, known, tuple(by))
+
+
+def parts_to_read(given: Sequence[str], options: ReadOptions) -> tuple[list[Piece], ReadOptions]:
+    """Return the files, or pieces of them, that workers are to read, and how.
+
+    Raises
+    ------
+    UsageError
+        If they cannot be read in parts.
+    """
+    if "-" in given:
+        raise UsageError("--engine reads files in other processes; expected files, not - (standard input)")
+    files, options = of_system(given, options)
+    return in_pieces(files, options), options
+
+
+def predictions_in(
+    paths: Sequence[str],
+    options: ReadOptions,
+    engine: Engine | None,
+    asked: Callable[[Predictions], Settings],
+) -> Predictions:
+    """Return the files of one data set, or what an engine leaves of them; see `Engine.read`."""
+    return read_concat(paths, options) if engine is None else engine.read(paths, options, asked)
+
+
+def made_of(
+    part: Piece,
+    *,
+    options: ReadOptions,
+    settings: Settings,
+    hidden: Any,
+    known: StateSettings = NUMBERED,
+    by: tuple[str, ...] = (),
+) -> bytes:
+    """Return the state of one part, as a file holds it; this runs where the workers are."""
+    recall(hidden)
+    predictions = read_piece(part, options)
+    return to_bytes(state_of(predictions, settings, known=_known_in(part, predictions.n_rows, known), by=by))
+
+
+def _known_in(part: Piece, rows: int, known: StateSettings) -> StateSettings:
+    """Return how the rows of a part are known: by their numbers in the whole, if those are known."""
+    if known.key is not None:
+        return known
+    if part.rows is not None and part.rows[1] - part.rows[0] == rows:
+        return StateSettings(run=known.run or WHOLE, first_row=known.first_row + part.rows[0])
+    if known.run is not None:
+        raise UsageError(
+            f"--run {known.run}: the number of rows in {part} is not known before it is read; with --engine "
+            f"dask expected up to {FEW_FILES} Parquet files, of which all rows are used"
+        )
+    return known
+
+
+def numbered(state: State, known: StateSettings) -> State:
+    """Return the state of all parts of a whole, which is no part of a run unless it was asked for."""
+    if known.run is not None:
+        return state
+    return replace(state, parts=tuple(replace(part, run="", first=0) for part in state.parts))
+
+
+def merged(states: Sequence[bytes]) -> bytes:
+    """Return the state of all rows, numbered on in this order."""
+    return to_bytes(merge(map(from_bytes, states)))
+
+
+def gather(
+    parts: Sequence[Piece], make: Callable[[Piece], bytes], watch: Watch, scheduler: str | None = None
+) -> bytes:
+    """Make the state of each part, and merge them in their order."""
+    return total(parts, make, merged, watch, scheduler)

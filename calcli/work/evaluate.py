@@ -31,13 +31,13 @@ from calcli.io.places.outputs import filled_folder, refuse_folders, refuse_nowhe
 from calcli.io.read import read
 from calcli.io.saved.settings import settings_of
 from calcli.io.saved.states import is_state, save_state
-from calcli.report.atglance import Unread
 from calcli.report.evaluation import Report
 from calcli.report.files import relative_names, same_files, short_names
+from calcli.report.findings import Result, summarize
+from calcli.report.overview import Unread
 from calcli.report.progress import Remark, unsaid
 from calcli.report.slices import is_compared
-from calcli.report.summary import Result, summarize
-from calcli.work.cluster import engine_of, predictions_in
+from calcli.work.distributed import engine_of, predictions_in
 from calcli.work.idle import idle_of_keys, idle_options, warn
 from calcli.work.read import OF_TABLES, columns_of, labelled, split_reading
 

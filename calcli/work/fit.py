@@ -43,7 +43,7 @@ from calcli.io.saved import calibrators
 from calcli.report.files import sha256
 from calcli.report.fit import FitReport
 from calcli.report.progress import Remark, unsaid
-from calcli.work.cluster import engine_of, predictions_in
+from calcli.work.distributed import engine_of, predictions_in
 from calcli.work.idle import idle_of_fit, idle_of_keys, warn
 from calcli.work.read import OF_TABLES, is_file_or_table, predictions_of, split_reading
 

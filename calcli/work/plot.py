@@ -38,12 +38,12 @@ from calcli.io.dataset import files_of_systems
 from calcli.io.options import ReadOptions
 from calcli.io.places.outputs import filled_folder, together
 from calcli.io.saved.calibrators import load_calibrator
-from calcli.report.figures import Figures
 from calcli.report.files import short_names
+from calcli.report.page import Figures
 from calcli.report.pictures import picture
 from calcli.report.progress import Remark, unsaid
 from calcli.report.shown import csv_text
-from calcli.work.cluster import engine_of, predictions_in
+from calcli.work.distributed import engine_of, predictions_in
 from calcli.work.evaluate import evaluation_of, read_calibration_data
 from calcli.work.idle import idle_looks, idle_of_keys, idle_options
 

@@ -15,7 +15,7 @@ from calcli.io.handed import from_answers, from_arrays
 from calcli.io.options import ReadOptions, read_options
 from calcli.io.read import read as read_file
 from calcli.io.words import is_identifier
-from calcli.report.inspection import InspectionReport
+from calcli.report.reading import InspectionReport
 
 READ = frozenset(declared(ReadOptions))
 COLUMNS = texts("group")

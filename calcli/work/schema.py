@@ -12,7 +12,7 @@ from calcli.core.language.schemas import Schemas
 DOCUMENTS = {  # by name: what writes it, a class with `content`, or the type that is written
     "report": "report.evaluation:Report",
     "comparison": "report.comparison:ComparisonReport",
-    "selection": "report.selection:SelectionReport",
+    "selection": "report.comparison:SelectionReport",
     "check": "report.check:CheckReport",
     "monitor": "report.monitor:MonitorReport",
     "segments": "report.segments:SegmentsReport",
@@ -21,7 +21,7 @@ DOCUMENTS = {  # by name: what writes it, a class with `content`, or the type th
     "benchmark": "report.benchmark:BenchmarkReport",
     "study": "report.study:StudyReport",
     "procedure": "report.study:ProcedureReport",
-    "inspection": "report.inspection:InspectionReport",
+    "inspection": "report.reading:InspectionReport",
     "merge": "report.merge:MergeReport",
     "threshold": "report.threshold:ThresholdReport",
     "calibrator": "io.saved.calibrators:CalibratorFile",

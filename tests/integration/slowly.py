@@ -8,7 +8,7 @@ import time
 from pathlib import Path
 
 from calcli.io.read import Piece
-from calcli.work.cluster import made_of
+from calcli.work.distributed import made_of
 
 PAUSE = 0.2  # seconds
 

@@ -26,7 +26,7 @@ from calcli.core.language.settings import NUMBERED, Settings
 from calcli.io.options import ReadOptions
 from calcli.io.read import in_pieces
 from calcli.io.saved.states import from_bytes, to_bytes
-from calcli.work.cluster import Engine, gather, made_of, merged, numbered
+from calcli.work.distributed import Engine, gather, made_of, merged, numbered
 from tests.integration.slowly import deadly, slowly
 
 pytest.importorskip("distributed", reason="distributed is not installed: make integration")

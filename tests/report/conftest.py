@@ -11,8 +11,8 @@ from calcli.core.evaluating.results import Evaluation
 from calcli.core.language.settings import Settings
 from calcli.io.handed import from_arrays
 from calcli.report.evaluation import Report
+from calcli.report.findings import Result, summarize
 from calcli.report.shown import TextTable
-from calcli.report.summary import Result, summarize
 
 
 def tables_of(results, per_class=False) -> list[TextTable]:

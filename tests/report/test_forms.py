@@ -82,7 +82,7 @@ def test_reliability_bins_are_those_with_rows(sure):
 def test_files_carry_their_hash(tmp_path, sure):
     from calcli.core.evaluating.evaluate import evaluate
     from calcli.io.read import read
-    from calcli.report.summary import summarize
+    from calcli.report.findings import summarize
 
     file = tmp_path / "preds.csv"
     file.write_text("label,prob_a,prob_b\na,0.7,0.3\nb,0.6,0.4\n")

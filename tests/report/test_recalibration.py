@@ -14,9 +14,9 @@ from calcli.core.evaluating.results import Estimate
 from calcli.core.language.expressions import parse_metric
 from calcli.core.language.metrics import CARRIED
 from calcli.core.language.settings import Settings
+from calcli.report.estimates import PARTS
 from calcli.report.evaluation import Report
 from calcli.report.recalibration import loss_table, parts_table, recalibration_gains
-from calcli.report.wording import PARTS
 from calcli.works.simulation import gaussian_classes
 from tests.report.conftest import tables_of
 

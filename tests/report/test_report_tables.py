@@ -4,8 +4,8 @@ import pytest
 
 from calcli.core.evaluating import classes as classwise
 from calcli.core.language.expressions import parse_metrics
+from calcli.report.estimates import assumed_bins
 from calcli.report.files import short_names
-from calcli.report.wording import assumed_bins
 from tests.report.conftest import tables_of
 
 

@@ -9,7 +9,9 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from html import escape
 from importlib.resources import files
+from typing import Any
 
+from calcli.core.language.text import plain
 from calcli.core.language.version import __version__
 from calcli.report.shown import Headline, Shown, TextTable
 
@@ -37,6 +39,46 @@ class Picture:
     caption: str
     svg: str
     system: str = ""
+
+
+@dataclass(frozen=True)
+class Figures(Shown):
+    """Figures of systems, without tables.
+
+    Attributes
+    ----------
+    systems
+        Their names.
+    written
+        The files they are in.
+    drawn
+        Those of a page.
+    """
+
+    systems: Sequence[str]
+    written: Sequence[str] = ()
+    drawn: Sequence[Picture] = ()
+
+    title = "Figures"
+
+    def tables(self) -> list[TextTable]:
+        """Return none."""
+        return []
+
+    def headline(self) -> Headline:
+        """Return whose figures these are."""
+        return Headline(", ".join(self.systems))
+
+    def pictures(self) -> Sequence[Picture]:
+        """Return the figures of a page."""
+        return self.drawn
+
+    def __str__(self) -> str:
+        return "".join(f"{plain(file)}\n" for file in self.written)
+
+    def content(self) -> dict[str, Any]:
+        """Return the systems."""
+        return {"systems": list(self.systems)}
 
 
 def page_text(shown: Shown) -> str:

@@ -15,7 +15,7 @@ from calcli.core.evaluating.evaluate import evaluate
 from calcli.core.language.errors import UsageError
 from calcli.core.language.settings import Settings
 from calcli.io.handed import from_arrays
-from calcli.report.wording import without_interval
+from calcli.report.estimates import without_interval
 
 
 def errors(predictions, *names, **settings):
