@@ -70,7 +70,8 @@ def check(
     calcli check preds.parquet --policy strict.toml --format github
     calcli check labelled.parquet --threshold threshold.json
     """  # noqa: D301 (the escape keeps the lines below it apart)
-    from calcli.work.check import check_files, check_threshold, policy_for, write_policy
+    from calcli.work.check import check_files, check_threshold
+    from calcli.work.policy import policy_for, write_policy
 
     if init:
         judging = {"--write": write, "--html": html, "--strict": strict, "--details": details}

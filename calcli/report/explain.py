@@ -64,23 +64,13 @@ class Option:
 
 
 @dataclass(frozen=True)
-class _OneArgument:
-    """An argument of expressions, and the default of each entry that has it with this meaning."""
+class _Said:
+    """What is said of a thing: its heading, a line for each of its sides, and its JSON object."""
 
-    name: str
-    argument: Argument
-    defaults: Mapping[str, Any]
-
-
-@dataclass(frozen=True)
-class _OtherThing:
-    """A word that is not the name of one thing here, and what it means."""
-
-    name: str
-    says: str
-
-
-Said = Entry | Option | _OneArgument | _OtherThing
+    head: str
+    lines: Mapping[str, str]
+    written: Mapping[str, Any]
+    notes: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -107,34 +97,47 @@ class Explanation(Shown):
 
     def tables(self) -> list[TextTable]:
         """Return a table of each thing of that name, or all metrics by tier, calibrators and figures."""
-        return _lists() if self.name is None else [_table(one, self.name) for one in self._found(self.name)]
+        if self.name is None:
+            return _lists()
+        return [
+            TextTable(
+                one.head,
+                (Column("", "left"), Column("", "left")),
+                tuple((HEADS.get(key, key), text) for key, text in one.lines.items() if text),
+                one.notes,
+            )
+            for one in self._found(self.name)
+        ]
 
     def content(self) -> dict[str, Any]:
         """Return what has that name, the first with the others in it, or all registries."""
         if self.name is not None:
-            first, *others = map(_object, self._found(self.name))
-            beside: dict[str, Any] = {"figure": others.pop(0)} if _is_figure(others) else {}
-            return first | beside | ({"others": others} if others else {})
+            first, *others = (one.written for one in self._found(self.name))
+            is_figure = bool(others) and others[0]["kind"] == "figure"
+            beside = {"figure": others.pop(0)} if is_figure else {}
+            return {**first, **beside, **({"others": others} if others else {})}
         return {
-            kind: {key: _object(entry) for key, entry in known.items()} for kind, known in REGISTRIES.items()
+            kind: {key: _entry_object(entry) for key, entry in known.items()}
+            for kind, known in REGISTRIES.items()
         }
 
-    def _found(self, name: str) -> Sequence[Said]:
+    def _found(self, name: str) -> Sequence[_Said]:
         """Return the entries of a name, then options, then arguments; only options if it has dashes."""
         every = [entry for known in REGISTRIES.values() for entry in known.values()]
         base = meant(name.partition(":")[0], every).partition(":")[0]
         asked = _key(name)
-        options = [one for one in self.options if asked in map(_key, one.names)]
+        options = [_option(one) for one in self.options if asked in map(_key, one.names)]
         if name.startswith("-") and options:
             return options
         entries = [CHOICE] if base == CHOICE.name else [r[base] for r in REGISTRIES.values() if base in r]
         arguments = _arguments(every)
-        found = [*entries, *options, *(one for one in arguments if one.name == asked)]
+        found = [_entry(entry, name) for entry in entries] + options
+        found += [_argument(*one) for one in arguments if one[0] == asked]
         if not found and (other := other_thing(name)):
-            return [_OtherThing(name, other)]
+            return [_Said(name, {"says": other}, {"kind": "other", "name": name, "says": other})]
         if not found:
             names = [_key(spelled) for one in self.options for spelled in one.names]
-            known = [*(entry.name for entry in every), *names, *(one.name for one in arguments)]
+            known = [*(entry.name for entry in every), *names, *(called for called, *_ in arguments)]
             raise UsageError(
                 f"no metric, calibrator, figure, argument or option is called {name!r}"
                 f"{nearest_name(asked, known)}; calcli explain lists the first three, calcli COMMAND --help "
@@ -143,25 +146,19 @@ class Explanation(Shown):
         return found
 
 
-def _is_figure(records: Sequence[Mapping[str, Any]]) -> bool:
-    return bool(records) and records[0]["kind"] == "figure"
-
-
 def _key(name: str) -> str:
     """Return the name of an option or argument without dashes, as in Python."""
     return name.lower().lstrip("-").replace("-", "_")
 
 
-def _arguments(entries: Sequence[Entry]) -> list[_OneArgument]:
-    """Return the arguments of all entries, those of one name and meaning once."""
-    found: dict[tuple[str, str, str], dict[str, Any]] = {}
-    first: dict[tuple[str, str, str], Argument] = {}
+def _arguments(entries: Sequence[Entry]) -> list[tuple[str, Argument, dict[str, Any]]]:
+    """Return the arguments of expressions, those of one name and meaning once, with all defaults."""
+    found: dict[tuple[str, str, str], tuple[str, Argument, dict[str, Any]]] = {}
     for entry in entries:
         for name, argument in entry.arguments.items():
             key = name, argument.says, argument.expected
-            first.setdefault(key, argument)
-            found.setdefault(key, {})[entry.name] = argument.default
-    return [_OneArgument(key[0], first[key], defaults) for key, defaults in found.items()]
+            found.setdefault(key, (name, argument, {}))[2][entry.name] = argument.default
+    return [*found.values()]
 
 
 def _lists() -> list[TextTable]:
@@ -175,55 +172,39 @@ def _lists() -> list[TextTable]:
     return [*tables, TextTable(FIGURES_TITLE, (Column("figure", "left"), SHOWS), rows, (MORE,))]
 
 
-def _table(said: Said, asked: str) -> TextTable:
-    rows = tuple((HEADS.get(key, key), text) for key, text in _lines(said, asked).items() if text)
-    notes = (
-        (ARGUMENTS.format(next(iter(said.arguments))),) if isinstance(said, Entry) and said.arguments else ()
-    )
-    return TextTable(_head(said), (Column("", "left"), Column("", "left")), rows, notes)
-
-
-def _head(said: Said) -> str:
-    match said:
-        case Option():
-            return f"The option {said.names[0]}"
-        case _OneArgument():
-            return f"The argument {said.name}"
-        case _OtherThing():
-            return said.name
-    return f"{said.title} ({said.name})"
-
-
-def _lines(said: Said, asked: str = "") -> dict[str, str]:
-    match said:
-        case Entry():
-            return _named(said, asked) | _of_entry(said)
-        case Option():
-            return _of_option(said)
-        case _OneArgument():
-            return _of_argument(said)
-    return {"says": said.says}
-
-
-def _named(entry: Entry, asked: str) -> dict[str, str]:
-    """Return what a name is, where it has arguments, and what else people call it."""
+def _entry(entry: Entry, asked: str) -> _Said:
+    """Return what is said of an entry that was asked for so."""
     expression = meant(asked.partition(":")[0], [entry])
-    return {
+    named = {
         "asked for": f"{asked} is {expression}" if ":" in expression else "",
         "letters": entry.letters,
         "also called": ", ".join(also_called(entry)),
     }
-
-
-def _of_entry(entry: Entry) -> dict[str, str]:
     match entry:
         case Metric():
-            return _of_metric(entry)
+            lines = _of_metric(entry)
         case Method():
-            return _of_method(entry)
+            lines = _of_method(entry)
         case FigureKind():
-            return _of_figure(entry)
-    raise TypeError(entry)
+            lines = _of_figure(entry)
+        case _:
+            raise TypeError(entry)
+    notes = (ARGUMENTS.format(next(iter(entry.arguments))),) if entry.arguments else ()
+    return _Said(f"{entry.title} ({entry.name})", named | lines, _entry_object(entry), notes)
+
+
+def _entry_object(entry: Entry) -> dict[str, Any]:
+    found = {one.name: getattr(entry, one.name) for one in fields(entry) if one.name not in HIDDEN}
+    if isinstance(entry, Metric):
+        found["family"] = entry.family.name
+    return {
+        "kind": entry.kind,
+        **found,
+        **({"where": entry.where} if entry.where else {}),
+        "letters": entry.letters,
+        "also_called": also_called(entry),
+        "settings" if entry.kind == "method" else "arguments": entry.defaults,
+    }
 
 
 def _of_metric(metric: Metric) -> dict[str, str]:
@@ -259,28 +240,33 @@ def _of_method(method: Method) -> dict[str, str]:
     }
 
 
-def _of_option(option: Option) -> dict[str, str]:
-    return {
-        "says": option.says,
-        "takes": option.takes,
-        "default": option.default,
-        "in Python": option.python,
-        "in a policy": option.policy,
-        "commands": ", ".join(option.commands),
-    }
+def _option(option: Option) -> _Said:
+    name, lines = (
+        option.names[0],
+        {
+            "says": option.says,
+            "takes": option.takes,
+            "default": option.default,
+            "in Python": option.python,
+            "in a policy": option.policy,
+            "commands": ", ".join(option.commands),
+        },
+    )
+    return _Said(f"The option {name}", lines, {"kind": "option", "name": name, **lines})
 
 
-def _of_argument(one: _OneArgument) -> dict[str, str]:
-    example, default = min(one.defaults.items(), key=lambda of: len(of[0]))
+def _argument(name: str, argument: Argument, defaults: Mapping[str, Any]) -> _Said:
+    example, default = min(defaults.items(), key=lambda of: len(of[0]))
     by_default: dict[str, list[str]] = {}
-    for entry, own in one.defaults.items():
+    for entry, own in defaults.items():
         by_default.setdefault(REQUIRED if own is None else written(own), []).append(entry)
-    return {
-        "says": one.argument.says,
-        "takes": one.argument.expected if one.argument.default is not None else "a method",
+    lines = {
+        "says": argument.says,
+        "takes": argument.expected if argument.default is not None else "a method",
         "default": "; ".join(f"{own} of {', '.join(names)}" for own, names in by_default.items()),
-        "written as": f"{example}:{one.name}={REQUIRED if default is None else written(default)}",
+        "written as": f"{example}:{name}={REQUIRED if default is None else written(default)}",
     }
+    return _Said(f"The argument {name}", lines, {"kind": "argument", "name": name, **lines})
 
 
 def _of_figure(figure: FigureKind) -> dict[str, str]:
@@ -296,25 +282,3 @@ def _of_figure(figure: FigureKind) -> dict[str, str]:
 def _defaults(entry: Entry) -> str:
     given = {key: REQUIRED if value is None else written(value) for key, value in entry.defaults.items()}
     return ", ".join(f"{key}={text}" for key, text in given.items())
-
-
-def _object(said: Said) -> dict[str, Any]:
-    match said:
-        case Option():
-            return {"kind": "option", "name": said.names[0], **_of_option(said)}
-        case _OneArgument():
-            return {"kind": "argument", "name": said.name, **_of_argument(said)}
-        case _OtherThing():
-            return {"kind": "other", "name": said.name, "says": said.says}
-    found = {field.name: getattr(said, field.name) for field in fields(said) if field.name not in HIDDEN}
-    if isinstance(said, Metric):
-        found["family"] = said.family.name
-    if said.where:
-        found["where"] = said.where
-    return {
-        "kind": said.kind,
-        **found,
-        "letters": said.letters,
-        "also_called": also_called(said),
-        "settings" if said.kind == "method" else "arguments": said.defaults,
-    }

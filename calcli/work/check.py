@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import tomllib
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
@@ -11,17 +10,13 @@ from calcli.core.comparing.checking import Against, StoredReport, check_promise,
 from calcli.core.comparing.checking import check as check_predictions
 from calcli.core.comparing.pairing import require_same_clip
 from calcli.core.comparing.policy import Checked, Policy, Undecided
-from calcli.core.comparing.redraws import KEPT, REDRAWS, slack_of
 from calcli.core.data.predictions import Predictions
-from calcli.core.evaluating.evaluate import evaluate
 from calcli.core.language.declaring import PATH, checked, choice, documented, is_path, mapping
-from calcli.core.language.errors import CalcliError, InputError, UsageError, naming
-from calcli.core.language.expressions import WRONG_RIGHT
+from calcli.core.language.errors import CalcliError, UsageError, naming
 from calcli.core.language.settings import IN_ORDER, PairSettings, StateSettings
-from calcli.core.language.text import Watcher, number, percent, unwatched
+from calcli.core.language.text import Watcher, unwatched
 from calcli.io.dataset import files_of_systems
 from calcli.io.options import ReadOptions
-from calcli.io.places.outputs import atomic_path
 from calcli.io.read import read
 from calcli.io.saved.policies import (
     is_report,
@@ -31,7 +26,7 @@ from calcli.io.saved.policies import (
     read_policy,
     read_report,
 )
-from calcli.report.check import FIRST_METRICS, RULES_AGAINST, CheckReport, first_policy
+from calcli.report.check import CheckReport
 from calcli.work.compare import with_keys
 from calcli.work.distributed import engine_of, predictions_in
 from calcli.work.read import labelled
@@ -101,7 +96,7 @@ def check(
         else:
             reference = labelled(baseline, "baseline", rules.reading)
         against = Against(reference, how)
-    return CheckReport([_checked(predictions, rules, against)], rules, "python")
+    return CheckReport([checked_by(predictions, rules, against)], rules, "python")
 
 
 def check_files(
@@ -147,10 +142,10 @@ def check_files(
     def found_in(path: str) -> Predictions:
         return predictions_in([path], options, reader, lambda _: rules.asked)
 
-    against = None if baseline is None else _against(baseline, options, pairing, found_in)
+    against = None if baseline is None else against_baseline(baseline, options, pairing, found_in)
     return CheckReport(
         [
-            _judged(file, lambda path: _checked(found_in(path), rules, against))
+            _judged(file, lambda path: checked_by(found_in(path), rules, against))
             for file in files_of_systems(files, options)
         ],
         rules,
@@ -181,9 +176,10 @@ def check_threshold(
     return CheckReport(judged, promise, threshold)
 
 
-def _against(
+def against_baseline(
     baseline: str, options: ReadOptions, pairing: PairSettings, found_in: Callable[[str], Predictions]
 ) -> Against:
+    """Return what files are compared with: a JSON report, or predictions that are found in a file."""
     pairing = with_keys(pairing, options)
     if pairing.in_order and not is_report(baseline):
         options.require_all_rows()
@@ -200,65 +196,8 @@ def _judged(path: str, judge: Callable[[str], Checked]) -> Checked:
         return Checked(path, 0, (), f"{fault.filename or path}: {fault.strerror or fault}")
 
 
-def _checked(predictions: Predictions, rules: Policy, against: Against | None) -> Checked:
+def checked_by(predictions: Predictions, rules: Policy, against: Against | None) -> Checked:
+    """Return what became of each rule of a policy on predictions."""
     require_same_clip([predictions], rules.asked)
     baseline = None if against is None else against.baseline(predictions, rules)
     return check_predictions(predictions, rules, baseline)
-
-
-def policy_for(
-    file: str, options: ReadOptions, baseline: str | None = None, pairing: PairSettings = IN_ORDER
-) -> tuple[str, list[str]]:
-    """Return a first policy, which a file passes, and sentences on its limits and what was left out.
-
-    Rules against a baseline that the file breaks are comments. See `first_policy`.
-
-    Raises
-    ------
-    InputError
-        If a file cannot be read, or gives no rule.
-    """
-    predictions = read(file, options)
-    evaluation = evaluate(predictions)
-    names = [name for name in FIRST_METRICS if name in evaluation.estimates]
-    slacks = slack_of(predictions, names)
-    rules = [] if baseline is None else [name for name, *_ in RULES_AGAINST]
-    reading, second = options.given, predictions.classes[-1]
-    by_name = predictions.classes not in (("0", "1"), (f"not {second}", second), WRONG_RIGHT)
-    if predictions.n_classes == 2 and by_name:
-        reading = reading | {"positive": second}
-    text = first_policy(evaluation, slacks, rules, reading)
-    if not tomllib.loads(text).get("rules"):
-        raise InputError(
-            f"{file} gives no policy a rule: every score is infinite, undefined or too uncertain for a "
-            "limit; write a policy by hand, or use other predictions"
-        )
-    limits = ", ".join(
-        f"{rule['metric']} {number(slacks[rule['metric']].slack)}"
-        for rule in tomllib.loads(text)["rules"]
-        if rule.keys() & {"max", "min"}
-    )
-    kept = f"limits leave what {percent(KEPT)} of {REDRAWS:,} redraws of as many rows keep: {limits}"
-    said = [kept] if limits else []
-    if baseline is None:
-        return text, said
-    against = _against(baseline, options, pairing, lambda path: read(path, options))
-    judged = _checked(predictions, parse_policy(tomllib.loads(text), "the first policy"), against)
-    if broken := [one.rule for one in judged.outcomes if one.result == "failed"]:
-        titles = ", ".join(rule.title for rule in broken)
-        said.append(f"{file} is worse than {baseline}: these rules are left as comments: {titles}")
-        lost = {rule.call.asked for rule in broken}
-        text = first_policy(evaluation, slacks, [name for name in rules if name not in lost], reading)
-    return text, said
-
-
-def write_policy(text: str, path: str) -> None:
-    """Write a policy.
-
-    Raises
-    ------
-    InputError
-        If the file cannot be written.
-    """
-    with atomic_path(path) as temporary:
-        temporary.write_text(text, encoding="utf-8")

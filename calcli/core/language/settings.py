@@ -65,6 +65,7 @@ def _target(value: Any) -> str:
     return target
 
 
+LEVEL = numbers("a number between 0 and 1, such as 0.95", lambda value: 0 < value < 1)
 PRIORS = replace(TEXT, expected="text, or a number for each class", taken=_priors)
 
 
@@ -85,13 +86,7 @@ class Settings:
         "LIST",
     )
     bins: int = setting(15, whole(1, MOST_BINS), "Bins of the calibration errors.", "N")
-    level: float = setting(
-        0.95,
-        numbers("a number between 0 and 1, such as 0.95", lambda value: 0 < value < 1),
-        "Coverage of the intervals.",
-        "P",
-        in_policies=True,
-    )
+    level: float = setting(0.95, LEVEL, "Coverage of the intervals.", "P", in_policies=True)
     intervals: bool = setting(True, FLAG, "Intervals, and tests of differences.")
     draws: int = setting(
         999,
@@ -284,12 +279,7 @@ class ThresholdSettings:
         "The greatest error rate above the threshold.",
         "R",
     )
-    level: float = setting(
-        0.95,
-        numbers("a number between 0 and 1, such as 0.95", lambda value: 0 < value < 1),
-        "Probability that the promise is true.",
-        "P",
-    )
+    level: float = setting(0.95, LEVEL, "Probability that the promise is true.", "P")
     by: str | None = setting(
         None, TEXT, "A threshold for every value of this column; they share --level.", "COLUMN"
     )
@@ -370,10 +360,7 @@ class MonitorSettings:
         "DATE",
     )
     level: float = setting(
-        0.95,
-        numbers("a number between 0 and 1, such as 0.95", lambda value: 0 < value < 1),
-        "One minus the share of streams without a fault that ever alarm.",
-        "P",
+        0.95, LEVEL, "One minus the share of streams without a fault that ever alarm.", "P"
     )
 
     def __post_init__(self) -> None:
@@ -413,10 +400,7 @@ class SegmentSettings:
         "gap", choice(Literal["gap", "log_loss"]), "gap of the mean, or log-loss beyond what is expected."
     )
     level: float = setting(
-        0.95,
-        numbers("a number between 0 and 1, such as 0.95", lambda value: 0 < value < 1),
-        "One minus the share of calibrated data sets with any segment found.",
-        "P",
+        0.95, LEVEL, "One minus the share of calibrated data sets with any segment found.", "P"
     )
     draws: int = setting(499, whole(19, MOST_DRAWN), "How often outcomes are drawn.", "N")
     seed: int = setting(0, whole(), "Seed of the draws.", "N")
