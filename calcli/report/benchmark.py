@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Container, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from typing import Any
 
 from calcli.core.comparing.comparison import relative_change
@@ -17,7 +17,6 @@ from calcli.report.objects import BenchmarkObject
 from calcli.report.reading import reading_sentences, reading_table, warnings_table
 from calcli.report.shown import Column, Headline, Mark, Shown, TextTable
 
-FAILED = "failed"
 EMPHASIS = "The best is bold or has a *, the second best is underlined or has a +."
 ALIKE = "~: not significantly worse than the best (paired, Holm's correction); only scores are tested."
 RELATIVE = (
@@ -28,7 +27,6 @@ SEEDS = "Means over {seeds} seeds of the folds, ± their standard deviation."
 RANKS = "1 is the best; equal values share a rank."
 
 ORDERED = ("lower", "higher")  # directions of metrics whose relative change means something
-SETTINGS = ("metrics", "bins", "level", "seed", "cluster", "fold_column")
 
 
 @dataclass(frozen=True)
@@ -128,7 +126,7 @@ class BenchmarkReport(Shown):
         trials, settings = self.trials, self.settings
         return {
             "input": [{"path": path, "reading": list(reading)} for path, reading in self.read],
-            "settings": {key: getattr(settings, key) for key in SETTINGS},
+            "settings": asdict(settings),
             "trials": [
                 {key: value for key, value in vars(trial).items() if key != "influences"}
                 | {"fault": trial.fault or None, "relative_change": self._relative(trial)}
@@ -238,7 +236,7 @@ def _direction(metric: str) -> str:
 
 def _cell(trial: Trial, metric: str, alike: Container[str], beside: Sequence[Trial]) -> str:
     if trial.fault:
-        return FAILED
+        return "failed"
     like = "~" if trial.method in alike else ""
     if trial.deviations.get(metric):
         return like + plus_minus(trial.values[metric], trial.deviations[metric])

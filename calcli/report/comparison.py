@@ -44,7 +44,6 @@ if TYPE_CHECKING:
     from calcli.report.page import Picture
 
 
-NO_EVIDENCE = "~"
 PAIRED = "Intervals: of the differences, row by row."
 UNPAIRED = (
     "Unpaired: the files hold different cases. A comparison on the same cases detects much smaller "
@@ -423,7 +422,7 @@ def shown_p(p: float) -> str:
 
 
 def _verdict(found: Difference) -> str:
-    return NO_EVIDENCE if found.verdict == "no evidence" else found.verdict
+    return "~" if found.verdict == "no evidence" else found.verdict
 
 
 def systems_object(summaries: Sequence[Summary], unmatched: Sequence[int]) -> list[SystemObject]:

@@ -41,13 +41,10 @@ def diagram_table(result: Reliability, title: str) -> TextTable:
         if not result.thin[m]:
             marks[len(rows), 3] = "over" if gap > 0 else "under"
         rows.append((where, percent(share[m]), _line(result, m), number(gap, sign=True)))
-    columns = (Column(_score(result.lens), "left"), Column("rows"), Column(AXIS, "left"), Column("gap"))
+    score = "confidence" if result.lens == "top-1" else result.lens
+    columns = (Column(score, "left"), Column("rows"), Column(AXIS, "left"), Column("gap"))
     notes = (f"{WITH_BAND if banded else WITHOUT_BAND}; {GAP}", _errors(result))
     return TextTable(title, columns, tuple(rows), notes, marks)
-
-
-def _score(lens: str) -> str:
-    return "confidence" if lens == "top-1" else lens
 
 
 def _line(result: Reliability, m: int) -> str:

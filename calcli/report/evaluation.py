@@ -22,7 +22,6 @@ from calcli.core.language.errors import CalcliError, UsageError
 from calcli.core.language.expressions import parse_metric
 from calcli.core.language.settings import Settings
 from calcli.core.language.text import counted, number, p_value, some
-from calcli.report.decisions import decision_table
 from calcli.report.diagram import diagram_table
 from calcli.report.estimates import (
     CHANCE,
@@ -55,7 +54,15 @@ from calcli.report.files import sha256, short_names
 from calcli.report.findings import BACKWARDS, Result, backwards_table
 from calcli.report.markdown import markdown_text
 from calcli.report.objects import CLASS, INPUT, BinsObject, EstimateObject, EvaluationObject, ResultObject
-from calcli.report.overview import MANY, Unread, comparison_tables, further, glance_table, overview
+from calcli.report.overview import (
+    MANY,
+    Unread,
+    comparison_tables,
+    decision_table,
+    further,
+    glance_table,
+    overview,
+)
 from calcli.report.reading import considered_objects, considered_table, read_table, reading_sentences
 from calcli.report.recalibration import loss_table, parts_of_scores, parts_table
 from calcli.report.shown import Column, Format, Headline, Number, Shown, TextTable, render, table_of
@@ -79,9 +86,7 @@ MOST_PREDICTED = 20  # classes of a confusion matrix in tables
 MOST_CONSIDERED = 6  # other readings, in tables
 MOST_SYSTEMS = 6  # there; tables have all
 NAMED = 4  # metrics in one line
-ASKED = (
-    "costs", "decision_column", "test",
-)  # fmt: skip
+ASKED = ("costs", "decision_column", "test")
 
 
 RECORD = (

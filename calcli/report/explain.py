@@ -20,11 +20,6 @@ METRICS_TITLES: Mapping[Tier, str] = {
     "more": "More metrics",
     "works": "Metrics mainly for the works",
 }
-METHODS_TITLE = "Calibrators"
-FIGURES_TITLE = "Figures"
-SAYS = Column("what it says", "left")
-LEARNS = Column("what it learns", "left")
-SHOWS = Column("what it shows", "left")
 MORE = "calcli explain NAME says more, such as calcli explain ks."
 ARGUMENTS = "calcli explain ARGUMENT says what one of them means, such as calcli explain {}."
 HEADS = {
@@ -165,11 +160,16 @@ def _lists() -> list[TextTable]:
     tables = []
     for tier, title in METRICS_TITLES.items():
         rows = tuple((metric.name, metric.meaning) for metric in METRICS.values() if metric.tier == tier)
-        tables.append(TextTable(title, (Column("metric", "left"), SAYS), rows))
+        tables.append(TextTable(title, (Column("metric", "left"), Column("what it says", "left")), rows))
     rows = tuple((method.name, f"{method.title}: {method.learns}") for method in METHODS.values())
-    tables.append(TextTable(METHODS_TITLE, (Column("method", "left"), LEARNS), rows))
+    tables.append(
+        TextTable("Calibrators", (Column("method", "left"), Column("what it learns", "left")), rows)
+    )
     rows = tuple((figure.name, figure.meaning) for figure in FIGURES.values())
-    return [*tables, TextTable(FIGURES_TITLE, (Column("figure", "left"), SHOWS), rows, (MORE,))]
+    return [
+        *tables,
+        TextTable("Figures", (Column("figure", "left"), Column("what it shows", "left")), rows, (MORE,)),
+    ]
 
 
 def _entry(entry: Entry, asked: str) -> _Said:

@@ -31,14 +31,11 @@ class MergeReport(Shown):
     def tables(self) -> list[TextTable]:
         """Return the parts, and how their rows are told apart."""
         parts = self.state.parts
-        cells = {
-            Column("rows"): lambda one: f"{one[0].rows:,}",
-            Column("numbered from"): lambda one: f"{one[1]:,}",
-        }
-        found = [(part.name, (part, first)) for part, first in zip(parts, starts(parts), strict=True)]
         key = self.state.head.key
-        if key:
-            cells = dict([*cells.items()][:1])
+        cells = {Column("rows"): lambda one: f"{one[0].rows:,}"}
+        if not key:
+            cells[Column("numbered from")] = lambda one: f"{one[1]:,}"
+        found = [(part.name, (part, first)) for part, first in zip(parts, starts(parts), strict=True)]
         how = "are numbered in this order: to compare systems row by row, merge their parts in the same one."
         if run := run_of(parts):
             how = f"have the numbers of the run {run}: any order of its parts gives the same."

@@ -106,8 +106,7 @@ class OriginObject(TypedDict):
     sha256: str | None
 
 
-FOR_SENTENCES = ("considered", "chosen", "sampled_from", "by_ranking", "repeats")
-INPUT = Fields(Input, FOR_SENTENCES, (OriginObject,))
+INPUT = Fields(Input, ("considered", "chosen", "sampled_from", "by_ranking", "repeats"), (OriginObject,))
 CLASS = Fields(ClassRow, ("if_calibrated",), (TestObject, CorrectedObject))
 ESTIMATE = Fields(EstimateObject, (), (TestObject, IntervalObject))
 
@@ -354,17 +353,6 @@ class FileObject(TypedDict):
     reading: list[str]
 
 
-class BenchmarkSettingsObject(TypedDict):
-    """What a benchmark was asked for."""
-
-    metrics: tuple[str, ...]
-    bins: int
-    level: float
-    seed: int
-    cluster: str | None
-    fold_column: str | None
-
-
 class TrialObject(TypedDict):
     """What is beside a trial."""
 
@@ -376,7 +364,7 @@ class BenchmarkObject(TypedDict):
     """A report of `calcli benchmark`."""
 
     input: list[FileObject]
-    settings: Annotated[Any, BenchmarkSettingsObject]
+    settings: Annotated[Any, Settings]
     trials: list[Annotated[Any, Fields(Trial, ("influences",), (TrialObject,))]]
     like_best: dict[str, dict[str, list[str]]]
     mean_ranks: dict[str, dict[str, float]]

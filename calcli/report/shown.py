@@ -28,7 +28,6 @@ T = TypeVar("T")
 ENDINGS: dict[str, Format] = {
     ".html": "html", ".json": "json", ".md": "markdown", ".csv": "csv", ".txt": "table",
 }  # fmt: skip
-WITHOUT_NOTES = ("csv", "junit", "github")  # forms that have no place for how files were read
 
 
 @dataclass(frozen=True)
@@ -191,7 +190,7 @@ class Shown(ABC):
 
     def beside(self, format: Format) -> list[str]:
         """Return what a form has no place for, in sentences."""
-        return self.how_read() if format in WITHOUT_NOTES else []
+        return self.how_read() if format in ("csv", "junit", "github") else []
 
     def faults(self) -> Iterable[str]:
         """Return what went wrong, in sentences that are told in any case."""
@@ -199,7 +198,8 @@ class Shown(ABC):
 
     def with_details(self, details: bool | None = True) -> Self:
         """Return it with its details in the tables, or without; of what has none, and of None, itself."""
-        return self if details is None or not hasattr(self, "details") else _with(self, details=details)
+        shown: Any = self
+        return self if details is None or not hasattr(self, "details") else replace(shown, details=details)
 
     def in_full(self) -> Self:
         """Return it as files have it, whose tables can be long."""
@@ -265,10 +265,6 @@ class Shown(ABC):
         from calcli.report.page import fragment
 
         return fragment(self)
-
-
-def _with(shown: Any, **changed: Any) -> Any:
-    return replace(shown, **changed)
 
 
 def render(shown: Shown, format: Format, *, color: bool = False) -> str:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from calcli.core.evaluating.results import Decision
-from calcli.report.decisions import decision_table
+from calcli.report.overview import decision_table
 
 
 def test_decisions_the_most_frequent_first():
