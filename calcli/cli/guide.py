@@ -25,7 +25,9 @@ def guide(
         ),
     ] = None,
 ) -> None:
-    """Read the manual, which is Markdown.
+    """Read the manual.
+
+    Pages are Markdown.
 
     \b
     calcli guide

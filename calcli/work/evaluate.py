@@ -150,7 +150,8 @@ def evaluate_files(
     known = replace(known, key=options.key)
     with naming("--fail-if"):
         rules = [parse_failure(text, settings.defaults) for text in fail_if]
-    calibration, settings = read_calibration_data(calibration_data, options, settings)
+    calibration = read_calibration_data(calibration_data, options)
+    settings = settings if calibration is None else replace(settings, training="held-out")
     kept = bool(state or folder or html)  # what is written may make use of any
     names = {*settings.groups, *settings.threshold_weights} if kept else ()
     for sentence in idle_options(settings, calibration, rules, names=names) + idle_of_keys(
@@ -276,10 +277,8 @@ def told_if_same(evaluation: Evaluation, calibration: Predictions | None) -> Eva
     return replace(evaluation, summary=told)
 
 
-def read_calibration_data(
-    path: str | None, options: ReadOptions, settings: Settings
-) -> tuple[Predictions | None, Settings]:
-    """Read calibration data, and return them with settings that train on them.
+def read_calibration_data(path: str | None, options: ReadOptions) -> Predictions | None:
+    """Read calibration data; labels of `.npy` scores are beside them.
 
     Parameters
     ----------
@@ -287,8 +286,6 @@ def read_calibration_data(
         Their file; None for none.
     options
         How the evaluated files are read.
-    settings
-        How they are evaluated.
 
     Raises
     ------
@@ -296,11 +293,10 @@ def read_calibration_data(
         If it cannot be read.
     """
     if path is None:
-        return None, settings
-    # other rows, other labels: a file of labels is that of the evaluated rows, and beside .npy scores
+        return None
+    # other rows, other labels: a file of labels is that of the evaluated rows
     named = None if (options.labels or "").endswith(".npy") else options.labels
-    read_so = replace(options, labels=named, limit=None)
-    return read(path, read_so), replace(settings, training="held-out")
+    return read(path, replace(options, labels=named, limit=None))
 
 
 def _data_sets(files: Sequence[str], options: ReadOptions) -> list[list[str]]:

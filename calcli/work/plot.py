@@ -168,7 +168,8 @@ def plot_files(
         If a figure is unknown, or does not fit the files or the settings.
     """
     calibrators = {name: load_calibrator(file) for name, file in _named(drawing.calibrators).items()}
-    calibration, settings = read_calibration_data(calibration_data, options, settings)
+    calibration = read_calibration_data(calibration_data, options)
+    settings = settings if calibration is None else replace(settings, training="held-out")
     grouped = settings.groups if not drawing.figures or "simplex" in drawing.figures else {drawing.lens}
     idle = idle_options(settings, calibration, (), [*drawing.figures], grouped)
     for sentence in idle + idle_looks(drawing, settings) + idle_of_keys(options):

@@ -220,9 +220,7 @@ def test_a_policy_is_not_overwritten(run, policy, old):
     assert policy.read_text() == POLICY
 
 
-@pytest.mark.parametrize(
-    "options", [["--strict"], ["--details"], ["--sort", "ece"], ["--format", "json"], ["--html", "a.html"]]
-)
+@pytest.mark.parametrize("options", [["--strict"], ["--details"], ["--format", "json"], ["--html", "a.html"]])
 def test_a_first_policy_has_no_results_to_show(run, sample, tmp_path, options):
     policy = tmp_path / "first.toml"
     done = run("check", "--init", sample / "cancer_bayes_test.csv", "--policy", policy, *options)
@@ -458,19 +456,6 @@ def test_what_keeps_several_rules_from_being_judged_is_said_once(run, old, tmp_p
     said = " ".join(done.out.split())
     assert said.count("no column 'nope'") == 1
     assert "log_loss at most 9; brier at most 9: " in said
-
-
-def test_files_are_sorted_by_a_metric_of_the_rules(run, policy, sample, tmp_path):
-    epochs = [sample / f"epochs/epoch_{number:02}.parquet" for number in (1, 4, 10)]
-    options = ["--policy", policy, "--baseline", epochs[1]]
-    done = run("check", *epochs, *options, "--sort", "accuracy")
-    lines = [line.split() for line in done.out.splitlines() if line.startswith("epoch_")][:3]
-    assert [line[0] for line in lines] == ["epoch_10.parquet", "epoch_04.parquet", "epoch_01.parquet"]
-    assert float(lines[0][-1]) > float(lines[1][-1]) > float(lines[2][-1])
-    done = run("check", *epochs, *options, "--sort", "brier", "--write", f"junit={tmp_path / 'out.xml'}")
-    assert (done.status, done.out) == (2, "")
-    assert not (tmp_path / "out.xml").exists()
-    assert "--sort brier: no rule uses it; expected one of log_loss, accuracy" in done.err
 
 
 def test_a_policy_is_found_in_a_folder_above(run, project, monkeypatch):

@@ -124,7 +124,7 @@ def test_an_interrupt_has_its_own_status(run, monkeypatch, preds, tmp_path):
     def interrupted(*_):
         raise KeyboardInterrupt
 
-    monkeypatch.setattr("calcli.work.page.Pictures.draw", interrupted)
+    monkeypatch.setattr("calcli.report.pictures.Album.draw", interrupted)
     status, out, _ = run("evaluate", preds, "-o", tmp_path / "report")
     assert (status, out) == (130, "")
     assert not (tmp_path / "report").exists()

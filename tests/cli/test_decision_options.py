@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import csv
 import json
 import math
 
@@ -331,13 +330,13 @@ def test_options_that_no_metric_uses_are_told(run, sample):
 
 @pytest.fixture
 def judged(sample, tmp_path, run):
-    """Return what is printed of two files under costs, and the records in the report folder."""
+    """Return what is printed of two files under costs, and the decisions of each in JSON."""
     files = [sample / f"cancer_bayes_{part}.csv" for part in ("test", "calibration")]
     asked = ("--costs", "abstain:0.1", "--metrics", "bayes_risk", "--no-intervals")
     done = run("evaluate", *files, *asked, "-o", tmp_path / "report", "--draws", 9)
     assert done.status == 0
-    with (tmp_path / "report" / "decisions.csv").open(newline="") as lines:
-        return done.out, list(csv.DictReader(lines)), files
+    report = json.loads((tmp_path / "report" / "report.json").read_text())
+    return done.out, {one["input"]["path"]: one["decisions"]["abstain"] for one in report["results"]}, files
 
 
 def test_records_of_decisions_are_those_of_the_least_expected_cost(judged):
@@ -348,17 +347,13 @@ def test_records_of_decisions_are_those_of_the_least_expected_cost(judged):
         costs = np.array([[0, 1, 0.1], [1, 0, 0.1]])
         taken = np.array(["benign", "malignant", "abstain"])[(probs @ costs).argmin(1)]
         counts = pd.crosstab(taken, read["label"])
-        found = [one for one in records if one["path"] == str(file)]
-        for one in found:
-            column = counts.loc[one["decision"]]
-            rows, of = (
-                (column[one["class"]], counts[one["class"]].sum())
-                if one["class"]
-                else (column.sum(), len(read))
-            )
-            assert int(one["rows"]) == rows
-            assert float(one["share"]) == pytest.approx(rows / of)
-        assert len(found) == counts.size + len(counts)
+        assert len(records[str(file)]) == len(counts)
+        for one in records[str(file)]:
+            column = counts.loc[one["name"]]
+            assert (one["rows"], one["share"]) == (column.sum(), pytest.approx(column.sum() / len(read)))
+            for name, rows in column.items():
+                assert one["by_class"][name]["rows"] == rows
+                assert one["by_class"][name]["share"] == pytest.approx(rows / counts[name].sum())
 
 
 def test_decisions_of_several_files_stand_side_by_side(judged):

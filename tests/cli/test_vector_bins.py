@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import csv
 import json
 
 import numpy as np
@@ -29,7 +28,7 @@ def written(run, tmp_path):
 def test_equal_width_cells_of_five_classes(run, written, tmp_path):
     file, probs, labels = written
     name = "expected_miscalibration:binning=equal-width:bins=2"
-    done = run("evaluate", file, "--metrics", name, "--draws", 0, "-f", "json", "-o", tmp_path / "report")
+    done = run("evaluate", file, "--metrics", name, "--draws", 0, "-f", "json")
     found = json.loads(done.out)["results"][0]["metrics"][name]
     cells = np.unique(probs >= 0.5, axis=0, return_inverse=True)[1].ravel()
     own = [cells == cell for cell in np.unique(cells)]
@@ -43,11 +42,6 @@ def test_equal_width_cells_of_five_classes(run, written, tmp_path):
     assert found["bins"]["outcomes"] == list("abcde")
     tv = [np.abs(np.subtract(one["mean"], one["frequency"])).sum() / 2 for one in bins]
     assert found["value"] == pytest.approx(np.dot(tv, [one["share"] for one in bins]))
-    with (tmp_path / "report" / "vector_bins.csv").open(newline="") as lines:
-        rows = list(csv.DictReader(lines))
-    assert len(rows) == 5 * len(bins)
-    assert [float(row["mean"]) for row in rows[:5]] == bins[0]["mean"]
-    assert [row["outcome"] for row in rows[:5]] == list("abcde")
 
 
 @pytest.mark.parametrize(
@@ -68,11 +62,6 @@ def test_outcomes_have_names(run, written, metric, outcomes):
     assert found["outcomes"] == outcomes
     assert sum(one["rows"] for one in found["bins"]) == 300
     assert all(len(one["mean"]) == len(outcomes) for one in found["bins"])
-
-
-def test_reports_without_vectors_have_no_such_file(run, written, tmp_path):
-    run("evaluate", written[0], "--metrics", "ece", "--draws", 0, "-o", tmp_path / "report")
-    assert not (tmp_path / "report" / "vector_bins.csv").exists()
 
 
 def test_too_many_bins_are_left_out(run, written, monkeypatch):

@@ -6,6 +6,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
+from calcli.core.language.settings import FitSettings
 from calcli.io.options import ReadOptions
 from calcli.io.read import read
 from calcli.work.apply import apply_file
@@ -34,7 +35,7 @@ def saved(folder, form, labels):
 def applied(path, form):
     """Fit to a file, apply to it; return what is written, as it is read again, and the temperature."""
     out, calibrator = path.with_name(f"out.{form}"), path.with_name("c.json")
-    fit = fit_file(str(path), REST, "temperature", folds=0)
+    fit = fit_file(str(path), REST, "temperature", FitSettings(folds=0))
     save_fit(fit.fit, calibrator)
     notes = apply_file(str(calibrator), str(path), str(out), REST).notes
     assert "labels are kept as they are; read the result with --against-rest bee" in notes

@@ -11,6 +11,7 @@ import pyarrow.parquet as pq
 import pytest
 
 from calcli.core.language.errors import InputError
+from calcli.core.language.settings import FitSettings
 from calcli.io.options import ReadOptions
 from calcli.io.read import read
 from calcli.work.apply import apply_file
@@ -27,7 +28,7 @@ def calibrator(tmp_path):
     """A temperature for neg and pos, and what it makes of the probabilities."""
     table = {"label": NAMES[Y], "prob_neg": TWO[:, 0], "prob_pos": TWO[:, 1]}
     pd.DataFrame(table).to_csv(tmp_path / "fit.csv", index=False)
-    fit = fit_file(str(tmp_path / "fit.csv"), ReadOptions(), "temperature", folds=0)
+    fit = fit_file(str(tmp_path / "fit.csv"), ReadOptions(), "temperature", FitSettings(folds=0))
     save_fit(fit.fit, tmp_path / "c.json")
     scaled = TWO ** (1 / float(fit.fit.calibrator.parameters["temperature"]))
     return tmp_path / "c.json", scaled / scaled.sum(axis=1, keepdims=True)

@@ -7,6 +7,7 @@ import pandas as pd
 import pytest
 
 from calcli.core.language.errors import InputError
+from calcli.core.language.settings import FitSettings
 from calcli.io.options import ReadOptions
 from calcli.work.apply import apply_file
 from calcli.work.fit import fit_file, save_fit
@@ -19,7 +20,7 @@ def applied(folder, fitted, table, **options):
     """Fit to one table, apply to another without options, and return what is written."""
     pd.DataFrame(fitted).to_csv(folder / "fit.csv", index=False)
     pd.DataFrame(table).to_csv(folder / "t.csv", index=False)
-    fit = fit_file(str(folder / "fit.csv"), ReadOptions(**options), "temperature", folds=0)
+    fit = fit_file(str(folder / "fit.csv"), ReadOptions(**options), "temperature", FitSettings(folds=0))
     save_fit(fit.fit, folder / "c.json")
     apply_file(str(folder / "c.json"), str(folder / "t.csv"), str(folder / "o.csv"), ReadOptions())
     return pd.read_csv(folder / "o.csv"), float(fit.fit.calibrator.parameters["temperature"])

@@ -12,6 +12,7 @@ import pyarrow.parquet as pq
 import pytest
 
 from calcli.core.language.errors import InputError
+from calcli.core.language.settings import FitSettings
 from calcli.io.options import ReadOptions
 from calcli.io.read import read, read_concat
 from calcli.work.apply import apply_file
@@ -46,7 +47,10 @@ def test_folders_named_by_a_value(tmp_path):
     predictions = read(tmp_path / "t")
     assert predictions.column("split").tolist() == ["test"] * 40 + ["val"] * (N - 40)
     np.testing.assert_array_equal(scores_of(predictions), THREE)
-    save_fit(fit_file(str(tmp_path / "t"), ReadOptions(), "temperature", folds=0).fit, tmp_path / "c.json")
+    save_fit(
+        fit_file(str(tmp_path / "t"), ReadOptions(), "temperature", FitSettings(folds=0)).fit,
+        tmp_path / "c.json",
+    )
     apply_file(str(tmp_path / "c.json"), str(tmp_path / "t"), str(tmp_path / "o"), ReadOptions())
     assert sorted(
         file.relative_to(tmp_path / "o").as_posix() for file in (tmp_path / "o").rglob("*.parquet")

@@ -8,7 +8,7 @@ import pytest
 
 from calcli.io.options import ReadOptions
 from calcli.io.read import read
-from calcli.work.inspect import inspect_files
+from calcli.work.read import inspect_files
 from tests.io.layouts.trips import trip
 from tests.io.samples import refused, scores_of
 

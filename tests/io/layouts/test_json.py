@@ -13,7 +13,7 @@ from calcli.io.options import ReadOptions
 from calcli.io.read import read
 from calcli.work.apply import apply_file
 from calcli.work.evaluate import evaluate
-from calcli.work.learn import fit
+from calcli.work.fit import fit
 from tests.io.layouts.trips import LABELS, NAMES, RNG, THREE, TWO, N, trip
 from tests.io.samples import refused, scores_of
 

@@ -8,14 +8,14 @@ from pathlib import Path
 
 import numpy as np
 
-from calcli.core.language.settings import Settings
+from calcli.core.language.settings import FitSettings, Settings
 from calcli.io.options import ReadOptions
 from calcli.io.read import read
 from calcli.io.saved.calibrators import load_calibrator
 from calcli.work.apply import apply_file
 from calcli.work.check import check_files
 from calcli.work.compare import compare_files
-from calcli.work.evaluatefiles import evaluate_files
+from calcli.work.evaluate import evaluate_files
 from calcli.work.fit import fit_file, save_fit
 from tests.io.samples import scores_of
 
@@ -37,7 +37,7 @@ def trip_of_answers(path: Path, confidence: np.ndarray, right: np.ndarray):
     np.testing.assert_allclose(scores_of(predictions)[:, 1], confidence)
     np.testing.assert_array_equal(predictions.labels, right)
     settings = replace(SETTINGS, metrics=("brier", "accuracy"))
-    (result,) = evaluate_files([[file]], none, settings).results
+    (result,) = evaluate_files([file], none, settings).results
     brier = float(np.mean((confidence - right) ** 2))
     assert math.isclose(result.metrics["brier"].value, brier, rel_tol=1e-6)
     assert result.metrics["accuracy"].value == np.mean(right)
@@ -46,7 +46,7 @@ def trip_of_answers(path: Path, confidence: np.ndarray, right: np.ndarray):
     policy.write_text(f'[[rules]]\nmetric = "brier"\nmax = {brier + 1e-3}\n')
     assert check_files([file], str(policy), none).exit_status == 0
     calibrator, out = str(path.with_name("cal.json")), str(path.with_name("out.jsonl"))
-    save_fit(fit_file(file, none, "temperature", folds=0).fit, calibrator)
+    save_fit(fit_file(file, none, "temperature", FitSettings(folds=0)).fit, calibrator)
     temperature = float(load_calibrator(calibrator).calibrator.parameters["temperature"])
     apply_file(calibrator, file, out, none)
     with np.errstate(divide="ignore"):
@@ -71,7 +71,7 @@ def trip(
     np.testing.assert_allclose(found, probs, atol=1e-6)
     np.testing.assert_array_equal(predictions.labels, labels)
     expected = -np.mean(np.log(probs[np.arange(len(labels)), labels]))
-    (result,) = evaluate_files([[file]], given, SETTINGS).results
+    (result,) = evaluate_files([file], given, SETTINGS).results
     assert math.isclose(result.metrics["log_loss"].value, expected, rel_tol=1e-5)
     assert result.metrics["accuracy"].value == np.mean(probs.argmax(axis=1) == labels)
     same = compare_files([file, file], given, SETTINGS)
@@ -81,7 +81,7 @@ def trip(
     assert check_files([file], str(policy), given).exit_status == 0
     if target:
         calibrator = str(path.with_name("cal.json"))
-        save_fit(fit_file(file, given, "temperature", folds=0).fit, calibrator)
+        save_fit(fit_file(file, given, "temperature", FitSettings(folds=0)).fit, calibrator)
         temperature = float(load_calibrator(calibrator).calibrator.parameters["temperature"])
         out = str(path.with_name(target))
         apply_file(
