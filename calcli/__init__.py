@@ -47,12 +47,12 @@ if TYPE_CHECKING:
     from calcli.work.evaluate import evaluate as evaluate
     from calcli.work.fit import Fitted as Fitted
     from calcli.work.fit import fit as fit
+    from calcli.work.fit import load as load
+    from calcli.work.fit import save as save
     from calcli.work.monitor import monitor as monitor
     from calcli.work.plan import plan as plan
     from calcli.work.plot import plot as plot
     from calcli.work.read import read as read
-    from calcli.work.saving import load as load
-    from calcli.work.saving import save as save
     from calcli.work.segments import segments as segments
     from calcli.work.simulate import simulate as simulate
     from calcli.work.state import State as State
@@ -73,8 +73,8 @@ _HOMES |= {
     "Fitted": "calcli.work.fit",
     "Report": "calcli.report.evaluation",
     "State": "calcli.work.state",
-    "load": "calcli.work.saving",
-    "save": "calcli.work.saving",
+    "load": "calcli.work.fit",
+    "save": "calcli.work.fit",
 }
 
 

@@ -19,7 +19,6 @@ from calcli.core.language.figures import FIGURES
 from calcli.core.language.text import numbers
 from calcli.figures.drawing import Evaluations, Made, View, classes_of
 from calcli.figures.inline import MARK, tell, tell_curves
-from calcli.figures.naming import wrapped
 from calcli.figures.style import (
     BAR,
     FAINT,
@@ -33,7 +32,7 @@ from calcli.figures.style import (
     thin_key,
     unit_square,
 )
-from calcli.figures.wording import words
+from calcli.figures.wording import words, wrapped
 
 
 def make(evaluations: Evaluations, view: View) -> Made:

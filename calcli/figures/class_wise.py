@@ -20,10 +20,9 @@ from calcli.figures.inline import (
     score_words,
     tell,
 )
-from calcli.figures.naming import titles
 from calcli.figures.reliability import key, reliability_bars
 from calcli.figures.style import BAR, OVER, UNDER, Look, boxes, new_figure, styled, thin_key
-from calcli.figures.wording import words
+from calcli.figures.wording import titles, words
 
 SMALL_MULTIPLES = 30  # classes up to which each has its own diagram
 LEAST_RANGE = 0.1  # of colors

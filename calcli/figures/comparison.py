@@ -11,7 +11,6 @@ from calcli.core.comparing.comparison import Difference
 from calcli.core.curves.unbinned import Curve
 from calcli.figures.corp import IDEAL
 from calcli.figures.inline import tell, tell_curves
-from calcli.figures.naming import titles
 from calcli.figures.style import (
     BAR,
     COLUMN,
@@ -23,7 +22,7 @@ from calcli.figures.style import (
     styled,
     unit_square,
 )
-from calcli.figures.wording import drawn, words
+from calcli.figures.wording import drawn, titles, words
 
 LINE = 0.17  # inches: a system
 PROVEN = ("better", "worse", "different")

@@ -19,7 +19,6 @@ from calcli.core.language.text import number
 from calcli.core.problems.problem import Problem
 from calcli.figures.drawing import Evaluations, Made, View, classes_of, through_lens, zoomed
 from calcli.figures.inline import tell_curves
-from calcli.figures.naming import titles
 from calcli.figures.style import (
     BAR,
     INK,
@@ -32,7 +31,7 @@ from calcli.figures.style import (
     styled,
     unit_square,
 )
-from calcli.figures.wording import words
+from calcli.figures.wording import titles, words
 
 CURVE: Look = {"color": UNDER, "linewidth": 1.6}
 UNTOLD: Look = {"color": UNDER, "linewidth": 0.9, "linestyle": (0, (1, 1.5))}

@@ -15,7 +15,6 @@ from calcli.core.curves.reliability import BAND, FEW_ROWS, Reliability
 from calcli.core.language.errors import UsageError
 from calcli.figures.drawing import Evaluations, Made, View, classes_of, zoomed
 from calcli.figures.inline import bin_texts, tell
-from calcli.figures.naming import titles
 from calcli.figures.reliability import binning_words, described_size, reliabilities
 from calcli.figures.style import (
     CHANCE,
@@ -32,7 +31,7 @@ from calcli.figures.style import (
     styled,
     thin_key,
 )
-from calcli.figures.wording import Words, words
+from calcli.figures.wording import Words, titles, words
 
 MARKS = 60  # more than so many are drawn smaller
 OVERS: Look = {"color": OVER, "marker": "^", "markersize": 5.0, "linestyle": ""}

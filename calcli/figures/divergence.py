@@ -11,8 +11,8 @@ from calcli.core.curves.needs import problem_of
 from calcli.core.curves.risk import Divergences, divergences
 from calcli.figures.drawing import Evaluations, Made, View
 from calcli.figures.inline import tell_curves
-from calcli.figures.naming import titles
 from calcli.figures.style import DASHES, MUTED, SERIES, new_figure, styled
+from calcli.figures.wording import titles
 
 TITLES = {
     "l1_of_one": "Absolute, one class",

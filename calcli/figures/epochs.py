@@ -21,9 +21,8 @@ from calcli.core.language.errors import UsageError
 from calcli.core.language.expressions import parse_metrics
 from calcli.figures.drawing import Evaluations, Made, View
 from calcli.figures.inline import tell_curves
-from calcli.figures.naming import short, titles
 from calcli.figures.style import COLUMN, DASHES, GRID, MUTED, SERIES, Look, new_figure, styled
-from calcli.figures.wording import metric_name
+from calcli.figures.wording import metric_name, short, titles
 
 CAPTION = (
     "Values of each file; a ring is at the best one, but of calibration errors, whose least value chooses no "

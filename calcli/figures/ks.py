@@ -16,9 +16,8 @@ from calcli.core.language.text import apart, number, numbers, percent, plus_minu
 from calcli.core.problems.problem import Problem
 from calcli.figures.drawing import Evaluations, Made, View, classes_of, through_lens
 from calcli.figures.inline import tell
-from calcli.figures.naming import titles
 from calcli.figures.style import INK, OVER, UNDER, Look, new_figure, styled, unit_square
-from calcli.figures.wording import Words, words
+from calcli.figures.wording import Words, titles, words
 
 PROMISED: Look = {"color": OVER, "linestyle": (0, (4, 1.5)), "linewidth": 1.4}
 OBSERVED: Look = {"color": UNDER, "linestyle": "-", "linewidth": 1.4}

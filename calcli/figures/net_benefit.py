@@ -10,10 +10,9 @@ from calcli.core.curves.needs import problem_of
 from calcli.core.curves.risk import HIGHEST, NetBenefit, net_benefit
 from calcli.figures.drawing import Evaluations, Made, View, shared_classes
 from calcli.figures.inline import tell_curves
-from calcli.figures.naming import titles
 from calcli.figures.risk import CONSTANT
 from calcli.figures.style import COLUMN, DASHES, SERIES, Look, new_figure, styled
-from calcli.figures.wording import probability
+from calcli.figures.wording import probability, titles
 
 CAPTION = (
     "Net benefit at every threshold t of P(class 1): true positives per row minus false positives per row "

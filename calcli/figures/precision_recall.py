@@ -11,10 +11,9 @@ from calcli.core.curves.risk import PrecisionRecall, precision_recall
 from calcli.core.language.errors import UsageError
 from calcli.figures.drawing import Evaluations, Made, View, shared_classes
 from calcli.figures.inline import tell_curves
-from calcli.figures.naming import titles
 from calcli.figures.risk import CONSTANT
 from calcli.figures.style import COLUMN, DASHES, SERIES, Look, new_figure, styled
-from calcli.figures.wording import probability
+from calcli.figures.wording import probability, titles
 
 CAPTION = (
     "Precision against recall at every threshold of P(class 1); rows of equal probability are predicted "

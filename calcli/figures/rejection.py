@@ -18,9 +18,8 @@ from calcli.core.evaluating.results import Evaluation
 from calcli.core.language.figures import FIGURES
 from calcli.figures.drawing import Evaluations, Made, View
 from calcli.figures.inline import tell_curves
-from calcli.figures.naming import titles
 from calcli.figures.style import COLUMN, DASHES, MUTED, SERIES, Look, new_figure, percent_tick, styled
-from calcli.figures.wording import drawn
+from calcli.figures.wording import drawn, titles
 
 CAPTION = (
     "Error rate of the rows that are kept against the share of rows rejected, those of lowest confidence "

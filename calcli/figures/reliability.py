@@ -22,7 +22,6 @@ from calcli.core.language.text import apart, number, numbers, plus_minus
 from calcli.core.problems.problem import Problem
 from calcli.figures.drawing import Evaluations, Made, View, classes_of, through_lens, zoomed
 from calcli.figures.inline import MARK, bin_texts, tell
-from calcli.figures.naming import titles
 from calcli.figures.style import (
     BAR,
     FAINT,
@@ -41,7 +40,7 @@ from calcli.figures.style import (
     thin_key,
     unit_square,
 )
-from calcli.figures.wording import Words, words
+from calcli.figures.wording import Words, titles, words
 
 GAP_WIDTH = 0.36  # of the bar it stands on
 WIDEST_GAP = 0.03

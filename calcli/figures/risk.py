@@ -15,9 +15,8 @@ from calcli.core.evaluating.results import Evaluation
 from calcli.core.language.text import numbers
 from calcli.figures.drawing import Evaluations, Made, View, shared_classes
 from calcli.figures.inline import tell_curves
-from calcli.figures.naming import titles
 from calcli.figures.style import DASHES, MUTED, SERIES, Look, new_figure, styled
-from calcli.figures.wording import probability
+from calcli.figures.wording import probability, titles
 
 TICKS = {0.01: "0.01", 0.1: "0.1", 0.5: "0.5", 0.9: "0.9", 0.99: "0.99"}
 WIDE_TICKS = {1e-6: "$10^{-6}$", 0.001: "0.001", 0.5: "0.5", 0.999: "0.999", 1 - 1e-6: "$1-10^{-6}$"}

@@ -15,9 +15,8 @@ from calcli.core.evaluating.results import Estimate
 from calcli.core.language.expressions import Measure
 from calcli.figures.drawing import Evaluations, Made, View
 from calcli.figures.inline import estimate_words, tell
-from calcli.figures.naming import titles
 from calcli.figures.style import COLUMN, INK, MUTED, SERIES, Look, new_figure, styled
-from calcli.figures.wording import drawn, metric_name
+from calcli.figures.wording import drawn, metric_name, titles
 
 HATCHES = ("", "////", "....", "\\\\\\\\", "xxxx", "----", "++++")
 SCALE = "0 is perfect,\n1 (normalized) the best constant system"

@@ -9,8 +9,8 @@ from matplotlib.figure import Figure
 from calcli.core.estimators.segments import Segment, SegmentMetric
 from calcli.core.language.text import number
 from calcli.figures.inline import tell
-from calcli.figures.naming import titles
 from calcli.figures.style import COLUMN, GRID, MUTED, SERIES, new_figure, styled
+from calcli.figures.wording import titles
 
 MOST = 30  # segments
 LINE = 0.17  # inches: a segment

@@ -23,8 +23,8 @@ from calcli.core.language.text import numbers
 from calcli.core.problems.problem import Recursive
 from calcli.figures.drawing import Evaluations, Made, View, told_chance
 from calcli.figures.inline import tell
-from calcli.figures.naming import short, titles
 from calcli.figures.style import GRID, INK, MUTED, new_figure, percent_tick, styled
+from calcli.figures.wording import short, titles
 
 CORNERS = np.array([[0, 0], [1, 0], [0.5, math.sqrt(3) / 2]])
 MASS = LinearSegmentedColormap.from_list("mass", ["#6aa5cc", "#0072b2", "#08263d"])  # darkens: prints in gray

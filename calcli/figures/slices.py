@@ -23,7 +23,6 @@ from calcli.core.estimators.intervals import Interval
 from calcli.core.evaluating.results import Estimate
 from calcli.figures.drawing import Evaluations, Made, View
 from calcli.figures.inline import estimate_words, tell
-from calcli.figures.naming import LENGTH, short, titles
 from calcli.figures.style import (
     CHANCE,
     COLUMN,
@@ -37,7 +36,7 @@ from calcli.figures.style import (
     new_figure,
     styled,
 )
-from calcli.figures.wording import drawn, metric_name
+from calcli.figures.wording import LENGTH, drawn, metric_name, short, titles
 
 LINE = 0.17  # inches: a slice
 LONGEST = 26  # letters: what a slice is called

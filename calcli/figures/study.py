@@ -8,8 +8,8 @@ from matplotlib.figure import Figure
 
 from calcli.core.data.arrays import Doubles
 from calcli.figures.drawing import Drawing
-from calcli.figures.naming import titles
 from calcli.figures.style import MUTED, SERIES, is_leftmost, panels, styled
+from calcli.figures.wording import titles
 from calcli.works.study import Deviation
 
 

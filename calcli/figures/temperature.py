@@ -14,8 +14,8 @@ from calcli.core.curves.needs import some_rows
 from calcli.core.language.figures import FIGURES
 from calcli.figures.drawing import Evaluations, Made, View
 from calcli.figures.inline import tell_curves
-from calcli.figures.naming import titles
 from calcli.figures.style import COLUMN, DASHES, MUTED, SERIES, new_figure, styled
+from calcli.figures.wording import titles
 
 CAPTION = (
     "Mean log-loss of the scores divided by a temperature. A mark is at the temperature that a fit to these "

@@ -14,9 +14,8 @@ from calcli.core.language.errors import UsageError
 from calcli.core.language.expressions import parse_metric
 from calcli.figures.drawing import Evaluations, Made, View, shared_classes
 from calcli.figures.inline import tell_curves
-from calcli.figures.naming import short, titles
 from calcli.figures.style import DASHES, MUTED, SERIES, Look, new_figure, styled
-from calcli.figures.wording import drawn, probability
+from calcli.figures.wording import drawn, probability, short, titles
 
 MIDDLE = 0.45  # of 1/2: risks nearer to 0 and 1 may be beyond all others
 CUT = 1.5  # times the highest risk in the middle

@@ -121,7 +121,7 @@ class BenchmarkReport(Shown):
             read, f"The {what}: {first.method}, {number(first.values[metric])}.{like}", systems=()
         )
 
-    def content(self) -> BenchmarkObject:
+    def data(self) -> BenchmarkObject:
         """Return trials, the methods like the best of each model, and mean ranks."""
         trials, settings = self.trials, self.settings
         return {

@@ -10,11 +10,10 @@ from typing import Any, Literal, cast
 
 from calcli.core.comparing.policy import Bound, Checked, Outcome, Policy, Result, exit_status
 from calcli.core.language.text import counted, number
-from calcli.report.annotations import annotations_text
+from calcli.report.ci import annotations_text, junit_text
 from calcli.report.comparison import power_object
 from calcli.report.estimates import NONE
 from calcli.report.files import short_names
-from calcli.report.junit import junit_text
 from calcli.report.objects import CheckObject, OutcomeObject
 from calcli.report.overview import MANY, TITLE, hidden_note
 from calcli.report.reading import reading_sentences, reading_table
@@ -93,7 +92,7 @@ class CheckReport(Shown):
         numbers += [Number("files at fault", str(faults))] if faults else []
         return Headline(read, verdict[self.exit_status], "bad" if self.exit_status else "good", numbers)
 
-    def content(self) -> CheckObject:
+    def data(self) -> CheckObject:
         """Return what became of each rule, and the exit status."""
         return {
             "policy": self.path,

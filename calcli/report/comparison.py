@@ -156,7 +156,7 @@ class ComparisonReport(Shown):
 
         return comparison_pictures(self.comparisons[0], self.systems, self.settings, self.names())
 
-    def content(self) -> ComparisonObject:
+    def data(self) -> ComparisonObject:
         """Return settings, systems, and comparisons in full."""
         whole = self.comparisons[0]
         return {
@@ -560,7 +560,7 @@ class SelectionReport(Shown):
         both = zip(self.sets, (choice.chosen, choice.reported), strict=True)
         return [(name, [found[str(call)].value for call in self.metrics]) for name, found in both]
 
-    def content(self) -> SelectionObject:
+    def data(self) -> SelectionObject:
         """Return the choices with their values on both sets."""
         first = self.choices[0].reported
         return {

@@ -202,7 +202,7 @@ class Report(Shown):
             return Headline(read, numbers=numbers[:MOST_SYSTEMS], systems=names)
         return _headline(wholes[0])
 
-    def content(self) -> EvaluationObject:
+    def data(self) -> EvaluationObject:
         """Return settings and results, with the definition of every number."""
         return {
             "settings": asdict(self.settings) | {"clip": self._clip()},

@@ -104,7 +104,7 @@ class Explanation(Shown):
             for one in self._found(self.name)
         ]
 
-    def content(self) -> dict[str, Any]:
+    def data(self) -> dict[str, Any]:
         """Return what has that name, the first with the others in it, or all registries."""
         if self.name is not None:
             first, *others = (one.written for one in self._found(self.name))

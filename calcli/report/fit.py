@@ -91,7 +91,7 @@ class FitReport(Shown):
         said = " ".join([*first, f"Fitted: {fit.call}; {falls}."])
         return Headline(size, said, "bad" if first else "plain", numbers)
 
-    def content(self) -> FitObject:
+    def data(self) -> FitObject:
         """Return settings, input, what was learned, and its effect; long arrays by their range."""
         fit, rows = self.fit, self.fit.predictions
         return {

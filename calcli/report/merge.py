@@ -45,7 +45,7 @@ class MergeReport(Shown):
         notes = [f"{rows} of {sets} in {self.path}. Rows {how}"]
         return [table_of("What was merged", found, cells, notes)]
 
-    def content(self) -> MergeObject:
+    def data(self) -> MergeObject:
         """Return the same as nested values."""
         parts = [vars(part) for part in self.state.parts]
         key = self.state.head.key or None

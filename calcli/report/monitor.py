@@ -151,7 +151,7 @@ class MonitorReport(Shown):
 
         return stream_pictures([*self.alarmed, self.streams[0]][0])
 
-    def content(self) -> MonitorObject:
+    def data(self) -> MonitorObject:
         """Return the same as nested values."""
         return {
             "path": self.path,
@@ -168,7 +168,7 @@ class MonitorReport(Shown):
 
     def records(self) -> Iterator[dict[str, Any]]:
         """Yield a record for every period of every stream."""
-        for stream in self.content()["streams"]:
+        for stream in self.data()["streams"]:
             for period in stream["periods"]:
                 yield {"value": stream["value"], **period, "alarm": stream["alarm"] == period["name"]}
 

@@ -86,7 +86,7 @@ class PlanReport(Shown):
         columns = (Column("", "left"), *map(Column, heads))
         return [TextTable(self.title, columns, tuple(cells), tuple(notes))]
 
-    def content(self) -> PlanObject:
+    def data(self) -> PlanObject:
         """Return the same as JSON values."""
         return {
             "files": list(self.names),

@@ -141,9 +141,9 @@ class InspectionReport(Shown):
         """Return for each file what it is read as, and what else was considered."""
         return [table for one in self.files for table in _tables(one)]
 
-    def content(self) -> InspectionObject:
+    def data(self) -> InspectionObject:
         """Return the same for each file, all names in full."""
-        return {"files": [_content(one) for one in self.files]}
+        return {"files": [_data(one) for one in self.files]}
 
 
 def _tables(one: Predictions) -> list[TextTable]:
@@ -165,7 +165,7 @@ def _tables(one: Predictions) -> list[TextTable]:
     return [*tables, *considered_table(origin)]
 
 
-def _content(one: Predictions) -> InspectedObject:
+def _data(one: Predictions) -> InspectedObject:
     origin, scores = one.provenance, one.scores
     return {
         "path": origin.path,

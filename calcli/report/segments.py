@@ -79,7 +79,7 @@ class SegmentsReport(Shown):
 
         return segment_pictures(self.search, self.settings.metric)
 
-    def content(self) -> SegmentsObject:
+    def data(self) -> SegmentsObject:
         """Return the same as nested values."""
         return {
             "path": self.path,

@@ -169,7 +169,7 @@ class Shown(ABC):
         """Return its tables."""
 
     @abstractmethod
-    def content(self) -> Mapping[str, Any]:
+    def data(self) -> Mapping[str, Any]:
         """Return everything the tables say as nested values; tuples, inf and nan may be among them."""
 
     def records(self) -> Iterable[Mapping[str, Any]]:
@@ -245,14 +245,14 @@ class Shown(ABC):
         raise NotImplementedError
 
     def to_dict(self) -> dict[str, Any]:
-        """Return its JSON object: the schema, the version of calcli, and the content.
+        """Return its JSON object: the schema, the version of calcli, and the data.
 
         Returns
         -------
         Dictionaries, lists, strings, numbers, None; inf and nan, which JSON does not have, are strings.
         """
         head = {"schema": self.schema, "calcli": __version__} if self.schema else {}
-        found: dict[str, Any] = json_value({**head, **self.content()})
+        found: dict[str, Any] = json_value({**head, **self.data()})
         return found
 
     def __str__(self) -> str:

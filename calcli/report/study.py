@@ -67,7 +67,7 @@ class StudyReport(Shown):
             notes.append(f"The data sets were made by {self.workers} processes (--workers).")
         return [TextTable(f"Estimate minus truth: {self.system}", columns, tuple(rows), tuple(notes))]
 
-    def content(self) -> StudyObject:
+    def data(self) -> StudyObject:
         """Return all numbers."""
         return {"system": self.system, "series": self.series, "results": [asdict(one) for one in self.found]}
 
@@ -112,7 +112,7 @@ class ProcedureReport(Shown):
             TextTable(f"{self.procedure}: {self.path}", (Column("", "left"), *columns), rows, (self.note,))
         ]
 
-    def content(self) -> ProcedureObject:
+    def data(self) -> ProcedureObject:
         """Return all numbers."""
         return {
             "procedure": self.procedure,

@@ -63,7 +63,7 @@ class ThresholdReport(Shown):
         made_of, said = self.threshold.made_of, next(self._notes())
         return Headline(made_of["path"], said, "good" if self.threshold.promises else "bad")
 
-    def content(self) -> ThresholdObject:
+    def data(self) -> ThresholdObject:
         """Return the same as nested values: those of the file."""
         return self.threshold.content()
 

@@ -9,7 +9,7 @@ from calcli.core.language.errors import UsageError
 from calcli.core.language.expressions import nearest_name
 from calcli.core.language.schemas import Schemas
 
-DOCUMENTS = {  # by name: what writes it, a class with `content`, or the type that is written
+DOCUMENTS = {  # by name: what writes it, a class with `data`, or the type that is written
     "report": "report.evaluation:Report",
     "comparison": "report.comparison:ComparisonReport",
     "selection": "report.comparison:SelectionReport",
@@ -49,4 +49,4 @@ def schema_of(name: str) -> dict[str, Any]:
     if is_typeddict(written):
         return schemas.document(f"calcli {name}", {}, written)
     head = {"schema": {"const": written.schema}, "calcli": {"type": "string"}}
-    return schemas.document(f"calcli {name}", head, get_type_hints(written.content)["return"])
+    return schemas.document(f"calcli {name}", head, get_type_hints(written.data)["return"])

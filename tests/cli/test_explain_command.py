@@ -130,7 +130,7 @@ def test_every_option_of_every_command_is_explained():
     options = _options()
     for command, param in PARAMS:
         for name in (*param.opts, *param.secondary_opts):
-            found = Explanation(name, options).content()
+            found = Explanation(name, options).data()
             own = [one for one in (found, *found.get("others", ())) if command in one["commands"]]
             assert len(own) == 1, (command, name)
             assert own[0]["says"], (command, name)
@@ -150,7 +150,7 @@ def test_settings_are_explained_as_they_are_declared(run):
 @pytest.mark.parametrize("entry", ENTRIES, ids=lambda entry: f"{entry.kind} {entry.name}")
 def test_every_argument_is_explained(entry):
     for name, argument in entry.arguments.items():
-        found = Explanation(name).content()
+        found = Explanation(name).data()
         records = [one for one in (found, *found.get("others", ())) if entry.name in one.get("default", "")]
         assert any(one["says"] == argument.says != "" for one in records)
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from hypothesis import given
 from hypothesis import strategies as st
 
-from calcli.figures.naming import short, titles
+from calcli.figures.wording import short, titles
 
 
 @given(st.lists(st.text("ab_/.$1", min_size=1, max_size=60), unique=True, max_size=12))

@@ -12,9 +12,8 @@ from hypothesis import strategies as st
 
 from calcli.core.comparing.policy import Bound, Checked, Outcome, Policy, Rule, exit_status
 from calcli.core.language.expressions import parse_metric
-from calcli.report.annotations import annotations_text, command
 from calcli.report.check import CheckReport
-from calcli.report.junit import junit_text
+from calcli.report.ci import annotations_text, command, junit_text
 from calcli.work.policy import rounded_outward
 
 # the schema of Jenkins' xUnit plugin (junit-10.xsd, MIT license), said again as a table: of each element the

@@ -65,7 +65,7 @@ class Named(Shown):
         columns = (Column("", "left"), Column(self.name))
         return [TextTable(self.name, columns, ((self.name, "1"),), (self.name,), {(0, 1): "best"})]
 
-    def content(self) -> dict[str, str]:
+    def data(self) -> dict[str, str]:
         return {"name": self.name}
 
     def headline(self) -> Headline:

@@ -76,7 +76,7 @@ class Figures(Shown):
     def __str__(self) -> str:
         return "".join(f"{plain(file)}\n" for file in self.written)
 
-    def content(self) -> dict[str, Any]:
+    def data(self) -> dict[str, Any]:
         """Return the systems."""
         return {"systems": list(self.systems)}
 

@@ -14,7 +14,7 @@ from calcli.core.data.predictions import ArrayScores, Predictions
 from calcli.core.language.expressions import WRONG_RIGHT, parse_metric
 from calcli.core.language.settings import Settings
 from calcli.io.saved.policies import parse_policy
-from calcli.report.junit import junit_text
+from calcli.report.ci import junit_text
 
 QUICK = Settings(draws=199)
 

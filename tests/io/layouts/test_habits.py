@@ -75,7 +75,7 @@ def test_a_probability_beats_a_feature(tmp_path):
     features = {"age": P * 50, "score": 300 + 550 * P, "default_proba": P, "target": Y}
     path = saved(tmp_path, features)
     np.testing.assert_allclose(scores_of(read(path))[:, 1], P)
-    considered = inspect_files([str(path)], ReadOptions()).content()["files"][0]["considered"]
+    considered = inspect_files([str(path)], ReadOptions()).data()["files"][0]["considered"]
     assert any(
         one["scores"].startswith("score as logits") and "nothing says that numbers from" in one["reason"]
         for one in considered
