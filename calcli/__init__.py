@@ -58,24 +58,12 @@ if TYPE_CHECKING:
     from calcli.work.state import State as State
     from calcli.work.threshold import threshold as threshold
 
-_HOMES = {
-    name: f"calcli.work.{name}"
-    for name in (
-        "check", "compare", "evaluate", "fit", "monitor", "plan", "plot", "read", "segments", "simulate",
-        "threshold",
-    )
-}  # fmt: skip
-_HOMES |= {
-    f"{name.title()}Report": f"calcli.report.{name}"
-    for name in ("check", "comparison", "monitor", "segments", "threshold")
-}
-_HOMES |= {
-    "Fitted": "calcli.work.fit",
-    "Report": "calcli.report.evaluation",
-    "State": "calcli.work.state",
-    "load": "calcli.work.fit",
-    "save": "calcli.work.fit",
-}
+_FUNCTIONS = "check compare evaluate fit monitor plan plot read segments simulate threshold"
+_REPORTS = "check comparison monitor segments threshold"
+_HOMES = {name: f"calcli.work.{name}" for name in _FUNCTIONS.split()}
+_HOMES |= {f"{name.title()}Report": f"calcli.report.{name}" for name in _REPORTS.split()}
+_HOMES |= {"Report": "calcli.report.evaluation", "State": "calcli.work.state"}
+_HOMES |= dict.fromkeys(("Fitted", "load", "save"), "calcli.work.fit")
 
 
 def __getattr__(name: str) -> Any:
