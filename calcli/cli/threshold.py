@@ -8,6 +8,7 @@ from typer import Argument
 
 from calcli.cli.command import command
 from calcli.cli.options import Reading, chosen, text
+from calcli.core.language.errors import UsageError
 from calcli.core.language.settings import ThresholdSettings
 from calcli.report.progress import Remark
 from calcli.report.shown import Shown
@@ -43,4 +44,6 @@ def threshold(
     """  # noqa: D301 (the escape keeps the lines below it apart)
     from calcli.work.threshold import threshold_file
 
+    if output == "-":
+        raise UsageError("-o - is not the name of a file; --format json has the threshold")
     return threshold_file(files, reading, settings, output, remark)
