@@ -14,7 +14,6 @@ from calcli.cli.options import Pairing, Reading, ReadingSystems
 from calcli.cli.output import emit, remark
 from calcli.cli.showing import Paging
 from calcli.core.language.errors import UsageError
-from calcli.core.language.settings import StateSettings
 
 FIRST_POLICY = "calcli.toml"
 if TYPE_CHECKING:
@@ -114,7 +113,7 @@ def check(
                 strict=strict,
                 details=details,
                 sort=sort,
-                engine=distributing.found(watcher, StateSettings(reading.key)),
+                engine=distributing.found(watcher, reading.key),
             )
     write_check(report, targets)
     if format in ("junit", "github") and not paging.quiet:

@@ -14,7 +14,6 @@ from calcli.cli.output import remark
 from calcli.cli.showing import Paging
 from calcli.core.language.declaring import items
 from calcli.core.language.errors import UsageError
-from calcli.core.language.settings import StateSettings
 
 Format = Literal["table", "json", "markdown", "latex"]
 
@@ -98,7 +97,7 @@ def compare(
             margins=margin or (),
             select=select,
             by=by,
-            engine=distributing.found(watcher, StateSettings(reading.key)),
+            engine=distributing.found(watcher, reading.key),
             watcher=watcher,
         )
     paging.page(replace(found, details=True))

@@ -9,7 +9,6 @@ from typing import TYPE_CHECKING, Annotated, ClassVar
 from typer import Option
 
 from calcli.core.language.errors import UsageError
-from calcli.core.language.settings import NUMBERED, StateSettings
 from calcli.core.language.text import Watcher
 
 if TYPE_CHECKING:
@@ -31,10 +30,8 @@ class Distributing:
         ),
     ] = None
 
-    def found(
-        self, watcher: Watcher, known: StateSettings = NUMBERED, by: Sequence[str] = ()
-    ) -> Engine | None:
-        """Return what reads parts elsewhere, whose rows are known so and may be sliced, if it is asked for.
+    def found(self, watcher: Watcher, key: str | None = None, by: Sequence[str] = ()) -> Engine | None:
+        """Return what reads parts elsewhere, whose rows have a key and may be sliced, if it is asked for.
 
         Raises
         ------
@@ -49,4 +46,4 @@ class Distributing:
             )
         from calcli.work.cluster import Engine
 
-        return Engine(None if self.engine == "dask" else self.engine, watcher, known, tuple(by))
+        return Engine(None if self.engine == "dask" else self.engine, watcher, key, tuple(by))

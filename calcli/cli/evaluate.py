@@ -10,7 +10,6 @@ import typer
 from calcli.cli.bundles import bundled
 from calcli.cli.distributing import Distributing
 from calcli.cli.options import (
-    WHOLE,
     Chosen,
     ComputingMore,
     ReadingSystems,
@@ -20,8 +19,6 @@ from calcli.cli.options import (
 )
 from calcli.cli.output import remark
 from calcli.cli.showing import Showing
-from calcli.core.language.declaring import checked
-from calcli.core.language.settings import StateSettings
 
 
 @dataclass(frozen=True)
@@ -66,20 +63,6 @@ class Saving(Chosen):
             metavar="FILE.calcli", help="Also save a state: what later reports need, without the rows."
         ),
     ] = None
-    run: Any = option(
-        "run",
-        StateSettings,
-        "These rows are a part of a run, from this place in it; parts may be merged in any order.",
-        metavar="NAME[:ROW]",
-    )
-
-    def given(self) -> dict[str, Any]:
-        """Return the values of settings, by keyword; behind the name of a run is the place of a part."""
-        given = super().given()
-        name, colon, row = (self.run or "").rpartition(":")
-        if colon and WHOLE.fullmatch(row):
-            given |= {"run": name, "first_row": int(row)}
-        return given
 
 
 @bundled
@@ -113,21 +96,20 @@ def evaluate(
     from calcli.work.idle import idle_of_keys, idle_options
 
     settings = settings_of(computing, reporting, recalibrating)
-    known = StateSettings(**checked(StateSettings, saving.given() | {"key": reading.key}, "option"))
     rules = read_failures(reporting.fail_if or (), settings)
     options = reading.read_options()
     calibration = recalibrating.read(options)
     kept = bool(saving.save_state or showing.output or showing.html)  # what is written may make use of any
     names = {*settings.groups, *settings.threshold_weights} if kept else ()
     idle = idle_options(settings, calibration, rules, names=names)
-    idle += idle_of_keys(options, known, saving.save_state)
+    idle += idle_of_keys(options, saves=True, state=saving.save_state)
     for sentence in () if showing.quiet else idle:
         remark(sentence)
     wanted = Wanted(
         folder=showing.output,
         html=showing.html,
         state=saving.save_state,
-        known=known,
+        key=reading.key,
         per_class=showing.per_class,
         diagram=reporting.diagram,
         sort=reporting.sort,
@@ -142,7 +124,7 @@ def evaluate(
             rules=rules,
             by=reporting.by or (),
             calibration=calibration,
-            engine=distributing.found(watcher, known, reporting.by or ()),
+            engine=distributing.found(watcher, reading.key, reporting.by or ()),
             watcher=watcher,
         )
     showing.show(shown, showing.format)

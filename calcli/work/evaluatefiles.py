@@ -19,7 +19,7 @@ from calcli.core.evaluating.results import Evaluation
 from calcli.core.evaluating.usual import default_metrics
 from calcli.core.language.errors import InputError, UsageError, naming
 from calcli.core.language.expressions import parse_metric
-from calcli.core.language.settings import NUMBERED, Settings, StateSettings
+from calcli.core.language.settings import Settings
 from calcli.core.language.text import Watcher, unwatched
 from calcli.core.state.state import StatePredictions
 from calcli.io.options import ReadOptions
@@ -47,8 +47,8 @@ class Wanted:
         A file for all of it on one page.
     state
         Where to save the state of the only data set.
-    known
-        How its rows are known in the state.
+    key
+        The column that its rows are known by in the state.
     per_class
         Whether tables and records have the figures of each class.
     diagram
@@ -60,7 +60,7 @@ class Wanted:
     folder: str | None = None
     html: str | None = None
     state: str | None = None
-    known: StateSettings = NUMBERED
+    key: str | None = None
     per_class: bool = False
     diagram: bool = False
     sort: str | None = None
@@ -141,7 +141,7 @@ def evaluate_files(
             page.write(pictures.folder, pictures.captions)
             _write_page(page, pictures.folder / "report.html", pictures)
     if wanted.state is not None:
-        _save(predictions, asked, wanted.state, wanted.known, by, watcher)
+        _save(predictions, asked, wanted.state, wanted.key, by, watcher)
     if pictures and wanted.html:
         _write_page(page, wanted.html, pictures)
     return shown
@@ -215,14 +215,14 @@ def _save(
     predictions: Predictions,
     settings: Settings,
     path: str,
-    known: StateSettings,
+    key: str | None,
     by: Sequence[str],
     watcher: Watcher,
 ) -> None:
     if isinstance(predictions, StatePredictions):
         save_state(predictions.state, path)
     else:
-        save_state(state_of(predictions, settings, watcher(path, predictions.n_rows), known, by), path)
+        save_state(state_of(predictions, settings, watcher(path, predictions.n_rows), key, by), path)
 
 
 def _refuse_classes(predictions: Predictions, wanted: Wanted) -> None:

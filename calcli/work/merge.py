@@ -13,7 +13,7 @@ from calcli.report.merge import MergeReport
 
 
 def merge_files(files: Sequence[str], output: str) -> MergeReport:
-    """Put the states of files together, their rows numbered on in the order given.
+    """Put the states of files together.
 
     Raises
     ------

@@ -8,7 +8,6 @@ from dataclasses import replace
 
 import numpy as np
 
-from calcli.core.data.arrays import Array
 from calcli.core.data.binning import Bins, equal_width_edges
 from calcli.core.data.derived import Slice, at_priors, counted, select_each, slice_numbers
 from calcli.core.data.predictions import Predictions
@@ -39,7 +38,7 @@ from calcli.core.language.expressions import (
     refuse_places,
     refuse_probabilities,
 )
-from calcli.core.language.settings import NUMBERED, Settings, StateSettings
+from calcli.core.language.settings import Settings
 from calcli.core.language.text import Watch
 from calcli.core.state.collect import RowKeys, collect
 from calcli.core.state.needs import (
@@ -104,14 +103,15 @@ def state_of(
     predictions: Predictions,
     settings: Settings | None = None,
     watch: Watch | None = None,
-    known: StateSettings = NUMBERED,
+    key: str | None = None,
     by: Sequence[str] = (),
 ) -> State:
     """Return the state of predictions, for the metrics that the settings name or the default report.
 
-    Of every value of the columns `by` a small state is in it, for the metrics that sums tell. The computation
-    is in double precision unless the scores are stored in single precision or less, or the settings say
-    otherwise: how many rows there are does not matter, so that states can be merged.
+    Rows are known by their number, or by a column `key`. Of every value of the columns `by` a small state is
+    in it, for the metrics that sums tell. The computation is in double precision unless the scores are stored
+    in single precision or less, or the settings say otherwise: how many rows there are does not matter, so
+    that states can be merged.
 
     Raises
     ------
@@ -124,10 +124,7 @@ def state_of(
     require_mergeable(settings)
     predictions.require_told_class()
     predictions.require_probabilities()
-    given, rows = predictions, counted(predictions)
-    # in a run the others keep their places
-    left = 0 if known.run is None else given.n_rows - rows.n_rows
-    places = np.flatnonzero(given.weights) if left and given.weights is not None else None
+    rows = counted(predictions)
     narrow = rows.scores.dtype.itemsize <= 4
     if settings.precision == "auto":
         settings = replace(settings, precision="single" if narrow else "double")
@@ -135,9 +132,8 @@ def state_of(
     calls = _calls(rows, settings)
     told = [call for call in [*calls, gap_of(rows, settings)] if not needs_rows(call, rows, settings)]
     needs = [*needs_of_report(rows, settings, told), Sampled()]
-    whole = collect(rows, settings, needs, watch, keys=RowKeys(rows, known, places))
-    slices = {column: _slices(rows, column, settings, calls, known, places) for column in by}
-    return replace(whole, parts=(replace(whole.parts[0], left=left),), slices=slices)
+    whole = collect(rows, settings, needs, watch, keys=RowKeys(rows, key))
+    return replace(whole, slices={column: _slices(rows, column, settings, calls, key) for column in by})
 
 
 def _slices(
@@ -145,8 +141,7 @@ def _slices(
     column: str,
     settings: Settings,
     calls: Sequence[Measure],
-    known: StateSettings,
-    places: Array | None,
+    key: str | None,
 ) -> dict[str, State]:
     """Return a state of the rows of every value of a column, numbered like all rows, without a sample."""
     told = [call for call in calls if not needs_rows(call, predictions, settings)]
@@ -160,9 +155,8 @@ def _slices(
     found = {}
     for number, rows in enumerate(select_each(predictions, numbers)):
         chosen = np.flatnonzero(numbers == number)
-        among = chosen if places is None else places[chosen]
         needs = needs_of_report(rows, own, [*told, gap_of(rows, own)])
-        state = collect(rows, own, needs, keys=RowKeys(rows, known, among))
+        state = collect(rows, own, needs, keys=RowKeys(rows, key, predictions, chosen))
         part = slices[number]
         found[part.value] = replace(state, parts=(Part(str(part), rows.n_rows, ""),))
     return found

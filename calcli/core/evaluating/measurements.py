@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import astuple, replace
 from functools import cached_property
 from typing import Any, TypeVar, cast
@@ -266,7 +266,7 @@ class Measurements:
             weight = float((deals.count if deals.weight is None else deals.weight).sum())
             weight -= own.infinite_weight
             without = deals.total("log_loss") / weight if weight else float("nan")
-            return InfiniteLogLoss(int(own.infinite.sum()), own.first, without)
+            return InfiniteLogLoss(int(own.infinite.sum()), self._in_part(own.first), without)
         if "log_loss" not in self.columns:
             return None
         losses = self.columns["log_loss"]
@@ -285,9 +285,14 @@ class Measurements:
         if body.keyed:
             return InfiniteLogLoss(len(infinite), (), without)
         if len(body.numbers):
-            return InfiniteLogLoss(len(infinite), tuple(body.numbers[first].tolist()), without)
+            return InfiniteLogLoss(len(infinite), self._in_part(body.numbers[first].tolist()), without)
         rows = map(self.predictions.stored_row, first.tolist())
         return InfiniteLogLoss(len(infinite), tuple(rows), without)
+
+    def _in_part(self, numbers: Sequence[int]) -> tuple[int, ...]:
+        """Return the places of rows in the only part; none of several, in which rows have the same places."""
+        (part, *others) = self.state.parts
+        return () if others else tuple(number - part.first for number in numbers)
 
     @cached_property
     def clipped_rows(self) -> int:

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import cache
+from hashlib import blake2b
 
 import numpy as np
 from numpy.typing import NDArray
@@ -19,9 +20,16 @@ Hashes = NDArray[np.uint64]
 FIRST, SECOND = np.uint64(0x9E3779B97F4A7C15), np.uint64(0xD6E8FEB86659FD93)  # odd
 
 
-def of_numbers(start: int, stop: int) -> Hashes:
-    """Return the hashes of consecutive row numbers; see `hashed`."""
-    return hashed(np.arange(start, stop))
+TOLD = 4_096  # labels that tell parts apart
+
+
+def first_number(labels: Array) -> int:
+    """Return the number of the first row of a part, which its size and labels tell.
+
+    Parts with other labels then have other numbers, and two systems with the same rows the same ones.
+    """
+    start = labels[:TOLD].astype(np.int64).tobytes()
+    return int.from_bytes(blake2b(start, digest_size=7, salt=len(labels).to_bytes(8)).digest())
 
 
 def hashed(numbers: Array) -> Hashes:
@@ -31,17 +39,6 @@ def hashed(numbers: Array) -> Hashes:
     found ^= found >> np.uint64(32)
     found *= SECOND
     return found
-
-
-def dealt(start: int, rows: int, hands: int) -> NDArray[np.uint32]:
-    """Deal rows of consecutive numbers out at random, by short hashes of these (Appleby's MurmurHash3)."""
-    found = np.arange(rows, dtype=np.uint32)
-    found += np.uint32(start & 0xFFFFFFFF)
-    for shift, factor in ((16, 0x85EBCA6B), (13, 0xC2B2AE35)):
-        found ^= found >> np.uint32(shift)
-        found *= np.uint32(factor)
-    found >>= np.uint32(16)  # the upper half is mixed well enough
-    return found * np.uint32(hands) >> np.uint32(16)
 
 
 def mixed(values: Array) -> Hashes:
@@ -82,7 +79,6 @@ def of_keys(keys: Array, called: str, first: int = 0) -> Hashes:
 UNIT = 2.0**32
 LARGEST = 2.0**20  # statistic that may be added up
 ROWS_NAMED = 5  # rows of infinite statistics whose numbers are kept
-STEP = 0x9E3779B97F4A7C15  # odd: its powers tell row numbers apart
 
 Summing = Callable[[Array, type[np.generic]], Array]  # of (n,) values over deals, in a type
 RANKED_DEALS = 499  # a prime, as other numbers of deals
@@ -125,7 +121,7 @@ class Statistic:
     infinite_weight
         The sum of their weights.
     first
-        The numbers of the first of them, where rows have numbers.
+        The numbers of the first of them in the order of parts, where rows have numbers.
     """
 
     sums: Array
@@ -134,15 +130,6 @@ class Statistic:
     infinite_weight: float
     first: tuple[int, ...]
 
-    def raised(self, offset: int) -> Statistic:
-        """Return the sums of rows whose numbers are higher by an offset."""
-        return replace(
-            self,
-            sums=turned(self.sums, offset),
-            infinite=turned(self.infinite, offset),
-            first=tuple(row + offset for row in self.first),
-        )
-
     def merged(self, other: Statistic) -> Statistic:
         """Return the sums of both."""
         return Statistic(
@@ -150,7 +137,7 @@ class Statistic:
             self.scale,
             self.infinite + other.infinite,
             self.infinite_weight + other.infinite_weight,
-            tuple(sorted(self.first + other.first)[:ROWS_NAMED]),
+            (self.first + other.first)[:ROWS_NAMED],
         )
 
 
@@ -230,18 +217,6 @@ class Deals:
             {name: statistic(values) for name, values in columns.items()},
         )
 
-    def raised(self, offset: int) -> Deals:
-        """Return the sums of rows whose numbers are higher by an offset."""
-        return replace(
-            self,
-            count=turned(self.count, offset),
-            digest=turned(self.digest * _power(offset), offset),
-            weight=None if self.weight is None else turned(self.weight, offset),
-            squares=None if self.squares is None else turned(self.squares, offset),
-            classes=turned(self.classes, offset),
-            statistics={name: own.raised(offset) for name, own in self.statistics.items()},
-        )
-
     def merged(self, other: Deals) -> Deals:
         """Return the sums of both."""
         return Deals(
@@ -265,11 +240,6 @@ class Deals:
         return float(own.sums.sum()) / own.scale
 
 
-def turned(sums: Array, offset: int) -> Array:
-    """Return sums by deal of rows whose numbers are higher by an offset."""
-    return np.roll(sums, offset % len(sums), axis=0)
-
-
 def same_rows(deals: Sequence[Deals]) -> bool:
     """Tell whether all systems have as many rows, with the same labels in the same places."""
     first = deals[0]
@@ -279,28 +249,9 @@ def same_rows(deals: Sequence[Deals]) -> bool:
     )
 
 
-def _power(number: int) -> np.uint64:
-    return np.uint64(pow(STEP, number, 1 << 64))
-
-
 def digests_of(labels: Array, numbers: Array, hashes: Hashes | None = None) -> Hashes:
-    """Return (n,) hashes of row and label, whose sums depend on no order.
-
-    Those of ascending row numbers are products with powers of one number, which let row numbers be moved.
-    """
-    if hashes is not None:
-        return mixed(hashes + mixed(labels))
-    return _powers(numbers) * mixed(labels)
-
-
-def _powers(numbers: Array) -> Hashes:
-    """Return (n,) powers with ascending exponents, each made of the one before, from which few steps lead."""
-    steps = np.diff(numbers, prepend=numbers[:1])
-    found = np.ones(len(steps), np.uint64)
-    for bit in range(int(steps.max(initial=0)).bit_length()):
-        found[steps >> bit & 1 == 1] *= _power(1 << bit)
-    found[:1] = _power(int(numbers[:1].sum()))
-    return np.cumprod(found)
+    """Return (n,) hashes of row and label, whose sums depend on no order."""
+    return mixed((hashed(numbers) if hashes is None else hashes) + mixed(labels))
 
 
 def _dealt(numbers: Array, hashes: Hashes | None) -> tuple[Positions, Summing]:
@@ -393,10 +344,6 @@ class RankCells:
     def arrays(self) -> dict[str, Array]:
         """Return what is stored of the sums, by name."""
         return {"count": self.count, "outcome": self.outcome}
-
-    def raised(self, offset: int) -> RankCells:
-        """Return the sums of rows whose numbers are higher by an offset."""
-        return RankCells(turned(self.count, offset), turned(self.outcome, offset))
 
     def merged(self, other: RankCells) -> RankCells:
         """Return the sums of both."""

@@ -1,12 +1,9 @@
-"""A state: what a pass has collected of rows, and how these are numbered."""
+"""A state: what a pass has collected of rows."""
 
 from __future__ import annotations
 
-from bisect import bisect_right
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from itertools import pairwise
-from operator import attrgetter
 from typing import Any, NamedTuple, NoReturn
 
 import numpy as np
@@ -15,14 +12,12 @@ from calcli.core.data.arrays import Array, Floats
 from calcli.core.data.binning import Bins
 from calcli.core.data.predictions import Called, Kind, Predictions, Provenance, called
 from calcli.core.data.units import UNIT_LIMIT
-from calcli.core.language.errors import InputError, NeedsRows
+from calcli.core.language.errors import NeedsRows
 from calcli.core.language.expressions import WRONG_RIGHT
 from calcli.core.state.cells import ScoreCells
 from calcli.core.state.deals import Deals, Hashes, RankCells, digests_of
 from calcli.core.state.needs import ONLY_SUMS, Need
 from calcli.core.state.sample import Sample
-
-BY_FIRST = attrgetter("first")
 
 
 @dataclass(frozen=True, order=True)
@@ -37,102 +32,19 @@ class Part:
         Their number; those of weight 0 do not count.
     digest
         Of what was kept of them.
-    run
-        What it is a part of; "" if it stands alone.
     first
-        The number of its first row in that run.
-    left
-        Rows of weight 0 that were left out, where they have places in that run.
+        The number of its first row, of which the others are counted.
     """
 
     name: str
     rows: int
     digest: str
-    run: str = ""
     first: int = 0
-    left: int = 0
-
-    @property
-    def stop(self) -> int:
-        """The number behind that of its last row."""
-        return self.first + self.places
-
-    @property
-    def places(self) -> int:
-        """How many numbers its rows take, those that were left out included."""
-        return self.rows + self.left
-
-
-def run_of(parts: Sequence[Part]) -> str:
-    """Return the run that all parts are of; "" if there is none."""
-    return parts[0].run if all(part.run == parts[0].run for part in parts) else ""
-
-
-def starts(parts: Sequence[Part]) -> list[int]:
-    """Return the number of the first row of each part: of one run its own, else they are numbered on."""
-    found = [parts[0].first]
-    for before, part in pairwise(parts):
-        found.append(found[-1] + before.places + _gap(before, part))
-    return found
 
 
 def numbers(parts: Sequence[Part]) -> Array:
-    """Return the numbers of all rows, if none was left out."""
-    pairs = zip(starts(parts), parts, strict=True)
-    return np.concatenate([np.arange(start, start + part.rows) for start, part in pairs])
-
-
-class Numbering:
-    """The numbers of the rows of states that are merged one after the other.
-
-    Attributes
-    ----------
-    run
-        The run that all of them are of; "" if there is none.
-    """
-
-    def __init__(self) -> None:
-        self.run, self._stop = "", 0
-        self._last: Part | None = None
-        self._runs: dict[str, list[Part]] = {}
-
-    def place(self, parts: Sequence[Part]) -> int:
-        """Take the parts of a state, and return by how much its numbers are to be raised.
-
-        Raises
-        ------
-        InputError
-            If parts of one run cross.
-        """
-        for part in parts:
-            self._refuse_crossing(part)
-        run = run_of(parts)
-        if self._last is None or (run and run == self.run):
-            offset, self.run = 0, run
-        else:
-            offset, self.run = self._stop + _gap(self._last, parts[0]) - parts[0].first, ""
-        stop = offset + starts(parts)[-1] + parts[-1].places
-        if stop >= self._stop:
-            self._stop, self._last = stop, parts[-1]
-        return offset
-
-    def _refuse_crossing(self, part: Part) -> None:
-        known = self._runs.setdefault(part.run, [])
-        if not part.run:
-            return
-        at = bisect_right(known, part.first, key=BY_FIRST)
-        for other in known[max(at - 1, 0) : at + 1]:
-            if part.first < other.stop and other.first < part.stop:
-                raise InputError(
-                    f"{part.name} has rows {part.first:,} to {part.stop - 1:,} of the run {part.run}, and "
-                    f"{other.name} {other.first:,} to {other.stop - 1:,}; expected different rows"
-                )
-        known.insert(at, part)
-
-
-def _gap(before: Part, part: Part) -> int:
-    """Return how many rows are missing between two parts, as far as is known."""
-    return max(part.first - before.stop, 0) if part.run and part.run == before.run else 0
+    """Return the numbers of the rows of all parts, in their order."""
+    return np.concatenate([np.arange(part.first, part.first + part.rows) for part in parts])
 
 
 CELLS_IN_RUN = 5_000_000  # of each lens, in a run that saves no state
@@ -210,7 +122,7 @@ class Facts:
 class MeasuredRows(NamedTuple):
     """The statistics of (n,) rows by name, their labels, weights and hashes of keys, if there are any.
 
-    Rows without keys have ascending `numbers`.
+    Rows without keys have `numbers`, those of a part one after the other.
     """
 
     columns: Mapping[str, Array]
@@ -233,7 +145,7 @@ class Body:
     hashes
         (n,) of the keys of these rows, which stand in their order; None if rows have numbers.
     numbers
-        (n,) of these rows, which stand in their order; of no use with keys.
+        (n,) of these rows in their parts; of no use with keys.
     deals, cells, ranks
         What is kept of many rows: sums, and for each lens score cells, and coarse ones by deal.
     sample
@@ -286,19 +198,18 @@ class Body:
             self.hashes = np.concatenate([self.hashes, hashes])
         self._order()
 
-    def merge(self, other: Body, offset: int = 0) -> None:
-        """Add the rows of another body, whose numbers are raised by an offset unless they have keys."""
+    def merge(self, other: Body) -> None:
+        """Add the rows of another body."""
         if self.sample is not None and other.sample is not None:
             self.sample.merge(other.sample)
         if other.deals is None:
             if len(other.labels):
-                self.add(other._rows(offset))
+                self.add(other._rows())
             return
         self._deal()
         for lens, ranks in other.ranks.items():
-            self._add_ranks(lens, ranks.raised(offset))
-        deals = other.deals.raised(offset)
-        self.deals = deals if self.deals is None else self.deals.merged(deals)
+            self._add_ranks(lens, ranks)
+        self.deals = other.deals if self.deals is None else self.deals.merged(other.deals)
         for lens, cells in other.cells.items():
             self.cells.setdefault(lens, cells.emptied()).merge(cells)
 
@@ -310,18 +221,17 @@ class Body:
         return np.empty(0, np.uint64) if self.sample is None else self.sample.rows.hashes
 
     def _order(self) -> None:
-        places = self.numbers if self.hashes is None else self.hashes
-        if (places[1:] >= places[:-1]).all():
+        """Put rows with keys in order; others stand in that of their parts."""
+        if self.hashes is None or (self.hashes[1:] >= self.hashes[:-1]).all():
             return
-        order = np.argsort(places, kind="stable")
+        order = np.argsort(self.hashes, kind="stable")
         self.columns = {name: values[order] for name, values in self.columns.items()}
-        self.labels, self.numbers = self.labels[order], self.numbers[order]
+        self.labels, self.numbers, self.hashes = self.labels[order], self.numbers[order], self.hashes[order]
         self.weights = None if self.weights is None else self.weights[order]
-        self.hashes = None if self.hashes is None else self.hashes[order]
 
-    def _rows(self, offset: int = 0) -> MeasuredRows:
-        """Return the rows, their numbers raised by an offset."""
-        return MeasuredRows(self.columns, self.labels, self.weights, self.hashes, self.numbers + offset)
+    def _rows(self) -> MeasuredRows:
+        """Return the rows."""
+        return MeasuredRows(self.columns, self.labels, self.weights, self.hashes, self.numbers)
 
     def _deal(self) -> None:
         """Put sums in place of rows."""
@@ -380,7 +290,7 @@ class State:
     head
         What its parts share.
     parts
-        The data sets in it, in the order in which their rows are numbered.
+        The data sets in it; few rows without keys stand in their order.
     facts
         What was noticed about the scores.
     bins
