@@ -9,7 +9,7 @@ from calcli.core.evaluating.results import Estimate, Input
 from calcli.core.language.declaring import number_in
 from calcli.core.language.text import number, p_value, plus_minus, span
 from calcli.report.shown import Column, TextTable, table_of
-from calcli.report.wording import GRID, NONE, OF_GRID, OF_SAMPLE, SAMPLED, interval_head
+from calcli.report.wording import NONE, OF_SAMPLE, SAMPLED, interval_head
 
 
 def of_section(metrics: Mapping[str, Estimate], section: str) -> dict[str, Estimate]:
@@ -57,24 +57,12 @@ def estimates_table(
     if any(one.rows for one in found.values()):
         columns[Column(SAMPLED)] = sampled
         notes = [*notes, OF_SAMPLE]
-    if any(map(_shows, found.values())):
-        columns[Column(GRID)] = _of_grid
-        notes = [*notes, OF_GRID]
     return table_of(title, found.items(), columns | cells, notes, head=head)
 
 
 def sampled(one: Estimate) -> str:
     """Return how many rows the sample has that an estimate comes from, if it comes from one."""
     return f"{one.rows:,}" if one.rows else ""
-
-
-def _shows(one: Estimate) -> bool:
-    """Tell whether what the grid leaves open could change a printed digit."""
-    return one.grid is not None and number(one.value) != number(one.value + one.grid.bound)
-
-
-def _of_grid(one: Estimate) -> str:
-    return f"{one.grid.bound:.0e}" if one.grid and _shows(one) else ""
 
 
 def value(one: Estimate) -> str:

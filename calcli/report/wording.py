@@ -38,10 +38,6 @@ ERRORS = (
 TESTED = f"{P} Errors are biased upward near zero, and all but kuiper have no interval."
 SAMPLED = "sampled rows"
 OF_SAMPLE = "sampled rows: the size of the random sample, where not all rows are used."
-GRID = "grid error"
-OF_GRID = (
-    "grid error: the largest difference from the exact value that there can be, as scores lie on a grid."
-)
 CORRECTED = "It is corrected for the number of tests (Holm)."
 NOT_TESTED = "Class-wise errors are not tested; --test does."
 NONE = "-"

@@ -276,7 +276,8 @@ def test_slices_tell_what_the_rows_of_each_value_do(n):
     for own, other in zip(found, expected, strict=True):
         assert own.input.rows == other.input.rows
         for name, estimate in other.metrics.items():
-            assert own.metrics[name].value == pytest.approx(estimate.value, abs=1e-7)
+            near = 1e-4 if "|cells|" in own.metrics[name].signature else 1e-7
+            assert own.metrics[name].value == pytest.approx(estimate.value, abs=near)
 
 
 @pytest.mark.parametrize("n", [900, 75_000])

@@ -11,7 +11,7 @@ import numpy as np
 from calcli.core.data.binning import Bins, equal_width_edges
 from calcli.core.data.derived import Slice, at_priors, counted, select_each, slice_numbers
 from calcli.core.data.predictions import Predictions
-from calcli.core.data.units import clusters_of, require_clusters, require_folds
+from calcli.core.data.units import UNIT_LIMIT, clusters_of, require_clusters, require_folds
 from calcli.core.estimators.calibrationerror import enough_draws, holm, with_holm
 from calcli.core.estimators.evidence import slice_p_value
 from calcli.core.evaluating.classes import class_rows
@@ -54,7 +54,6 @@ from calcli.core.state.needs import (
     class_sums,
     through,
 )
-from calcli.core.state.sample import Sample
 from calcli.core.state.state import Part, State, StatePredictions, predictions_of
 
 
@@ -173,9 +172,9 @@ def estimates_of(measured: Measurements, calls: Sequence[Measure], settings: Set
     return found if rows is None else {name: replace(one, rows=rows) for name, one in found.items()}
 
 
-def measured_sample(sample: Sample, whole: Measurements, calls: Sequence[Measure]) -> Measurements:
-    """Return what a pass over a sample of the rows finds for metrics."""
-    rows, settings = sample.of(whole.predictions), replace(whole.settings, precision="auto")
+def measured_sample(rows: Predictions, whole: Measurements, calls: Sequence[Measure]) -> Measurements:
+    """Return what a pass over some of the rows finds for metrics."""
+    settings = replace(whole.settings, precision="auto")
     state = collect(rows, settings, [need for call in calls for need in needs_of(call, rows, settings)])
     of_rows = whole.predictions.n_rows if rows.n_rows < whole.predictions.n_rows else None
     return Measurements(rows, state, settings, of_rows=of_rows)
@@ -218,9 +217,6 @@ def require_mergeable(settings: Settings) -> None:
     ):
         if given:
             raise UsageError(f"{option} does not go into a state: {reason}; leave it out")
-
-
-MANY_ROWS = 5_000_000  # above which a run keeps sums, not rows
 
 
 def evaluate(
@@ -266,7 +262,7 @@ def evaluate(
         calibration,
         looks=looks,
         sampled=sampled,
-        summed=sampled and not settings.test and predictions.n_rows > MANY_ROWS,
+        summed=sampled and not settings.test and predictions.n_rows > UNIT_LIMIT,
     )
     return assess(measured, settings, test_classes, looks)
 
@@ -335,7 +331,8 @@ def measure(
         needs.append(all_probs(rows))
     if summed:  # problems of several outcomes are looked up later, by the figures
         needs = [need for need in needs if not need.of_rows]
-    needs += [Sampled()] if later else []
+    spaced = summed and rows.n_classes == 2 and rows.weights is None  # fits are to rows that cells tell
+    needs += [Sampled()] if any(not (spaced and call.entry.family.fits) for call in later) else []
     state = collect(rows, settings, needs, watch, summed=summed)
     left = dict.fromkeys(map(str, later), "")
     return Measurements(rows, state, settings, calibration, left=left)
@@ -448,7 +445,7 @@ def area_if_backwards(
         if measured.sample is None and not told and rows.has_rows:
             measured = Measurements.of(rows, measured.settings, [Sampled()])
         if measured.sample is not None:
-            measured, told = measured_sample(measured.sample, measured, [call]), True
+            measured, told = measured_sample(measured.sample.of(rows), measured, [call]), True
     return backwards_area(measured) if told else None
 
 
@@ -465,11 +462,17 @@ def _findings(
     told = [call for call in calls if str(call) not in measured.left]
     left = [call for call in calls if str(call) in measured.left]
     found, notes = estimates_of(measured, told, settings), _notes(measured, told)
-    if left and measured.sample is not None:
-        sample = measured_sample(measured.sample, measured, left)
-        found |= estimates_of(sample, left, sample.settings)
-        notes += _notes(sample, left)
-        left = []
+    spaced = measured.spaced() if any(call.entry.family.fits for call in left) else None
+    samples = [] if measured.sample is None else [(left, measured.sample.of(measured.predictions))]
+    if spaced is not None:
+        samples = [([call for call in left if call.entry.family.fits], spaced), *samples]
+    for calls_, rows in samples:
+        own = [call for call in calls_ if str(call) not in found]
+        if own:
+            sample = measured_sample(rows, measured, own)
+            found |= estimates_of(sample, own, sample.settings)
+            notes += _notes(sample, own)
+    left = [call for call in left if str(call) not in found]
     path, missing = measured.predictions.provenance.path, dict[str, list[str]]()
     for call in left:
         why = measured.left[str(call)].removeprefix(f"{path}: ")

@@ -125,7 +125,7 @@ def collect(
     bins = {
         need.bins: ClassBins(rows, need.bins)
         for need in needs
-        if isinstance(need, ClassSums) and not (rows.n_classes == 2 and (by_row or need.on_grid))
+        if isinstance(need, ClassSums) and not (rows.n_classes == 2 and (by_row or need.in_cells))
     }
     kept: dict[Need, Any] = {
         need: need.collector(rows, np.dtype(head.computed_in)) for need in needs if isinstance(need, Kept)

@@ -4,14 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from functools import cache
 from hashlib import blake2b
 
 import numpy as np
 from numpy.typing import NDArray
 
 from calcli.core.data.arrays import Array, Doubles, Floats, Positions, label_sums, missing
-from calcli.core.data.binning import distinct
 from calcli.core.data.units import DEALS
 from calcli.core.language.errors import InputError
 
@@ -76,34 +74,9 @@ def of_keys(keys: Array, called: str, first: int = 0) -> Hashes:
     return mixed(found)
 
 
-UNIT = 2.0**32
-LARGEST = 2.0**20  # statistic that may be added up
 ROWS_NAMED = 5  # rows of infinite statistics whose numbers are kept
 
 Summing = Callable[[Array, type[np.generic]], Array]  # of (n,) values over deals, in a type
-RANKED_DEALS = 499  # a prime, as other numbers of deals
-WIDTHS = 60  # equal-width cells
-FINE = 1 << 16
-OCTAVES = range(7, 15)  # powers of 1/2 near 0 and 1 where cells end as well
-
-
-def fixed(values: Array) -> NDArray[np.int64]:
-    """Return values in units of 2^-32, infinite ones as 0.
-
-    Raises
-    ------
-    InputError
-        If one is too large to be added up.
-    """
-    if values.dtype == np.bool_:
-        return values.astype(np.int64)
-    found = values * np.float64(UNIT)
-    if not (len(found) and max(found.max(), -found.min()) <= LARGEST * UNIT):
-        finite = np.where(np.isfinite(values), values, 0).astype(np.float64, copy=False)
-        if len(finite) and np.abs(finite).max() > LARGEST:
-            raise InputError(f"a statistic of {np.abs(finite).max():g} is too large for the sums of a state")
-        found = finite * UNIT
-    return np.rint(found, out=found).astype(np.int64)
 
 
 @dataclass
@@ -113,9 +86,7 @@ class Statistic:
     Attributes
     ----------
     sums
-        (deals,) of finite values: integers, or doubles with weights.
-    scale
-        What the sums are to be divided by.
+        (deals,) of finite values; of booleans integers, unless there are weights.
     infinite
         (deals,) rows of infinite value, of a weight above 0.
     infinite_weight
@@ -125,7 +96,6 @@ class Statistic:
     """
 
     sums: Array
-    scale: float
     infinite: NDArray[np.int64]
     infinite_weight: float
     first: tuple[int, ...]
@@ -134,7 +104,6 @@ class Statistic:
         """Return the sums of both."""
         return Statistic(
             self.sums + other.sums,
-            self.scale,
             self.infinite + other.infinite,
             self.infinite_weight + other.infinite_weight,
             (self.first + other.first)[:ROWS_NAMED],
@@ -194,15 +163,14 @@ class Deals:
             if weights is not None:
                 infinite &= weights > 0
             where = np.flatnonzero(infinite)
-            scale = 1.0 if values.dtype == np.bool_ or weights is not None else UNIT
-            if weights is None:
-                sums = summed(fixed(values), np.int64)
-            else:
-                sums = summed(np.where(infinite | ~np.isfinite(values), 0, values) * weights, np.float64)
+            if infinite.any() or not np.isfinite(values.sum()):  # also of rows without weight
+                values = np.where(np.isfinite(values), values, 0)
+            whole = weights is None and values.dtype == np.bool_
+            sums = summed(values if weights is None else values * weights, np.int64 if whole else np.float64)
             marked = summed(infinite, np.int64) if len(where) else np.zeros(DEALS, np.int64)
             weight = float(len(where) if weights is None else weights[where].sum())
             first = numbers[where[:ROWS_NAMED]].tolist() if hashes is None else ()
-            return Statistic(sums, scale, marked, weight, tuple(first))
+            return Statistic(sums, marked, weight, tuple(first))
 
         classes = np.bincount(deal * n_classes + labels, weights, DEALS * n_classes).reshape(DEALS, n_classes)
         of_hits = label_sums(labels, weights, n_classes, columns["hit"])
@@ -236,8 +204,7 @@ class Deals:
 
     def total(self, name: str) -> float:
         """Return the (weighted) sum of the finite values of a statistic."""
-        own = self.statistics[name]
-        return float(own.sums.sum()) / own.scale
+        return float(self.statistics[name].sums.sum())
 
 
 def same_rows(deals: Sequence[Deals]) -> bool:
@@ -289,66 +256,3 @@ def _by_deal(deal: Positions) -> Summing:
         return np.diff(np.append(type(0), up_to)[ends], prepend=type(0))
 
     return summed
-
-
-@cache
-def rank_edges() -> Doubles:
-    """Return the (cells + 1,) edges of the cells; the last one holds 1.0 as well."""
-    ends = 0.5 ** np.array(OCTAVES)
-    return distinct(np.concatenate([np.arange(WIDTHS + 1) / WIDTHS, ends, 1 - ends]))
-
-
-@cache
-def _table() -> tuple[NDArray[np.intp], Doubles]:
-    """Return for each of many equal-width cells the cell of its lower end, and the next edge."""
-    inner = rank_edges()[1:-1]
-    before = np.searchsorted(inner, np.arange(FINE + 1) / FINE, side="right")
-    return before, np.append(inner, np.inf)[before]
-
-
-def rank_index(score: Floats) -> NDArray[np.intp]:
-    """Return the (n,) cells of scores: several times as fast as a search."""
-    before, edge = _table()
-    fine = (score * FINE).astype(np.intp)  # exact, as it is a power of 2; no two edges are in one
-    return before.take(fine) + (score >= edge.take(fine))
-
-
-@dataclass
-class RankCells:
-    """Sums of a lens over deals and cells.
-
-    Attributes
-    ----------
-    count, outcome
-        (deals, cells) rows, and those whose outcome is 1; or their weight.
-    """
-
-    count: Array
-    outcome: Array
-
-    @classmethod
-    def of(cls, score: Floats, outcome: Array, weights: Floats | None, numbers: Array) -> RankCells:
-        """Return the sums of (n,) rows of these numbers, or hashes of keys."""
-        cells = len(rank_edges()) - 1
-        place = (numbers % RANKED_DEALS).astype(np.intp) * cells + rank_index(score)
-        values = (None, outcome) if weights is None else (weights, weights * outcome)
-        tables = [np.bincount(place, one, RANKED_DEALS * cells).reshape(-1, cells) for one in values]
-        # integers that a double holds, as there are few rows
-        return cls(*tables) if weights is not None else cls(*(table.astype(np.int64) for table in tables))
-
-    @classmethod
-    def of_arrays(cls, arrays: Mapping[str, Array]) -> RankCells:
-        """Return the sums that `arrays` gave."""
-        return cls(arrays["count"], arrays["outcome"])
-
-    def arrays(self) -> dict[str, Array]:
-        """Return what is stored of the sums, by name."""
-        return {"count": self.count, "outcome": self.outcome}
-
-    def merged(self, other: RankCells) -> RankCells:
-        """Return the sums of both."""
-        return RankCells(self.count + other.count, self.outcome + other.outcome)
-
-    def sums(self) -> Doubles:
-        """Return (deals, 2, cells) sums of weight and outcome."""
-        return np.stack([self.count, self.outcome], axis=1, dtype=np.float64)

@@ -14,8 +14,9 @@ from calcli.core.data.predictions import Called, Kind, Predictions, Provenance, 
 from calcli.core.data.units import UNIT_LIMIT
 from calcli.core.language.errors import NeedsRows
 from calcli.core.language.expressions import WRONG_RIGHT
+from calcli.core.problems.problem import Problem
 from calcli.core.state.cells import ScoreCells
-from calcli.core.state.deals import Deals, Hashes, RankCells, digests_of
+from calcli.core.state.deals import Deals, Hashes, digests_of
 from calcli.core.state.needs import ONLY_SUMS, Need
 from calcli.core.state.sample import Sample
 
@@ -47,8 +48,7 @@ def numbers(parts: Sequence[Part]) -> Array:
     return np.concatenate([np.arange(part.first, part.first + part.rows) for part in parts])
 
 
-CELLS_IN_RUN = 5_000_000  # of each lens, in a run that saves no state
-CELLS = 1 << 17  # distinct scores of all lenses together up to which their cells are exact
+OF_TWO = "top-1", "class-0", "class-1"  # lenses of which the last tells the others
 
 
 @dataclass(frozen=True)
@@ -135,8 +135,7 @@ class MeasuredRows(NamedTuple):
 class Body:
     """The statistics of rows: row by row up to 20,000 of them, of more the sums over deals, and score cells.
 
-    In a run that saves no state every row is kept, or all are summed at once; cells are exact for longer, and
-    nothing is kept to compare by. Slices are small: without a sample there are no coarse cells by deal.
+    In a run that saves no state every row is kept, or all are summed at once.
 
     Attributes
     ----------
@@ -146,8 +145,9 @@ class Body:
         (n,) of the keys of these rows, which stand in their order; None if rows have numbers.
     numbers
         (n,) of these rows in their parts; of no use with keys.
-    deals, cells, ranks
-        What is kept of many rows: sums, and for each lens score cells, and coarse ones by deal.
+    deals, cells
+        What is kept of many rows: sums, and the score cells of each lens; those of the second of two classes
+        tell those of the first and of the likelier one.
     sample
         Some of the rows themselves; None where it is not asked for.
     """
@@ -167,7 +167,6 @@ class Body:
         self.sample = Sample(self.n_classes, head.weighted) if sampled else None
         self.deals: Deals | None = None
         self.cells: dict[str, ScoreCells] = {}
-        self.ranks: dict[str, RankCells] = {}
 
     @property
     def n_rows(self) -> int:
@@ -207,11 +206,9 @@ class Body:
                 self.add(other._rows())
             return
         self._deal()
-        for lens, ranks in other.ranks.items():
-            self._add_ranks(lens, ranks)
         self.deals = other.deals if self.deals is None else self.deals.merged(other.deals)
         for lens, cells in other.cells.items():
-            self.cells.setdefault(lens, cells.emptied()).merge(cells)
+            self._cells_of(lens).merge(cells)
 
     @property
     def lowest(self) -> Hashes:
@@ -247,38 +244,43 @@ class Body:
         summed = {name: values for name, values in columns.items() if name not in self._of_lenses}
         told = np.zeros_like(labels) if self._of_answers and self.keyed else labels
         digests = None if self._in_run else digests_of(told, numbers, hashes)
+        of_two = self.n_classes == 2 and {"class-0", "class-1"} <= self._lenses.keys()
         own = Deals.of(
             summed, labels, self.n_classes, weights, numbers=numbers, digests=digests, hashes=hashes
         )
         self.deals = own if self.deals is None else self.deals.merged(own)
-        self._make_cells(columns)
-        for lens in self.cells:
-            self._sum_lens(lens, columns, weights, numbers if hashes is None else hashes)
-
-    def _make_cells(self, columns: Mapping[str, Array]) -> None:
-        limit = CELLS_IN_RUN if self._in_run else CELLS // max(1, len(self._lenses))
-        for lens, (score, *_) in self._lenses.items():
-            # of two classes class-1 tells what class-0 does
-            if lens not in self.cells and not (lens == "class-0" and self.n_classes == 2):
-                self.cells[lens] = ScoreCells(limit, self.weighted, columns[score].dtype)
+        for lens in self._lenses:
+            if not (of_two and lens in OF_TWO[:-1]):
+                self._sum_lens(lens, columns, weights, of_two and lens == OF_TWO[-1])
 
     def _sum_lens(
-        self, lens: str, columns: Mapping[str, Array], weights: Floats | None, numbers: Array
+        self, lens: str, columns: Mapping[str, Array], weights: Floats | None, second: bool
     ) -> None:
-        """Add rows of these numbers, or hashes of keys, to the cells of a lens."""
+        """Add rows to the cells of a lens, which may be that of the second of two classes."""
         names = self._lenses[lens]
         score, outcome, inside = columns[names[0]], columns[names[1]], weights
         if names[2]:
             chosen = np.flatnonzero(columns[names[2]])
-            score, outcome, numbers = score[chosen], outcome[chosen], numbers[chosen]
+            score, outcome = score[chosen], outcome[chosen]
             inside = None if weights is None else weights[chosen]
-        self.cells[lens].add(score, outcome, inside)
-        if not (self._in_run or self.sample is None):
-            self._add_ranks(lens, RankCells.of(score, outcome, inside, numbers))
+        other = columns[self._lenses["class-0"][0]] if second else None
+        self._cells_of(lens).add(score, outcome, inside, other)
 
-    def _add_ranks(self, lens: str, ranks: RankCells) -> None:
-        known = self.ranks.get(lens)
-        self.ranks[lens] = ranks if known is None else known.merged(ranks)
+    def _cells_of(self, lens: str) -> ScoreCells:
+        if lens not in self.cells:
+            self.cells[lens] = ScoreCells.empty(self.weighted)
+        return self.cells[lens]
+
+    def problem(self, lens: str) -> Problem | None:
+        """Return the problem of a lens that cells tell; None where there are none."""
+        if lens in self.cells:
+            return self.cells[lens].problem()
+        second = self.cells.get(OF_TWO[-1]) if lens in OF_TWO and self.n_classes == 2 else None
+        if second is None:
+            return None
+        if lens == "class-0":
+            return second.of_other_class()
+        return second.problem() if self._of_answers else second.of_confidence()
 
 
 @dataclass(frozen=True)

@@ -16,12 +16,13 @@ from hypothesis import strategies as st
 
 import calcli
 from calcli.core.language.errors import InputError
-from calcli.core.state import cells, sample
+from calcli.core.state import sample
 from calcli.core.state import state as states
 from calcli.io.handed import from_arrays
 from calcli.io.saved.states import to_bytes
 
 METRICS = "log_loss,accuracy,ece,ks"
+SUMS = "bins/", "deals/sums/", "deals/weight", "deals/squares", "deals/classes", "deals/by_class", "cells/"
 ORDERS = ([0, 1, 2, 3], [2, 0, 3, 1], [3, 2, 1, 0])
 
 
@@ -76,8 +77,9 @@ def require_same(state, other, parts=True):
             heads = [json.loads(one) for one in contents]
             assert sorted(map(str, heads[0].pop("parts"))) == sorted(map(str, heads[1].pop("parts")))
             assert heads[0] == heads[1]
-        elif name.startswith("bins/"):
-            np.testing.assert_allclose(*(np.load(io.BytesIO(one)) for one in contents), rtol=1e-12)
+        elif name.startswith(SUMS):
+            both = (np.load(io.BytesIO(one)) for one in contents)
+            np.testing.assert_allclose(*both, rtol=1e-11, atol=1e-12)
         else:
             assert contents[0] == contents[1], name
 
@@ -90,9 +92,10 @@ def require_told(state, other, by=None, intervals=True):
         for name, one in own.metrics.items():
             expected = true.metrics[name]
             assert one.value == pytest.approx(expected.value, rel=1e-9, nan_ok=True), name
-            assert (one.if_calibrated, one.no_interval) == (expected.if_calibrated, expected.no_interval), (
-                name
-            )
+            assert one.no_interval == expected.no_interval, name
+            if (null := expected.if_calibrated) is not None:
+                moments = one.if_calibrated.mean, one.if_calibrated.p_value
+                assert moments == pytest.approx((null.mean, null.p_value), rel=1e-9), name
             if intervals and expected.interval is not None:
                 assert astuple(one.interval) == pytest.approx(astuple(expected.interval), rel=1e-9), name
 
@@ -105,16 +108,13 @@ def require_told(state, other, by=None, intervals=True):
     st.sampled_from([np.float32, np.float64]),
     st.booleans(),
     st.sampled_from([None, "id"]),
-    st.sampled_from([8, 1 << 17]),
 )
-def test_any_partition_and_order_gives_the_same_state(n, seed, cuts, dtype, weighted, key, exact):
+def test_any_partition_and_order_gives_the_same_state(n, seed, cuts, dtype, weighted, key):
     """Be rows kept or summed, the sample all of them or some; few rows without keys stand in order."""
     rows = drawn(n, weighted, dtype, seed)
     with (
         mock.patch.object(states, "UNIT_LIMIT", 25),
-        mock.patch.object(states, "CELLS", exact),
         mock.patch.object(sample, "MOST", 20),
-        mock.patch.object(cells, "WAITING", (1, 4)),
     ):
         cuts = sorted(cut for cut in cuts if cut < n - 1)
         try:
@@ -166,7 +166,9 @@ def test_rows_of_weight_0_do_not_count(n):
         )
         assert [one.rows for one in own.per_class] == [one.rows for one in true.per_class]
         for name, estimate in true.metrics.items():
-            assert own.metrics[name].value == pytest.approx(estimate.value, rel=1e-6), name
+            assert own.metrics[name].value == pytest.approx(estimate.value, rel=1e-6, abs=5e-5 * (n > 900)), (
+                name
+            )
             ends = own.metrics[name].interval, estimate.interval
             if n == 900 and ends[1] is not None:
                 assert astuple(ends[0]) == pytest.approx(astuple(ends[1]), rel=1e-9), name
