@@ -9,12 +9,12 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import astuple, dataclass
-from typing import Self
+from typing import Any, Self
 
 import numpy as np
 from numpy.typing import NDArray
 
-from calcli.core.data.arrays import Array, Doubles, Floats, batches
+from calcli.core.data.arrays import Array, Doubles, Floats, Positions, batches
 from calcli.core.data.binning import Bins, equal_width_index
 from calcli.core.problems.problem import Binning, Problem
 
@@ -23,7 +23,7 @@ HALF = int(np.float32(0.5).view(np.int32)) >> DROPPED
 CELLS = HALF - (int(np.float32(2.0**-64).view(np.int32)) >> DROPPED) + 1
 BINS = 300  # which 2, 3, 5, 10, 15, 20, 25, 30, 50 and 100 divide
 TOGETHER = 1 << 16  # scores that are placed at once; their temporaries stay in the cache
-NAMES = ("count", "weight", "squares", "near", "bins")
+NAMES = ("count", "weight", "squares", "near", "bins", "bin_weight", "bin_score")
 
 
 def cell_of(near: Floats) -> NDArray[np.int32]:
@@ -46,23 +46,26 @@ class ScoreCells:
         Of the same, sums of weights and of their squares; None without weights.
     near
         (cells, 2) weighted sums of distances to the nearer of 0 and 1.
-    bins
-        (2, 4, 300) count, weight, score and outcome in equal-width bins, of the scores and, where the lens is
-        the second of two classes, of the first.
+    bins, bin_weight, bin_score
+        (300, 4, 2) rows by equal-width bin, number of that bin and the one of 1 - p together less 298, and
+        outcome; the same of weights; and (300, 4) weighted sums of scores.
     """
 
     count: NDArray[np.int64]
     weight: Doubles | None
     squares: Doubles | None
     near: Doubles
-    bins: Doubles
+    bins: NDArray[np.int64]
+    bin_weight: Doubles | None
+    bin_score: Doubles
 
     @classmethod
     def empty(cls, weighted: bool) -> Self:
         """Return cells without rows."""
         weight, squares = np.zeros((2, CELLS, 2, 2)) if weighted else (None, None)
-        bins = np.zeros((2, 4, BINS))
-        return cls(np.zeros((CELLS, 2, 2), np.int64), weight, squares, np.zeros((CELLS, 2)), bins)
+        bins, bin_weight = np.zeros((BINS, 4, 2), np.int64), np.zeros((BINS, 4, 2)) if weighted else None
+        counts = np.zeros((CELLS, 2, 2), np.int64)
+        return cls(counts, weight, squares, np.zeros((CELLS, 2)), bins, bin_weight, np.zeros((BINS, 4)))
 
     def add(
         self, score: Floats, outcome: Array, weights: Floats | None = None, other: Floats | None = None
@@ -78,25 +81,19 @@ class ScoreCells:
             place <<= 1
             place += hit
             _add(self.count, place)
+            joint = equal_width_index(own, BINS)
+            both = 4 * joint
+            joint += equal_width_index(beside, BINS)
+            joint += 2 - BINS
+            both += np.clip(joint, 0, 3, out=joint)
+            _add(self.bin_score, both, own if weight is None else own * weight)
+            both <<= 1
+            both += hit
+            _add(self.bins, both)
             if weight is not None and self.weight is not None and self.squares is not None:
                 _add(self.weight, place, weight)
                 _add(self.squares, place, np.square(weight))
-            self._add_bins(0, own, hit, weight)
-            if other is not None:
-                self._add_bins(1, beside, ~hit, weight)
-
-    def _add_bins(self, side: int, score: Floats, hit: Array, weight: Floats | None) -> None:
-        bins, index = self.bins[side], equal_width_index(score, BINS)
-        index <<= 1
-        index += hit
-        misses, hits = np.bincount(index, minlength=2 * BINS).reshape(BINS, 2).T
-        bins[0] += misses + hits
-        if weight is not None:
-            misses, hits = np.bincount(index, weight, 2 * BINS).reshape(BINS, 2).T
-            score = score * weight
-        bins[1] += misses + hits
-        bins[2] += np.bincount(index >> 1, score, BINS)
-        bins[3] += hits
+                _add(self.bin_weight, both, weight)
 
     def merge(self, other: ScoreCells) -> None:
         """Add the rows of other cells."""
@@ -112,7 +109,7 @@ class ScoreCells:
         filled = arrays["cells"].astype(np.intp)
         for name in NAMES:
             if (own := getattr(found, name)) is not None:
-                own[... if name == "bins" else filled] = arrays[name]
+                own[... if name.startswith("bin") else filled] = arrays[name]
         return found
 
     def arrays(self) -> dict[str, Array]:
@@ -120,7 +117,7 @@ class ScoreCells:
         filled = np.flatnonzero(self.count.any(axis=(1, 2)))
         known = {name: own for name in NAMES if (own := getattr(self, name)) is not None}
         return {"cells": filled} | {
-            name: own if name == "bins" else own[filled] for name, own in known.items()
+            name: own if name.startswith("bin") else own[filled] for name, own in known.items()
         }
 
     def problem(self) -> Problem:
@@ -165,8 +162,14 @@ class ScoreCells:
 
     def widths(self, side: int) -> Bins:
         """Return the sums over equal-width bins of the scores, or of those of the first of two classes."""
-        count, *sums = self.bins[side]
-        return Bins(count.astype(np.int64), *sums)
+        tables = self.bins, self.bins if self.bin_weight is None else self.bin_weight, self.bin_score
+        if side == 0:
+            count, weight, score = (one.sum(1) for one in tables)
+        else:  # of the first class
+            place = np.arange(4) + BINS - 2 - np.arange(BINS)[:, None]
+            count, weight, score = (_moved(one, place) for one in tables)
+            count, weight, score = count[:, ::-1], weight[:, ::-1], weight.sum(1) - score
+        return Bins(count.sum(1), weight.sum(1).astype(np.float64), score, weight[:, 1].astype(np.float64))
 
     @property
     def _tables(self) -> list[Array | None]:
@@ -202,6 +205,14 @@ def _ascending(near: Doubles, tables: Sequence[Array | None], widths: Bins) -> P
     return Problem(ascending, filled[1].astype(np.bool_), weights, counts, squares, _bins=known)
 
 
+def _moved(table: Array, place: Positions) -> Array:
+    """Return (300, ...) sums of (300, 4, ...) sums at other places; where there is none they are 0."""
+    found = np.zeros((BINS, *table.shape[2:]), table.dtype)
+    there = (place >= 0) & (place < BINS)
+    np.add.at(found, place[there], table[there])
+    return found
+
+
 def _of_likelier(table: Array) -> Array:
     """Return sums by the outcome that the likelier of two classes is the label, all above one half."""
     found = np.zeros_like(table)
@@ -209,7 +220,8 @@ def _of_likelier(table: Array) -> Array:
     return found
 
 
-def _add(table: Array, place: NDArray[np.int32], values: Array | None = None) -> None:
+def _add(table: Array | None, place: NDArray[np.signedinteger[Any]], values: Array | None = None) -> None:
     """Add rows, or values, to the places of a table, of which only the first are filled as a rule."""
+    assert table is not None
     sums = np.bincount(place, values)
     table.reshape(-1)[: len(sums)] += sums

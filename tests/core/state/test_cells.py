@@ -88,7 +88,7 @@ def test_parts_add_up_in_any_order_and_are_stored():
         part = cells_of(prob[rows], other[rows], outcome[rows], weights[rows])
         added.merge(ScoreCells.of_arrays(part.arrays()))
     assert np.array_equal(added.count, whole.count)
-    for name in ("weight", "squares", "near", "bins"):
+    for name in ("weight", "squares", "near", "bins", "bin_weight", "bin_score"):
         np.testing.assert_allclose(getattr(added, name), getattr(whole, name), rtol=1e-11)
 
 
