@@ -201,7 +201,7 @@ class InputFacts:
         if self._kind == "logits":
             return
         self.zeros += int(np.count_nonzero((block.confidence if self._of_answers else block.exp) == 0))
-        worst = float(block.log_sum[np.abs(block.log_sum).argmax()])
+        worst = float(block.log_sums[np.abs(block.log_sums).argmax()])
         if abs(worst) > abs(self._worst_log_sum):
             self._worst_log_sum = worst
 

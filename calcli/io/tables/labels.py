@@ -12,7 +12,7 @@ from typing import Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from calcli.core.data.arrays import Array
+from calcli.core.data.arrays import TOGETHER, Array, batches
 from calcli.core.data.derived import rest_of
 from calcli.core.language.errors import InputError
 from calcli.io.messages import Place, listed, type_in_words
@@ -105,7 +105,9 @@ def distinct_of(values: Array) -> tuple[list[int], Array]:
     low, high = (int(values.min()), int(values.max())) if len(values) else (0, 0)
     if high - low < NARROW:
         places = values.astype(np.uint16) - np.uint16(low & 0xFFFF)  # differences are right modulo 2^16
-        there = np.flatnonzero(np.bincount(places))
+        none, every = np.zeros(high - low + 1, np.int64), batches(len(places), 1, TOGETHER)
+        counts = sum((np.bincount(places[rows], minlength=len(none)) for rows in every), none)
+        there = np.flatnonzero(counts)
         if len(there) == high - low + 1:
             return (there + low).tolist(), places
         table = np.zeros(high - low + 1, np.uint16)
@@ -185,8 +187,9 @@ def match(labels: Labels, classes: Sequence[str], place: Place) -> Array:
         found = _positions_of_names(labels.names or (), classes)
     else:
         found = places_of(labels.numbers, labels.meaning, classes, place)
-    matched = np.array(found, np.int32)[labels.codes]
-    if (wrong := matched < 0).any():
+    same = [*found] == [*range(len(found))]
+    matched = labels.codes.astype(np.int32) if same else np.array(found, np.int32)[labels.codes]
+    if min(found, default=0) < 0 and (wrong := matched < 0).any():
         (_refuse_names if labels.meaning == "text" else _refuse_numbers)(labels, wrong, classes, place)
     return matched
 
