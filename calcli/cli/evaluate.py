@@ -16,14 +16,13 @@ from calcli.cli.options import (
     flag,
     text,
 )
-from calcli.core.language.settings import Settings, StateSettings
+from calcli.core.language.settings import Settings
 from calcli.core.language.text import Watcher
 from calcli.report.progress import Remark
 from calcli.report.shown import Shown
 
 REPORTING, SAVING = "Reporting", "Saving a state"
 MORE = chosen("What is computed", "intervals decision_column shift_to_priors trained_at")
-RUN = "These rows are a part of a run, from this place in it; parts may be merged in any order."
 
 
 @command("table", "json", "markdown", "csv", "latex", page=True, details="Show all tables, files and slices.")
@@ -57,7 +56,6 @@ def evaluate(
         str | None,
         text("FILE.calcli", "Also save a state: what later reports need, without the rows.", under=SAVING),
     ] = None,
-    known: Annotated[StateSettings, chosen(SAVING, "run", run=RUN)],
     html: str | None,
     watcher: Watcher,
     remark: Remark,
@@ -83,7 +81,6 @@ def evaluate(
         folder=output,
         html=html,
         state=save_state,
-        known=known,
         per_class=per_class,
         diagram=diagram,
         sort=sort,

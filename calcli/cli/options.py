@@ -123,9 +123,6 @@ def made(owner: type[Any], settings: Iterable[Setting], values: Mapping[str, Any
     given = {said.keyword: values[said.key] for said in settings if values[said.key] is not None}
     if isinstance(folds := given.pop("folds", None), str):  # how many, or their column
         given |= {"folds": int(folds)} if WHOLE.fullmatch(folds) else {"fold_column": folds}
-    name, colon, row = str(given.get("run", "")).rpartition(":")
-    if colon and WHOLE.fullmatch(row):  # behind the name of a run is the place of a part
-        given |= {"run": name, "first_row": int(row)}
     if owner is Settings:
         from calcli.io.saved.settings import settings_of
 

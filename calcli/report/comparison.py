@@ -341,7 +341,7 @@ def _notes(
     notes += assumed_bins(one.call for one in every)
     if any(not (family.has_interval_of_difference or family.has_null) for family in families):
         notes.append(WITHOUT_INTERVAL.format(SWAPPING if paired else DEALING))
-    notes += _of_samples(every, comparisons)
+    notes += _of_samples(every)
     verdicts = {one.verdict for one in every}
     notes += [note for verdict, note in VERDICTS.items() if verdict in verdicts]
     notes += _undecided(comparisons[0])
@@ -380,16 +380,13 @@ def _with_ends(whole: Comparison) -> list[Difference]:
     return [ranked.to_best for ranked in whole.ranking if ranked.to_best]
 
 
-def _of_samples(every: Sequence[Difference], comparisons: Sequence[Comparison]) -> list[str]:
+def _of_samples(every: Sequence[Difference]) -> list[str]:
     sizes = [rows for one in every for rows in one.rows]
     if not sizes:
         return []
     names = ", ".join(dict.fromkeys(one.call.asked for one in every if one.rows))
     rows = f"{min(sizes):,}" if min(sizes) == max(sizes) else f"{min(sizes):,} to {max(sizes):,}"
-    apart = (
-        ", not the same ones, so that they are compared unpaired" if any(o.apart for o in comparisons) else ""
-    )
-    return [f"{names}: from {rows} rows of each, chosen at random{apart}."]
+    return [f"{names}: from {rows} rows of each, chosen at random."]
 
 
 def signed(found: Difference) -> str:

@@ -42,10 +42,6 @@ ERRORS = (
 TESTED = f"{P} Errors are biased upward near zero, and all but kuiper have no interval."
 SAMPLED = "sampled rows"
 OF_SAMPLE = "sampled rows: the size of the random sample, where not all rows are used."
-GRID = "grid error"
-OF_GRID = (
-    "grid error: the largest difference from the exact value that there can be, as scores lie on a grid."
-)
 CORRECTED = "It is corrected for the number of tests (Holm)."
 NOT_TESTED = "Class-wise errors are not tested; --test does."
 NONE = "-"
@@ -172,24 +168,12 @@ def estimates_table(
     if any(one.rows for one in found.values()):
         columns[Column(SAMPLED)] = sampled
         notes = [*notes, OF_SAMPLE]
-    if any(map(_shows, found.values())):
-        columns[Column(GRID)] = _of_grid
-        notes = [*notes, OF_GRID]
     return table_of(title, found.items(), columns | cells, notes, head=head)
 
 
 def sampled(one: Estimate) -> str:
     """Return how many rows the sample has that an estimate comes from, if it comes from one."""
     return f"{one.rows:,}" if one.rows else ""
-
-
-def _shows(one: Estimate) -> bool:
-    """Tell whether what the grid leaves open could change a printed digit."""
-    return one.grid is not None and number(one.value) != number(one.value + one.grid.bound)
-
-
-def _of_grid(one: Estimate) -> str:
-    return f"{one.grid.bound:.0e}" if one.grid and _shows(one) else ""
 
 
 def value(one: Estimate) -> str:

@@ -460,7 +460,6 @@ def _estimate(estimate: Estimate) -> EstimateObject:
         "no_interval": estimate.no_interval,
         "recalibrator": estimate.recalibrator,
         "sampled_rows": estimate.rows,
-        "grid_error": estimate.grid and asdict(estimate.grid),
         "parts": dict(estimate.parts),
         "bins": estimate.bins and _bins(estimate.bins),
     }

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from calcli.core.language.text import counted
-from calcli.core.state.state import State, run_of, starts
+from calcli.core.state.state import State
 from calcli.report.objects import MergeObject
 from calcli.report.shown import Column, Shown, TextTable, table_of
 
@@ -32,18 +32,11 @@ class MergeReport(Shown):
         """Return the parts, and how their rows are told apart."""
         parts = self.state.parts
         key = self.state.head.key
-        cells = {Column("rows"): lambda one: f"{one[0].rows:,}"}
-        if not key:
-            cells[Column("numbered from")] = lambda one: f"{one[1]:,}"
-        found = [(part.name, (part, first)) for part, first in zip(parts, starts(parts), strict=True)]
-        how = "are numbered in this order: to compare systems row by row, merge their parts in the same one."
-        if run := run_of(parts):
-            how = f"have the numbers of the run {run}: any order of its parts gives the same."
-        if key:
-            how = f"are known by {key}: any order of the states gives the same."
+        how = f"by {key}" if key else "by their places in these parts"
         rows, sets = counted(self.state.n_rows, "row"), counted(len(parts), "data set")
-        notes = [f"{rows} of {sets} in {self.path}. Rows {how}"]
-        return [table_of("What was merged", found, cells, notes)]
+        notes = [f"{rows} of {sets} in {self.path}. Rows are known {how}."]
+        cells = {Column("rows"): lambda part: f"{part.rows:,}"}
+        return [table_of("What was merged", [(part.name, part) for part in parts], cells, notes)]
 
     def data(self) -> MergeObject:
         """Return the same as nested values."""

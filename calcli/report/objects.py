@@ -9,7 +9,6 @@ from calcli.core.comparing.comparison import Verdict as Evidence
 from calcli.core.comparing.policy import Bound, NoWorse, Result, Severity
 from calcli.core.data.derived import Slice
 from calcli.core.data.predictions import Kind
-from calcli.core.estimators.gridded import GridError
 from calcli.core.evaluating.results import ClassRow, Decision, InfiniteLogLoss, Input, ReliabilityBin
 from calcli.core.language.schemas import Fields
 from calcli.core.language.settings import FitSettings, Settings
@@ -79,7 +78,6 @@ class EstimateObject(TestObject, CorrectedObject, IntervalObject):
     recalibrator: NotRequired[str]
     sd: NotRequired[float]
     sampled_rows: NotRequired[int]
-    grid_error: NotRequired[Annotated[Any, GridError]]
     parts: NotRequired[dict[str, float]]
     bins: NotRequired[BinsObject]
     if_given: NotRequired[GivenObject]

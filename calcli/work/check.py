@@ -13,7 +13,7 @@ from calcli.core.comparing.policy import Checked, Policy, Undecided
 from calcli.core.data.predictions import Predictions
 from calcli.core.language.declaring import PATH, checked, choice, documented, is_path, mapping
 from calcli.core.language.errors import CalcliError, UsageError, naming
-from calcli.core.language.settings import IN_ORDER, PairSettings, StateSettings
+from calcli.core.language.settings import IN_ORDER, PairSettings
 from calcli.core.language.text import Watcher, unwatched
 from calcli.io.dataset import files_of_systems
 from calcli.io.options import ReadOptions
@@ -137,7 +137,7 @@ def check_files(
     options = ReadOptions(**(dict(rules.reading) | options.given))
     with naming("--undecided"):
         rules = rules.where_undecided(undecided)
-    reader = engine_of(engine, watcher, StateSettings(options.key), rules.columns)
+    reader = engine_of(engine, watcher, options.key, rules.columns)
 
     def found_in(path: str) -> Predictions:
         return predictions_in([path], options, reader, lambda _: rules.asked)

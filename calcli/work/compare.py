@@ -30,7 +30,7 @@ from calcli.core.evaluating.results import Estimate
 from calcli.core.language.declaring import COLUMN, TEXT, checked, declared, documented, items, mapping
 from calcli.core.language.errors import InputError, UsageError, naming
 from calcli.core.language.expressions import parse_metrics
-from calcli.core.language.settings import IN_ORDER, PairSettings, Settings, StateSettings
+from calcli.core.language.settings import IN_ORDER, PairSettings, Settings
 from calcli.core.language.text import Watcher, unwatched
 from calcli.io.dataset import files_of_systems
 from calcli.io.formats.npy import LABEL_FILE
@@ -151,7 +151,7 @@ def compare_files(
         wanted = parse_margins(margins)
     plan = Plan(pairing.pairs, wanted, select or "log_loss", by)
 
-    reader = engine_of(engine, watcher, StateSettings(options.key))
+    reader = engine_of(engine, watcher, options.key)
     left = next((read(file) for file in files if reader and is_state(file)), None)
 
     def asked(first: Predictions) -> Settings:

@@ -9,7 +9,7 @@ import threading
 import warnings
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from functools import partial
 from multiprocessing import resource_tracker
 from typing import Any, TypeVar
@@ -17,14 +17,14 @@ from typing import Any, TypeVar
 from calcli.core.data.predictions import Predictions
 from calcli.core.evaluating.evaluate import require_mergeable, state_of
 from calcli.core.language.errors import CalcliError, InputError, UsageError
-from calcli.core.language.settings import NUMBERED, Settings, StateSettings
+from calcli.core.language.settings import Settings
 from calcli.core.language.text import Watch, Watcher, unwatched
 from calcli.core.state.merging import merge
-from calcli.core.state.state import State, predictions_of
+from calcli.core.state.state import predictions_of
 from calcli.io.dataset import of_system
 from calcli.io.options import ReadOptions
 from calcli.io.places.paths import kept, parts_of_pattern, recall
-from calcli.io.read import FEW_FILES, Piece, in_pieces, read_concat, read_piece
+from calcli.io.read import Piece, in_pieces, read_concat, read_piece
 from calcli.io.saved.states import from_bytes, is_state, to_bytes
 
 T = TypeVar("T")
@@ -162,9 +162,6 @@ def _interrupts() -> Iterator[threading.Event]:
         raise KeyboardInterrupt
 
 
-WHOLE = "all rows"  # the run that parts are of, on their way
-
-
 @dataclass(frozen=True)
 class Engine:
     """What makes states of parts and merges them.
@@ -175,15 +172,15 @@ class Engine:
         The address of a Dask scheduler; None for processes of this machine.
     watcher
         Starts a progress bar.
-    known
-        How rows are known.
+    key
+        The column that rows are known by; None if it is their number.
     by
         Columns of whose every value there is a state as well.
     """
 
     scheduler: str | None = None
     watcher: Watcher = field(default=unwatched, repr=False)
-    known: StateSettings = NUMBERED
+    key: str | None = None
     by: tuple[str, ...] = ()
 
     def read(
@@ -211,18 +208,16 @@ class Engine:
         parts, options = parts_to_read(given, options)
         settings = asked(read_piece(parts[0], options))
         require_mergeable(settings)
-        make = partial(
-            made_of, options=options, settings=settings, hidden=kept(), known=self.known, by=self.by
-        )
+        make = partial(made_of, options=options, settings=settings, hidden=kept(), key=self.key, by=self.by)
         name = given[0] if len(given) == 1 else f"{given[0]} and {len(given) - 1} more"
         found = gather(parts, make, self.watcher(name, len(parts)), self.scheduler)
-        return predictions_of(numbered(from_bytes(found, name), self.known), name)
+        return predictions_of(from_bytes(found, name), name)
 
 
 def engine_of(
-    text: str | None, watcher: Watcher, known: StateSettings = NUMBERED, by: Sequence[str] = ()
+    text: str | None, watcher: Watcher, key: str | None = None, by: Sequence[str] = ()
 ) -> Engine | None:
-    """Return what reads parts elsewhere, whose rows are known so and may be sliced; None if nothing does.
+    """Return what reads parts elsewhere, whose rows have a key and may be sliced; None if nothing does.
 
     Raises
     ------
@@ -235,7 +230,7 @@ def engine_of(
         raise UsageError(
             f"--engine is {text!r}; expected dask, or a Dask scheduler such as tcp://10.0.0.5:8786"
         )
-    return Engine(None if text == "dask" else text, watcher, known, tuple(by))
+    return Engine(None if text == "dask" else text, watcher, key, tuple(by))
 
 
 def parts_to_read(given: Sequence[str], options: ReadOptions) -> tuple[list[Piece], ReadOptions]:
@@ -268,38 +263,16 @@ def made_of(
     options: ReadOptions,
     settings: Settings,
     hidden: Any,
-    known: StateSettings = NUMBERED,
+    key: str | None = None,
     by: tuple[str, ...] = (),
 ) -> bytes:
     """Return the state of one part, as a file holds it; this runs where the workers are."""
     recall(hidden)
-    predictions = read_piece(part, options)
-    return to_bytes(state_of(predictions, settings, known=_known_in(part, predictions.n_rows, known), by=by))
-
-
-def _known_in(part: Piece, rows: int, known: StateSettings) -> StateSettings:
-    """Return how the rows of a part are known: by their numbers in the whole, if those are known."""
-    if known.key is not None:
-        return known
-    if part.rows is not None and part.rows[1] - part.rows[0] == rows:
-        return StateSettings(run=known.run or WHOLE, first_row=known.first_row + part.rows[0])
-    if known.run is not None:
-        raise UsageError(
-            f"--run {known.run}: the number of rows in {part} is not known before it is read; with --engine "
-            f"dask expected up to {FEW_FILES} Parquet files, of which all rows are used"
-        )
-    return known
-
-
-def numbered(state: State, known: StateSettings) -> State:
-    """Return the state of all parts of a whole, which is no part of a run unless it was asked for."""
-    if known.run is not None:
-        return state
-    return replace(state, parts=tuple(replace(part, run="", first=0) for part in state.parts))
+    return to_bytes(state_of(read_piece(part, options), settings, key=key, by=by))
 
 
 def merged(states: Sequence[bytes]) -> bytes:
-    """Return the state of all rows, numbered on in this order."""
+    """Return the state of all rows."""
     return to_bytes(merge(map(from_bytes, states)))
 
 

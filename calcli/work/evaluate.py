@@ -22,7 +22,7 @@ from calcli.core.language.declaring import documented
 from calcli.core.language.errors import InputError, UsageError, naming
 from calcli.core.language.expressions import parse_metric
 from calcli.core.language.figures import USUAL, find_figures, standard_names
-from calcli.core.language.settings import NUMBERED, Settings, StateSettings
+from calcli.core.language.settings import Settings
 from calcli.core.language.text import Watch, Watcher, unwatched
 from calcli.core.state.state import StatePredictions
 from calcli.io.dataset import files_of_systems
@@ -103,7 +103,6 @@ def evaluate_files(
     folder: str | None = None,
     html: str | None = None,
     state: str | None = None,
-    known: StateSettings = NUMBERED,
     per_class: bool = False,
     diagram: bool = False,
     sort: str | None = None,
@@ -128,8 +127,6 @@ def evaluate_files(
         A page that will be made of it, with figures.
     state
         Where to save the state of the only data set.
-    known
-        How its rows are known in the state; their key is that of the options.
     per_class
         Whether tables and records have the figures of each class.
     diagram
@@ -147,16 +144,14 @@ def evaluate_files(
     watcher, remark
         Starts a progress bar, and is told what makes no difference.
     """
-    known = replace(known, key=options.key)
     with naming("--fail-if"):
         rules = [parse_failure(text, settings.defaults) for text in fail_if]
     calibration = read_calibration_data(calibration_data, options)
     settings = settings if calibration is None else replace(settings, training="held-out")
     kept = bool(state or folder or html)  # what is written may make use of any
     names = {*settings.groups, *settings.threshold_weights} if kept else ()
-    for sentence in idle_options(settings, calibration, rules, names=names) + idle_of_keys(
-        options, known, state
-    ):
+    idle = idle_options(settings, calibration, rules, names=names)
+    for sentence in idle + idle_of_keys(options, saves=True, state=state):
         remark(sentence)
     sources = _data_sets(files, options)
     _require_one_to_save(sources, state)
@@ -164,7 +159,7 @@ def evaluate_files(
     refuse_nowhere(state)
     titles = short_names([source[0] for source in sources]) if len(sources) > 1 else [""]
     settings_for = partial(_with_metrics_of, rules, settings)
-    reader = engine_of(engine, watcher, known, by)
+    reader = engine_of(engine, watcher, options.key, by)
     results: list[Result] = []
     diagrams: list[Reliability] = []
     unread: list[Unread] = []
@@ -193,7 +188,7 @@ def evaluate_files(
         if album and place:
             report.write_into(place, album.captions)
     if state is not None:
-        _save(predictions, asked, state, known, by, watcher)
+        _save(predictions, asked, state, options.key, by, watcher)
     return report
 
 
@@ -362,14 +357,14 @@ def _save(
     predictions: Predictions,
     settings: Settings,
     path: str,
-    known: StateSettings,
+    key: str | None,
     by: Sequence[str],
     watcher: Watcher,
 ) -> None:
     if isinstance(predictions, StatePredictions):
         save_state(predictions.state, path)
     else:
-        save_state(state_of(predictions, settings, watcher(path, predictions.n_rows), known, by), path)
+        save_state(state_of(predictions, settings, watcher(path, predictions.n_rows), key, by), path)
 
 
 def _reliability(evaluation: Evaluation) -> Reliability:

@@ -19,7 +19,7 @@ from calcli.core.language.declaring import declared
 from calcli.core.language.expressions import Measure, MethodExpression, parse_metrics
 from calcli.core.language.figures import FIGURES, USUAL, PlotSettings
 from calcli.core.language.methods import CHOICE
-from calcli.core.language.settings import NUMBERED, FitSettings, Settings, StateSettings
+from calcli.core.language.settings import FitSettings, Settings
 from calcli.io.options import ReadOptions
 
 OF_RECALIBRATIONS = ("folds", "fold_column")
@@ -88,28 +88,24 @@ def idle_of_fit(
     return idle
 
 
-def idle_of_keys(
-    options: ReadOptions, known: StateSettings | None = None, state: str | None = None
-) -> list[str]:
+def idle_of_keys(options: ReadOptions, *, saves: bool = False, state: str | None = None) -> list[str]:
     """Return a sentence for what tells rows apart where none are matched, of commands that pair no rows.
 
     Parameters
     ----------
     options
         How predictions are read.
-    known, state
-        Of commands that save states: how their rows are numbered, and where the state goes.
+    saves, state
+        Whether the command may save a state, and where it goes.
     """
     idle = []
     if options.allow_unmatched and not options.labels_by_key:
         idle.append("--allow-unmatched has no effect without a table of --labels and --key")
     if options.labels_by_key or state is not None:
         return idle
-    saved = "" if known is None else "--save-state, or "
+    saved = "--save-state, or " if saves else ""
     if options.key is not None:
         idle.append(f"--key {options.key} has no effect without {saved}a table of --labels")
-    elif known is not None and known != NUMBERED:
-        idle.append(f"--run {known.run} has no effect without --save-state")
     return idle
 
 

@@ -7,9 +7,9 @@ from dataclasses import dataclass
 from typing import Any, Self
 
 from calcli.core.evaluating.evaluate import state_of
-from calcli.core.language.declaring import checked, declared, documented
+from calcli.core.language.declaring import TEXT, documented
 from calcli.core.language.errors import UsageError
-from calcli.core.language.settings import Settings, StateSettings
+from calcli.core.language.settings import Settings
 from calcli.core.state import merging
 from calcli.core.state import state as states
 from calcli.core.state.state import StatePredictions, predictions_of
@@ -27,13 +27,13 @@ class State(StatePredictions):
 
     @classmethod
     @documented(Settings)
-    @documented(StateSettings)
     @documented(ReadOptions, *(name for name in OF_TABLES if name != "key"))
     def of(
         cls,
         data: Any = None,
         labels: Any = None,
         *,
+        key: str | None = None,
         by: str | Sequence[str] | None = (),
         **settings: Any,
     ) -> Self:
@@ -45,7 +45,8 @@ class State(StatePredictions):
             Predictions, as `evaluate` takes them.
         by : str or sequence of str
             Columns of whose every value a small state is kept as well.
-        {StateSettings}
+        key : str, optional
+            Column of unique values that rows are known by; by default it is their order.
         {ReadOptions}
         {Settings}
 
@@ -56,15 +57,13 @@ class State(StatePredictions):
         UsageError
             If a setting is unknown, or asks for what a state cannot hold.
         """
-        given = {name: settings[name] for name in declared(StateSettings) if name in settings}
-        known = StateSettings(**checked(StateSettings, given, "keyword"))
-        of_reading = {"key"} if is_file_or_table(data) else set[str]()
-        settings = {name: value for name, value in settings.items() if name not in given.keys() - of_reading}
+        key = None if key is None else TEXT.checked("key", key)
+        settings |= {"key": key} if is_file_or_table(data) else {}
         columns = columns_of(by)
         predictions, settings = split_reading(data, labels, settings)
         if not predictions.has_rows:
             raise UsageError("this is a state already; merge() puts states together")
-        state = state_of(predictions, settings_of(settings), known=known, by=columns)
+        state = state_of(predictions, settings_of(settings), key=key, by=columns)
         return cls._around(state, predictions.provenance.path)
 
     @classmethod
@@ -85,7 +84,7 @@ class State(StatePredictions):
     def merge(self, *others: StatePredictions) -> Self:
         """Return the state of these rows and those of others.
 
-        They are numbered on in this order, unless they have keys or are parts of one run.
+        Few rows without keys, up to 20,000, stand in this order.
 
         Raises
         ------

@@ -127,6 +127,30 @@ def main() -> None:
         binary = write_binary_parquet(folder, 20_000_000)
         hold(MODULE, "binary", "20,000,000 binary rows of parquet", binary)
         _processes(folder / "10000x100.npy", binary)
+        _runs(folder, binary)
+
+
+LOSSES = "relative_calibration_loss,relative_calibration_loss:score=brier"
+LOSSES += ",relative_calibration_loss:recalibrator=pav:training=test"
+
+
+def _runs(folder: Path, binary: Path) -> None:
+    """Print what some whole processes take."""
+    few, two = write_sample(folder, 100_000, 10), write_sample(folder, 1_000_000, 2)
+    many, fitted = write_binary_parquet(folder, 100_000_000), folder / "50000x1000.npy"
+    commands = {
+        "log-loss, Brier score and ECE of 10^8 binary rows": [many, "--metrics", "log_loss,brier,ece"],
+        "default report of 20,000,000 binary rows": [binary],
+        "ECE of 100,000 x 10": [few, "--metrics", "ece"],
+        "three calibration losses of 1,000,000 x 2": [two, "--metrics", LOSSES],
+        "temperature, 50,000 x 1,000": [fitted, "-m", "temperature", "-o", folder / "fit.json"],
+    }
+    rows = []
+    for name, (path, *options) in commands.items():
+        command = "fit" if "-m" in options else "evaluate"
+        call = [sys.executable, "-m", "calcli", command, str(path), *map(str, options), "--quiet"]
+        rows.append([name, f"{whole_process(call):.2f}"])
+    table("Whole processes of calcli", ["process", "cpu s"], rows)
 
 
 def _processes(few: Path, many: Path) -> None:

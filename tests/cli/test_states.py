@@ -211,31 +211,6 @@ def test_states_of_other_rows_are_compared_unpaired_or_refused(run, sample, stat
     assert "expected the same cases" in done.err
 
 
-def test_parts_of_a_run_are_merged_in_any_order(run, sample, tmp_path, monkeypatch):
-    monkeypatch.chdir(sample / "epochs")
-    files = sorted(file.name for file in (sample / "epochs").iterdir())
-    for number, file in enumerate(files[:2]):
-        how = ("--run", f"july:{650 * number}", "--save-state", tmp_path / f"{number}.calcli")
-        assert run("evaluate", file, *how, "-q").status == 0
-    done = run("merge", tmp_path / "1.calcli", tmp_path / "0.calcli", "-o", tmp_path / "july.calcli")
-    assert done.status == 0
-    first, second = (line.split() for line in done.out.splitlines() if "parquet" in line)
-    assert (first[-1], second[-1]) == ("0", "650")
-    assert "numbers of the run july" in done.out
-    file, crossing = files[2], tmp_path / "2.calcli"
-    how = ("--run", "july:649", "--save-state", crossing)
-    assert run("evaluate", file, *how, "-q").status == 0
-    done = run("merge", tmp_path / "july.calcli", crossing, "-o", tmp_path / "x.calcli")
-    assert (done.status, done.err.count("\n")) == (2, 1)
-    assert "has rows 649 to 1,298 of the run july" in done.err
-    assert not (tmp_path / "x.calcli").exists()
-    wrong = ("--run", "a", "--key", "label")
-    assert run("evaluate", file, *wrong, "--save-state", crossing).status == 2
-    plain, done = run("evaluate", file, "--draws", 9), run("evaluate", file, "--draws", 9, "--run", "a")
-    assert (done.status, done.out) == (0, plain.out)
-    assert "--run a has no effect without --save-state" in done.err
-
-
 def test_ratios_of_slices_do_not_depend_on_the_order_in_which_weights_are_added(run, tmp_path):
     rng = np.random.default_rng(0)
     probs = rng.random(200)
@@ -315,7 +290,8 @@ def weighted(run, tmp_path):
     rng = np.random.default_rng(5)
     labels = rng.integers(0, 2, 400)
     prob = 1 / (1 + np.exp(-(2 * labels - 1) - rng.normal(size=400)))
-    columns = {"label": labels, "prob": prob, "g": labels, "w": rng.uniform(0.5, 2, 400), "v": labels + 1.0}
+    weights = {"w": rng.uniform(0.5, 2, 400), "v": labels + 1.0}
+    columns = {"label": labels, "prob": prob, "g": labels, **weights, "id": np.arange(400)}
     pd.DataFrame(columns).to_csv(tmp_path / "all.csv", index=False)
     for n in range(2):
         pd.DataFrame(columns)[200 * n : 200 * (n + 1)].to_csv(tmp_path / f"{n}.csv", index=False)
@@ -344,9 +320,9 @@ def test_states_of_other_weights_are_not_compared_as_pairs(run, weighted):
 
 
 @pytest.mark.parametrize("weights", [(), ("--weights", "w")])
-def test_parts_of_a_run_with_slices_are_merged_in_any_order(run, weighted, tmp_path, weights):
-    more = ("--by", "g", *weights)
-    parts = [weighted(n, "--run", f"july:{200 * n}", *more) for n in range(2)]
+def test_parts_with_slices_are_merged_in_any_order(run, weighted, tmp_path, weights):
+    more = ("--by", "g", "--key", "id", *weights)
+    parts = [weighted(n, *more) for n in range(2)]
     files = tmp_path / "whole.calcli", tmp_path / "turned.calcli"
     for file, order in zip(files, (parts, parts[::-1]), strict=True):
         assert run("merge", *order, "-o", file).status == 0

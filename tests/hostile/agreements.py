@@ -122,7 +122,7 @@ def _of_metrics(asked: list[str]) -> list[str]:
 
 
 def _merged(draw: Draw, columns: Columns) -> Made:
-    """Return the states of parts of a run, merged in any order, beside the state of the whole."""
+    """Return the states of parts, with keys merged in any order, beside the state of the whole."""
     put(draw, columns, "parquet", "a")
     asked = _asked(draw, columns)
     kept = asked[:2] + asked[-3:]
@@ -130,17 +130,15 @@ def _merged(draw: Draw, columns: Columns) -> Made:
     by_key = ["--key", "id"] if draw.chance(0.3) else []
     by_calcli(
         draw.folder,
-        ["evaluate", "a.parquet", *asked, *(by_key or ["--run", "r"]), "--save-state", "a.calcli"],
+        ["evaluate", "a.parquet", *asked, *by_key, "--save-state", "a.calcli"],
     )
     names = []
     for place, part in _parts(draw, columns):
         put(draw, part, "parquet", f"p{place}")
-        numbered = by_key or ["--run", f"r:{place}"]
         names.append(f"p{place}.calcli")
-        by_calcli(
-            draw.folder, ["evaluate", f"p{place}.parquet", *asked, *numbered, "--save-state", names[-1]]
-        )
-    draw.shuffle(names)
+        by_calcli(draw.folder, ["evaluate", f"p{place}.parquet", *asked, *by_key, "--save-state", names[-1]])
+    if by_key:
+        draw.shuffle(names)
     by_calcli(draw.folder, ["merge", *names, "-o", "b.calcli"])
     if draw.chance(0.3):
         draw.outputs.append("c.calcli")

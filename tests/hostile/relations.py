@@ -243,18 +243,17 @@ def _by_states(draw: Draw) -> Made:
 
 
 def _state(draw: Draw, of: Data, by: Way, whole: str, to: str, asked: list[str]) -> None:
-    """Save the state of rows, at times merged from parts of a run, in any order."""
+    """Save the state of rows, at times merged from parts, with keys in any order."""
     if draw.chance(0.5):
         by_calcli(draw.folder, ["evaluate", whole, *asked, "-q", "--save-state", to])
         return
     parts = []
-    run = [] if "--key" in asked else ["--run", "r"]
     for low, high in datasets.cuts(draw, len(of.labels)):
         part = datasets.write(draw, of.part(slice(low, high)), by, f"{to}_{low}")
-        place = [run[0], f"{run[1]}:{low}"] if run else []
         parts.append(f"{to}_{low}.calcli")
-        by_calcli(draw.folder, ["evaluate", part, *asked, "-q", *place, "--save-state", parts[-1]])
-    draw.shuffle(parts)
+        by_calcli(draw.folder, ["evaluate", part, *asked, "-q", "--save-state", parts[-1]])
+    if "--key" in asked:
+        draw.shuffle(parts)
     by_calcli(draw.folder, ["merge", *parts, "-q", "-o", to])
 
 

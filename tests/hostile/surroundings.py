@@ -120,11 +120,7 @@ def parts_of_runs(draw: Draw, store: Store) -> Made:
         own = columns if draw.chance(0.8) else rows.another(draw, columns)
         low = draw.randrange(count)
         name = files.write(draw, [(key, values[low:]) for key, values in own], "parquet", f"p{part}")
-        numbered = draw.choice((
-            [], ["--run", f"r:{low}"], ["--run", draw.choice(("r", "s", draw.name()))],
-            ["--run", "r:" + draw.choice(("0", "999999999999999", draw.number()[:300]))],
-            ["--key", "id"],
-        ))  # fmt: skip
+        numbered = draw.choice(([], ["--key", "id"]))
         asked = ["--metrics", expressions.metrics(draw) if draw.chance(0.4) else "log_loss,ece,auroc"]
         by = ["--by", draw.choice(("country", "patient", "label"))] if draw.chance(0.4) else []
         more = options(draw, "evaluate", place_of(columns, name), most=1) if draw.chance(0.2) else []

@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-import io
 import json
 import os
 import signal
 import subprocess
 import sys
 import time
-import zipfile
 from collections.abc import Iterator
 from functools import partial
 from pathlib import Path
@@ -20,13 +18,12 @@ import pyarrow.parquet as pq
 import pytest
 
 import calcli
-from calcli.core.evaluating.evaluate import state_of
 from calcli.core.language.errors import InputError
-from calcli.core.language.settings import NUMBERED, Settings
+from calcli.core.language.settings import Settings
 from calcli.io.options import ReadOptions
 from calcli.io.read import in_pieces
-from calcli.io.saved.states import from_bytes, to_bytes
-from calcli.work.distributed import Engine, gather, made_of, merged, numbered
+from calcli.io.saved.states import to_bytes
+from calcli.work.distributed import Engine, gather, made_of, merged
 from tests.integration.slowly import deadly, slowly
 
 pytest.importorskip("distributed", reason="distributed is not installed: make integration")
@@ -54,23 +51,18 @@ def parts(tmp_path_factory) -> list[str]:
 def alone(parts) -> bytes:
     """Return the state that one process makes."""
     pieces = in_pieces([str(Path(parts[0]).parent)], ReadOptions())
-    return to_bytes(numbered(from_bytes(merged([made_of(one, **HOW) for one in pieces])), NUMBERED))
+    return merged([made_of(one, **HOW) for one in pieces])
 
 
 def test_one_process_that_reads_all_at_once_finds_the_same(parts, alone):
     rows = calcli.read(str(Path(parts[0]).parent))
-    files = [zipfile.ZipFile(io.BytesIO(one)) for one in (alone, to_bytes(state_of(rows, HOW["settings"])))]
-    assert files[0].namelist() == files[1].namelist()
-    for name in files[0].namelist():
-        first, second = (one.read(name) for one in files)
-        if name == "state.json":
-            heads = json.loads(first), json.loads(second)
-            assert [len(head.pop("parts")) for head in heads] == [8, 1]
-            assert heads[0] == heads[1]
-        elif name.startswith("bins/"):
-            np.testing.assert_allclose(*(np.load(one.open(name)) for one in files), rtol=1e-12)
-        else:
-            assert first == second, name
+    found, expected = (
+        calcli.evaluate(one).results[0].metrics
+        for one in (calcli.State.from_bytes(alone), calcli.State.of(rows, metrics=METRICS))
+    )
+    assert found.keys() == expected.keys()
+    for name, one in found.items():
+        assert one.value == pytest.approx(expected[name].value, rel=1e-9), name
 
 
 def _started(*arguments: str) -> subprocess.Popen[bytes]:
@@ -108,8 +100,7 @@ def test_a_worker_that_dies_changes_no_bit(parts, alone, cluster):
             workers[0].kill()
 
     pieces = in_pieces(parts, ReadOptions())
-    state = from_bytes(gather(pieces, partial(slowly, **HOW), watch, address))
-    assert to_bytes(numbered(state, NUMBERED)) == alone
+    assert gather(pieces, partial(slowly, **HOW), watch, address) == alone
     assert workers[0].poll() is not None
     left = Engine(address).read([str(Path(parts[0]).parent)], ReadOptions(), lambda _: HOW["settings"])
     assert to_bytes(left.state) == alone
@@ -214,8 +205,3 @@ def test_names_of_folders_are_columns_to_slice_by(run, parts, cluster, tmp_path)
         assert own["input"]["rows"] == other["input"]["rows"]
         for name, metric in other["metrics"].items():
             assert own["metrics"][name]["value"] == pytest.approx(metric["value"], abs=1e-6)
-    run_of = ("--run", "july:7", "--save-state", str(tmp_path / "a.calcli"))
-    done = run("evaluate", str(tmp_path / "lake"), *run_of, "--engine", cluster[0])
-    assert done.returncode == 0
-    found = from_bytes((tmp_path / "a.calcli").read_bytes())
-    assert [part.first - 7 for part in found.parts] == [0, 1600, 4000, 6000]

@@ -446,8 +446,6 @@ class Comparison:
         Accuracy of the best system minus that of the most accurate one; None where accuracy was not computed.
     most_accurate
         The number of that system.
-    apart
-        Whether samples of paired systems are of different rows, and what they tell is compared unpaired.
     flips
         Of each candidate against the baseline, where both are paired and without probabilities; else none.
     """
@@ -459,7 +457,6 @@ class Comparison:
     ranked_by: Measure
     accuracy_cost: Difference | None = field(repr=False)
     most_accurate: int
-    apart: bool = False
     flips: tuple[Flips, ...] = ()
 
 
@@ -677,12 +674,10 @@ def _compared(
         values = [one.value(accuracy) for one in systems]
         top = int(np.argmax(values)) if values[best] < max(values) else best
         cost = between(accuracy, top, best)
-    pairs = [Pair(systems[0], one, settings, plan.paired) for one in systems[1:]]
-    apart = plan.paired and not all(pair.telling(call).paired for pair in pairs for call in calls)
     summaries = tuple(one.evaluation.summary for one in systems)
     flips = [_flips(systems[0], one) for one in systems[1:]] if plan.paired else []
     told = tuple(one for one in flips if one is not None)
-    return Comparison(part, summaries, differences, tuple(ranking), ranked_by, cost, top, apart, told)
+    return Comparison(part, summaries, differences, tuple(ranking), ranked_by, cost, top, told)
 
 
 def _flips(baseline: System, candidate: System) -> Flips | None:

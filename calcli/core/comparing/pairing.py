@@ -18,9 +18,9 @@ from calcli.core.data.units import clusters_of
 from calcli.core.estimators.calibrationerror import holm
 from calcli.core.evaluating.evaluate import state_of, uses_clip
 from calcli.core.language.errors import InputError, UsageError
-from calcli.core.language.settings import IN_ORDER, PairSettings, Settings, StateSettings
+from calcli.core.language.settings import IN_ORDER, PairSettings, Settings
 from calcli.core.state.deals import same_rows
-from calcli.core.state.state import Body, State, StatePredictions, predictions_of, run_of
+from calcli.core.state.state import Body, State, StatePredictions, predictions_of
 
 QUESTIONS = ("id", "qid", "uid", "question_id", "sample_id", "doc_id", "example_id", "question", "prompt")
 
@@ -290,12 +290,10 @@ def as_states(
         groups=left.head.groups,
         precision="single" if left.head.computed_in == "float32" else "double",
     )
-    run = run_of(left.parts) or None
-    how = StateSettings(left.head.key or None, run, left.parts[0].first if run else 0)
     return [
         system
         if system in known
-        else predictions_of(state_of(system, alike, known=how, by=by), system.provenance.path)
+        else predictions_of(state_of(system, alike, key=left.head.key or None, by=by), system.provenance.path)
         for system in systems
     ]
 
@@ -339,9 +337,6 @@ def unlike_rows(systems: Sequence[StatePredictions]) -> str:
             return f"{known} identifies rows by {key} and {numbered} by their order"
         if state.n_rows != first.n_rows:
             return f"{other} has {state.n_rows:,} rows and {name} has {first.n_rows:,}"
-        if state.body.deals is not None and state.parts[0].first != first.parts[0].first:
-            starts = f"{state.parts[0].first:,} and {first.parts[0].first:,}"
-            return f"the rows of {other} and {name} are numbered from {starts}"
         if not _same_rows(first.body, state.body, answers=system.of_answers):
             if first.head.key:
                 return f"{other} and {name} have different values of {first.head.key}, or labels of these"
@@ -469,19 +464,11 @@ def _require_same_slice(systems: Sequence[Predictions], members: Sequence[Predic
     """Raise an InputError if a slice of states, whose rows are the same, has not the same rows of each."""
     states = states_in(members)
     unlike = unlike_rows(states)
-    places = [_places(whole, own) for whole, own in zip(states_in(systems), states, strict=True)]
+    places = [own.state.body.numbers for own in states if not own.state.head.key]
     if not unlike and not all(np.array_equal(own, places[0]) for own in places[1:]):
         unlike = f"its rows in {' and '.join(system.provenance.path for system in systems)} are not the same"
     if unlike:
         raise InputError(f"slice {part}: {unlike}; compare with --unpaired")
-
-
-def _places(whole: StatePredictions, part: StatePredictions) -> Array:
-    """Return where the few rows of a slice stand among all, or in their run; none of rows known otherwise."""
-    among, own = whole.state.body, part.state.body
-    if own.keyed or own.deals is not None:  # whose keys or digests were compared
-        return np.empty(0, np.int64)
-    return own.numbers if among.deals is not None else np.searchsorted(among.numbers, own.numbers)
 
 
 def expanded(predictions: Predictions, rules: Sequence[Rule]) -> tuple[list[Rule], list[list[int]]]:

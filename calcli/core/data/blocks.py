@@ -51,8 +51,8 @@ class Block:
         (n,) largest of `exp` in each row; a single 1 where the scores are logits.
     total
         (n,) sum of `exp` over the classes; 1 where probabilities sum to one up to rounding.
-    log_sum
-        (n,) logarithm of the sum of the row's probabilities as they were given; 0 if they sum to one.
+    log_sums
+        (m,) logarithms of the sums of rows' probabilities as they were given, the extremes at least.
     log_prob
         (n,) natural logarithm of the label's probability, computed in log space; may be -inf.
     """
@@ -77,7 +77,7 @@ class Block:
         top = source.max(self.class_axis)
         if predictions.kind == "probs":
             self.top, self.total = top, self.sum_classes(exp)
-            self.log_sum = np.log(self.total)
+            self.log_sums = np.log(np.array([self.total.min(), self.total.max()]))
             # equal probabilities of different rows stay equal, and on the edge of a bin they are in that bin
             self.total[np.abs(self.total - 1) <= SUM_ROUNDING * np.finfo(exp.dtype).eps] = 1
             with np.errstate(divide="ignore"):
@@ -88,7 +88,7 @@ class Block:
             np.exp(exp, out=exp)
             self.top, self.total = np.ones((), exp.dtype), self.sum_classes(exp)
             log_total = np.log(self.total)
-            self.log_sum = top + log_total
+            self.log_sums = top + log_total
             self.log_prob = label_shift - log_total
 
     def per_row(self, values: Floats) -> Floats:

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     pass
 
 DRAWN_ROWS = 20_000  # up to which every row is drawn by itself
-CELLS = 500  # runs of nearly equal scores that are drawn together above that
+CELLS = 200  # runs of nearly equal scores that are drawn together above that
 OUTCOMES = 500_000  # drawn at once
 SIGNIFICANT = 0.05  # at which that many draws leave room: their least p-value, corrected, is half of it
 SHARPNESS = 4  # the least p-value that resampling can give is so much smaller than the strictest level

@@ -40,7 +40,9 @@ def beta_quantile(p: float, a: float, b: float) -> float:
     if not 0 < p < 1:
         return float(p >= 1)
     log_front = math.lgamma(a + b) - math.lgamma(a) - math.lgamma(b)
-    low, high, x = 0.0, 1.0, a / (a + b)
+    mean = a / (a + b)
+    x = mean + NormalDist().inv_cdf(p) * math.sqrt(mean * (1 - mean) / (a + b + 1))
+    low, high, x = 0.0, 1.0, x if 0 < x < 1 else mean
     for _ in range(MOST_STEPS):
         excess = beta_cdf(x, a, b) - p
         low, high = (x, high) if excess < 0 else (low, x)
@@ -98,24 +100,17 @@ def t_quantile(p: float, freedom: float) -> float:
 
 def _continued(x: float, a: float, b: float) -> float:
     """Return the value of the continued fraction."""
-    c, d = 1.0, 1 / _apart(1 - (a + b) * x / (a + 1))
+    c, d = 1.0, 1 / ((1 - (a + b) * x / (a + 1)) or TINY)
     found = d
     for m in range(1, MOST_TERMS):
-        for term in (
-            m * (b - m) * x / ((a + 2 * m - 1) * (a + 2 * m)),
-            -(a + m) * (a + b + m) * x / ((a + 2 * m) * (a + 2 * m + 1)),
-        ):
-            d = 1 / _apart(1 + term * d)
-            c = _apart(1 + term / c)
+        even = a + 2 * m
+        for term in (m * (b - m) * x / ((even - 1) * even), -(a + m) * (a + b + m) * x / (even * (even + 1))):
+            d = 1 / ((1 + term * d) or TINY)
+            c = (1 + term / c) or TINY  # a denominator must not be 0
             found *= c * d
         if abs(c * d - 1) < 1e-15:
             break
     return found
-
-
-def _apart(value: float) -> float:
-    """Keep a denominator off zero."""
-    return value if abs(value) > TINY else TINY
 
 
 def root(rising: Callable[[float], float], low: float, high: float) -> float:

@@ -97,7 +97,7 @@ class Sums:
         def added(name: str) -> Doubles:
             if name not in deals.statistics:
                 raise NeedsRows(ONLY_SUMS)
-            return deals.statistics[name].sums / deals.statistics[name].scale
+            return deals.statistics[name].sums.astype(np.float64)
 
         found._added = added
         return found

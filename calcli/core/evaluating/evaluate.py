@@ -8,11 +8,10 @@ from dataclasses import replace
 
 import numpy as np
 
-from calcli.core.data.arrays import Array
 from calcli.core.data.binning import Bins, equal_width_edges
 from calcli.core.data.derived import Slice, at_priors, counted, select_each, slice_numbers
 from calcli.core.data.predictions import Predictions
-from calcli.core.data.units import clusters_of, require_clusters, require_folds
+from calcli.core.data.units import UNIT_LIMIT, clusters_of, require_clusters, require_folds
 from calcli.core.estimators.calibrationerror import enough_draws, holm, with_holm
 from calcli.core.estimators.evidence import slice_p_value
 from calcli.core.evaluating.classes import class_rows
@@ -39,7 +38,7 @@ from calcli.core.language.expressions import (
     refuse_places,
     refuse_probabilities,
 )
-from calcli.core.language.settings import NUMBERED, Settings, StateSettings
+from calcli.core.language.settings import Settings
 from calcli.core.language.text import Watch
 from calcli.core.state.collect import RowKeys, collect
 from calcli.core.state.needs import (
@@ -55,7 +54,6 @@ from calcli.core.state.needs import (
     class_sums,
     through,
 )
-from calcli.core.state.sample import Sample
 from calcli.core.state.state import Part, State, StatePredictions, predictions_of
 
 
@@ -104,14 +102,15 @@ def state_of(
     predictions: Predictions,
     settings: Settings | None = None,
     watch: Watch | None = None,
-    known: StateSettings = NUMBERED,
+    key: str | None = None,
     by: Sequence[str] = (),
 ) -> State:
     """Return the state of predictions, for the metrics that the settings name or the default report.
 
-    Of every value of the columns `by` a small state is in it, for the metrics that sums tell. The computation
-    is in double precision unless the scores are stored in single precision or less, or the settings say
-    otherwise: how many rows there are does not matter, so that states can be merged.
+    Rows are known by their number, or by a column `key`. Of every value of the columns `by` a small state is
+    in it, for the metrics that sums tell. The computation is in double precision unless the scores are stored
+    in single precision or less, or the settings say otherwise: how many rows there are does not matter, so
+    that states can be merged.
 
     Raises
     ------
@@ -124,10 +123,7 @@ def state_of(
     require_mergeable(settings)
     predictions.require_told_class()
     predictions.require_probabilities()
-    given, rows = predictions, counted(predictions)
-    # in a run the others keep their places
-    left = 0 if known.run is None else given.n_rows - rows.n_rows
-    places = np.flatnonzero(given.weights) if left and given.weights is not None else None
+    rows = counted(predictions)
     narrow = rows.scores.dtype.itemsize <= 4
     if settings.precision == "auto":
         settings = replace(settings, precision="single" if narrow else "double")
@@ -135,9 +131,8 @@ def state_of(
     calls = _calls(rows, settings)
     told = [call for call in [*calls, gap_of(rows, settings)] if not needs_rows(call, rows, settings)]
     needs = [*needs_of_report(rows, settings, told), Sampled()]
-    whole = collect(rows, settings, needs, watch, keys=RowKeys(rows, known, places))
-    slices = {column: _slices(rows, column, settings, calls, known, places) for column in by}
-    return replace(whole, parts=(replace(whole.parts[0], left=left),), slices=slices)
+    whole = collect(rows, settings, needs, watch, keys=RowKeys(rows, key))
+    return replace(whole, slices={column: _slices(rows, column, settings, calls, key) for column in by})
 
 
 def _slices(
@@ -145,8 +140,7 @@ def _slices(
     column: str,
     settings: Settings,
     calls: Sequence[Measure],
-    known: StateSettings,
-    places: Array | None,
+    key: str | None,
 ) -> dict[str, State]:
     """Return a state of the rows of every value of a column, numbered like all rows, without a sample."""
     told = [call for call in calls if not needs_rows(call, predictions, settings)]
@@ -160,9 +154,8 @@ def _slices(
     found = {}
     for number, rows in enumerate(select_each(predictions, numbers)):
         chosen = np.flatnonzero(numbers == number)
-        among = chosen if places is None else places[chosen]
         needs = needs_of_report(rows, own, [*told, gap_of(rows, own)])
-        state = collect(rows, own, needs, keys=RowKeys(rows, known, among))
+        state = collect(rows, own, needs, keys=RowKeys(rows, key, predictions, chosen))
         part = slices[number]
         found[part.value] = replace(state, parts=(Part(str(part), rows.n_rows, ""),))
     return found
@@ -179,9 +172,9 @@ def estimates_of(measured: Measurements, calls: Sequence[Measure], settings: Set
     return found if rows is None else {name: replace(one, rows=rows) for name, one in found.items()}
 
 
-def measured_sample(sample: Sample, whole: Measurements, calls: Sequence[Measure]) -> Measurements:
-    """Return what a pass over a sample of the rows finds for metrics."""
-    rows, settings = sample.of(whole.predictions), replace(whole.settings, precision="auto")
+def measured_sample(rows: Predictions, whole: Measurements, calls: Sequence[Measure]) -> Measurements:
+    """Return what a pass over some of the rows finds for metrics."""
+    settings = replace(whole.settings, precision="auto")
     state = collect(rows, settings, [need for call in calls for need in needs_of(call, rows, settings)])
     of_rows = whole.predictions.n_rows if rows.n_rows < whole.predictions.n_rows else None
     return Measurements(rows, state, settings, of_rows=of_rows)
@@ -224,9 +217,6 @@ def require_mergeable(settings: Settings) -> None:
     ):
         if given:
             raise UsageError(f"{option} does not go into a state: {reason}; leave it out")
-
-
-MANY_ROWS = 5_000_000  # above which a run keeps sums, not rows
 
 
 def evaluate(
@@ -272,7 +262,7 @@ def evaluate(
         calibration,
         looks=looks,
         sampled=sampled,
-        summed=sampled and not settings.test and predictions.n_rows > MANY_ROWS,
+        summed=sampled and not settings.test and predictions.n_rows > UNIT_LIMIT,
     )
     return assess(measured, settings, test_classes, looks)
 
@@ -341,7 +331,8 @@ def measure(
         needs.append(all_probs(rows))
     if summed:  # problems of several outcomes are looked up later, by the figures
         needs = [need for need in needs if not need.of_rows]
-    needs += [Sampled()] if later else []
+    spaced = summed and rows.n_classes == 2 and rows.weights is None  # fits are to rows that cells tell
+    needs += [Sampled()] if any(not (spaced and call.entry.family.fits) for call in later) else []
     state = collect(rows, settings, needs, watch, summed=summed)
     left = dict.fromkeys(map(str, later), "")
     return Measurements(rows, state, settings, calibration, left=left)
@@ -454,7 +445,7 @@ def area_if_backwards(
         if measured.sample is None and not told and rows.has_rows:
             measured = Measurements.of(rows, measured.settings, [Sampled()])
         if measured.sample is not None:
-            measured, told = measured_sample(measured.sample, measured, [call]), True
+            measured, told = measured_sample(measured.sample.of(rows), measured, [call]), True
     return backwards_area(measured) if told else None
 
 
@@ -471,11 +462,17 @@ def _findings(
     told = [call for call in calls if str(call) not in measured.left]
     left = [call for call in calls if str(call) in measured.left]
     found, notes = estimates_of(measured, told, settings), _notes(measured, told)
-    if left and measured.sample is not None:
-        sample = measured_sample(measured.sample, measured, left)
-        found |= estimates_of(sample, left, sample.settings)
-        notes += _notes(sample, left)
-        left = []
+    spaced = measured.spaced() if any(call.entry.family.fits for call in left) else None
+    samples = [] if measured.sample is None else [(left, measured.sample.of(measured.predictions))]
+    if spaced is not None:
+        samples = [([call for call in left if call.entry.family.fits], spaced), *samples]
+    for calls_, rows in samples:
+        own = [call for call in calls_ if str(call) not in found]
+        if own:
+            sample = measured_sample(rows, measured, own)
+            found |= estimates_of(sample, own, sample.settings)
+            notes += _notes(sample, own)
+    left = [call for call in left if str(call) not in found]
     path, missing = measured.predictions.provenance.path, dict[str, list[str]]()
     for call in left:
         why = measured.left[str(call)].removeprefix(f"{path}: ")

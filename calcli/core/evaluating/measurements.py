@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import astuple, replace
 from functools import cached_property
 from typing import Any, TypeVar, cast
@@ -10,20 +10,19 @@ from typing import Any, TypeVar, cast
 import numpy as np
 from numpy.typing import NDArray
 
-from calcli.core.data.arrays import Array, Doubles, label_sums
+from calcli.core.data.arrays import Array, label_sums
 from calcli.core.data.binning import Bins, equal_width_bins
-from calcli.core.data.predictions import Predictions
+from calcli.core.data.predictions import ArrayScores, Predictions
 from calcli.core.data.units import Units
 from calcli.core.estimators.intervals import of_equal_weight
 from calcli.core.estimators.sums import Sums
-from calcli.core.evaluating.recalibrated import Recalibrations
+from calcli.core.evaluating.recalibrated import MOST_FITTED, Recalibrations
 from calcli.core.evaluating.results import InfiniteLogLoss
 from calcli.core.language.errors import NeedsRows
-from calcli.core.language.settings import Settings
+from calcli.core.language.settings import Precision, Settings
 from calcli.core.language.text import Watch
 from calcli.core.problems.lenses import ScoredRows, VectorLens, VectorProblem
 from calcli.core.problems.problem import Problem, ordered_problem
-from calcli.core.state.cells import CellTable
 from calcli.core.state.collect import collect
 from calcli.core.state.needs import (
     CLIPPED,
@@ -131,7 +130,7 @@ class Measurements:
             wrong = self.units.sums(1.0 - self.columns["hit"], weights)
         else:
             own, weight = deals.statistics["hit"], deals.count if deals.weight is None else deals.weight
-            wrong = weight - own.sums / own.scale
+            wrong = (weight - own.sums).astype(np.float64)
         return float(of_equal_weight(wrong.sum(), np.square(wrong).sum()))
 
     def _through(self, lens: str) -> Scores | Vectors:
@@ -153,12 +152,13 @@ class Measurements:
         return self.once(("problem", lens), lambda: self._problem(lens))
 
     def _problem(self, lens: str) -> Problem:
-        cells = self.state.body.cells
-        if lens in cells:
-            return cells[lens].problem()
-        if lens == "class-0" and "class-1" in cells:
-            return cells["class-1"].problem().of_other_class()
-        return ordered_problem(*self.look(lens)[:3])
+        known = self.state.body.problem(lens)
+        return ordered_problem(*self.look(lens)[:3]) if known is None else known
+
+    @property
+    def of_cells(self) -> bool:
+        """Whether cells tell the scores of lenses, not rows."""
+        return self._deals is not None
 
     def lens_bins(self, lens: str, bins: int) -> Bins:
         """Return equal-width sums of the scores of a one-dimensional lens; those of rows need no order."""
@@ -184,18 +184,21 @@ class Measurements:
             return self.predictions.n_rows
         return self.units.effective_number(self.predictions.weights)
 
-    def by_deal(self, lens: str) -> Doubles | None:
-        """Return (deals, 2, cells) sums of weight and outcome where these are left of many rows."""
-        ranks = self.state.body.ranks.get(lens)
-        return None if ranks is None else ranks.sums()
+    def sampled(self, lens: str) -> ScoredRows:
+        """Return what is seen of the rows of the sample through a one-dimensional lens."""
+        assert self.sample is not None
+        rows, seen = self.sample.of(self.predictions), self._through(lens)
+        precision: Precision = "single" if self.dtype.itemsize == 4 else "double"
+        return Measurements.of(rows, replace(self.settings, precision=precision), [seen]).look(lens)
 
-    def grid(self, lens: str) -> CellTable | None:
-        """Return the cells of the grid that a lens has in place of exact scores."""
-        cells = self.state.body.cells
-        if lens == "class-0" and lens not in cells and "class-1" in cells:
-            other = cells["class-1"].table()
-            return None if other is None else other.of_other_class()
-        return cells[lens].table() if lens in cells else None
+    def spaced(self) -> Predictions | None:
+        """Return rows of two classes, evenly spaced by score in each; None where cells do not tell them."""
+        cells, rows = self.state.body.cells.get("class-1"), self.predictions
+        if cells is None or rows.n_classes != 2 or rows.of_answers or cells.weight is not None:
+            return None
+        scores, labels = cells.spaced(MOST_FITTED)
+        given = ArrayScores(scores, "probs", rows.scores.kind_reason)
+        return Predictions(given, labels, rows.classes, provenance=rows.provenance)
 
     def effective_settings(self, settings: Settings) -> Settings:
         """Return the settings of an assessment, with what is fixed since the pass."""
@@ -266,7 +269,7 @@ class Measurements:
             weight = float((deals.count if deals.weight is None else deals.weight).sum())
             weight -= own.infinite_weight
             without = deals.total("log_loss") / weight if weight else float("nan")
-            return InfiniteLogLoss(int(own.infinite.sum()), own.first, without)
+            return InfiniteLogLoss(int(own.infinite.sum()), self._in_part(own.first), without)
         if "log_loss" not in self.columns:
             return None
         losses = self.columns["log_loss"]
@@ -285,9 +288,14 @@ class Measurements:
         if body.keyed:
             return InfiniteLogLoss(len(infinite), (), without)
         if len(body.numbers):
-            return InfiniteLogLoss(len(infinite), tuple(body.numbers[first].tolist()), without)
+            return InfiniteLogLoss(len(infinite), self._in_part(body.numbers[first].tolist()), without)
         rows = map(self.predictions.stored_row, first.tolist())
         return InfiniteLogLoss(len(infinite), tuple(rows), without)
+
+    def _in_part(self, numbers: Sequence[int]) -> tuple[int, ...]:
+        """Return the places of rows in the only part; none of several, in which rows have the same places."""
+        (part, *others) = self.state.parts
+        return () if others else tuple(number - part.first for number in numbers)
 
     @cached_property
     def clipped_rows(self) -> int:

@@ -11,7 +11,6 @@ from calcli.core.data.binning import Bins
 from calcli.core.data.derived import Slice
 from calcli.core.data.predictions import Predictions, Provenance
 from calcli.core.estimators.calibrationerror import Null
-from calcli.core.estimators.gridded import GridError
 from calcli.core.estimators.intervals import Interval
 from calcli.core.language.expressions import WRONG_RIGHT, Measure
 from calcli.core.language.settings import Settings
@@ -83,7 +82,6 @@ class Estimate:
     parts: Mapping[str, float] = field(default_factory=dict)
     bins: VectorBins | None = None
     rows: int | None = None
-    grid: GridError | None = None
     recalibrator: str = ""
 
     @property

@@ -220,47 +220,6 @@ class PairSettings:
 
 
 IN_ORDER = PairSettings()
-LARGEST_ROW = 10**15  # number of a row in a run
-
-
-@documented()
-@dataclass(frozen=True)
-class StateSettings:
-    """How the rows of a state are known.
-
-    Attributes
-    ----------
-    {StateSettings}
-
-    Raises
-    ------
-    UsageError
-        If these do not go together.
-    """
-
-    key: str | None = setting(
-        None,
-        TEXT,
-        "Identify rows by this column of unique values, not by their order.",
-        "COLUMN",
-    )
-    run: str | None = setting(
-        None, TEXT, "The rows are part of the run of this name; parts may be merged in any order.", "NAME"
-    )
-    first_row: int = setting(0, whole(0, LARGEST_ROW), "With --run: the number of the first row in it.", "N")
-
-    def __post_init__(self) -> None:
-        if self.run is not None and self.key is not None:
-            raise UsageError(
-                f"--key {self.key} knows rows by a column, --run {self.run} by their number; leave out one"
-            )
-        if self.first_row and self.run is None:
-            raise UsageError(
-                f"first row {self.first_row} is the place of a part in a run; name the run with --run"
-            )
-
-
-NUMBERED = StateSettings()
 
 
 @documented()

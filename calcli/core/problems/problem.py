@@ -5,7 +5,7 @@ Rows of the same score and outcome may be one entry, which stands for all of the
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from functools import cached_property, partial
 from itertools import pairwise
 from typing import Any, Literal, NamedTuple
@@ -115,11 +115,6 @@ class Problem:
         counts = None if self.counts is None else self.counts[rows]
         squares = None if self.squares is None else self.squares[rows]
         return Problem(self.score[rows], self.outcome[rows], weights, counts, squares)
-
-    def of_other_class(self) -> Problem:
-        """Return the problem of the first of two classes, if this is that of the second."""
-        turned = self.at(slice(None, None, -1))
-        return replace(turned, score=1 - turned.score, outcome=~turned.outcome)
 
     def in_region(self, region: str, owner: str) -> Problem:
         """Return the rows whose score lies in a region such as "0.8..1"; "all" for every row.

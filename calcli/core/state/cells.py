@@ -1,540 +1,227 @@
-"""Cells of scores, exact or on a grid that is as fine near 0 and 1 as in the middle.
+"""Cells of scores by the bits of min(p, 1 - p): as fine near 0 and 1 as in the middle, with sums that add up.
 
-The cells halve the octaves of r = min(p, 1 - p). With 75 r in place of r every i / 300 is the edge of a cell,
-so that errors over 2, 3, 5, 10, 15, 20, 25, 30, 50 or 100 equal-width bins are exact; each i / 300 is also a
-cell of its own, so that scores that are shares of few votes stay apart.
+A cell holds scores whose distances to the nearer of 0 and 1 differ by at most 1 in 2,048, or are below 2^-64.
+Its count and mean score stand for them. Equal-width bins have sums of their own, as few of their edges are
+those of cells.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
-from functools import cache
-from typing import Any, NamedTuple, Self
+from collections.abc import Mapping, Sequence
+from dataclasses import astuple, dataclass
+from typing import Any, Self
 
 import numpy as np
 from numpy.typing import NDArray
 
 from calcli.core.data.arrays import Array, Doubles, Floats, Positions, batches
-from calcli.core.data.binning import distinct, is_run_end
-from calcli.core.problems.problem import Problem, keys_of
+from calcli.core.data.binning import Bins, equal_width_index
+from calcli.core.problems.problem import Binning, Problem
 
-SCALE = 75.0
-POINTS = 300
-MANTISSA = 13  # bits that tell the cells of the two uppermost octaves apart; one less every two octaves
-FEWEST = 4
-LEAST = 2.0**-64  # of r; all below is one cell
-LEAST_BELOW_ONE = 2.0**-49  # doubles are too far apart there for more
-EXPONENT = 52  # where it begins in the bits of a double
-
-
-PLACES = 30  # bits that say where in its cell a score lies
-NEAR = 64  # units in the last place of 75 r within which an edge may have been rounded to
-NEAR_BELOW_ONE = 1e-14  # the same of 75 r for scores above 1/2, whose own last place is larger
-
-
-class _Table(NamedTuple):
-    """What finds the cell of a score.
-
-    Attributes
-    ----------
-    edges
-        (cells + 1,) ascending; cell i holds [edges[i], edges[i + 1]).
-    first
-        The smallest exponent of 75 r with cells of its own.
-    shift, base
-        Of each exponent: bits to drop, and what to add for the number of the cell of r.
-    near
-        (2, exponents) of scores below and from 1/2: so near to an edge a score may be in the next cell.
-    cells
-        (2, cells of r) the cell of p = r, and that of p = 1 - r.
-    """
-
-    edges: Doubles
-    first: int
-    shift: NDArray[np.int64]
-    base: NDArray[np.int64]
-    near: NDArray[np.int64]
-    cells: Positions
-
-
-@cache
-def _table() -> _Table:
-    first, last = _exponent(SCALE * LEAST), _exponent(SCALE * 0.5)
-    exponents = np.arange(first, last + 1)
-    bits = np.maximum(MANTISSA - (last - exponents) // 2, FEWEST)
-    starts = [2.0**e * (1 + np.arange(2**b) / 2**b) for e, b in zip(exponents, bits, strict=True)]
-    r = np.concatenate(starts) / SCALE
-    points = np.arange(POINTS + 1) / POINTS
-    lower, upper = r[r < 0.5], 1 - r[(r >= LEAST_BELOW_ONE) & (r < 0.5)]
-    # what rounding puts beside a point is the point
-    lower, upper = (own[~_beside(own, points)] for own in (lower, upper))
-    edges = distinct(np.concatenate([[0.0], lower, upper, points, np.nextafter(points, 2)]))
-    middle = (r + np.append(r[1:], 2 * r[-1] - r[-2])) / 2
-    cells = np.searchsorted(edges, np.stack([middle, 1 - middle]), side="right") - 1
-    before = np.append(0, np.cumsum(2**bits)[:-1])
-    below_one = np.ceil(NEAR_BELOW_ONE / 2.0 ** (exponents - EXPONENT))
-    near = np.minimum(np.stack([np.full(len(bits), NEAR), below_one]), 2.0**EXPONENT).astype(np.int64)
-    base = before - ((exponents + 1023) << bits)
-    return _Table(edges, first, EXPONENT - bits, base, near, cells)
-
-
-def _exponent(value: float) -> int:
-    return int(np.frexp(value)[1]) - 1
-
-
-def _beside(edges: Doubles, points: Doubles) -> NDArray[np.bool_]:
-    nearest = points[np.clip(np.rint(edges * POINTS).astype(np.intp), 0, POINTS)]
-    return np.abs(edges - nearest) < 16 * np.spacing(np.maximum(nearest, np.finfo(float).tiny))
-
-
-def grid_edges() -> Doubles:
-    """Return the (cells + 1,) ascending edges of the cells; the last one holds 1.0 alone."""
-    return _table().edges
-
-
-def grid_place(score: Floats) -> tuple[Positions, NDArray[np.int64]]:
-    """Return the cell of each score in [0, 1], and its place in the cell in units of 2^-30 of the cell.
-
-    The cell is the last one whose lower edge is not above the score. Bits of 75 r tell it, but for scores so
-    near to an edge that it may have been rounded to the other side; these are compared with the edges.
-    """
-    edges, first, shift, base, near, cells = _table()
-    p = score.astype(np.float64, copy=False)
-    upper = (p >= 0.5).view(np.int8)
-    scaled = np.abs(upper - p)
-    scaled *= SCALE
-    bits = scaled.view(np.int64)
-    exponent = bits >> EXPONENT
-    exponent -= 1023 + first
-    tiny = exponent < 0
-    np.maximum(exponent, 0, out=exponent)
-    dropped = shift.take(exponent)
-    cell = bits >> dropped
-    place = bits - (cell << dropped)
-    least = near.ravel().take(exponent + upper * len(shift))
-    unsure = (place < least) | (place > (np.int64(1) << dropped) - least) | tiny
-    cell += base.take(exponent)
-    cell += upper * np.int64(cells.shape[1])
-    cell[unsure] = 0
-    index = cells.ravel().take(cell)
-    place >>= dropped - PLACES
-    place = np.where(upper, (1 << PLACES) - place, place)
-    rows = np.flatnonzero(unsure)
-    if len(rows):
-        own = p[rows]
-        index[rows] = exact = np.searchsorted(edges, own, side="right") - 1
-        low = edges[exact]
-        place[rows] = np.rint((own - low) / (edges[exact + 1] - low) * 2.0**PLACES)
-    return index, place
-
-
+DROPPED = 12  # bits of a single-precision number; the other 11 of its fraction tell cells apart
+HALF = int(np.float32(0.5).view(np.int32)) >> DROPPED
+CELLS = HALF - (int(np.float32(2.0**-64).view(np.int32)) >> DROPPED) + 1
+BINS = 300  # which 2, 3, 5, 10, 15, 20, 25, 30, 50 and 100 divide
 TOGETHER = 1 << 16  # scores that are placed at once; their temporaries stay in the cache
-ADDED = 1 << 18  # scores whose places are added up in doubles
-HELD = 1 << 23  # rows up to which these hold the sum
-HALF_PLACES = PLACES // 2
-HALF = 1 << HALF_PLACES
-Sums = tuple[Array, ...]  # counts and, where rows have weights, sums of weights and of their squares
+NAMES = ("count", "weight", "squares", "near", "bins", "bin_weight", "bin_score")
 
 
-class CellTable(NamedTuple):
-    """What is known of rows on the grid.
-
-    Attributes
-    ----------
-    low, high
-        (n,) ascending edges of the cells that have rows.
-    weight, score
-        (2, n) weight of the rows of either outcome, and sum of their weighted scores.
-    """
-
-    low: Doubles
-    high: Doubles
-    weight: Doubles
-    score: Doubles
-
-    def of_other_class(self) -> CellTable:
-        """Return that of the first of two classes, if this is that of the second."""
-        weight, score = (table[::-1, ::-1] for table in (self.weight, self.weight - self.score))
-        return CellTable(1 - self.high[::-1], 1 - self.low[::-1], weight, score)
+def cell_of(near: Floats) -> NDArray[np.int32]:
+    """Return the cells of (n,) distances to the nearer of 0 and 1, counted from the middle."""
+    cell = near.astype(np.float32).view(np.int32)
+    cell >>= DROPPED
+    np.subtract(HALF, cell, out=cell)
+    return np.clip(cell, 0, CELLS - 1, out=cell)
 
 
-class GridCells:
-    """Sums over the cells of the grid.
+@dataclass
+class ScoreCells:
+    """Sums over the cells of a lens.
 
     Attributes
     ----------
-    count, place
-        (2, cells) rows of either outcome, and the sum of their places in the cell in units of 2^-30 of it.
-    weighted
-        (3, 2, cells) sums of weights, of their squares and of weighted scores; None without weights.
+    count
+        (cells, 2, 2) rows by cell, whether the score is above one half, and outcome.
+    weight, squares
+        Of the same, sums of weights and of their squares; None without weights.
+    near
+        (cells, 2) weighted sums of distances to the nearer of 0 and 1.
+    bins, bin_weight, bin_score
+        (300, 4, 2) rows by equal-width bin, number of that bin and the one of 1 - p together less 298, and
+        outcome; the same of weights; and (300, 4) weighted sums of scores.
     """
 
-    def __init__(self, count: NDArray[np.int64], place: NDArray[np.int64], weighted: Doubles | None) -> None:
-        self.count, self.place, self.weighted = count, place, weighted
+    count: NDArray[np.int64]
+    weight: Doubles | None
+    squares: Doubles | None
+    near: Doubles
+    bins: NDArray[np.int64]
+    bin_weight: Doubles | None
+    bin_score: Doubles
 
     @classmethod
     def empty(cls, weighted: bool) -> Self:
-        """Return the grid without rows."""
-        shape = 2, len(grid_edges()) - 1
-        return cls(
-            np.zeros(shape, np.int64), np.zeros(shape, np.int64), np.zeros((3, *shape)) if weighted else None
-        )
+        """Return cells without rows."""
+        weight, squares = np.zeros((2, CELLS, 2, 2)) if weighted else (None, None)
+        bins, bin_weight = np.zeros((BINS, 4, 2), np.int64), np.zeros((BINS, 4, 2)) if weighted else None
+        counts = np.zeros((CELLS, 2, 2), np.int64)
+        return cls(counts, weight, squares, np.zeros((CELLS, 2)), bins, bin_weight, np.zeros((BINS, 4)))
+
+    def add(
+        self, score: Floats, outcome: Array, weights: Floats | None = None, other: Floats | None = None
+    ) -> None:
+        """Add (n,) rows; of two classes with the probability of the other one."""
+        for rows in batches(len(score), 1, TOGETHER):
+            own, hit = score[rows], outcome[rows].astype(np.bool_, copy=False)
+            beside = 1 - own if other is None else other[rows]
+            weight = None if weights is None else weights[rows]
+            near, place = np.minimum(own, beside), (own > beside).astype(np.int32)
+            place += cell_of(near) << 1
+            _add(self.near, place, near if weight is None else near * weight)
+            place <<= 1
+            place += hit
+            _add(self.count, place)
+            joint = equal_width_index(own, BINS)
+            both = 4 * joint
+            joint += equal_width_index(beside, BINS)
+            joint += 2 - BINS
+            both += np.clip(joint, 0, 3, out=joint)
+            _add(self.bin_score, both, own if weight is None else own * weight)
+            both <<= 1
+            both += hit
+            _add(self.bins, both)
+            if weight is not None and self.weight is not None and self.squares is not None:
+                _add(self.weight, place, weight)
+                _add(self.squares, place, np.square(weight))
+                _add(self.bin_weight, both, weight)
+
+    def merge(self, other: ScoreCells) -> None:
+        """Add the rows of other cells."""
+        for name in NAMES:
+            own = getattr(self, name)
+            if own is not None:
+                own += getattr(other, name)
 
     @classmethod
-    def of(cls, score: Floats, outcome: Array, sums: Sums | None) -> Self:
-        """Return rows on the grid, or exact cells of these sums; not too many to be added up in doubles."""
-        found = (grid_place(score[rows]) for rows in batches(len(score), 1, TOGETHER))
-        index, place = map(np.concatenate, zip(*found, strict=True))
-        cells = len(grid_edges()) - 1
-        at: Positions = index + outcome.astype(np.intp) * cells
-
-        def table(values: Array | None) -> Array:
-            return np.bincount(at, values, 2 * cells).reshape(2, cells)
-
-        if sums is None:
-            return cls(table(None), table(place).astype(np.int64), None)
-        count, *more = sums
-        if int(count.max()) > HELD // len(count):
-            # doubles hold these sums in two halves: several times as fast as np.add.at
-            high, low = (table(half * count) for half in (place >> HALF_PLACES, place & (HALF - 1)))
-            places = HALF * high.astype(np.int64) + low.astype(np.int64)
-        else:
-            places = table(place * count).astype(np.int64)
-        weighted = np.stack([table(one) for one in (*more, more[0] * score)]) if more else None
-        return cls(table(count).astype(np.int64), places, weighted)
-
-    def add(self, score: Floats, outcome: Array, sums: Sums | None) -> None:
-        """Add rows, or exact cells of these sums."""
-        for rows in batches(len(score), 1, ADDED):
-            own = None if sums is None else tuple(one[rows] for one in sums)
-            self.merge(GridCells.of(score[rows], outcome[rows], own))
-
-    def merge(self, other: GridCells) -> None:
-        """Add the rows of another grid."""
-        self.count += other.count
-        self.place += other.place
-        if self.weighted is not None and other.weighted is not None:
-            self.weighted += other.weighted
-
-    def problem(self) -> Problem:
-        """Return the problem in which every row has the mean score of its cell."""
-        cell, outcome = np.nonzero(self.count.T)
-        edges, count = grid_edges(), self.count[outcome, cell]
-        share = self.place.sum(0)[cell] / (self.count.sum(0)[cell] * 2.0**PLACES)
-        score = edges[cell] + share * (edges[cell + 1] - edges[cell])
-        weight: Doubles = count.astype(np.float64)
-        squares = weight
-        if self.weighted is not None:
-            weight, squares = self.weighted[0, outcome, cell], self.weighted[1, outcome, cell]
-            total, _, scores = self.weighted.sum(1)[:, cell]
-            np.divide(scores, total, out=score, where=total > 0)
-        top = np.nextafter(edges[cell + 1], 0)  # rounding must not move a score into the next bin
-        return Problem(np.clip(score, edges[cell], top), outcome.astype(np.bool_), weight, count, squares)
-
-    def table(self) -> CellTable:
-        """Return the cells that have rows."""
-        filled = np.flatnonzero(self.count.sum(0))
-        low, high = grid_edges()[filled], grid_edges()[filled + 1]
-        if self.weighted is not None:
-            return CellTable(low, high, self.weighted[0][:, filled], self.weighted[2][:, filled])
-        weight = self.count[:, filled].astype(np.float64)
-        score = low * weight + (high - low) * (self.place[:, filled] * 2.0**-PLACES)
-        return CellTable(low, high, weight, score)
-
-
-WAITING = 1 << 18, 1 << 21  # rows that are looked at together, at least and at most
-NEW = 1 / 4  # share of scores not seen before from which sorting would not make rows fewer
-COUNTS = np.uint32  # of rows with one score: as narrow as can be, as there are millions of scores
-
-
-class ExactCells:
-    """Distinct scores with their outcomes.
-
-    Attributes
-    ----------
-    keys
-        (n,) ascending: the bits of a score, then its outcome.
-    sums
-        (n,) counts of rows; with weights also their sums, and those of their squares.
-    """
-
-    def __init__(self, keys: NDArray[np.unsignedinteger[Any]], sums: Sums) -> None:
-        self.keys, self.sums = keys, sums
-
-    @classmethod
-    def of(cls, keys: NDArray[np.unsignedinteger[Any]], weights: Floats | None = None) -> Self:
-        """Return the cells of (n,) rows; without weights their keys are sorted in place."""
-        if weights is None:
-            keys.sort()
-            last = is_run_end(keys)
-            ends = np.flatnonzero(last)
-            counts = np.empty(len(ends), COUNTS)
-            counts[:1] = ends[:1] + 1
-            counts[1:] = ends[1:] - ends[:-1]
-            return cls(keys[last], (counts,))
-        order = np.argsort(keys, kind="stable")
-        keys = keys[order]
-        starts = np.flatnonzero(np.append(True, keys[1:] != keys[:-1])) if len(keys) else order
-        sums = np.ones(len(keys), np.int64), weights[order], np.square(weights)[order]
-        return cls(keys[starts], tuple(np.add.reduceat(one, starts) if len(keys) else one for one in sums))
-
-    def joined(self, other: ExactCells) -> ExactCells:
-        """Return the cells of both, made in little more memory than they have."""
-        if not len(self.keys) or not len(other.keys):
-            return self if len(self.keys) else other
-        at = np.searchsorted(self.keys, other.keys)
-        known = self.keys.take(at, mode="clip") == other.keys
-        common, new = at[known], np.flatnonzero(~known)
-        places = at[new]
-        places += np.arange(len(new))
-        old = np.ones(len(self.keys) + len(new), np.bool_)
-        old[places] = False
-
-        def both(mine: Array, others: Array) -> Array:
-            found = np.empty(len(old), mine.dtype)
-            found[old] = mine
-            found[places] = others[new]
-            return found
-
-        sums = []
-        for mine, others in zip(self.sums, other.sums, strict=True):
-            added = mine.astype(_type_of_sums(mine, others))
-            added[common] += others[known].astype(added.dtype, copy=False)
-            sums.append(both(added, others))
-        return ExactCells(both(self.keys, other.keys), tuple(sums))
-
-    @property
-    def score(self) -> Floats:
-        """(n,) scores."""
-        return scores_of(self.keys)
-
-    @property
-    def outcome(self) -> NDArray[np.bool_]:
-        """(n,) outcomes."""
-        return outcomes_of(self.keys)
-
-    @property
-    def distinct(self) -> int:
-        """The number of distinct scores."""
-        if not len(self.keys):
-            return 0
-        scores = self.keys >> 1
-        return 1 + int(np.count_nonzero(scores[1:] != scores[:-1]))
-
-    def problem(self) -> Problem:
-        """Return the induced problem."""
-        count, *more = self.sums
-        weight, squares = more or [count.astype(np.float64)] * 2
-        return Problem(self.score, self.outcome, weight, count.astype(np.int64), squares)
-
-
-def _type_of_sums(first: Array, second: Array) -> np.dtype[Any]:
-    """Return the type for sums of both: of counts a narrow one while it holds them."""
-    if first.dtype.kind == "f":
-        return first.dtype
-    total = int(first.sum(dtype=np.int64)) + int(second.sum(dtype=np.int64))
-    return np.dtype(COUNTS if total <= np.iinfo(COUNTS).max else np.int64)
-
-
-class ScoreCells:
-    """Cells of a lens that are exact up to a limit of distinct scores, and the grid's beyond it."""
-
-    def __init__(self, limit: int, weighted: bool, dtype: np.dtype[Any]) -> None:
-        self.limit = limit
-        none = np.empty(0, np.int64), *((np.empty(0), np.empty(0)) if weighted else ())
-        unsigned = np.uint32 if dtype == np.float32 else np.uint64
-        self._exact: ExactCells | None = ExactCells(np.empty(0, unsigned), none)
-        self._rows: list[tuple[NDArray[np.unsignedinteger[Any]], Floats | None]] = []  # that are not sorted
-        self._looked_at = 0  # of these parts
-        self._waiting = min(max(WAITING[0], self.limit + self.limit // 4), WAITING[1])
-        self._seen: ScoreHashes | None = None
-        self._grid: GridCells | None = None
-        self._cells: list[ExactCells] = []  # that wait to be put on the grid
-        self._weighted, self._dtype = weighted, dtype
-
-    def emptied(self) -> ScoreCells:
-        """Return cells for as many distinct scores of the same type, without rows."""
-        return ScoreCells(self.limit, self._weighted, self._dtype)
-
-    @classmethod
-    def of_arrays(cls, limit: int, arrays: Mapping[str, Array]) -> Self:
+    def of_arrays(cls, arrays: Mapping[str, Array]) -> Self:
         """Return the cells that `arrays` gave."""
-        weighted = "weight" in arrays or "weighted" in arrays
-        if "keys" in arrays:
-            cells = cls(limit, weighted, np.dtype(np.float32 if arrays["keys"].itemsize == 4 else np.float64))
-            names = ("count", "weight", "squares") if weighted else ("count",)
-            keys: NDArray[np.unsignedinteger[Any]] = arrays["keys"]
-            cells._exact = ExactCells(keys, tuple(arrays[name] for name in names))
-            return cells
-        cells = cls(limit, weighted, np.dtype(np.float64))
-        cells._exact, cells._grid = None, GridCells.empty(weighted)
+        found = cls.empty("weight" in arrays)
         filled = arrays["cells"].astype(np.intp)
-        cells._grid.count.reshape(-1)[filled] = arrays["counts"]
-        cells._grid.place.reshape(-1)[filled] = arrays["places"]
-        if cells._grid.weighted is not None:
-            cells._grid.weighted.reshape(3, -1)[:, filled] = arrays["weighted"]
-        return cells
+        for name in NAMES:
+            if (own := getattr(found, name)) is not None:
+                own[... if name.startswith("bin") else filled] = arrays[name]
+        return found
 
     def arrays(self) -> dict[str, Array]:
         """Return what is stored of the cells, by name."""
-        self._settle()
-        if self._exact is not None:
-            names = ("count", "weight", "squares")
-            return {"keys": self._exact.keys, **dict(zip(names, self._exact.sums, strict=False))}
-        assert self._grid is not None
-        filled = np.nonzero(self._grid.count)
-        found: dict[str, Array] = {
-            "cells": np.ravel_multi_index(filled, self._grid.count.shape),
-            "counts": self._grid.count[filled],
-            "places": self._grid.place[filled],
+        filled = np.flatnonzero(self.count.any(axis=(1, 2)))
+        known = {name: own for name in NAMES if (own := getattr(self, name)) is not None}
+        return {"cells": filled} | {
+            name: own if name.startswith("bin") else own[filled] for name, own in known.items()
         }
-        if self._grid.weighted is not None:
-            found["weighted"] = self._grid.weighted[:, filled[0], filled[1]]
-        return found
-
-    def add(self, score: Floats, outcome: Array, weights: Floats | None = None) -> None:
-        """Add (n,) rows."""
-        if self._grid is not None:
-            self._grid.add(score, outcome, _sums(weights))
-        elif len(score):
-            self._wait(keys_of(score, outcome), weights)
-
-    def merge(self, other: ScoreCells) -> None:
-        """Add the rows of other cells; of the same limit and type of scores."""
-        if other._grid is not None:
-            other._settle()
-            self._coarsen()
-            assert self._grid is not None
-            self._grid.merge(other._grid)
-            return
-        if other._exact is not None and len(other._exact.keys):
-            self._join(other._exact)
-        for keys, weights in other._rows:
-            self._wait(keys, weights)
 
     def problem(self) -> Problem:
-        """Return the induced problem, whose entries stand for several rows."""
-        self._settle()
-        found = self._exact or self._grid
-        assert found is not None
-        return found.problem()
+        """Return the problem in which every row has the mean score of its cell."""
+        return _ascending(self._mean, self._tables, self.widths(0))
 
-    def table(self) -> CellTable | None:
-        """Return the cells of the grid; None while every distinct score has a cell of its own."""
-        self._settle()
-        return None if self._grid is None else self._grid.table()
+    def of_other_class(self) -> Problem:
+        """Return the problem of the first of two classes, if the cells are of the second."""
+        turned = [None if one is None else one[:, ::-1, ::-1] for one in self._tables]
+        return _ascending(self._mean[:, ::-1], turned, self.widths(1))
+
+    def of_confidence(self) -> Problem:
+        """Return the problem of the likelier of two classes, if the cells are of the second."""
+        near, mass = self.near.sum(1), self._mass.sum((1, 2))
+        mean = np.divide(near, mass, out=np.zeros(CELLS), where=mass > 0)
+        upper = np.arange(BINS) >= BINS // 2
+        sides = (astuple(self.widths(side)) for side in (0, 1))
+        widths = [upper * (own + other) for own, other in zip(*sides, strict=True)]
+        count, mass = self.count[0, 0], self._mass[0, 0]  # of scores of exactly one half, in both classes
+        for sums, twice in zip(widths, (count.sum(), mass.sum(), mass.sum() / 2, mass[1]), strict=True):
+            sums[BINS // 2] -= twice
+        hits = [None if one is None else _of_likelier(one) for one in self._tables]
+        return _ascending(np.stack([0 * mean, mean], axis=1), hits, Bins(*widths))
+
+    def spaced(self, most: int) -> tuple[Doubles, NDArray[np.intp]]:
+        """Return (m, 2) probabilities of two classes and (m,) labels: rows evenly spaced by score in each.
+
+        All rows, or `most` of them, if the cells are of the second class and rows have no weights.
+        """
+        labels, scores = [], []
+        above = np.repeat([0, 1], CELLS)
+        near = np.concatenate([self._mean[::-1, 0], self._mean[:, 1]])
+        for label in (0, 1):
+            ends = np.cumsum(np.concatenate([self.count[::-1, 0, label], self.count[:, 1, label]]))
+            number = min(int(ends[-1]), int(np.rint(most * ends[-1] / self.count.sum())))
+            chosen = np.searchsorted(
+                ends, (np.arange(number) + 0.5) * (ends[-1] / max(1, number)), side="right"
+            )
+            scores.append(np.where(above[chosen] == [[0], [1]], 1 - near[chosen], near[chosen]))
+            labels.append(np.full(number, label))
+        return np.concatenate(scores, axis=1).T, np.concatenate(labels)
+
+    def widths(self, side: int) -> Bins:
+        """Return the sums over equal-width bins of the scores, or of those of the first of two classes."""
+        tables = self.bins, self.bins if self.bin_weight is None else self.bin_weight, self.bin_score
+        if side == 0:
+            count, weight, score = (one.sum(1) for one in tables)
+        else:  # of the first class
+            place = np.arange(4) + BINS - 2 - np.arange(BINS)[:, None]
+            count, weight, score = (_moved(one, place) for one in tables)
+            count, weight, score = count[:, ::-1], weight[:, ::-1], weight.sum(1) - score
+        return Bins(count.sum(1), weight.sum(1).astype(np.float64), score, weight[:, 1].astype(np.float64))
 
     @property
-    def exact(self) -> bool:
-        """Whether every distinct score has a cell of its own."""
-        self._settle()
-        return self._exact is not None
+    def _tables(self) -> list[Array | None]:
+        return [self.count, self.weight, self.squares]
 
-    def _wait(self, keys: NDArray[np.unsignedinteger[Any]], weights: Floats | None) -> None:
-        """Keep rows; put them on the grid once their scores are too many, sort them where scores return."""
-        if self._grid is not None:
-            self._grid.add(scores_of(keys), outcomes_of(keys), _sums(weights))
-            return
-        self._rows.append((keys, weights))
-        fresh = [own for own, _ in self._rows[self._looked_at :]]
-        waiting = sum(map(len, fresh))
-        if waiting < self._waiting:
-            return
-        if self._seen is None:  # whose table takes room that few scores do not need
-            if len(distinct(fresh[0] >> 1)) < NEW * len(fresh[0]):
-                self._settle()
-                return
-            self._seen = ScoreHashes(self.limit)
-            self._seen.add([] if self._exact is None else [self._exact.keys])
-        self._looked_at = len(self._rows)
-        new = self._seen.add(fresh)
-        if self._seen.least > self.limit:
-            self._coarsen()
-        elif new < NEW * waiting:
-            self._settle()
+    @property
+    def _mass(self) -> Array:
+        return self.count if self.weight is None else self.weight
 
-    def _settle(self) -> None:
-        """Sort the rows that wait, and put the cells that wait on the grid."""
-        if self._rows:
-            parts, weights = zip(*self._rows, strict=True)
-            self._rows, self._looked_at = [], 0
-            joined = None if weights[0] is None else np.concatenate(weights)
-            keys = np.concatenate(parts)
-            del parts  # they take as much memory
-            self._join(ExactCells.of(keys, joined))
-        if self._cells and self._grid is not None:
-            sums = zip(*(own.sums for own in self._cells), strict=True)
-            score, outcome = (
-                np.concatenate([getattr(own, name) for own in self._cells]) for name in ("score", "outcome")
-            )
-            self._cells = []
-            self._grid.add(score, outcome, tuple(map(np.concatenate, sums)))
-
-    def _join(self, other: ExactCells) -> None:
-        if self._exact is not None:
-            self._exact = self._exact.joined(other)
-            if self._exact.distinct > self.limit:
-                self._coarsen()
-        else:
-            self._cells.append(other)
-            if sum(len(own.keys) for own in self._cells) > ADDED:
-                self._settle()
-
-    def _coarsen(self) -> None:
-        if self._exact is not None:
-            self._grid = GridCells.empty(self._weighted)
-            self._grid.add(self._exact.score, self._exact.outcome, self._exact.sums)
-            self._exact = self._seen = None
-            rows, self._rows = self._rows, []
-            for keys, weights in rows:
-                self._grid.add(scores_of(keys), outcomes_of(keys), _sums(weights))
+    @property
+    def _mean(self) -> Doubles:
+        """(cells, 2) mean distances to the nearer of 0 and 1."""
+        mass = self._mass.sum(2)
+        return np.divide(self.near, mass, out=np.zeros((CELLS, 2)), where=mass > 0)
 
 
-def _sums(weights: Floats | None) -> Sums | None:
-    """Return the sums of rows, of each alone."""
-    return None if weights is None else (np.ones(len(weights), np.int64), weights, np.square(weights))
+def _ascending(near: Doubles, tables: Sequence[Array | None], widths: Bins) -> Problem:
+    """Return the problem of (cells, 2) mean distances, counts, weights and squares, by ascending score."""
+    score = np.concatenate([near[::-1, 0], 1 - near[:, 1]])
+    every = [None if one is None else np.concatenate([one[::-1, 0], one[:, 1]]) for one in tables]
+    assert every[0] is not None
+    filled = np.nonzero(every[0])
+    counts, weights, squares = (None if one is None else one[filled] for one in every)
+    assert counts is not None
+    whole = counts.astype(np.float64)
+    weights, squares = (whole if one is None else one for one in (weights, squares))
+    ascending = np.maximum.accumulate(score[filled[0]])
+    known: dict[tuple[Binning, int], Bins] = {
+        ("equal-width", bins): Bins(*(sums.reshape(bins, -1).sum(1) for sums in astuple(widths)))
+        for bins in range(1, BINS + 1)
+        if BINS % bins == 0
+    }
+    return Problem(ascending, filled[1].astype(np.bool_), weights, counts, squares, _bins=known)
 
 
-def scores_of(keys: NDArray[np.unsignedinteger[Any]]) -> Floats:
-    """Return the (n,) scores in keys."""
-    return (keys >> 1).view(np.float32 if keys.dtype == np.uint32 else np.float64)
+def _moved(table: Array, place: Positions) -> Array:
+    """Return (300, ...) sums of (300, 4, ...) sums at other places; where there is none they are 0."""
+    found = np.zeros((BINS, *table.shape[2:]), table.dtype)
+    there = (place >= 0) & (place < BINS)
+    np.add.at(found, place[there], table[there])
+    return found
 
 
-def outcomes_of(keys: NDArray[np.unsignedinteger[Any]]) -> NDArray[np.bool_]:
-    """Return the (n,) outcomes in keys."""
-    return (keys & 1).astype(np.bool_)
+def _of_likelier(table: Array) -> Array:
+    """Return sums by the outcome that the likelier of two classes is the label, all above one half."""
+    found = np.zeros_like(table)
+    found[:, 1] = table[:, 0, ::-1] + table[:, 1]
+    return found
 
 
-KEYS_AT_ONCE = 1 << 16  # keys that are hashed at once; their temporaries stay in the cache
-ODD = 0x9E3779B97F4A7C15  # for multiplicative hashing (Knuth, volume 3, section 6.4)
-
-
-class ScoreHashes:
-    """Which hashes of scores have occurred, of so many that few scores share one.
-
-    Parameters
-    ----------
-    limit
-        Of the numbers that are to be told from larger ones.
-
-    Attributes
-    ----------
-    least
-        How many different hashes there were; there were no fewer scores.
-    """
-
-    def __init__(self, limit: int) -> None:
-        self._bits = (6 * limit + 1).bit_length()
-        self._table = np.zeros(1 << self._bits, np.uint8)
-        self.least = 0
-
-    def add(self, parts: Iterable[NDArray[np.unsignedinteger[Any]]]) -> int:
-        """Take the keys of rows, and return by how much the bound rises."""
-        for keys in parts:
-            unsigned, width = keys.dtype.type, 8 * keys.itemsize
-            factor, dropped = unsigned(ODD >> (64 - width) | 1), unsigned(width - self._bits)
-            for rows in batches(len(keys), 1, KEYS_AT_ONCE):
-                hashes = ((keys[rows] >> unsigned(1)) * factor) >> dropped
-                self._table[hashes.astype(np.intp)] = 1
-        before, self.least = self.least, int(np.count_nonzero(self._table))
-        return self.least - before
+def _add(table: Array | None, place: NDArray[np.signedinteger[Any]], values: Array | None = None) -> None:
+    """Add rows, or values, to the places of a table, of which only the first are filled as a rule."""
+    assert table is not None
+    sums = np.bincount(place, values)
+    table.reshape(-1)[: len(sums)] += sums

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Iterable, Mapping
-from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -13,9 +12,9 @@ from calcli.core.data.arrays import Array, Floats
 from calcli.core.data.blocks import Block, Collector, RowStatistic, sweep, working_dtype
 from calcli.core.data.predictions import Predictions
 from calcli.core.language.errors import InputError
-from calcli.core.language.settings import NUMBERED, Settings, StateSettings
+from calcli.core.language.settings import Settings
 from calcli.core.language.text import Watch
-from calcli.core.state.deals import Hashes, hashed, of_keys
+from calcli.core.state.deals import Hashes, first_number, hashed, of_keys
 from calcli.core.state.needs import ClassBins, ClassSums, InputFacts, Kept, Need, RowTable, Sampled, Scores
 from calcli.core.state.sample import Sample
 from calcli.core.state.state import Body, Facts, Head, MeasuredRows, Part, State
@@ -24,28 +23,41 @@ CHUNK = 1 << 17  # rows whose statistics are gathered before they are summed
 
 
 class RowKeys:
-    """What rows are known by in a state that is merged: their numbers, or the values of a column.
+    """What rows are known by in a state that is merged: their numbers in their part, or a column of keys.
 
     Parameters
     ----------
     rows
-        The rows.
-    known
-        Which of the two, and where the numbers begin.
-    places
-        (n,) of the rows among others, ascending; None if there are no others.
+        The rows of a part, or of a slice of it.
+    key
+        The column; None if it is their number.
+    whole, places
+        Of a slice the rows of the part, and (n,) its places among these.
+
+    Attributes
+    ----------
+    key
+        See above.
+    first
+        The number of the first row of the part.
     """
 
     def __init__(
-        self, rows: Predictions, known: StateSettings = NUMBERED, places: Array | None = None
+        self,
+        rows: Predictions,
+        key: str | None = None,
+        whole: Predictions | None = None,
+        places: Array | None = None,
     ) -> None:
-        self._path, self._places, self.known = rows.provenance.path, places, known
-        self._keys = None if known.key is None else rows.column(known.key)
+        self._path, self._places, self.key = rows.provenance.path, places, key
+        self._keys = None if key is None else rows.column(key)
+        labels = (whole or rows).labels  # of answers, which may be right in one system only, their number
+        self.first = first_number(np.zeros_like(labels) if rows.of_answers else labels)
 
     def numbers(self, start: int, stop: int) -> Array:
         """Return the numbers of some rows."""
         places = np.arange(start, stop) if self._places is None else self._places[start:stop]
-        return self.known.first_row + places
+        return self.first + places
 
     def hashes(self, block: Block) -> Hashes:
         """Return the hashes of the numbers or keys of the rows of a block.
@@ -58,7 +70,7 @@ class RowKeys:
         keys, rows = self._keys, block.rows
         if keys is None:
             return hashed(self.numbers(rows.start, rows.stop))
-        called = f"{self._path}: column {self.known.key}"
+        called = f"{self._path}: column {self.key}"
         return block.kept("hashes of keys", lambda _: of_keys(keys[rows], called, rows.start))
 
     def refuse_shared(self, hashes: Hashes) -> None:
@@ -66,7 +78,7 @@ class RowKeys:
         if self._keys is not None and len(np.unique(hashes)) < len(hashes):
             values, counts = np.unique(np.asarray(self._keys).astype(str), return_counts=True)
             raise InputError(
-                f"{self._path}: {self.known.key} {values[counts.argmax()]} is there {counts.max():,} times; "
+                f"{self._path}: {self.key} {values[counts.argmax()]} is there {counts.max():,} times; "
                 "expected unique keys"
             )
 
@@ -113,7 +125,7 @@ def collect(
     bins = {
         need.bins: ClassBins(rows, need.bins)
         for need in needs
-        if isinstance(need, ClassSums) and not (rows.n_classes == 2 and (by_row or need.on_grid))
+        if isinstance(need, ClassSums) and not (rows.n_classes == 2 and (by_row or need.in_cells))
     }
     kept: dict[Need, Any] = {
         need: need.collector(rows, np.dtype(head.computed_in)) for need in needs if isinstance(need, Kept)
@@ -133,11 +145,11 @@ def collect(
     noticed = Facts(facts.worst_row_sum, facts.zeros, facts.ones, facts.tied_rows)
     sums = {m: own.bins() for m, own in sorted(bins.items())}
     if keys is None:
-        return State(head, (), noticed, sums, body, kept=kept)
+        whole = Part(rows.provenance.path, rows.n_rows, "", of_rows.first)
+        return State(head, (whole,), noticed, sums, body, kept=kept)
     keys.refuse_shared(body.lowest)
-    found = State(head, (), noticed, sums, body)
-    run, first = keys.known.run or "", keys.known.first_row
-    return replace(found, parts=(Part(rows.provenance.path, rows.n_rows, _digest(body), run, first),))
+    part = Part(rows.provenance.path, rows.n_rows, _digest(body), keys.first)
+    return State(head, (part,), noticed, sums, body)
 
 
 def _statistics(needs: Iterable[Need]) -> dict[str, RowStatistic]:
@@ -161,7 +173,7 @@ def _head(rows: Predictions, settings: Settings, needs: Iterable[Need], keys: Ro
             if isinstance(need, Scores)
         },
         settings.groups,
-        (keys and keys.known.key) or "",
+        (keys and keys.key) or "",
         rows.provenance.percent,
     )
 

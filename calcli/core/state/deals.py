@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, replace
-from functools import cache
+from dataclasses import dataclass
+from hashlib import blake2b
 
 import numpy as np
 from numpy.typing import NDArray
 
 from calcli.core.data.arrays import Array, Doubles, Floats, Positions, label_sums, missing
-from calcli.core.data.binning import distinct
 from calcli.core.data.units import DEALS
 from calcli.core.language.errors import InputError
 
@@ -19,9 +18,16 @@ Hashes = NDArray[np.uint64]
 FIRST, SECOND = np.uint64(0x9E3779B97F4A7C15), np.uint64(0xD6E8FEB86659FD93)  # odd
 
 
-def of_numbers(start: int, stop: int) -> Hashes:
-    """Return the hashes of consecutive row numbers; see `hashed`."""
-    return hashed(np.arange(start, stop))
+TOLD = 4_096  # labels that tell parts apart
+
+
+def first_number(labels: Array) -> int:
+    """Return the number of the first row of a part, which its size and labels tell.
+
+    Parts with other labels then have other numbers, and two systems with the same rows the same ones.
+    """
+    start = labels[:TOLD].astype(np.int64).tobytes()
+    return int.from_bytes(blake2b(start, digest_size=7, salt=len(labels).to_bytes(8)).digest())
 
 
 def hashed(numbers: Array) -> Hashes:
@@ -31,17 +37,6 @@ def hashed(numbers: Array) -> Hashes:
     found ^= found >> np.uint64(32)
     found *= SECOND
     return found
-
-
-def dealt(start: int, rows: int, hands: int) -> NDArray[np.uint32]:
-    """Deal rows of consecutive numbers out at random, by short hashes of these (Appleby's MurmurHash3)."""
-    found = np.arange(rows, dtype=np.uint32)
-    found += np.uint32(start & 0xFFFFFFFF)
-    for shift, factor in ((16, 0x85EBCA6B), (13, 0xC2B2AE35)):
-        found ^= found >> np.uint32(shift)
-        found *= np.uint32(factor)
-    found >>= np.uint32(16)  # the upper half is mixed well enough
-    return found * np.uint32(hands) >> np.uint32(16)
 
 
 def mixed(values: Array) -> Hashes:
@@ -79,35 +74,9 @@ def of_keys(keys: Array, called: str, first: int = 0) -> Hashes:
     return mixed(found)
 
 
-UNIT = 2.0**32
-LARGEST = 2.0**20  # statistic that may be added up
 ROWS_NAMED = 5  # rows of infinite statistics whose numbers are kept
-STEP = 0x9E3779B97F4A7C15  # odd: its powers tell row numbers apart
 
 Summing = Callable[[Array, type[np.generic]], Array]  # of (n,) values over deals, in a type
-RANKED_DEALS = 499  # a prime, as other numbers of deals
-WIDTHS = 60  # equal-width cells
-FINE = 1 << 16
-OCTAVES = range(7, 15)  # powers of 1/2 near 0 and 1 where cells end as well
-
-
-def fixed(values: Array) -> NDArray[np.int64]:
-    """Return values in units of 2^-32, infinite ones as 0.
-
-    Raises
-    ------
-    InputError
-        If one is too large to be added up.
-    """
-    if values.dtype == np.bool_:
-        return values.astype(np.int64)
-    found = values * np.float64(UNIT)
-    if not (len(found) and max(found.max(), -found.min()) <= LARGEST * UNIT):
-        finite = np.where(np.isfinite(values), values, 0).astype(np.float64, copy=False)
-        if len(finite) and np.abs(finite).max() > LARGEST:
-            raise InputError(f"a statistic of {np.abs(finite).max():g} is too large for the sums of a state")
-        found = finite * UNIT
-    return np.rint(found, out=found).astype(np.int64)
 
 
 @dataclass
@@ -117,40 +86,27 @@ class Statistic:
     Attributes
     ----------
     sums
-        (deals,) of finite values: integers, or doubles with weights.
-    scale
-        What the sums are to be divided by.
+        (deals,) of finite values; of booleans integers, unless there are weights.
     infinite
         (deals,) rows of infinite value, of a weight above 0.
     infinite_weight
         The sum of their weights.
     first
-        The numbers of the first of them, where rows have numbers.
+        The numbers of the first of them in the order of parts, where rows have numbers.
     """
 
     sums: Array
-    scale: float
     infinite: NDArray[np.int64]
     infinite_weight: float
     first: tuple[int, ...]
-
-    def raised(self, offset: int) -> Statistic:
-        """Return the sums of rows whose numbers are higher by an offset."""
-        return replace(
-            self,
-            sums=turned(self.sums, offset),
-            infinite=turned(self.infinite, offset),
-            first=tuple(row + offset for row in self.first),
-        )
 
     def merged(self, other: Statistic) -> Statistic:
         """Return the sums of both."""
         return Statistic(
             self.sums + other.sums,
-            self.scale,
             self.infinite + other.infinite,
             self.infinite_weight + other.infinite_weight,
-            tuple(sorted(self.first + other.first)[:ROWS_NAMED]),
+            (self.first + other.first)[:ROWS_NAMED],
         )
 
 
@@ -203,43 +159,36 @@ class Deals:
         deal, summed = _dealt(numbers, hashes)
 
         def statistic(values: Array) -> Statistic:
-            infinite = np.isinf(values) if values.dtype != np.bool_ else np.zeros(n, np.bool_)
-            if weights is not None:
-                infinite &= weights > 0
-            where = np.flatnonzero(infinite)
-            scale = 1.0 if values.dtype == np.bool_ or weights is not None else UNIT
-            if weights is None:
-                sums = summed(fixed(values), np.int64)
-            else:
-                sums = summed(np.where(infinite | ~np.isfinite(values), 0, values) * weights, np.float64)
-            marked = summed(infinite, np.int64) if len(where) else np.zeros(DEALS, np.int64)
+            where, marked = np.empty(0, np.intp), np.zeros(DEALS, np.int64)
+            if not np.isfinite(values.sum()):
+                infinite = np.isinf(values) if weights is None else np.isinf(values) & (weights > 0)
+                where, marked = np.flatnonzero(infinite), summed(infinite, np.int64)
+                values = np.where(np.isfinite(values), values, 0)  # also of rows without weight
+            whole = weights is None and values.dtype == np.bool_
+            sums = summed(values if weights is None else values * weights, np.int64 if whole else np.float64)
             weight = float(len(where) if weights is None else weights[where].sum())
             first = numbers[where[:ROWS_NAMED]].tolist() if hashes is None else ()
-            return Statistic(sums, scale, marked, weight, tuple(first))
+            return Statistic(sums, marked, weight, tuple(first))
 
-        classes = np.bincount(deal * n_classes + labels, weights, DEALS * n_classes).reshape(DEALS, n_classes)
+        count = summed(np.ones(n, np.int64), np.int64)
+        weight = None if weights is None else summed(weights, np.float64)
+        if n_classes == 2:  # a sum is several times as fast as a table
+            kind = np.int64 if weights is None else np.float64
+            second = summed(labels if weights is None else labels * weights, kind)
+            classes = np.stack([(count if weight is None else weight) - second, second], axis=1)
+        else:
+            cells = np.bincount(deal * n_classes + labels, weights, DEALS * n_classes)
+            classes = cells.reshape(DEALS, n_classes)
         of_hits = label_sums(labels, weights, n_classes, columns["hit"])
         return cls(
             n,
-            summed(np.ones(n, np.int64), np.int64),
+            count,
             np.zeros(DEALS, np.uint64) if digests is None else summed(digests, np.uint64),
-            None if weights is None else summed(weights, np.float64),
+            weight,
             None if weights is None else summed(np.square(weights, dtype=np.float64), np.float64),
             classes,
             np.stack([np.bincount(labels, minlength=n_classes), of_hits]),
             {name: statistic(values) for name, values in columns.items()},
-        )
-
-    def raised(self, offset: int) -> Deals:
-        """Return the sums of rows whose numbers are higher by an offset."""
-        return replace(
-            self,
-            count=turned(self.count, offset),
-            digest=turned(self.digest * _power(offset), offset),
-            weight=None if self.weight is None else turned(self.weight, offset),
-            squares=None if self.squares is None else turned(self.squares, offset),
-            classes=turned(self.classes, offset),
-            statistics={name: own.raised(offset) for name, own in self.statistics.items()},
         )
 
     def merged(self, other: Deals) -> Deals:
@@ -261,13 +210,7 @@ class Deals:
 
     def total(self, name: str) -> float:
         """Return the (weighted) sum of the finite values of a statistic."""
-        own = self.statistics[name]
-        return float(own.sums.sum()) / own.scale
-
-
-def turned(sums: Array, offset: int) -> Array:
-    """Return sums by deal of rows whose numbers are higher by an offset."""
-    return np.roll(sums, offset % len(sums), axis=0)
+        return float(self.statistics[name].sums.sum())
 
 
 def same_rows(deals: Sequence[Deals]) -> bool:
@@ -279,28 +222,9 @@ def same_rows(deals: Sequence[Deals]) -> bool:
     )
 
 
-def _power(number: int) -> np.uint64:
-    return np.uint64(pow(STEP, number, 1 << 64))
-
-
 def digests_of(labels: Array, numbers: Array, hashes: Hashes | None = None) -> Hashes:
-    """Return (n,) hashes of row and label, whose sums depend on no order.
-
-    Those of ascending row numbers are products with powers of one number, which let row numbers be moved.
-    """
-    if hashes is not None:
-        return mixed(hashes + mixed(labels))
-    return _powers(numbers) * mixed(labels)
-
-
-def _powers(numbers: Array) -> Hashes:
-    """Return (n,) powers with ascending exponents, each made of the one before, from which few steps lead."""
-    steps = np.diff(numbers, prepend=numbers[:1])
-    found = np.ones(len(steps), np.uint64)
-    for bit in range(int(steps.max(initial=0)).bit_length()):
-        found[steps >> bit & 1 == 1] *= _power(1 << bit)
-    found[:1] = _power(int(numbers[:1].sum()))
-    return np.cumprod(found)
+    """Return (n,) hashes of row and label, whose sums depend on no order."""
+    return mixed((hashed(numbers) if hashes is None else hashes) + mixed(labels))
 
 
 def _dealt(numbers: Array, hashes: Hashes | None) -> tuple[Positions, Summing]:
@@ -338,70 +262,3 @@ def _by_deal(deal: Positions) -> Summing:
         return np.diff(np.append(type(0), up_to)[ends], prepend=type(0))
 
     return summed
-
-
-@cache
-def rank_edges() -> Doubles:
-    """Return the (cells + 1,) edges of the cells; the last one holds 1.0 as well."""
-    ends = 0.5 ** np.array(OCTAVES)
-    return distinct(np.concatenate([np.arange(WIDTHS + 1) / WIDTHS, ends, 1 - ends]))
-
-
-@cache
-def _table() -> tuple[NDArray[np.intp], Doubles]:
-    """Return for each of many equal-width cells the cell of its lower end, and the next edge."""
-    inner = rank_edges()[1:-1]
-    before = np.searchsorted(inner, np.arange(FINE + 1) / FINE, side="right")
-    return before, np.append(inner, np.inf)[before]
-
-
-def rank_index(score: Floats) -> NDArray[np.intp]:
-    """Return the (n,) cells of scores: several times as fast as a search."""
-    before, edge = _table()
-    fine = (score * FINE).astype(np.intp)  # exact, as it is a power of 2; no two edges are in one
-    return before.take(fine) + (score >= edge.take(fine))
-
-
-@dataclass
-class RankCells:
-    """Sums of a lens over deals and cells.
-
-    Attributes
-    ----------
-    count, outcome
-        (deals, cells) rows, and those whose outcome is 1; or their weight.
-    """
-
-    count: Array
-    outcome: Array
-
-    @classmethod
-    def of(cls, score: Floats, outcome: Array, weights: Floats | None, numbers: Array) -> RankCells:
-        """Return the sums of (n,) rows of these numbers, or hashes of keys."""
-        cells = len(rank_edges()) - 1
-        place = (numbers % RANKED_DEALS).astype(np.intp) * cells + rank_index(score)
-        values = (None, outcome) if weights is None else (weights, weights * outcome)
-        tables = [np.bincount(place, one, RANKED_DEALS * cells).reshape(-1, cells) for one in values]
-        # integers that a double holds, as there are few rows
-        return cls(*tables) if weights is not None else cls(*(table.astype(np.int64) for table in tables))
-
-    @classmethod
-    def of_arrays(cls, arrays: Mapping[str, Array]) -> RankCells:
-        """Return the sums that `arrays` gave."""
-        return cls(arrays["count"], arrays["outcome"])
-
-    def arrays(self) -> dict[str, Array]:
-        """Return what is stored of the sums, by name."""
-        return {"count": self.count, "outcome": self.outcome}
-
-    def raised(self, offset: int) -> RankCells:
-        """Return the sums of rows whose numbers are higher by an offset."""
-        return RankCells(turned(self.count, offset), turned(self.outcome, offset))
-
-    def merged(self, other: RankCells) -> RankCells:
-        """Return the sums of both."""
-        return RankCells(self.count + other.count, self.outcome + other.outcome)
-
-    def sums(self) -> Doubles:
-        """Return (deals, 2, cells) sums of weight and outcome."""
-        return np.stack([self.count, self.outcome], axis=1, dtype=np.float64)

@@ -10,7 +10,7 @@ import numpy as np
 from calcli.core.data.binning import Bins
 from calcli.core.data.derived import MOST, natural_order
 from calcli.core.language.errors import InputError, UsageError
-from calcli.core.state.state import BY_FIRST, Body, Head, Numbering, Part, State
+from calcli.core.state.state import Body, Head, Part, State
 
 MUST_AGREE = {  # before parts are merged
     "classes": "classes",
@@ -28,7 +28,7 @@ MUST_AGREE = {  # before parts are merged
 def merge(states: Iterable[State]) -> State:
     """Return the state of the rows of all.
 
-    They are numbered on in the order given. That is no matter for rows with keys, and for parts of one run.
+    The order given is no matter for sums; few rows without keys stand in it.
 
     Raises
     ------
@@ -50,28 +50,28 @@ class _Merged:
     """A state that others are added to."""
 
     def __init__(self, first: State) -> None:
-        self._whole = _raised(first, 0)
+        self._whole = _copied(first)
         self._parts: dict[str, Part] = {}
         self._heads: dict[str, Head] = {}
-        self._numbering = Numbering()
         self._slices: dict[str, dict[str, State]] = {column: {} for column in first.slices}
-        self._add_slices(first, self._placed(first))
+        self._take_parts(first)
+        self._add_slices(first)
 
     def add(self, state: State) -> None:
         """Add the rows of a state."""
         _require_alike(state, self._whole)
         if state.head.key:
             self._refuse_common_keys(state)
-        offset = self._placed(state)
-        self._whole = _joined(self._whole, state, offset)
-        self._add_slices(state, offset)
+        self._take_parts(state)
+        self._whole = _joined(self._whole, state)
+        self._add_slices(state)
 
     @property
     def state(self) -> State:
         """The state of all rows."""
         parts, head = [*self._parts.values()], self._whole.head
-        if head.key or self._numbering.run:  # what is said of the rows depends on no order either
-            parts.sort(key=None if head.key else BY_FIRST)
+        if head.key:  # what is said of the rows depends on no order either
+            parts.sort()
             head = self._heads[parts[0].digest]
         slices = {
             column: {value: _of_whole(own[value], head) for value in _in_order([*own])}
@@ -79,8 +79,8 @@ class _Merged:
         }
         return replace(self._whole, head=head, parts=tuple(parts), slices=slices)
 
-    def _placed(self, state: State) -> int:
-        """Take the parts of a state, and return by how much the numbers of its rows are to be raised."""
+    def _take_parts(self, state: State) -> None:
+        """Take the parts of a state, none of which may be known."""
         for part in state.parts:
             known = self._parts.get(part.digest)
             if known is not None:
@@ -90,8 +90,6 @@ class _Merged:
                 )
             self._parts[part.digest] = part
         self._heads.setdefault(state.parts[0].digest, state.head)
-        offset = self._numbering.place(state.parts)
-        return 0 if state.head.key else offset
 
     def _refuse_common_keys(self, state: State) -> None:
         """Raise an InputError if the lowest hashes show that states have rows in common."""
@@ -102,8 +100,8 @@ class _Merged:
             what = "1 value" if common == 1 else f"{common:,} values"
             raise InputError(f"{names} have {what} of {state.head.key} in common; expected different rows")
 
-    def _add_slices(self, state: State, offset: int) -> None:
-        """Add slices of a state, the numbers of whose rows are to be raised like those of all its rows."""
+    def _add_slices(self, state: State) -> None:
+        """Add the slices of a state."""
         if [*state.slices] != [*self._slices]:
             mine, others = (", ".join(one) or "none" for one in (state.slices, self._slices))
             raise InputError(
@@ -115,9 +113,9 @@ class _Merged:
             for value, part in own.items():
                 if value in known:
                     _require_alike(part, known[value])
-                    known[value] = _joined(known[value], part, offset)
+                    known[value] = _joined(known[value], part)
                 else:
-                    known[value] = _raised(part, offset)
+                    known[value] = _copied(part)
             if len(known) > MOST:
                 raise InputError(
                     f"{column} has more than {MOST:,} values in all; --by takes a column of at most {MOST:,} "
@@ -125,16 +123,16 @@ class _Merged:
                 )
 
 
-def _raised(state: State, offset: int) -> State:
-    """Return a state that others can be added to, the numbers of its rows raised by an offset."""
+def _copied(state: State) -> State:
+    """Return a state that others can be added to."""
     body = Body(state.head, sampled=state.body.sample is not None)
-    body.merge(state.body, offset)
+    body.merge(state.body)
     return replace(state, body=body)
 
 
-def _joined(whole: State, state: State, offset: int) -> State:
-    """Add the rows of a state, whose numbers are raised by an offset, to the body of another one."""
-    whole.body.merge(state.body, offset)
+def _joined(whole: State, state: State) -> State:
+    """Add the rows of a state to the body of another one."""
+    whole.body.merge(state.body)
     bins = {m: _added(own, state.bins[m]) for m, own in whole.bins.items() if m in state.bins}
     return replace(whole, bins=bins, facts=whole.facts.merged(state.facts))
 

@@ -24,7 +24,7 @@ from calcli.core.problems.lenses import (
     find_lens,
     members_by_name,
 )
-from calcli.core.state.cells import POINTS
+from calcli.core.state.cells import BINS
 
 if TYPE_CHECKING:
     from calcli.core.state.state import State
@@ -201,7 +201,7 @@ class InputFacts:
         if self._kind == "logits":
             return
         self.zeros += int(np.count_nonzero((block.confidence if self._of_answers else block.exp) == 0))
-        worst = float(block.log_sum[np.abs(block.log_sum).argmax()])
+        worst = float(block.log_sums[np.abs(block.log_sums).argmax()])
         if abs(worst) > abs(self._worst_log_sum):
             self._worst_log_sum = worst
 
@@ -392,14 +392,14 @@ class ClassSums(Need):
         return f"the state has {kept if known else f'no sums over {self.bins} bins'}; {ONLY_SUMS}"
 
     def available_from_lenses(self, state: State) -> bool:
-        """Tell whether the scores of both of two classes are known, each or on a grid that has the edges."""
+        """Tell whether the scores of both of two classes are known, each or in cells that have the edges."""
         known = {"class-0", "class-1"} <= state.head.lenses.keys()
-        return known and len(state.head.classes) == 2 and (state.body.deals is None or self.on_grid)
+        return known and len(state.head.classes) == 2 and (state.body.deals is None or self.in_cells)
 
     @property
-    def on_grid(self) -> bool:
-        """Whether the edges of the bins are edges of the grid of scores."""
-        return POINTS % self.bins == 0
+    def in_cells(self) -> bool:
+        """Whether the edges of the bins are among those that cells of scores have sums of."""
+        return BINS % self.bins == 0
 
 
 @dataclass(frozen=True)

@@ -1,12 +1,9 @@
-"""A state: what a pass has collected of rows, and how these are numbered."""
+"""A state: what a pass has collected of rows."""
 
 from __future__ import annotations
 
-from bisect import bisect_right
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from itertools import pairwise
-from operator import attrgetter
 from typing import Any, NamedTuple, NoReturn
 
 import numpy as np
@@ -15,14 +12,13 @@ from calcli.core.data.arrays import Array, Floats
 from calcli.core.data.binning import Bins
 from calcli.core.data.predictions import Called, Kind, Predictions, Provenance, called
 from calcli.core.data.units import UNIT_LIMIT
-from calcli.core.language.errors import InputError, NeedsRows
+from calcli.core.language.errors import NeedsRows
 from calcli.core.language.expressions import WRONG_RIGHT
+from calcli.core.problems.problem import Problem
 from calcli.core.state.cells import ScoreCells
-from calcli.core.state.deals import Deals, Hashes, RankCells, digests_of
+from calcli.core.state.deals import Deals, Hashes, digests_of
 from calcli.core.state.needs import ONLY_SUMS, Need
 from calcli.core.state.sample import Sample
-
-BY_FIRST = attrgetter("first")
 
 
 @dataclass(frozen=True, order=True)
@@ -37,106 +33,22 @@ class Part:
         Their number; those of weight 0 do not count.
     digest
         Of what was kept of them.
-    run
-        What it is a part of; "" if it stands alone.
     first
-        The number of its first row in that run.
-    left
-        Rows of weight 0 that were left out, where they have places in that run.
+        The number of its first row, of which the others are counted.
     """
 
     name: str
     rows: int
     digest: str
-    run: str = ""
     first: int = 0
-    left: int = 0
-
-    @property
-    def stop(self) -> int:
-        """The number behind that of its last row."""
-        return self.first + self.places
-
-    @property
-    def places(self) -> int:
-        """How many numbers its rows take, those that were left out included."""
-        return self.rows + self.left
-
-
-def run_of(parts: Sequence[Part]) -> str:
-    """Return the run that all parts are of; "" if there is none."""
-    return parts[0].run if all(part.run == parts[0].run for part in parts) else ""
-
-
-def starts(parts: Sequence[Part]) -> list[int]:
-    """Return the number of the first row of each part: of one run its own, else they are numbered on."""
-    found = [parts[0].first]
-    for before, part in pairwise(parts):
-        found.append(found[-1] + before.places + _gap(before, part))
-    return found
 
 
 def numbers(parts: Sequence[Part]) -> Array:
-    """Return the numbers of all rows, if none was left out."""
-    pairs = zip(starts(parts), parts, strict=True)
-    return np.concatenate([np.arange(start, start + part.rows) for start, part in pairs])
+    """Return the numbers of the rows of all parts, in their order."""
+    return np.concatenate([np.arange(part.first, part.first + part.rows) for part in parts])
 
 
-class Numbering:
-    """The numbers of the rows of states that are merged one after the other.
-
-    Attributes
-    ----------
-    run
-        The run that all of them are of; "" if there is none.
-    """
-
-    def __init__(self) -> None:
-        self.run, self._stop = "", 0
-        self._last: Part | None = None
-        self._runs: dict[str, list[Part]] = {}
-
-    def place(self, parts: Sequence[Part]) -> int:
-        """Take the parts of a state, and return by how much its numbers are to be raised.
-
-        Raises
-        ------
-        InputError
-            If parts of one run cross.
-        """
-        for part in parts:
-            self._refuse_crossing(part)
-        run = run_of(parts)
-        if self._last is None or (run and run == self.run):
-            offset, self.run = 0, run
-        else:
-            offset, self.run = self._stop + _gap(self._last, parts[0]) - parts[0].first, ""
-        stop = offset + starts(parts)[-1] + parts[-1].places
-        if stop >= self._stop:
-            self._stop, self._last = stop, parts[-1]
-        return offset
-
-    def _refuse_crossing(self, part: Part) -> None:
-        known = self._runs.setdefault(part.run, [])
-        if not part.run:
-            return
-        at = bisect_right(known, part.first, key=BY_FIRST)
-        for other in known[max(at - 1, 0) : at + 1]:
-            if part.first < other.stop and other.first < part.stop:
-                raise InputError(
-                    f"{part.name} has rows {part.first:,} to {part.stop - 1:,} of the run {part.run}, and "
-                    f"{other.name} {other.first:,} to {other.stop - 1:,}; expected different rows"
-                )
-        known.insert(at, part)
-
-
-def _gap(before: Part, part: Part) -> int:
-    """Return how many rows are missing between two parts, as far as is known."""
-    return max(part.first - before.stop, 0) if part.run and part.run == before.run else 0
-
-
-CELLS_IN_RUN = 5_000_000  # of each lens, in a run that saves no state
-CELLS = 1 << 17  # distinct scores of all lenses together up to which their cells are exact
+OF_TWO = "top-1", "class-0", "class-1"  # lenses of which the last tells the others
 
 
 @dataclass(frozen=True)
@@ -210,7 +122,7 @@ class Facts:
 class MeasuredRows(NamedTuple):
     """The statistics of (n,) rows by name, their labels, weights and hashes of keys, if there are any.
 
-    Rows without keys have ascending `numbers`.
+    Rows without keys have `numbers`, those of a part one after the other.
     """
 
     columns: Mapping[str, Array]
@@ -223,8 +135,7 @@ class MeasuredRows(NamedTuple):
 class Body:
     """The statistics of rows: row by row up to 20,000 of them, of more the sums over deals, and score cells.
 
-    In a run that saves no state every row is kept, or all are summed at once; cells are exact for longer, and
-    nothing is kept to compare by. Slices are small: without a sample there are no coarse cells by deal.
+    In a run that saves no state every row is kept, or all are summed at once.
 
     Attributes
     ----------
@@ -233,9 +144,10 @@ class Body:
     hashes
         (n,) of the keys of these rows, which stand in their order; None if rows have numbers.
     numbers
-        (n,) of these rows, which stand in their order; of no use with keys.
-    deals, cells, ranks
-        What is kept of many rows: sums, and for each lens score cells, and coarse ones by deal.
+        (n,) of these rows in their parts; of no use with keys.
+    deals, cells
+        What is kept of many rows: sums, and the score cells of each lens; those of the second of two classes
+        tell those of the first and of the likelier one.
     sample
         Some of the rows themselves; None where it is not asked for.
     """
@@ -255,7 +167,6 @@ class Body:
         self.sample = Sample(self.n_classes, head.weighted) if sampled else None
         self.deals: Deals | None = None
         self.cells: dict[str, ScoreCells] = {}
-        self.ranks: dict[str, RankCells] = {}
 
     @property
     def n_rows(self) -> int:
@@ -286,21 +197,18 @@ class Body:
             self.hashes = np.concatenate([self.hashes, hashes])
         self._order()
 
-    def merge(self, other: Body, offset: int = 0) -> None:
-        """Add the rows of another body, whose numbers are raised by an offset unless they have keys."""
+    def merge(self, other: Body) -> None:
+        """Add the rows of another body."""
         if self.sample is not None and other.sample is not None:
             self.sample.merge(other.sample)
         if other.deals is None:
             if len(other.labels):
-                self.add(other._rows(offset))
+                self.add(other._rows())
             return
         self._deal()
-        for lens, ranks in other.ranks.items():
-            self._add_ranks(lens, ranks.raised(offset))
-        deals = other.deals.raised(offset)
-        self.deals = deals if self.deals is None else self.deals.merged(deals)
+        self.deals = other.deals if self.deals is None else self.deals.merged(other.deals)
         for lens, cells in other.cells.items():
-            self.cells.setdefault(lens, cells.emptied()).merge(cells)
+            self._cells_of(lens).merge(cells)
 
     @property
     def lowest(self) -> Hashes:
@@ -310,18 +218,17 @@ class Body:
         return np.empty(0, np.uint64) if self.sample is None else self.sample.rows.hashes
 
     def _order(self) -> None:
-        places = self.numbers if self.hashes is None else self.hashes
-        if (places[1:] >= places[:-1]).all():
+        """Put rows with keys in order; others stand in that of their parts."""
+        if self.hashes is None or (self.hashes[1:] >= self.hashes[:-1]).all():
             return
-        order = np.argsort(places, kind="stable")
+        order = np.argsort(self.hashes, kind="stable")
         self.columns = {name: values[order] for name, values in self.columns.items()}
-        self.labels, self.numbers = self.labels[order], self.numbers[order]
+        self.labels, self.numbers, self.hashes = self.labels[order], self.numbers[order], self.hashes[order]
         self.weights = None if self.weights is None else self.weights[order]
-        self.hashes = None if self.hashes is None else self.hashes[order]
 
-    def _rows(self, offset: int = 0) -> MeasuredRows:
-        """Return the rows, their numbers raised by an offset."""
-        return MeasuredRows(self.columns, self.labels, self.weights, self.hashes, self.numbers + offset)
+    def _rows(self) -> MeasuredRows:
+        """Return the rows."""
+        return MeasuredRows(self.columns, self.labels, self.weights, self.hashes, self.numbers)
 
     def _deal(self) -> None:
         """Put sums in place of rows."""
@@ -337,38 +244,43 @@ class Body:
         summed = {name: values for name, values in columns.items() if name not in self._of_lenses}
         told = np.zeros_like(labels) if self._of_answers and self.keyed else labels
         digests = None if self._in_run else digests_of(told, numbers, hashes)
+        of_two = self.n_classes == 2 and {"class-0", "class-1"} <= self._lenses.keys()
         own = Deals.of(
             summed, labels, self.n_classes, weights, numbers=numbers, digests=digests, hashes=hashes
         )
         self.deals = own if self.deals is None else self.deals.merged(own)
-        self._make_cells(columns)
-        for lens in self.cells:
-            self._sum_lens(lens, columns, weights, numbers if hashes is None else hashes)
-
-    def _make_cells(self, columns: Mapping[str, Array]) -> None:
-        limit = CELLS_IN_RUN if self._in_run else CELLS // max(1, len(self._lenses))
-        for lens, (score, *_) in self._lenses.items():
-            # of two classes class-1 tells what class-0 does
-            if lens not in self.cells and not (lens == "class-0" and self.n_classes == 2):
-                self.cells[lens] = ScoreCells(limit, self.weighted, columns[score].dtype)
+        for lens in self._lenses:
+            if not (of_two and lens in OF_TWO[:-1]):
+                self._sum_lens(lens, columns, weights, of_two and lens == OF_TWO[-1])
 
     def _sum_lens(
-        self, lens: str, columns: Mapping[str, Array], weights: Floats | None, numbers: Array
+        self, lens: str, columns: Mapping[str, Array], weights: Floats | None, second: bool
     ) -> None:
-        """Add rows of these numbers, or hashes of keys, to the cells of a lens."""
+        """Add rows to the cells of a lens, which may be that of the second of two classes."""
         names = self._lenses[lens]
         score, outcome, inside = columns[names[0]], columns[names[1]], weights
         if names[2]:
             chosen = np.flatnonzero(columns[names[2]])
-            score, outcome, numbers = score[chosen], outcome[chosen], numbers[chosen]
+            score, outcome = score[chosen], outcome[chosen]
             inside = None if weights is None else weights[chosen]
-        self.cells[lens].add(score, outcome, inside)
-        if not (self._in_run or self.sample is None):
-            self._add_ranks(lens, RankCells.of(score, outcome, inside, numbers))
+        other = columns[self._lenses["class-0"][0]] if second else None
+        self._cells_of(lens).add(score, outcome, inside, other)
 
-    def _add_ranks(self, lens: str, ranks: RankCells) -> None:
-        known = self.ranks.get(lens)
-        self.ranks[lens] = ranks if known is None else known.merged(ranks)
+    def _cells_of(self, lens: str) -> ScoreCells:
+        if lens not in self.cells:
+            self.cells[lens] = ScoreCells.empty(self.weighted)
+        return self.cells[lens]
+
+    def problem(self, lens: str) -> Problem | None:
+        """Return the problem of a lens that cells tell; None where there are none."""
+        if lens in self.cells:
+            return self.cells[lens].problem()
+        second = self.cells.get(OF_TWO[-1]) if lens in OF_TWO and self.n_classes == 2 else None
+        if second is None:
+            return None
+        if lens == "class-0":
+            return second.of_other_class()
+        return second.problem() if self._of_answers else second.of_confidence()
 
 
 @dataclass(frozen=True)
@@ -380,7 +292,7 @@ class State:
     head
         What its parts share.
     parts
-        The data sets in it, in the order in which their rows are numbered.
+        The data sets in it; few rows without keys stand in their order.
     facts
         What was noticed about the scores.
     bins

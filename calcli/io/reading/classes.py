@@ -91,8 +91,9 @@ class Classes:
             own.get(str(one), self.number.get(plain, NO_PLACE if plain in gone else self.rest))
             for one, plain in zip(labels.values, labels.plain, strict=True)
         ]
-        found = np.array(distinct, np.int32)[labels.codes]
-        if (wrong := found < 0).any():
+        same = distinct == [*range(len(distinct))]
+        found = labels.codes.astype(np.int32) if same else np.array(distinct, np.int32)[labels.codes]
+        if min(distinct, default=0) < 0 and (wrong := found < 0).any():
             raise self._unknown(labels, wrong, place)
         return found
 

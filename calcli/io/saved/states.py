@@ -19,7 +19,7 @@ from calcli.core.data.units import DEALS, UNIT_LIMIT
 from calcli.core.language.errors import InputError
 from calcli.core.language.version import __version__
 from calcli.core.state.cells import ScoreCells
-from calcli.core.state.deals import RANKED_DEALS, Deals, RankCells, Statistic, rank_edges
+from calcli.core.state.deals import Deals, Statistic
 from calcli.core.state.sample import ALL, Rows, Sample
 from calcli.core.state.state import Body, Facts, Head, Part, State, numbers
 from calcli.io.places.archives import SAID, stored_content, told
@@ -79,7 +79,7 @@ def to_bytes(state: State) -> bytes:
         "parts": [asdict(part) for part in state.parts],
         "bins": list(state.bins),
         "deals": None if state.body.deals is None else _told(state.body.deals),
-        "cells": {name: cells.limit for name, cells in state.body.cells.items()},
+        "cells": [*state.body.cells],
         "below": None if state.body.sample is None else state.body.sample.below,
         "slices": {column: [*own] for column, own in state.slices.items()},
     }
@@ -170,7 +170,7 @@ def _told(deals: Deals) -> dict[str, Any]:
     return {
         "rows": deals.rows,
         "statistics": {
-            name: {"scale": own.scale, "infinite_weight": own.infinite_weight, "first": own.first}
+            name: {"infinite_weight": own.infinite_weight, "first": own.first}
             for name, own in deals.statistics.items()
         },
     }
@@ -207,8 +207,6 @@ def _of_deals(body: Body, deals: Deals) -> Iterator[tuple[str, Array]]:
             yield f"deals/infinite/{name}", own.infinite
     for lens, cells in body.cells.items():
         yield from ((f"cells/{lens}/{name}", values) for name, values in cells.arrays().items())
-        ranks = body.ranks[lens].arrays() if lens in body.ranks else {}
-        yield from ((f"ranks/{lens}/{name}", values) for name, values in ranks.items())
 
 
 def _state(told: Mapping[str, Any], arrays: Mapping[str, Array]) -> State:
@@ -233,15 +231,8 @@ def _state(told: Mapping[str, Any], arrays: Mapping[str, Array]) -> State:
         body.numbers = numbers(parts) if stored is None else stored.astype(np.int64)
     else:
         body.deals = _deals(told["deals"], arrays, k)
-        for lens, limit in told["cells"].items():
-            body.cells[lens] = ScoreCells.of_arrays(int(limit), _under(f"cells/{lens}/", arrays))
-            ranks = _under(f"ranks/{lens}/", arrays)
-            if body.sample is None:
-                continue
-            shape = RANKED_DEALS, len(rank_edges()) - 1
-            body.ranks[lens] = RankCells.of_arrays(
-                {name: _wide(_shaped(own, *shape)) for name, own in ranks.items()}
-            )
+        for lens in told["cells"]:
+            body.cells[lens] = ScoreCells.of_arrays(_under(f"cells/{lens}/", arrays))
     bins = {}
     for m in told["bins"]:
         count, *sums = (_shaped(arrays[f"bins/{m}/{name}"], k, m) for name in BINS)
@@ -269,7 +260,6 @@ def _deals(told: Mapping[str, Any], arrays: Mapping[str, Array], k: int) -> Deal
     statistics = {
         name: Statistic(
             _wide(_shaped(sums[name], DEALS)),
-            float(own["scale"]),
             _wide(_shaped(infinite.get(name, none), DEALS)),
             float(own["infinite_weight"]),
             tuple(own["first"]),

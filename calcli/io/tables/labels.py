@@ -11,7 +11,7 @@ from typing import Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from calcli.core.data.arrays import Array
+from calcli.core.data.arrays import TOGETHER, Array, batches
 from calcli.core.language.errors import InputError
 from calcli.io.messages import Place, type_in_words
 from calcli.io.words import missing_words, plain_text
@@ -101,7 +101,9 @@ def distinct_of(values: Array) -> tuple[list[int], Array]:
     low, high = (int(values.min()), int(values.max())) if len(values) else (0, 0)
     if high - low < NARROW:
         places = values.astype(np.uint16) - np.uint16(low & 0xFFFF)  # differences are right modulo 2^16
-        there = np.flatnonzero(np.bincount(places))
+        none, every = np.zeros(high - low + 1, np.int64), batches(len(places), 1, TOGETHER)
+        counts = sum((np.bincount(places[rows], minlength=len(none)) for rows in every), none)
+        there = np.flatnonzero(counts)
         if len(there) == high - low + 1:
             return (there + low).tolist(), places
         table = np.zeros(high - low + 1, np.uint16)

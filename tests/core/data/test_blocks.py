@@ -18,7 +18,7 @@ def test_probabilities_are_renormalized_and_zero_is_infinite(predict):
     (block,) = blocks(predictions)
     assert block.log_prob[0] == -np.inf
     assert block.confidence[0] == pytest.approx(0.5 / 0.9995, abs=1e-15)
-    assert np.exp(block.log_sum) == pytest.approx([0.9995, 1.0], abs=1e-15)
+    assert np.exp(block.log_sums) == pytest.approx([0.9995, 1.0], abs=1e-15)
 
 
 def test_working_type(predict):

@@ -7,23 +7,31 @@ import pytest
 from scipy import stats
 
 from calcli.core.language.errors import InputError
-from calcli.core.state.deals import of_keys, of_numbers
+from calcli.core.state.deals import first_number, hashed, of_keys
 
 N = 100_000
 
 
 def test_no_two_numbers_or_keys_share_a_hash():
-    assert len(np.unique(of_numbers(0, N))) == N
-    assert np.array_equal(of_numbers(40, 90), of_numbers(0, N)[40:90])
+    assert len(np.unique(hashed(np.arange(N)))) == N
     keys = [f"{user}-{day:02}" for user in range(2000) for day in range(50)]
     assert len(np.unique(of_keys(np.array(keys), "id"))) == N
 
 
-@pytest.mark.parametrize("hashes", [of_numbers(0, N), of_keys(np.arange(N), "id")], ids=["numbers", "keys"])
+@pytest.mark.parametrize(
+    "hashes", [hashed(np.arange(N)), of_keys(np.arange(N), "id")], ids=["numbers", "keys"]
+)
 @pytest.mark.parametrize("parts", [499, 1999, 2**64 // 1000])
 def test_hashes_are_spread_evenly(hashes, parts):
     counts = np.bincount(((hashes // np.uint64(parts)) if parts > 2000 else hashes % parts).astype(np.intp))
     assert 0.001 < stats.chisquare(counts[:1000]).pvalue < 0.999
+
+
+def test_parts_are_numbered_from_elsewhere_unless_their_labels_begin_alike():
+    labels = np.arange(9_000) % 3
+    others = labels[:-1], labels[::-1], np.where(labels == 2, 1, labels)
+    assert len({first_number(one) for one in (labels, *others)}) == 4
+    assert first_number(labels.astype(np.int8)) == first_number(labels)
 
 
 def test_a_key_is_its_text_whatever_the_type():

@@ -15,8 +15,7 @@ from calcli.core.evaluating.evaluate import evaluate, state_of
 from calcli.core.language.errors import InputError, NeedsRows, UsageError
 from calcli.core.language.settings import Settings
 from calcli.core.state import sample
-from calcli.core.state import state as states
-from calcli.core.state.deals import of_numbers
+from calcli.core.state.deals import first_number, hashed
 from calcli.core.state.merging import merge
 from calcli.core.state.state import predictions_of
 from calcli.io.saved.states import from_bytes, to_bytes
@@ -51,14 +50,17 @@ def told(state, settings=SETTINGS):
     return evaluate(predictions_of(state), settings)
 
 
-def same(first, second, atol=0.0):
+def same(first, second, atol=0.0, dealt=False):
+    """Require the same values, and the same intervals unless other groups of rows were left out."""
     assert first.estimates.keys() == second.estimates.keys()
     for name, estimate in first.estimates.items():
         other = second.estimates[name]
-        assert other.value == pytest.approx(estimate.value, abs=atol, rel=0, nan_ok=True), name
+        near = 1e-4 if "|cells|" in other.signature else atol
+        assert other.value == pytest.approx(estimate.value, abs=near, rel=0, nan_ok=True), name
         assert other.no_interval == estimate.no_interval, name
         if estimate.interval is not None:  # of which sums of fourth powers tell the degrees of freedom
-            ends = pytest.approx([estimate.interval.low, estimate.interval.high], abs=1000 * atol, rel=0)
+            low, high = estimate.interval.low, estimate.interval.high
+            ends = pytest.approx([low, high], abs=0.1 * (high - low) if dealt else 1000 * atol, rel=0)
             assert [other.interval.low, other.interval.high] == ends, name
 
 
@@ -68,7 +70,7 @@ def same(first, second, atol=0.0):
 def test_a_state_says_what_its_rows_say(n, cuts, classes, weighted):
     rows = drawn(n, classes, weighted=weighted)
     expected, found = evaluate(rows, SETTINGS), told(merge(parts_of(rows, cuts)))
-    same(expected, found, 1e-12 if n == 900 else 1e-9)
+    same(expected, found, 1e-12 if n == 900 else 1e-9, dealt=n > 900)
     for name, estimate in expected.estimates.items():
         null, other = estimate.if_calibrated, found.estimates[name].if_calibrated
         if null is None or "smooth" in name or estimate.call.is_class_wise:  # of which a state tests none
@@ -76,7 +78,9 @@ def test_a_state_says_what_its_rows_say(n, cuts, classes, weighted):
         if n == 900:
             assert null == other, name
         elif other is not None and not weighted:
-            assert (other.p_value, other.mean) == pytest.approx((null.p_value, null.mean), rel=1e-6), name
+            assert (other.p_value, other.mean) == pytest.approx(
+                (null.p_value, null.mean), rel=0.02, abs=0.02
+            ), name
 
 
 @pytest.mark.parametrize("n", [4, 8, 16, 25_000])
@@ -90,28 +94,17 @@ def test_what_few_rows_carry_has_no_interval_in_a_state_either(n):
     same(expected, told(state_of(rows, SETTINGS)), 1e-9)
 
 
-@pytest.mark.parametrize("weighted", [False, True])
-def test_on_the_grid_errors_stay_near_those_of_the_rows(monkeypatch, weighted):
-    monkeypatch.setattr(states, "CELLS", 100)
-    rows = drawn(25_000, 2, weighted=weighted)
-    expected, coarse = evaluate(rows, SETTINGS), told(merge(parts_of(rows, [9_000])))
-    for name in METRICS:
-        exact = name in ("ece", "ece_l2", "mce", "cw_ece", "cw_ece:bins=7", "log_loss", "accuracy")
-        bound = 1e-9 if exact else 2e-4  # half a cell's share of the rows
-        found = coarse.estimates[name]
-        assert found.value == pytest.approx(expected.estimates[name].value, abs=bound), name
-        assert ("cells:grid" in found.signature) == (name == "ks") or name not in ("ks", "log_loss")
-
-
 def test_infinite_losses_are_counted_and_named():
     rows = drawn(25_000, 2)
     first = [7, 12_000, 24_999]
     rows.scores.array[first] = -np.inf
     rows.scores.array[first, 1 - rows.labels[first]] = 0
     expected = evaluate(rows, SETTINGS).summary.infinite_log_loss
-    found = told(merge(parts_of(rows, [9_000]))).summary.infinite_log_loss
-    assert found.first == expected.first == tuple(first)
-    assert found.value_without == pytest.approx(expected.value_without)
+    for cuts, named in (([], tuple(first)), ([9_000], ())):
+        found = told(merge(parts_of(rows, cuts))).summary.infinite_log_loss
+        assert (found.rows, found.first) == (3, named)
+        assert found.value_without == pytest.approx(expected.value_without)
+    assert expected.first == tuple(first)
 
 
 def test_the_default_report_of_a_small_state_has_what_needs_rows():
@@ -141,9 +134,6 @@ def test_what_a_state_cannot_tell_is_refused_by_name():
     of_two = state_of(drawn(21_000, 2), Settings(metrics=("log_loss", "cw_ece")))
     with pytest.raises(NeedsRows, match=r"^the state has no sums over 7 bins; "):
         told(of_two, Settings(metrics=("cw_ece",), bins=7))
-    rows = drawn(25_000, 2)
-    with pytest.raises(InputError, match="too large"):
-        state_of(replace(rows, scores=ArrayScores(1e8 * rows.scores.array, "logits")), SETTINGS)
 
 
 def test_unlike_states_and_the_same_rows_are_refused():
@@ -164,13 +154,13 @@ def test_unlike_states_and_the_same_rows_are_refused():
 @pytest.fixture
 def many(monkeypatch):
     """Return 25,000 rows, which shall be so many that a run keeps sums and a sample of them."""
-    monkeypatch.setattr("calcli.core.evaluating.evaluate.MANY_ROWS", 20_000)
     monkeypatch.setattr("calcli.core.evaluating.usual.MANY", 40_000)
     return {classes: drawn(25_000, classes, dtype=np.float32) for classes in (2, 4)}
 
 
 def sampled(rows, size):
-    chosen = np.argsort(of_numbers(0, rows.n_rows))[:size]
+    numbers = first_number(rows.labels) + np.arange(rows.n_rows)
+    chosen = np.argsort(hashed(numbers))[:size]
     return replace(rows, scores=ArrayScores(rows.scores.array[chosen], "logits"), labels=rows.labels[chosen])
 
 
@@ -186,17 +176,19 @@ def test_the_default_report_of_a_run_from_many_rows_is_that_of_the_rows(classes,
             assert f"n:25000|rows:{own.rows}|" in own.signature
             assert own.value == pytest.approx(estimate.value, abs=5 / own.rows**0.5), name
             continue
-        if "|cells:log-odds|" in own.signature:  # in other folds; states have a sample
+        if estimate.call.entry.family.fits:  # in other folds
             assert own.value == pytest.approx(estimate.value, abs=estimate.parts["standard_error"]), name
-            assert other.value == pytest.approx(own.value, abs=0.01)
-            continue
-        assert own.value == pytest.approx(estimate.value, abs=1e-7), name
-        assert (other.rows, other.value) == (own.rows, pytest.approx(own.value, abs=1e-7)), name
+        else:
+            assert own.value == pytest.approx(
+                estimate.value, abs=1e-4 if "|cells|" in own.signature else 1e-7
+            )
+        assert (other.rows, other.value) == (own.rows, pytest.approx(own.value, rel=1e-9)), name
         if estimate.interval is not None:
-            assert own.interval.low == pytest.approx(estimate.interval.low, abs=1e-5), name
+            assert own.interval.low == pytest.approx(estimate.interval.low, abs=1e-3), name
         if estimate.if_calibrated is not None:
             assert own.if_calibrated.p_value == pytest.approx(estimate.if_calibrated.p_value, abs=0.02), name
-        assert own.signature == estimate.signature
+        if not estimate.call.entry.family.fits:
+            assert own.signature.replace("|cells", "") == estimate.signature
     for own, whole in (
         (one.summary.reliability, two.summary.reliability) for one, two in [(found, expected)]
     ):
@@ -205,36 +197,41 @@ def test_the_default_report_of_a_run_from_many_rows_is_that_of_the_rows(classes,
     assert found.predictions is rows
 
 
-def test_exact_scores_become_the_grid_beyond_their_limit(monkeypatch, many):
-    monkeypatch.setattr(states, "CELLS_IN_RUN", 1_000)
-    settings = Settings(draws=99)
-    found, expected = (evaluate(many[2], replace(settings, rows=rows)) for rows in (settings.rows, "all"))
-    assert "cells:grid" in found.estimates["ks"].signature
-    for name, estimate in expected.estimates.items():
-        if found.estimates[name].rows is None and estimate.call.entry.name != "relative_calibration_loss":
-            assert found.estimates[name].value == pytest.approx(estimate.value, abs=2e-4), name
-    assert found.estimates["ece"].value == pytest.approx(expected.estimates["ece"].value, abs=1e-8)
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+def test_whole_and_parts_agree_in_every_metric_of_the_default_report(dtype, monkeypatch):
+    """At a size at which both are states: rows times classes are more than so many."""
+    monkeypatch.setattr("calcli.core.evaluating.usual.MANY", 40_000)
+    monkeypatch.setattr("calcli.core.evaluating.measurements.MOST_FITTED", 10_000)
+    rows, settings = drawn(30_000, 2, dtype=dtype), Settings(draws=0)
+    whole = evaluate(rows, settings).estimates
+    states = [state_of(rows, settings), merge(parts_of(rows, [7_000, 9_999, 21_000], settings))]
+    for state in states:
+        found = told(from_bytes(to_bytes(state)), settings).estimates
+        assert found.keys() == whole.keys() >= {"average_precision", "ks", "kuiper"}
+        for name, estimate in whole.items():
+            assert found[name].value == pytest.approx(estimate.value, rel=1e-6), name
+            assert found[name].rows == estimate.rows
+    assert whole["relative_calibration_loss"].rows == 10_000
 
 
 SAMPLED = ("skce:estimator=block", "calibration_slope", "corp_miscalibration",
            "relative_calibration_loss:recalibrator=vector")  # fmt: skip
 
 
-@pytest.mark.parametrize("many_rows", [20_000, 30_000])
-def test_what_needs_rows_has_a_sample_unless_all_are_asked_for(many_rows, monkeypatch, many):
-    monkeypatch.setattr("calcli.core.evaluating.evaluate.MANY_ROWS", many_rows)
+def test_what_needs_rows_has_a_sample_unless_all_are_asked_for(monkeypatch, many):
     monkeypatch.setattr(sample, "MOST", 5_000)
     rows, settings = many[2], Settings((*SAMPLED, "log_loss", "ks:lens=class-1"), draws=0)
     found = evaluate(rows, settings).estimates
     few = evaluate(sampled(rows, 5_000), replace(settings, rows="all")).estimates
     whole = evaluate(rows, replace(settings, rows="all")).estimates
     for name, own in found.items():
-        of_sample = own.call.asked in SAMPLED
+        of_sample = own.call.asked in SAMPLED[:3]
         assert own.rows == (5_000 if of_sample else None)
         assert whole[name].rows is None
         shuffled = "relative" in name or "skce" in name  # which depend on the order of the rows
         expected = few if of_sample else whole
-        assert own.value == pytest.approx(expected[name].value, abs=3e-3 if shuffled else 1e-7), name
+        near = 3e-3 if shuffled else 1e-4 if "|cells|" in own.signature else 1e-7
+        assert own.value == pytest.approx(expected[name].value, abs=near), name
 
 
 def test_what_redraws_rows_redraws_those_of_the_sample(monkeypatch, many):
@@ -269,4 +266,3 @@ def test_systems_are_compared_on_samples_of_their_rows(paired, monkeypatch, many
         assert own[name].p_value == pytest.approx(other.p_value, abs=0.02)
         if other.interval is not None:
             assert own[name].interval.low == pytest.approx(other.interval.low, abs=1e-5)
-    assert not found.apart

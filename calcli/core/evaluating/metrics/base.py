@@ -11,7 +11,6 @@ import numpy as np
 from calcli.core.data.arrays import Stream, generator
 from calcli.core.data.blocks import ROW_STATISTICS
 from calcli.core.data.predictions import Predictions
-from calcli.core.estimators.gridded import GridError
 from calcli.core.estimators.intervals import Influences, Interval, Spread, carried_by
 from calcli.core.estimators.permutation import CALL, CLASS, affordable_draws
 from calcli.core.estimators.rules import ScoringRule
@@ -22,7 +21,7 @@ from calcli.core.language.expressions import Measure
 from calcli.core.language.settings import Settings
 from calcli.core.language.version import __version__
 from calcli.core.state.deals import Hashes
-from calcli.core.state.needs import Mean
+from calcli.core.state.needs import Mean, Pass, Scores
 
 
 def signature(
@@ -30,7 +29,6 @@ def signature(
     measured: Measurements,
     settings: Settings,
     *repeats: str,
-    grid: GridError | None = None,
 ) -> str:
     """Return the signature of a metric: name, arguments, data, what was repeated, seed, version.
 
@@ -40,8 +38,6 @@ def signature(
         The metric, what it was computed from, and how.
     repeats
         Resamples, draws and the like, as `key:value`.
-    grid
-        What the cells of scores leave open.
     """
     rows, classes = measured.predictions.scores.shape
     used, outcomes = call.used, f"k:{classes}"
@@ -51,10 +47,9 @@ def signature(
     parts = [call.entry.name, *(f"{key}:{written(value)}" for key, value in used.items())]
     sampled = [] if measured.of_rows is None else [f"rows:{rows}"]
     parts += [f"n:{measured.of_rows or rows}", *sampled, outcomes, f"dtype:{measured.dtype}"]
-    if grid is not None or (call.lens and measured.grid(call.lens) is not None):
-        parts.append("cells:grid")
-    if grid is not None:
-        parts.append(f"bound:{grid.bound:.2g}")
+    needs = call.needs(Pass(measured.predictions, measured.settings)) if measured.of_cells else ()
+    if not call.is_class_wise and any(isinstance(need, Scores) for need in needs):
+        parts.append("cells")
     if measured.state.head.weighted:
         parts.append("weighted")
     if settings.cluster is not None:

@@ -17,13 +17,11 @@ import numpy as np
 from calcli.core.data.arrays import Doubles, Floats, batches
 from calcli.core.data.binning import Bins
 from calcli.core.estimators.calibrationerror import Null
-from calcli.core.estimators.gridded import GridError, of_cumulative
 from calcli.core.estimators.intervals import Interval
 from calcli.core.estimators.permutation import CELLS, Cells, SystemScores
 from calcli.core.evaluating.metrics.errors import OneDimensional
 from calcli.core.language.entries import metric
 from calcli.core.problems.problem import Problem
-from calcli.core.state.cells import CellTable
 
 ENOUGH_VARIANCE = 10.0  # sum of s (1 - s) from which the Brownian limit is used
 CATALAN = 0.915965594177219  # E sup|B|^2 on [0, 1] is twice Catalan's constant
@@ -70,10 +68,6 @@ class CumulativeError(OneDimensional):
     def swap_cells(self, baseline: SystemScores, candidate: SystemScores) -> Cells | None:
         """Return steps of the score."""
         return Cells.steps((baseline.score, candidate.score), CELLS, self.of_sums)
-
-    def on_grid(self, cells: CellTable, problem: Problem) -> GridError | None:
-        """Return how far it may be off: inside a cell the gap may be larger than at all ends."""
-        return of_cumulative(cells, self.of_gaps, self.value(problem))
 
     def limit(self, problem: Problem) -> Null | None:
         """Return what Brownian motion shows, where the variance is enough."""

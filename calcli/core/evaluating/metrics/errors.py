@@ -25,7 +25,6 @@ from calcli.core.data.arrays import (
 from calcli.core.data.binning import Bins, distinct, equal_width_index
 from calcli.core.data.predictions import Predictions
 from calcli.core.estimators.calibrationerror import Null, class_wise_error, compare, outcome_sums
-from calcli.core.estimators.gridded import GridError
 from calcli.core.estimators.intervals import Interval
 from calcli.core.estimators.permutation import (
     Cells,
@@ -51,7 +50,6 @@ from calcli.core.problems.problem import (
     Recursive,
     segment_sums,
 )
-from calcli.core.state.cells import CellTable
 from calcli.core.state.needs import Need, Pass, UnitSums, all_probs, class_sums, through, unit_sums
 
 LABELS = 1_000_000  # drawn at once
@@ -93,10 +91,6 @@ class CalibrationError(Measure, ABC):
         """Return the interval of independent rows, or why there is none."""
         return None, ""
 
-    def on_grid(self, cells: CellTable, problem: Problem) -> GridError | None:
-        """Return how far the value of cells of the grid may be off; None where no bound is known."""
-        return None
-
     @abstractmethod
     def tested(self, measured: Measurements, settings: Settings, beside: Calls) -> TestedError:
         """Return the error and, if there are draws, its distribution if calibrated; see `estimate`."""
@@ -104,10 +98,9 @@ class CalibrationError(Measure, ABC):
     def estimate(self, measured: Measurements, settings: Settings, beside: Calls = ()) -> Estimate:
         """Return the error beside what it would be if calibrated."""
         value, null, parts, bins = self.tested(measured, settings, beside)
-        grid = self._grid_error(measured)
-        line = signature(self, measured, settings, f"draws:{settings.draws}", grid=grid)
+        line = signature(self, measured, settings, f"draws:{settings.draws}")
         interval, reason = self._interval(measured, settings)
-        return Estimate(self, value, line, interval, reason, null, parts=parts, bins=bins, grid=grid)
+        return Estimate(self, value, line, interval, reason, null, parts=parts, bins=bins)
 
     @property
     def recomputed(self) -> bool:
@@ -129,13 +122,6 @@ class CalibrationError(Measure, ABC):
         if "@" in self.region:
             raise UsageError(f"{self}: with one score, a region is given by its ends, as in region=0.8..1")
         return problem if self.region == "all" else problem.within(*region_ends(self.region))
-
-    def _grid_error(self, measured: Measurements) -> GridError | None:
-        """Return what the grid of a state leaves open, where that is known."""
-        cells = measured.grid(self.lens)
-        if cells is None or self.region != "all":
-            return None
-        return self.on_grid(cells, measured.problem(self.lens))
 
     def _interval(self, measured: Measurements, settings: Settings) -> tuple[Interval | None, str]:
         """Return the interval, if it has one, or why there is none."""

@@ -9,8 +9,7 @@ from typing import Any, ClassVar, Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from calcli.core.data.binning import Bins, bin_index, common_unit, equal_width_edges, equal_width_index
-from calcli.core.estimators.gridded import GridError, of_cut_cells
+from calcli.core.data.binning import Bins, bin_index, common_unit, equal_width_index
 from calcli.core.estimators.intervals import wilson_interval
 from calcli.core.estimators.permutation import CELLS, CLASS, Cells, SystemScores, of_equal_mass
 from calcli.core.evaluating.metrics.errors import BINNING, EXPECTED, OfBins, OneDimensional
@@ -18,7 +17,6 @@ from calcli.core.language.entries import arg, metric
 from calcli.core.language.errors import UsageError
 from calcli.core.language.metrics import LENS, OVER_BINS, Norm
 from calcli.core.problems.problem import Problem, Recursive, segment_sums
-from calcli.core.state.cells import CellTable
 
 STEPS_OF_A_BIN = 30  # so many at least where bins are made of steps
 
@@ -90,23 +88,6 @@ class BinnedError(OfBins):
             return {}
         shares = concentration(problem, self.cuts(problem))
         return {"squared": float(debiased_square(problem.bins(self.parted, self.bins), shares))}
-
-    def on_grid(self, cells: CellTable, problem: Problem) -> GridError | None:
-        """Return how far the error of cells may be off, which are cut by edges of bins."""
-        if self.debiased or self.weights != "equal" or isinstance(self.parted, Recursive):
-            return None
-        if self.binning == "equal-mass":
-            cuts = problem.cuts("equal-mass", self.bins)
-            last = problem.score[cuts[1:-1] - 1]
-            cut = np.unique(np.searchsorted(cells.low, last, side="right") - 1)
-            met = bool(len(cuts) <= self.bins)
-        else:
-            edges = np.asarray(equal_width_edges(self.bins) if self.binning == "equal-width" else self.parted)
-            at = np.searchsorted(cells.low, edges[1:-1], side="left") - 1
-            inside = (at >= 0) & (edges[1:-1] < cells.high[at])
-            cut = np.unique(at[inside])
-            met = len(cut) < int(np.count_nonzero(inside))
-        return of_cut_cells(cells, cut, met=met, sums=self.norm == "1")
 
     def swap_cells(self, baseline: SystemScores, candidate: SystemScores) -> Cells | None:
         """Return its bins, or steps of which equal-mass bins are made."""

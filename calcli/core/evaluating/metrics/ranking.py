@@ -15,7 +15,6 @@ from numpy.typing import NDArray
 from calcli.core.data.arrays import Array, Doubles, Floats
 from calcli.core.data.binning import is_run_end
 from calcli.core.data.units import numbers_of
-from calcli.core.estimators.gridded import GridError, area_on_grid, average_precision_on_grid
 from calcli.core.estimators.intervals import FEWEST, Influences, Interval, Spread, of_equal_weight
 from calcli.core.evaluating.measurements import Measurements
 from calcli.core.evaluating.metrics.base import Calls, signature
@@ -26,8 +25,6 @@ from calcli.core.language.expressions import Measure
 from calcli.core.language.metrics import ALMOST
 from calcli.core.language.settings import Settings
 from calcli.core.problems.problem import Problem
-from calcli.core.state.cells import CellTable
-from calcli.core.state.deals import rank_edges
 from calcli.core.state.needs import Need, Pass, Scores, every_class, through
 
 SURE = 2.5758  # standard deviations that one normal number in 200 is below
@@ -60,10 +57,6 @@ class Ranking(Measure, ABC):
         self, outcome: NDArray[np.bool_], weights: Floats | None, ends: NDArray[np.intp]
     ) -> DeLongPlacements | None:
         """Place runs of ascending scores; None if one of the outcomes does not occur."""
-
-    @abstractmethod
-    def on_grid(self, cells: CellTable) -> GridError:
-        """Return how far the value from cells may be from that of the rows."""
 
     def parts(self, problem: Problem) -> dict[str, float]:
         """Return what it is to be read with, by name."""
@@ -130,25 +123,19 @@ class Ranking(Measure, ABC):
         if settings.intervals and not math.isnan(spread.value):
             unit = "row" if settings.cluster is None else "cluster"
             interval, reason = self.interval(spread, settings.level, unit)
-        cells = measured.grid(lens) if lens else None
-        grid = None if cells is None else self.on_grid(cells)
         parts = self.parts(measured.problem(lens)) if lens else {}
-        line = signature(self, measured, settings, "interval:delong", grid=grid)
-        return Estimate(self, spread.value, line, interval, reason, parts=parts, grid=grid)
+        line = signature(self, measured, settings, "interval:delong")
+        return Estimate(self, spread.value, line, interval, reason, parts=parts)
 
     def influences(self, measured: Measurements) -> Influences | None:
         """Return the influences of the units (DeLong et al. 1988); slices of large states lack them."""
         if not self.moves:
             return None
         lens = self._single_lens(measured)
-        coarse = measured.by_deal(lens) if lens else None
-        if lens is not None and coarse is not None:
-            problem = measured.problem(lens)
-            of_units, lost = dealt_influences(self, problem, rank_edges(), coarse)
-            spread = self.spread(problem)
-            found = Influences(spread.value, of_units, len(of_units), lost=lost, fewest=spread.fewest)
-        elif lens is None or _sees_rows(lens, measured):
+        if lens is None or not measured.of_cells:
             found = self._of_rows(measured)
+        elif measured.sample is not None:
+            found = self._of_sample(lens, measured)
         else:
             return None
         return None if math.isnan(found.value) else found
@@ -164,21 +151,32 @@ class Ranking(Measure, ABC):
         """Return the lens of one score; None where every class has one."""
         return self.lens or ("class-1" if measured.predictions.n_classes == 2 else None)
 
+    def _of_sample(self, lens: str, measured: Measurements) -> Influences:
+        """Return the measure of all rows, with the influences on it of those of the sample in their place."""
+        problem = measured.problem(lens)
+        spread, placed = self.spread(problem), self.place(problem.outcome, problem.weights, problem.run_ends)
+        score, outcome, weights, *_ = measured.sampled(lens)
+        if placed is None:
+            return Influences(math.nan, np.empty(0), 0)
+        runs = problem.score[problem.run_ends - 1]
+        place = np.searchsorted((runs[1:] + runs[:-1]) / 2, score)
+        own = np.where(outcome, placed.of_positive[place], placed.of_negative[place])
+        share = (np.ones(len(own)) if weights is None else weights) / problem.total_weight
+        own = share * (own - np.average(own, weights=share))
+        scale = math.sqrt(problem.n_rows / len(own))
+        return Influences(spread.value, scale * own, len(own), fewest=spread.fewest)
+
     def _of_rows(self, measured: Measurements) -> Influences:
         """Return the measure with the influences of the units on it."""
 
         def found() -> Influences:
             units, weights, labels = measured.units, measured.predictions.weights, measured.predictions.labels
-            if self.lens:
-                score, outcome, *_ = measured.look(self.lens)
+            if lens := self._single_lens(measured):
+                score, outcome, *_ = measured.look(lens)
                 value, influences = row_influences(self, score, outcome.astype(bool), weights)
                 fewest = _rarer(measured, outcome.astype(bool))
             else:
-                if measured.predictions.n_classes == 2:
-                    probs = np.stack([measured.look(lens).score for lens in ("class-0", "class-1")])
-                else:
-                    probs = measured.class_probs
-                value, influences = ranking_influences(self, probs, labels, weights)
+                value, influences = ranking_influences(self, measured.class_probs, labels, weights)
                 fewest = _fewest(measured)
             number = int(np.count_nonzero(units.weights(weights)))
             return Influences(value, units.sums(influences), number, fewest=fewest / self.rows_per_positive)
@@ -217,10 +215,6 @@ class RocArea(Ranking):
         of_negative = (of_negative - area) * (total / negatives)
         return DeLongPlacements(area, positive, negative, of_positive, of_negative)
 
-    def on_grid(self, cells: CellTable) -> GridError:
-        """Return how far the area from cells may be from that of the rows."""
-        return area_on_grid(cells)
-
 
 @metric("average_precision", "Average precision", tier="to know", direction="higher")
 class AveragePrecision(Ranking):
@@ -256,10 +250,6 @@ class AveragePrecision(Ranking):
         return DeLongPlacements(
             average, positive, negative, of_positive, -lowered * (total / positives), bias
         )
-
-    def on_grid(self, cells: CellTable) -> GridError:
-        """Return how far average precision from cells may be from that of the rows."""
-        return average_precision_on_grid(cells)
 
 
 AREA, PRECISION = RocArea(), AveragePrecision()
@@ -332,40 +322,6 @@ def row_influences(
     if weights is None:
         return placed.value, influence / len(score)
     return placed.value, influence * weights / weights.sum()
-
-
-def dealt_influences(
-    ranking: Ranking, problem: Problem, edges: Doubles, sums: Doubles
-) -> tuple[Doubles, float]:
-    """Return what deals of rows add to the measure of a binary problem, and the variance that cells hide.
-
-    Rows of a cell and an outcome count with their mean influence. How they differ from it is not seen deal by
-    deal; two systems may differ in it, so that it is to be added to the variance of each of them.
-
-    Parameters
-    ----------
-    ranking, problem
-        The measure, and all rows.
-    edges
-        (cells + 1,) of coarse cells.
-    sums
-        (deals, 2, cells) sums of weight and outcome.
-    """
-    placed = ranking.place(problem.outcome, problem.weights, problem.run_ends)
-    if placed is None:
-        return np.full(len(sums), math.nan), math.nan
-    cell = np.searchsorted(edges[1:-1], problem.score[problem.run_ends - 1], side="right")
-    cells, total, within, dealt = len(edges) - 1, problem.total_weight, 0.0, np.zeros(len(sums))
-    weight, hits = np.moveaxis(sums, 1, 0)
-    for own, influence, table in (
-        (placed.positive, placed.of_positive, hits),
-        (placed.negative, placed.of_negative, weight - hits),
-    ):
-        mass = np.bincount(cell, own, cells)
-        mean = np.bincount(cell, own * influence, cells) / np.where(mass > 0, mass, 1)
-        within += float(own @ np.square(influence - mean[cell]))
-        dealt += table @ mean
-    return dealt / total, within / total**2
 
 
 def is_not_backwards(positive: Doubles, negative: Doubles) -> bool:
@@ -531,20 +487,6 @@ class Selective(Ranking):
             "chance": self.of(Runs.of(np.array([hits]), np.array([errors]))),
         }
 
-    def on_grid(self, cells: CellTable) -> GridError:
-        """Return how far the value from cells may be from that of the rows, in whatever order."""
-        errors, hits = cells.weight[:, ::-1] / _unit(cells.weight.sum(0))
-        several = (np.nextafter(cells.low, 2) < cells.high)[::-1]
-
-        def first(of: Doubles, beside: Doubles) -> tuple[Doubles, Doubles]:
-            """Return in runs what comes first in each cell, and what comes after it."""
-            after = np.where(several, beside, 0)
-            return np.stack([of, 0 * of], 1).ravel(), np.stack([beside - after, after], 1).ravel()
-
-        value, best = self.of(Runs.of(hits, errors)), self.of(Runs.of(*first(hits, errors)))
-        worst = self.of(Runs.of(*first(errors, hits)[::-1]))
-        return GridError.of(max(abs(best - value), abs(worst - value)))
-
 
 @metric("aurc", "AURC", letters="area under the risk-coverage curve")
 class Aurc(Selective):
@@ -657,16 +599,6 @@ class Coverage(Selective):
         rows = math.floor(right / unit / (1 - self.max_error) * (1 + ROUNDING))
         return found | {"oracle": min(1.0, rows * unit / problem.total_weight)}
 
-    def on_grid(self, cells: CellTable) -> GridError:
-        """Return how much larger it may be where all that is right in a cell comes first."""
-        errors, hits = cells.weight[:, ::-1]
-        runs = Runs(hits, errors)
-        right, before = runs.end - errors, runs.wrong - errors
-        further = np.minimum((self.max_error * right - before) / (1 - self.max_error), errors)
-        several = (np.nextafter(cells.low, 2) < cells.high)[::-1]
-        best = np.max((right + further)[several & (further >= 0)], initial=0.0)
-        return GridError.of(float(best) / runs.number - self.of(runs))
-
     def interval(self, spread: Spread, level: float, unit: str) -> tuple[Interval | None, str]:
         """Return that there is none."""
         return None, ONE_THRESHOLD
@@ -694,16 +626,11 @@ def _digamma(x: Doubles) -> Doubles:
     return np.asarray(found + np.log(x) - 1 / (2 * x) - series)
 
 
-def _sees_rows(lens: str, measured: Measurements) -> bool:
-    """Tell whether each row is seen through a lens."""
-    return measured.state.provides(through(lens, measured.predictions, measured.settings, each=True))
-
-
 def backwards_area(measured: Measurements) -> float | None:
     """Return the area if the scores rank the wrong way round beyond chance, else None."""
     call = RocArea()
     lens = call._single_lens(measured)
-    if lens and _sees_rows(lens, measured) and is_not_backwards(*fine_cells(*measured.look(lens)[:3])):
+    if lens and not measured.of_cells and is_not_backwards(*fine_cells(*measured.look(lens)[:3])):
         return None  # which is sooner told than the area
     area = call.spread_of(measured)
     if math.isnan(area.value) or area.fewest < FEWEST:
