@@ -43,7 +43,8 @@ def make(evaluations: Evaluations, view: View) -> Made:
     settings = next(iter(evaluations.values())).settings
     level = settings.level if settings.cluster is None else None
     results = {
-        system: rejection_curve(evaluation.confidence, level) for system, evaluation in evaluations.items()
+        system: rejection_curve(evaluation.problems["top-1"], level)
+        for system, evaluation in evaluations.items()
     }
     band = "" if level is None else f"; band: its {level_percent(level)} interval at each point (Wilson 1927)"
     areas = {system: _areas(evaluation) for system, evaluation in evaluations.items()}

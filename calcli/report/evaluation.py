@@ -11,8 +11,8 @@ from typing import Any, Literal, cast
 from calcli.core.curves.reliability import Reliability
 from calcli.core.estimators.calibrationerror import Null
 from calcli.core.estimators.intervals import level_percent
-from calcli.core.evaluating.classes import ENOUGH_OF_CLASS, rows_needed
 from calcli.core.evaluating.results import ClassRow, Estimate, Input
+from calcli.core.evaluating.sections import ENOUGH_OF_CLASS, rows_needed
 from calcli.core.language.settings import Settings
 from calcli.core.language.text import counted, number, p_value, some
 from calcli.report.atglance import MANY, Unread, glance_table

@@ -99,7 +99,7 @@ def _estimates(asked: _Asked, part: _Part) -> Doubles:
     for data_set in part.numbers:
         own = (1, part.rows, data_set)
         drawn = simulate(asked.system, asked.parameters, part.rows, asked.seed, part=own)
-        estimates = evaluate(_predictions(drawn), asked.settings).estimates
+        estimates = evaluate(_predictions(drawn), asked.settings, sections=()).estimates
         found.append([one.value for one in estimates.values()])
     return np.array(found)
 

@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import pytest
 
-from calcli.core.evaluating import classes as classwise
+from calcli.core.evaluating import sections as classwise
 from calcli.core.language.expressions import parse_metrics
 from calcli.report.summary import short_names
 from calcli.report.wording import assumed_bins

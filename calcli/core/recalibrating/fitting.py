@@ -30,8 +30,9 @@ from calcli.core.data.derived import counted, gathered
 from calcli.core.data.predictions import ArrayScores, Predictions, Scores, called
 from calcli.core.data.processes import Processes, processes_for
 from calcli.core.data.units import Units, column_folds, random_folds, require_clusters
-from calcli.core.evaluating.evaluate import area_if_backwards, lean_needs, needs_of_order, values_of
+from calcli.core.evaluating.evaluate import lean_needs, values_of
 from calcli.core.evaluating.measurements import Measurements
+from calcli.core.evaluating.sections import area_if_backwards, needs_of_order
 from calcli.core.language.errors import InputError, UsageError
 from calcli.core.language.expressions import MethodExpression, refuse_classes
 from calcli.core.language.settings import FitSettings, Settings
