@@ -56,10 +56,10 @@ def caption(results: Mapping[str, ClassReliability]) -> str:
     )
     if len(first.classes) <= SMALL_MULTIPLES:
         return what + f"Bins of fewer than {FEW_ROWS} rows are faint."
-    found = "; ".join(f"{name}: {_counted(result)}" for name, result in results.items())
+    described = "; ".join(f"{name}: {_counted(result)}" for name, result in results.items())
     return (
         f"{what}Cells: gray with rows, white without, colored where predicted minus observed exceeds chance, "
-        f"corrected for the number of cells (5%). {found}."
+        f"corrected for the number of cells (5%). {described}."
     )
 
 
@@ -163,8 +163,8 @@ def _parts(count: int, width: float, height: float) -> tuple[Figure, list[SubFig
 
 def _range(results: Iterable[ClassReliability]) -> float:
     """Return the gap at which colors saturate: that of few cells beyond chance, or others would be pale."""
-    found = [np.abs(result.gap)[result.beyond_chance] for result in results]
-    gaps = np.append(np.concatenate(found), 0)
+    gaps_beyond = [np.abs(result.gap)[result.beyond_chance] for result in results]
+    gaps = np.append(np.concatenate(gaps_beyond), 0)
     return max(LEAST_RANGE, float(np.quantile(gaps, 0.95)))
 
 

@@ -54,9 +54,11 @@ def make(evaluations: Evaluations, view: View) -> Made:
 
 def _areas(evaluation: Evaluation) -> str:
     """Return the areas under curves of risk and coverage, of those that were computed."""
-    found = [evaluation.estimates.get(name) for name in FIGURES["rejection"].metrics]
+    estimates = [evaluation.estimates.get(name) for name in FIGURES["rejection"].metrics]
     return ", ".join(
-        f"{one.call.entry.title} {drawn(one.value, digits=one.digits)}" for one in found if one is not None
+        f"{one.call.entry.title} {drawn(one.value, digits=one.digits)}"
+        for one in estimates
+        if one is not None
     )
 
 

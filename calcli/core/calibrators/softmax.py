@@ -114,8 +114,8 @@ class LinearSoftmax(Calibrator):
             objective = SoftmaxLoss(rows, model, penalty, brier=True)
             best, drawn = minimize_brier(objective, best.x, tolerance, rows.ridge)
             notes += [RAN_AWAY] if drawn else []
-        found = model.coordinates.outward(best.x) if model.coordinates else best.x
-        self.parameters = self._unpack(found, rows)
+        optimum = model.coordinates.outward(best.x) if model.coordinates else best.x
+        self.parameters = self._unpack(optimum, rows)
         self.notes = [*rows.notes, *notes]
         return self
 

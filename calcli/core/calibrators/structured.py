@@ -46,10 +46,10 @@ def bends_of(log_probs: Floats, bends: Bends) -> list[Floats]:
     """
     if bends == "none":
         return []
-    found = [] if log_probs.shape[1] == 2 else [_complement(log_probs)]
+    features = [] if log_probs.shape[1] == 2 else [_complement(log_probs)]
     if bends == "both":
-        found.append(np.log(np.exp(log_probs) + log_probs.dtype.type(SOFTENING)))
-    return found
+        features.append(np.log(np.exp(log_probs) + log_probs.dtype.type(SOFTENING)))
+    return features
 
 
 def _complement(log_probs: Floats) -> Floats:
@@ -138,8 +138,8 @@ class Structured(Calibrator):
         self, rows: TrainingRows, first: First, penalty: Penalty, start: Parameters | None
     ) -> None:
         alpha, beta = first
-        own: dict[str, Parameter] = {"alpha": alpha, "floor": rows.stand_in, "share": 1 / (rows.total + 1)}
-        features = self._features(rows.scores, own)
+        fixed: dict[str, Parameter] = {"alpha": alpha, "floor": rows.stand_in, "share": 1 / (rows.total + 1)}
+        features = self._features(rows.scores, fixed)
         centre = np.zeros(len(features))
         centre[0] = 1.0
         model = PartsModel(features, penalty, centre, self._intercept(rows, alpha, beta))
@@ -147,7 +147,7 @@ class Structured(Calibrator):
         loss = SoftmaxLoss(rows, model, model.penalty)
         best = minimize(loss, theta, ROUGH if self.rough else rows.tolerance)
         parts = model.parts(best.x)
-        self.parameters = own | {"slopes": parts.slopes}
+        self.parameters = fixed | {"slopes": parts.slopes}
         for name, weight in zip(Parts._fields[1:], penalty[1:], strict=True):
             if weight is not None:
                 self.parameters[name] = getattr(parts, name)

@@ -90,8 +90,8 @@ class Temperature(_Positive):
         if self.score != "log_loss" or self.notes or not (weights is None or weights.all()):
             return {}
         rows = prepare(scores, labels, weights, normalize=False, keep_zeros=True)
-        found = solve_folds(rows, fold, 1 / float(self.learned("temperature")), rows.tolerance)
-        return {number: self.fresh({"temperature": 1 / alpha}) for number, alpha in found}
+        scales = solve_folds(rows, fold, 1 / float(self.learned("temperature")), rows.tolerance)
+        return {number: self.fresh({"temperature": 1 / alpha}) for number, alpha in scales}
 
     def rescore(self, scores: Array) -> Floats:
         """Return logits, (N, K), in the precision of the scores."""

@@ -378,12 +378,12 @@ def _folds(predictions: Predictions, rows: LabeledScores, settings: FitSettings)
 
 def _absent(rows: LabeledScores, folds: Sequence[Positions]) -> int:
     """Return how many classes have all their rows in one fold, at most, of the times that they are dealt."""
-    found = []
+    absent = []
     for fold in folds:
         number = int(fold.max()) + 1
         pairs = np.flatnonzero(np.bincount(rows.labels.astype(np.intp) * number + fold))  # class and fold
-        found.append(int(np.count_nonzero(np.bincount(pairs // number) == 1)))
-    return max(found)
+        absent.append(int(np.count_nonzero(np.bincount(pairs // number) == 1)))
+    return max(absent)
 
 
 def refuse_raw(predictions: Predictions, calls: Sequence[MethodExpression]) -> None:

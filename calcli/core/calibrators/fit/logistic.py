@@ -237,8 +237,8 @@ def fit_each(
         best[flat, -1] = np.log(mean[flat] / (1 - mean[flat]))  # which an intercept alone attains
         best = minimize(LogisticLoss(features, targets, share), best, TOLERANCE).x
         if brier:
-            found, drawn = minimize_brier(loss, best, TOLERANCE, 1 / float(problems[0].weight.sum()))
-            best = found.x
+            optimum, drawn = minimize_brier(loss, best, TOLERANCE, 1 / float(problems[0].weight.sum()))
+            best = optimum.x
             for problem in compress(problems, drawn):
                 problem.remark(RAN_AWAY)
     return best / units, loss.evaluate(best)[0]

@@ -306,24 +306,24 @@ def by_line(moments: Doubles, cross: Doubles, penalty: Doubles, scale: Doubles, 
     diagonal = moments.copy()
     diagonal[:, :-1] += penalty[:, :-1] / np.square(scale)
     np.maximum(diagonal, JITTER * max(diagonal.max(), 1), out=diagonal)
-    own, intercept = diagonal.diagonal(), diagonal[:, -1]
-    most = APART * np.sqrt(own * intercept)
+    slope_curvature, intercept = diagonal.diagonal(), diagonal[:, -1]
+    most = APART * np.sqrt(slope_curvature * intercept)
     cross = np.clip(cross, -most, most)
-    determinant = own * intercept - np.square(cross)
+    determinant = slope_curvature * intercept - np.square(cross)
 
     def coupled(g: Doubles) -> Doubles:
-        found = g / diagonal
-        np.fill_diagonal(found, (intercept * g.diagonal() - cross * g[:, -1]) / determinant)
-        found[:, -1] = (own * g[:, -1] - cross * g.diagonal()) / determinant
-        return found
+        step = g / diagonal
+        np.fill_diagonal(step, (intercept * g.diagonal() - cross * g[:, -1]) / determinant)
+        step[:, -1] = (slope_curvature * g[:, -1] - cross * g.diagonal()) / determinant
+        return step
 
     turned = coupled(np.broadcast_to(shift, diagonal.shape))
     share = penalty[:, -1] / (1 + penalty[:, -1] * (turned @ shift))
 
     def solve(g: Doubles) -> Doubles:
-        found = coupled(g.reshape(diagonal.shape))
-        found -= (share * (found @ shift))[:, None] * turned
-        return found.reshape(g.shape)
+        step = coupled(g.reshape(diagonal.shape))
+        step -= (share * (step @ shift))[:, None] * turned
+        return step.reshape(g.shape)
 
     return solve
 
