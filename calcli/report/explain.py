@@ -31,7 +31,7 @@ HEADS = {
     "letters": "short for", "says": "meaning", "learns": "model", "keeps": "preserves",
     "misses": "limitations",
 }  # fmt: skip
-HIDDEN = ("arguments", "count", "proper", "letters", "made", "freedom")  # of what JSON shows
+HIDDEN = ("arguments", "count", "proper", "abbreviation_of", "made", "freedom")  # of what JSON shows
 REQUIRED = "METHOD"  # as the default of what has to be given
 REGISTRIES: dict[str, Mapping[str, Entry]] = {"metrics": METRICS, "methods": METHODS, "figures": FIGURES}
 
@@ -210,7 +210,7 @@ def _named(entry: Entry, asked: str) -> dict[str, str]:
     expression = meant(asked.partition(":")[0], [entry])
     return {
         "asked for": f"{asked} is {expression}" if ":" in expression else "",
-        "letters": entry.letters,
+        "letters": entry.abbreviation_of,
         "also called": ", ".join(also_called(entry)),
     }
 
@@ -314,7 +314,7 @@ def _object(said: Said) -> dict[str, Any]:
     return {
         "kind": said.kind,
         **found,
-        "letters": said.letters,
+        "letters": said.abbreviation_of,
         "also_called": also_called(said),
         "settings" if said.kind == "method" else "arguments": said.defaults,
     }

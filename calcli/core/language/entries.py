@@ -278,7 +278,7 @@ class Entry:
 
     name: str
     title: str
-    letters: str = ""
+    abbreviation_of: str = ""
     source: str = ""
     arguments: Mapping[str, Argument] = field(default_factory=dict)
     needs_classes: str = ""

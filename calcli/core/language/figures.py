@@ -79,7 +79,7 @@ FIGURES: dict[str, FigureKind] = {
         FigureKind(
             name="corp",
             title="Isotonic reliability (CORP)",
-            letters="consistent, optimally binned, reproducible, pool adjacent violators",
+            abbreviation_of="consistent, optimally binned, reproducible, pool adjacent violators",
             meaning="isotonic reliability curve, without bins",
             source="Dimitriadis, Gneiting & Jordan 2021",
             one_score=True,

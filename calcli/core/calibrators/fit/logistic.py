@@ -114,7 +114,7 @@ class LogisticLoss(Objective):
         """Return the inverse Hessian times `g`; the shortest solution where it has none."""
         return _times(self.axes, self.inverse * _sums(g, self.axes))
 
-    def reach(self, v: Doubles) -> Any:
+    def max_logit_change(self, v: Doubles) -> Any:
         """Return the largest change of a logit by the step `v`, (...,)."""
         return np.abs(_times(self.features, v)).max(axis=-1)
 
@@ -123,7 +123,7 @@ class LogisticLoss(Objective):
         change = _times(self.features, v)
         return np.maximum(-change * (self.target > 0), change * (self.target < 1)).max(axis=-1)
 
-    def hold(self, centre: Doubles, ridge: Doubles) -> None:
+    def add_ridge(self, centre: Doubles, ridge: Doubles) -> None:
         """Draw the coefficients towards a centre from now on, by (...,) ridges."""
         self.centre, self.ridge = centre, ridge[..., None]
 

@@ -71,13 +71,13 @@ class Objective(Protocol):
         """Return whether the last evaluation shows that no finite optimum exists."""
         return False
 
-    def reach(self, v: Vector) -> Any:
+    def max_logit_change(self, v: Vector) -> Any:
         """Return the largest change of a score that the step `v` makes."""
 
     def max_label_loss(self, v: Vector) -> Any:
         """Return by how much the step `v` raises a score, at most, above that of the label."""
 
-    def hold(self, centre: Vector, ridge: Any) -> None:
+    def add_ridge(self, centre: Vector, ridge: Any) -> None:
         """Add ridge / 2 * |x - centre|^2 from now on."""
 
 
@@ -157,7 +157,7 @@ def minimize(objective: Objective, x: Vector, tolerance: float) -> Minimum:
     strides = np.abs(step).max(axis=-1) > STRIDE * np.abs(x).max(axis=-1)
     runs = _are_long(objective, step, (extra == EXTRA) | (~converged & strides))
     if runs.any():
-        runs = runs & (objective.max_label_loss(step) <= SETBACK * objective.reach(step))
+        runs = runs & (objective.max_label_loss(step) <= SETBACK * objective.max_logit_change(step))
     return Minimum(x, relative, converged, runs | objective.unbounded())
 
 
@@ -185,7 +185,7 @@ def minimize_brier(
     far = np.abs(best.x).max(axis=-1) > FAR * np.maximum(1, np.abs(start).max(axis=-1))
     drawn = far | best.at_infinity | ~best.converged
     if drawn.any():
-        objective.hold(start, ridge * drawn)
+        objective.add_ridge(start, ridge * drawn)
         best = minimize(objective, start, tolerance)
     return best, drawn
 
@@ -194,7 +194,7 @@ def _are_long(objective: Objective, step: Vector, those: Array) -> Array:
     """Return which of those steps move a score far."""
     if those.any():
         those = those & (np.abs(step).max(axis=-1) >= SHORT)
-    return those & (objective.reach(step) > RUNAWAY) if those.any() else those
+    return those & (objective.max_logit_change(step) > RUNAWAY) if those.any() else those
 
 
 def _relative(gradient: Vector, value: Any) -> Any:

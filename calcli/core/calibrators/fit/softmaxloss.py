@@ -274,7 +274,7 @@ class SoftmaxLoss(Objective):
         intercepts -= intercepts.sum() / max(len(intercepts), 1)
         return theta
 
-    def hold(self, centre: Vector, ridge: float) -> None:
+    def add_ridge(self, centre: Vector, ridge: float) -> None:
         """Draw all parameters towards a centre from now on."""
         coordinates = self.model.coordinates
         self.penalty = self.penalty + ridge
@@ -284,7 +284,7 @@ class SoftmaxLoss(Objective):
         """Return whether all labels win: scaling the parameters up then lowers the loss without end."""
         return self._worst < WELL_SEPARATED and self.model.scales and not self.penalty.any()
 
-    def reach(self, v: Vector) -> float:
+    def max_logit_change(self, v: Vector) -> float:
         """Return the largest change of a score, against the mean of its row, that the step `v` makes.
 
         None counts where every parameter is penalized, so that no minimum is at infinity.
