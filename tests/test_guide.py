@@ -217,7 +217,7 @@ def refreshed(text: str, folder: Path) -> str:
     return text
 
 
-def effective_settings(found: str, shown: str) -> str:
+def with_near_digits(found: str, shown: str) -> str:
     """Return what was found, with the numbers that are shown where the last digit differs by one at most.
 
     Processors round sums in different ways.
@@ -239,7 +239,7 @@ def _is_near(one: Decimal, other: Decimal) -> bool:
 @pytest.mark.parametrize("name", DOCUMENTS)
 def test_documents_show_what_is_printed(name, tmp_path):
     text = DOCUMENTS[name].read_text(encoding="utf-8")
-    found = effective_settings(refreshed(text, set_stage(tmp_path)), text)
+    found = with_near_digits(refreshed(text, set_stage(tmp_path)), text)
     assert found == text, f"run `python -m tests.test_guide {name}` and look at the difference"
 
 
@@ -248,13 +248,13 @@ def test_documents_show_what_is_printed(name, tmp_path):
     [("p 0.2215, 3", True), ("p 0.2218, 3", False), ("p 0.2216, 4", False), ("q 0.2216, 3", False)],
 )
 def test_one_in_the_last_digit_is_no_difference(found, same):
-    assert (effective_settings(found, "p 0.2216, 3") == "p 0.2216, 3") is same
+    assert (with_near_digits(found, "p 0.2216, 3") == "p 0.2216, 3") is same
 
 
 def test_the_picture_of_the_readme_says_what_is_computed():
     _, said = picture.drawn()
     shown = picture.kept()
-    assert effective_settings(said, shown) == shown, "run `python -m tests.picture` and look at the picture"
+    assert with_near_digits(said, shown) == shown, "run `python -m tests.picture` and look at the picture"
 
 
 def test_commands_in_the_tables_of_the_works_run(tmp_path):

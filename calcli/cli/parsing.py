@@ -28,7 +28,7 @@ OWN = {  # what a command is for
     "segments": ("columns", "parts", "depth", "min_rows", "after", "metric", "cluster"),
     "plan": ("margin", "metric", "half_width", "key", "paired", "cluster", "level"),
     "benchmark": ("cal", "test", "pair", "folds", "methods"),
-    "study": ("rows", "series", "seed", "n_classes", "slope", "draws", "posteriors", "calibration_data"),
+    "study": ("rows", "series", "seed", "draws", "posteriors", "calibration_data"),
     "inspect": ("confidence", "correct", "weights", "classes", "ignore_label", "drop_missing"),
 }  # fmt: skip
 FEW = 15  # options that are all shown

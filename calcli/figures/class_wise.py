@@ -43,7 +43,7 @@ def make(evaluations: Evaluations, view: View) -> Made:
 def _of(evaluation: Evaluation) -> ClassReliability:
     weights = evaluation.predictions.weights
     heaviest = 1.0 if weights is None else float(weights.max())
-    return class_reliability(evaluation.class_bins, evaluation.predictions.classes, heaviest)
+    return class_reliability(evaluation.class_bins(), evaluation.predictions.classes, heaviest)
 
 
 def caption(results: Mapping[str, ClassReliability]) -> str:
@@ -55,10 +55,10 @@ def caption(results: Mapping[str, ClassReliability]) -> str:
     )
     if len(first.classes) <= SMALL_MULTIPLES:
         return what + f"Bins of fewer than {FEW_ROWS} rows are faint."
-    found = "; ".join(f"{name}: {_counted(result)}" for name, result in results.items())
+    described = "; ".join(f"{name}: {_counted(result)}" for name, result in results.items())
     return (
         f"{what}Cells: gray with rows, white without, colored where predicted minus observed exceeds chance, "
-        f"corrected for the number of cells (5%). {found}."
+        f"corrected for the number of cells (5%). {described}."
     )
 
 
@@ -162,8 +162,8 @@ def _parts(count: int, width: float, height: float) -> tuple[Figure, list[SubFig
 
 def _range(results: Iterable[ClassReliability]) -> float:
     """Return the gap at which colors saturate: that of few cells beyond chance, or others would be pale."""
-    found = [np.abs(result.gap)[result.beyond_chance] for result in results]
-    gaps = np.append(np.concatenate(found), 0)
+    gaps_beyond = [np.abs(result.gap)[result.beyond_chance] for result in results]
+    gaps = np.append(np.concatenate(gaps_beyond), 0)
     return max(LEAST_RANGE, float(np.quantile(gaps, 0.95)))
 
 

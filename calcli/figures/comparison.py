@@ -29,21 +29,21 @@ PROVEN = ("better", "worse", "different")
 
 
 @styled
-def changes(found: Mapping[str, Mapping[str, Difference]]) -> Figure:
+def changes(systems: Mapping[str, Mapping[str, Difference]]) -> Figure:
     """Draw the change of each metric with its interval, in a row on its own scale; margins are gray.
 
     Diamonds are proven to differ.
 
     Parameters
     ----------
-    found
+    systems
         Differences that have intervals with finite ends, by metric and then by candidate.
     """
-    names = titles(dict.fromkeys(name for one in found.values() for name in one), 20)
-    rows = [len(one) for one in found.values()]
+    names = titles(dict.fromkeys(name for one in systems.values() for name in one), 20)
+    rows = [len(one) for one in systems.values()]
     figure = new_figure(COLUMN + 0.9, sum(0.42 + LINE * count for count in rows))
-    grid = figure.subplots(len(found), 1, squeeze=False, height_ratios=[count + 1 for count in rows])
-    for axes, (metric, differences) in zip(grid[:, 0], found.items(), strict=True):
+    grid = figure.subplots(len(systems), 1, squeeze=False, height_ratios=[count + 1 for count in rows])
+    for axes, (metric, differences) in zip(grid[:, 0], systems.items(), strict=True):
         ends = [0.0]
         for y, (name, one) in enumerate(differences.items()):
             if one.interval is None:

@@ -87,11 +87,11 @@ def caption(results: Mapping[str, Curve], seed: int, classes: Sequence[str] = ()
         f" Gray: the middle {BAND:.0%} of {CURVE_DRAWS} such curves of outcomes drawn from the "
         f"{text.several}, point by point (seed {seed})."
     )
-    found = ", ".join(f"{name}: smooth ECE {number(result.error)}" for name, result in results.items())
+    described = ", ".join(f"{name}: smooth ECE {number(result.error)}" for name, result in results.items())
     return (
         f"Line: {text.observed} against {text.said} by {made}.{gray if first.has_band else ''} "
         f"Ticks: {thinned}, evenly thinned, with the outcome above and without it below. Bottom: share of "
-        f"the rows in {SHARES} bins. {found}."
+        f"the rows in {SHARES} bins. {described}."
     )
 
 

@@ -165,18 +165,18 @@ def draw(name: str, evaluations: Evaluations, view: View | None = None) -> Drawi
         view = replace(view, draws=0)
     module = import_module(f"calcli.figures.{kind.name.replace('-', '_')}")
     figure, results, drawn = module.make(evaluations, view)
-    own: Tables = {}
+    tables: Tables = {}
     beside: Tables = {}
     for key, result in results.items():
         for what, table in result.tables().items():
             if what:
                 beside[f"{key}, {what}"] = table
             else:
-                own[key] = table
+                tables[key] = table
     if kind.footed:
         footed(figure, _size(evaluations))
     title = f"{kind.title} of {_named(evaluations)}"
-    return Drawing(figure, own | beside, kind.name, title, f"{title}. {drawn}")
+    return Drawing(figure, tables | beside, kind.name, title, f"{title}. {drawn}")
 
 
 def told_chance(figure: Figure, evaluations: Evaluations) -> str:

@@ -57,16 +57,16 @@ def make(evaluations: Evaluations, view: View) -> Made:
         for evaluation in evaluations.values()
     }
     words, chosen = view.selected or ("", None)
-    found = courses(systems, view.smooth, p_values=view.p_values, runs=view.seeds, chosen=chosen)
+    series = courses(systems, view.smooth, p_values=view.p_values, runs=view.seeds, chosen=chosen)
     defaults = next(iter(evaluations.values())).settings.defaults
     panels = [[str(call) for call in parse_metrics(panel, defaults)] for panel in view.panels]
     panels = [more for panel in panels for more in (panel, list(map(p_of, panel)))]
-    return epochs(found, panels, view.smooth, words), found.named(), CAPTION
+    return epochs(series, panels, view.smooth, words), series.named(), CAPTION
 
 
 @styled
 def epochs(
-    found: Courses, panels: Sequence[Sequence[str]] = (), smoothing: str = "none", selected: str = ""
+    series: Courses, panels: Sequence[Sequence[str]] = (), smoothing: str = "none", selected: str = ""
 ) -> Figure:
     """Draw metrics over series of files, and where each is best (van de Waterlaat 2021, fig. 4.8 to 5.1).
 
@@ -75,7 +75,7 @@ def epochs(
 
     Parameters
     ----------
-    found
+    series
         The courses.
     panels
         Metrics that share a panel; each has its own if there are none.
@@ -84,23 +84,23 @@ def epochs(
     selected
         How the marked files were chosen on another set, in words.
     """
-    shown = [[name for name in panel if name in found.courses] for panel in panels]
-    shown = [panel for panel in shown if panel] or [[name] for name in found.courses]
+    shown = [[name for name in panel if name in series.courses] for panel in panels]
+    shown = [panel for panel in shown if panel] or [[name] for name in series.courses]
     columns = min(len(shown), 3)
     rows = math.ceil(len(shown) / columns)
     width = 2.3 if max(map(len, shown)) == 1 else 3.1
-    names = [name for name in found.names if name]
+    names = [name for name in series.names if name]
     more = LINE * max(0, math.ceil(len(names) / KEYS) - 1)
     figure = new_figure(max(COLUMN, width * columns), (1.75 if width < 3 else 2.6) * rows + 0.35 + more)
     grid = figure.subplots(rows, columns, sharex=True, squeeze=False)
     for axes, panel in zip(grid.flat, shown, strict=False):
-        _panel(axes, [found.courses[name] for name in panel], figure.get_figwidth() / columns)
+        _panel(axes, [series.courses[name] for name in panel], figure.get_figwidth() / columns)
     for axes in list(grid.flat)[len(shown) :]:
         axes.set_visible(False)
     for column in range(columns):
         grid[(len(shown) - 1 - column) // columns, column].tick_params(labelbottom=True)
-    every = [course for several in found.courses.values() for course in several]
-    below = _below(every, smoothing, selected, numbered=found.numbered)
+    every = [course for several in series.courses.values() for course in several]
+    below = _below(every, smoothing, selected, numbered=series.numbered)
     figure.supxlabel(textwrap.fill(below, int(LETTERS * figure.get_figwidth())), fontsize=7)
     if names:
         alone = all(len(panel) == 1 for panel in shown)

@@ -113,11 +113,11 @@ def tell_curves(
     texts = []
     for at in x:
         lines = [f"{what} {at:.4g}"]
-        for system, own, values in systems:
-            place = int(np.abs(own - at).argmin())
-            near = own[0] <= at <= own[-1]
-            found = {label: float(value[place]) for label, value in values.items()} if near else {}
-            told = [f"{label} {number(y)}".strip() for label, y in found.items() if not np.isnan(y)]
+        for system, points, values in systems:
+            place = int(np.abs(points - at).argmin())
+            near = points[0] <= at <= points[-1]
+            heights = {label: float(value[place]) for label, value in values.items()} if near else {}
+            told = [f"{label} {number(y)}".strip() for label, y in heights.items() if not np.isnan(y)]
             lines += [system + ", ".join(told)] if told else []
         texts.append("\n".join(lines))
     tell(axes, (np.append(x[:1], between), np.append(between, x[-1:])), axes.get_ylim(), texts)

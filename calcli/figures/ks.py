@@ -45,12 +45,12 @@ def caption(results: Mapping[str, Cumulative], knots: int, classes: Sequence[str
     """Say what is drawn, and the errors."""
     text = words(next(iter(results.values())).lens, classes)
     score = text.said.partition(" ")[0]
-    found = "; ".join(f"{name}: {_found(result)}" for name, result in results.items())
+    described = "; ".join(f"{name}: {_found(result)}" for name, result in results.items())
     return (
         f"Rows in ascending order of the {text.said}, without bins. a: sums of {text.several} (dashed) and "
         "of outcomes (line) against the share of rows; KS is the largest distance between them. b: the same, "
         f"the sum of {text.several} as diagonal. c: the slopes of these curves, the outcomes' by a natural "
-        f"spline of {knots} knots. d: these slopes against the {score}. {found}."
+        f"spline of {knots} knots. d: these slopes against the {score}. {described}."
     )
 
 

@@ -58,8 +58,8 @@ def over_time(stream: Stream) -> Figure:
     for axes in (above, below):
         axes.grid(axis="y", color=GRID)
         texts = [
-            f"{one.name}: {one.rows:,} rows\ngap {own:+.1f} points\nevidence {10 ** min(ten, 300):.3g}"
-            for one, own, ten in zip(periods, gap, tens, strict=True)
+            f"{one.name}: {one.rows:,} rows\ngap {points:+.1f} points\nevidence {10 ** min(ten, 300):.3g}"
+            for one, points, ten in zip(periods, gap, tens, strict=True)
         ]
         tell(axes, (x - 0.5, x + 0.5), axes.get_ylim(), texts)
     return figure

@@ -65,9 +65,9 @@ def save(
     described = "Subject" if chosen == "pdf" else "Description"
     words = {name: text for name, text in (("Title", title), (described, caption)) if text}
     stream = io.BytesIO()
-    own = settings()
-    dots = own[-1].get("savefig.dpi", own[-1].get("figure.dpi", DPI))
-    with matplotlib.style.context(own), warnings.catch_warnings(record=True) as told:
+    context = settings()
+    dots = context[-1].get("savefig.dpi", context[-1].get("figure.dpi", DPI))
+    with matplotlib.style.context(context), warnings.catch_warnings(record=True) as told:
         warnings.simplefilter("always")
         if chosen == "png":
             _write_png(figure, stream, dots, UNDATED[chosen] | words)
@@ -80,8 +80,8 @@ def save(
         cast(IO[bytes], file).write(content)
     missing: dict[str, None] = {}
     for one in told:
-        if found := MISSING.match(str(one.message)):
-            missing[chr(int(found[1]))] = None
+        if match := MISSING.match(str(one.message)):
+            missing[chr(int(match[1]))] = None
         else:
             warnings.warn_explicit(one.message, one.category, one.filename, one.lineno)
     return [] if chosen == "svg" else list(missing)  # whoever shows the SVG may have them

@@ -42,7 +42,8 @@ def make(evaluations: Evaluations, view: View) -> Made:
     settings = next(iter(evaluations.values())).settings
     level = settings.level if settings.cluster is None else None
     results = {
-        system: rejection_curve(evaluation.confidence, level) for system, evaluation in evaluations.items()
+        system: rejection_curve(evaluation.problems["top-1"], level)
+        for system, evaluation in evaluations.items()
     }
     band = "" if level is None else f"; band: its {level_percent(level)} interval at each point (Wilson 1927)"
     areas = {system: _areas(evaluation) for system, evaluation in evaluations.items()}
@@ -52,9 +53,11 @@ def make(evaluations: Evaluations, view: View) -> Made:
 
 def _areas(evaluation: Evaluation) -> str:
     """Return the areas under curves of risk and coverage, of those that were computed."""
-    found = [evaluation.estimates.get(name) for name in FIGURES["rejection"].metrics]
+    estimates = [evaluation.estimates.get(name) for name in FIGURES["rejection"].metrics]
     return ", ".join(
-        f"{one.call.entry.title} {drawn(one.value, digits=one.digits)}" for one in found if one is not None
+        f"{one.call.entry.title} {drawn(one.value, digits=one.digits)}"
+        for one in estimates
+        if one is not None
     )
 
 

@@ -67,20 +67,20 @@ def caption(results: Mapping[str, Reliability], draws: int, seed: int, classes: 
     """Say what is drawn, and the errors."""
     first = next(iter(results.values()))
     text = words(first.lens, classes)
-    found = "; ".join(f"{name}: {_described(result, ', ', '; ')}" for name, result in results.items())
+    texts = "; ".join(f"{name}: {_described(result, ', ', '; ')}" for name, result in results.items())
     drawn = f" ({draws} data sets drawn from the {text.several}, seed {seed})" if draws else ""
     if first.in_log_odds:
         return (
             f"Points: {text.overall} in {binning_words(first)} of the {text.said}, both in log-odds, as the "
             f"scores crowd; orange, downwards: {text.over}; blue, upwards: {text.under}; bins of "
             f"fewer than {FEW_ROWS} rows are faint. Gray: where {BAND:.0%} of calibrated data sets have it. "
-            f"Below: share of the rows, {text.mean_score} (dashed) and {text.overall} (line). {found}{drawn}."
+            f"Below: share of the rows, {text.mean_score} (dashed) and {text.overall} (line). {texts}{drawn}."
         )
     return (
         f"Bars: {text.overall} in {binning_words(first)} of the {text.said}. On each stands the gap "
         f"to the {text.mean_score}, orange and hatched where {text.over}, blue where {text.under}; bins of "
         f"fewer than {FEW_ROWS} rows are faint. Below: share of the rows, {text.mean_score} (dashed) and "
-        f"{text.overall} (line). {found}{drawn}."
+        f"{text.overall} (line). {texts}{drawn}."
     )
 
 
@@ -151,8 +151,8 @@ def reliability(results: Mapping[str, Reliability], classes: Sequence[str] = ())
             diagram.set_ylabel(text.frequency)
             below.set_ylabel("Share of rows")
     _tell_errors([diagram for diagram, _ in stacks], list(results.values()))
-    own = _key_of_points(text) if result.in_log_odds else key(text)
-    shown = [*own, *thin_key(one.thin for one in results.values())]
+    handles = _key_of_points(text) if result.in_log_odds else key(text)
+    shown = [*handles, *thin_key(one.thin for one in results.values())]
     tight: Look = {}
     if result.in_log_odds:
         tight = {"handlelength": 0.8, "columnspacing": 0.8, "handletextpad": 0.7}
@@ -170,10 +170,10 @@ def _points(axes: Axes, result: Reliability, ends: tuple[float, float]) -> None:
     thin = result.thin[b]
     for above, color, marker in ((score > frequency, OVER, "v"), (score <= frequency, UNDER, "^")):
         for faint, alpha in ((False, 1.0), (True, FAINT)):
-            own = above & (thin == faint)
-            axes.vlines(score[own], frequency[own], score[own], color=color, linewidth=1.2, alpha=alpha)
+            group = above & (thin == faint)
+            axes.vlines(score[group], frequency[group], score[group], color=color, linewidth=1.2, alpha=alpha)
             axes.scatter(
-                score[own], frequency[own], s=22, color=color, marker=marker, alpha=alpha, zorder=3,
+                score[group], frequency[group], s=22, color=color, marker=marker, alpha=alpha, zorder=3,
                 clip_on=False,
             )  # fmt: skip
     log_odds_axes(axes, *ends)

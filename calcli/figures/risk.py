@@ -46,8 +46,8 @@ def make(evaluations: Evaluations, view: View) -> Made:
 
 def log_loss_of(evaluation: Evaluation) -> float | None:
     """Return the log-loss of an evaluation, if it was computed."""
-    found = evaluation.estimates.get("log_loss")
-    return None if found is None else found.value
+    estimate = evaluation.estimates.get("log_loss")
+    return None if estimate is None else estimate.value
 
 
 @styled

@@ -19,7 +19,7 @@ LONGEST = 40  # letters of a name
 
 @styled
 def segments_forest(
-    segments: Sequence[Segment], found: Collection[str], metric: SegmentMetric = "gap"
+    segments: Sequence[Segment], flagged: Collection[str], metric: SegmentMetric = "gap"
 ) -> Figure:
     """Draw what segments are off by, with intervals that hold for all at once.
 
@@ -27,18 +27,18 @@ def segments_forest(
     ----------
     segments
         The furthest from chance first; of many, the first ones are drawn.
-    found
+    flagged
         Names of those beyond chance.
     metric
         What they are compared by.
     """
-    shown = [one for n, one in enumerate(segments) if n < MOST or one.name in found]
+    shown = [one for n, one in enumerate(segments) if n < MOST or one.name in flagged]
     names, scale = titles([one.name for one in shown], LONGEST), 100 if metric == "gap" else 1
     figure = new_figure(1.5 * COLUMN, 0.6 + LINE * len(shown))
     axes = figure.subplots()
     axes.axvline(0, color=MUTED, linewidth=0.9, dashes=(4, 2))
     for y, one in enumerate(shown):
-        marked = one.name in found
+        marked = one.name in flagged
         color = SERIES[1] if marked else SERIES[0]
         low, value, high = (scale * end for end in (one.low, one.value, one.high))
         axes.hlines(y, low, high, color=color, linewidth=1.4)

@@ -63,14 +63,14 @@ def make(evaluations: Evaluations, view: View) -> Made:
 
 def caption(results: Mapping[str, Forest]) -> str:
     """Say what is drawn, and how many slices are marked."""
-    found = [_found(name, result) for name, result in results.items()]
+    described = [_found(name, result) for name, result in results.items()]
     tested = any(result.tested for result in results.values())
     return (
         "A metric in each slice of the rows with its interval, the worst first; the number of rows is in "
         "parentheses. Dashed: its value over all rows, in its interval. Diamonds: differs from all rows by "
         f"more than chance, corrected for the number of slices and metrics (5%). {ERRORS if tested else ''}"
         f"Slices of fewer than {ENOUGH_ROWS} rows are faint and not judged. "
-        f"{_which(next(iter(results.values())))}. {'; '.join(found)}."
+        f"{_which(next(iter(results.values())))}. {'; '.join(described)}."
     )
 
 
@@ -119,9 +119,9 @@ def forest(results: Mapping[str, Forest]) -> Figure:
                 _whole(axes, result.whole[metric])
             for y, name in enumerate(names):
                 if name in result.slices:
-                    found = result.slices[name][metric]
-                    _slice(axes, y, found, result, name)
-                    _tell(axes, y, found, f"{name}, {result.rows[name]:,} rows")
+                    estimate = result.slices[name][metric]
+                    _slice(axes, y, estimate, result, name)
+                    _tell(axes, y, estimate, f"{name}, {result.rows[name]:,} rows")
             call = first.whole[metric].call
             axes.set_xlabel(f"{metric_name(call)} ({call.unit})")
             axes.grid(axis="x", color=GRID)
@@ -149,8 +149,8 @@ def _called(names: Sequence[str]) -> tuple[str, Mapping[str, str]]:
     columns = {column for column, *_ in parts}
     if len(columns) > 1 or all(len(name) <= LONGEST for name in names):
         return "", titles(names, LONGEST)
-    found = titles([value for *_, value in parts], LONGEST)
-    return columns.pop(), {name: found[value] for name, (*_, value) in zip(names, parts, strict=True)}
+    shortened = titles([value for *_, value in parts], LONGEST)
+    return columns.pop(), {name: shortened[value] for name, (*_, value) in zip(names, parts, strict=True)}
 
 
 def _key(estimates: Sequence[Estimate]) -> list[Artist]:
@@ -170,8 +170,8 @@ def _key(estimates: Sequence[Estimate]) -> list[Artist]:
 
 
 def _tell(axes: Axes, y: int, estimate: Estimate, name: str) -> None:
-    found = _finite(estimate.interval)
-    x = (found.low, found.high) if found else (estimate.value, estimate.value)
+    interval = _finite(estimate.interval)
+    x = (interval.low, interval.high) if interval else (estimate.value, estimate.value)
     if math.isfinite(x[0]):
         tell(axes, x, (y - 0.4, y + 0.4), [f"{name}\n{estimate_words(estimate)}"])
 

@@ -14,25 +14,27 @@ from calcli.works.study import Deviation
 
 
 @styled
-def deviations(found: Sequence[Deviation]) -> Figure:
+def deviations(studied: Sequence[Deviation]) -> Figure:
     """Draw mean and 5% to 95% band of estimate minus truth (Vaicenavicius et al. 2019, fig. 6).
 
     Parameters
     ----------
-    found
+    studied
         By metric and number of rows.
     """
-    metrics = list(dict.fromkeys(one.metric for one in found))
+    metrics = list(dict.fromkeys(one.metric for one in studied))
     names = titles(metrics)
     figure, stacks = panels(len(metrics), heights=(1,), height=2.7)
     for (axes,), metric in zip(stacks, metrics, strict=True):
-        own = sorted((one for one in found if one.metric == metric), key=lambda one: one.rows)
-        rows = [one.rows for one in own]
-        ends = [one.low for one in own], [one.high for one in own]
+        of_metric = sorted((one for one in studied if one.metric == metric), key=lambda one: one.rows)
+        rows = [one.rows for one in of_metric]
+        ends = [one.low for one in of_metric], [one.high for one in of_metric]
         axes.axhline(0, color=MUTED, linewidth=0.8, dashes=(4, 2))
         axes.vlines(rows, *ends, color=SERIES[0], linewidth=3, alpha=0.3, label="5% to 95%")
-        axes.plot(rows, [one.mean for one in own], color=SERIES[0], marker="o", markersize=4, label="mean")
-        axes.set_title(f"{names[metric]}\ntrue value {own[0].written_truth()}", loc="left", fontsize=7)
+        axes.plot(
+            rows, [one.mean for one in of_metric], color=SERIES[0], marker="o", markersize=4, label="mean"
+        )
+        axes.set_title(f"{names[metric]}\ntrue value {of_metric[0].written_truth()}", loc="left", fontsize=7)
         axes.set(xscale="log", xlabel="Rows")
         axes.set_xticks(rows, [f"{n:,}" for n in rows])
         axes.minorticks_off()

@@ -92,11 +92,11 @@ OWN = re.compile(r"font\.|mathtext\.|(figure|savefig)\.dpi|legend.fontsize|.*\.(
 def settings() -> list[Any]:
     """Return the style of calcli below what the user has set of fonts and dots an inch."""
     usual = matplotlib.rcParamsDefault
-    own = {key: matplotlib.rcParams[key] for key in usual if OWN.match(key)}
-    own = {key: value for key, value in own.items() if value != usual[key]}
-    larger = own.get("font.size", STYLE["font.size"]) / STYLE["font.size"]
+    changed = {key: matplotlib.rcParams[key] for key in usual if OWN.match(key)}
+    changed = {key: value for key, value in changed.items() if value != usual[key]}
+    larger = changed.get("font.size", STYLE["font.size"]) / STYLE["font.size"]
     sizes = {key: value * larger for key, value in STYLE.items() if "size" in key and OWN.match(key)}
-    return ["default", STYLE, sizes, own]
+    return ["default", STYLE, sizes, changed]
 
 
 def styled(draw: Callable[P, Figure]) -> Callable[P, Figure]:
@@ -254,11 +254,11 @@ def panels(systems: int, heights: tuple[float, ...], height: float) -> tuple[Fig
     height
         Of a line of systems, in inches.
     """
-    lines, own = math.ceil(systems / ABREAST), len(heights)
+    lines, each = math.ceil(systems / ABREAST), len(heights)
     columns = math.ceil(systems / lines)
     figure = new_figure(COLUMN + PANEL * (columns - 1), height * lines)
     grid = figure.subplots(
-        own * lines, columns, sharex=True, sharey="row", squeeze=False, height_ratios=list(heights) * lines
+        each * lines, columns, sharex=True, sharey="row", squeeze=False, height_ratios=list(heights) * lines
     )
     stacks = [list(stack) for line in np.split(grid, lines) for stack in line.T]
     for axes in (axes for stack in stacks[systems:] for axes in stack):

@@ -69,13 +69,15 @@ def _best(result: TemperatureCurve) -> str:
     """Say where the minimum is, or beyond which end of the curve, and which rows are left out."""
     first, last = result.temperature[[0, -1]]
     if result.is_best:
-        found = f"best at {result.fitted:.4g}"
+        described = f"best at {result.fitted:.4g}"
     elif np.ptp(result.log_loss) <= FLAT:
-        found = "the same for all"
+        described = "the same for all"
     else:
         falls = result.log_loss[0] > result.log_loss[-1]
-        found = f"best above {last:.4g}" if falls else f"best below {first:.4g}"
-        found += "" if result.fitted is None else f"\na fit takes {result.fitted:.4g} (dot)"
+        described = f"best above {last:.4g}" if falls else f"best below {first:.4g}"
+        described += "" if result.fitted is None else f"\na fit takes {result.fitted:.4g} (dot)"
     if result.rows < result.all_rows:
-        found += f"\n{result.rows:,} of {result.all_rows:,} rows"
-    return f"{found}\nwithout rows of infinite loss: {result.left_out:,}" if result.left_out else found
+        described += f"\n{result.rows:,} of {result.all_rows:,} rows"
+    return (
+        f"{described}\nwithout rows of infinite loss: {result.left_out:,}" if result.left_out else described
+    )

@@ -36,12 +36,12 @@ def titles(names: Iterable[str], length: int = LENGTH) -> dict[str, str]:
     """
     every = list(dict.fromkeys(names))
     fits = all(len(name) <= length for name in every)
-    own = dict(zip(every, every if fits else _differing(every), strict=True))
-    found = {name: short(text, length) for name, text in own.items()}
-    if len(set(found.values())) < len(found):
-        number = len(str(len(found))) + 2
-        found = {name: f"{n}: {short(own[name], length - number)}" for n, name in enumerate(every, 1)}
-    return found
+    shown = dict(zip(every, every if fits else _differing(every), strict=True))
+    shortened = {name: short(text, length) for name, text in shown.items()}
+    if len(set(shortened.values())) < len(shortened):
+        number = len(str(len(shortened))) + 2
+        shortened = {name: f"{n}: {short(shown[name], length - number)}" for n, name in enumerate(every, 1)}
+    return shortened
 
 
 def _differing(names: list[str]) -> list[str]:
@@ -58,8 +58,8 @@ def _shared(names: Sequence[str]) -> int:
     """Return with how many letters all names begin, up to the end of a word."""
     first, *others = names
     same = takewhile(lambda letters: len(set(letters)) == 1, zip(first, *others, strict=False))
-    found = WORD_END.match("".join(letter for letter, *_ in same))
-    return found.end() if found else 0
+    match = WORD_END.match("".join(letter for letter, *_ in same))
+    return match.end() if match else 0
 
 
 def wrapped(name: str) -> str:

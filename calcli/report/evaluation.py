@@ -15,8 +15,8 @@ from typing import TYPE_CHECKING, Any, Literal, cast
 from calcli.core.curves.reliability import Reliability
 from calcli.core.estimators.calibrationerror import Null
 from calcli.core.estimators.intervals import level_percent
-from calcli.core.evaluating.classes import ENOUGH_OF_CLASS, rows_needed
 from calcli.core.evaluating.results import ClassRow, Estimate, Evaluation, Input, VectorBins
+from calcli.core.evaluating.sections import ENOUGH_OF_CLASS, rows_needed
 from calcli.core.language.declaring import TEXT
 from calcli.core.language.errors import CalcliError, UsageError
 from calcli.core.language.expressions import parse_metric

@@ -26,7 +26,7 @@ HEADS = {
     "letters": "short for", "says": "meaning", "learns": "model", "keeps": "preserves",
     "misses": "limitations",
 }  # fmt: skip
-HIDDEN = ("arguments", "count", "proper", "letters", "made", "freedom")  # of what JSON shows
+HIDDEN = ("arguments", "count", "proper", "abbreviation_of", "made", "freedom")  # of what JSON shows
 REQUIRED = "METHOD"  # as the default of what has to be given
 REGISTRIES: dict[str, Mapping[str, Entry]] = {"metrics": METRICS, "methods": METHODS, "figures": FIGURES}
 
@@ -177,7 +177,7 @@ def _entry(entry: Entry, asked: str) -> _Said:
     expression = meant(asked.partition(":")[0], [entry])
     named = {
         "asked for": f"{asked} is {expression}" if ":" in expression else "",
-        "letters": entry.letters,
+        "letters": entry.abbreviation_of,
         "also called": ", ".join(also_called(entry)),
     }
     match entry:
@@ -201,7 +201,7 @@ def _entry_object(entry: Entry) -> dict[str, Any]:
         "kind": entry.kind,
         **found,
         **({"where": entry.where} if entry.where else {}),
-        "letters": entry.letters,
+        "letters": entry.abbreviation_of,
         "also_called": also_called(entry),
         "settings" if entry.kind == "method" else "arguments": entry.defaults,
     }

@@ -49,14 +49,14 @@ def marginal_errors(
     def errors(labels: Array) -> list[float]:
         return list(values(_pairs(probs, labels, predictions.weights), settings).values())
 
-    found = errors(predictions.labels)
+    observed = errors(predictions.labels)
     if not draws:
-        return {name: (value, None) for name, value in zip(metrics, found, strict=True)}
+        return {name: (value, None) for name, value in zip(metrics, observed, strict=True)}
     rng = generator(seed, Stream.OUTCOMES)
     drawn = np.array([errors(draw_labels(probs, 1, rng)[:, 0]) for _ in range(draws)])
     return {
         name: (value, compare(value, drawn[:, place]))
-        for place, (name, value) in enumerate(zip(metrics, found, strict=True))
+        for place, (name, value) in enumerate(zip(metrics, observed, strict=True))
     }
 
 

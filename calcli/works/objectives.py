@@ -66,8 +66,8 @@ def least_error(predictions: Predictions, score: str, optimum: float) -> LeastEr
         return calibration_error(np.exp(log_softmax(logits / temperature)), labels, weights, score)
 
     def log_loss(temperature: float) -> float:
-        own = log_softmax(logits / temperature)[np.arange(len(labels)), labels]
-        return float(-weights @ own / weights.sum())
+        of_label = log_softmax(logits / temperature)[np.arange(len(labels)), labels]
+        return float(-weights @ of_label / weights.sum())
 
     grid = optimum * np.geomspace(FACTOR, 1 / FACTOR, POINTS)
     errors = [error(one) for one in grid]

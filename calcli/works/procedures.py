@@ -64,10 +64,10 @@ def _under_posteriors(predictions: Predictions, metrics: Sequence[str], asked: A
     posteriors = posteriors_of(asked.posteriors, predictions)
     calls = parse_metrics(settings.metrics, settings.defaults)
     true = {str(call): true_error(call, predictions, posteriors, settings) for call in calls}
-    found = values(predictions, settings)
+    estimates = values(predictions, settings)
     nulls = consistency_resampling(predictions, metrics, asked.draws, asked.seed, posteriors, rows=False)
     rows = [
-        {"metric": call.asked, "estimate": found[str(call)], "true": true[str(call)]}
+        {"metric": call.asked, "estimate": estimates[str(call)], "true": true[str(call)]}
         | _null(nulls[str(call)])
         for call in calls
     ]
@@ -99,30 +99,30 @@ def _expected(score: str, predictions: Predictions, posteriors: Doubles) -> dict
 def _resampled(predictions: Predictions, metrics: Sequence[str], asked: Asked) -> list[dict[str, Any]]:
     settings = Settings(metrics=tuple(metrics), intervals=False, draws=0)
     calls = parse_metrics(settings.metrics, settings.defaults)
-    found = values(predictions, settings)
+    estimates = values(predictions, settings)
     errors = [call.asked for call in calls if call.entry.family.has_null]
     nulls = consistency_resampling(predictions, errors, asked.draws, asked.seed) if errors else {}
     sd = bootstrap_sd(predictions, metrics, asked.draws, asked.seed)
     return [
-        {"metric": call.asked, "estimate": found[str(call)], "sd": sd[str(call)]}
+        {"metric": call.asked, "estimate": estimates[str(call)], "sd": sd[str(call)]}
         | _null(nulls.get(str(call)))
         for call in calls
     ]
 
 
 def _marginal(predictions: Predictions, metrics: Sequence[str], asked: Asked) -> list[dict[str, Any]]:
-    found = marginal_errors(predictions, metrics, asked.draws, asked.seed)
-    return [{"metric": name, "estimate": value} | _null(null) for name, (value, null) in found.items()]
+    errors = marginal_errors(predictions, metrics, asked.draws, asked.seed)
+    return [{"metric": name, "estimate": value} | _null(null) for name, (value, null) in errors.items()]
 
 
 def _trained(predictions: Predictions, metrics: Sequence[str], asked: Asked) -> list[dict[str, Any]]:
     rows = []
     for call in parse_metrics(metrics):
         lens, bins = call.lens, int(call.arguments.get("bins", 15))
-        found = trained_error(
+        error = trained_error(
             predictions, asked.calibration, norm=call.entry.name, lens=lens, bins=bins, seed=asked.seed
         )
-        rows.append({"metric": call.asked, "estimate": found.value, "untrained": found.untrained})
+        rows.append({"metric": call.asked, "estimate": error.value, "untrained": error.untrained})
     return rows
 
 
@@ -133,10 +133,10 @@ def _objectives(predictions: Predictions, metrics: Sequence[str], asked: Asked) 
     optimum = float(fitted.learned("temperature"))
     rows = []
     for score in metrics:
-        found = least_error(predictions, score, optimum)
+        least = least_error(predictions, score, optimum)
         rows.append(
-            {"metric": score, "estimate": found.error, "temperature": found.temperature,
-             "log_loss": found.log_loss, "least_log_loss": found.least_log_loss}
+            {"metric": score, "estimate": least.error, "temperature": least.temperature,
+             "log_loss": least.log_loss, "least_log_loss": least.least_log_loss}
         )  # fmt: skip
     return rows
 

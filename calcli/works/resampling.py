@@ -58,12 +58,15 @@ def consistency_resampling(
     whole = replace(predictions, scores=ArrayScores(probs, "probs"), columns={})
     truth = probs if posteriors is None else posteriors
     rng, units = generator(seed, Stream.RESAMPLED_PREDICTIONS), Units.of(predictions.n_rows)
-    found = []
+    drawn_values = []
     for _ in range(draws):
         drawn = _drawn(whole, units, rng) if rows else np.arange(whole.n_rows)
         labels = draw_labels(truth[drawn], 1, rng)[:, 0]
-        found.append(values(_taken(whole, drawn, labels), settings))
-    return {name: compare(value, np.array([one[name] for one in found])) for name, value in observed.items()}
+        drawn_values.append(values(_taken(whole, drawn, labels), settings))
+    return {
+        name: compare(value, np.array([one[name] for one in drawn_values]))
+        for name, value in observed.items()
+    }
 
 
 def bootstrap_sd(
@@ -119,7 +122,7 @@ def _taken(whole: Predictions, rows: Positions, labels: Array | None = None) -> 
     return replace(whole, scores=scores, labels=labels, weights=weights)
 
 
-def _sd(found: list[float]) -> float:
-    drawn = np.array(found)
+def _sd(values: list[float]) -> float:
+    drawn = np.array(values)
     drawn = drawn[~np.isnan(drawn)]
     return float(drawn.std(ddof=1)) if len(drawn) > 1 and np.isfinite(drawn).all() else float("nan")

@@ -60,8 +60,8 @@ class SystemSettings:
     @property
     def parameters(self) -> dict[str, float]:
         """Those that are not the default, by name."""
-        found = {one.name: getattr(self, one.name) for one in fields(SystemSettings)}
-        return {name: value for name, value in found.items() if value is not None}
+        given = {one.name: getattr(self, one.name) for one in fields(SystemSettings)}
+        return {name: value for name, value in given.items() if value is not None}
 
 
 @documented()

@@ -275,15 +275,16 @@ def stated_confidence(
         Of the stated log-odds.
     """
     log_odds = rng.normal(MEAN, DEVIATION, rows)
-    found = _of_log_odds(log_odds, np.zeros(rows, np.intp), intercept, slope)
-    return found._replace(labels=draw_labels(found.posteriors, 1, rng)[:, 0])
+    simulation = _of_log_odds(log_odds, np.zeros(rows, np.intp), intercept, slope)
+    return simulation._replace(labels=draw_labels(simulation.posteriors, 1, rng)[:, 0])
 
 
 def _of_log_odds(log_odds: Doubles, labels: NDArray[np.intp], intercept: float, slope: float) -> Simulation:
     """Return what the model states of (N,) answers with these log-odds of being right."""
     zero = np.zeros(len(log_odds))
     scores, posteriors = (
-        np.exp(log_softmax(np.stack([zero, own], axis=1))) for own in (intercept + slope * log_odds, log_odds)
+        np.exp(log_softmax(np.stack([zero, stated], axis=1)))
+        for stated in (intercept + slope * log_odds, log_odds)
     )
     return Simulation(scores, "probs", labels, posteriors, of_answers=True)
 

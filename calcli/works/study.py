@@ -95,13 +95,13 @@ class _Part(NamedTuple):
 
 def _estimates(asked: _Asked, part: _Part) -> Doubles:
     """Return the (n, metrics) estimates on some data sets."""
-    found = []
+    values = []
     for data_set in part.numbers:
-        own = (1, part.rows, data_set)
-        drawn = simulate(asked.system, asked.parameters, part.rows, asked.seed, part=own)
-        estimates = evaluate(_predictions(drawn), asked.settings).estimates
-        found.append([one.value for one in estimates.values()])
-    return np.array(found)
+        data_stream = (1, part.rows, data_set)
+        drawn = simulate(asked.system, asked.parameters, part.rows, asked.seed, part=data_stream)
+        estimates = evaluate(_predictions(drawn), asked.settings, sections=()).estimates
+        values.append([one.value for one in estimates.values()])
+    return np.array(values)
 
 
 def workers_for(
@@ -176,16 +176,16 @@ def study(
             values[part], done = some, done + len(some)
             if watch:
                 watch(done)
-    found = []
+    deviations = []
     for place, size in enumerate(rows):
-        own = np.concatenate([values[part] for part in parts if part.place == place])
-        apart = own - np.array([truth for truth, *_ in truths])
+        of_size = np.concatenate([values[part] for part in parts if part.place == place])
+        apart = of_size - np.array([truth for truth, *_ in truths])
         low, high = np.quantile(apart, [TAIL, 1 - TAIL], axis=0)
         for k, call in enumerate(calls):
             numbers = map(float, (low[k], apart[:, k].mean(), high[k]))
-            found.append(Deviation(call.asked, size, *truths[k], *numbers))
+            deviations.append(Deviation(call.asked, size, *truths[k], *numbers))
     order = [call.asked for call in calls]
-    return sorted(found, key=lambda one: order.index(one.metric))
+    return sorted(deviations, key=lambda one: order.index(one.metric))
 
 
 def _truths(

@@ -85,9 +85,9 @@ class Known:
         order = np.lexsort(np.round(self.scores, DIGITS).T[::-1])
         apart = np.abs(np.diff(self.scores[order], axis=0)).max(1) > 10.0**-DIGITS
         starts = np.concatenate([[0], np.flatnonzero(apart) + 1])
-        own = np.ones(len(order)) if self.weights is None else self.weights[order].astype(np.float64)
+        weights = np.ones(len(order)) if self.weights is None else self.weights[order].astype(np.float64)
         count = np.diff([*starts, len(order)])
-        terms = own, self.scores[order].T * own, self.expected[order].T * own
+        terms = weights, self.scores[order].T * weights, self.expected[order].T * weights
         return Bins(count, *(np.add.reduceat(values, starts, axis=-1) for values in terms))
 
 
@@ -145,14 +145,14 @@ def true_error(call: Measure, predictions: Predictions, posteriors: Doubles, set
         If the error has no such value.
     """
     require_truth(call)
-    own = isinstance(call, CumulativeError) or _shows_all(call.lens, predictions.n_classes, settings)
+    exact = isinstance(call, CumulativeError) or _shows_all(call.lens, predictions.n_classes, settings)
 
     def true(known: Known) -> float:
         inside = known.within(call.region, str(call))
         if not inside.has_weight:
             return np.nan
         bins = inside.of_equal
-        error = _error(call, bins if own else _in_cells(bins))
+        error = _error(call, bins if exact else _in_cells(bins))
         return 0.0 if abs(error) < ROUNDING else error
 
     if not call.is_class_wise:
@@ -266,13 +266,13 @@ class _Expected:
             if lens.given:
                 self._seen[rows] = lens.statistics[lens.given](block)
         expected, each = self._expected[rows], np.arange(len(block.labels))
-        for k, own in enumerate(self._posteriors[rows].T):
+        for k, probs in enumerate(self._posteriors[rows].T):
             other = block.labelled(np.full(len(block.labels), k))
             if isinstance(lens, VectorLens):
                 outcome = lens.outcome(other)
             else:
                 outcome = 1 - lens.statistics[lens.outcome](other).astype(np.intp)
-            expected[each, outcome] += own
+            expected[each, outcome] += probs
 
     @property
     def known(self) -> Known:

@@ -222,9 +222,7 @@ def _evaluated(cell: Cell, rng: np.random.Generator, only: Container[str] | None
     wanted = _of(names, only)
     if wanted and cell.kind != "clustered":  # there is no test for dependent rows
         asked = Settings(wanted, draws=DRAWS, intervals=False, test=True, seed=seed)
-        nulls = {
-            n: one.if_calibrated for n, one in evaluate(truth, asked, test_classes=False).estimates.items()
-        }
+        nulls = {n: one.if_calibrated for n, one in evaluate(truth, asked, sections=()).estimates.items()}
         p_values = {name: null.p_value for name, null in nulls.items() if null is not None}
     return Found(intervals, p_values)
 

@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import pytest
 
-from calcli.core.evaluating import classes as classwise
+from calcli.core.evaluating import sections as classwise
 from calcli.core.language.expressions import parse_metrics
 from calcli.report.estimates import assumed_bins
 from calcli.report.files import short_names

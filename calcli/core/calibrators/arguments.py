@@ -126,10 +126,10 @@ def _single(column: str, names: Sequence[str]) -> list[int] | None:
     if names and set(names) <= {"0", "1"}:
         names = ["0", "1"]
     patterns = [rf"(?i:{BEFORE})?{re.escape(name)}(?i:{BEHIND})?" for name in names]
-    found = [k for k, pattern in enumerate(patterns) if re.fullmatch(pattern, column)]
-    if len(names) != 2 or len(found) != 1 or column.isdigit():
+    matches = [k for k, pattern in enumerate(patterns) if re.fullmatch(pattern, column)]
+    if len(names) != 2 or len(matches) != 1 or column.isdigit():
         return None
-    return [0, 1] if found == [1] else [1, 0]
+    return [0, 1] if matches == [1] else [1, 0]
 
 
 def _texts(names: Array) -> list[str]:
@@ -191,8 +191,8 @@ def as_fitted(
 
 def _by_name(columns: Sequence[str], known: Sequence[str], classes: Sequence[str]) -> list[int] | None:
     if len(columns) == 1:
-        found = (_single(columns[0], names) for names in (known, classes))
-        return next((order for order in found if order), None)
+        orders = (_single(columns[0], names) for names in (known, classes))
+        return next((order for order in orders if order), None)
     if not columns:
         return None
     for names in (known, classes):
@@ -343,13 +343,13 @@ def _refuse_probabilities(table: Array, how: str) -> None:
         if not percentages(as_floats(table)) or (single and table.max() <= HARDLY_LOGITS):
             return
     named = "log-odds" if single else "logits" + " or log-probabilities" * bool(how)
-    found = f"the scores lie between 0 and {top}, as {TAKES[said]} do"
+    reason = f"the scores lie between 0 and {top}, as {TAKES[said]} do"
     if not single:
-        found = f"the scores are {TAKES[said]}, from 0 to {top} and with rows that sum to {top}"
+        reason = f"the scores are {TAKES[said]}, from 0 to {top} and with rows that sum to {top}"
     mend = f"; scores_are='{said}' {how} takes {TAKES[said]}" if how else ""
     if single:
         mend += "; log-odds that do lie there may be given as two columns, 0 and the log-odds"
-    raise InputError(f"{found}; expected {named}{mend}")
+    raise InputError(f"{reason}; expected {named}{mend}")
 
 
 def _refuse_others(table: Array, scores_are: ScoresAre, how: str) -> None:

@@ -212,8 +212,8 @@ def order_of_rows(apply: Apply, breakpoints: Array, *, raw: bool) -> Order:
 
 def _log_odds(apply: Apply, rows: Doubles) -> Doubles:
     with np.errstate(over="ignore", invalid="ignore"):
-        found = apply(rows)
-        return found[:, 1] - found[:, 0]
+        log_probs = apply(rows)
+        return log_probs[:, 1] - log_probs[:, 0]
 
 
 def _is_below(lower: Doubles, higher: Doubles) -> Bools:
@@ -230,12 +230,12 @@ def _shown(probability: float) -> str:
 
 def turns_classes(apply: Apply, classes: int) -> bool:
     """Return whether each class becomes less probable the more it is so, those beside it being even."""
-    own = np.arange(min(classes, LINES))
+    class_index = np.arange(min(classes, LINES))
     shares = np.array(SHARES) / classes
-    rows = np.empty((len(own), len(shares), classes))
+    rows = np.empty((len(class_index), len(shares), classes))
     rows[:] = ((1 - shares) / (classes - 1))[:, None]
-    rows[own, :, own] = shares
-    after = apply(np.log(rows.reshape(-1, classes))).reshape(rows.shape)[own, :, own]
+    rows[class_index, :, class_index] = shares
+    after = apply(np.log(rows.reshape(-1, classes))).reshape(rows.shape)[class_index, :, class_index]
     return bool(_is_below(after[:, 1:], after[:, :-1]).all())
 
 
@@ -471,13 +471,13 @@ class Estimator(ABC):
     def _recalibrated(self, scores: ArrayLike) -> Doubles:
         """Return the recalibrated log-probabilities, (N, K), of scores such as those of the fit."""
         table = self._taken(scores)
-        found = np.empty(table.shape)
+        recalibrated = np.empty(table.shape)
         with np.errstate(over="ignore", invalid="ignore"):
             for rows in batches(len(table), 8 * table.shape[1], APPLIED_BYTES):
                 # a step of a map may lie between a score and its float32 neighbor
-                found[rows] = self.apply(table[rows].astype(np.float64, copy=False))
-        refuse_overflow(found, self.name, "arrays", 0)
-        return found
+                recalibrated[rows] = self.apply(table[rows].astype(np.float64, copy=False))
+        refuse_overflow(recalibrated, self.name, "arrays", 0)
+        return recalibrated
 
     def _taken(self, scores: ArrayLike) -> Array:
         given = as_array(scores, "scores")
@@ -528,20 +528,20 @@ class Estimator(ABC):
         if unknown := [name for name in settings if name not in known]:
             has = ", ".join(known) or "none"
             raise UsageError(f"{type(self).__name__} has no setting {', '.join(unknown)}; it has: {has}")
-        own = {name: value for name, value in settings.items() if "__" not in name}
-        type(self)(**self.get_params() | own)  # refuses what is out of range before anything changes
-        for name, value in own.items():
+        direct = {name: value for name, value in settings.items() if "__" not in name}
+        type(self)(**self.get_params() | direct)  # refuses what is out of range before anything changes
+        for name, value in direct.items():
             setattr(self, name, value)
-        if inner := {n.partition("__")[2]: value for n, value in settings.items() if n not in own}:
+        if inner := {n.partition("__")[2]: value for n, value in settings.items() if n not in direct}:
             self.get_params()["calibrator"].set_params(**inner)
         return self
 
     def __repr__(self) -> str:
         usual = {f.name: f.default for f in fields(self) if f.init}
         changed = [f"{key}={value!r}" for key, value in self.get_params().items() if value != usual[key]]
-        found = [f"{key}={_shown_parameter(value)}" for key, value in self.parameters.items()]
-        more = [f"and {len(found) - SHOWN} more"] if len(found) > SHOWN else []
-        fitted = f" fitted: {', '.join(found[:SHOWN] + more)}" if found else ""
+        shown = [f"{key}={_shown_parameter(value)}" for key, value in self.parameters.items()]
+        more = [f"and {len(shown) - SHOWN} more"] if len(shown) > SHOWN else []
+        fitted = f" fitted: {', '.join(shown[:SHOWN] + more)}" if shown else ""
         return f"{type(self).__name__}({', '.join(changed)}){fitted}"
 
 
@@ -603,10 +603,10 @@ class Calibrator(Estimator):
 
     def order_notes(self, classes: int) -> list[str]:
         """Return a sentence if the fitted map keeps less of an order than such maps may be expected to."""
-        found = self.order(classes)
+        order = self.order(classes)
         keeps = self.entry.keeps if self.entry else ""
         free = classes > 2 and not keeps.startswith(ORDER)  # as is said of all such maps
-        return [] if found.kept == "kept" or (found.kept == "changed" and free) else [found.says]
+        return [] if order.kept == "kept" or (order.kept == "changed" and free) else [order.says]
 
     def rescore(self, scores: Array) -> Floats:
         """Return (N, K) scores whose softmax is what `apply` gives, of the kind that `gives` tells."""

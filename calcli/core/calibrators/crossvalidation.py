@@ -110,15 +110,15 @@ def with_left_out(
         whole = rows.fit(calibrator)
         watch()
         return whole, rows.left_out(whole, fold, watch)
-    found: dict[int, Calibrator | CalcliError] = {}
+    remaining: dict[int, Calibrator | CalcliError] = {}
     numbers = [WHOLE, *numbers_of(fold)]
     with Processes(_Folded(calibrator, rows, fold), workers) as processes:
         for number, one in processes.each(_left_out, numbers):
-            found[number] = one
+            remaining[number] = one
             watch()
     fits: dict[int, Calibrator] = {}
     for number in numbers:
-        one = found[number]
+        one = remaining[number]
         if isinstance(one, CalcliError):  # that of the first, as by one process
             raise one
         fits[number] = one
@@ -179,9 +179,9 @@ class Rescored(DerivedScores):
             fold = self.fold[start : start + len(block)]
             result = np.empty_like(block)
             for number in numbers_of(fold):
-                own = np.flatnonzero(fold == number)
-                whole = len(own) == len(block)
-                result[own] = self.fits[number].rescore(block if whole else block[own])
+                in_fold = np.flatnonzero(fold == number)
+                whole = len(in_fold) == len(block)
+                result[in_fold] = self.fits[number].rescore(block if whole else block[in_fold])
             start += len(block)
             yield result
 
@@ -270,7 +270,7 @@ def held_out_folds(
     if among is None:
         among = np.arange(len(fold))
     for number in numbers_of(fold):
-        own = np.flatnonzero(fold == number)
+        in_fold = np.flatnonzero(fold == number)
         nearest = next(iter(fits.values()), None) if fits else None
         if fits and number in fits:
             nearest = fits[number]
@@ -278,7 +278,7 @@ def held_out_folds(
         fitted = outside.fit(calibrator, nearest.parameters if nearest else None)
         if fits is not None:
             fits[number] = fitted
-        result[own] = applied(fitted.apply, rows.scores.take(own, axis=0))
+        result[in_fold] = applied(fitted.apply, rows.scores.take(in_fold, axis=0))
         watch()
     return result
 

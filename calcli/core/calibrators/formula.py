@@ -43,8 +43,8 @@ class AffineMap:
     def __call__(self, probs: Doubles) -> Doubles:
         """Return (n, K) recalibrated probabilities of (n, K)."""
         logs = np.log(np.maximum(probs, self.floor))
-        found: Doubles = np.exp(log_softmax(logs @ self.weights.T + self.intercept))
-        return found
+        recalibrated: Doubles = np.exp(log_softmax(logs @ self.weights.T + self.intercept))
+        return recalibrated
 
 
 @dataclass(frozen=True)
@@ -67,8 +67,8 @@ class LineMap:
         """Return (n, 2) recalibrated probabilities of (n, 2)."""
         second = probs[:, 1]
         line = np.searchsorted(self.start, second, side="right") - 1
-        found = self.value[line] + (second - self.start[line]) * self.slope[line]
-        return np.column_stack([1 - found, found])
+        recalibrated = self.value[line] + (second - self.start[line]) * self.slope[line]
+        return np.column_stack([1 - recalibrated, recalibrated])
 
 
 @dataclass(frozen=True)
@@ -101,8 +101,8 @@ def formula_of(record: CalibratorRecord, tolerance: float) -> Formula:
         )
 
     def apply(probs: Doubles) -> Doubles:
-        found: Doubles = np.exp(recalibrate(record, probs, "probs"))
-        return found
+        recalibrated: Doubles = np.exp(recalibrate(record, probs, "probs"))
+        return recalibrated
 
     looked = _rows(record) if classes == 2 else _rows_of_many(classes)
     affine = _affine(record, classes)
@@ -131,10 +131,10 @@ def _affine(record: CalibratorRecord, classes: int) -> AffineMap | None:
     after = after - after.mean(axis=1, keepdims=True)
     columns = np.column_stack([logs, np.ones(len(logs))])
     half = 3 * classes
-    found = np.linalg.lstsq(columns[:half], after[:half], rcond=None)[0].T
-    if not np.abs(columns @ found.T - after).max() <= EXACT:
+    solution = np.linalg.lstsq(columns[:half], after[:half], rcond=None)[0].T
+    if not np.abs(columns @ solution.T - after).max() <= EXACT:
         return None
-    weights, intercept = found[:, :-1], found[:, -1]
+    weights, intercept = solution[:, :-1], solution[:, -1]
     steepest = max(1.0, float(np.abs(weights).sum(axis=1).max()))
     least = np.full(classes, max(floor, float(np.exp(-LARGEST / steepest))))
     if classes == 2:  # where the two classes may have floors of their own
@@ -150,8 +150,8 @@ def _affine(record: CalibratorRecord, classes: int) -> AffineMap | None:
 def _corners(record: CalibratorRecord) -> Doubles:
     """Return the probabilities of the second class at which a map may bend or jump."""
     breakpoints = np.asarray(record.calibrator.breakpoints(), np.float64)
-    found = np.unique(np.concatenate([breakpoints, 1 - breakpoints, [0.5]]))
-    return found[(found > 0) & (found < 1)]
+    corners = np.unique(np.concatenate([breakpoints, 1 - breakpoints, [0.5]]))
+    return corners[(corners > 0) & (corners < 1)]
 
 
 def _rows(record: CalibratorRecord) -> Doubles:
@@ -182,14 +182,14 @@ def _lines(apply: Callable[[Doubles], Doubles], breakpoints: Doubles, tolerance:
         shares = np.array([0.25, 0.5, 0.75])
         inner = knots[:-1, None] + np.diff(knots)[:, None] * shares
         between = values[:-1, None] + np.diff(values)[:, None] * shares
-        found = apply(inner.ravel()).reshape(inner.shape)
+        middle = apply(inner.ravel()).reshape(inner.shape)
         rarer = np.minimum(knots[1:], 1 - knots[:-1])
         wide = np.diff(knots) > np.maximum(NARROWEST * rarer, MANY * np.spacing(knots[1:]))
-        far = (np.abs(found - between).max(axis=1) > tolerance / 3) & wide & ~last[:-1]
+        far = (np.abs(middle - between).max(axis=1) > tolerance / 3) & wide & ~last[:-1]
         if not far.any():
             break
         knots, order = np.unique(np.concatenate([knots, inner[far].ravel()]), return_index=True)
-        values = np.concatenate([values, found[far].ravel()])[order]
+        values = np.concatenate([values, middle[far].ravel()])[order]
         last = np.append(last, np.zeros(3 * int(far.sum()), np.bool_))[order]
     kept = _needed(knots, values, last, tolerance / 3)
     knots, values, last = knots[kept], values[kept], last[kept]

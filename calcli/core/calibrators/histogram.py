@@ -323,12 +323,12 @@ class BBQ(OneDimensional):
         """Return the lower edges of the steps of the mean, and its values there."""
         order = np.argsort(event.prob, kind="stable")
         score = event.prob[order].astype(np.float64, copy=False)
-        own = None if weight is None else weight[order]
+        weights = None if weight is None else weight[order]
         root = float(len(score) if weight is None else weight.sum()) ** (1 / 3)
         most = min(math.ceil(10 * root), len(distinct(score)))
         fewest = min(max(1, math.floor(root / 10)), most)
-        cuts = [equal_mass_cuts(score, bins, own) for bins in range(fewest, most + 1)]
-        binnings = _Binnings.of(score, outcome[order], own, cuts)
+        cuts = [equal_mass_cuts(score, bins, weights) for bins in range(fewest, most + 1)]
+        binnings = _Binnings.of(score, outcome[order], weights, cuts)
         lower = distinct(binnings.lower_edges)
         values = np.zeros(len(lower))
         for share, edges, heights in binnings.each():
@@ -362,7 +362,7 @@ class _Binnings(NamedTuple):
     @classmethod
     def of(cls, score: Doubles, outcome: Bools, weight: Array | None, cuts: list[Positions]) -> _Binnings:
         """Return the binnings of ascending scores that are parted at some positions."""
-        start, stop = (np.concatenate([each[own] for each in cuts]) for own in (np.s_[:-1], np.s_[1:]))
+        start, stop = (np.concatenate([each[ends] for each in cuts]) for ends in (np.s_[:-1], np.s_[1:]))
         weights = np.ones(len(score)) if weight is None else weight.astype(np.float64, copy=False)
         count, hits = (_sums(values, start, stop) for values in (weights, weights * outcome))
         first = np.flatnonzero(start == 0)
@@ -441,9 +441,9 @@ class VectorHistogram(Calibrator):
     ) -> None:
         """Set `parameters`: the tree of the splits, and the (m, K) frequencies of the bins."""
         probs = _probs(scores)
-        own = None if weights is None else weights > 0
-        if own is not None and weights is not None and not own.all():
-            probs, labels, weights = probs[own], labels[own], weights[own]
+        weighted = None if weights is None else weights > 0
+        if weighted is not None and weights is not None and not weighted.all():
+            probs, labels, weights = probs[weighted], labels[weighted], weights[weighted]
         splits = recursive_splits(probs, self.min_rows, weights)[1]
         bins, classes = len(splits.threshold) + 1, probs.shape[1]
         cells = splits.bin_of(probs) * classes + labels.astype(np.intp)

@@ -12,7 +12,7 @@ import numpy as np
 
 from calcli.core.calibrators.base import FITTED_TO, MINIMIZED, Bools, Event
 from calcli.core.calibrators.fit.logistic import LogisticProblem, fit_each
-from calcli.core.calibrators.fit.training import LOG_2, STAND_IN, raised, stand_in
+from calcli.core.calibrators.fit.training import LOG_2, STAND_IN, clip_below, floor_level
 from calcli.core.calibrators.onevsrest import CLASS_WISE, MapParameters, OneDimensional
 from calcli.core.data.arrays import Array, Doubles, Floats
 from calcli.core.language.entries import arg, method
@@ -28,14 +28,14 @@ AT_ONCE = 2**15  # rows times problems that are fitted together
 def zero_levels(event: Event) -> MapParameters:
     """Return what stands for the logarithm of 0, of the event and of its complement."""
     logs = {"zero_log_prob": event.log_prob, "zero_log_complement": event.log_complement}
-    return {key: np.array(stand_in(own), dtype=np.float64) for key, own in logs.items()}
+    return {key: np.array(floor_level(values), dtype=np.float64) for key, values in logs.items()}
 
 
 def finite_logs(parameters: MapParameters, event: Event) -> tuple[Doubles, Doubles]:
     """Return the log-probabilities of an event and of its complement, (N,) each, raised to their levels."""
     return (
-        raised(event.log_prob, parameters["zero_log_prob"]),
-        raised(event.log_complement, parameters["zero_log_complement"]),
+        clip_below(event.log_prob, parameters["zero_log_prob"]),
+        clip_below(event.log_complement, parameters["zero_log_complement"]),
     )
 
 
@@ -256,13 +256,13 @@ def _fit_rising(
         if not len(at):
             continue
         free = [j for j in range(features.shape[2]) if j not in held]
-        found = np.zeros((len(at), features.shape[2]))
+        coefficients = np.zeros((len(at), features.shape[2]))
         chosen = features[at][:, :, free] if held else features
-        found[:, free], losses = fit_each([problems[i] for i in at.tolist()], chosen, targets[at])
-        below = found[:, :slopes] < 0
+        coefficients[:, free], losses = fit_each([problems[i] for i in at.tolist()], chosen, targets[at])
+        below = coefficients[:, :slopes] < 0
         allowed = ~below.any(axis=1)
         better = allowed & (losses < least[at])
-        best[at[better]], least[at[better]] = found[better], losses[better]
+        best[at[better]], least[at[better]] = coefficients[better], losses[better]
         if not held:
             negative = below
         left[at[allowed & (negative[at].sum(axis=1) < 2)]] = False

@@ -273,9 +273,9 @@ class OneDimensional(Calibrator):
     several: bool = field(default=False, init=False)  # whether each of many classes or ranks has a map
 
     def __init_subclass__(cls) -> None:
-        before, found, after = (cls.__doc__ or "").partition("{lens}\n")
+        before, marker, after = (cls.__doc__ or "").partition("{lens}\n")
         indent = before.rpartition("\n")[2]
-        if found:
+        if marker:
             cls.__doc__ = before + DESCRIBED.replace("\n", f"\n{indent}").removesuffix(indent) + after
 
     def __post_init__(self) -> None:

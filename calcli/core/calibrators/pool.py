@@ -97,13 +97,13 @@ class Pool(Calibrator):
     ) -> None:
         """Fit the members, and their weights where they are not given; see `Calibrator.fit`."""
         mixed = np.array(self.weights) if self.weights else self._weights(scores, labels, weights)
-        found: dict[str, Parameter] = {WEIGHTS: mixed / mixed.sum()}
+        parameters: dict[str, Parameter] = {WEIGHTS: mixed / mixed.sum()}
         self.notes = []
         for number, member in enumerate(self._made()):
             member.learn(scores, labels, weights, None)
-            found |= {f"{number}.{key}": value for key, value in member.parameters.items()}
+            parameters |= {f"{number}.{key}": value for key, value in member.parameters.items()}
             self.notes += [f"{member.name}: {note}" for note in member.notes]
-        self.parameters = found
+        self.parameters = parameters
 
     def _weights(self, scores: Array, labels: NDArray[np.integer[Any]], weights: Array | None) -> Doubles:
         scores, labels, weights = weighted_rows(scores, labels, weights)
@@ -141,8 +141,8 @@ class Pool(Calibrator):
     def _fitted(self) -> list[Calibrator]:
         fitted = []
         for number, member in enumerate(self._made()):
-            own = f"{number}."
-            known = {k.removeprefix(own): v for k, v in self.parameters.items() if k.startswith(own)}
+            prefix = f"{number}."
+            known = {k.removeprefix(prefix): v for k, v in self.parameters.items() if k.startswith(prefix)}
             fitted.append(member.fresh(known))
         return fitted
 
@@ -167,17 +167,17 @@ def pool_weights(
     counted = share > 0
     share = share / share.sum()
     rows = np.arange(len(labels))
-    own = np.exp(np.column_stack([one[rows, labels] for one in log_probs]), dtype=np.float64)
+    of_label = np.exp(np.column_stack([one[rows, labels] for one in log_probs]), dtype=np.float64)
     if score == "log_loss":
-        possible = counted & (own.mean(axis=1) >= LEAST)
+        possible = counted & (of_label.mean(axis=1) >= LEAST)
         if not possible.any():
             return np.full(len(log_probs), 1 / len(log_probs))
-        return mixture_weights(own[possible], share[possible] / share[possible].sum())
+        return mixture_weights(of_label[possible], share[possible] / share[possible].sum())
     gram = np.zeros((len(log_probs), len(log_probs)))
     for block in row_blocks(log_probs[0]):
         probs = np.exp(np.array([one[block] for one in log_probs]), dtype=np.float64)
         gram += np.einsum("ink,jnk,n->ij", probs, probs, share[block], optimize=True)
-    return brier_weights(gram, share @ own)
+    return brier_weights(gram, share @ of_label)
 
 
 def mixture_weights(likelihoods: Floats, weights: Floats) -> NDArray[np.float64]:
@@ -231,20 +231,20 @@ def _loss(likelihoods: Floats, weights: Floats, w: NDArray[np.float64]) -> float
     return float(w.sum() - weights @ np.log(mixed))
 
 
-def brier_weights(gram: Doubles, own: Doubles) -> Doubles:
+def brier_weights(gram: Doubles, of_label: Doubles) -> Doubles:
     """Return the weights, on the simplex, that minimize w' gram w - 2 own' w.
 
     Parameters
     ----------
     gram : array (J, J)
         Mean of the products of the members' probabilities, summed over the classes.
-    own : array (J,)
+    of_label : array (J,)
         Mean of what each gives the label.
     """
-    members = len(own)
+    members = len(of_label)
     damped = gram + DAMPING * gram.trace() * np.eye(members)
     limits = np.vstack([np.eye(members), np.ones(members), -np.ones(members)])
     least = np.concatenate([np.zeros(members), [1.0, -1.0]])
-    w = nearest_within(np.linalg.solve(damped, own), np.linalg.cholesky(damped).T, limits, least)
+    w = nearest_within(np.linalg.solve(damped, of_label), np.linalg.cholesky(damped).T, limits, least)
     w = np.maximum(w, 0)
     return w / w.sum()

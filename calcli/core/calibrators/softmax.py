@@ -35,12 +35,12 @@ from calcli.core.calibrators.fit.training import (
     Parameter,
     Parameters,
     TrainingRows,
+    clip_below,
     inner_folds,
-    lifted,
     prepare,
-    raised,
     refuse_wide,
     weighted_rows,
+    with_floor,
 )
 from calcli.core.data.arrays import Array, Doubles, Floats, log_softmax
 from calcli.core.language.entries import arg, method
@@ -114,8 +114,8 @@ class LinearSoftmax(Calibrator):
             objective = SoftmaxLoss(rows, model, penalty, brier=True)
             best, drawn = minimize_brier(objective, best.x, tolerance, rows.ridge)
             notes += [RAN_AWAY] if drawn else []
-        found = model.coordinates.outward(best.x) if model.coordinates else best.x
-        self.parameters = self._unpack(found, rows)
+        optimum = model.coordinates.outward(best.x) if model.coordinates else best.x
+        self.parameters = self._unpack(optimum, rows)
         self.notes = [*rows.notes, *notes]
         return self
 
@@ -144,7 +144,7 @@ def fit_or_guard(
             reason = "the rows can be separated"
     notes = []
     if reason:
-        objective.hold(identity, rows.ridge)
+        objective.add_ridge(identity, rows.ridge)
         best = minimize(objective, theta, tolerance)
         notes.append(
             f"{reason} and no finite optimum exists: the parameters are drawn towards the identity "
@@ -192,12 +192,12 @@ class BiasOnly(LinearSoftmax):
         """Return log-probabilities, (N, K); see `prepare` for those of 0."""
         beta = self.learned("beta")
         self._known_classes(scores, len(beta))
-        scores = lifted(scores, self.parameters)
+        scores = with_floor(scores, self.parameters)
         return log_softmax(scores.astype(np.float64, copy=False) + beta)
 
 
 @method(
-    "dp", "DP affine", family="softmax", freedom=60, letters="direction-preserving", parameters="K",
+    "dp", "DP affine", family="softmax", freedom=60, abbreviation_of="direction-preserving", parameters="K",
     count=lambda k, s: k, quick=True,
 )  # fmt: skip
 class DPAffine(LinearSoftmax):
@@ -237,7 +237,7 @@ class DPAffine(LinearSoftmax):
         """Return log-probabilities, (N, K); a 0 without a floor stays 0, even where alpha is not positive."""
         alpha, beta = self.learned("alpha"), self.learned("beta")
         self._known_classes(scores, len(beta))
-        scores = lifted(scores, self.parameters).astype(np.float64, copy=False)
+        scores = with_floor(scores, self.parameters).astype(np.float64, copy=False)
         scaled = np.full(scores.shape, -np.inf)
         np.multiply(scores, alpha, out=scaled, where=scores > -np.inf)
         return log_softmax(scaled + beta)
@@ -258,7 +258,7 @@ class _FeatureSoftmax(LinearSoftmax):
         self._known_classes(scores, classes)
         scores = scores.astype(np.float64, copy=False)
         features = log_softmax(scores) if self.input == "log-probs" else scores
-        return raised(features, self.learned("floor"))
+        return clip_below(features, self.learned("floor"))
 
 
 @method(
@@ -300,7 +300,7 @@ class VectorScaling(_FeatureSoftmax):
 
     def _unpack(self, theta: Vector, rows: TrainingRows) -> dict[str, Parameter]:
         scale, intercept = np.split(theta, 2)
-        return {"scale": scale, "intercept": intercept - intercept.mean(), "floor": rows.stand_in}
+        return {"scale": scale, "intercept": intercept - intercept.mean(), "floor": rows.floor_level}
 
     def apply(self, scores: Array) -> NDArray[np.float64]:
         """Return log-probabilities, (N, K)."""
@@ -353,7 +353,11 @@ class MatrixScaling(_FeatureSoftmax):
         table = theta.reshape(classes, classes + 1)
         matrix, intercept = table[:, :-1], table[:, -1]
         common = (matrix.sum(axis=0) - matrix.diagonal()) / (classes - 1)
-        return {"matrix": matrix - common, "intercept": intercept - intercept.mean(), "floor": rows.stand_in}
+        return {
+            "matrix": matrix - common,
+            "intercept": intercept - intercept.mean(),
+            "floor": rows.floor_level,
+        }
 
     def apply(self, scores: Array) -> NDArray[np.float64]:
         """Return log-probabilities, (N, K)."""
@@ -366,7 +370,7 @@ ROUGH = 1e-4  # relative gradient that is enough to compare penalties
 
 @method(
     "matrix-odir", "Matrix scaling with ODIR", family="softmax", freedom=200,
-    letters="off-diagonal and intercept regularization", parameters="K(K + 1), penalized", effort=10,
+    abbreviation_of="off-diagonal and intercept regularization", parameters="K(K + 1), penalized", effort=10,
     needs_classes=OF_SCORES,
 )  # fmt: skip
 class MatrixODIR(MatrixScaling):

@@ -22,9 +22,9 @@ from calcli.core.calibrators.fit.training import (
     Parameter,
     Parameters,
     TrainingRows,
+    clip_below,
     inner_folds,
     prepare,
-    raised,
     refuse_wide,
     weighted_rows,
 )
@@ -46,10 +46,10 @@ def bends_of(log_probs: Floats, bends: Bends) -> list[Floats]:
     """
     if bends == "none":
         return []
-    found = [] if log_probs.shape[1] == 2 else [_complement(log_probs)]
+    features = [] if log_probs.shape[1] == 2 else [_complement(log_probs)]
     if bends == "both":
-        found.append(np.log(np.exp(log_probs) + log_probs.dtype.type(SOFTENING)))
-    return found
+        features.append(np.log(np.exp(log_probs) + log_probs.dtype.type(SOFTENING)))
+    return features
 
 
 def _complement(log_probs: Floats) -> Floats:
@@ -138,8 +138,12 @@ class Structured(Calibrator):
         self, rows: TrainingRows, first: First, penalty: Penalty, start: Parameters | None
     ) -> None:
         alpha, beta = first
-        own: dict[str, Parameter] = {"alpha": alpha, "floor": rows.stand_in, "share": 1 / (rows.total + 1)}
-        features = self._features(rows.scores, own)
+        fixed: dict[str, Parameter] = {
+            "alpha": alpha,
+            "floor": rows.floor_level,
+            "share": 1 / (rows.total + 1),
+        }
+        features = self._features(rows.scores, fixed)
         centre = np.zeros(len(features))
         centre[0] = 1.0
         model = PartsModel(features, penalty, centre, self._intercept(rows, alpha, beta))
@@ -147,7 +151,7 @@ class Structured(Calibrator):
         loss = SoftmaxLoss(rows, model, model.penalty)
         best = minimize(loss, theta, ROUGH if self.rough else rows.tolerance)
         parts = model.parts(best.x)
-        self.parameters = own | {"slopes": parts.slopes}
+        self.parameters = fixed | {"slopes": parts.slopes}
         for name, weight in zip(Parts._fields[1:], penalty[1:], strict=True):
             if weight is not None:
                 self.parameters[name] = getattr(parts, name)
@@ -185,7 +189,7 @@ class Structured(Calibrator):
                 raise InputError(
                     f"{self.name} calibrator was fitted on {fitted} classes, the scores have {classes}"
                 )
-        log_probs = raised(log_softmax(scores.astype(np.float64, copy=False)), self.learned("floor"))
+        log_probs = clip_below(log_softmax(scores.astype(np.float64, copy=False)), self.learned("floor"))
         features = self._features(log_probs, self.parameters)
         nothing = Parts(slopes, np.zeros((len(slopes), classes)), np.zeros(classes), np.zeros((0, 0)))
         known = {name: np.asarray(self.parameters[name]) for name in Parts._fields if name in self.parameters}
@@ -245,7 +249,7 @@ class BentTemperature(Structured):
 
 
 @method(
-    "bent-dp", "Bent DP affine", family="softmax", freedom=70, letters="direction-preserving",
+    "bent-dp", "Bent DP affine", family="softmax", freedom=70, abbreviation_of="direction-preserving",
     parameters="K + 3", count=lambda k, s: k + 3, effort=7, quick=True, needs_classes=OF_SCORES,
 )  # fmt: skip
 class BentDP(Structured):

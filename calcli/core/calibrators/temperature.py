@@ -15,7 +15,7 @@ from calcli.core.calibrators.fit.scale import (
     solve_folds,
     solve_temperature,
 )
-from calcli.core.calibrators.fit.training import Parameters, TrainingRows, lifted, prepare
+from calcli.core.calibrators.fit.training import Parameters, TrainingRows, prepare, with_floor
 from calcli.core.calibrators.pool import mixture_weights
 from calcli.core.data.arrays import Array, Doubles, Floats, Positions, log_softmax, row_blocks
 from calcli.core.data.predictions import Kind
@@ -90,18 +90,18 @@ class Temperature(_Positive):
         if self.score != "log_loss" or self.notes or not (weights is None or weights.all()):
             return {}
         rows = prepare(scores, labels, weights, normalize=False, keep_zeros=True)
-        found = solve_folds(rows, fold, 1 / float(self.learned("temperature")), rows.tolerance)
-        return {number: self.fresh({"temperature": 1 / alpha}) for number, alpha in found}
+        scales = solve_folds(rows, fold, 1 / float(self.learned("temperature")), rows.tolerance)
+        return {number: self.fresh({"temperature": 1 / alpha}) for number, alpha in scales}
 
     def rescore(self, scores: Array) -> Floats:
         """Return logits, (N, K), in the precision of the scores."""
-        lifts = lifted(scores, self.parameters)
+        lifts = with_floor(scores, self.parameters)
         return lifts * lifts.dtype.type(1 / self.learned("temperature"))
 
     def apply(self, scores: Array) -> NDArray[np.float64]:
         """Return log-probabilities, (N, K); see `prepare` for those of 0."""
         scale = 1 / self.learned("temperature")
-        return scaled_log_softmax(lifted(scores, self.parameters), scale)
+        return scaled_log_softmax(with_floor(scores, self.parameters), scale)
 
 
 @method(
@@ -139,7 +139,7 @@ class TemperatureMix(_Positive):
     def apply(self, scores: Array) -> NDArray[np.float64]:
         """Return log-probabilities, (N, K)."""
         share = float(self.learned("share"))
-        scaled = scaled_log_softmax(lifted(scores, self.parameters), 1 / self.learned("temperature"))
+        scaled = scaled_log_softmax(with_floor(scores, self.parameters), 1 / self.learned("temperature"))
         return np.logaddexp(scaled + np.log1p(-share), np.log(share / scores.shape[1]))
 
 
@@ -193,7 +193,7 @@ class EnsembleTemperature(_Positive):
         """Return log-probabilities, (N, K)."""
         with np.errstate(divide="ignore"):
             scaled, plain, uniform = np.log(self.learned("weights"))
-        scores = lifted(scores, self.parameters)
+        scores = with_floor(scores, self.parameters)
         mixed = np.logaddexp(
             scaled_log_softmax(scores, 1 / self.learned("temperature")) + scaled,
             scaled_log_softmax(scores, 1.0) + plain,

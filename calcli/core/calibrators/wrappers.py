@@ -149,11 +149,11 @@ class PerPredictedClass(Calibrator):
         """Learn a calibrator for each class that is predicted often enough, and one for the others."""
         predicted = scores.argmax(axis=1)
         rows = np.bincount(predicted, weights, minlength=scores.shape[1])
-        own = np.flatnonzero(rows >= self.min_rows)
+        frequent = np.flatnonzero(rows >= self.min_rows)
         starts = _by_calibrator(start or {})
         whole = _learned(self.calibrator, scores, labels, weights, starts.get(FALLBACK))
         fitted = {FALLBACK: whole}
-        for k in own:
+        for k in frequent:
             chosen = predicted == k
             part = None if weights is None else weights[chosen]
             begin = starts.get(str(k), whole.parameters)
@@ -163,7 +163,7 @@ class PerPredictedClass(Calibrator):
         }
         repeated = Counter(note for one in fitted.values() for note in one.notes)
         self.notes = [f"{times} of {len(fitted)} calibrators: {note}" for note, times in repeated.items()]
-        if few := scores.shape[1] - len(own):
+        if few := scores.shape[1] - len(frequent):
             self.notes.append(
                 f"{few} of {scores.shape[1]} classes are predicted on fewer than {self.min_rows} rows "
                 "and use the calibrator of all rows"

@@ -430,7 +430,7 @@ class _Judge:
         fewer = baseline is not None and baseline.candidate.scores is not predictions.scores
         if compared is None or (fewer and any(isinstance(rule.condition, Bound) for rule in rules)):
             (rows,) = _members([predictions], part)
-            alone = evaluate(rows, settings, test_classes=False)
+            alone = evaluate(rows, settings, sections=())
         else:
             alone = compared
         self._alone, self._compared = alone, alone if compared is None else compared

@@ -43,6 +43,7 @@ from calcli.core.evaluating.evaluate import assess, measure, values
 from calcli.core.evaluating.measurements import Measurements
 from calcli.core.evaluating.metrics.base import Pair, System, effort_of
 from calcli.core.evaluating.results import Estimate, Summary
+from calcli.core.evaluating.sections import ORDER
 from calcli.core.evaluating.usual import default_metrics, is_sampled
 from calcli.core.language.entries import Metric
 from calcli.core.language.errors import NeedsRows, UsageError
@@ -199,9 +200,10 @@ def measured_systems(
     for number, rows in enumerate(predictions):
         own = settings if number == judged else replace(settings, draws=0)
         units_for = partial(_dealt, units, number) if settings.draws else None
-        measured = measure(rows, own, _counting_on(watch, done), units_for=units_for, sampled=sampled)
+        counting = _counting_on(watch, done)
+        measured = measure(rows, own, counting, units_for=units_for, sections=[ORDER], sampled=sampled)
         asked = own if number == judged else replace(own, intervals=False)
-        evaluation = assess(measured, asked, test_classes=False)
+        evaluation = assess(measured, asked, sections=[ORDER])
         influence_values = influences(measured, calls) if settings.intervals else {}
         systems.append(System(measured, evaluation, influence_values))
         done += rows.n_rows

@@ -100,10 +100,10 @@ class TemperatureCurve:
 
     def tables(self) -> Tables:
         """Return the table behind the curve, and the fit."""
-        found = [np.nan if one is None else one for one in (self.fitted, self.fitted_loss)]
+        fitted = [np.nan if one is None else one for one in (self.fitted, self.fitted_loss)]
         fit = {
-            "temperature": np.array(found[:1]),
-            "log_loss": np.array(found[1:]),
+            "temperature": np.array(fitted[:1]),
+            "log_loss": np.array(fitted[1:]),
             "rows": np.array([self.rows]),
         }
         return {"": {"temperature": self.temperature, "log_loss": self.log_loss}, "fit": fit}
@@ -181,22 +181,22 @@ def temperature_curve(rows: Predictions, widest: float = 8.0) -> TemperatureCurv
     """
     held = rows_of(rows, exact=True)
     labels, weights, log_probs = np.asarray(held.labels), held.weights, log_softmax(held.scores)
-    own = log_probs[np.arange(len(labels)), labels]
-    possible = np.isfinite(own)
+    of_label = log_probs[np.arange(len(labels)), labels]
+    possible = np.isfinite(of_label)
     if not possible.any():
         raise InputError("every label has probability 0, so no temperature changes the log-loss")
-    log_probs, own, labels = log_probs[possible], own[possible], labels[possible]
+    log_probs, of_label, labels = log_probs[possible], of_label[possible], labels[possible]
     weights = None if weights is None else weights[possible]
 
     def loss(t: float) -> float:
-        return float(np.average(log_sum_exp(log_probs / t)[:, 0] - own / t, weights=weights))
+        return float(np.average(log_sum_exp(log_probs / t)[:, 0] - of_label / t, weights=weights))
 
     temperature = np.geomspace(1 / widest, widest, 61)
     losses = np.array(list(map(loss, temperature.tolist())))
     fitted = fitted_loss = None
     if np.ptp(losses) > FLAT:
-        found = float(Temperature().fit(log_probs, labels, weights).parameters["temperature"])
-        if temperature[0] <= found <= temperature[-1]:
-            fitted, fitted_loss = found, loss(found)
+        optimum = float(Temperature().fit(log_probs, labels, weights).parameters["temperature"])
+        if temperature[0] <= optimum <= temperature[-1]:
+            fitted, fitted_loss = optimum, loss(optimum)
     left_out = int(np.count_nonzero(~possible))
     return TemperatureCurve(temperature, losses, fitted, fitted_loss, rows.n_rows, _all_rows(rows), left_out)

@@ -109,7 +109,7 @@ def looks_of(
     groups = members_by_name(settings.groups, predictions.classes)
     several = [outcomes_lens(lens, settings) for figure in figures if figure.bins == "vectors"]
     known = {name: _known_lens(name, predictions.n_classes, groups) for name in several}
-    vectors = [name for name, found in known.items() if isinstance(found, VectorLens) and found.size <= 4]
+    vectors = [name for name, seen in known.items() if isinstance(seen, VectorLens) and seen.size <= 4]
     return (*lenses_of(figures, predictions, lens, settings), *vectors)
 
 
@@ -146,13 +146,13 @@ def lenses_of(
         Groups of classes, which may be lenses.
     """
     lens = usual_lens([predictions]) if lens == USUAL else lens
-    n_classes, found = predictions.n_classes, dict[str, None]()
+    n_classes, names = predictions.n_classes, dict[str, None]()
     for figure in figures:
         least, most = figure.standard or (0, inf)
         if figure.one_score or (figure.lens and least <= n_classes <= most):
-            found[figure.lens or lens] = None
+            names[figure.lens or lens] = None
     groups = members_by_name(settings.groups, predictions.classes)
-    return tuple(name for name in found if isinstance(_known_lens(name, n_classes, groups), Lens))
+    return tuple(name for name in names if isinstance(_known_lens(name, n_classes, groups), Lens))
 
 
 def _known_lens(lens: str, n_classes: int, groups: Groups) -> Lens | VectorLens | None:
@@ -213,10 +213,10 @@ def shown_metrics(figure: str, evaluation: Evaluation, metrics: Sequence[str] = 
     """
     calls = parse_metrics(metrics or FIGURES[figure].metrics, evaluation.settings.defaults)
     asked = [str(call) for call in calls]
-    found = [name for name in asked if name in evaluation.estimates]
-    if not found:
+    known = [name for name in asked if name in evaluation.estimates]
+    if not known:
         raise UsageError(f"the figure {figure} needs metrics that were not computed: {', '.join(asked)}")
-    return found
+    return known
 
 
 def row_weights(problem: Problem) -> NDArray[np.float64]:

@@ -226,14 +226,14 @@ def reliability(
             errors.append(Error(call, known.value, known.if_calibrated))
     binned, ks = errors
     heaviest = float(problem.mean_row_weights.max())
-    found = Reliability(lens, edges, bins, low, high, share_edges, share, binned, ks, heaviest, in_log_odds)
+    diagram = Reliability(lens, edges, bins, low, high, share_edges, share, binned, ks, heaviest, in_log_odds)
     if not in_log_odds:
-        return found
-    first, last = log_odds(np.array(found.ends)).tolist()
+        return diagram
+    first, last = log_odds(np.array(diagram.ends)).tolist()
     between = from_log_odds(np.linspace(first, last, HISTOGRAM_BINS + 1))
     every = (0.0, *between[1:-1].tolist(), 1.0)  # what lies beyond the ends counts there
     inside = problem.bins(every, HISTOGRAM_BINS).weight / problem.total_weight
-    return replace(found, share_edges=between, share=inside)
+    return replace(diagram, share_edges=between, share=inside)
 
 
 def is_crowded(problem: Problem) -> bool:
@@ -254,15 +254,15 @@ def consistency_band(
     Two arrays (m,), nan for empty bins and without draws.
     """
     filled = np.diff(cuts) > 0  # of very many bins few
-    found = np.full((2, len(filled)), np.nan)
+    band = np.full((2, len(filled)), np.nan)
     if draws:
         kept = np.append(cuts[:-1][filled], cuts[-1])
         tails = [(1 - BAND) / 2, (1 + BAND) / 2]
         weight = problem.binned(kept).weight
         (drawn,) = outcome_sums(problem, [kept], draws, rng)
         sums = np.quantile(drawn, tails, axis=0)
-        found[:, filled] = [_ratio(one, weight) for one in sums]
-    return found[0], found[1]
+        band[:, filled] = [_ratio(one, weight) for one in sums]
+    return band[0], band[1]
 
 
 def _error(

@@ -145,11 +145,11 @@ def risk_curve(problem: Problem, times: int = 4, log_loss: float | None = None) 
     costs = _Costs(score, problem.outcome, weights)
     risk, constant = costs.at(1 / (1 + np.exp(-log_odds)))
     brier_risk, constant_brier = costs.at(threshold)
-    own = np.where(problem.outcome, score, 1 - score)
+    of_outcome = np.where(problem.outcome, score, 1 - score)
     if log_loss is None:
         with np.errstate(divide="ignore"):
-            log_loss = float(np.average(-np.log(own), weights=weights))
-    brier = float(np.average(times / 2 * (1 - own) ** 2, weights=weights))
+            log_loss = float(np.average(-np.log(of_outcome), weights=weights))
+    brier = float(np.average(times / 2 * (1 - of_outcome) ** 2, weights=weights))
     scaled = times * brier_risk, times * constant_brier
     return RiskCurve(log_odds, risk, constant, threshold, *scaled, log_loss, brier, times)
 
@@ -214,13 +214,13 @@ def weighted_risk(evaluation: Evaluation, scores: Mapping[str, IntegralOfRisks])
     a = (np.arange(POINTS) + 0.5) / POINTS
     risk = _Costs(score, problem.outcome, weights).at(1 - a)[0] / (a * (1 - a))
     weighted = {name: score.weight(1 - a) * risk for name, score in scores.items()}
-    found = {name: evaluation.estimates[name] for name in scores}
-    return WeightedRiskCurve(a, risk, weighted, {name: _normalized(one) for name, one in found.items()})
+    estimates = {name: evaluation.estimates[name] for name in scores}
+    return WeightedRiskCurve(a, risk, weighted, {name: _normalized(one) for name, one in estimates.items()})
 
 
-def _normalized(found: Estimate) -> float:
-    constant = found.parts["constant"]
-    return found.value / constant if constant > 0 else math.nan
+def _normalized(estimate: Estimate) -> float:
+    constant = estimate.parts["constant"]
+    return estimate.value / constant if constant > 0 else math.nan
 
 
 class _Costs:

@@ -57,8 +57,8 @@ class Forest:
             for metric, estimate in estimates.items()
             if not self.thin(name)
         ]
-        found = slice_p_values(pair for *_, pair in asked)
-        return {(name, metric): p for (name, metric, _), p in zip(asked, found, strict=True)}
+        p_values = slice_p_values(pair for *_, pair in asked)
+        return {(name, metric): p for (name, metric, _), p in zip(asked, p_values, strict=True)}
 
     def is_apart(self, name: str, metric: str) -> bool:
         """Tell whether a slice differs from all rows by more than chance."""
@@ -100,24 +100,24 @@ class Forest:
 
     def tables(self) -> Tables:
         """Return the table of the slices, a row a slice and metric; nan where there is no interval."""
-        found = [
+        entries = [
             (name, self.rows[name], expression, estimate)
             for name, estimates in self.slices.items()
             for expression, estimate in estimates.items()
         ]
-        intervals = [estimate.interval for *_, estimate in found]
-        nulls = [estimate.if_calibrated for *_, estimate in found]
+        intervals = [estimate.interval for *_, estimate in entries]
+        nulls = [estimate.if_calibrated for *_, estimate in entries]
         columns = {
-            "slice": np.array([name for name, *_ in found]),
-            "rows": np.array([rows for _, rows, *_ in found]),
-            "metric": np.array([expression for *_, expression, _ in found]),
-            "value": np.array([estimate.value for *_, estimate in found]),
+            "slice": np.array([name for name, *_ in entries]),
+            "rows": np.array([rows for _, rows, *_ in entries]),
+            "metric": np.array([expression for *_, expression, _ in entries]),
+            "value": np.array([estimate.value for *_, estimate in entries]),
             "low": np.array([np.nan if i is None else i.low for i in intervals]),
             "high": np.array([np.nan if i is None else i.high for i in intervals]),
-            "p_if_like_all": np.array([self.p_apart.get((name, m), np.nan) for name, _, m, _ in found]),
+            "p_if_like_all": np.array([self.p_apart.get((name, m), np.nan) for name, _, m, _ in entries]),
             "if_calibrated_mean": np.array([np.nan if null is None else null.mean for null in nulls]),
             "if_calibrated_sd": np.array([np.nan if null is None else null.sd for null in nulls]),
-            "corrected_p": np.array([self.tested.get((name, m), np.nan) for name, _, m, _ in found]),
+            "corrected_p": np.array([self.tested.get((name, m), np.nan) for name, _, m, _ in entries]),
         }
         return {"": columns}
 
@@ -152,8 +152,8 @@ def keep_slices(evaluation: Evaluation, columns: Sequence[str], expressions: Seq
     whole = replace(evaluation.summary, settings=settings)
     kept = {
         column
-        for column, found in evaluation.slices.items()
-        if all(one.estimates.keys() >= set(expressions) for one in found)
+        for column, slices in evaluation.slices.items()
+        if all(one.estimates.keys() >= set(expressions) for one in slices)
     }
     missing = [column for column in columns if column not in kept]
     evaluation.slices.update(slices_of(evaluation.predictions, missing, whole))
@@ -177,12 +177,12 @@ def forest(evaluation: Evaluation, columns: Sequence[str], expressions: Sequence
         As `keep_slices`.
     """
     keep_slices(evaluation, columns, expressions)
-    found = {str(one.slice): one for column in columns for one in evaluation.slices[column]}
-    rows = {name: one.input.rows for name, one in found.items()}
-    asked = [{each: one.estimates[each] for each in expressions} for one in found.values()]
+    slices = {str(one.slice): one for column in columns for one in evaluation.slices[column]}
+    rows = {name: one.input.rows for name, one in slices.items()}
+    asked = [{each: one.estimates[each] for each in expressions} for one in slices.values()]
     corrected = with_corrected_p(asked, [count >= ENOUGH_ROWS for count in rows.values()])
     whole = {name: evaluation.estimates[name] for name in expressions}
-    return Forest(whole, dict(zip(found, corrected, strict=True)), rows, evaluation.predictions.n_rows)
+    return Forest(whole, dict(zip(slices, corrected, strict=True)), rows, evaluation.predictions.n_rows)
 
 
 LOSS = "relative_calibration_loss"
@@ -334,13 +334,13 @@ class Courses:
 
     def named(self) -> dict[str, Course]:
         """Return the courses by metric, and by series where there are several."""
-        every = [(name, course) for name, found in self.courses.items() for course in found]
+        every = [(name, course) for name, several in self.courses.items() for course in several]
         return {", ".join(filter(None, (name, course.run, course.series))): course for name, course in every}
 
     @property
     def names(self) -> list[str]:
         """What tells the series apart, each once."""
-        return list(dict.fromkeys(course.series for found in self.courses.values() for course in found))
+        return list(dict.fromkeys(course.series for several in self.courses.values() for course in several))
 
 
 def p_of(name: str) -> str:
@@ -383,7 +383,7 @@ def courses(
     numbers = {folder: numbers_in_names([paths[n] for n in rows]) for folder, rows in folders.items()}
     numbered = None not in numbers.values()
     named = _named(list(folders), runs=runs)
-    found: dict[str, list[Course]] = {}
+    by_name: dict[str, list[Course]] = {}
     for name, first in every[0].items():
         if first.call.entry.direction == "none" or not all(name in estimates for estimates in every):
             continue
@@ -397,17 +397,17 @@ def courses(
             (series, run), ordered = named[folder], number[order]
             best, star = best_of(value, first.call), _chosen(chosen or {}, folder, ordered)
             course = Course(first.call, series, ordered, value, smooth(value), best, star, run)
-            found.setdefault(name, []).append(course)
+            by_name.setdefault(name, []).append(course)
             tested = [estimate.if_calibrated for estimate in estimates]
             if p_values and all(tested):
                 p = np.array([null.p_value for null in tested if null])
-                own = replace(course, value=p, line=p, best=None)
-                found.setdefault(p_of(name), []).append(own)
-    if not found:
+                p_course = replace(course, value=p, line=p, best=None)
+                by_name.setdefault(p_of(name), []).append(p_course)
+    if not by_name:
         raise UsageError("the files share no metric that says which is better; name some with --metrics")
-    if p_values and not any(course.best is None for several in found.values() for course in several):
+    if p_values and not any(course.best is None for several in by_name.values() for course in several):
         raise UsageError("p_values are those of calibration errors, from --draws; name some with --metrics")
-    return Courses(found, numbered)
+    return Courses(by_name, numbered)
 
 
 def _named(folders: Sequence[str], *, runs: bool) -> dict[str, tuple[str, str]]:
@@ -456,7 +456,7 @@ def moving(value: Doubles, window: int) -> Doubles:
     """Return the mean of each value and its neighbors, as many before it as after it; the ends stay."""
     place = np.arange(len(value))
     half = np.minimum(window // 2, np.minimum(place, place[::-1]))
-    return np.array([value[n - own : n + own + 1].mean() for n, own in enumerate(half)])
+    return np.array([value[n - width : n + width + 1].mean() for n, width in enumerate(half)])
 
 
 def savgol(value: Doubles, window: int) -> Doubles:

@@ -94,9 +94,9 @@ def simplexes(problem: VectorProblem, binning: int | Recursive | None = TRIANGLE
         If a face has no row.
     """
     names = list(problem.names)
-    found = {"": _simplex(problem, binning)}
+    results = {"": _simplex(problem, binning)}
     if len(names) == 3:
-        return found
+        return results
     for k, name in enumerate(names):
         rest = [j for j in range(4) if j != k]
         mass = problem.probs[:, rest].sum(1)
@@ -105,10 +105,10 @@ def simplexes(problem: VectorProblem, binning: int | Recursive | None = TRIANGLE
             raise InputError(f"every row is of {name!r}: the face of the other three is empty")
         weights = None if problem.weights is None else problem.weights[rows]
         probs = problem.probs[rows][:, rest] / mass[rows, None]
-        own = np.searchsorted(rest, problem.labels[rows])
-        face = VectorProblem(probs, own, weights, tuple(names[j] for j in rest))
-        found[f"without {name}"] = _simplex(face, binning)
-    return found
+        labels = np.searchsorted(rest, problem.labels[rows])
+        face = VectorProblem(probs, labels, weights, tuple(names[j] for j in rest))
+        results[f"without {name}"] = _simplex(face, binning)
+    return results
 
 
 def outcomes(evaluation: Evaluation, lens: str = "canonical") -> VectorProblem:
@@ -128,9 +128,9 @@ def outcomes(evaluation: Evaluation, lens: str = "canonical") -> VectorProblem:
     """
     predictions, groups = evaluation.predictions, evaluation.settings.groups
     members = members_by_name(groups, predictions.classes)
-    found = find_lens(lens, predictions.n_classes, members)
-    size = found.size if isinstance(found, VectorLens) else 2
-    if not isinstance(found, VectorLens) or size not in (3, 4):
+    seen = find_lens(lens, predictions.n_classes, members)
+    size = seen.size if isinstance(seen, VectorLens) else 2
+    if not isinstance(seen, VectorLens) or size not in (3, 4):
         path = predictions.provenance.path
         if lens in groups:
             raise UsageError(f"a simplex needs 3 or 4 groups of classes, but {lens} has {size}")
@@ -143,7 +143,7 @@ def outcomes(evaluation: Evaluation, lens: str = "canonical") -> VectorProblem:
         )
     problem = vectors_of(evaluation, lens)
     if lens in groups:
-        names = tuple(groups[lens][predictions.classes[own[0]]] for own in members[lens])
+        names = tuple(groups[lens][predictions.classes[classes[0]]] for classes in members[lens])
         return replace(problem, names=names)
     return replace(problem, names=predictions.classes) if lens == "canonical" else problem
 
@@ -180,8 +180,8 @@ def _beyond(bins: Bins, heaviest: float) -> NDArray[np.bool_]:
     """Tell which bins have an outcome whose gap exceeds chance, corrected for all outcomes of all bins."""
     shape = bins.score.shape
     count, weight = np.broadcast_to(bins.count, shape), np.broadcast_to(bins.weight, shape)
-    found = beyond_chance(Bins(count, weight, bins.score, bins.outcome), heaviest)
-    return np.any(found, axis=0)
+    beyond = beyond_chance(Bins(count, weight, bins.score, bins.outcome), heaviest)
+    return np.any(beyond, axis=0)
 
 
 def _side(bins: int) -> int:

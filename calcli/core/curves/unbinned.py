@@ -295,9 +295,9 @@ def _cross_validated(cells: _CutSums, place: Doubles) -> float:
     for bandwidth in BANDWIDTHS:
         kernel = _kernel(distance, bandwidth)
         sums = kernel @ cells.weight
-        gap, own = kernel @ (cells.hits - expected) / sums, cells.row_weight / sums
-        alone = own > 1 - 1e-9  # without others nothing is known of the gap
-        scale = np.where(alone, 1, 1 - own)
+        gap, leverage = kernel @ (cells.hits - expected) / sums, cells.row_weight / sums
+        alone = leverage > 1 - 1e-9  # without others nothing is known of the gap
+        scale = np.where(alone, 1, 1 - leverage)
         gap[alone] = 0
         hit, miss = (1 - cells.score - gap) / scale, (cells.score + gap) / scale
         losses.append(cells.hits @ hit**2 + (cells.weight - cells.hits) @ miss**2)

@@ -232,7 +232,7 @@ def _look(
     rows, (fit, width) = len(outcome), (offset, features.shape[1])
     if width:
         loss = LogisticLoss(features, outcome, np.full(rows, 1 / rows), offset)
-        loss.hold(np.zeros(width), np.array(RIDGE / rows))
+        loss.add_ridge(np.zeros(width), np.array(RIDGE / rows))
         fit = offset + features @ minimize(loss, loss.centre, GRADIENT).x
     prob = 1 / (1 + np.exp(-fit))
     spread, own = prob * (1 - prob), -fit if metric == "log_loss" else np.ones(rows)

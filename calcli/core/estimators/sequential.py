@@ -56,7 +56,7 @@ class Reference:
         """Return that of (n,) probabilities and outcomes; a flat line is their mean alone."""
         features = np.stack([np.ones(len(score)), log_odds(score)], axis=1)[:, : 1 if flat else 2]
         loss = LogisticLoss(features, outcome, np.full(len(score), 1 / len(score)))
-        loss.hold(np.array([0.0, 1.0][: features.shape[1]]), np.array(RIDGE / len(score)))
+        loss.add_ridge(np.array([0.0, 1.0][: features.shape[1]]), np.array(RIDGE / len(score)))
         line = minimize(loss, loss.centre, GRADIENT).x
         loss.evaluate(line)
         loss.refresh()

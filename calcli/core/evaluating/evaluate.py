@@ -5,30 +5,29 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
+from functools import partial
+from itertools import chain
+from typing import Any
 
 import numpy as np
 
-from calcli.core.data.binning import Bins, equal_width_edges
 from calcli.core.data.derived import Slice, at_priors, counted, select_each, slice_numbers
 from calcli.core.data.predictions import Predictions
 from calcli.core.data.units import UNIT_LIMIT, clusters_of, require_clusters, require_folds
 from calcli.core.estimators.calibrationerror import enough_draws, holm, with_holm
 from calcli.core.estimators.evidence import slice_p_value
-from calcli.core.evaluating.classes import class_rows
-from calcli.core.evaluating.measurements import Measurements
-from calcli.core.evaluating.metrics.ranking import backwards_area, is_not_backwards
+from calcli.core.evaluating.measurements import Measurements, measured_sample
 from calcli.core.evaluating.metrics.scores import Scored, decisions_of
 from calcli.core.evaluating.results import (
-    ClassRow,
     Decision,
     Estimate,
     Evaluation,
     Input,
     LensProblems,
-    ReliabilityBin,
     Summary,
 )
-from calcli.core.evaluating.usual import area_of, default_metrics, gap_of, is_sampled, tests_classes
+from calcli.core.evaluating.sections import SECTIONS, Section
+from calcli.core.evaluating.usual import default_metrics, is_sampled, tests_classes
 from calcli.core.language.errors import InputError, NeedsRows, UsageError
 from calcli.core.language.expressions import (
     Measure,
@@ -51,28 +50,20 @@ from calcli.core.state.needs import (
     UnitsOf,
     Vectors,
     all_probs,
-    class_sums,
     through,
 )
 from calcli.core.state.state import Part, State, StatePredictions, predictions_of
 
 
-def needs_of(
-    call: Measure, rows: Predictions, settings: Settings, units_for: UnitsOf | None = None
-) -> Iterable[Need]:
-    """Return what a pass must keep for a metric; see `Measure.needs`."""
-    return call.needs(Pass(rows, settings, units_for))
-
-
 def needs_rows(call: Measure, rows: Predictions, settings: Settings, *, summed: bool = False) -> bool:
     """Tell whether a metric takes more than a state in a file holds, or than sums if all rows are summed."""
-    return any(need.of_rows or (summed and need.each) for need in needs_of(call, rows, settings))
+    return any(need.of_rows or (summed and need.each) for need in call.needs(Pass(rows, settings)))
 
 
 def missing_reason(call: Measure, state: State, remains: Predictions, settings: Settings) -> str:
     """Return why a state does not tell a metric, as a clause; "" if it does."""
     try:
-        return state.missing_reason(needs_of(call, remains, settings))
+        return state.missing_reason(call.needs(Pass(remains, settings)))
     except NeedsRows as fault:  # to know what it needs
         return str(fault)
 
@@ -81,20 +72,19 @@ def needs_of_report(
     rows: Predictions,
     settings: Settings,
     calls: Iterable[Measure],
+    sections: Iterable[Section],
     lenses: Iterable[str] = (),
     units_for: UnitsOf | None = None,
 ) -> list[Need]:
-    """Return what a report on metrics needs, and lenses that figures look through.
-
-    Every report has the confidence, a table of the classes and how many labels the clip lifts.
-    """
-    needs: list[Need] = [through(name, rows, settings) for name in dict.fromkeys(["top-1", *lenses])]
-    needs += class_sums(settings.bins, rows, settings)
+    """Return what metrics, sections and lenses that figures look through need, and what the clip lifts."""
+    needs: list[Need] = [through(name, rows, settings) for name in lenses]
+    for section in sections:
+        needs += section.needs(rows, settings)
     if settings.clip:
         least = np.log(settings.clip)
         needs.append(Mean(CLIPPED, lambda block: block.log_prob <= least))
     for call in calls:
-        needs += needs_of(call, rows, settings, units_for)
+        needs += call.needs(Pass(rows, settings, units_for))
     return needs
 
 
@@ -129,8 +119,8 @@ def state_of(
         settings = replace(settings, precision="single" if narrow else "double")
 
     calls = _calls(rows, settings)
-    told = [call for call in [*calls, gap_of(rows, settings)] if not needs_rows(call, rows, settings)]
-    needs = [*needs_of_report(rows, settings, told), Sampled()]
+    told = [call for call in calls if not needs_rows(call, rows, settings)]
+    needs = [*needs_of_report(rows, settings, told, SECTIONS), Sampled()]
     whole = collect(rows, settings, needs, watch, keys=RowKeys(rows, key))
     return replace(whole, slices={column: _slices(rows, column, settings, calls, key) for column in by})
 
@@ -154,7 +144,7 @@ def _slices(
     found = {}
     for number, rows in enumerate(select_each(predictions, numbers)):
         chosen = np.flatnonzero(numbers == number)
-        needs = needs_of_report(rows, own, [*told, gap_of(rows, own)])
+        needs = needs_of_report(rows, own, told, SECTIONS)
         state = collect(rows, own, needs, keys=RowKeys(rows, key, predictions, chosen))
         part = slices[number]
         found[part.value] = replace(state, parts=(Part(str(part), rows.n_rows, ""),))
@@ -170,14 +160,6 @@ def estimates_of(measured: Measurements, calls: Sequence[Measure], settings: Set
     rows = None if measured.of_rows is None else measured.predictions.n_rows
     found = {str(call): call.estimate(measured, settings, calls) for call in calls}
     return found if rows is None else {name: replace(one, rows=rows) for name, one in found.items()}
-
-
-def measured_sample(rows: Predictions, whole: Measurements, calls: Sequence[Measure]) -> Measurements:
-    """Return what a pass over some of the rows finds for metrics."""
-    settings = replace(whole.settings, precision="auto")
-    state = collect(rows, settings, [need for call in calls for need in needs_of(call, rows, settings)])
-    of_rows = whole.predictions.n_rows if rows.n_rows < whole.predictions.n_rows else None
-    return Measurements(rows, state, settings, of_rows=of_rows)
 
 
 def of_state(state: State, settings: Settings, name: str) -> Settings:
@@ -225,7 +207,7 @@ def evaluate(
     watch: Watch | None = None,
     calibration: Predictions | None = None,
     looks: Sequence[str] = (),
-    test_classes: bool = True,
+    sections: Sequence[Section] = SECTIONS,
 ) -> Evaluation:
     """Evaluate predictions.
 
@@ -241,8 +223,8 @@ def evaluate(
         Rows that recalibrations are fitted to, with training=held-out.
     looks
         Lenses that figures look through, beside top-1.
-    test_classes
-        Whether the table of classes is tested as well, if the settings ask for every test.
+    sections
+        What is shown beside the metrics.
 
     Raises
     ------
@@ -261,10 +243,11 @@ def evaluate(
         watch,
         calibration,
         looks=looks,
+        sections=sections,
         sampled=sampled,
         summed=sampled and not settings.test and predictions.n_rows > UNIT_LIMIT,
     )
-    return assess(measured, settings, test_classes, looks)
+    return assess(measured, settings, looks, sections)
 
 
 def values(predictions: Predictions, settings: Settings) -> dict[str, float]:
@@ -274,14 +257,15 @@ def values(predictions: Predictions, settings: Settings) -> dict[str, float]:
     """
     predictions = counted(predictions)
     if is_sampled(predictions, settings):
-        return {name: one.value for name, one in evaluate(predictions, settings).estimates.items()}
+        return {
+            name: one.value for name, one in evaluate(predictions, settings, sections=()).estimates.items()
+        }
     return values_of(Measurements.of(predictions, settings, lean_needs(predictions, settings)))
 
 
 def lean_needs(predictions: Predictions, settings: Settings) -> list[Need]:
     """Return what the metrics need that settings name, and nothing else."""
-    calls = _asked_calls(predictions, settings)
-    return [need for call in calls for need in needs_of(call, predictions, settings)]
+    return needs_of_report(predictions, settings, _asked_calls(predictions, settings), sections=())
 
 
 def values_of(measured: Measurements) -> dict[str, float]:
@@ -298,6 +282,7 @@ def measure(
     calibration: Predictions | None = None,
     units_for: UnitsOf | None = None,
     looks: Sequence[str] = (),
+    sections: Sequence[Section] = SECTIONS,
     *,
     sampled: bool = False,
     summed: bool = False,
@@ -324,8 +309,8 @@ def measure(
     rows = at_priors(predictions, settings)
 
     later = [call for call in calls if sampled and needs_rows(call, rows, settings, summed=summed)]
-    others = [call for call in [*calls, gap_of(rows, settings)] if call not in later]
-    needs = needs_of_report(rows, settings, others, looks, units_for)
+    others = [call for call in calls if call not in later]
+    needs = needs_of_report(rows, settings, others, sections, looks, units_for)
     of_classes = any(call.is_class_wise for call in calls)
     if settings.test or (of_classes and tests_classes(rows, settings)):
         needs.append(all_probs(rows))
@@ -362,31 +347,31 @@ def _asked_calls(predictions: Predictions, settings: Settings, usual: Sequence[s
 
 
 def assess(
-    measured: Measurements, settings: Settings, test_classes: bool = True, looks: Sequence[str] = ()
+    measured: Measurements,
+    settings: Settings,
+    looks: Sequence[str] = (),
+    sections: Sequence[Section] = SECTIONS,
 ) -> Evaluation:
     """Return the evaluation of what `measure` found with these settings, or with more draws."""
-    predictions, settings = measured.predictions, measured.effective_settings(settings)
-    if not settings.draws_outcomes:
-        settings = replace(settings, draws=0)
+    predictions, since = measured.predictions, measured.settings
+    settings = replace(settings, clip=since.clip, groups=since.groups, test=settings.test and since.test)
+    settings = settings if settings.draws_outcomes else replace(settings, draws=0)
     usual = measured.state.head.metrics
     calls = _asked_calls(predictions, settings, usual)
     found, missing, notes = _findings(measured, calls, settings)
-    bins, judged = measured.lens_bins("top-1", settings.bins), predictions.has_probabilities
-    classes = () if predictions.of_answers else tuple(class_rows(measured, settings, test_classes))
+    shown: dict[str, Any] = {}
+    for section in sections:
+        shown |= section.shown(measured, settings, found)
     summary = Summary(
-        _input(measured, classes),
+        _input(measured),
         replace(settings, metrics=settings.metrics or usual),
         {str(call): found[str(call)] for call in calls if str(call) in found},
-        float(bins.outcome.sum() / bins.weight.sum()),
-        measured.infinite_log_loss if judged else None,
-        classes,
-        tuple(_reliability(bins)),
+        measured.infinite_log_loss if predictions.has_probabilities else None,
         _decisions(measured, [call for call in calls if str(call) not in measured.left]),
         () if settings.metrics else (*default_metrics(predictions, settings)[1], *missing),
         notes,
         measured.clipped_rows,
-        gap=_gap(found, measured, settings),
-        backwards_area=area_if_backwards(measured, settings, found) if judged else None,
+        **shown,
     )
     seen = {name: through(name, predictions, settings) for name in dict.fromkeys(["top-1", *looks])}
     known = {name: need for name, need in seen.items() if measured.state.provides(need)}
@@ -394,59 +379,15 @@ def assess(
         predictions,
         summary,
         LensProblems((name for name, need in known.items() if isinstance(need, Scores)), measured.problem),
-        measured.class_bins(settings.bins),
+        partial(measured.class_bins, settings.bins),
         {name: measured.vector_problem(name) for name, need in known.items() if isinstance(need, Vectors)},
     )
-
-
-def _gap(found: Mapping[str, Estimate], measured: Measurements, settings: Settings) -> Estimate | None:
-    """Return the estimate that the verdict on the confidence rests on, whatever metrics were asked for."""
-    call = gap_of(measured.predictions, settings)
-    if not measured.predictions.has_probabilities:
-        return None
-    if str(call) in found:
-        return found[str(call)]
-    if not measured.state.provides(*needs_of(call, measured.predictions, settings)):
-        return None
-    estimate: Estimate = call.estimate(measured, settings)
-    return estimate
 
 
 def _decisions(measured: Measurements, calls: Iterable[Measure]) -> dict[str, tuple[Decision, ...]]:
     """Return how often each decision was taken, for each of the costs in use."""
     costs = [call.of(measured).costs for call in calls if isinstance(call, Scored)]
     return {one.title: tuple(decisions_of(measured, one)) for one in costs if one is not None}
-
-
-def needs_of_order(predictions: Predictions, settings: Settings) -> Iterable[Need]:
-    """Return what tells whether scores rank the wrong way round: of more than two classes sums over bins."""
-    if predictions.n_classes == 2:
-        return needs_of(area_of(settings), predictions, settings)
-    return class_sums(settings.bins, predictions, settings)
-
-
-def area_if_backwards(
-    measured: Measurements, settings: Settings, known: Mapping[str, Estimate]
-) -> float | None:
-    """Return the area under the ROC curve if scores rank the wrong way round beyond chance, else None.
-
-    More than two classes are put in order if their area is asked for; else sums over bins tell that it is
-    well, or a sample of the rows whether it is.
-    """
-    call, rows = area_of(settings), measured.predictions
-    area = known.get(str(call))
-    if area is not None and not area.value < 0.5:
-        return None
-    told = measured.state.provides(*needs_of(call, rows, settings))
-    if rows.n_classes > 2 and not settings.cluster:
-        bins = measured.class_bins(settings.bins)
-        if is_not_backwards(bins.outcome, bins.weight - bins.outcome):
-            return None
-        if measured.sample is None and not told and rows.has_rows:
-            measured = Measurements.of(rows, measured.settings, [Sampled()])
-        if measured.sample is not None:
-            measured, told = measured_sample(measured.sample.of(rows), measured, [call]), True
-    return backwards_area(measured) if told else None
 
 
 def _findings(
@@ -461,35 +402,30 @@ def _findings(
     """
     told = [call for call in calls if str(call) not in measured.left]
     left = [call for call in calls if str(call) in measured.left]
-    found, notes = estimates_of(measured, told, settings), _notes(measured, told)
+    found, fitted = estimates_of(measured, told, settings), [(measured, told)]
     spaced = measured.spaced() if any(call.entry.family.fits for call in left) else None
     samples = [] if measured.sample is None else [(left, measured.sample.of(measured.predictions))]
     if spaced is not None:
         samples = [([call for call in left if call.entry.family.fits], spaced), *samples]
-    for calls_, rows in samples:
-        own = [call for call in calls_ if str(call) not in found]
-        if own:
-            sample = measured_sample(rows, measured, own)
-            found |= estimates_of(sample, own, sample.settings)
-            notes += _notes(sample, own)
+    for asked, rows in samples:
+        if untold := [call for call in asked if str(call) not in found]:
+            sample = measured_sample(rows, measured, untold)
+            found |= estimates_of(sample, untold, sample.settings)
+            fitted.append((sample, untold))
     left = [call for call in left if str(call) not in found]
+    fits = [one.recalibrations.notes() for one, own in fitted if any(call.entry.family.fits for call in own)]
     path, missing = measured.predictions.provenance.path, dict[str, list[str]]()
     for call in left:
         why = measured.left[str(call)].removeprefix(f"{path}: ")
         if settings.metrics:
             raise NeedsRows(f"{path} cannot give {call.asked}: {why}")
         missing.setdefault(why, []).append(call.asked)
-    return found, [f"left out: {', '.join(asked)}; {why}" for why, asked in missing.items()], notes
+    return found, [f"left out: {', '.join(asked)}; {why}" for why, asked in missing.items()], (*chain(*fits),)
 
 
-def _notes(measured: Measurements, calls: Iterable[Measure]) -> tuple[str, ...]:
-    """Return what the fits behind metrics want said."""
-    fitted = any(call.entry.family.fits for call in calls)
-    return (*measured.recalibrations.notes(),) if fitted else ()
-
-
-def _input(measured: Measurements, classes: Sequence[ClassRow]) -> Input:
+def _input(measured: Measurements) -> Input:
     predictions, facts, origin = measured.predictions, measured.state.facts, measured.predictions.provenance
+    names = np.array(predictions.classes, object)
     return Input(
         **vars(origin),
         rows=predictions.n_rows,
@@ -504,17 +440,9 @@ def _input(measured: Measurements, classes: Sequence[ClassRow]) -> Input:
         zeros=facts.zeros,
         ones=facts.ones,
         tied_rows=facts.tied_rows,
-        absent_classes=tuple(row.name for row in classes if not row.rows),
+        absent_classes=() if predictions.of_answers else tuple(names[~measured.rows_by_class.astype(bool)]),
         reading=predictions.reading(measured.settings.cluster),
     )
-
-
-def _reliability(bins: Bins) -> Iterator[ReliabilityBin]:
-    edges = equal_width_edges(len(bins.count)).tolist()
-    columns = zip(edges, edges[1:], bins.count, bins.weight, bins.score, bins.outcome, strict=False)
-    for low, high, count, weight, score, outcome in columns:
-        if weight > 0:
-            yield ReliabilityBin(low, high, int(count), float(score / weight), float(outcome / weight))
 
 
 def evaluate_slices(

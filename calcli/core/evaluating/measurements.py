@@ -19,6 +19,7 @@ from calcli.core.estimators.sums import Sums
 from calcli.core.evaluating.recalibrated import MOST_FITTED, Recalibrations
 from calcli.core.evaluating.results import InfiniteLogLoss
 from calcli.core.language.errors import NeedsRows
+from calcli.core.language.expressions import Measure
 from calcli.core.language.settings import Precision, Settings
 from calcli.core.language.text import Watch
 from calcli.core.problems.lenses import ScoredRows, VectorLens, VectorProblem
@@ -30,6 +31,7 @@ from calcli.core.state.needs import (
     ClassSums,
     Kept,
     Need,
+    Pass,
     Scores,
     Vectors,
     VectorTable,
@@ -200,11 +202,6 @@ class Measurements:
         given = ArrayScores(scores, "probs", rows.scores.kind_reason)
         return Predictions(given, labels, rows.classes, provenance=rows.provenance)
 
-    def effective_settings(self, settings: Settings) -> Settings:
-        """Return the settings of an assessment, with what is fixed since the pass."""
-        own = self.settings
-        return replace(settings, clip=own.clip, groups=own.groups, test=settings.test and own.test)
-
     def outcomes_of(self, lens: str, size: int) -> tuple[str, ...]:
         """Return the names of the outcomes of a lens, of classes and groups by what they are called."""
         found, classes = self._through(lens).lens, self.predictions.classes
@@ -323,3 +320,11 @@ class Measurements:
             raise NeedsRows(reason)
         both = [self.lens_bins(lens, bins) for lens in ("class-0", "class-1")]
         return Bins(*(np.stack(sums) for sums in zip(*map(astuple, both), strict=True)))
+
+
+def measured_sample(rows: Predictions, whole: Measurements, calls: Sequence[Measure]) -> Measurements:
+    """Return what a pass over some of the rows finds for metrics."""
+    settings = replace(whole.settings, precision="auto")
+    state = collect(rows, settings, [need for call in calls for need in call.needs(Pass(rows, settings))])
+    of_rows = whole.predictions.n_rows if rows.n_rows < whole.predictions.n_rows else None
+    return Measurements(rows, state, settings, of_rows=of_rows)

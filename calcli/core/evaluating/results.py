@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
@@ -280,14 +281,8 @@ class Summary:
         How it was evaluated.
     estimates
         Metric values in the order asked for, by canonical expression.
-    accuracy
-        Weighted share of the rows that are predicted right.
     infinite_log_loss
         None if there is no such row.
-    per_class
-        One entry a class, in the order of the columns.
-    reliability
-        Top-1 reliability, in the bins that hold rows.
     decisions
         How often each decision was taken and what it cost, for each of the costs in use.
     skipped
@@ -296,6 +291,12 @@ class Summary:
         What the fits behind calibration losses want said.
     clipped_rows
         Rows whose log-loss was clipped.
+    accuracy
+        Weighted share of the rows that are predicted right.
+    per_class
+        One entry a class, in the order of the columns.
+    reliability
+        Top-1 reliability, in the bins that hold rows.
     slice
         The value of a column that all rows share; None for all rows of the data.
     gap
@@ -307,14 +308,14 @@ class Summary:
     input: Input
     settings: Settings
     estimates: Mapping[str, Estimate]
-    accuracy: float
     infinite_log_loss: InfiniteLogLoss | None
-    per_class: tuple[ClassRow, ...]
-    reliability: tuple[ReliabilityBin, ...]
     decisions: Mapping[str, tuple[Decision, ...]]
     skipped: tuple[str, ...]
     recalibration_notes: tuple[str, ...]
     clipped_rows: int
+    accuracy: float = math.nan
+    per_class: tuple[ClassRow, ...] = ()
+    reliability: tuple[ReliabilityBin, ...] = ()
     slice: Slice | None = None
     gap: Estimate | None = None
     backwards_area: float | None = None
@@ -365,7 +366,7 @@ class Evaluation:
         The top-1 problem, confidence and hit of every row in ascending order, and those of other lenses that
         were asked for, by lens.
     class_bins
-        (K, m) equal-width bins of every class's probability.
+        Returns (K, m) equal-width bins of every class's probability.
     vectors
         Problems of several outcomes that were asked for, by lens.
     slices
@@ -375,7 +376,7 @@ class Evaluation:
     predictions: Predictions
     summary: Summary
     problems: LensProblems
-    class_bins: Bins
+    class_bins: Callable[[], Bins]
     vectors: dict[str, VectorProblem] = field(default_factory=dict)
     slices: dict[str, tuple[Summary, ...]] = field(default_factory=dict)
 
@@ -391,8 +392,3 @@ class Evaluation:
     def estimates(self) -> Mapping[str, Estimate]:
         """Metric values, by canonical expression."""
         return self.summary.estimates
-
-    @property
-    def confidence(self) -> Problem:
-        """The top-1 problem."""
-        return self.problems["top-1"]

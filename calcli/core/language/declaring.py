@@ -165,10 +165,10 @@ def whole_numbers(example: str) -> Values:
     """Return lists of whole numbers of at least 1."""
 
     def taken(value: Any) -> tuple[int, ...]:
-        found = tuple(map(int, value))
-        if not found or min(found) < 1:
+        numbers = tuple(map(int, value))
+        if not numbers or min(numbers) < 1:
             raise ValueError
-        return found
+        return numbers
 
     expected = f"whole numbers of at least 1, such as {example}"
     return Values(str, "list of int", expected, taken, several="commas")
@@ -203,9 +203,9 @@ def texts(example: str, *, commas: bool = False, checked: Callable[[tuple[str, .
     def taken(value: Any) -> tuple[str, ...]:
         if isinstance(value, (str, Mapping)) or not isinstance(value, Iterable):
             raise TypeError
-        found = tuple(map(_text, value))
-        checked(found)
-        return found
+        several = tuple(map(_text, value))
+        checked(several)
+        return several
 
     expected = f'a list of text, such as ["{example}"]'
     return Values(str, "list of str", expected, taken, several="commas" if commas else "repeated")
@@ -240,10 +240,10 @@ def names(example: str) -> Values:
         if isinstance(value, (str, bytes, Mapping)) or not isinstance(value, Iterable):
             raise TypeError
         listed = value.to_pylist() if hasattr(value, "to_pylist") else value
-        found = [one.item() if hasattr(one, "item") else one for one in listed]
-        if not all(isinstance(one, (str, int, float)) for one in found):
+        plain = [one.item() if hasattr(one, "item") else one for one in listed]
+        if not all(isinstance(one, (str, int, float)) for one in plain):
             raise TypeError
-        return tuple(map(str, found))
+        return tuple(map(str, plain))
 
     return replace(texts(example, commas=True), taken=taken)
 
@@ -270,10 +270,10 @@ def _written(value: Any) -> str:
 
 
 def _text(value: Any) -> str:
-    found = os.fspath(value)
-    if not isinstance(found, str):
+    text = os.fspath(value)
+    if not isinstance(text, str):
         raise TypeError
-    return found
+    return text
 
 
 def _flag(value: Any) -> bool:
@@ -304,12 +304,12 @@ def setting(default: Any, values: Values, help: str, metavar: str | None = None,
 
 def declared(owner: type[Any]) -> dict[str, Setting]:
     """Return what is said of the settings that a class holds, by keyword."""
-    found = {}
+    by_name = {}
     for one in fields(owner):
         said: Setting = one.metadata["setting"]
         default = one.default if one.default_factory is MISSING else one.default_factory()
-        found[one.name] = replace(said, keyword=one.name, key=said.key or one.name, default=default)
-    return found
+        by_name[one.name] = replace(said, keyword=one.name, key=said.key or one.name, default=default)
+    return by_name
 
 
 def checked(owner: type[Any], given: Mapping[str, Any], spelling: Spelling) -> dict[str, Any]:

@@ -278,7 +278,7 @@ class Entry:
 
     name: str
     title: str
-    letters: str = ""
+    abbreviation_of: str = ""
     source: str = ""
     arguments: Mapping[str, Argument] = field(default_factory=dict)
     needs_classes: str = ""
@@ -550,17 +550,17 @@ class Registry(Mapping[str, E]):
         for point in entry_points(group=self._group, name=name):
             plugin = f"the plugin {point.value} ({self._group}: {name})"
             try:
-                found = point.load()
+                loaded = point.load()
             except Exception as fault:  # whatever the code of others raises
                 raise UsageError(
                     f"{plugin} cannot be loaded: {type(fault).__name__}: {fault}; mend or uninstall it"
                 ) from fault
-            found = getattr(found, "entry", found)
-            if not isinstance(found, self._kind) or found.name != name:
+            loaded = getattr(loaded, "entry", loaded)
+            if not isinstance(loaded, self._kind) or loaded.name != name:
                 raise UsageError(
                     f"{plugin} is not a {self._kind.__name__} called {name}; mend or uninstall it"
                 )
-            return found
+            return loaded
         raise KeyError(name)
 
 
@@ -574,15 +574,15 @@ def arg(says: str, *, default: Any = MISSING, **limits: Any) -> Any:
 
 def arguments_of(declared: type) -> dict[str, Argument]:
     """Return the arguments that fields of a dataclass are."""
-    found, hints = {}, get_type_hints(declared)
+    arguments, hints = {}, get_type_hints(declared)
     for one in fields(declared):
         if "says" not in one.metadata:
             continue
         hint = hints[one.name]
         choices = tuple(map(written, get_args(hint))) if get_origin(hint) is Literal else ()
         default = None if one.default is MISSING else one.default
-        found[one.name] = Argument(default, **{"choices": choices, **one.metadata})
-    return found
+        arguments[one.name] = Argument(default, **{"choices": choices, **one.metadata})
+    return arguments
 
 
 def words_of(declared: Any) -> dict[str, Any]:

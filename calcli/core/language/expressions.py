@@ -230,8 +230,8 @@ class MethodExpression(Expression[Method]):
 
 
 def _measure(entry: Metric, arguments: Mapping[str, Any], asked: str) -> Measure:
-    found: Measure = entry.made(**arguments, asked=asked)
-    return found
+    measure: Measure = entry.made(**arguments, asked=asked)
+    return measure
 
 
 def parse_metric(text: str, defaults: Mapping[str, Any] | None = None) -> Measure:
@@ -382,8 +382,8 @@ def _parse_all(
     faults = []
     for text in texts:
         try:
-            found = _parse(form, known, text, defaults)
-            different.setdefault(str(found), found)
+            parsed = _parse(form, known, text, defaults)
+            different.setdefault(str(parsed), parsed)
         except UsageError as fault:
             faults.append(str(fault))
     if faults:
@@ -466,8 +466,8 @@ def refuse_classes(calls: Iterable[Expression[Any]]) -> None:
             if one.entry.needs_classes:
                 raise UsageError(f"{call}: {reason(one.entry)}")
             lens = one.arguments.get("lens")
-            own = one.entry.arguments["lens"].default if lens is not None else None
-            if lens != own and (lens != LENS or isinstance(one, MethodExpression)):
+            usual = one.entry.arguments["lens"].default if lens is not None else None
+            if lens != usual and (lens != LENS or isinstance(one, MethodExpression)):
                 raise UsageError(f"{call}: {no_lens(str(lens))}")
 
 

@@ -79,7 +79,7 @@ FIGURES: dict[str, FigureKind] = {
         FigureKind(
             name="corp",
             title="Isotonic reliability (CORP)",
-            letters="consistent, optimally binned, reproducible, pool adjacent violators",
+            abbreviation_of="consistent, optimally binned, reproducible, pool adjacent violators",
             meaning="isotonic reliability curve, without bins",
             source="Dimitriadis, Gneiting & Jordan 2021",
             one_score=True,
@@ -385,16 +385,16 @@ def parse_figures(lists: Iterable[Iterable[str]]) -> dict[str, dict[str, Any]]:
     UsageError
         If a figure, an argument or a value is unknown, or a figure is asked for twice.
     """
-    found: dict[str, dict[str, Any]] = {}
+    parsed: dict[str, dict[str, Any]] = {}
     asked = [*chain.from_iterable(lists)]
     find_figures([text.partition(":")[0] for text in asked])  # all that are unknown are told at once
     for text in asked:
         word, *pairs = text.split(":")
         (kind,) = find_figures([word])
         looks = _looks(kind, pairs)
-        if found.setdefault(kind.name, looks) != looks:
+        if parsed.setdefault(kind.name, looks) != looks:
             raise UsageError(f"the figure {kind.name} is asked for twice; draw it in another folder")
-    return found
+    return parsed
 
 
 def _looks(kind: FigureKind, pairs: Iterable[str]) -> dict[str, Any]:

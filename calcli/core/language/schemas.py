@@ -65,14 +65,14 @@ class Schemas:
         body = self._keys(content)
         keys = {**head, **body.pop("properties")}
         required = [*head, *body.pop("required")]
-        found = {
+        document = {
             "$schema": DIALECT,
             "title": title,
             "type": "object",
             "properties": keys,
             "required": required,
         }
-        return found | body | {"$defs": dict(sorted(self.definitions.items()))}
+        return document | body | {"$defs": dict(sorted(self.definitions.items()))}
 
     def of(self, kind: Any) -> dict[str, Any]:
         """Return the schema of a type: a dataclass, typed dictionary, union, literal, list or mapping."""
@@ -141,9 +141,9 @@ class Schemas:
 
 def _descriptions(kind: Any) -> dict[str, dict[str, str]]:
     """Return what docstrings say of attributes, those of parent classes included."""
-    found: dict[str, dict[str, str]] = {}
+    descriptions: dict[str, dict[str, str]] = {}
     for parent in reversed(kind.__mro__):
         doc = getdoc(parent) if "__doc__" in vars(parent) else None
         for names, text in ATTRIBUTE.findall((doc or "").partition("----------\n")[2]):
-            found |= {name: {"description": " ".join(text.split())} for name in names.split(", ")}
-    return found
+            descriptions |= {name: {"description": " ".join(text.split())} for name in names.split(", ")}
+    return descriptions

@@ -124,7 +124,7 @@ def meant(name: str, entries: Iterable[Entry]) -> str:
     names = {entry.name for entry in entries}
     known = {_plain(word): called for word, called in SYNONYMS.items() if called.partition(":")[0] in names}
     for entry in reversed(entries):
-        known |= {_plain(words): entry.name for words in (entry.letters, entry.title) if words}
+        known |= {_plain(words): entry.name for words in (entry.abbreviation_of, entry.title) if words}
     known |= {_plain(entry.name): entry.name for entry in entries}
     return known.get(_plain(name), name)
 

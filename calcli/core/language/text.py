@@ -144,13 +144,13 @@ COMMAND = re.compile(
 def plain(text: str) -> str:
     """Return text on one line, its control characters as escapes; no part of it is a workflow command."""
     if not text.isprintable():
-        text = CONTROL.sub(lambda found: found[0].encode("unicode_escape").decode(), text)
-    return COMMAND.sub(lambda found: f"{found[0][0]}\\{found[0][1]}", text)
+        text = CONTROL.sub(lambda match: match[0].encode("unicode_escape").decode(), text)
+    return COMMAND.sub(lambda match: f"{match[0][0]}\\{match[0][1]}", text)
 
 
 def plain_json(text: str) -> str:
     """Return JSON that says the same, its control characters as escapes but for the ends of lines."""
-    return CONTROL.sub(lambda found: found[0] if found[0] == "\n" else f"\\u{ord(found[0]):04x}", text)
+    return CONTROL.sub(lambda match: match[0] if match[0] == "\n" else f"\\u{ord(match[0]):04x}", text)
 
 
 def brief(record: Any) -> str:

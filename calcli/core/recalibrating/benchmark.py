@@ -110,10 +110,10 @@ class Trial:
 
 def by_model(trials: Iterable[Trial]) -> dict[str, dict[str, Trial]]:
     """Return trials by model and then by method, in their order."""
-    found: dict[str, dict[str, Trial]] = {}
+    models: dict[str, dict[str, Trial]] = {}
     for trial in trials:
-        found.setdefault(trial.model, {})[trial.method] = trial
-    return found
+        models.setdefault(trial.model, {})[trial.method] = trial
+    return models
 
 
 def task_of(
@@ -196,8 +196,8 @@ def run(
     trials: dict[tuple[int, str], Trial] = {}
     count = workers_for(tasks, len(methods), workers)
     with Processes((tasks, settings, seeds), count) as processes:
-        for done, (key, found) in enumerate(processes.each(_tried, asked), 1):
-            trials[key] = found
+        for done, (key, result) in enumerate(processes.each(_tried, asked), 1):
+            trials[key] = result
             watch(done)
     return [trials[key] for key in asked]
 
@@ -236,9 +236,9 @@ def _mean(trials: Sequence[Trial]) -> Trial:
     }
     return replace(
         first,
-        values={name: float(found.mean()) for name, found in values.items()},
+        values={name: float(numbers.mean()) for name, numbers in values.items()},
         deviations={
-            name: float(found.std(ddof=1)) if np.ptp(found) else 0.0 for name, found in values.items()
+            name: float(numbers.std(ddof=1)) if np.ptp(numbers) else 0.0 for name, numbers in values.items()
         },
         fit_seconds=sum(one.fit_seconds for one in trials),
         influences=influences,
@@ -262,9 +262,9 @@ def trial(task: Task, method: str, settings: Settings) -> Trial:
         return Trial(task.model, method, {}, fault=str(fault))
     except Exception as fault:  # whatever goes wrong inside one method, the others are still wanted
         return Trial(task.model, method, {}, fault=f"{type(fault).__name__}: {fault}")
-    calls, found = parse_metrics(metrics, settings.defaults), system.influences
+    calls, known = parse_metrics(metrics, settings.defaults), system.influences
     values = {call.asked: system.value(call) for call in calls}
-    influences = {call.asked: found[str(call)] for call in calls if str(call) in found}
+    influences = {call.asked: known[str(call)] for call in calls if str(call) in known}
     return Trial(
         task.model,
         method,
@@ -369,9 +369,9 @@ def mean_ranks(trials: Sequence[Trial], metric: str) -> dict[str, float]:
     models = list(dict.fromkeys(trial.model for trial in trials))
     ranks: dict[str, list[float]] = {trial.method: [] for trial in trials}
     for model in models:
-        own = [trial for trial in trials if trial.model == model]
-        costs = np.array([cost(metric, trial.values.get(metric, math.nan)) for trial in own])
-        for trial, value in zip(own, costs, strict=True):
+        of_model = [trial for trial in trials if trial.model == model]
+        costs = np.array([cost(metric, trial.values.get(metric, math.nan)) for trial in of_model])
+        for trial, value in zip(of_model, costs, strict=True):
             below, equal = np.count_nonzero(costs < value), np.count_nonzero(costs == value)
             ranks[trial.method].append(float(below + (equal + 1) / 2))
-    return {method: float(np.mean(found)) for method, found in ranks.items()}
+    return {method: float(np.mean(places)) for method, places in ranks.items()}

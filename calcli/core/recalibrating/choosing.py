@@ -68,13 +68,13 @@ def candidates_for(classes: int, rows: int, *, raw: bool = False, quick: bool = 
 
 def _structured(classes: int) -> list[str]:
     form = "structured:base={}:penalties={:g}"
-    own = (1, 0.1) if classes < MANY_CLASSES else (WITH_MATRIX,)
+    penalties = (1, 0.1) if classes < MANY_CLASSES else (WITH_MATRIX,)
     bases = BASES if classes < MANY_CLASSES else BASES[:2]
-    found = [f"{form.format(base, one)}:form=diagonal" for one in own for base in bases]
+    methods = [f"{form.format(base, one)}:form=diagonal" for one in penalties for base in bases]
     if classes > 2:  # with two, the diagonal can do all that a matrix can
         matrices = [form.format(base, WITH_MATRIX) for base in bases]
-        found += [f"{one}:off_diagonal_penalties={off:g}" for off in OFF_DIAGONAL for one in matrices]
-    return found
+        methods += [f"{one}:off_diagonal_penalties={off:g}" for off in OFF_DIAGONAL for one in matrices]
+    return methods
 
 
 def freedom(call: MethodExpression) -> tuple[float, ...]:
@@ -213,13 +213,13 @@ class Trials:
             for number in numbers
         ]
         left = list(calls)
-        found: dict[str, dict[tuple[int, int], Fitted]] = {str(call): {} for call in calls}
+        by_method: dict[str, dict[tuple[int, int], Fitted]] = {str(call): {} for call in calls}
         for fit, one in self._processes.each(fitted, fits):
-            found[fit.method][fit.repeat, fit.fold] = one
+            by_method[fit.method][fit.repeat, fit.fold] = one
             self._step()
-            while left and len(found[str(left[0])]) == self._count:
+            while left and len(by_method[str(left[0])]) == self._count:
                 call = left.pop(0)
-                yield self._joined(call, found.pop(str(call)))
+                yield self._joined(call, by_method.pop(str(call)))
 
     def _joined(
         self, call: MethodExpression, fits: dict[tuple[int, int], Fitted]
@@ -236,11 +236,11 @@ class Trials:
                 if len(path) > 1:
                     self._starts[path, repeat, number] = parameters
             log_probs.append(result)
-        found = self._judged(log_probs)
-        mean = float(np.average(found.losses, weights=self.rows.weights))
+        performance = self._judged(log_probs)
+        mean = float(np.average(performance.losses, weights=self.rows.weights))
         if np.isfinite(mean) and (path not in self._best or mean < self._best[path][0]):
             self._best[path] = mean, call, np.concatenate(log_probs, dtype=np.float32, casting="same_kind")
-        return found
+        return performance
 
     def skip(self) -> None:
         """Count the fits of a method that is not tried."""
@@ -249,9 +249,14 @@ class Trials:
 
     def _judged(self, log_probs: Sequence[Doubles]) -> Performance:
         """Return the mean over the times that folds were dealt; classes are those of the first."""
-        found = [self._judge(ArrayScores(one, "log-probs")) for one in log_probs]
-        means = {name: float(np.mean([one.values[name] for one in found])) for name in found[0].values}
-        return replace(found[0], values=means, losses=np.mean([one.losses for one in found], axis=0))
+        performances = [self._judge(ArrayScores(one, "log-probs")) for one in log_probs]
+        means = {
+            name: float(np.mean([one.values[name] for one in performances]))
+            for name in performances[0].values
+        }
+        return replace(
+            performances[0], values=means, losses=np.mean([one.losses for one in performances], axis=0)
+        )
 
     def pooled(self) -> tuple[MethodExpression, Performance] | None:
         """Return the pool of the best method of each kind, weighted by their held-out predictions.
@@ -277,11 +282,11 @@ class Trials:
         for repeat, fold in enumerate(self.dealt.folds):
             start, mixed = repeat * len(fold), np.zeros(self.rows.scores.shape)
             for number in self._numbers[repeat]:
-                own = np.flatnonzero(fold == number)
+                in_fold = np.flatnonzero(fold == number)
                 others = np.flatnonzero(np.tile(fold != number, len(self.dealt.folds)))
                 weights = self._weights(members, others)
                 for weight, (_, _, one) in zip(weights, members, strict=True):
-                    mixed[own] += weight * np.exp(one[start + own], dtype=np.float64)
+                    mixed[in_fold] += weight * np.exp(one[start + in_fold], dtype=np.float64)
             with np.errstate(divide="ignore"):
                 log_probs.append(np.log(mixed, out=mixed))
         return log_probs
@@ -290,8 +295,8 @@ class Trials:
         """Return the weights of a pool, by the held-out predictions at some places in those of all deals."""
         rows, at = self.rows, places % len(self.rows.labels)
         of_rows = None if rows.weights is None else rows.weights[at]
-        found = [one[places] for _, _, one in members]
-        return pool_weights(found, rows.labels[at], of_rows, self.dealt.settings.score)
+        log_probs = [one[places] for _, _, one in members]
+        return pool_weights(log_probs, rows.labels[at], of_rows, self.dealt.settings.score)
 
 
 def _make_rough(calibrator: Calibrator) -> None:
@@ -422,12 +427,12 @@ def choose(
         chosen = len(losses) - 1 if much and not gain.is_noise else chosen
     best = losses[int(np.argmin([np.average(one, weights=weights) for one in losses]))]
     as_is = Candidate(None, before.values, paired_difference(before.losses, best, weights))
-    found = [
+    candidates = [
         Candidate(call, done.values, paired_difference(done.losses, best, weights)) for call, done in tried
     ]
     names = [str(call) for call, _ in tried]
     sure = sureness(names, ranks, losses, weights, chosen, repeats=len(trials.dealt.folds))
-    return *tried[chosen], (as_is, *found, *failed), sure
+    return *tried[chosen], (as_is, *candidates, *failed), sure
 
 
 def _waves(calls: Sequence[MethodExpression]) -> Iterator[list[MethodExpression]]:
@@ -501,11 +506,11 @@ def sureness(
         if not (inside.any() and outside.any()):
             continue
         inside, outside = inside / inside.sum(), outside / outside.sum()
-        found = _resampled_choice(
+        pick = _resampled_choice(
             away, inside, [ranks[k] for k in finite.tolist() if k < len(ranks)], table[chosen]
         )
-        count[names[finite[found]]] += 1
-        optimism.append(float(away[found] @ outside - away[found] @ inside))
+        count[names[finite[pick]]] += 1
+        optimism.append(float(away[pick] @ outside - away[pick] @ inside))
     total = sum(count.values())
     if not total:
         return None

@@ -30,8 +30,9 @@ from calcli.core.data.derived import counted, gathered
 from calcli.core.data.predictions import ArrayScores, Predictions, Scores, called
 from calcli.core.data.processes import Processes, processes_for
 from calcli.core.data.units import Units, column_folds, random_folds, require_clusters
-from calcli.core.evaluating.evaluate import area_if_backwards, lean_needs, needs_of_order, values_of
+from calcli.core.evaluating.evaluate import lean_needs, values_of
 from calcli.core.evaluating.measurements import Measurements
+from calcli.core.evaluating.sections import area_if_backwards, needs_of_order
 from calcli.core.language.errors import InputError, UsageError
 from calcli.core.language.expressions import MethodExpression, refuse_classes
 from calcli.core.language.settings import FitSettings, Settings
@@ -377,12 +378,12 @@ def _folds(predictions: Predictions, rows: LabeledScores, settings: FitSettings)
 
 def _absent(rows: LabeledScores, folds: Sequence[Positions]) -> int:
     """Return how many classes have all their rows in one fold, at most, of the times that they are dealt."""
-    found = []
+    absent = []
     for fold in folds:
         number = int(fold.max()) + 1
         pairs = np.flatnonzero(np.bincount(rows.labels.astype(np.intp) * number + fold))  # class and fold
-        found.append(int(np.count_nonzero(np.bincount(pairs // number) == 1)))
-    return max(found)
+        absent.append(int(np.count_nonzero(np.bincount(pairs // number) == 1)))
+    return max(absent)
 
 
 def refuse_raw(predictions: Predictions, calls: Sequence[MethodExpression]) -> None:

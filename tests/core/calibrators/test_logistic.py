@@ -133,7 +133,8 @@ def test_newton_goes_straight_down_where_rounding_left_no_curvature(curvature):
     square = SimpleNamespace(
         rounding=1e-15, refresh_cost=1, evaluate=lambda x: (1 + x @ x / 4, x / 2), refresh=lambda: None,
         curve=lambda v: curvature * v, precondition=lambda g: g / curvature if curvature else 0 * g,
-        unbounded=lambda: False, reach=lambda v: float(np.abs(v).max()), max_label_loss=lambda v: 0.0,
+        unbounded=lambda: False,
+        max_logit_change=lambda v: float(np.abs(v).max()), max_label_loss=lambda v: 0.0,
     )  # fmt: skip
     found = minimize_by_newton(square, np.ones(1), 1e-8)
     assert found.converged

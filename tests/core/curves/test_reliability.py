@@ -86,7 +86,7 @@ def test_empty_and_thin_bins_are_told_apart():
 @pytest.mark.parametrize("name", NAMES)
 def test_classes_average_to_the_reference_errors(golden, evaluated, name):
     evaluation = evaluated(name)
-    result = class_reliability(evaluation.class_bins, evaluation.predictions.classes)
+    result = class_reliability(evaluation.class_bins(), evaluation.predictions.classes)
     assert result.error.mean() == pytest.approx(golden[name]["cw_ece_ew15"], abs=1e-9)
     assert np.all(np.diff(result.error[result.worst_first]) <= 0)
     table = result.tables()[""]

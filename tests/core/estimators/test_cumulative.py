@@ -102,7 +102,7 @@ def test_reference_values(decide, dataset, predict):
     for name, own in decide.items():
         rows = predict(*(table[:60_000] for table in dataset(name)), kind="logits")
         asked = tuple(metric for metric in own if metric in ("kuiper", "kuiper:lens=class-1"))
-        found = evaluate(rows, Settings(asked, rows="all", precision="double"), test_classes=False).estimates
+        found = evaluate(rows, Settings(asked, rows="all", precision="double"), sections=()).estimates
         values = {one.call.asked: one for one in found.values()}
         for metric in asked:
             assert values[metric].value == pytest.approx(own[metric], abs=1e-9)
@@ -116,7 +116,7 @@ def test_reference_values(decide, dataset, predict):
 
 def estimate(rows, **more):
     settings = Settings(("kuiper",), draws=0, **more)
-    (found,) = evaluate(rows, settings, test_classes=False).estimates.values()
+    (found,) = evaluate(rows, settings, sections=()).estimates.values()
     return found
 
 

@@ -71,7 +71,7 @@ def test_wrong_priors_are_found_by_dp_and_missed_by_temperature_and_wrong_scales
 
 
 def test_the_loss_is_what_the_score_loses(predict):
-    predictions, _ = simulated("mcs", predict, 500, classes=3)
+    predictions, _ = simulated("mcs", predict, 500, n_classes=3)
     for score in ("log_loss", "brier"):
         absolute = estimate(predictions, expression(score=score, name="calibration_loss"))
         relative = estimate(predictions, expression(score=score))
@@ -106,7 +106,7 @@ def test_copies_of_a_row_win_nothing_when_they_are_a_cluster(predict):
 
 
 def test_a_weight_is_a_row_repeated_in_the_same_fold(predict):
-    predictions, made = simulated("mcps", predict, 200, classes=3)
+    predictions, made = simulated("mcps", predict, 200, n_classes=3)
     times = np.random.default_rng(0).integers(0, 4, 200)
     fold = np.arange(200) % 4
     weighted = replace(predictions, weights=times.astype(float), columns={"fold": fold})

@@ -6,9 +6,9 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from calcli.core.evaluating import classes as classwise
-from calcli.core.evaluating.classes import ENOUGH_OF_CLASS, rows_needed
+from calcli.core.evaluating import sections as classwise
 from calcli.core.evaluating.evaluate import evaluate
+from calcli.core.evaluating.sections import ENOUGH_OF_CLASS, rows_needed
 from calcli.core.language.settings import Settings
 
 WIDTHS = "/".join(repr(m / 15) for m in range(1, 15))
@@ -84,7 +84,7 @@ def test_five_percent_of_calibrated_data_are_rejected(predict):
     rejected = np.zeros(3)
     for seed in range(draws):
         settings = Settings(names, draws=39, test=True, intervals=False, seed=seed)
-        found = evaluate(predict(*calibrated(rng, 80, 3)), settings, test_classes=False).estimates.values()
+        found = evaluate(predict(*calibrated(rng, 80, 3)), settings, sections=()).estimates.values()
         rejected += [one.if_calibrated.p_value <= 0.05 for one in found]
     low, high = stats.binom.ppf([0.0005, 0.9995], draws, 0.05)
     assert ((rejected >= low) & (rejected <= high)).all()

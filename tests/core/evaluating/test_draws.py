@@ -50,7 +50,7 @@ def numbers(estimates):
 
 def found(predictions, names, **asked):
     settings = Settings(tuple(names), draws=DRAWS, test=True, **asked)
-    evaluation = evaluate(predictions, settings, test_classes=False)
+    evaluation = evaluate(predictions, settings, sections=())
     return numbers(evaluation.estimates)
 
 
@@ -112,7 +112,7 @@ def test_of_figures_slices_threads_and_blocks(rows, monkeypatch):
     predictions, names = system(rows, 2), ("ece", "ece:bins=20", "ks", "ece:binning=equal-mass")
     settings = Settings(names, draws=99)
     evaluation = evaluate(predictions, settings)
-    figure = reliability(evaluation.confidence, draws=99)
+    figure = reliability(evaluation.problems["top-1"], draws=99)
     of_metrics = evaluation.estimates
     for name, error in (("ece", figure.binned), ("ks", figure.ks)):
         assert (error.value, error.if_calibrated) == (of_metrics[name].value, of_metrics[name].if_calibrated)

@@ -114,7 +114,7 @@ class LogisticLoss(Objective):
         """Return the inverse Hessian times `g`; the shortest solution where it has none."""
         return _times(self.axes, self.inverse * _sums(g, self.axes))
 
-    def reach(self, v: Doubles) -> Any:
+    def max_logit_change(self, v: Doubles) -> Any:
         """Return the largest change of a logit by the step `v`, (...,)."""
         return np.abs(_times(self.features, v)).max(axis=-1)
 
@@ -123,7 +123,7 @@ class LogisticLoss(Objective):
         change = _times(self.features, v)
         return np.maximum(-change * (self.target > 0), change * (self.target < 1)).max(axis=-1)
 
-    def hold(self, centre: Doubles, ridge: Doubles) -> None:
+    def add_ridge(self, centre: Doubles, ridge: Doubles) -> None:
         """Draw the coefficients towards a centre from now on, by (...,) ridges."""
         self.centre, self.ridge = centre, ridge[..., None]
 
@@ -237,8 +237,8 @@ def fit_each(
         best[flat, -1] = np.log(mean[flat] / (1 - mean[flat]))  # which an intercept alone attains
         best = minimize(LogisticLoss(features, targets, share), best, TOLERANCE).x
         if brier:
-            found, drawn = minimize_brier(loss, best, TOLERANCE, 1 / float(problems[0].weight.sum()))
-            best = found.x
+            optimum, drawn = minimize_brier(loss, best, TOLERANCE, 1 / float(problems[0].weight.sum()))
+            best = optimum.x
             for problem in compress(problems, drawn):
                 problem.remark(RAN_AWAY)
     return best / units, loss.evaluate(best)[0]

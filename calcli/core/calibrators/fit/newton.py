@@ -71,13 +71,13 @@ class Objective(Protocol):
         """Return whether the last evaluation shows that no finite optimum exists."""
         return False
 
-    def reach(self, v: Vector) -> Any:
+    def max_logit_change(self, v: Vector) -> Any:
         """Return the largest change of a score that the step `v` makes."""
 
     def max_label_loss(self, v: Vector) -> Any:
         """Return by how much the step `v` raises a score, at most, above that of the label."""
 
-    def hold(self, centre: Vector, ridge: Any) -> None:
+    def add_ridge(self, centre: Vector, ridge: Any) -> None:
         """Add ridge / 2 * |x - centre|^2 from now on."""
 
 
@@ -157,7 +157,7 @@ def minimize(objective: Objective, x: Vector, tolerance: float) -> Minimum:
     strides = np.abs(step).max(axis=-1) > STRIDE * np.abs(x).max(axis=-1)
     runs = _are_long(objective, step, (extra == EXTRA) | (~converged & strides))
     if runs.any():
-        runs = runs & (objective.max_label_loss(step) <= SETBACK * objective.reach(step))
+        runs = runs & (objective.max_label_loss(step) <= SETBACK * objective.max_logit_change(step))
     return Minimum(x, relative, converged, runs | objective.unbounded())
 
 
@@ -185,7 +185,7 @@ def minimize_brier(
     far = np.abs(best.x).max(axis=-1) > FAR * np.maximum(1, np.abs(start).max(axis=-1))
     drawn = far | best.at_infinity | ~best.converged
     if drawn.any():
-        objective.hold(start, ridge * drawn)
+        objective.add_ridge(start, ridge * drawn)
         best = minimize(objective, start, tolerance)
     return best, drawn
 
@@ -194,7 +194,7 @@ def _are_long(objective: Objective, step: Vector, those: Array) -> Array:
     """Return which of those steps move a score far."""
     if those.any():
         those = those & (np.abs(step).max(axis=-1) >= SHORT)
-    return those & (objective.reach(step) > RUNAWAY) if those.any() else those
+    return those & (objective.max_logit_change(step) > RUNAWAY) if those.any() else those
 
 
 def _relative(gradient: Vector, value: Any) -> Any:
@@ -306,24 +306,24 @@ def by_line(moments: Doubles, cross: Doubles, penalty: Doubles, scale: Doubles, 
     diagonal = moments.copy()
     diagonal[:, :-1] += penalty[:, :-1] / np.square(scale)
     np.maximum(diagonal, JITTER * max(diagonal.max(), 1), out=diagonal)
-    own, intercept = diagonal.diagonal(), diagonal[:, -1]
-    most = APART * np.sqrt(own * intercept)
+    slope_curvature, intercept = diagonal.diagonal(), diagonal[:, -1]
+    most = APART * np.sqrt(slope_curvature * intercept)
     cross = np.clip(cross, -most, most)
-    determinant = own * intercept - np.square(cross)
+    determinant = slope_curvature * intercept - np.square(cross)
 
     def coupled(g: Doubles) -> Doubles:
-        found = g / diagonal
-        np.fill_diagonal(found, (intercept * g.diagonal() - cross * g[:, -1]) / determinant)
-        found[:, -1] = (own * g[:, -1] - cross * g.diagonal()) / determinant
-        return found
+        step = g / diagonal
+        np.fill_diagonal(step, (intercept * g.diagonal() - cross * g[:, -1]) / determinant)
+        step[:, -1] = (slope_curvature * g[:, -1] - cross * g.diagonal()) / determinant
+        return step
 
     turned = coupled(np.broadcast_to(shift, diagonal.shape))
     share = penalty[:, -1] / (1 + penalty[:, -1] * (turned @ shift))
 
     def solve(g: Doubles) -> Doubles:
-        found = coupled(g.reshape(diagonal.shape))
-        found -= (share * (found @ shift))[:, None] * turned
-        return found.reshape(g.shape)
+        step = coupled(g.reshape(diagonal.shape))
+        step -= (share * (step @ shift))[:, None] * turned
+        return step.reshape(g.shape)
 
     return solve
 

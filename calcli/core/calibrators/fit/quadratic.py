@@ -39,8 +39,8 @@ def nearest_within(point: Doubles, basis: Doubles, rows: Doubles, least: Doubles
     system = np.vstack([bounds.T, short / unit])
     target = np.append(np.zeros(len(point)), 1.0)
     rest = system @ _non_negative(system, target) - target
-    found: Doubles = point + np.linalg.solve(factor, -rest[:-1] / rest[-1]) * unit
-    return found
+    nearest: Doubles = point + np.linalg.solve(factor, -rest[:-1] / rest[-1]) * unit
+    return nearest
 
 
 def _non_negative(system: Doubles, target: Doubles) -> Doubles:

@@ -52,7 +52,7 @@ def derivatives(
     for block in row_blocks(rows.scores):
         x = rows.scores[block]
         x = x - row_max(x)
-        own = x[np.arange(len(x)), rows.labels[block]].astype(np.float64)
+        of_label = x[np.arange(len(x)), rows.labels[block]].astype(np.float64)
         e = x * x.dtype.type(alpha)
         np.exp(e, out=e)
         total = e @ ones
@@ -62,15 +62,15 @@ def derivatives(
             e *= x
         first, second, third = moments
         of_rows = (
-            np.log(total) - alpha * own,
-            first - own,
+            np.log(total) - alpha * of_label,
+            first - of_label,
             second - first**2,
             third - 3 * first * second + 2 * first**3,
         )
         where, w = part[block], rows.weights[block]
         for order, values in enumerate(of_rows):
             sums[:, order] += np.bincount(where, w * values, minlength=parts)
-        behind += np.bincount(where, own, minlength=parts)
+        behind += np.bincount(where, of_label, minlength=parts)
     return Derivatives(sums, behind)
 
 
@@ -186,12 +186,12 @@ def first_map(rows: TrainingRows, *, scales: bool) -> tuple[float, Doubles]:
     """
     part = sample(rows)
     away = _away(part)
-    found = []
+    candidates = []
     for shift in (np.zeros_like(away), away):
         shifted = replace(part, scores=part.scores - shift.astype(part.scores.dtype))
         alpha = solve_temperature(shifted, 1.0, ROUGH)[0] if scales else 1.0
-        found.append((float(derivatives(shifted, alpha).sums[0, 0]), alpha, -alpha * shift))
-    return min(found, key=lambda one: one[0])[1:]
+        candidates.append((float(derivatives(shifted, alpha).sums[0, 0]), alpha, -alpha * shift))
+    return min(candidates, key=lambda one: one[0])[1:]
 
 
 def _away(rows: TrainingRows) -> Doubles:
@@ -222,8 +222,8 @@ def least_near(value: Callable[[float], float], scale: float) -> float:
     grid = scale * np.geomspace(1 / FACTOR, FACTOR, COARSE)
     place = int(np.argmin([value(float(one)) for one in grid]))
     low, high = np.log(grid[[max(place - 1, 0), min(place + 1, COARSE - 1)]])
-    found = _narrowed(lambda log: value(float(np.exp(log))), low, high)
-    return min(found, scale, key=value)
+    nearby = _narrowed(lambda log: value(float(np.exp(log))), low, high)
+    return min(nearby, scale, key=value)
 
 
 def _narrowed(value: Callable[[float], float], low: float, high: float) -> float:
@@ -248,5 +248,5 @@ def _probs(rows: TrainingRows, alpha: float) -> Doubles:
 
 
 def _brier(probs: Doubles, rows: TrainingRows) -> float:
-    own = probs[np.arange(len(probs)), rows.labels]
-    return float(rows.weights @ (np.vecdot(probs, probs) - 2 * own + 1))
+    of_label = probs[np.arange(len(probs)), rows.labels]
+    return float(rows.weights @ (np.vecdot(probs, probs) - 2 * of_label + 1))

@@ -143,10 +143,10 @@ def laid_out(table: Floats) -> Floats:
     """Return a table laid out in the same way."""
     if table.shape[1] > NARROW:
         return table
-    found = empty(table)
+    copied = empty(table)
     for block in row_blocks(table):
-        found[block] = table[block]
-    return found
+        copied[block] = table[block]
+    return copied
 
 
 class SoftmaxLoss(Objective):
@@ -192,12 +192,12 @@ class SoftmaxLoss(Objective):
 
     def _gradient_of_labels(self) -> Vector:
         """Return the gradient of the mean new score of the labels, which is the same everywhere."""
-        found = np.zeros(self.penalty.shape)
+        gradient = np.zeros(self.penalty.shape)
         for block, w, z in self._blocks():
             z[:] = 0
             z[np.arange(len(z)), self.rows.labels[block]] = w[:, 0]
-            found += self.model.adjoint(block, z)
-        return found
+            gradient += self.model.adjoint(block, z)
+        return gradient
 
     def _penalized(self, theta: Vector) -> tuple[float, Vector]:
         """Return the penalty and its gradient."""
@@ -224,10 +224,10 @@ class SoftmaxLoss(Objective):
             gradient = gradient - self._of_labels
         self._worst = 0.0
         for block, w, z in self._blocks():
-            own = np.arange(len(z)), self.rows.labels[block]
+            label_index = np.arange(len(z)), self.rows.labels[block]
             self.model.forward(block, theta, out=z)
             z -= row_max(z)
-            z_own = z[own]
+            z_own = z[label_index]
             np.exp(z, out=z)
             sums = z @ self._ones
             losses = np.log(sums[:, 0]) - z_own
@@ -236,7 +236,7 @@ class SoftmaxLoss(Objective):
             if self.brier:
                 p = z / w
                 away = p.copy()
-                away[own] -= 1
+                away[label_index] -= 1
                 losses = np.vecdot(away, away)
                 gradient = gradient + self.model.adjoint(block, 2 * z * (away - np.vecdot(p, away)[:, None]))
             else:
@@ -274,7 +274,7 @@ class SoftmaxLoss(Objective):
         intercepts -= intercepts.sum() / max(len(intercepts), 1)
         return theta
 
-    def hold(self, centre: Vector, ridge: float) -> None:
+    def add_ridge(self, centre: Vector, ridge: float) -> None:
         """Draw all parameters towards a centre from now on."""
         coordinates = self.model.coordinates
         self.penalty = self.penalty + ridge
@@ -284,7 +284,7 @@ class SoftmaxLoss(Objective):
         """Return whether all labels win: scaling the parameters up then lowers the loss without end."""
         return self._worst < WELL_SEPARATED and self.model.scales and not self.penalty.any()
 
-    def reach(self, v: Vector) -> float:
+    def max_logit_change(self, v: Vector) -> float:
         """Return the largest change of a score, against the mean of its row, that the step `v` makes.
 
         None counts where every parameter is penalized, so that no minimum is at infinity.
@@ -301,8 +301,8 @@ class SoftmaxLoss(Objective):
         """Return by how much the step `v` raises a score, at most, above that of the label."""
         worst = 0.0
         for block, t in self._changes(v):
-            own = t[np.arange(len(t)), self.rows.labels[block]]
-            worst = max(worst, float((row_max(t)[:, 0] - own).max()))
+            of_label = t[np.arange(len(t)), self.rows.labels[block]]
+            worst = max(worst, float((row_max(t)[:, 0] - of_label).max()))
         return worst
 
     def _changes(self, v: Vector) -> Iterator[tuple[slice, Floats]]:
@@ -413,15 +413,15 @@ class PartsModel(SoftmaxModel):
 
     def parts(self, theta: Vector) -> Parts:
         """Return the parts of a vector."""
-        found = self._split(theta)
-        return found._replace(slopes=found.slopes + self.slopes, intercept=found.intercept + self.intercept)
+        parts = self._split(theta)
+        return parts._replace(slopes=parts.slopes + self.slopes, intercept=parts.intercept + self.intercept)
 
     def _split(self, theta: Vector) -> Parts:
         count, classes = len(self.features), self._classes
-        slopes, own, intercept, matrix = np.split(theta, self._ends[:-1])
+        slopes, diagonal, intercept, matrix = np.split(theta, self._ends[:-1])
         return Parts(
             slopes if len(slopes) else np.zeros(count),
-            own.reshape(count, classes) if len(own) else np.zeros((count, classes)),
+            diagonal.reshape(count, classes) if len(diagonal) else np.zeros((count, classes)),
             intercept if len(intercept) else np.zeros(classes),
             matrix.reshape(classes, classes) if len(matrix) else np.zeros((0, 0)),
         )

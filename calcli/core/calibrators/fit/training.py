@@ -66,9 +66,9 @@ class TrainingRows:
         return 1 / self.total
 
     @property
-    def stand_in(self) -> float:
+    def floor_level(self) -> float:
         """What stands for the logarithm of 0 in new rows, even if these have none."""
-        return stand_in(self.scores) if self.floor is None else self.floor
+        return floor_level(self.scores) if self.floor is None else self.floor
 
     def floored(self) -> dict[str, float]:
         """Return the floor as a parameter to be learned; nothing if there is none."""
@@ -125,7 +125,7 @@ def prepare(
     return _without_zeros(rows, keep_zeros) if has_zeros else rows
 
 
-def stand_in(logs: Floats) -> float:
+def floor_level(logs: Floats) -> float:
     """Return what stands for the logarithm of 0, given those of a fit; see `stand_in_below`."""
     zero = logs <= LEAST
     smallest = float(logs.min(where=~zero, initial=np.inf))
@@ -142,16 +142,16 @@ def stand_in_below(smallest: float, *, zeros: bool) -> float:
     return smallest - (LOG_2 if zeros else UNSEEN)
 
 
-def raised(logs: Array, level: Parameter) -> Array:
+def clip_below(logs: Array, level: Parameter) -> Array:
     """Return logarithms of probabilities with those of 0, and all others below its stand-in, at that."""
     return np.maximum(logs, level)
 
 
-def lifted(scores: Array, parameters: Parameters) -> Array:
+def with_floor(scores: Array, parameters: Parameters) -> Array:
     """Return log-probabilities raised to the fitted floor; scores as they are if there is none."""
     scores = as_floats(scores)
     if "floor" in parameters:
-        return raised(log_softmax(scores), parameters["floor"])
+        return clip_below(log_softmax(scores), parameters["floor"])
     if scores.min() > LEAST or not ((scores <= LEAST) & (scores > -np.inf)).any():
         return scores
     return log_softmax(scores)
@@ -160,7 +160,7 @@ def lifted(scores: Array, parameters: Parameters) -> Array:
 def _without_zeros(rows: TrainingRows, keep: bool) -> TrainingRows:
     zero = rows.scores == -np.inf
     of_label = int(zero[np.arange(len(zero)), rows.labels].sum())
-    floor = None if keep and not of_label else stand_in(rows.scores)
+    floor = None if keep and not of_label else floor_level(rows.scores)
     note = of_zeros(int(zero.sum()), of_label, stay=floor is None)
     return replace(rows, scores=without_zeros(rows.scores, floor), floor=floor, notes=(note,))
 

@@ -130,7 +130,7 @@ class Kappa(OfConfusion):
 
 
 @metric(
-    "mcc", "MCC", letters="Matthews correlation coefficient", direction="higher", range="-1 to 1",
+    "mcc", "MCC", abbreviation_of="Matthews correlation coefficient", direction="higher", range="-1 to 1",
     unit="ratio", needs_probabilities=False, needs_classes="compares predicted classes with the labels",
 )  # fmt: skip
 class MatthewsCorrelation(OfConfusion):

@@ -81,7 +81,7 @@ class CumulativeError(OneDimensional):
         return Null(self.mean * scale, self.sd * scale, self.tail(self.value(problem) / scale))
 
 
-@metric("ks", "KS", letters="Kolmogorov-Smirnov", tier="to know")
+@metric("ks", "KS", abbreviation_of="Kolmogorov-Smirnov", tier="to know")
 class KolmogorovSmirnov(CumulativeError):
     """largest gap between cumulative confidence and cumulative accuracy, without bins
 

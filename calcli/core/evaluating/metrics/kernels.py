@@ -200,7 +200,7 @@ class LaplacianKernel:
         return np.exp(apart, out=apart)
 
 
-@metric("skce", "SKCE", letters="squared kernel calibration error", range="-2 to 2", unit="ratio")
+@metric("skce", "SKCE", abbreviation_of="squared kernel calibration error", range="-2 to 2", unit="ratio")
 class KernelError(OfVectors):
     """squared kernel calibration error of probability vectors: no bins, unbiased
 

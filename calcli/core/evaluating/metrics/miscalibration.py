@@ -106,7 +106,7 @@ class BinnedError(OfBins):
         return Cells(len(edges) - 1, (first, second), error)
 
 
-@metric("ece", "ECE", letters=EXPECTED, tier="to know")
+@metric("ece", "ECE", abbreviation_of=EXPECTED, tier="to know")
 class ECE(BinnedError):
     """mean gap between confidence and accuracy over bins
 
@@ -119,7 +119,7 @@ class ECE(BinnedError):
     norm: Norm = arg(OVER_BINS, default="1")
 
 
-@metric("ece_l2", "ECE, L2", letters=EXPECTED, tier="works")
+@metric("ece_l2", "ECE, L2", abbreviation_of=EXPECTED, tier="works")
 class SquaredECE(BinnedError):
     """root mean square gap between confidence and accuracy over bins
 
@@ -132,7 +132,7 @@ class SquaredECE(BinnedError):
     debiased: bool = arg("whether to subtract the bias of few rows", default=False)
 
 
-@metric("mce", "MCE", letters="maximum calibration error")
+@metric("mce", "MCE", abbreviation_of="maximum calibration error")
 class MCE(BinnedError):
     """largest gap between confidence and accuracy in any bin
 
@@ -146,7 +146,7 @@ class MCE(BinnedError):
 
 
 @metric(
-    "cw_ece", "Class-wise ECE", letters=EXPECTED,
+    "cw_ece", "Class-wise ECE", abbreviation_of=EXPECTED,
     needs_classes=OF_CLASSES,
 )  # fmt: skip
 class ClassWiseECE(BinnedError):
@@ -163,7 +163,7 @@ class ClassWiseECE(BinnedError):
 
 
 @metric(
-    "cw_ece_l2", "Class-wise ECE, L2", letters=EXPECTED, tier="works",
+    "cw_ece_l2", "Class-wise ECE, L2", abbreviation_of=EXPECTED, tier="works",
     needs_classes=OF_CLASSES,
 )  # fmt: skip
 class SquaredClassWiseECE(BinnedError):
@@ -178,7 +178,7 @@ class SquaredClassWiseECE(BinnedError):
 
 
 @metric(
-    "ace", "Adaptive ECE", letters=EXPECTED, tier="works",
+    "ace", "Adaptive ECE", abbreviation_of=EXPECTED, tier="works",
     needs_classes=OF_CLASSES,
 )  # fmt: skip
 class AdaptiveECE(BinnedError):
@@ -289,7 +289,7 @@ class UnderConfidence(ConfidenceShare):
 WIDTH = 0.4  # of the kernel, as in Kumar et al. 2018
 
 
-@metric("mmce", "MMCE", letters="maximum mean calibration error", tier="works")
+@metric("mmce", "MMCE", abbreviation_of="maximum mean calibration error", tier="works")
 class MaximumMeanError(OneDimensional):
     """kernel calibration error: gaps of pairs of rows, weighted by their nearness in confidence
 

@@ -117,7 +117,7 @@ class WorstMiscalibration(VectorMiscalibration):
 
 
 @metric(
-    "ece_given_vector", "ECE given the whole vector", letters=EXPECTED, tier="works",
+    "ece_given_vector", "ECE given the whole vector", abbreviation_of=EXPECTED, tier="works",
     needs_classes=OF_VECTORS,
 )  # fmt: skip
 class ECEGivenVector(VectorMiscalibration):
@@ -132,7 +132,7 @@ class ECEGivenVector(VectorMiscalibration):
 
 
 @metric(
-    "cw_ece_given_vector", "Class-wise ECE given the whole vector", letters=EXPECTED,
+    "cw_ece_given_vector", "Class-wise ECE given the whole vector", abbreviation_of=EXPECTED,
     tier="works", needs_classes=OF_VECTORS,
 )  # fmt: skip
 class ClassWiseECEGivenVector(VectorMiscalibration):

@@ -466,7 +466,7 @@ class BinnedRemainder(Binned):
 
 @metric(
     "corp_miscalibration", "Miscalibration (CORP)",
-    letters=CORP, range="0 to inf",
+    abbreviation_of=CORP, range="0 to inf",
     unit=AS_SCORE,
 )  # fmt: skip
 class CorpMiscalibration(Isotonic):
@@ -482,7 +482,7 @@ class CorpMiscalibration(Isotonic):
 
 @metric(
     "corp_discrimination", "Discrimination (CORP)",
-    letters=CORP, direction="higher",
+    abbreviation_of=CORP, direction="higher",
     range="0 to uncertainty", unit=AS_SCORE,
 )  # fmt: skip
 class CorpDiscrimination(Isotonic):
@@ -498,7 +498,7 @@ class CorpDiscrimination(Isotonic):
 
 @metric(
     "corp_uncertainty", "Uncertainty (CORP)",
-    letters=CORP, direction="none",
+    abbreviation_of=CORP, direction="none",
     range="0 to inf", unit=AS_SCORE,
 )  # fmt: skip
 class CorpUncertainty(Isotonic):

@@ -185,7 +185,7 @@ class Ranking(Measure, ABC):
 
 
 @metric(
-    "auroc", "AUROC", letters="area under the receiver operating characteristic", tier="to know",
+    "auroc", "AUROC", abbreviation_of="area under the receiver operating characteristic", tier="to know",
     direction="higher",
 )  # fmt: skip
 class RocArea(Ranking):
@@ -488,7 +488,7 @@ class Selective(Ranking):
         }
 
 
-@metric("aurc", "AURC", letters="area under the risk-coverage curve")
+@metric("aurc", "AURC", abbreviation_of="area under the risk-coverage curve")
 class Aurc(Selective):
     """error rate of the most confident rows, averaged over how many of them are answered
 
@@ -514,7 +514,7 @@ class Aurc(Selective):
         return _after(runs.harmonic) + own, _after(runs.rate * runs.harmonic) + runs.rate * own
 
 
-@metric("augrc", "AUGRC", letters="area under the generalized risk-coverage curve")
+@metric("augrc", "AUGRC", abbreviation_of="area under the generalized risk-coverage curve")
 class Augrc(Selective):
     """wrong answers given, as a share of all rows, averaged over how many rows are answered
 

@@ -679,7 +679,7 @@ class NormalizedBrier(Brier):
 
 
 @metric(
-    "rps", "RPS", letters="ranked probability score", unit="ratio", proper=True,
+    "rps", "RPS", abbreviation_of="ranked probability score", unit="ratio", proper=True,
     needs_classes="needs classes in an order",
 )  # fmt: skip
 class RankedProbability(Proper):

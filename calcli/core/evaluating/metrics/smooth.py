@@ -102,7 +102,7 @@ class Smoothed(OneDimensional, ABC):
         return grid_cuts(problem)
 
 
-@metric("smooth_ece", "Smooth ECE", letters=EXPECTED)
+@metric("smooth_ece", "Smooth ECE", abbreviation_of=EXPECTED)
 class SmoothECE(Smoothed):
     """kernel-smoothed calibration error, the bandwidth being the error itself; no bins
 
@@ -162,7 +162,7 @@ def _smoothed_sums(spectra: NDArray[np.complex128], width: Doubles) -> Doubles:
     return np.abs(on_grid(kept)).sum(-1)
 
 
-@metric("kde_ece", "KDE-ECE", letters="kernel density estimate, " + EXPECTED, tier="works")
+@metric("kde_ece", "KDE-ECE", abbreviation_of="kernel density estimate, " + EXPECTED, tier="works")
 class KernelDensityECE(Smoothed):
     """calibration error from kernel density estimates, without bins
 
