@@ -29,7 +29,7 @@ def apply(
         str,
         text(
             "FILE",
-            "Output: its format by the ending; - for standard output; a folder for parts.",
+            "Output file, its format by the ending; - for standard output; a folder for parts.",
             "--output",
             "-o",
         ),

@@ -41,7 +41,7 @@ def check(
     pairing: Pairing,
     engine: Engine = None,
     threshold: Annotated[
-        str | None, text("FILE", "What calcli threshold wrote: is its promise true? Replaces a policy.")
+        str | None, text("FILE", "What calcli threshold wrote: is its promise true? In place of a policy.")
     ] = None,
     undecided: Annotated[
         Literal["fail", "pass", "warn"] | None,
