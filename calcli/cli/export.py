@@ -20,10 +20,7 @@ def export(
     language: Annotated[Literal["sql", "python", "c", "onnx"], flag("--as", "What to write.")],
     column: Annotated[
         str | None,
-        text(
-            "NAMES",
-            "Of SQL: of two classes the column of the second, p by default; else one a class: a,b,c.",
-        ),
+        text("NAMES", "Of SQL: of two classes the column of the second, p by default; else one each: a,b,c."),
     ] = None,
     tolerance: Annotated[
         float,

@@ -24,7 +24,7 @@ LENSES = (
 )  # fmt: skip
 COMPLETED = {"metrics": METRICS, "figures": FIGURES, "lens": LENSES}  # names, by the setting that takes them
 SPELLED = {"intervals": "--intervals/--no-intervals", "paired": "--paired/--unpaired"}
-TEXT = {"folds": "N|COLUMN", "run": "NAME[:ROW]"}  # numbers with something else, and what stands for both
+TEXT = {"folds": "N|COLUMN"}  # numbers or something else, and what stands for both
 
 
 def among(*registries: Iterable[str]) -> Callable[[str], list[str]]:
