@@ -205,3 +205,20 @@ def test_names_of_folders_are_columns_to_slice_by(run, parts, cluster, tmp_path)
         assert own["input"]["rows"] == other["input"]["rows"]
         for name, metric in other["metrics"].items():
             assert own["metrics"][name]["value"] == pytest.approx(metric["value"], abs=1e-6)
+
+
+def test_the_default_report_of_two_classes_is_that_of_the_whole_in_every_metric(cluster, tmp_path):
+    rng = np.random.default_rng(3)
+    (tmp_path / "lake").mkdir()
+    for number in range(4):
+        prob = rng.beta(0.5, 0.5, 30_000 + number).astype(np.float32)
+        columns = {"prob": prob, "label": (rng.random(len(prob)) < prob**1.2).astype(np.int8)}
+        pq.write_table(pa.table(columns), tmp_path / "lake" / f"part-{number}.parquet")
+    left = Engine(cluster[0]).read([str(tmp_path / "lake")], ReadOptions(), lambda _: Settings())
+    found, expected = (
+        calcli.evaluate(one, draws=0).results[0].metrics
+        for one in (left, calcli.State.of(calcli.read(str(tmp_path / "lake"))))
+    )
+    assert found.keys() == expected.keys() >= {"average_precision", "ks", "relative_calibration_loss"}
+    for name, one in found.items():
+        assert one.value == pytest.approx(expected[name].value, rel=1e-6), name

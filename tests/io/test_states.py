@@ -13,7 +13,6 @@ from calcli.core.data.predictions import ArrayScores, Predictions
 from calcli.core.evaluating.evaluate import state_of
 from calcli.core.language.errors import InputError
 from calcli.core.language.settings import Settings
-from calcli.core.state import state as states
 from calcli.core.state.merging import merge
 from calcli.io.saved.states import HEAD, from_bytes, load_state, save_state, to_bytes
 
@@ -38,12 +37,11 @@ def test_states_come_back(rows, weighted):
     assert to_bytes(again) == to_bytes(own)
 
 
-def test_states_on_the_grid_come_back(monkeypatch):
-    monkeypatch.setattr(states, "CELLS", 100)
-    for weighted in (False, True):
-        own = state(21_000, weighted)
-        assert not own.body.cells["top-1"].exact
-        assert to_bytes(from_bytes(to_bytes(own))) == to_bytes(own)
+@pytest.mark.parametrize("weighted", [False, True])
+def test_states_of_sums_and_cells_come_back(weighted):
+    own = state(21_000, weighted)
+    assert own.body.cells["top-1"].count.sum() == 21_000
+    assert to_bytes(from_bytes(to_bytes(own))) == to_bytes(own)
 
 
 def test_merged_bits_are_those_of_stored_parts(tmp_path):
