@@ -429,15 +429,13 @@ class Threshold:
         """Whether anything is promised of any row."""
         return any(one.threshold is not None for one in self.found)
 
-    def answers(self, predictions: Predictions, slices: Array | None = None) -> NDArray[np.bool_]:
+    def answers(self, predictions: Predictions) -> NDArray[np.bool_]:
         """Return (N,) whether rows are at or above their threshold; see `require_same` for what fits.
 
         Parameters
         ----------
         predictions
             Any rows, whose labels do not count.
-        slices
-            (N,) values of the column of the slices, as text; None to take it from the predictions.
 
         Raises
         ------
@@ -448,9 +446,8 @@ class Threshold:
         if self.by is None:
             least: Any = self.found[0].threshold
             return scores >= (np.inf if least is None else least)
-        slices = slice_names(predictions.column(self.by)) if slices is None else slices
         known = {one.value: np.inf if one.threshold is None else one.threshold for one in self.found}
-        names, codes = np.unique(slices, return_inverse=True)
+        names, codes = np.unique(slice_names(predictions.column(self.by)), return_inverse=True)
         if unknown := [name for name in names.tolist() if name not in known]:
             raise InputError(
                 f"{predictions.provenance.path}: no threshold was made for {self.by} = {unknown[0]!r}; those "

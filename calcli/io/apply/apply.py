@@ -15,8 +15,8 @@ from numpy.typing import NDArray
 
 from calcli.core.calibrators.base import refuse_overflow
 from calcli.core.calibrators.record import CalibratorRecord, recalibrate, scores_as, unfitted
-from calcli.core.data.arrays import Array, Doubles, Floats
-from calcli.core.data.derived import Priors, merged, own_class, prior_shift, rest_of, slice_names
+from calcli.core.data.arrays import Doubles, Floats
+from calcli.core.data.derived import Priors, merged, own_class, prior_shift, rest_of
 from calcli.core.data.predictions import ArrayScores, Kind, Predictions, Provenance
 from calcli.core.estimators.costs import CostMatrix, Definition
 from calcli.core.estimators.thresholds import Threshold
@@ -282,8 +282,6 @@ class _Passage:
         Sentences for the user.
     own
         The class that all others are put together against; None for none.
-    slices
-        (N,) names of the slices that rows are in, of a threshold for each of them.
     as_stored
         Whether scores are written as they are.
     """
@@ -296,7 +294,6 @@ class _Passage:
     times: int
     notes: tuple[str, ...]
     own: int | None = None
-    slices: Array | None = None
     as_stored: bool = False
 
 
@@ -388,9 +385,8 @@ def _prepared(
         source.scores, judged, classes, source.place, options.renormalize, without=REPAIR
     )
     times = 100 if plain and same and judged.percent else 1
-    slices = _slices(found, threshold.by, name) if threshold is not None and threshold.by else None
     as_stored = threshold is not None and by_name
-    return _Passage(source, scores, frame, kind, listing, times, notes, own, slices, as_stored)
+    return _Passage(source, scores, frame, kind, listing, times, notes, own, as_stored)
 
 
 def _with_columns(schema: Any, wanted: Wanted, form: Format, name: str) -> Any:
@@ -409,13 +405,6 @@ def _with_columns(schema: Any, wanted: Wanted, form: Format, name: str) -> Any:
             raise InputError(f"{name} has a column {column!r} already; rename or remove it")
         schema = schema.append(pa.field(column, of_type))
     return schema
-
-
-def _slices(source: Source, by: str, name: str) -> Array:
-    """Return (N,) names of the slices of a column that a threshold was made by."""
-    if by not in source.columns:
-        raise InputError(f"{name}: no column {by!r}, by whose values the threshold was made")
-    return slice_names(source.columns[by])
 
 
 def _recalibrated(
@@ -462,11 +451,11 @@ def _recalibrated(
 
 def _answers(threshold: Threshold, scores: Floats, first: int, passage: _Passage) -> NDArray[np.bool_]:
     """Return (n,) whether some rows, of which the first has that number, are at or above a threshold."""
-    own = None if passage.slices is None else passage.slices[first : first + len(scores)]
-    unlabelled, name = np.zeros(len(scores), np.intp), passage.source.place.name
-    rows = ArrayScores(scores, passage.kind)
+    source, unlabelled = passage.source, np.zeros(len(scores), np.intp)
+    rows, provenance = ArrayScores(scores, passage.kind), Provenance(source.place.name, "")
+    columns = source.columns.kept(slice(first, first + len(scores)))
     return threshold.answers(
-        Predictions(rows, unlabelled, threshold.classes, provenance=Provenance(name, "")), own
+        Predictions(rows, unlabelled, threshold.classes, columns=columns, provenance=provenance)
     )
 
 
