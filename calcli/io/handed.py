@@ -20,8 +20,8 @@ from calcli.io.options import ReadOptions
 from calcli.io.read import understand
 from calcli.io.reading import find
 from calcli.io.reading.archives import answers_in
+from calcli.io.reading.classes import numbers_of
 from calcli.io.tables.arrays import Archive
-from calcli.io.tables.labels import places_of
 from calcli.io.tables.source import Shape, Source, require_rows, rows_and_columns
 
 NAME = "arrays"
@@ -169,8 +169,9 @@ def _order(columns: Sequence[str], classes: tuple[str, ...] | None, place: Place
     truth = order_of([name.casefold() for name in columns], ("false", "true"))
     if truth is None:
         return None
-    found = places_of((0, 1), "booleans", classes or places, place)
-    return [truth[k] for k in found] if set(found) == {0, 1} else None
+    found = numbers_of(classes or places, "booleans", place)[0]
+    order = [found["false"], found["true"]]
+    return [truth[k] for k in order] if {*order} == {0, 1} else None
 
 
 def _weighted(found: Source, weights: Any) -> Source:

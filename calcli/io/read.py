@@ -14,7 +14,7 @@ from pathlib import Path
 import numpy as np
 
 from calcli.core.data.arrays import Array, Floats
-from calcli.core.data.derived import against_rest, rest_of
+from calcli.core.data.derived import against_rest
 from calcli.core.data.predictions import Predictions, Provenance
 from calcli.core.language.declaring import declared
 from calcli.core.language.errors import InputError, UsageError
@@ -28,10 +28,9 @@ from calcli.io.messages import STDIN, Place, answered, refuse_given, shown_in, t
 from calcli.io.options import ReadOptions
 from calcli.io.places.paths import AnyPath, parts_of_pattern, path_of, without_secrets
 from calcli.io.reading import find
-from calcli.io.reading.classnames import class_names, refuse_sorted, refuse_unordered
+from calcli.io.reading.classes import classes_of, refuse_sorted
 from calcli.io.reading.kinds import CheckedScores, Judged, judge_kind
 from calcli.io.saved.states import is_state, load_state
-from calcli.io.tables.labels import Labels, match
 from calcli.io.tables.source import SomeScores, Source, without_rows
 
 __all__ = ["ReadOptions", "read", "read_concat"]
@@ -169,18 +168,9 @@ def understand(found: Source, name: str, options: ReadOptions) -> Predictions:
     assert found.labels is not None
     place, labels, rows = found.place, found.labels, len(found.labels)
     labels.require(place)
-    refuse_unordered(found, labels, options)
-    classes = class_names(found.classes, columns, labels, options, place)
-    _require_text(classes, place)
-    if (own := options.against_rest) is not None and set(classes) == {own, rest_of(own)}:
-        labels = labels.against_rest(own, place)
-    swapped = columns == 2 and options.positive == classes[0]
-    said = [one for one in (options.classes, found.classes) if columns == 1 and one and len(one) == 2]
-    order = next((one for one in said if set(one) == set(classes)), classes)
-    turned = swapped or order != classes
-    matched = _matched(found, labels, order, swapped=turned)
-    if swapped:
-        classes = classes[::-1]
+    classes, swapped, turned = classes_of(found, options)
+    _require_text(classes.names, place)
+    matched = classes.places(labels, place)
     notes = [*found.notes]
     if options.limit is not None and options.limit < rows:
         if options.limit < 1:
@@ -200,14 +190,14 @@ def understand(found: Source, name: str, options: ReadOptions) -> Predictions:
         CheckedScores.of(
             found.scores,
             judged,
-            classes,
+            classes.names,
             place,
             options.renormalize,
             swapped,
             incomplete=found.layout == OBJECTS.name,
         ),
         matched[: options.limit],
-        classes,
+        classes.names,
         weights,
         found.columns if options.limit is None else found.columns.kept(slice(options.limit)),
         Provenance(
@@ -233,17 +223,6 @@ def understand(found: Source, name: str, options: ReadOptions) -> Predictions:
         ),
     )
     return understood if options.against_rest is None else against_rest(understood, options.against_rest)
-
-
-def _matched(found: Source, labels: Labels, classes: Sequence[str], *, swapped: bool) -> Array:
-    """Return the labels as positions in the classes, which are those that the first row has if by rank."""
-    try:
-        matched = match(labels, classes, found.place)
-        return 1 - matched if swapped else matched
-    except InputError:
-        for _ in found.scores.blocks(BLOCK) if found.by_rank else ():  # which refuses those of further ones
-            pass
-        raise
 
 
 def _judged(found: Source, options: ReadOptions) -> Judged:

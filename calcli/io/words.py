@@ -43,12 +43,38 @@ WORDS = {
     r"attention|vector",
 }
 PATTERNS = {what: re.compile(words) for what, words in WORDS.items()}
-PAIRS = (  # what is 0 and what is 1 by custom
-    "0 1,-1 1,false true,f t,no yes,n y,neg pos,negative positive,ham spam,benign malignant,fail "
-    "pass,failed passed,"
-    "incorrect correct,wrong right,mismatch match,i c"
+NAMES = {  # whole names, written as `plain_name`
+    "confidence": r"(\w+_)?(confidence|certainty)s?(_(score|level|value|percent|pct))?|conf(_score)?|"
+    r"(\w+_)?conf|(p|prob|probability)_(of_being_)?(correct|right|true)|(correct|right|true)_(p|prob|probability)"
+    r"|(max|top|top_?1|predicted|answer)_(softmax_)?prob(ability)?|msp|(confidence|conf)_(self|verbali[sz]ed)",
+    "outcome": r"(is_)?(correct|right|passed|pass|success|successful|solved|resolved|acc|accuracy|"
+    r"exact_match|em|score|grade|graded?|verdict|reward|rating)|(score|scores|metrics?)_.+",
+    "answer": r"response|output|answer|model_answer|verdict|judge",
+    "question": r"(sample|question|doc|item|example|instance|task|prompt|case|test|native)?_?(id|idx|uid)",
+    "class": r"labels?|class(es)?|classname|names?|displaynames?|category|categories|values?|"
+    r"tag(name)?s?|tokens?",
+    "its score": r"scores?|probs?|probas?|probability|probabilities|confidences?|logprobs?",
+    "no scores": r".*(embedding|embeddings|embed|features?|vector|hidden|hidden_states?|input_ids|tokens?|"
+    r"token_ids|token_type_ids|attention_mask|pixel_values|bbox|boxes|choices|references|(filtered_)?resps)",
+}
+MISSING_NAMES = ("", "nan", "none", "null", "<na>")
+NOT_AVAILABLE = ("na", "n/a", "#n/a")  # missing if it is none of the classes that are named
+MISSING_NUMBERS = (-1, -100, 255)  # what segmentation and language models mark ignored rows with
+NULLS = (  # what is missing among numbers in files of text
+    *("", "#N/A", "#N/A N/A", "#NA", "-1.#IND", "-1.#QNAN", "-NaN", "-nan", "1.#IND", "1.#QNAN"),
+    *("N/A", "NA", "NULL", "NaN", "n/a", "nan", "null"),
 )
-CUSTOM = {one: place for pair in PAIRS.split(",") for place, one in enumerate(pair.split())}
+
+
+def _sides(pairs: str) -> dict[str, int]:
+    return {one: place for pair in pairs.split(",") for place, one in enumerate(pair.split())}
+
+
+TRUTH = _sides(  # what is wrong and what is right
+    "0 1,false true,f t,no yes,n y,fail pass,failed passed,incorrect correct,wrong right,mismatch match,"
+    "mismatched matched,i c"
+)
+CUSTOM = TRUTH | _sides("-1 1,neg pos,negative positive,ham spam,benign malignant")  # is 0 or 1 by custom
 CUSTOMARY = frozenset(CUSTOM) | {
     "neutral",
     "entailment",
@@ -89,10 +115,6 @@ LEAD = (
 )
 PREFIXED = re.compile(rf"(?is){LEAD}({STEM})s?[_.\-: ](.+)")
 ALONE = re.compile(rf"(?i){LEAD}({STEM})s?")
-NO_SCORES = re.compile(  # lists that are something else
-    r"(?i).*(embedding|embeddings|embed|features?|vector|hidden|hidden_states?|input_ids|tokens?|token_ids|"
-    r"token_type_ids|attention_mask|pixel_values|bbox|boxes|choices|references|(filtered_)?resps)"
-)
 RANKED = re.compile(r"(?i)((?:class_)?(?:index|indices|idx)|labels?|class(?:es)?|names?)(?:[_.\-: ](\d+))?")
 
 
@@ -116,6 +138,23 @@ def named(what: str, column: str) -> bool:
         if any(PATTERNS[what].fullmatch("".join(some)) for some in (words, own) if some):
             return True
     return False
+
+
+def is_called(what: str, name: str) -> bool:
+    """Tell whether the whole of a name is one of these."""
+    return re.fullmatch(NAMES[what], plain_name(name)) is not None
+
+
+def plain_name(name: str) -> str:
+    """Return a name without regard to case, blanks, dots and dashes."""
+    return re.sub(r"[\s.\-]+", "_", re.sub(r"(?<=[a-z])(?=[A-Z])", "_", name.strip())).lower()
+
+
+def missing_words(classes: Iterable[str] = ()) -> tuple[str, ...]:
+    """Return the words, in lower case, for what is missing; the name of a class is none of them."""
+    named = {one.strip().lower() for one in classes}
+    words = (*MISSING_NAMES, *NOT_AVAILABLE) if len(named) > 1 else MISSING_NAMES
+    return tuple(word for word in words if word not in named)
 
 
 def alike(one: str, other: str) -> bool:

@@ -268,17 +268,21 @@ def test_names_of_two_classes_with_one_score(labels, options, classes, expected)
     [
         (["cat", "dog"], {}, "labels cat, dog; say with --positive which"),
         (["a", "b"], {"positive": "c"}, 'that of class "c", but 2 other labels .a, b.; expected one other'),
-        (["a", "a"], {"positive": "a"}, 'all labels are "a"; name both classes with --classes OTHER,a'),
+        (
+            ["a", "a"],
+            {"positive": "a"},
+            "no other labels; expected one other; name both classes with --classes OTHER,a",
+        ),
         (
             [0, 1],
             {"classes": ("a", "b", "c")},
             "--classes names 3 classes .a, b, c., but arrays has scores for 2",
         ),
-        ([0, 1], {"classes": ("a", "a")}, "--classes names a more than once"),
+        ([0, 1], {"classes": ("a", "a")}, "a, a., a more than once, but arrays has"),
         (
             [0, 1],
             {"classes": ("a", "b"), "positive": "c"},
-            "--positive c: expected one of the classes a and b",
+            "--positive c: expected one of the classes a, b",
         ),
     ],
 )

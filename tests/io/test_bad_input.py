@@ -214,7 +214,7 @@ def test_no_labels_or_too_many(tmp_path):
 @pytest.mark.parametrize(
     ("labels", "message"),
     [
-        ([0, 1, 2, 12], r"row 3 has the label 12, but the 12 scores of a row"),
+        ([0, 1, 2, 12], r"row 3 has the label 12, which is not one of the classes"),
         (
             [0, -1, 2, 3],
             r"row 1 has no label \(-1 marks a missing one\); leave such rows out with --ignore-label -1",

@@ -269,5 +269,5 @@ def test_classes_that_are_named_twice_beside_ranks(tmp_path):
     names = ("truth", "prob_0", "prob_1", "index_0", "index_1")
     columns = dict(zip(names, ([0, 1], [0.9, 0.8], [0.1, 0.2], [0, 1], [1, 0]), strict=True))
     path = parquet_file(tmp_path, **columns)
-    with pytest.raises(UsageError, match="--classes names 1 more than once; expected 2 different names"):
+    with pytest.raises(UsageError, match=r"classes .0, 1, 1., 1 more than once, but .* has scores for 2"):
         read(path, ReadOptions(classes=("0", "1", "1")))

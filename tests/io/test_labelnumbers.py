@@ -91,7 +91,7 @@ def test_parts_are_read_as_the_whole(case, form, tmp_path):
 
 def test_leading_zeros_lost_in_csv_are_told(tmp_path):
     path = csv(tmp_path / "t.csv", ["1", "01"], {"prob_1": [0.9, 0.2], "prob_01": [0.1, 0.8]})
-    refused(path, "classes 1 and 01 are the same number")
+    refused(path, "do not tell the classes 1 and 01 apart")
     path = csv(
         tmp_path / "t.csv",
         ["1", "01", "x"],
@@ -136,7 +136,7 @@ def test_a_single_score_is_that_of_its_class(labels, column, positive, tmp_path)
 
 def test_classes_that_put_the_one_score_first_are_refused(tmp_path):
     path = csv(tmp_path / "t.csv", [1.0, 2.0], {"prob_1.0": [0.9, 0.2]})
-    refused(path, "is named after 1; expected it last", classes=("1", "2"))
+    refused(path, "is named after 1.0; say whose it is", classes=("1", "2"))
     assert read(path, ReadOptions(classes=("2", "1"))).labels.tolist() == [1, 0]
 
 
@@ -149,7 +149,7 @@ def test_one_class_against_the_rest_that_was_written_so(own, labels, tmp_path):
     np.testing.assert_array_equal(read(path, ReadOptions(against_rest=own)).labels, hit)
     refused(
         csv(tmp_path / "n.csv", hit.astype(int), {"prob_rest": rest, "prob_cat": PROBS[:, 0]}),
-        "the labels are numbers, which do not tell whether the class is cat",
+        "the labels are 0, 1, which do not tell whether the class is cat",
         against_rest="cat",
     )
 
@@ -160,5 +160,5 @@ def test_labels_beyond_the_classes_are_refused_in_any_type(dtype, tmp_path):
     if dtype == "?":
         labels = np.array([40, 1, 0, 1], np.uint8).view(np.bool_)  # as in a damaged file
     np.savez(tmp_path / "t.npz", probs=np.full((4, 3), 1 / 3), labels=labels)
-    message = "row . has the label (7|true), but the (3 scores|classes)|holds no labels for probs"
+    message = "row . has the label (7|true), which is not one of|holds no labels for probs"
     refused(tmp_path / "t.npz", message)

@@ -11,13 +11,19 @@ from hypothesis import strategies as st
 
 from calcli.core.language.errors import InputError
 from calcli.io.messages import Place
-from calcli.io.tables.labels import join_labels, labels_from_array, match
+from calcli.io.reading.classes import Classes, numbers_of
+from calcli.io.tables.labels import join_labels, labels_from_array
 
 PLACE = Place((("t.csv", 1000),))
 
 
+def match(labels, classes):
+    number, counted = numbers_of(classes, labels.meaning, PLACE)
+    return Classes(tuple(classes), number, counted=counted).places(labels, PLACE)
+
+
 def matched(values, classes) -> list[int]:
-    return match(labels_from_array(np.asarray(values), PLACE), classes, PLACE).tolist()
+    return match(labels_from_array(np.asarray(values), PLACE), classes).tolist()
 
 
 @given(st.data())
@@ -57,25 +63,29 @@ def test_objects_of_text():
 def test_joined_labels_are_those_of_one_file(parts):
     joined = join_labels([labels_from_array(np.array(part), PLACE) for part in parts])
     whole = labels_from_array(np.concatenate(parts), PLACE)
-    np.testing.assert_array_equal(match(joined, "abc", PLACE), match(whole, "abc", PLACE))
+    np.testing.assert_array_equal(match(joined, "abc"), match(whole, "abc"))
 
 
 def test_numbers_and_text_join_as_text():
     joined = join_labels(
         [labels_from_array(np.array([3, 10]), PLACE), labels_from_array(np.array(["10", "x"]), PLACE)]
     )
-    assert match(joined, ["x", "3", "10"], PLACE).tolist() == [1, 2, 2, 0]
+    assert match(joined, ["x", "3", "10"]).tolist() == [1, 2, 2, 0]
 
 
 @pytest.mark.parametrize(
     ("values", "classes", "message"),
     [
-        ([0, 2, 1], ["0", "1"], "t.csv: row 1 has the label 2, but the 2 scores of a row belong .* 0, 1"),
+        (
+            [0, 2, 1],
+            ["0", "1"],
+            "t.csv: row 1 has the label 2, which is not one of .* 0, 1; .*--classes",
+        ),
         ([0, 7], ["a", "b", "c"], "row 1 has the label 7, .* top-k dump.* save the scores of all"),
-        ([5, 4], ["5", "6"], "row 1 has the label 4, but the 2 scores of a row belong to the classes 5, 6"),
-        ([1, 2, 3], ["0", "1", "2"], "run from 1 to 3, .* 0 to 2; subtract 1 .*, or .* --classes 1,2,3$"),
+        ([5, 4], ["5", "6"], "row 1 has the label 4, which is not one of the classes 5, 6"),
+        ([1, 2, 3], ["0", "1", "2"], "run from 1 to 3, .* 0 to 2: subtract 1 .*, or .* --classes 1,2,3$"),
         ([1, 2, 3], ["a", "b", "c"], "labels run from 1 to 3"),
-        ([-1, 1], ["0", "1"], "the labels are -1 and 1, .* --classes=-1,1"),
+        ([-1, 1], ["0", "1"], "has the label -1, .* --classes=-1,1"),
         (
             [0, -1],
             ["0", "1"],
@@ -88,7 +98,7 @@ def test_numbers_and_text_join_as_text():
         (
             ["a", "x", "y"],
             ["a", "b"],
-            'row 1 has the label "x", which is not one of .* a, b .*x, y.*--classes',
+            'row 1 has the label "x", which is not one of .* a, b .unknown in all: "x", "y".*--classes',
         ),
         (["a", ""], ["a", "b"], "row 1 has no label"),
         (["a", "NaN"], ["a", "b"], "row 1 has no label"),
@@ -135,14 +145,14 @@ def test_numbers_and_booleans_are_looked_up_among_names(names, labels):
 @pytest.mark.parametrize(
     ("values", "classes", "message"),
     [
-        ([1], ["1", "01"], "classes 1 and 01 are the same number, .*save them as text"),
-        ([2.0], ["1.0", "1", "2", "x"], "1.0 and 1 are the same number"),
-        ([1, 3], ["1", "2", "3+"], "row 1 has the label 3, .* of which only 1, 2 are numbers; .*--classes"),
+        ([1], ["1", "01"], "numbers, which do not tell the classes 1, 01 apart; save the labels as text"),
+        ([2.0], ["1.0", "1", "2", "x"], "the classes 1.0, 1 apart"),
+        ([1, 3], ["1", "2", "3+"], "row 1 has the label 3, .*--classes, each as its labels are"),
         ([0, 1, 2], ["1", "2", "3+"], "row 0 has the label 0, .*--classes"),
         ([1, 2, 3], ["1", "2", "unk"], "row 2 has the label 3, .*--classes"),
         ([0, 1], ["0", "0.5", "other"], "row 1 has the label 1, "),
-        ([True, False], ["true", "mixture", "lie"], "row 1 has the label false, .*none of which it is"),
-        ([True], ["true", "True", "false"], "may be any of the classes false, true, True"),
+        ([True, False], ["true", "mixture", "lie"], "row 1 has the label false, .*each as its labels are"),
+        ([True], ["true", "True", "false"], "do not tell the classes false, true, True apart"),
     ],
 )
 def test_names_that_leave_a_label_open_are_refused(values, classes, message):
@@ -153,16 +163,16 @@ def test_names_that_leave_a_label_open_are_refused(values, classes, message):
 
 def test_one_hot_labels_are_positions_whatever_the_names():
     labels = replace(labels_from_array(WITHIN, PLACE), meaning="positions")
-    assert match(labels, ["1", "2", "0"], PLACE).tolist() == WITHIN.tolist()
+    assert match(labels, ["1", "2", "0"]).tolist() == WITHIN.tolist()
 
 
 def test_parts_of_booleans_and_of_numbers_are_joined_where_they_agree():
     parts = [labels_from_array(np.array(part), PLACE) for part in ([True, False], [0, 2, 1])]
-    assert match(join_labels(parts), ["0", "1", "2"], PLACE).tolist() == [1, 0, 0, 2, 1]
+    assert match(join_labels(parts), ["0", "1", "2"]).tolist() == [1, 0, 0, 2, 1]
     with pytest.raises(InputError, match="numbers in some parts, but booleans"):
-        match(join_labels(parts), ["true", "false", "mixture"], PLACE)
+        match(join_labels(parts), ["true", "false", "mixture"])
     alike = join_labels([parts[0], parts[0]])
-    assert match(alike, ["true", "false", "mixture"], PLACE).tolist() == [0, 1, 0, 1]
+    assert match(alike, ["true", "false", "mixture"]).tolist() == [0, 1, 0, 1]
 
 
 def test_names_that_only_look_missing_are_classes():

@@ -27,10 +27,10 @@ def archive(folder, classes, scores=SAMPLE.scores, labels=SAMPLE.labels):
     [
         (
             ["cat", "dog"],
-            r"t.npz names 2 classes \(cat, dog\), but has scores for 3; expected a name",
+            r"t.npz names 2 classes \(cat, dog\), but has scores for 3; expected a different name",
         ),
-        ([*NAMES, "cow"], "t.npz names 4 classes .*, but has scores for 3; expected a name for each"),
-        (["cat", "dog", "cat"], "t.npz names the classes cat more than once; expected 3 different names"),
+        ([*NAMES, "cow"], "t.npz names 4 classes .*, but has scores for 3; expected a different name"),
+        (["cat", "dog", "cat"], "t.npz names 3 classes .cat, dog, cat., cat more than once"),
         (3, r"array classes has shape \(\) and type int64; expected the names of the classes in a row"),
         ([NAMES], r"array classes has shape \(1, 3\)"),
         ([0.0, 1.0, 2.0], r"array classes has shape \(3,\) and type float64"),
@@ -66,14 +66,18 @@ def test_one_score_a_row_is_that_of_the_second_name(tmp_path):
     predictions = read(path)
     assert predictions.classes == ("ham", "spam")
     np.testing.assert_array_equal(scores_of(predictions)[:, 1], SAMPLE.scores[:, 0])
-    refused(path, "--classes names spam, ham, but the scores", classes=("spam", "ham"))
-    refused(path, "--positive eggs: expected one of the classes ham and spam", positive="eggs")
+    refused(
+        path,
+        "one score in each row, that of the last of ham, spam",
+        classes=("spam", "ham"),
+    )
+    refused(path, "--positive eggs: expected one of the classes ham, spam", positive="eggs")
 
 
 def test_one_column_keeps_its_name(tmp_path):
     path = csv_file(tmp_path, "label,prob_spam\nham,0.25\nspam,0.75\n")
     assert read(path, ReadOptions(classes=("ham", "spam"))).classes == ("ham", "spam")
-    refused(path, "one score per row of .* is named after spam; expected it last", classes=("spam", "ham"))
+    refused(path, "one score per row of .* is named after spam; say whose it is", classes=("spam", "ham"))
 
 
 def test_one_score_a_row_is_recalibrated_as_that_of_the_second_name(tmp_path):

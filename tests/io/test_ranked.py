@@ -132,7 +132,7 @@ def test_two_numbers_may_be_ranks_or_indicators(tmp_path):
     order, labels = np.argsort(-scores, axis=1), np.array([0, 1, 1])
     own = {"prob_0": np.sort(scores)[:, 1], "prob_1": np.sort(scores)[:, 0], "target": labels}
     ranks = {"class_0": order[:, 0], "class_1": order[:, 1]}
-    message = "class_0, class_1 may name the class of each score|can be read in 3 ways"
+    message = "class_0, class_1 may name the class of each score|can be read in . ways"
     refused(saved(tmp_path, pd.DataFrame(ranks | own), "t.csv"), message)
     named = {f"index_{k}": values for k, values in enumerate(ranks.values())}
     predictions = read(saved(tmp_path, pd.DataFrame(named | own), "t.csv"))
@@ -272,7 +272,7 @@ def test_labels_that_only_other_rows_name_among_the_tops_are_no_matter_of_names(
     path = tmp_path / "t.csv"
     rows = ["cat,dog,0.6,0.3,cat", "dog,cat,0.6,0.3,mouse", "cat,mouse,0.6,0.3,dog"]
     path.write_text("\n".join(["top1_class,top2_class,top1_prob,top2_prob,label", *rows, ""]))
-    refused(path, "--classes names cat, dog, mouse, but the score columns", classes=NAMES)
+    refused(path, "--classes names cat, dog, mouse, but the scores", classes=NAMES)
     path.write_text("\n".join(["top1_class,top2_class,top1_prob,top2_prob,label", *rows[:2], ""]))
     found = read(path)
     assert (found.of_answers, found.labels.tolist()) == (True, [1, 0])  # whether the first is right

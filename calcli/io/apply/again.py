@@ -25,10 +25,10 @@ from calcli.io.reading.head import as_text
 from calcli.io.reading.kinds import Judged, judge_kind
 from calcli.io.reading.rules import HALF
 from calcli.io.tables.arrays import ArrayTable
-from calcli.io.tables.labels import MISSING_NAMES
 from calcli.io.tables.source import Contents, Source
 from calcli.io.tables.values import worded
 from calcli.io.words import (
+    MISSING_NAMES,
     PARTS,
     PATTERNS,
     PREFIXED,
@@ -176,7 +176,8 @@ def judged_as_fitted(
         If they are not those of the fit, and look like others.
     """
     judged, fitted = judge_kind(source, options), record.fitted_on
-    if "percent" not in fitted or options.kind != "auto" or source.percent or source.scores.shape[1] > 1:
+    told = options.kind != "auto" or source.kind == "percent" or source.scores.shape[1] > 1
+    if told or "percent" not in fitted:
         return judged, ()
     looks, known = judged.called, called(fitted["kind"], fitted["percent"])
     again = [*columns_of(source)] == fitted.get("columns")

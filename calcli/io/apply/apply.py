@@ -40,7 +40,7 @@ from calcli.io.options import ReadOptions
 from calcli.io.places.outputs import filled_folder
 from calcli.io.places.paths import path_of
 from calcli.io.read import spooled
-from calcli.io.reading.classnames import refuse_sorted
+from calcli.io.reading.classes import refuse_sorted
 from calcli.io.reading.columns import are_plain, as_written, beside, columns_of, in_place, passing
 from calcli.io.reading.kinds import CheckedScores
 from calcli.io.reading.ranked import RankedScores

@@ -7,7 +7,6 @@ is, and whether it turned out to be right; or the answer and the label, which ar
 from __future__ import annotations
 
 import difflib
-import re
 import shlex
 from collections.abc import Collection, Mapping, Sequence
 
@@ -17,20 +16,9 @@ from calcli.core.data.arrays import Array
 from calcli.core.language.errors import InputError, UsageError
 from calcli.io.messages import Place, listed
 from calcli.io.tables.labels import Labels, is_missing, number_of
+from calcli.io.words import TRUTH, plain_text
 
-CONFIDENCE = re.compile(
-    r"(\w+_)?(confidence|certainty)s?(_(score|level|value|percent|pct))?|conf(_score)?|(\w+_)?conf"
-    r"|(p|prob|probability)_(of_being_)?(correct|right|true)|(correct|right|true)_(p|prob|probability)"
-    r"|(max|top|top_?1|predicted|answer)_(softmax_)?prob(ability)?|msp|(confidence|conf)_(self|verbali[sz]ed)"
-)
 LEAVE_OUT, REMOVE = "leave them out with --drop-missing", "remove such rows"
-RIGHT = ("1", "1.0", "true", "t", "yes", "y", "correct", "right", "pass", "passed", "match", "matched", "c")
-WRONG = ("0", "0.0", "false", "f", "no", "n", "incorrect", "wrong", "fail", "failed", "mismatch", "i")
-
-
-def is_confidence(name: str) -> bool:
-    """Tell whether a column is named as a confidence."""
-    return CONFIDENCE.fullmatch(plain_name(name)) is not None
 
 
 def require_column(column: str, columns: Collection[str], name: str, option: str) -> None:
@@ -82,8 +70,7 @@ def rights_of(labels: Labels, owner: str, place: Place, mend: str) -> Labels:
         If some value is missing, or neither right nor wrong.
     """
     refuse_gone(labels.missing(), owner, place, mend)
-    known = {text: 1 for text in RIGHT} | {text: 0 for text in WRONG}
-    outcomes = [known.get(str(text).casefold(), -1) for text in labels.values]
+    outcomes = [TRUTH.get(plain_text(text), -1) for text in labels.values]
     right = np.array(outcomes, np.int8)[labels.codes]
     if (wrong := right < 0).any():
         row = int(wrong.argmax())
@@ -151,8 +138,3 @@ def _in_one_form(text: str) -> str:
     if number is None:
         return text
     return str(number) if number.denominator == 1 else f"{float(number):.15g}"
-
-
-def plain_name(column: str) -> str:
-    """Return a name without regard to case, blanks, dots and dashes."""
-    return re.sub(r"[\s.\-]+", "_", re.sub(r"(?<=[a-z])(?=[A-Z])", "_", column.strip())).lower()

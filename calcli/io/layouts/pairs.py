@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from typing import Any
 
 import pyarrow as pa
@@ -12,12 +11,8 @@ from calcli.core.language.errors import InputError
 from calcli.io.layouts.unpack import Head, Unpacked
 from calcli.io.options import ReadOptions
 from calcli.io.tables.table import Derived, Row
-from calcli.io.words import plain
+from calcli.io.words import is_called, plain
 
-LABEL = re.compile(
-    r"labels?|class(es)?|classname|names?|displaynames?|category|categories|values?|tag(name)?s?|tokens?"
-)
-SCORE = re.compile(r"scores?|probs?|probas?|probability|probabilities|confidences?|logprobs?")
 UNLIKE = (pa.ArrowInvalid, pa.ArrowNotImplementedError)  # of values that are of no such kind
 
 
@@ -70,8 +65,8 @@ def _is_list(kind: Any) -> bool:
 def _parts(fields: dict[str, Any]) -> tuple[str, str] | None:
     """Return the fields of class and score among those of single values, if there is one of each."""
     names = [name for name, kind in fields.items() if not pa.types.is_nested(kind)]
-    label = [name for name in names if LABEL.fullmatch(plain(name))]
-    score = [name for name in names if SCORE.fullmatch(plain(name))]
+    label = [name for name in names if is_called("class", plain(name))]
+    score = [name for name in names if is_called("its score", plain(name))]
     return (label[0], score[0]) if label and len(score) == 1 else None
 
 

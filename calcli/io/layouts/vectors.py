@@ -16,7 +16,7 @@ from calcli.io.layouts.unpack import Head, Unpacked
 from calcli.io.options import ReadOptions
 from calcli.io.tables.labels import one_hot
 from calcli.io.tables.table import Derived, Row
-from calcli.io.words import NO_SCORES, named
+from calcli.io.words import is_called, named
 
 MOST = 1_000_000  # values of a sparse vector: a few bytes may promise any number
 
@@ -48,7 +48,7 @@ def unpack(field: Any, head: Head, options: ReadOptions) -> Unpacked | None:
         held = np.asarray(lists.flatten()) if _number(field.type.value_type) else np.empty(0)
         hot = len(lengths) == 1 and len(held) and one_hot(held.reshape(len(lists), -1)) is not None
         return Unpacked((Derived(field.name, pa.int64(), one_of),)) if hot else None
-    if not pa.types.is_struct(field.type) or NO_SCORES.fullmatch(field.name):
+    if not pa.types.is_struct(field.type) or is_called("no scores", field.name):
         return None
     kinds = {one.name: one.type for one in field.type}
     if not {"type", "values"} <= kinds.keys() <= PARTS.keys():

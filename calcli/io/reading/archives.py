@@ -12,6 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from calcli.core.data.arrays import Array
+from calcli.core.data.inmemory import percentages, sums_to_one
 from calcli.core.language.errors import InputError, UsageError
 from calcli.core.language.expressions import WRONG_RIGHT
 from calcli.io.layouts import ANSWERS, ARRAYS
@@ -19,9 +20,11 @@ from calcli.io.layouts.answers import outcomes_of
 from calcli.io.messages import Place, Question, listed
 from calcli.io.options import ReadOptions
 from calcli.io.places.heads import ObjectsError, is_of_single_values
-from calcli.io.reading.candidates import classes_of_one, kind_of, spelled
+from calcli.io.reading.candidates import spelled
 from calcli.io.reading.choose import Choice, NoOutcomes, NoReading, by_pattern, choose
+from calcli.io.reading.classes import as_wanted, decided_by, names_of_one
 from calcli.io.reading.head import ROWS, head_of_arrays, spread_rows
+from calcli.io.reading.kinds import first_of
 from calcli.io.tables.arrays import (
     CLASS_NAMES,
     Archive,
@@ -32,7 +35,6 @@ from calcli.io.tables.arrays import (
     flat_labels,
     places_note,
 )
-from calcli.io.tables.labels import places_by_name
 from calcli.io.tables.source import LazyColumns, SomeScores, Source, mend_of, rows_of
 from calcli.io.words import kind_by_name, named, plain_text, says
 
@@ -134,7 +136,9 @@ def _fixed(parts: Sequence[Archive], options: ReadOptions, *, labelled: bool) ->
     ):
         _refuse_unlike(parts, what, values)
     source = array_source(parts, first.scores, options, first.label, labelled=labelled)
-    kind, reason = kinds[0] if kinds[0][0] == "logits" else (None, "")
+    kind, reason = kinds[0]
+    if kind != "logits" or sums_to_one(first_of(source)).all():
+        kind, reason = None, ""  # whatever they are called
     source = replace(source, kind=kind, kind_reason=reason, taken=(f"shape {source.table.shapes[0]}",))
     if not first.label or labelled:
         return source
@@ -184,7 +188,7 @@ def _found(parts: Sequence[Archive], chosen: Choice, options: ReadOptions, *, la
             )
     (name,) = c.source.columns
     facts: dict[str, Any] = {
-        "percent": c.kind == "percent",
+        "kind": c.kind,
         "doubts": chosen.notes,
         "considered": chosen.struck,
     }
@@ -194,26 +198,29 @@ def _found(parts: Sequence[Archive], chosen: Choice, options: ReadOptions, *, la
     source = array_source(parts, name, options, c.label, labelled=labelled)
     given = [_named_classes(part) for part in parts]
     _refuse_unlike(parts, "classes", given)
-    width, before, classes = source.scores.shape[1], tuple[str, ...](), None
-    if given[0] is not None:
-        order, classes = _in_order(source.place.name, width, given[0], options.classes)
-        if order:
-            before = tuple(classes[order.index(place)] for place in range(width))
-            source = replace(source, scores=SomeScores((source.scores,), order=order))
-    elif width > 1 and c.names:
+    width, before, classes = source.scores.shape[1], tuple[str, ...](), given[0]
+    if classes is not None and options.classes is not None:
+        stored = list(range(len(classes)))
+        order, classes, before = as_wanted(classes, stored, options.classes, source.place.name)
+        if order != stored:
+            if width == 1:
+                raise UsageError(
+                    f"--classes: {source.place.name} has one score in each row, that of the last of "
+                    f"{listed(given[0] or ())}; name it last"
+                )
+            source = replace(source, scores=SomeScores((source.scores,), order=tuple(order)))
+    elif classes is None and width > 1 and c.names:
         called = spelled(c.head, c.label)
         classes = tuple(called.get(plain_text(one), one) for one in c.names)
-    elif width == 1:
-        classes = classes_of_one(c, options)
+    elif classes is None and width == 1:
+        classes = names_of_one(c, options)
     named_so, reason = kind_by_name((name,))
-    kind = kind_of(c)
     return replace(
         source,
         classes=classes,
         before=before,
-        kind=kind,
-        decided=bool(c.label),
-        kind_reason="percentages" if c.kind == "percent" else reason if named_so == kind else "",
+        decided=decided_by(c, classes) if c.label else None,
+        kind_reason="percentages" if c.kind == "percent" else reason if named_so == c.kind else "",
         **facts,
     )
 
@@ -239,6 +246,7 @@ def answers_in(
             f"{source.place.name}: {confidence} has shape {source.table.shapes[0]}; expected one number for "
             "each answer"
         )
+    percent = percentages(first_of(source))
     told = f'array "{right[0]}"' if right else ""
     if len(right) == 2:
         told = f'arrays "{right[0]}" and "{right[1]}", which are equal where it is right'
@@ -246,8 +254,8 @@ def answers_in(
     return replace(
         source,
         classes=WRONG_RIGHT,
-        kind="probs",
-        kind_reason="a confidence is a probability",
+        kind="percent" if percent else "probs",
+        kind_reason="a confidence is a probability" + ", as percentages from 0 to 100" * percent,
         labels=outcomes_of(values, options.ignore_label) if right else None,
         labels_from=told,
         layout=ANSWERS.name,
@@ -360,7 +368,8 @@ def _rows(archive: Archive, options: ReadOptions, *, labelled: bool) -> dict[str
             named("truth", one) or named("label", one)
         ):  # one-hot, or of a shape that is refused
             flat = flat_labels(stored[one], turned, place)
-            found[one] = np.array(flat.values)[flat.codes]
+            values = np.array(flat.values)[flat.codes]
+            found[one] = values.astype(np.bool_) if flat.meaning == "booleans" else values
     return {one: values for one, values in found.items() if len(values) == len(found[name])}
 
 
@@ -392,20 +401,3 @@ def _class_names(archive: Archive, listing: str) -> tuple[str, ...]:
             "the names of the classes in a row, as text or integers"
         )
     return tuple(map(str, names.tolist()))
-
-
-def _in_order(
-    name: str, width: int, classes: tuple[str, ...], wanted: tuple[str, ...] | None
-) -> tuple[tuple[int, ...], tuple[str, ...]]:
-    """Return the order of the scores that `--classes` asks for, and its names; one score keeps its place."""
-    if wanted is None or wanted == classes:
-        return (), classes
-    places, given = places_by_name(wanted, classes), list(range(len(classes)))
-    if places == given or (not places and len(wanted) == len(classes)):
-        return (), wanted
-    if sorted(places) != given or width != len(classes):
-        raise UsageError(
-            f"--classes names {listed(wanted)}, but the scores of {name} belong to {listed(classes)}; "
-            "expected the same names, in any order if there is a score for each, or as many others"
-        )
-    return tuple(places), wanted

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Mapping, Sequence, Set
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cached_property
 from itertools import combinations
 from string import ascii_uppercase
@@ -16,14 +16,13 @@ from numpy.typing import NDArray
 from calcli.core.data.arrays import Doubles
 from calcli.core.data.derived import rest_of
 from calcli.core.data.inmemory import ROUNDING
-from calcli.core.data.predictions import ASKED, Called, Kind
+from calcli.core.data.predictions import ASKED, Called
 from calcli.io.options import ReadOptions
 from calcli.io.reading.head import Head, ScoreColumns, distinct_texts
 from calcli.io.words import (
     CUSTOM,
     GRADES,
     PATTERNS,
-    PREFIXED,
     alike,
     are_custom,
     customary,
@@ -33,7 +32,6 @@ from calcli.io.words import (
     natural_order,
     plain_text,
     says,
-    stem_before,
     tokens,
 )
 
@@ -57,11 +55,15 @@ class Matched(NamedTuple):
         By which labels are those of classes.
     names
         What labels call the classes, in the order of the scores; none where the columns say it.
+    number, rest
+        The number of the class of each label, and that of all others; -1 for none.
     """
 
     y: NDArray[np.intp]
     how: How = "names"
     names: tuple[str, ...] = ()
+    number: Mapping[str, int] = {}
+    rest: int = -1
 
 
 @dataclass(frozen=True, eq=False)
@@ -87,6 +89,8 @@ class Candidate:
         What labels call the classes, in the order of the scores; none where the columns say it.
     positive, said
         See `what`.
+    number, rest
+        The number of the class of each label, and that of all others; -1 for none.
     """
 
     head: Head
@@ -99,6 +103,8 @@ class Candidate:
     names: tuple[str, ...] = ()
     positive: str = ""
     said: str = ""
+    number: Mapping[str, int] = field(default_factory=dict)
+    rest: int = -1
 
     @cached_property
     def p(self) -> Doubles:
@@ -354,29 +360,31 @@ def matches(head: Head, label: str, source: ScoreColumns, rest: str = "") -> lis
         The class of all other labels; "" for none.
     """
     classes, place, values = source.plain, source.places, head.values[label]
-    if values <= place.keys() or plain_text(rest) in place:
-        return [Matched(_places(head, label, place, place.get(plain_text(rest), -1)))]
+    others = place.get(plain_text(rest), -1)
+    if values <= place.keys() or others >= 0:
+        return [_matched(head, label, place, rest=others)]
     unnamed = source.form == "lists" and not source.given
     number = {plain_text(one): n for n, one in enumerate(head.ordered.get(label, ()))}
     known = [number[one] for one in values if one in number]
     within = 2 * len(known) >= len(values) > 0 and all(place < len(classes) for place in known)
     if (unnamed or source.numbered) and within and len(number) >= len(classes):
         names = head.ordered[label][: len(classes)]
-        return [Matched(_places(head, label, number), "ordered", names)]
+        number = {one: n for one, n in number.items() if n < len(classes)}
+        return [_matched(head, label, number, "ordered", names)]
     found = [
-        Matched(_places(head, label, {str(n): at for n, at in enumerate(order)}), how)
+        _matched(head, label, {str(n): at for n, at in enumerate(order)}, how)
         for how, order in orders(head, source).items()
         if values <= set(map(str, range(len(classes)))) and not (source.numbered or within)
     ]
     if not found and len(classes) == 2 and customary(values) and are_custom(classes):
         sides = [CUSTOM[one] for one in classes]
-        found = [Matched(_places(head, label, {one: sides.index(CUSTOM[one]) for one in values}), "custom")]
+        found = [_matched(head, label, {one: sides.index(CUSTOM[one]) for one in values}, "custom")]
     if found:
         return found
     letters = ascii_uppercase[: len(classes)]
     number = {plain_text(one): n for n, one in enumerate(letters)}
     if unnamed and len(number) == len(classes) and values <= number.keys():
-        return [Matched(_places(head, label, number), "letters", tuple(letters))]
+        return [_matched(head, label, number, "letters", tuple(letters))]
     whole = all(re.fullmatch(r"-?\d{1,9}", one) for one in values)
     if (
         source.form != "ranked"
@@ -384,13 +392,13 @@ def matches(head: Head, label: str, source: ScoreColumns, rest: str = "") -> lis
         and (source.form == "lists" or whole or source.numbered)
     ):
         names = tuple(sorted(values, key=int) if whole else sorted(values))
-        return [Matched(_places(head, label, {one: n for n, one in enumerate(names)}), "sorted", names)]
+        return [_matched(head, label, {one: n for n, one in enumerate(names)}, "sorted", names)]
     there = sum(one in place for one in values)
     few = len(values) == len(classes) and 2 * len(values) <= head.n
     if source.form == "columns" and few and not there and not whole:
         names = tuple(sorted(values))
-        return [Matched(_places(head, label, {one: n for n, one in enumerate(names)}), "assigned", names)]
-    return [Matched(_places(head, label, place))] if there and 2 * there >= len(values) else []
+        return [_matched(head, label, {one: n for n, one in enumerate(names)}, "assigned", names)]
+    return [_matched(head, label, place)] if there and 2 * there >= len(values) else []
 
 
 def best_order(c: Candidate) -> list[str]:
@@ -431,9 +439,17 @@ def orders(head: Head, source: ScoreColumns) -> dict[How, list[int]]:
     return found
 
 
-def _places(head: Head, label: str, place: Mapping[str, int], default: int = -1) -> NDArray[np.intp]:
+def _matched(
+    head: Head,
+    label: str,
+    number: Mapping[str, int],
+    how: How = "names",
+    names: tuple[str, ...] = (),
+    rest: int = -1,
+) -> Matched:
     known, which = distinct_texts(head.text[label])
-    return np.array([place.get(one, default if one else -1) for one in known.tolist()], np.intp)[which]
+    y = np.array([number.get(one, rest if one else -1) for one in known.tolist()], np.intp)[which]
+    return Matched(y, how, names, number, rest)
 
 
 def candidates(head: Head, sources: Sequence[ScoreColumns], options: ReadOptions) -> Iterator[Candidate]:
@@ -445,8 +461,8 @@ def candidates(head: Head, sources: Sequence[ScoreColumns], options: ReadOptions
         for kind in kinds(source, head, options.kind):
             if source.many:
                 for one in others:
-                    for y, how, names in matches(head, one, source, rest):
-                        yield Candidate(head, source, kind, "classes", one, y, how, names)
+                    for found in matches(head, one, source, rest):
+                        yield Candidate(head, source, kind, "classes", one, **found._asdict())
             elif _may_be_scores(source, kind, head, options):
                 yield from _of_class(head, source, kind, others, options.correct)
                 yield from _of_answers(head, source, kind, others)
@@ -479,7 +495,8 @@ def _of_class(
         values, text = head.values[label], head.text[label]
         for positive in sorted(values | ({"1"} if values == {"0"} else set())):
             y = np.where(text == "", -1, text == positive)
-            found = Candidate(head, source, kind, "class", label, y, positive=positive)
+            number = {one: int(one == positive) for one in {*values, positive}}
+            found = Candidate(head, source, kind, "class", label, y, positive=positive, number=number)
             if len(values) < 3 or (positive in tokens(source.stem) and len(values) <= FEW_CLASSES):
                 yield found
         if says_right(label, values) or (label == correct and customary(values)):
@@ -524,64 +541,6 @@ def _is_said(column: str) -> bool:
     """Tell whether a column is named as what was predicted, answered or recognized."""
     said = says("prediction", column) and not is_identifier(column)
     return (said or named("text", column)) and not named("truth", column)
-
-
-def kind_of(c: Candidate) -> Kind:
-    """Return what kind of scores they are; percentages are probabilities."""
-    return "probs" if c.kind == "percent" else c.kind
-
-
-def classes_of(c: Candidate, options: ReadOptions) -> tuple[str, ...] | None:
-    """Return what the classes are called, in the order of the scores, where something says it."""
-    source = c.source
-    if source.form == "ranked":
-        return None
-    if not source.many:
-        return None if options.system else classes_of_one(c, options)
-    if c.names:
-        called = spelled(c.head, c.label)
-        return tuple(called.get(plain_text(one), one) for one in c.names)
-    if source.form == "lists":
-        return None
-    if c.how == "names" and c.label:
-        called = spelled(c.head, c.label)
-        there = set(called.values())
-        return tuple(one if one in there else _as_labels(one, called) for one in source.classes)
-    if c.how == "custom":
-        called = spelled(c.head, c.label)
-        words = {CUSTOM[text]: word for text, word in called.items()}
-        if c.head.columns[c.label].dtype.kind == "O":
-            return tuple(words.get(CUSTOM[plain_text(one)], one) for one in source.classes)
-    return source.classes
-
-
-def _as_labels(name: str, called: Mapping[str, str]) -> str:
-    """Return the name of a class as labels spell it, if they do but for spaces."""
-    label = called.get(plain_text(name), name)
-    return label if label.strip() == name.strip() else name
-
-
-def classes_of_one(c: Candidate, options: ReadOptions) -> tuple[str, ...] | None:
-    """Return the class of one score, or both, the one it is of last; None if it is that of 1, or of true."""
-    prefixed, stem = PREFIXED.fullmatch(c.source.columns[0]), stem_before(c.source.columns[0])
-    own = (
-        prefixed[2]
-        if prefixed
-        else stem
-        if stem and (plain_text(stem) in CUSTOM or plain_text(stem) in c.own)
-        else None
-    )
-    if not c.label or options.classes or options.positive or options.against_rest:
-        number = own in ("0", "1") and c.label in c.head.ordered and options.positive
-        return None if own is None or number else (own,)
-    called = spelled(c.head, c.label)
-    if c.positive in ("1", "true") and c.own <= {"0", "1", "false", "true"}:
-        return None if own is None or plain_text(own) in CUSTOM else (own,)
-    other = [text for text in called if text != c.positive]
-    if len(other) > 1:
-        return (called[c.positive],)
-    last = called.get(c.positive, c.positive)
-    return (called[other[0]], last) if other else (last,)
 
 
 def spelled(head: Head, label: str) -> Mapping[str, str]:

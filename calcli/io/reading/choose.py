@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import fnmatch
 import re
-import shlex
-from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
@@ -16,20 +14,19 @@ import numpy as np
 from calcli.core.data.arrays import Array
 from calcli.core.language.declaring import as_option
 from calcli.core.language.errors import CalcliError, InputError, UsageError
-from calcli.io.layouts.answers import is_confidence
 from calcli.io.messages import MOST_COMMANDS, STDIN, Commands, Offer, Question, listed
 from calcli.io.options import ReadOptions
 from calcli.io.reading.candidates import SURELY, Candidate, candidates, ranks, unlabelled
+from calcli.io.reading.classes import in_order
 from calcli.io.reading.head import FEW, Head, ScoreColumns
 from calcli.io.reading.rules import DOUBT, EVERYWHERE, FAULT, MUCH, REMARK, STRIKE, Open
 from calcli.io.tables.labels import SHARE, SHARES
 from calcli.io.words import (
     CUSTOM,
     PREFIXED,
-    are_custom,
     but_for_capitals,
+    is_called,
     named,
-    natural_order,
     plain_text,
     says,
 )
@@ -494,7 +491,7 @@ def _none(
 
     question = NoReading(_offers(every, order, options), told)
     asked = options.scores or options.confidence or options.positive or options.kind != "auto"
-    asked = asked or any(map(is_confidence, head.columns))
+    asked = asked or any(is_called("confidence", one) for one in head.columns)
     sources = [one.candidate.source for one in judged] + (head.sources if head.predictions else [])
     question.without = not (asked or head.distributions or any(map(_is_score, sources)))
     return question
@@ -608,7 +605,10 @@ def with_classes(head: Head, sources: Sequence[ScoreColumns], options: ReadOptio
         one.columns for one in sources if one.form == "columns" and but_for_capitals(wanted, one.classes)
     }
     for one in sources:
-        if not one.many or one.form == "ranked":
+        if one.form == "ranked" and sorted(map(plain_text, wanted)) == sorted(one.plain):
+            order = [one.places[plain_text(name)] for name in wanted]
+            found.append(replace(one, values=one.values[:, order], classes=wanted, given=True))
+        elif not one.many or one.form == "ranked":
             found.append(one)
         elif one.columns in called and not but_for_capitals(wanted, one.classes):
             continue  # the same columns by other names
@@ -617,16 +617,15 @@ def with_classes(head: Head, sources: Sequence[ScoreColumns], options: ReadOptio
                 found.append(replace(one, classes=wanted, given=True))
         else:
             try:
-                columns, classes, before = in_order(one.columns, one.classes, options, head.name)
+                order, classes, before = in_order(one.classes, one.columns, options, head.name)
             except CalcliError as error:
                 fault = fault or (error if one.named else None)
                 continue
-            places = [one.columns.index(column) for column in columns]
             found.append(
                 replace(
                     one,
-                    columns=columns,
-                    values=one.values[:, places],
+                    columns=tuple(one.columns[k] for k in order),
+                    values=one.values[:, order],
                     classes=classes,
                     given=True,
                     before=before,
@@ -648,68 +647,3 @@ def _refuse_other_order(head: Head, sources: Sequence[ScoreColumns], wanted: tup
                 f"{listed(said)}, in this order: if the scores are in it, say --classes {','.join(said)} or "
                 "nothing; if not, save them in columns that are named after the classes"
             )
-
-
-def in_order(
-    scores: tuple[str, ...], classes: tuple[str, ...], options: ReadOptions, name: str
-) -> tuple[tuple[str, ...], tuple[str, ...], tuple[str, ...]]:
-    """Order the columns by class: as wanted or listed, by number, or as they stand in the file.
-
-    Returns
-    -------
-    The columns, their classes, and these as `ScoreColumns.before`.
-    """
-    wanted = options.classes
-    repeated = [c for c, count in Counter(classes).items() if count > 1]
-    if repeated:
-        raise InputError(f"{name} has two columns for class {repeated[0]}; choose the scores with --scores")
-    column = dict(zip(classes, scores, strict=True))
-    ordered = tuple(classes[i] for i in natural_order(classes))
-    if are_custom(classes):
-        ordered = tuple(sorted(classes, key=lambda name: CUSTOM[plain_text(name)]))
-    if tuple(one.strip() for one in (options.scores or "").split(",")) == scores:
-        ordered = _as_listed(classes, ordered, wanted)
-    if wanted is None or len(classes) == 1:
-        return tuple(column[c] for c in ordered), ordered, ()
-    alike = wanted if set(wanted) == set(classes) else but_for_capitals(wanted, classes)
-    if alike:
-        called = dict(zip(alike, wanted, strict=True))
-        before = () if tuple(alike) in (classes, ordered) else tuple(called[c] for c in ordered)
-        return tuple(column[c] for c in alike), wanted, before
-    if len(wanted) == len(classes):
-        if ordered == tuple(map(str, range(len(classes)))):
-            return tuple(column[c] for c in ordered), wanted, ()
-        if {c.casefold() for c in wanted}.isdisjoint(c.casefold() for c in classes):
-            _refuse_two_orders(tuple(column[c] for c in ordered), scores, wanted, name)
-            return scores, wanted, ()
-    raise UsageError(
-        f"--classes names {listed(wanted)}, but the score columns of {name} belong to {listed(classes)}; "
-        "expected the same names, in any order, or as many others, in the order of the columns"
-    )
-
-
-def _refuse_two_orders(
-    ordered: tuple[str, ...], stored: tuple[str, ...], wanted: tuple[str, ...], name: str
-) -> None:
-    """Refuse other names for columns whose numbers are not in the order of the file, as in 1, 10, 2."""
-    if ordered != stored:
-        shown = ",".join(ordered) if len(ordered) <= 20 else f"{','.join(ordered[:3])},..."
-        raise UsageError(
-            f"--classes names {listed(wanted)}, but the score columns of {name}, {listed(stored)}, do not "
-            "stand in the order of their numbers: which is which is open; list them in the order of the "
-            f"names, as in --scores {shlex.quote(shown)}"
-        )
-
-
-def _as_listed(
-    classes: tuple[str, ...], ordered: tuple[str, ...], wanted: tuple[str, ...] | None
-) -> tuple[str, ...]:
-    """Return classes in the order in which `--scores` lists them; numbers, which labels are too, by size."""
-    if not all(c.isdigit() for c in classes):
-        return classes
-    if wanted is not None and classes != ordered and set(wanted) != set(classes):
-        raise UsageError(
-            f"--scores lists the columns of the classes {listed(classes)}, and --classes {listed(wanted)}: "
-            f"which is which is open; list columns in the order {listed(ordered)}, and names in the same"
-        )
-    return ordered

@@ -11,14 +11,15 @@ from dataclasses import dataclass, field, replace
 import numpy as np
 from numpy.typing import NDArray
 
-from calcli.core.data.predictions import Kind
+from calcli.core.data.predictions import Called
 from calcli.core.language.errors import UsageError
 from calcli.core.language.expressions import WRONG_RIGHT
 from calcli.io.layouts import ALONE, ANSWERS, COLUMNS, LAYOUTS, LISTS, RANKS, Layout
 from calcli.io.layouts.answers import require_column
 from calcli.io.options import ReadOptions
-from calcli.io.reading.candidates import Candidate, classes_of, kind_of, orders, spelled
-from calcli.io.reading.choose import Choice, by_pattern, choose, columns_of, in_order, refuse_elsewhere
+from calcli.io.reading.candidates import Candidate, orders, spelled
+from calcli.io.reading.choose import Choice, by_pattern, choose, columns_of, refuse_elsewhere
+from calcli.io.reading.classes import Classes, decided_by, in_order, names_of
 from calcli.io.reading.head import FEW, Head
 from calcli.io.reading.tablehead import all_rows, head_of_table
 from calcli.io.tables.table import Table
@@ -44,12 +45,14 @@ class Reading:
         Whether the scores are the confidence in answers.
     classes
         What labels call the classes, where something says it.
+    decided
+        Which of them each label is, if there are labels.
     before
         The classes in the order that the columns have without `--classes`, if it has put them in another.
     ranks
         Columns that name the class of each score, where these are sorted.
-    kind, kind_reason, percent
-        What kind of scores they are, and why; whether they are to be divided by 100.
+    kind, kind_reason
+        What kind of scores they are, and why.
     layout
         What they are read as.
     notes
@@ -69,11 +72,11 @@ class Reading:
     right: tuple[str, ...] = ()
     of_answers: bool = False
     classes: tuple[str, ...] | None = None
+    decided: Classes | None = None
     before: tuple[str, ...] = ()
     ranks: tuple[str, ...] = ()
-    kind: Kind = "probs"
+    kind: Called = "probs"
     kind_reason: str = ""
-    percent: bool = False
     layout: Layout = COLUMNS
     notes: tuple[str, ...] = ()
     repeats: tuple[str, ...] = ()
@@ -159,24 +162,20 @@ def _reading(found: Choice, options: ReadOptions, names: list[str]) -> Reading:
             right=tuple(one for one in (c.said, c.label) if one),
             of_answers=True,
             classes=WRONG_RIGHT,
-            kind=kind_of(c),
+            kind=c.kind,
             kind_reason="a confidence is a probability"
             + (", as percentages from 0 to 100" if percent else ""),
-            percent=percent,
             layout=ANSWERS,
             notes=found.notes,
             struck=found.struck,
         )
-    kind = kind_of(c)
-    scores, classes = c.source.columns, classes_of(c, options)
-    before: tuple[str, ...] = ()
+    kind = "probs" if percent else c.kind
+    scores, classes, order = c.source.columns, names_of(c, options), list[int]()
     if c.how in ("custom", "encoder") and c.source.form == "columns" and not options.classes:
         order = orders(c.head, c.source)[c.how]
-        scores, classes = (tuple(of[n] for n in order) for of in (scores, classes or scores))
-    elif c.source.given:
-        before = c.source.before
-    elif c.source.form == "columns" and c.source.many and classes is not None:
-        scores, classes, before = in_order(scores, classes, options, c.head.name)
+        classes = tuple((classes or scores)[n] for n in order)
+    elif c.source.form == "columns" and c.source.many and classes is not None and not c.source.given:
+        order, classes, _ = in_order(classes, scores, options, c.head.name)
     named, reason = kind_by_name(c.source.columns)
     layout = RANKS if c.source.form == "ranked" else _layout(c, names)
     if layout.kind is not None:
@@ -187,14 +186,14 @@ def _reading(found: Choice, options: ReadOptions, names: list[str]) -> Reading:
     if percent:
         reason = f"percentages from 0 to 100{f', {reason}' if reason else ''}"
     return Reading(
-        scores,
+        tuple(scores[n] for n in order) or scores,
         c.label or None,
         classes=classes,
-        before=before,
+        decided=decided_by(c, c.source.plain if c.source.ranks else classes, order) if c.label else None,
+        before=c.source.before,
         ranks=c.source.ranks,
-        kind=kind,
+        kind=c.kind,
         kind_reason=reason,
-        percent=percent,
         layout=layout,
         notes=found.notes,
         by_ranking=_by_ranking(c, options),

@@ -13,8 +13,8 @@ from numpy.typing import NDArray
 
 from calcli.core.data.arrays import Array, Doubles
 from calcli.core.data.inmemory import ROUNDING, both_sides, without_rounding
-from calcli.io.tables.labels import MISSING_NAMES, one_hot
-from calcli.io.words import is_identifier, named, plain_text, says, tokens
+from calcli.io.tables.labels import one_hot
+from calcli.io.words import MISSING_NAMES, is_identifier, named, plain_text, says, tokens
 
 ROWS = 10_000  # looked at, spread over the file, so that rare labels are among them
 ELEMENTS = 1 << 18  # that these are at most, where columns are many
@@ -494,7 +494,8 @@ def head_of_arrays(
         if kept.ndim < 2 or kept.shape[1] == 1:
             columns[one] = kept.reshape(-1)
         elif (named("truth", one) or named("label", one)) and (places := one_hot(kept)) is not None:
-            columns[one] = places
+            named_so = classes is not None and len(classes) == kept.shape[1]
+            columns[one] = np.array(classes, object)[places] if named_so else places
         else:
             lists[one] = kept
     known = {

@@ -51,7 +51,7 @@ class Judged:
     doubts
         How they might be meant otherwise, sentences for the user.
     unclear
-        A sentence to refuse one score a row by, where nothing but its values says that it is a logit.
+        A sentence to refuse scores by, where nothing but their values says that they are logits.
     """
 
     kind: Kind
@@ -68,19 +68,23 @@ class Judged:
         return called(self.kind, self.percent)
 
 
+def first_of(source: Source) -> Floats:
+    """Return the first (n, K) scores, by which they are judged."""
+    return as_floats(source.scores.head(max(1, FIRST_LOOK // source.scores.shape[1])))
+
+
 def judge_kind(source: Source, options: ReadOptions) -> Judged:
     """Return what scores are, by the options, their names or their first values.
 
     Raises
     ------
     InputError
-        If there are none, or they may be percentages or logits.
+        If there are none, or all are 1.
     """
-    scores, name = source.scores, source.place.name
-    head = scores.head(max(1, FIRST_LOOK // scores.shape[1]))
-    if not len(head):
+    name, block = source.place.name, first_of(source)
+    if not len(block):
         raise InputError(f"{name} has no rows; expected at least one")
-    block, first = as_floats(head), in_first(len(head), scores.shape[0])
+    first = in_first(len(block), source.scores.shape[0])
     least, block = float(block.min()), without_rounding(block)
     if block.shape[1] == 1 and (block == 1).all() and source.classes is None and options.positive is None:
         raise InputError(
@@ -88,35 +92,25 @@ def judge_kind(source: Source, options: ReadOptions) -> Judged:
             "is; expected two or more, or one of the second of two classes: if these are, say --positive "
             "CLASS"
         )
-    if options.kind == "percent" or (options.kind == "auto" and source.percent):
-        given = options.kind == "percent" or not source.kind_reason
-        reason = "percentages, as given" if given else source.kind_reason
-        return Judged("probs", True, reason, True, rounding_of(block / 100)[0])
-    if options.kind != "auto":
-        tolerance = rounding_of(block)[0] if options.kind == "probs" else TOLERANCE
-        return Judged(options.kind, True, "as given", tolerance=tolerance)
-    if source.kind == "probs" and percentages(block):
-        seen = "all lie in [0, 100], most above 1" if block.shape[1] == 1 else "most rows sum to 100"
-        reason = f"percentages: {source.kind_reason}, and {first}{seen}"
-        return Judged("probs", True, reason, True, rounding_of(block / 100)[0])
-    kind = source.kind or kind_of(block)
-    if kind == "logits" and not source.decided and kind_of(block) == "probs" and sums_to_one(block).all():
-        kind = "probs"  # whatever they are called
-    if source.kind is None and kind == "logits" and block.shape[1] > 1 and percentages(block):
-        raise InputError(
-            f"{name}: {first}the scores of a row sum to 100; expected probabilities, not percentages; say "
-            "--kind percent, or --kind logits if they are logits"
-        )
-    reason = (source.kind_reason if kind == source.kind else "") or _reason(kind, block, first)
-    tolerance, rounding = rounding_of(block) if kind == "probs" else (TOLERANCE, "")
+    given = options.kind != "auto"
+    kind = source.kind or kind_of(block) if options.kind == "auto" else options.kind
+    reason = "as given" if given else source.kind_reason or _reason(kind, block, first)
+    sure, percent = given or source.kind is not None, kind == "percent"
+    if given and percent:
+        reason = "percentages, as given"
+    doubts = _saturated(block) if kind == "logits" and not given else ()
+    unclear = "" if sure or kind != "logits" else _unclear(block, source.place, first)
+    if kind != "probs" and kind != "percent":
+        return Judged(kind, sure, reason, doubts=doubts, unclear=unclear)
+    tolerance, rounding = rounding_of(block / 100 if percent else block)
     if kind == "probs" and -ROUNDING <= least < 0:
         rounding += f"; {least:.2g} is taken for 0, as rounding makes it"
-    doubts = _saturated(block) if kind == "logits" else ()
-    unclear = _unclear(block, source.place, first) if source.kind is None and kind == "logits" else ""
-    return Judged(kind, source.kind is not None, reason + rounding, False, tolerance, doubts, unclear)
+    if given or percent:
+        rounding = ""
+    return Judged("probs", sure, reason + rounding, percent, tolerance)
 
 
-def _reason(kind: Kind, block: Floats, first: str) -> str:
+def _reason(kind: Called, block: Floats, first: str) -> str:
     """Return what was seen of values that tells their kind; `first` says of which rows."""
     if kind == "log-probs":
         return f"{first}no value is above 0 and the exponentials of each row sum to one"
@@ -133,7 +127,12 @@ def _reason(kind: Kind, block: Floats, first: str) -> str:
 
 
 def _unclear(block: Floats, place: Place, first: str) -> str:
-    """Return a sentence on one score a row that is hardly a logit; "" if it may be one."""
+    """Return a sentence on scores that are hardly logits; "" if they may be some."""
+    if block.shape[1] > 1 and percentages(block):
+        return (
+            f"{place.name}: {first}the scores of a row sum to 100; expected probabilities, not percentages; "
+            "say --kind percent, or --kind logits if they are logits"
+        )
     if block.shape[1] == 1 and block.max() > HARDLY_LOGITS and percentages(block):
         return (
             f"{place.name}: {first}the scores lie between 0 and 100, as percentages do; say --kind percent "

@@ -6,7 +6,6 @@ error bars to evals", arXiv 2411.00640).
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
@@ -20,11 +19,8 @@ from calcli.core.language.errors import InputError
 from calcli.core.language.expressions import WRONG_RIGHT
 from calcli.io.layouts import OUTCOMES
 from calcli.io.layouts.answers import (
-    RIGHT,
-    WRONG,
     as_text,
     comparable,
-    plain_name,
     refuse_gone,
     require_column,
 )
@@ -32,19 +28,13 @@ from calcli.io.layouts.logs import DOUBTS, SCORE
 from calcli.io.messages import Commands, Offer, Place, Question, listed
 from calcli.io.options import ReadOptions
 from calcli.io.reading.choose import NoOutcomes
+from calcli.io.reading.classes import Classes
 from calcli.io.tables.labels import Labels, is_missing
 from calcli.io.tables.source import HeldScores, LazyColumns, Source, StoredScores
 from calcli.io.tables.table import Table, holds_of
 from calcli.io.tables.values import column_values, told_apart
-from calcli.io.words import is_identifier, named, natural_order, says
+from calcli.io.words import MISSING_NAMES, TRUTH, is_called, is_identifier, named, natural_order, says
 
-OUTCOME = re.compile(
-    r"(is_)?(correct|right|passed|pass|success|successful|solved|resolved|acc|accuracy|exact_match|em|score|"
-    r"grade|graded?|verdict|reward|rating)|(score|scores|metrics?)_.+"
-)
-QUESTION = re.compile(
-    r"(sample|question|doc|item|example|instance|task|prompt|case|test|native)?_?(id|idx|uid)"
-)
 SCALES = (5, 10, 100)  # of grades, of which the first that reaches them is offered
 MOST_CLASSES = 100  # of predictions; more are texts, which are right where they are equal
 NONE = "(none)"  # the class that is predicted where an answer is missing
@@ -90,7 +80,7 @@ def find_outcomes(table: Table, options: ReadOptions) -> Source | None:
     if name is not None:
         require_column(name, names, table.place.name, "--score" if options.score else "--correct")
     label = _label(table, names, options)
-    graded = [one for one in names if OUTCOME.fullmatch(plain_name(one)) and one not in (label, name)]
+    graded = [one for one in names if is_called("outcome", one) and one not in (label, name)]
     said = [one for one in names if label and one not in (label, *graded) and _is_said(one)]
     said = [one for one in said if label and _shares(table, one, label)]
     if name is not None:
@@ -133,7 +123,7 @@ def _label(table: Table, names: Sequence[str], options: ReadOptions) -> str | No
 
 def _is_said(name: str) -> bool:
     said = says("prediction", name) and not is_identifier(name) and not named("truth", name)
-    return said or plain_name(name) in ("response", "output", "answer", "model_answer", "verdict", "judge")
+    return said or is_called("answer", name)
 
 
 def _shares(table: Table, name: str, label: str) -> bool:
@@ -144,7 +134,7 @@ def _shares(table: Table, name: str, label: str) -> bool:
 
 def _is_graded(table: Table, name: str) -> bool:
     """Tell whether a column holds what is right or wrong, or grades."""
-    if not OUTCOME.fullmatch(plain_name(name)):
+    if not is_called("outcome", name):
         return False
     try:
         _grades(column_values(table, name), name, table.place, 1.0)
@@ -206,6 +196,7 @@ def _means(
     return replace(
         _source(table, name, np.flatnonzero(kept)[which], HeldScores(grades[:, None]), options),
         classes=WRONG_RIGHT,
+        decided=Classes(WRONG_RIGHT, {"0": 0, "1": 1}),
         labels=Labels((0, 1), (grades == 1).astype(np.uint8), "numbers"),
         labels_from=labels_from,
         notes=notes,
@@ -240,6 +231,7 @@ def _predicted(table: Table, name: str, label: str, options: ReadOptions) -> Sou
     return replace(
         _source(table, name, np.flatnonzero(kept), OneHot(codes, len(classes)), options),
         classes=classes,
+        decided=Classes(classes, {}),
         labels=Labels(classes, labels),
         labels_from=f'column "{label}"',
         notes=notes,
@@ -263,7 +255,6 @@ def _source(
         scores=scores,
         kind="probs",
         kind_reason="none",
-        decided=True,
         weights=None if options.weights is None else column_values(table, options.weights)[rows],
         columns=LazyColumns(tuple(others), column),
         files=tuple(file for file, _ in table.place.parts),
@@ -283,10 +274,10 @@ def _grades(values: Array, name: str, place: Place, scale: float) -> Doubles:
     """
     if values.dtype.kind in "OU":
         texts = np.char.lower(np.char.strip(values.astype(str)))
-        known = dict.fromkeys(RIGHT, 1.0) | dict.fromkeys(WRONG, 0.0) | {"p": 0.5, "partial": 0.5}
-        known |= dict.fromkeys(("", "none", "nan", "null", "noanswer"), np.nan)
+        known = {**TRUTH, "p": 0.5, "partial": 0.5, **dict.fromkeys((*MISSING_NAMES, "noanswer"), np.nan)}
         distinct, which = np.unique(texts, return_inverse=True)
-        unknown = [one for one in distinct.tolist() if one not in known and not _number(one)]
+        found = [known[one] if one in known else _number(one) for one in distinct.tolist()]
+        unknown = [one for one, grade in zip(distinct.tolist(), found, strict=True) if grade is None]
         if unknown:
             count = int(np.isin(texts, unknown).sum())
             raise InputError(
@@ -294,7 +285,7 @@ def _grades(values: Array, name: str, place: Place, scale: float) -> Doubles:
                 "neither right nor wrong (1 and 0, true and false, C and I, pass and fail), nor a grade in "
                 "[0, 1]"
             )
-        grades = np.array([known.get(one, _number(one) or 0.0) for one in distinct.tolist()])[which]
+        grades = np.array(found, np.float64)[which]
     else:
         grades = values.astype(np.float64)
     grades = grades / scale
@@ -312,7 +303,7 @@ def _grades(values: Array, name: str, place: Place, scale: float) -> Doubles:
 
 def _number(text: str) -> float | None:
     try:
-        return float(text) or 1e-300
+        return float(text)
     except ValueError:
         return None
 
@@ -356,7 +347,7 @@ def _questions(
     """
     n = int(np.count_nonzero(kept))
     plain = np.arange(n), np.arange(n)
-    names = [one for one in table.schema.names if QUESTION.fullmatch(plain_name(one))]
+    names = [one for one in table.schema.names if is_called("question", one)]
     if options.key is not None:
         names = [one for one in table.schema.names if one == options.key]
     best: tuple[int, str, Array] | None = None

@@ -28,9 +28,11 @@ from calcli.io.words import (
     but_for_capitals,
     differ_in_numbers,
     natural_order,
+    plain_text,
 )
 
 if TYPE_CHECKING:
+    from calcli.io.reading.classes import Classes
     from calcli.io.reading.decide import Reading
     from calcli.io.tables.table import Table
 
@@ -121,6 +123,12 @@ class RankedScores(TableScores):
             f"{listed(self.ranks)}; if only the largest scores of more classes were saved (a top-k dump), "
             "save the scores of all classes"
         )
+
+    def placed(self, decided: Classes) -> Classes:
+        """Return classes, called as the ranks name them, with their places here."""
+        places = {plain_text(name): k for k, name in enumerate(self.classes)}
+        own = [places[one] if one in places else int(one) for one in decided.names]
+        return replace(decided, number={label: own[k] for label, k in decided.number.items()})
 
     @cached_property
     def _place_of_number(self) -> NDArray[np.intp]:

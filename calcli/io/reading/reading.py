@@ -19,7 +19,7 @@ from calcli.io.options import ReadOptions
 from calcli.io.places.faults import refuse_repeated_fields
 from calcli.io.places.paths import path_of
 from calcli.io.reading.choose import NoReading
-from calcli.io.reading.classnames import against_custom
+from calcli.io.reading.classes import against_custom
 from calcli.io.reading.decide import Reading, decide
 from calcli.io.reading.joining import with_labels
 from calcli.io.reading.outcomes import find_outcomes, graded_names, require_outcomes
@@ -117,7 +117,7 @@ def _source(table: Table, reading: Reading, options: ReadOptions) -> Source:
         by_rank=ranked is not None,
         ordered=(ranked.ordered if ranked else told or options.classes is not None)
         and not against_custom(classes or (), options),
-        decided=reading.label is not None,
+        decided=ranked.placed(reading.decided) if ranked and reading.decided else reading.decided,
         before=reading.before if told and not ranked else (),
         labels=None if reading.label is None else labels_in(table, reading.label),
         notes=(*notes, ranked.note) if ranked else tuple(notes),
@@ -133,7 +133,6 @@ def _answers(table: Table, reading: Reading, options: ReadOptions) -> Source:
     return replace(
         _read_so(table, stored_scores(table, reading.scores), reading, options, taken),
         classes=WRONG_RIGHT,
-        decided=True,
         labels=outcomes_of(values, options.ignore_label) if right else None,
     )
 
@@ -148,7 +147,6 @@ def _read_so(
         table=table,
         kind=reading.kind,
         kind_reason=reading.kind_reason,
-        percent=reading.percent,
         labels_from=reading.labels_from,
         weights=None if options.weights is None else column_values(table, options.weights),
         columns=LazyColumns(

@@ -17,7 +17,6 @@ import numpy as np
 
 from calcli.core.data.inmemory import ROUNDING
 from calcli.core.data.predictions import ASKED
-from calcli.io.layouts.answers import is_confidence
 from calcli.io.reading.candidates import (
     CALLED_LOGITS,
     SURELY,
@@ -30,6 +29,7 @@ from calcli.io.reading.candidates import (
     spelled,
 )
 from calcli.io.reading.head import FEW
+from calcli.io.tables.labels import number_of
 from calcli.io.words import (
     CUSTOM,
     CUSTOMARY,
@@ -40,6 +40,7 @@ from calcli.io.words import (
     are_custom,
     customary,
     differ_in_numbers,
+    is_called,
     named,
     plain_text,
     says,
@@ -262,6 +263,20 @@ def names_are_no_places(c: Candidate) -> str | None:
         f"the scores are those of {', '.join(places)}, which may number the classes or be their names in the "
         f"metadata, {', '.join(names)}; if they are no names, name the columns otherwise",
         {"classes": places},
+    )
+
+
+def names_are_told_apart(c: Candidate) -> str | None:
+    """Say so of labels that are numbers or booleans, where two classes are the same one."""
+    if c.what != "classes" or c.head.columns[c.label].dtype.kind == "O":
+        return None
+    known = [one if (number := number_of(one)) is None else str(number) for one in c.source.plain]
+    same = [one for one, own in zip(c.source.classes, known, strict=True) if known.count(own) > 1]
+    return (
+        f"{c.label} is read as numbers or truth, which do not tell the classes {' and '.join(same)} apart; "
+        "save the labels as text, not in CSV, or give these classes other names"
+        if len({*same}) > 1
+        else None
     )
 
 
@@ -718,7 +733,7 @@ def confidence_is_one(c: Candidate) -> str | None:
 
 def is_confident(stem: str) -> bool:
     """Tell whether a name says that a score is a confidence, or that of being right."""
-    return says("confidence", stem) or is_confidence(stem)
+    return says("confidence", stem) or is_called("confidence", stem)
 
 
 def is_called_a_confidence(c: Candidate) -> str | None:
@@ -868,6 +883,7 @@ STRIKE = (
     Rule(percent_is_one_scale, "kind", labelled=False),
     Rule(is_no_percent, "kind"),
     Rule(names_are_no_places, "classes"),
+    Rule(names_are_told_apart),
     Rule(is_stored_by_class, labelled=False),
     Rule(is_not_sorted, "classes scores", labelled=False),
     Rule(is_not_one_hot, "scores", labelled=False),

@@ -14,7 +14,8 @@ from calcli.io.layouts.classlabels import class_labels
 from calcli.io.layouts.unpack import Unpacked
 from calcli.io.options import ReadOptions
 from calcli.io.reading.head import ELEMENTS, ROWS, Head, spread_rows
-from calcli.io.tables.table import Table, decoded, holds_of, joined_batch, numbers, of_numbers
+from calcli.io.tables.table import Table, decoded, holds_of, joined_batch, of_numbers
+from calcli.io.tables.values import numbers_in
 from calcli.io.words import named, plain_text
 
 LEAST = 50  # rows, where columns are many
@@ -48,7 +49,7 @@ def head_of_table(
     lists: dict[str, Array] = {}
     for name, column in zip(stored, some.columns, strict=True):
         if holds_of(column.type) != "list":
-            columns[name] = column_values(column)
+            columns[name] = looked_at(column)
         elif (found := list_values(column)) is not None:
             lists[name] = found
     packed = table.packed
@@ -125,20 +126,18 @@ def _spread(table: Table, names: Sequence[str], rows: int, limit: int | None) ->
     return parts
 
 
-def column_values(column: Any) -> Array:
+def looked_at(column: Any) -> Array:
     """Return the values of an Arrow column: numbers, missing ones nan, booleans, or text as objects."""
     column = column.cast(decoded(column.type)) if pa.types.is_dictionary(column.type) else column
-    kind = column.type
-    if pa.types.is_boolean(kind):
+    if pa.types.is_boolean(column.type):
         values = column.to_pylist()
-        if column.null_count:
-            return np.array([None if one is None else str(one).lower() for one in values], object)
-        return np.array(values, np.bool_)
-    if pa.types.is_integer(kind) and not column.null_count:
-        return np.from_dlpack(column)  # `to_numpy` imports pandas
-    if holds_of(kind) in ("float", "integer"):
-        found: Array = numbers(pa.RecordBatch.from_arrays([column], names=["it"]), by_row=False)[:, 0]
-        return found.astype(np.float64)
+        missing = column.null_count > 0
+        return np.array([None if one is None else str(one).lower() for one in values] if missing else values)
+    if holds_of(column.type) in ("float", "integer"):
+        found = numbers_in(column)
+        return (
+            found if found.dtype.kind in "iu" else found.astype(object if found.dtype.kind == "U" else float)
+        )
     return np.array([None, *column.to_pylist()], object)[1:]
 
 
@@ -151,7 +150,7 @@ def list_values(column: Any) -> Array | None:
     most = int(lengths.max(initial=0))
     if most < 1:
         return None
-    flat = column_values(column.flatten())
+    flat = looked_at(column.flatten())
     there = lengths > 0
     if (lengths == most).all():
         return flat.reshape(len(lengths), most)

@@ -6,19 +6,22 @@ import math
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from calcli.core.data.arrays import Array
-from calcli.core.data.predictions import Held, Kind, Outcomes
+from calcli.core.data.predictions import Called, Held, Outcomes
 from calcli.core.language.errors import InputError
 from calcli.core.language.expressions import WRONG_RIGHT
 from calcli.io.messages import KeptPlace, Place, listed, type_in_words
 from calcli.io.options import ReadOptions
 from calcli.io.places.heads import is_of_single_values
 from calcli.io.tables.labels import Labels
+
+if TYPE_CHECKING:
+    from calcli.io.reading.classes import Classes
 
 MARK = b"calcli.calibrators"  # metadata: the fingerprints of those that were applied
 BLOCK_ROWS = 8192  # looked at once for what is missing
@@ -168,15 +171,13 @@ class Source:
     classes
         Class names that the scores have in the file; for one column perhaps one name.
     kind, kind_reason
-        What the names of the columns say about the scores.
-    percent
-        Whether they are percentages with their sign.
+        What the scores are, where names or their values have shown it, and why.
     by_rank
         Whether it is said of each score which class it is of.
     ordered
         Whether the order of the classes is known, which labels in numbers need.
     decided
-        Whether the values have shown which class each label is, and what the scores are.
+        The classes, where the values have shown which of them each label is.
     before
         The classes in the order of the file, which such labels may have, where `--classes` has put the scores
         in another; else none.
@@ -212,12 +213,11 @@ class Source:
     scores: StoredScores
     table: Any = None
     classes: tuple[str, ...] | None = None
-    kind: Kind | None = None
+    kind: Called | None = None
     kind_reason: str = ""
-    percent: bool = False
     by_rank: bool = False
     ordered: bool = True
-    decided: bool = False
+    decided: Classes | None = None
     before: tuple[str, ...] = ()
     labels: Labels | None = None
     labels_from: str = ""

@@ -13,13 +13,10 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from calcli.io.tables.table import Derived, Row, Table, derived, in_memory, is_held
+from calcli.io.words import NULLS
 
-WORDS = {
-    *("", "#N/A", "#N/A N/A", "#NA", "-1.#IND", "-1.#QNAN", "-NaN", "-nan", "1.#IND", "1.#QNAN"),
-    *("N/A", "NA", "NULL", "NaN", "n/a", "nan", "null"),
-}  # for what is missing among numbers
 TRUE, FALSE = "(1|True|TRUE|true)", "(0|False|FALSE|false)"
-MISSING, TRUTH = f"^({'|'.join(map(re.escape, WORDS))})$", f"^({TRUE}|{FALSE})$"
+MISSING, TRUTH = f"^({'|'.join(map(re.escape, NULLS))})$", f"^({TRUE}|{FALSE})$"
 BLANKS = " \t"
 WHOLE = r"^[ \t]*[-+]?[0-9]+[ \t]*$"
 CODE = r"^[ \t]*[-+]?0[0-9]"  # what is no plain number, as an id

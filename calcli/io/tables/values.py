@@ -24,7 +24,8 @@ from calcli.io.tables.labels import (
     labels_from_array,
 )
 from calcli.io.tables.table import Table, decoded, holds_of, numbers
-from calcli.io.tables.text import WORDS, has_codes
+from calcli.io.tables.text import has_codes
+from calcli.io.words import NULLS
 
 SEVERAL = "where several classes may be true at once, evaluate each class by itself"
 LONG, MOST_BYTES = 1000, 1 << 29  # characters of a name, and of all rows if each were as long as the longest
@@ -77,7 +78,7 @@ def told_apart(table: Table, name: str) -> Array:
     """
     if table.text and has_codes(table, name):
         found = column_values(table.text, name)
-        return np.where(np.isin(found, list(WORDS)), "", found)
+        return np.where(np.isin(found, list(NULLS)), "", found)
     for batch in table.batches([name]):
         if _is_floating(batch.column(0).type) and are_rounded(numbers(batch, by_row=False)[:, 0]):
             raise InputError(
@@ -110,18 +111,17 @@ def worded(table: Table, name: str) -> Array:
 
 def exact_numbers(batches: Iterable[Any]) -> Array:
     """Return the one column of record batches, of numbers: missing ones are nan, or empty if it is text."""
-    return _together([_numbers(batch) for batch in batches])
+    return _together([numbers_in(batch.column(0)) for batch in batches])
 
 
-def _numbers(batch: Any) -> Array:
-    """Return the one column of a record batch, of large integers and decimals what tells all values apart."""
-    column = batch.column(0)
+def numbers_in(column: Any) -> Array:
+    """Return an Arrow column of numbers, of large integers and decimals what tells all values apart."""
     kind = decoded(column.type)
     if pa.types.is_decimal(kind):
         return _decimals(column.cast(kind))
     if pa.types.is_integer(kind) and kind.bit_width == 64:
         return _whole_numbers(column.cast(kind))
-    return numbers(batch, by_row=False)[:, 0]
+    return _floats(column)
 
 
 def _whole_numbers(column: Any) -> Array:
@@ -138,10 +138,14 @@ def _decimals(column: Any) -> Array:
     """Return decimals: whole ones as integers, others as floats, or as text where they are too large."""
     with suppress(pa.ArrowInvalid):  # of a fraction, or more than 64 bits
         return _whole_numbers(column.cast(pa.int64()))
-    floats = numbers(pa.RecordBatch.from_arrays([column], names=["it"]), by_row=False)[:, 0]
+    floats = _floats(column)
     if np.abs(floats).max(where=np.isfinite(floats), initial=0) < EXACT:
         return floats
     return np.array(["" if value is None else _plain(f"{value:f}") for value in column.to_pylist()])
+
+
+def _floats(column: Any) -> Array:
+    return numbers(pa.RecordBatch.from_arrays([column], names=["it"]), by_row=False)[:, 0]
 
 
 def _plain(text: str) -> str:

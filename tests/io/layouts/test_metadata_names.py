@@ -161,7 +161,7 @@ def test_one_score_in_an_archive_that_names_both_classes(tmp_path):
         for held in (BINARY, BINARY.astype(bool), np.array(["neg", "pos"])[BINARY]):
             np.savez(tmp_path / "t.npz", probs=scores, labels=held, classes=["neg", "pos"])
             np.testing.assert_allclose(of_true_classes(tmp_path / "t.npz", positive=name), TRUE)
-    with pytest.raises(UsageError, match="in any order if there is a score for each"):
+    with pytest.raises(UsageError, match="one score in each row, that of the last of neg, pos; name it last"):
         read(tmp_path / "t.npz", ReadOptions(classes=("POS", "NEG")))
 
 

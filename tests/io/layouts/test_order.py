@@ -49,8 +49,8 @@ def test_the_values_tell_the_order_of_columns_against_custom(pair, held, tmp_pat
     for options in ({}, {"positive": one}, {"positive": zero}):
         np.testing.assert_allclose(of_true_classes(path, **options), TRUE)
     np.testing.assert_allclose(of_true_classes(path, classes=(zero, one)), TRUE)
-    if not (held is bool and one == "yes"):  # which is true whatever its place
-        assert read(path, ReadOptions(classes=(one, zero))).labels.tolist() == BINARY.tolist()
+    counted = BINARY if held is int else 1 - BINARY  # true is what it is by custom, whatever its place
+    assert read(path, ReadOptions(classes=(one, zero))).labels.tolist() == counted.tolist()
     named = saved(
         tmp_path, {f"prob_{one}": PROB, f"prob_{zero}": TWO[:, 0], "label": np.array(pair)[1 - BINARY]}
     )
@@ -61,12 +61,9 @@ def test_the_values_tell_the_order_of_columns_against_custom(pair, held, tmp_pat
 def test_the_score_of_the_negative_class_alone_is_that_of_0_or_1(name, tmp_path):
     path = saved(tmp_path, {f"prob_{name}": TWO[:, 0], "label": BINARY})
     np.testing.assert_allclose(of_true_classes(path), TRUE)
-    with pytest.raises(InputError, match="which may be 0 or 1"):
-        read(path, ReadOptions(positive=name))
-    np.testing.assert_allclose(of_true_classes(path, positive="0"), TRUE)
-    with pytest.raises(
-        UsageError, match=f"if that is label 0 say --positive {name} as well, else expected it"
-    ):
+    for positive in (name, "0"):
+        np.testing.assert_allclose(of_true_classes(path, positive=positive), TRUE)
+    with pytest.raises(UsageError, match=f"say whose it is, with --positive {name} or --positive other"):
         read(path, ReadOptions(classes=(name, "other")))
     np.testing.assert_allclose(of_true_classes(path, classes=(name, "other"), positive=name), TRUE)
     np.testing.assert_allclose(of_true_classes(path, classes=("other", name)), 1 - TRUE)
@@ -109,7 +106,9 @@ def test_other_names_before_the_word_are_of_class_1(column, tmp_path):
 def test_capitals_do_not_turn_the_one_score_over(tmp_path):
     path = saved(tmp_path, {"prob_malignant": PROB, "label": np.array(["Benign", "Malignant"])[BINARY]})
     np.testing.assert_allclose(of_true_classes(path, classes=("Benign", "Malignant")), TRUE)
-    with pytest.raises(UsageError, match="expected it last, as in --classes Benign,Malignant"):
+    with pytest.raises(
+        UsageError, match="named after malignant; say whose it is, with --positive Malignant or"
+    ):
         read(path, ReadOptions(classes=("Malignant", "Benign")))
 
 
@@ -229,7 +228,7 @@ def test_one_score_of_a_class_that_metadata_name(column, scores, tmp_path):
     assert set(read(path).classes) == {"neg", "pos"}
     both = ("neg", "pos") if scores is PROB else ("pos", "neg")
     if column == "prob_0":
-        with pytest.raises(UsageError, match="is numbered 0; say whose it is, with --positive pos or"):
+        with pytest.raises(UsageError, match="is named after 0; say whose it is, with --positive pos or"):
             read(path, ReadOptions(classes=both))
     positive = "neg" if column == "prob_0" else None
     np.testing.assert_allclose(of_true_classes(path, classes=both, positive=positive), TRUE)
@@ -277,7 +276,7 @@ def test_one_score_that_the_user_names(tmp_path):
     np.testing.assert_allclose(of_true_classes(path, scores="neg_prob"), TRUE)
     path = saved(tmp_path, {"prob_0": TWO[:, 0], "label": BINARY})
     np.testing.assert_allclose(of_true_classes(path, classes=("neg", "pos"), positive="neg"), TRUE)
-    with pytest.raises(UsageError, match="is numbered 0"):
+    with pytest.raises(UsageError, match="is named after 0"):
         read(path, ReadOptions(classes=("neg", "pos")))
 
 
