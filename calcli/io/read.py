@@ -159,9 +159,6 @@ def understand(found: Source, name: str, options: ReadOptions) -> Predictions:
     if found.layout != HARNESS.name:
         why = f"{place.name} has no log-likelihoods of options; leave it out"
         refuse_given(options, ["per_character"], why)
-    rows, columns = found.scores.shape
-    if rows == 0:
-        raise InputError(f"{place.name} has no rows; expected at least one")
     found = without_rows(found, options)
     if found.classes == WRONG_RIGHT and not found.outcomes:
         found = _rights(found)
@@ -173,28 +170,20 @@ def understand(found: Source, name: str, options: ReadOptions) -> Predictions:
     matched = classes.places(labels, place)
     notes = [*found.notes]
     if options.limit is not None and options.limit < rows:
-        if options.limit < 1:
-            raise UsageError(f"--limit {options.limit}: expected at least 1 row")
         found = replace(found, scores=SomeScores((found.scores,), limit=options.limit))
         notes.append(f"only the first {options.limit:,} of {rows:,} rows were read, as asked")
     weights = None if found.weights is None else _checked_weights(found.weights, rows, place, options)
     judged = _judged(found, options)
     if options.renormalize:
-        acts = judged.kind == "probs" and columns > 1
+        acts = judged.kind == "probs" and found.scores.shape[1] > 1
+        done = "rows that do not sum to one were divided by their sum, as asked"
         notes.append(
-            "rows that do not sum to one were divided by their sum, as asked"
-            if acts
-            else "--renormalize is for probabilities of several classes, and did nothing"
+            done if acts else "--renormalize is for probabilities of several classes, and did nothing"
         )
+    of_objects = found.layout == OBJECTS.name
     understood = Predictions(
         CheckedScores.of(
-            found.scores,
-            judged,
-            classes.names,
-            place,
-            options.renormalize,
-            swapped,
-            incomplete=found.layout == OBJECTS.name,
+            found.scores, judged, classes.names, place, options.renormalize, swapped, incomplete=of_objects
         ),
         matched[: options.limit],
         classes.names,

@@ -60,10 +60,6 @@ NAMES = {  # whole names, written as `plain_name`
 MISSING_NAMES = ("", "nan", "none", "null", "<na>")
 NOT_AVAILABLE = ("na", "n/a", "#n/a")  # missing if it is none of the classes that are named
 MISSING_NUMBERS = (-1, -100, 255)  # what segmentation and language models mark ignored rows with
-NULLS = (  # what is missing among numbers in files of text
-    *("", "#N/A", "#N/A N/A", "#NA", "-1.#IND", "-1.#QNAN", "-NaN", "-nan", "1.#IND", "1.#QNAN"),
-    *("N/A", "NA", "NULL", "NaN", "n/a", "nan", "null"),
-)
 
 
 def _sides(pairs: str) -> dict[str, int]:

@@ -285,7 +285,6 @@ def test_options_that_do_not_fit(tmp_path):
     )
     refused(path, "--weights x: .*t.npy has no columns", weights="x")
     refused(path, "--classes names 2 classes .a, b., but .*t.npy has scores for 3", classes=("a", "b"))
-    refused(path, "--limit 0: expected at least 1 row", limit=0)
     np.savez(tmp_path / "t.npz", a=[[0.5, 0.5]], b=[0])
     refused(
         tmp_path / "t.npz", "t.npz has no score columns: found|b is 0 in every row|is not named as a score"

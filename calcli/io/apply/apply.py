@@ -43,7 +43,7 @@ from calcli.io.read import spooled
 from calcli.io.reading.classes import refuse_sorted
 from calcli.io.reading.columns import are_plain, as_written, beside, columns_of, in_place, passing
 from calcli.io.reading.kinds import CheckedScores
-from calcli.io.reading.ranked import RankedScores
+from calcli.io.tables.ranked import RankedScores
 from calcli.io.tables.source import Contents, Source
 from calcli.io.words import label_names
 

@@ -233,19 +233,8 @@ def answers_in(
     *,
     labelled: bool = True,
 ) -> Source:
-    """Return the confidence in answers as the one score; one array says what is right, or two where equal.
-
-    Raises
-    ------
-    InputError
-        If there are several values for an answer.
-    """
+    """Return the confidence in answers as the one score; one array says what is right, or two where equal."""
     source = array_source(parts, confidence, options, labelled=labelled)
-    if source.scores.shape[1] > 1:
-        raise InputError(
-            f"{source.place.name}: {confidence} has shape {source.table.shapes[0]}; expected one number for "
-            "each answer"
-        )
     percent = percentages(first_of(source))
     told = f'array "{right[0]}"' if right else ""
     if len(right) == 2:

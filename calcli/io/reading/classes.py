@@ -102,6 +102,12 @@ class Classes:
         number = {label: 1 - k if k in (0, 1) else k for label, k in self.number.items()}
         return replace(self, names=self.names[::-1], number=number, rest=rest)
 
+    def among(self, names: Sequence[str]) -> Classes:
+        """Return classes that are called as these mean with the places that these have."""
+        places = {plain_text(name): k for k, name in enumerate(names)}
+        own = [places[one] if one in places else int(one) for one in self.names]
+        return replace(self, number={label: own[k] for label, k in self.number.items()})
+
     def _unknown(self, labels: Labels, wrong: Array, place: Place) -> InputError:
         """Return what to say of labels that are none of the classes."""
         row, names = int(wrong.argmax()), listed(self.names)
@@ -428,8 +434,6 @@ def in_order(
     Which of the scores come first, second ..., their classes, and these as `ScoreColumns.before`.
     """
     wanted, given = options.classes, list(range(len(classes)))
-    if twice := [one for one, times in Counter(classes).items() if times > 1]:
-        raise InputError(f"{name} has two columns for class {twice[0]}; choose the scores with --scores")
     order = natural_order(classes)
     if are_custom(classes):
         order = sorted(given, key=lambda k: CUSTOM[plain_text(classes[k])])

@@ -9,9 +9,8 @@ from typing import Any
 import pyarrow as pa
 
 from calcli.core.data.arrays import Array
-from calcli.core.language.errors import InputError
-from calcli.io.reading.ranked import RankedScores
 from calcli.io.tables.arrays import ArrayTable
+from calcli.io.tables.ranked import RankedScores
 from calcli.io.tables.scores import TableScores
 from calcli.io.tables.source import Source
 from calcli.io.tables.table import Table, written
@@ -19,18 +18,12 @@ from calcli.io.tables.text import has_codes
 
 
 def columns_of(found: Source) -> tuple[str, ...]:
-    """Return the columns of the scores alone, without those of ranks, or their array.
-
-    Raises
-    ------
-    InputError
-        If there are no scores.
-    """
+    """Return the columns of the scores alone, without those of ranks, or their array."""
     if isinstance(found.table, ArrayTable):
         return (found.table.array,)
-    if not isinstance(found.scores, TableScores):
-        raise InputError(f"{found.place.name} has no probabilities that could be changed")
-    return (found.scores.by_rank if isinstance(found.scores, RankedScores) else found.scores).names
+    scores: Any = found.scores
+    names: tuple[str, ...] = (scores.by_rank if isinstance(scores, RankedScores) else scores).names
+    return names
 
 
 def as_written(found: Source, labels: Sequence[str | None], *, as_text: bool) -> Source:

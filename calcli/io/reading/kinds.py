@@ -79,11 +79,9 @@ def judge_kind(source: Source, options: ReadOptions) -> Judged:
     Raises
     ------
     InputError
-        If there are none, or all are 1.
+        If all of one class are 1.
     """
     name, block = source.place.name, first_of(source)
-    if not len(block):
-        raise InputError(f"{name} has no rows; expected at least one")
     first = in_first(len(block), source.scores.shape[0])
     least, block = float(block.min()), without_rounding(block)
     if block.shape[1] == 1 and (block == 1).all() and source.classes is None and options.positive is None:

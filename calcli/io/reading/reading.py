@@ -23,7 +23,7 @@ from calcli.io.reading.classes import against_custom
 from calcli.io.reading.decide import Reading, decide
 from calcli.io.reading.joining import with_labels
 from calcli.io.reading.outcomes import find_outcomes, graded_names, require_outcomes
-from calcli.io.reading.ranked import RankedScores, ranked_scores
+from calcli.io.tables.ranked import ranked_scores
 from calcli.io.tables.scores import TableScores, stored_scores
 from calcli.io.tables.source import LazyColumns, Source
 from calcli.io.tables.table import Table, joined, refuse_duplicates
@@ -100,8 +100,9 @@ def _view(table: Table, packed: Mapping[str, Unpacked], names: Collection[str | 
 
 def _source(table: Table, reading: Reading, options: ReadOptions) -> Source:
     """Return what is found where columns are read so."""
-    scores = ranked_scores(stored_scores(table, reading.scores), reading, options)
-    ranked = scores if isinstance(scores, RankedScores) else None
+    stored = stored_scores(table, reading.scores)
+    ranked = ranked_scores(stored, reading.ranks, options) if reading.ranks else None
+    scores = ranked or stored
     packed = table.packed.get(reading.scores[0])
     told = (packed is None or packed.ordered) and not against_custom(reading.before, ReadOptions())
     classes = reading.classes
@@ -117,7 +118,7 @@ def _source(table: Table, reading: Reading, options: ReadOptions) -> Source:
         by_rank=ranked is not None,
         ordered=(ranked.ordered if ranked else told or options.classes is not None)
         and not against_custom(classes or (), options),
-        decided=ranked.placed(reading.decided) if ranked and reading.decided else reading.decided,
+        decided=reading.decided.among(ranked.classes) if ranked and reading.decided else reading.decided,
         before=reading.before if told and not ranked else (),
         labels=None if reading.label is None else labels_in(table, reading.label),
         notes=(*notes, ranked.note) if ranked else tuple(notes),

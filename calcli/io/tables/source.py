@@ -6,7 +6,7 @@ import math
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -19,9 +19,6 @@ from calcli.io.messages import KeptPlace, Place, listed, type_in_words
 from calcli.io.options import ReadOptions
 from calcli.io.places.heads import is_of_single_values
 from calcli.io.tables.labels import Labels
-
-if TYPE_CHECKING:
-    from calcli.io.reading.classes import Classes
 
 MARK = b"calcli.calibrators"  # metadata: the fingerprints of those that were applied
 BLOCK_ROWS = 8192  # looked at once for what is missing
@@ -177,7 +174,7 @@ class Source:
     ordered
         Whether the order of the classes is known, which labels in numbers need.
     decided
-        The classes, where the values have shown which of them each label is.
+        The `Classes`, where the values have shown which of them each label is.
     before
         The classes in the order of the file, which such labels may have, where `--classes` has put the scores
         in another; else none.
@@ -217,7 +214,7 @@ class Source:
     kind_reason: str = ""
     by_rank: bool = False
     ordered: bool = True
-    decided: Classes | None = None
+    decided: Any = None
     before: tuple[str, ...] = ()
     labels: Labels | None = None
     labels_from: str = ""

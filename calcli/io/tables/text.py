@@ -13,8 +13,11 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from calcli.io.tables.table import Derived, Row, Table, derived, in_memory, is_held
-from calcli.io.words import NULLS
 
+NULLS = (  # what is missing among numbers
+    *("", "#N/A", "#N/A N/A", "#NA", "-1.#IND", "-1.#QNAN", "-NaN", "-nan", "1.#IND", "1.#QNAN"),
+    *("N/A", "NA", "NULL", "NaN", "n/a", "nan", "null"),
+)
 TRUE, FALSE = "(1|True|TRUE|true)", "(0|False|FALSE|false)"
 MISSING, TRUTH = f"^({'|'.join(map(re.escape, NULLS))})$", f"^({TRUE}|{FALSE})$"
 BLANKS = " \t"

@@ -24,8 +24,7 @@ from calcli.io.tables.labels import (
     labels_from_array,
 )
 from calcli.io.tables.table import Table, decoded, holds_of, numbers
-from calcli.io.tables.text import has_codes
-from calcli.io.words import NULLS
+from calcli.io.tables.text import NULLS, has_codes
 
 SEVERAL = "where several classes may be true at once, evaluate each class by itself"
 LONG, MOST_BYTES = 1000, 1 << 29  # characters of a name, and of all rows if each were as long as the longest

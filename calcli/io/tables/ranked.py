@@ -28,12 +28,9 @@ from calcli.io.words import (
     but_for_capitals,
     differ_in_numbers,
     natural_order,
-    plain_text,
 )
 
 if TYPE_CHECKING:
-    from calcli.io.reading.classes import Classes
-    from calcli.io.reading.decide import Reading
     from calcli.io.tables.table import Table
 
 ENOUGH = 100  # rows that have the same numbers in any order if these name the classes
@@ -124,12 +121,6 @@ class RankedScores(TableScores):
             "save the scores of all classes"
         )
 
-    def placed(self, decided: Classes) -> Classes:
-        """Return classes, called as the ranks name them, with their places here."""
-        places = {plain_text(name): k for k, name in enumerate(self.classes)}
-        own = [places[one] if one in places else int(one) for one in decided.names]
-        return replace(decided, number={label: own[k] for label, k in decided.number.items()})
-
     @cached_property
     def _place_of_number(self) -> NDArray[np.intp]:
         """Positions of the numbers 0..K-1: of the classes they name, or themselves."""
@@ -148,37 +139,29 @@ class RankedScores(TableScores):
         return np.asarray(pc.fill_null(found, -1).to_numpy())
 
 
-def ranked_scores(raw: TableScores, reading: Reading, options: ReadOptions) -> TableScores:
-    """Return scores in the order of the classes, if there are columns that name the class of each.
+def ranked_scores(raw: TableScores, ranks: tuple[str, ...], options: ReadOptions) -> RankedScores:
+    """Return scores in the order of the classes.
 
     Parameters
     ----------
     raw
         The scores as they are stored.
-    reading
-        What the columns are; its ranks are columns with the class of each score.
+    ranks
+        Columns with the class of each score.
     options
         `classes` names classes that are numbered, or orders those that have names.
 
     Raises
     ------
     InputError
-        If not all scores have such a column, or the first row does not have each class once.
+        If the first row does not have each class once.
     UsageError
         If `--classes` are others than the names in the ranks.
     """
-    ranks = reading.ranks
-    if not ranks:
-        return raw
-    names = (*raw.names, *ranks)
-    if twice := tuple(name for name in dict.fromkeys(names) if names.count(name) > 1):
-        raise InputError(f"{raw.table.place.name}: several classes take {listed(twice)}; name each once")
     by_name = _holds_within(raw.table.schema.field(ranks[0]).type) == "text"
-    classes = reading.classes or options.classes or tuple(map(str, range(raw.width)))
+    classes = options.classes or tuple(map(str, range(raw.width)))
     found = RankedScores(raw.table, (*raw.names, *ranks), raw.width, raw.dtype, raw, ranks, classes, by_name)
     head = first_whole(raw.table, found.names)
-    if head is None:
-        return found
     if by_name:
         classes, ordered = _named_classes(found, head, options)
         found = replace(found, classes=classes, ordered=ordered)
