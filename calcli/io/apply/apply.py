@@ -363,8 +363,7 @@ def _prepared(
         ranks = listed(source.scores.ranks)
         notes = (*notes, f"{source.scores.note}; they are written by class, without {ranks}")
     names = own_columns if by_name or record.of_answers else tuple(PREFIXES[kind] + one for one in listing)
-    more = [*([DECISION] if wanted.costs else []), *([ANSWER] if wanted.threshold else [])]
-    written = [*names, *others.names, *more]
+    written = [*names, *others.names, *[DECISION] * bool(wanted.costs), *[ANSWER] * bool(wanted.threshold)]
     if twice := [one for one in written if written.count(one) > 1]:
         raise InputError(
             f"{name} has a column {twice[0]} besides the scores, the name of a column to be written; "
