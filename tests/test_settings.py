@@ -129,7 +129,7 @@ KINDS = {"cat": "pet", "dog": "pet", "cow": "farm"}
         ("groups", {"kind": {"cat": None}}, "^groups kind: the group of class 'cat' is None; expected text"),
         ("threshold_weights", {"uniform": [(0, 1), (1, 1)]}, "uniform has a meaning of its own; choose"),
         ("threshold_weights", {3: [(0, 1), (1, 1)]}, "^threshold_weights 3: expected a name and what"),
-        ("threshold_weights", {"mine": None}, "^threshold_weights mine is None; expected pairs of"),
+        ("threshold_weights", {"mine": None}, "^threshold_weights mine: entry 1 is None; expected"),
         ("threshold_weights", {"mine": "table"}, "^threshold_weights mine=table: expected a CSV file"),
         ("threshold_weights", {"mine": {}}, "^threshold_weights mine weighs nothing"),
         ("costs", [CostWord("abstain", "abstain", 0.1)] * 2, "2 of the costs are called 'abstain-0.1'"),

@@ -277,7 +277,7 @@ def test_a_threshold_of_costs_is_where_the_decision_changes(run, tmp_path):
 def test_decisions_need_a_table(run, sample, tmp_path):
     made = tmp_path / "cal.json"
     run("fit", sample / "cancer_bayes_calibration.csv", "-m", "dp", "-o", made)
-    for target, said in (("x.npy", "expected a table"), ("x.csv", "already")):
+    for target, said in (("x.npy", "expected a table"), ("x.csv", "column decision besides")):
         file = sample / "cancer_bayes_test.csv"
         if target == "x.csv":
             file = tmp_path / "twice.csv"

@@ -125,7 +125,7 @@ def test_wrong_calls(run, val, tmp_path, options, message):
 @pytest.mark.parametrize(
     ("table", "options", "message"),
     [
-        ({"prob": [0.9], "answer": [1]}, [], "has a column 'answer' already"),
+        ({"prob": [0.9], "answer": [1]}, [], "has a column answer besides the scores"),
         ({"logit_0": [2.5], "logit_1": [0.0]}, [], "has logits, but the threshold was made of probs"),
         ({"prob_a": [0.9], "prob_b": [0.1]}, [], "classes a, b, but the threshold was made of 0, 1"),
         ({"prob": [0.9]}, ["--as", "logits"], "a threshold leaves scores as they are; leave out --as"),

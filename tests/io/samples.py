@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import json
 import re
 import shlex
 from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
+import pandas as pd
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
@@ -76,6 +78,30 @@ def pair(folder: Path, scores, labels) -> Path:
     np.save(folder / "t.npy", scores)
     np.save(folder / "t_labels.npy", labels)
     return folder / "t.npy"
+
+
+def saved(folder: Path, columns: Any, name: str = "t.csv") -> Path:
+    """Write columns of values as the ending of a name says."""
+    path, frame = folder / name, pd.DataFrame(columns)
+    if path.suffix == ".parquet":
+        frame.to_parquet(path)
+    elif path.suffix == ".jsonl":
+        frame.to_json(path, orient="records", lines=True, double_precision=15)
+    else:
+        frame.to_csv(path, index=False, sep="\t" if path.suffix == ".tsv" else ",")
+    return path
+
+
+def lines(folder: Path, rows: Any) -> Path:
+    """Write objects as JSON lines."""
+    (folder / "t.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows))
+    return folder / "t.jsonl"
+
+
+def of_true_classes(path: Path, **options: Any) -> Any:
+    """Return (N,) the probability of what each label is."""
+    found = read(path, ReadOptions(**options))
+    return scores_of(found)[np.arange(len(found.labels)), found.labels]
 
 
 def csv_file(folder: Path, text: str) -> Path:

@@ -295,7 +295,7 @@ def test_two_classes_that_cannot_be_named(labels, options, message):
     ("scores", "labels", "options", "message"),
     [
         ([["a", "b"]], [0], {}, "scores are text; expected numbers"),
-        (0.5, [0], {}, "a single number; expected an array"),
+        (0.5, [0], {}, "a single number; expected rows"),
         ([[0.5, 0.5]], [[1, 1]], {}, "one-hot or multi-label indicators"),
         (
             [[0.5, 0.5]],

@@ -253,7 +253,7 @@ def test_labels_in_tables(labels, message, tmp_path):
 
 
 def test_zero_rows(tmp_path):
-    refused(pair(tmp_path, np.empty((0, 3)), np.empty(0, int)), "t.npy has no rows; expected at least one")
+    refused(pair(tmp_path, np.empty((0, 3)), np.empty(0, int)), "t.npy has no rows, its shape is .0, 3.; ")
     refused(pair(tmp_path, np.empty(0), np.empty(0, int)), "t.npy has no rows")
     refused(csv_file(tmp_path, "label,prob_a,prob_b\n"), "t.csv has no rows")
     refused(parquet_file(tmp_path, label=[], prob_a=[], prob_b=[]), "t.parquet has no rows")

@@ -16,7 +16,6 @@ from calcli.core.language.errors import InputError
 from calcli.io.apply.apply import recalibrate_file
 from calcli.io.formats import spooled
 from calcli.io.read import read
-from calcli.io.tables.values import are_rounded
 from tests.io.samples import scores_of
 
 BIG, LONG, ROWS = 2**53, 2**64, 6
@@ -205,8 +204,3 @@ def test_streamed_ids_of_more_than_64_bits_keep_their_digits(tmp_path):
     record = CalibratorRecord(fitted, ("0", "1"), False, (), {})
     recalibrate_file(record, str(path), str(tmp_path / "out.parquet"))
     assert pq.read_table(tmp_path / "out.parquet").column("id").to_pylist() == list(map(str, IDS))
-
-
-@pytest.mark.parametrize("kind", ["f2", "f4", "f8"])
-def test_small_numbers_are_not_rounded_in_any_precision(kind):
-    assert not are_rounded(np.array([0, 1, 1000, np.nan], kind))

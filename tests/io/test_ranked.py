@@ -14,7 +14,7 @@ from calcli.io.apply.apply import Wanted, recalibrate_file
 from calcli.io.options import ReadOptions
 from calcli.io.read import read
 from calcli.work.evaluate import evaluate
-from tests.io.samples import csv_file, random_probs, refused, scores_of
+from tests.io.samples import csv_file, random_probs, refused, saved, scores_of
 
 K = 3
 NAMES = ("cat", "dog", "mouse")
@@ -33,17 +33,6 @@ def columns_of(classes=None, stem="index", **others) -> pd.DataFrame:
 def lists_of(**others) -> pd.DataFrame:
     lists = {"index": list(ORDER), "prob": list(SORTED), "target": SAMPLE.labels}
     return pd.DataFrame(lists | others)
-
-
-def saved(folder, table: pd.DataFrame, name: str):
-    path = folder / name
-    if name.endswith(".csv"):
-        table.to_csv(path, index=False)
-    elif name.endswith(".parquet"):
-        table.to_parquet(path)
-    else:
-        table.to_json(path, orient="records", lines=True, double_precision=15)
-    return path
 
 
 @pytest.mark.parametrize("name", ["t.csv", "t.parquet", "t.jsonl"])

@@ -6,6 +6,7 @@ import shlex
 from collections.abc import Sequence
 from dataclasses import replace
 from functools import partial
+from typing import NoReturn
 
 import numpy as np
 
@@ -218,7 +219,7 @@ def classes_of(
     if width == 1:
         second = options.positive or _second(stored, options.classes, record, name)
         if second not in known:
-            raise InputError(other_classes(name, (second,), record))
+            refuse_classes(name, (second,), record)
         return (known[1 - known.index(second)], second), ()
     classes = stored or options.classes
     if classes is None:
@@ -227,7 +228,7 @@ def classes_of(
         note = f"{name} has no class names: its scores were taken in the order of the fit, {listed(order)}"
         return order, () if numbered else (note,)
     if sorted(classes) != sorted(known):
-        raise InputError(other_classes(name, classes, record))
+        refuse_classes(name, classes, record)
     return classes, ()
 
 
@@ -331,9 +332,9 @@ def _second(
     )
 
 
-def other_classes(name: str, classes: tuple[str, ...], record: CalibratorRecord) -> str:
-    """Say that a file has other classes than those of the fit."""
-    return (
+def refuse_classes(name: str, classes: tuple[str, ...], record: CalibratorRecord) -> NoReturn:
+    """Raise an InputError: a file has other classes than those of the fit."""
+    raise InputError(
         f"{name} has scores of the classes {listed(classes)}, but {record.made} "
         f"{listed(record.classes)}; expected the same names in any order; --classes names scores that are "
         "only numbered, there as in apply"

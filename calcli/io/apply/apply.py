@@ -27,7 +27,7 @@ from calcli.io.apply.again import (
     find_again,
     judged_as_fitted,
     known_classes,
-    other_classes,
+    refuse_classes,
     renamed,
     written_order,
 )
@@ -310,7 +310,7 @@ def _classes_of(
     own = own_class(classes, options.against_rest, name)
     if set(record.classes) != {options.against_rest, rest_of(options.against_rest)}:
         merged_into = rest_of(options.against_rest), options.against_rest
-        raise InputError(other_classes(name, merged_into, record))
+        refuse_classes(name, merged_into, record)
     notes = (f"labels are kept as they are; read the result with --against-rest {options.against_rest}",)
     return classes, own, notes
 
@@ -363,16 +363,17 @@ def _prepared(
         ranks = listed(source.scores.ranks)
         notes = (*notes, f"{source.scores.note}; they are written by class, without {ranks}")
     names = own_columns if by_name or record.of_answers else tuple(PREFIXES[kind] + one for one in listing)
-    if twice := set(names) & set(others.names):
+    written = [*names, *others.names, *[DECISION] * bool(wanted.costs), *[ANSWER] * bool(wanted.threshold)]
+    if twice := [one for one in written if written.count(one) > 1]:
         raise InputError(
-            f"{name} has a column {sorted(twice)[0]} besides the scores, the name of a column to be written; "
+            f"{name} has a column {twice[0]} besides the scores, the name of a column to be written; "
             "rename or remove it"
         )
     if alike and not (form.of_arrays or same or own is not None or isinstance(source.scores, RankedScores)):
         notes = (*notes, f"{name}: {judged.called} in {listed(own_columns)} became {listed(names)}")
     schema = in_place(source, others.names) if by_name else inserted(others, before, names)
     frame = Frame(
-        _with_columns(schema, wanted, form, name),
+        _with_columns(schema, wanted, form),
         names,
         own_columns[0] if same else ARRAYS[kind],
         () if record.of_answers else counted,
@@ -389,7 +390,7 @@ def _prepared(
     return _Passage(source, scores, frame, kind, listing, times, notes, own, as_stored)
 
 
-def _with_columns(schema: Any, wanted: Wanted, form: Format, name: str) -> Any:
+def _with_columns(schema: Any, wanted: Wanted, form: Format) -> Any:
     """Return the schema with columns of what is decided."""
     for column, of_type, asked in (
         (DECISION, pa.string(), wanted.costs),
@@ -401,8 +402,6 @@ def _with_columns(schema: Any, wanted: Wanted, form: Format, name: str) -> Any:
             raise UsageError(
                 f"a column {column} is to be written; expected a table after -o, not {form.name}"
             )
-        if column in schema.names:
-            raise InputError(f"{name} has a column {column!r} already; rename or remove it")
         schema = schema.append(pa.field(column, of_type))
     return schema
 

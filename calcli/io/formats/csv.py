@@ -12,7 +12,7 @@ import re
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from functools import partial
-from typing import Any, BinaryIO
+from typing import Any, BinaryIO, NoReturn
 
 import numpy as np
 import pyarrow as pa
@@ -103,7 +103,7 @@ def _headings(part: bytes, name: str, delimiter: str) -> list[str]:
             reader_of(head), csv.ReadOptions(use_threads=False), parse
         ).schema.names
     except UnicodeDecodeError as error:
-        raise InputError(f"{name}: the line of headings {NOT_UTF8}") from error
+        refuse_bytes(name, "the line of headings", error)
     return names
 
 
@@ -124,7 +124,12 @@ def _refuse_bytes(column: Any, head: str, name: str) -> None:
     try:
         column.cast(pa.string())
     except pa.ArrowInvalid as error:
-        raise InputError(f"{name}: the column {head} {NOT_UTF8}") from error
+        refuse_bytes(name, f"the column {head}", error)
+
+
+def refuse_bytes(name: str, what: str, error: Exception) -> NoReturn:
+    """Raise an InputError: something is not text."""
+    raise InputError(f"{name}: {what} {NOT_UTF8}") from error
 
 
 def delimiter_of(path: AnyPath) -> str:
@@ -174,7 +179,7 @@ def _refuse_header(header: bytes, name: str, delimiter: str) -> None:
     try:
         header.decode()
     except UnicodeDecodeError as error:
-        raise InputError(f"{name}: the line of headings {NOT_UTF8}") from error
+        refuse_bytes(name, "the line of headings", error)
     if (columns := header.count(delimiter.encode()) + 1) > MOST_COLUMNS:
         raise InputError(
             f"{name} has {columns:,} columns; expected at most {MOST_COLUMNS:,} in CSV; save the scores of "
@@ -199,7 +204,7 @@ def _refuse_ragged(path: AnyPath, name: str, delimiter: str) -> None:
         try:
             line.decode()
         except UnicodeDecodeError as error:
-            raise InputError(f"{name}: line {number} {NOT_UTF8}") from error
+            refuse_bytes(name, f"line {number}", error)
     ragged = []
 
     def note(row: Any) -> str:

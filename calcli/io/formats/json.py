@@ -41,15 +41,12 @@ def open_file(path: AnyPath, name: str) -> Table:
         text = io.BufferedReader(stream).read().decode("utf-8-sig")
     try:
         found = json.loads(text, object_pairs_hook=partial(_of_pairs, name))
-    except json.JSONDecodeError as error:
-        if error.msg == "Extra data":
+    except (ValueError, RecursionError) as error:  # also of an integer with thousands of digits
+        if getattr(error, "msg", "") == "Extra data":
             return jsonl.open_file(path, name)
-        raise InputError(f"{name} is not a complete and valid JSON file: {error}") from error
-    except ValueError as error:  # of an integer with thousands of digits
-        said = str(error).partition(";")[0]
+        nested = isinstance(error, RecursionError)
+        said = "it is nested too deeply" if nested else str(error).partition(";")[0]
         raise InputError(f"{name} is not a complete and valid JSON file: {said}") from error
-    except RecursionError as error:
-        raise InputError(f"{name} is not a table: it is nested too deeply") from error
     return in_memory(name, table_of(found, name))
 
 

@@ -21,12 +21,14 @@ from calcli.io.words import TRUTH, plain_text
 LEAVE_OUT, REMOVE = "leave them out with --drop-missing", "remove such rows"
 
 
-def require_column(column: str, columns: Collection[str], name: str, option: str) -> None:
+def require_column(
+    column: str, columns: Collection[str], name: str, option: str, what: str = "column"
+) -> None:
     """Raise a UsageError if there is no such column, with those that are spelled alike."""
     if column not in columns:
         near = difflib.get_close_matches(column, columns, n=3)
         offer = f"did you mean {listed(near)}?" if near else f"it has {listed(tuple(columns))}"
-        raise UsageError(f'{option}: {name} has no column "{column}"; {offer}')
+        raise UsageError(f'{option}: {name} has no {what} "{column}"; {offer}')
 
 
 def outcomes_of(values: Sequence[Array], ignored: Collection[str] = ()) -> Labels:

@@ -7,7 +7,7 @@ import json
 import re
 from collections.abc import Callable
 from functools import partial, reduce
-from typing import Any
+from typing import Any, NoReturn
 
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -108,12 +108,15 @@ def _unwrapped(text: str) -> str:
     return text
 
 
+def refuse_cell(row: str, text: str | None, why: str, error: Exception | None = None) -> NoReturn:
+    """Raise an InputError that shows a cell."""
+    raise InputError(f'{row} has "{(text or "")[:60]}"{why}') from error
+
+
 def _percentages(texts: Any, row: Row) -> Any:
     unsigned = pc.match_substring_regex(texts, r"(?i)^\s*[^\s%n][^%]*$")  # nan is missing
     if (n := pc.index(unsigned, True).as_py()) >= 0:
-        raise InputError(
-            f'{row(n)} has "{texts[n].as_py()}" among percentages; expected a number with a percent sign'
-        )
+        refuse_cell(row(n), texts[n].as_py(), " among percentages; expected a number with a percent sign")
     cells = pc.utf8_trim_whitespace(pc.replace_substring(texts, "%", "", max_replacements=1))
     cells = pc.if_else(pc.equal(cells, ""), pa.scalar(None, cells.type), cells)  # what is missing
     return _as_numbers(cells, cells, row, "a number with a percent sign")
@@ -173,20 +176,19 @@ def _refuse_two_separators(cells: Any, row: Row) -> None:
     kinds = [pc.match_substring_regex(cells, one).cast(pa.int8()) for one in SEPARATORS]
     two = pc.greater(reduce(pc.add, kinds), 1)
     if (n := pc.index(two, True).as_py()) >= 0:
-        raise InputError(
-            f'{row(n)} has "{cells[n].as_py()[:60]}", scores with two kinds of separators; expected one; if '
-            "commas are decimal ones, write points"
-        )
+        why = ", scores with two kinds of separators; expected one; if commas are decimal ones, write points"
+        refuse_cell(row(n), cells[n].as_py(), why)
 
 
 def _of_pairs(texts: Any, row: Row) -> Any:
     """Refuse text such as "0,1"; what is missing is an empty list."""
     for n, text in enumerate(texts.to_pylist()):
         if text and text.strip():
-            raise InputError(
-                f'{row(n)} has "{text.strip()[:60]}", as others, which may be one number with a decimal '
-                "comma, or two scores; write a decimal point, or brackets around the two"
+            why = (
+                ", as others, which may be one number with a decimal comma, or two scores; write a decimal "
+                "point, or brackets around the two"
             )
+            refuse_cell(row(n), text.strip(), why)
     return pa.array([[]] * len(texts), pa.list_(pa.float64()))
 
 
@@ -210,9 +212,7 @@ def _as_numbers(flat: Any, cells: Any, row: Row, expected: str) -> Any:
         for n, cell in enumerate(cells.to_pylist()):
             for text in cell if isinstance(cell, list) else [cell or "nan"]:
                 if not re.fullmatch(f"(?ai){NUMBER}", text):
-                    raise InputError(
-                        f'{row(n)} has "{text}" among the scores; expected {expected}'
-                    ) from error
+                    refuse_cell(row(n), text, f" among the scores; expected {expected}", error)
         raise
 
 
@@ -244,8 +244,9 @@ def _of_objects(field: Any, values: list[str], options: ReadOptions) -> Unpacked
         def parse(texts: Any, row: Row) -> Any:
             try:
                 return pa.array([_parsed(text, row, n) for n, text in enumerate(texts.to_pylist())], kind)
-            except UNLIKE as error:
-                raise InputError(_unlike(texts.to_pylist(), kind, row)) from error
+            except UNLIKE:
+                _refuse_unlike(texts.to_pylist(), kind, row)
+                raise
 
     else:
         return None
@@ -256,14 +257,13 @@ def _of_objects(field: Any, values: list[str], options: ReadOptions) -> Unpacked
     return Unpacked(made, found.scores, note=f"{field.name} holds objects as text", classes=classes)
 
 
-def _unlike(texts: list[str], kind: Any, row: Row) -> str:
-    """Return what is wrong with the first text whose objects are not of a type."""
+def _refuse_unlike(texts: list[str], kind: Any, row: Row) -> None:
+    """Refuse the first text whose objects are not of a type."""
     for n, text in enumerate(texts):
         try:
             pa.array([_parsed(text, row, n)], kind)
         except UNLIKE as error:
-            return f'{row(n)} has "{text[:60]}", unlike the first row: {error}'
-    raise AssertionError("all are of that type")
+            refuse_cell(row(n), text, f", unlike the first row: {error}", error)
 
 
 def _after(parse: Callable[..., Any], make: Callable[..., Any], texts: Any, row: Row) -> Any:
@@ -286,15 +286,15 @@ def _literal(text: str) -> Any:
 def _scores_by_class(text: str | None, row: Row, n: int) -> dict[str, float]:
     found = _parsed(text, row, n)
     if not isinstance(found, dict) or not all(isinstance(one, int | float) for one in found.values()):
-        raise InputError(f'{row(n)} has "{(text or "")[:60]}", which is not an object of scores by class')
+        refuse_cell(row(n), text, ", which is not an object of scores by class")
     try:
         return {str(name): float(one) for name, one in found.items()}
     except OverflowError as error:
-        raise InputError(f'{row(n)} has "{(text or "")[:60]}", with a score beyond all numbers') from error
+        refuse_cell(row(n), text, ", with a score beyond all numbers", error)
 
 
 def _parsed(text: str | None, row: Row, n: int) -> Any:
     found = _literal(_unwrapped(text or ""))
     if found is None:
-        raise InputError(f'{row(n)} has "{(text or "")[:60]}", which is not a list as in the first row')
+        refuse_cell(row(n), text, ", which is not a list as in the first row")
     return found

@@ -16,7 +16,7 @@ from calcli.core.data.inmemory import percentages, sums_to_one
 from calcli.core.language.errors import InputError, UsageError
 from calcli.core.language.expressions import WRONG_RIGHT
 from calcli.io.layouts import ANSWERS, ARRAYS
-from calcli.io.layouts.answers import outcomes_of
+from calcli.io.layouts.answers import outcomes_of, require_column
 from calcli.io.messages import Place, Question, listed
 from calcli.io.options import ReadOptions
 from calcli.io.places.heads import ObjectsError, is_of_single_values
@@ -118,8 +118,7 @@ def array_source(
 
 def _weights(table: ArrayTable, name: str) -> Array:
     for file in table.files:
-        if name not in file.names:
-            raise UsageError(f'--weights: {file.name} has no array "{name}"; it has {listed(file.names)}')
+        require_column(name, file.names, file.name, "--weights", "array")
     return table.values(name)
 
 
@@ -261,10 +260,8 @@ def _chosen(parts: Sequence[Archive], options: ReadOptions, *, labelled: bool) -
     """Return which arrays are what, by some of the parts."""
     archive = parts[0]
     for wanted, option in ((options.scores, "--scores"), (options.confidence, "--confidence")):
-        if wanted is not None and wanted not in archive.names:
-            raise UsageError(
-                f'{option}: {archive.name} has no array "{wanted}"; it has {listed(archive.names)}'
-            )
+        if wanted is not None:
+            require_column(wanted, archive.names, archive.name, option, "array")
     given = _named_classes(archive)
     if options.labels is not None and options.labels in archive.names:
         options = replace(options, labels=None, label_column=options.labels)

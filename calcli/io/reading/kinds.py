@@ -360,17 +360,12 @@ class CheckedScores:
         if outside.any() and (block.shape[1] == 1 or off.mean() > 0.5 or _is_turn(off[first:])):
             self._contradict(f"{self.place.row(start + first)} has a value outside [0, 1]")
         row, k = _first(block < 0)
-        if row >= 0 and self.classes == WRONG_RIGHT:
-            value = block[row, k] * (100 if self.percent else 1)
-            raise InputError(
-                f"{self._score(start + row, k)} is {value:g}; expected 0 to 1, or percentages; -1 often "
-                "marks what has none: remove such rows"
-            )
         if row >= 0:
-            raise InputError(
-                f"{self._score(start + row, k)} is {block[row, k]:g}, a negative probability; "
-                "if the scores are not probabilities say --kind logits or --kind log-probs"
-            )
+            why = ", a negative probability; if they are none say --kind logits or --kind log-probs"
+            if self.classes == WRONG_RIGHT:
+                why = "; expected 0 to 1, or percentages; -1 often marks what has none: remove such rows"
+            value = block[row, k] * (100 if self.percent else 1)
+            raise InputError(f"{self._score(start + row, k)} is {value:g}{why}")
         sums = block.sum(1, dtype=np.float64)
         if block.shape[1] > 1 and self.renormalize:
             off = sums <= 0
@@ -380,36 +375,32 @@ class CheckedScores:
     def _refuse_sum(self, start: int, off: Array, sums: Array, block: Floats) -> NoReturn:
         first = int(off.argmax())
         row = self.place.row(start + first)
-        if self.raw.shape[1] == 1:
-            raise InputError(
-                f"{row} has the probability {block[first, 0]}; expected at most 1; if the scores are "
-                "percentages say --kind percent, if they are logits --kind logits"
-            )
         said = f"{row} has probabilities that sum to {sums[first]:.6g}; expected 1 within {self.tolerance:g}"
-        if not self.percent and abs(sums[first] - 100) <= 1:
-            raise InputError(f"{said}; if all rows are percentages say --kind percent, else save them alike")
         often = off.mean() > 0.5
-        if often and (extra := self._without_which_all_sum_to_one(block, sums)) is not None:
-            raise InputError(
-                f"{said}, which this row and those around it do without the score of "
-                f'"{self.classes[extra]}"; if that is no class, leave it out: of a table choose the '
-                "other columns with --scores"
+        extra = self._without_which_all_sum_to_one(block, sums) if often else None
+        why = "; divide each row by its sum with --renormalize, or say --kind logits if they are logits"
+        if self.raw.shape[1] == 1:
+            said = f"{row} has the probability {block[first, 0]}; expected at most 1"
+            why = "; if the scores are percentages say --kind percent, if they are logits --kind logits"
+        elif not self.percent and abs(sums[first] - 100) <= 1:
+            why = "; if all rows are percentages say --kind percent, else save them alike"
+        elif extra is not None:
+            why = (
+                f', which this row and those around it do without the score of "{self.classes[extra]}"; if '
+                "that is no class, leave it out: of a table choose the other columns with --scores"
             )
-        if often and block.max() <= 1 and np.median(sums[off]) > 1:
-            raise InputError(
-                f"{said}, but most rows are off: these look like multi-label sigmoid outputs, where several "
-                "classes may be true at once; evaluate each class by itself as a two-class file, or, if one "
-                "class only is true, divide each row by its sum with --renormalize"
+        elif often and block.max() <= 1 and np.median(sums[off]) > 1:
+            why = (
+                ", but most rows are off: these look like multi-label sigmoid outputs, where several classes "
+                "may be true at once; evaluate each class by itself as a two-class file, or, if one class "
+                "only is true, divide each row by its sum with --renormalize"
             )
-        if often and sums.max() < 1:
-            raise InputError(
-                f"{said}, but most rows are off: these look like the largest scores of more classes (a "
-                "sparse top-k dump); save the scores of all classes, or divide each row by its sum with "
-                "--renormalize"
+        elif often and sums.max() < 1:
+            why = (
+                ", but most rows are off: these look like the largest scores of more classes (a sparse top-k "
+                "dump); save the scores of all classes, or divide each row by its sum with --renormalize"
             )
-        raise InputError(
-            f"{said}; divide each row by its sum with --renormalize, or say --kind logits if they are logits"
-        )
+        raise InputError(f"{said}{why}")
 
     def _without_which_all_sum_to_one(self, block: Floats, sums: Array) -> int | None:
         """Return the place of the one score without which all rows sum to one; None if there is none."""

@@ -179,9 +179,10 @@ def _record(document: Mapping[str, Any], parameters: dict[str, Parameter]) -> Ca
     classes = tuple(map(str, document["classes"]))
     "".join(classes).encode()  # a ValueError of halves of characters
     priors = tuple(map(float, document["priors"]))
+    wrong = wrong_priors(priors) if priors else ""
     if len(priors) not in (0, len(classes)) or len(set(classes)) < len(classes) or len(classes) < 2:
-        raise ValueError("its classes and priors do not agree")
-    if priors and (wrong := wrong_priors(priors)):
+        wrong = "its classes and priors do not agree"
+    if wrong:
         raise ValueError(wrong)
     raw = {"raw": True, "log-probs": False}[document["input"]]
     calibrator.check()
@@ -193,11 +194,9 @@ def _record(document: Mapping[str, Any], parameters: dict[str, Parameter]) -> Ca
 def _note_rows(calibrator: Calibrator, classes: tuple[str, ...], fitted_on: Mapping[str, Any]) -> None:
     """Note in a calibrator what the rows of its fit were; files that do not tell are of logits, as a rule."""
     columns, turned = fitted_on.get("columns") or [], fitted_on.get("turned") is True
-    if not isinstance(columns, list) or not all(isinstance(name, str) for name in columns):
-        raise ValueError("the columns of its fit are not names")
-    kind = fitted_on.get("kind", "logits")
-    if kind not in get_args(Kind):
-        raise ValueError("the scores of its fit are of no known kind")
+    kind, named = fitted_on.get("kind", "logits"), isinstance(columns, list)
+    if not named or not all(isinstance(name, str) for name in columns) or kind not in get_args(Kind):
+        raise ValueError("the columns of its fit are not names, or its scores of no known kind")
     calibrator.fitted_to(
         called(kind, fitted_on.get("percent") is True) if "kind" in fitted_on else calibrator.scores_are,
         classes,
@@ -261,13 +260,11 @@ def _encoded(array: Array) -> Any:
 def _decoded(value: Any) -> Parameter:
     if isinstance(value, dict):
         dtype = np.dtype(value["dtype"])
-        if dtype.kind not in "if":  # such bytes are not numbers
-            raise ValueError(f"an array of type {dtype}")
         data = base64.b64decode(value["base64"], validate=True)
         if zlib.crc32(data) != value["crc32"]:
             raise ValueError("an array that does not have its checksum")
         flat = np.frombuffer(data, dtype)
-        return flat.reshape(value["shape"]).astype(dtype.newbyteorder("="))
+        return _parameter(flat.reshape(value["shape"]).astype(dtype.newbyteorder("=")))
     return _parameter(np.array(_numbers(value)))
 
 

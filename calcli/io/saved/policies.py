@@ -365,18 +365,19 @@ def load_threshold(path: str | Path) -> Threshold:
 
 
 def _threshold(document: Mapping[str, Any]) -> Threshold:
-    if document["of"] != "confidence":
-        raise ValueError(f"a threshold of {document['of']}, not of the confidence")
-    if document["kind"] not in get_args(Kind):
-        raise ValueError("the scores are of no known kind")
-    found = []
-    for one in document["thresholds"]:
-        own = {name: value for name, value in one.items() if name != "accepted_share"}
-        if own["threshold"] is not None and not math.isfinite(own["threshold"]):
-            raise ValueError("a threshold that is no number")
-        found.append(Found(**own))
-    if not found or (document["by"] is None and len(found) > 1):
-        raise ValueError("its slices and thresholds do not agree")
+    kept = ({k: v for k, v in one.items() if k != "accepted_share"} for one in document["thresholds"])
+    found = [Found(**one) for one in kept]
+    for sound, wrong in (
+        (document["of"] == "confidence", f"a threshold of {document['of']}, not of the confidence"),
+        (document["kind"] in get_args(Kind), "the scores are of no known kind"),
+        (
+            all(one.threshold is None or math.isfinite(one.threshold) for one in found),
+            "a threshold that is no number",
+        ),
+        (found and (document["by"] or len(found) == 1), "its slices and thresholds do not agree"),
+    ):
+        if not sound:
+            raise ValueError(wrong)
     names = ("kind", "target", "max_error", "level", "by", "cluster", "seed", "made_of")
     classes = tuple(map(str, document["classes"]))
     return Threshold(classes=classes, found=tuple(found), **{name: document[name] for name in names})

@@ -275,20 +275,15 @@ def weights_of(pairs: Any, owner: str) -> tuple[tuple[float, float], ...]:
     InputError
         If they are no such table; its owner is named, and where.
     """
-    if not isinstance(pairs, Iterable):
-        raise InputError(f"{owner} is {pairs!r}; expected pairs of a threshold and its weight")
     table: list[tuple[float, float]] = []
-    for number, pair in enumerate(pairs, 1):
+    for number, pair in enumerate(pairs if isinstance(pairs, Iterable) else [pairs], 1):
         try:
             threshold, weight = map(float, pair)
         except (TypeError, ValueError, OverflowError):
-            raise InputError(f"{owner}: entry {number} is {pair!r}; expected {CSV_WEIGHTS}") from None
-        if not (0 <= threshold <= 1 and 0 <= weight < math.inf):
-            raise InputError(f"{owner}: entry {number} is {threshold:g}, {weight:g}; expected {CSV_WEIGHTS}")
-        if table and threshold <= table[-1][0]:
-            raise InputError(
-                f"{owner}: threshold {threshold:g} follows {table[-1][0]:g}; expected {CSV_WEIGHTS}"
-            )
+            threshold = weight = math.nan
+        behind = f" behind {table[-1][0]:g}" if table and threshold <= table[-1][0] else ""
+        if behind or not (0 <= threshold <= 1 and 0 <= weight < math.inf):
+            raise InputError(f"{owner}: entry {number} is {pair!r}{behind}; expected {CSV_WEIGHTS}")
         table.append((threshold, weight))
     if not any(weight for _, weight in table) or len(table) < 2:
         raise InputError(f"{owner} weighs nothing; expected {CSV_WEIGHTS}, two at the least")

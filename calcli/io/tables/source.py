@@ -284,16 +284,12 @@ def rows_and_columns(shape: tuple[int, ...], name: str) -> tuple[int, int]:
     InputError
         If there are no rows, or no scores in them.
     """
-    if not shape:
-        raise InputError(f"{name} holds a single number; expected an array of scores, a row per case")
     columns = shape[-1] if len(shape) > 1 else 1
-    rows = int(np.prod(shape[:-1])) if len(shape) > 1 else shape[0]
-    if rows == 0:
-        raise InputError(f"{name} has no rows; expected at least one row of scores")
-    if columns == 0:
-        raise InputError(
-            f"{name} has no scores in its rows, its shape is {shape}; expected a score for each class"
-        )
+    rows = int(np.prod(shape[:-1] if len(shape) > 1 else shape[:1]))
+    if not shape or rows == 0 or columns == 0:
+        what = "no scores in its rows" if rows else "no rows"
+        told = f"has {what}, its shape is {shape}" if shape else "holds a single number"
+        raise InputError(f"{name} {told}; expected rows with a score for each class")
     return rows, columns
 
 

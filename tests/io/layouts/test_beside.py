@@ -3,22 +3,16 @@
 from __future__ import annotations
 
 import numpy as np
-import pandas as pd
 import pytest
 
 from calcli.io.options import ReadOptions
 from calcli.io.read import read
 from tests.io.layouts.trips import LABELS, NAMES, THREE, TWO, N
-from tests.io.samples import refused, scores_of
+from tests.io.samples import refused, saved, scores_of
 
 BINARY = (LABELS > 0).astype(int)
 ORDER = np.argsort(-THREE, axis=1)
 RNG = np.random.default_rng(4)
-
-
-def saved(folder, columns):
-    pd.DataFrame(columns).to_csv(folder / "t.csv", index=False)
-    return folder / "t.csv"
 
 
 @pytest.mark.parametrize(

@@ -10,7 +10,7 @@ from calcli.io.options import ReadOptions
 from calcli.io.read import read
 from calcli.work.read import inspect_files
 from tests.io.layouts.trips import trip
-from tests.io.samples import refused, scores_of
+from tests.io.samples import refused, saved, scores_of
 
 RNG = np.random.default_rng(11)
 N = 60
@@ -18,11 +18,6 @@ P = RNG.uniform(0.01, 0.99, N)
 Y = (RNG.uniform(size=N) < P).astype(int)
 THREE = RNG.dirichlet(np.ones(3), N)
 K = RNG.integers(3, size=N)
-
-
-def saved(folder, columns, name="t.csv"):
-    pd.DataFrame(columns).to_csv(folder / name, index=False)
-    return folder / name
 
 
 @pytest.mark.parametrize(

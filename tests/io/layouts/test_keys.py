@@ -15,7 +15,7 @@ from calcli.io.options import ReadOptions
 from calcli.io.places.faults import column_of
 from calcli.io.read import read
 from tests.io.layouts.trips import LABELS, NAMES, THREE, TWO, N
-from tests.io.samples import scores_of
+from tests.io.samples import of_true_classes, scores_of
 
 FORMS = ["jsonl", "json", "text.jsonl", "csv"]
 SORTED = np.argsort(-THREE, axis=1)
@@ -36,11 +36,6 @@ def saved(folder, form, orders, labels, names=NAMES, probs=THREE):
     else:
         path.write_text(json.dumps(rows) if form == "json" else "\n".join(map(json.dumps, rows)) + "\n")
     return path
-
-
-def of_true_classes(path, **options):
-    found = read(path, ReadOptions(**options))
-    return scores_of(found)[np.arange(N), found.labels]
 
 
 @pytest.mark.parametrize("form", FORMS)

@@ -12,6 +12,7 @@ import pytest
 
 from calcli.io.options import ReadOptions
 from calcli.io.read import read
+from calcli.io.words import natural_order
 from tests.io.samples import refused, scores_of
 
 RNG = np.random.default_rng(31)
@@ -36,6 +37,11 @@ def test_names_that_end_in_numbers_go_by_number(name, tmp_path):
     assert found.classes == tuple(names)
     np.testing.assert_array_equal(scores_of(found), ELEVEN)
     np.testing.assert_array_equal(found.labels, LABELS)
+
+
+def test_numbers_in_names_may_be_longer_than_python_converts():
+    names = ["p1" + "0" * 6000, "p" + "9" * 6000, "p007", "p8"]
+    assert natural_order(names) == [2, 3, 1, 0]
 
 
 EMOTIONS = ("sadness", "joy", "love")

@@ -10,22 +10,12 @@ import pytest
 
 from calcli.io.read import read
 from tests.io.layouts.trips import LABELS, NAMES, THREE, TWO, N, trip, trip_of_answers
-from tests.io.samples import refused, scores_of
+from tests.io.samples import lines, refused, saved, scores_of
 
 BINARY = (LABELS > 0).astype(int)
 RIGHT = BINARY == 1
 CONFIDENCE = TWO[:, 1]
 NAMED = NAMES[LABELS]
-
-
-def csv(folder, columns, name="t.csv"):
-    pd.DataFrame(columns).to_csv(folder / name, index=False, sep="\t" if name.endswith("tsv") else ",")
-    return folder / name
-
-
-def lines(folder, rows):
-    (folder / "t.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows))
-    return folder / "t.jsonl"
 
 
 def by_class(stem, probs=THREE, names=NAMES):
@@ -45,23 +35,23 @@ OWN_LABEL = {"DataRobot": {"label_column": "kind"}, "SAS": {"label_column": "BAD
 
 @pytest.mark.parametrize("layout", TABLES)
 def test_tables(layout, tmp_path):
-    path = csv(tmp_path, TABLES[layout], "t.tsv")
+    path = saved(tmp_path, TABLES[layout], "t.tsv")
     assert read(path).provenance.read_as == layout
     trip(path, THREE, LABELS, layout, target="out.tsv", **OWN_LABEL.get(layout, {}))
 
 
 def test_catboost_of_two_classes(tmp_path):
     columns = {"SampleId": range(N), "Probability": CONFIDENCE, "Class": TWO.argmax(axis=1), "Label": BINARY}
-    trip(csv(tmp_path, columns, "t.tsv"), TWO, BINARY, "one score in each row")
+    trip(saved(tmp_path, columns, "t.tsv"), TWO, BINARY, "one score in each row")
 
 
 @pytest.mark.parametrize("score", ["lgb_pred", "model-prediction", "xgb.oof"])
 def test_one_model_by_name(score, tmp_path):
-    trip(csv(tmp_path, {"label": BINARY, score: CONFIDENCE}), TWO, BINARY, "one score in each row")
+    trip(saved(tmp_path, {"label": BINARY, score: CONFIDENCE}), TWO, BINARY, "one score in each row")
 
 
 def test_scores_of_systems_are_told(tmp_path):
-    path = csv(tmp_path, {"score_rf": CONFIDENCE, "score_xgb": CONFIDENCE**2, "target": BINARY})
+    path = saved(tmp_path, {"score_rf": CONFIDENCE, "score_xgb": CONFIDENCE**2, "target": BINARY})
     refused(path, "2 columns that may be the scores, .* calcli compare .* --system score_rf=score_rf")
 
 
@@ -152,7 +142,7 @@ def test_answers_that_were_generated(tmp_path):
 
 def test_minus_one_is_no_confidence(tmp_path):
     words = {"conf": [-1, *(100 * CONFIDENCE[1:])], "correct": RIGHT}
-    refused(csv(tmp_path, words, "t.tsv"), "row 0: the confidence is -1; .* remove such rows")
+    refused(saved(tmp_path, words, "t.tsv"), "row 0: the confidence is -1; .* remove such rows")
 
 
 @pytest.mark.parametrize(

@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 
 import numpy as np
-import pandas as pd
 import pyarrow as pa
 import pytest
 
@@ -14,26 +13,10 @@ from calcli.io.options import ReadOptions
 from calcli.io.read import read
 from tests.io.layouts.test_class_labels import saved as saved_with_names
 from tests.io.layouts.trips import LABELS, NAMES, THREE, TWO, N
-from tests.io.samples import refused, scores_of
+from tests.io.samples import of_true_classes, refused, saved, scores_of
 
 BINARY = (LABELS > 0).astype(int)
 PROB = TWO[:, 1]
-
-
-def saved(folder, columns, form="csv"):
-    path = folder / f"t.{form}"
-    frame = pd.DataFrame(columns)
-    if form == "csv":
-        frame.to_csv(path, index=False)
-    else:
-        frame.to_parquet(path)
-    return path
-
-
-def of_true_classes(path, **options):
-    """Return (N,) the probability of what each label is."""
-    found = read(path, ReadOptions(**options))
-    return scores_of(found)[np.arange(len(found.labels)), found.labels]
 
 
 TRUE = TWO[np.arange(N), BINARY]
@@ -91,7 +74,7 @@ def test_a_class_may_stand_before_the_word(name, tmp_path):
 )
 def test_the_score_of_class_0_by_a_name_before_the_word(column, held, tmp_path):
     np.testing.assert_allclose(
-        of_true_classes(saved(tmp_path, {column: TWO[:, 0], "label": held}, "parquet")), TRUE
+        of_true_classes(saved(tmp_path, {column: TWO[:, 0], "label": held}, "t.parquet")), TRUE
     )
 
 
@@ -129,7 +112,9 @@ def test_names_that_differ_in_capitals(tmp_path):
         ("parquet", ("true", "false")),
         ("parquet", ("True", "False")),
     ):
-        path = saved(tmp_path, {names[0]: PROB, names[1]: TWO[:, 0], "label": BINARY.astype(bool)}, form)
+        path = saved(
+            tmp_path, {names[0]: PROB, names[1]: TWO[:, 0], "label": BINARY.astype(bool)}, f"t.{form}"
+        )
         np.testing.assert_allclose(of_true_classes(path), TRUE)
 
 
