@@ -622,7 +622,8 @@ def _corrected(tested: Mapping[int, Outcome], alpha: float) -> dict[int, Outcome
     outcomes = dict(tested)
     for (n, outcome), p in zip(unproven.items(), adjusted, strict=False):
         margin = outcome.rule.condition.margin if isinstance(outcome.rule.condition, NoWorse) else NO_MARGIN
-        worse = f"proven worse{f' by more than {margin}' if margin.of(outcome.baseline) else ''} (p {p:.3g}{many})"
+        by = f" by more than {margin}" if margin.of(outcome.baseline) else ""
+        worse = f"proven worse{by} (p {p:.3g}{many})"
         status: Status = (
             "undecided" if outcome.rule.call.entry.family.has_interval_of_difference else "passed"
         )

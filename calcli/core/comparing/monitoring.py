@@ -139,14 +139,10 @@ class Stream:
         return joined(self.periods[self.change.start : self.alarm + 1])
 
 
-def streams(periods_of_value: Mapping[str | None, Sequence[Period]], level: float) -> list[Stream]:
+def streams(by_value: Mapping[str | None, Sequence[Period]], level: float) -> list[Stream]:
     """Return streams that share a level: 1 / (m (m + 1)) of the rest is for the m-th, however many come."""
-    shares = (
-        [1.0]
-        if len(periods_of_value) == 1
-        else [1 / (m * (m + 1)) for m in range(1, len(periods_of_value) + 1)]
-    )
-    pairs = zip(periods_of_value.items(), shares, strict=True)
+    shares = [1.0] if len(by_value) == 1 else [1 / (m * (m + 1)) for m in range(1, len(by_value) + 1)]
+    pairs = zip(by_value.items(), shares, strict=True)
     return [Stream(value, 1 - (1 - level) * share, periods) for (value, periods), share in pairs]
 
 

@@ -42,7 +42,7 @@ def find_segments(predictions: Predictions, settings: SegmentSettings) -> Search
     clusters = predictions.column_if(settings.cluster)
     graded = ((outcome != 0) & (outcome != 1)).any()
     units = Units.of(len(score), clusters) if clusters is not None or graded else None
-    search_result = search(
+    result = search(
         log_odds(score),
         outcome,
         partitions(predictions, settings),
@@ -54,12 +54,12 @@ def find_segments(predictions: Predictions, settings: SegmentSettings) -> Search
         seed=settings.seed,
         units=units,
     )
-    if not search_result.segments:
+    if not result.segments:
         unit = "rows" if settings.cluster is None else f"values of {settings.cluster}"
         raise InputError(
             f"{path}: no segment has {settings.min_rows:,} {unit}, and as many beside it; lower --min-rows"
         )
-    return search_result
+    return result
 
 
 def partitions(predictions: Predictions, settings: SegmentSettings) -> list[Partition]:
