@@ -159,9 +159,9 @@ class Against:
         both = reference, predictions
         by = [name for name in policy.columns if all(may_slice(one, name) for one in both)]
         columns = {*policy.columns, *([policy.settings.cluster] if policy.settings.cluster else [])}
-        found = pair(as_states(both, policy.asked, how.key, by), how, keep=sorted(columns))
-        first, second = found.systems
-        return Baseline(first, second, found.paired, found.unlike, found.unmatched)
+        paired = pair(as_states(both, policy.asked, how.key, by), how, keep=sorted(columns))
+        first, second = paired.systems
+        return Baseline(first, second, paired.paired, paired.unlike, paired.unmatched)
 
 
 def _require_same_use_of_weights(report: StoredReport, predictions: Predictions) -> None:
@@ -208,17 +208,17 @@ def _differences(
     then: Mapping[str, Any], now: Settings, calls: list[Measure], classes: tuple[str, ...]
 ) -> Iterator[str]:
     """Yield the options that differ."""
-    own, unlike = json_value(asdict(now)), list[str]()
+    current, unlike = json_value(asdict(now)), list[str]()
     for name in ("priors", "shift_to_priors", "trained_at"):
-        unlike += [name] * (not _same_priors(then[name], own[name], classes))
+        unlike += [name] * (not _same_priors(then[name], current[name], classes))
     for name, used in (
         ("clip", any(call.is_clipped for call in calls)),
         ("cluster", True),
         ("decision_column", any("expected_cost" in call.entry.name for call in calls)),
     ):
-        unlike += [name] * (used and then[name] != own[name])
+        unlike += [name] * (used and then[name] != current[name])
     for name in NAMED:
-        known, wanted = _by_name(then[name]), _by_name(own[name])
+        known, wanted = _by_name(then[name]), _by_name(current[name])
         both = set(known) & set(wanted) & _names(calls)
         unlike += [name] * any(known[one] != wanted[one] for one in both)
     settings = declared(Settings)
@@ -286,10 +286,10 @@ def check(predictions: Predictions, policy: Policy, baseline: Baseline | None = 
     tested: dict[int, Outcome] = {}
     for part in dict.fromkeys(rule.part for rule in asked):
         rules = {n: rule for n, rule in enumerate(asked) if rule.part == part}
-        for n, found in _judged(predictions, part, rules, settings, baseline, tests).items():
-            (tested if _is_test(found.rule) and found.status in ("passed", "undecided") else outcomes)[n] = (
-                found
-            )
+        for n, judged in _judged(predictions, part, rules, settings, baseline, tests).items():
+            (tested if _is_test(judged.rule) and judged.status in ("passed", "undecided") else outcomes)[
+                n
+            ] = judged
     outcomes |= _corrected(tested, _one_sided(settings.level))
     path = predictions.provenance.path
     ordered, skipped = of_groups(
@@ -324,12 +324,12 @@ def _counted(predictions: Predictions, baseline: Baseline | None) -> tuple[Predi
     if baseline is None:
         return kept, None
     reference, candidate = baseline.reference, baseline.candidate
-    own = kept if candidate is predictions else counted(candidate)
+    same = kept if candidate is predictions else counted(candidate)
     if candidate.scores is predictions.scores:
-        own = replace(own, scores=kept.scores)
+        same = replace(same, scores=kept.scores)
     if isinstance(reference, Predictions):
         reference = counted(reference)
-    return kept, replace(baseline, reference=reference, candidate=own)
+    return kept, replace(baseline, reference=reference, candidate=same)
 
 
 def _judged(
@@ -346,10 +346,10 @@ def _judged(
     except CalcliError as fault:
         if len(rules) == 1:
             return {n: Outcome(rule, "not judged", str(fault)) for n, rule in rules.items()}
-        found: dict[int, Outcome] = {}
+        outcomes: dict[int, Outcome] = {}
         for n, rule in rules.items():
-            found |= _judged(predictions, part, {n: rule}, settings, baseline, tests)
-        return found
+            outcomes |= _judged(predictions, part, {n: rule}, settings, baseline, tests)
+        return outcomes
     return {n: judge.outcome(rule) for n, rule in rules.items()}
 
 
@@ -366,18 +366,18 @@ def _of_segments(predictions: Predictions, rule: Rule, settings: Settings) -> Ou
         cluster=settings.cluster,
     )
     try:
-        found = find_segments(predictions, asked)
+        search = find_segments(predictions, asked)
     except CalcliError as fault:
         return Outcome(rule, "not judged", str(fault))
     proven, worst = max(
-        ((max(one.low, -one.high, 0), one) for one in found.segments), key=lambda pair: pair[0]
+        ((max(one.low, -one.high, 0), one) for one in search.segments), key=lambda pair: pair[0]
     )
-    worst = worst if proven else found.segments[0]
+    worst = worst if proven else search.segments[0]
     low, high = (percent(end, sign=True) for end in (worst.low, worst.high))
     status: Status = "passed" if proven <= limit else "broken"
     reason = (
         f"the gap of {worst.name} is {percent(worst.value, sign=True)} ({low} to {high}, for all "
-        f"{len(found.segments)} segments at once)"
+        f"{len(search.segments)} segments at once)"
     )
     return Outcome(rule, status, reason, abs(worst.value), limit, limit - proven, p_value=worst.p_value)
 
@@ -437,9 +437,9 @@ class _Judge:
 
     def outcome(self, rule: Rule) -> Outcome:
         """Judge one rule; one against a baseline has the p-value of being worse, to be corrected."""
-        found = self._alone if isinstance(rule.condition, Bound) else self._compared
-        estimate = found.estimates[str(rule.call)]
-        outcome = self._outcome(rule, estimate, found.predictions.n_rows)
+        evaluation = self._alone if isinstance(rule.condition, Bound) else self._compared
+        estimate = evaluation.estimates[str(rule.call)]
+        outcome = self._outcome(rule, estimate, evaluation.predictions.n_rows)
         return replace(outcome, rows=estimate.rows)
 
     def _outcome(self, rule: Rule, estimate: Estimate, rows: int) -> Outcome:
@@ -465,28 +465,28 @@ class _Judge:
             value, best = (high if condition.end == "upper" else low), (low if condition.most else high)
         left = condition.limit - value if condition.most else value - condition.limit
         status = condition.judge(value, best)
-        found = Outcome(rule, status, "", value, condition.limit, left, signature=estimate.signature)
+        outcome = Outcome(rule, status, "", value, condition.limit, left, signature=estimate.signature)
         name = rule.call.asked
         what = name if condition.end == "value" else f"the {condition.end} end of {name}"
         shown = number(value, condition.limit)
         if status == "passed":
-            return replace(found, reason=f"{what} is {shown}, {number(left)} within the limit")
+            return replace(outcome, reason=f"{what} is {shown}, {number(left)} within the limit")
         beyond = f"{what} is {shown}, {number(-left)} beyond the limit of {condition.limit:g}"
         if condition.end == "value" and condition.most and rule.call.entry.family.has_null:
-            return self._beside_null(found, estimate, beyond)
+            return self._beside_null(outcome, estimate, beyond)
         within = f"; the other end, {number(best, condition.limit)}, is within it"
-        return replace(found, reason=beyond + within * (status == "undecided"))
+        return replace(outcome, reason=beyond + within * (status == "undecided"))
 
-    def _beside_null(self, found: Outcome, estimate: Estimate, beyond: str) -> Outcome:
+    def _beside_null(self, outcome: Outcome, estimate: Estimate, beyond: str) -> Outcome:
         """Break a rule on a calibration error only if calibrated probabilities would not show as much."""
         null = estimate.if_calibrated
         if null is None:
-            return replace(found, status="not judged", reason=f"{beyond}, but {self._no_null()}")
+            return replace(outcome, status="not judged", reason=f"{beyond}, but {self._no_null()}")
         shown = f"calibrated probabilities would show {plus_minus(null.mean, null.sd)} (p {null.p_value:.3g})"
         if null.p_value > self._alpha:
             reason = f"{beyond}, which is chance: {shown}"
-            return replace(found, status="passed", reason=reason, p_value=null.p_value)
-        return replace(found, status="broken", reason=f"{beyond}; {shown}", p_value=null.p_value)
+            return replace(outcome, status="passed", reason=reason, p_value=null.p_value)
+        return replace(outcome, status="broken", reason=f"{beyond}; {shown}", p_value=null.p_value)
 
     def _no_null(self) -> str:
         return f"this is not tested against chance{self._untested}"
@@ -499,7 +499,7 @@ class _Judge:
         apart = _apart(sign * (value - reference))
         now, before = numbers(value, reference)
         change = f"{rule.call.asked} is {now}, {apart} the baseline's {before}"
-        found = Outcome(
+        outcome = Outcome(
             rule,
             "undecided",
             change,
@@ -510,35 +510,37 @@ class _Judge:
             signature=f"{estimate.signature}|{evidence.method}",
         )
         if math.isinf(value) and math.isinf(reference):
-            return replace(found, status="not judged", reason=f"{change}: the difference is undefined")
+            return replace(outcome, status="not judged", reason=f"{change}: the difference is undefined")
         if math.isinf(value) or math.isinf(reference):
             worse = sign * (value - reference) > 0
-            return replace(found, status="broken" if worse else "passed", p_value=0.0 if worse else 1.0)
+            return replace(outcome, status="broken" if worse else "passed", p_value=0.0 if worse else 1.0)
         p = evidence.p_worse(sign, condition.margin)
         if math.isnan(p):
             why = f": {evidence.no_interval}" if evidence.no_interval else ""
             reason = f"{change}; there is no test of their difference{why}"
-            return replace(found, status="not judged", reason=reason)
+            return replace(outcome, status="not judged", reason=reason)
         if isinstance(evidence, Permuted) and p <= evidence.least_p() and p * self._tests > self._alpha:
             few = f"{len(evidence.swapped.draws):,} permutations are too few to test {self._tests} rules"
-            return replace(found, status="not judged", reason=f"{change}; {few}, and more would be too slow")
-        found = replace(found, p_value=p)
+            return replace(
+                outcome, status="not judged", reason=f"{change}; {few}, and more would be too slow"
+            )
+        outcome = replace(outcome, p_value=p)
         if rule.call.entry.family.has_null:
             null = estimate.if_calibrated
             # both must hold for the rule to break: the larger p-value decides
             if null is not None:
-                return replace(found, p_value=max(p, null.p_value))
+                return replace(outcome, p_value=max(p, null.p_value))
             if p <= self._alpha:
-                return replace(found, status="not judged", reason=f"{change}; {self._no_null()}")
+                return replace(outcome, status="not judged", reason=f"{change}; {self._no_null()}")
         if not rule.call.entry.family.has_interval_of_difference:
-            return found
+            return outcome
         rows = estimate.rows or self._compared.predictions.n_rows
-        found = replace(found, power=Power.of(evidence, rows, self._level, sign))
+        outcome = replace(outcome, power=Power.of(evidence, rows, self._level, sign))
         good = evidence.p_not_worse(sign, condition.margin)
         if good > self._alpha or math.isnan(good):
-            return found
+            return outcome
         reason = f"{change}; proven {_within(condition.margin)} (p {good:.3g})"
-        return replace(found, status="passed", reason=reason, p_value=good)
+        return replace(outcome, status="passed", reason=reason, p_value=good)
 
     def _against(self, call: Measure) -> tuple[float, float, Evidence]:
         """Return the values of baseline and candidate, and the evidence on their difference.
@@ -613,23 +615,24 @@ def _variance(interval: Interval) -> float:
 
 def _corrected(tested: Mapping[int, Outcome], alpha: float) -> dict[int, Outcome]:
     """Break the rules that Holm's correction leaves proven; of the others say what would decide them."""
-    unproven = {n: found for n, found in tested.items() if found.status == "undecided"}
+    unproven = {n: outcome for n, outcome in tested.items() if outcome.status == "undecided"}
     others = [1.0] * (len(tested) - len(unproven))  # proven to be good enough
-    adjusted = holm([*(found.p_value for found in unproven.values()), *others]).tolist()
+    adjusted = holm([*(outcome.p_value for outcome in unproven.values()), *others]).tolist()
     many = f", corrected for {len(tested)} rules" if len(tested) > 1 else ""
     outcomes = dict(tested)
-    for (n, found), p in zip(unproven.items(), adjusted, strict=False):
-        margin = found.rule.condition.margin if isinstance(found.rule.condition, NoWorse) else NO_MARGIN
-        worse = (
-            f"proven worse{f' by more than {margin}' if margin.of(found.baseline) else ''} (p {p:.3g}{many})"
+    for (n, outcome), p in zip(unproven.items(), adjusted, strict=False):
+        margin = outcome.rule.condition.margin if isinstance(outcome.rule.condition, NoWorse) else NO_MARGIN
+        by = f" by more than {margin}" if margin.of(outcome.baseline) else ""
+        worse = f"proven worse{by} (p {p:.3g}{many})"
+        status: Status = (
+            "undecided" if outcome.rule.call.entry.family.has_interval_of_difference else "passed"
         )
-        status: Status = "undecided" if found.rule.call.entry.family.has_interval_of_difference else "passed"
-        reason = f"{found.reason}; not {worse}"
+        reason = f"{outcome.reason}; not {worse}"
         if p <= alpha:
-            status, reason = "broken", f"{found.reason}; {worse}"
+            status, reason = "broken", f"{outcome.reason}; {worse}"
         elif status == "undecided":
-            reason += f", nor {_within(margin)}{_decided_by(found.power, margin.of(found.baseline))}"
-        outcomes[n] = replace(found, status=status, reason=reason, p_value=p)
+            reason += f", nor {_within(margin)}{_decided_by(outcome.power, margin.of(outcome.baseline))}"
+        outcomes[n] = replace(outcome, status=status, reason=reason, p_value=p)
     return outcomes
 
 
@@ -683,21 +686,21 @@ def check_promise(threshold: Threshold, policy: Policy, predictions: Predictions
     promised = [one for one in threshold.found if one.threshold is not None]
     outcomes = []
     for rule, one in zip(policy.rules, promised, strict=True):
-        own = rows if one.value is None else rows[slices[rows] == one.value]
-        outcomes.append(_kept(rule, one, int(np.count_nonzero(~right[own])), len(own), said))
+        of_slice = rows if one.value is None else rows[slices[rows] == one.value]
+        outcomes.append(_kept(rule, one, int(np.count_nonzero(~right[of_slice])), len(of_slice), said))
     return Checked(path, predictions.n_rows, tuple(outcomes), reading=predictions.reading(threshold.cluster))
 
 
-def _kept(rule: Rule, found: Found, errors: int, rows: int, said: str) -> Outcome:
+def _kept(rule: Rule, promised: Found, errors: int, rows: int, said: str) -> Outcome:
     """Return what so many errors among the rows that a promise is about say of it."""
     assert isinstance(rule.condition, Bound)
     limit = rule.condition.limit
     if not rows:
         return Outcome(rule, "undecided", "no row tells, so the promise is undecided", limit=limit)
-    ends, rate = Interval.of_share(errors, rows, found.level), errors / rows
+    ends, rate = Interval.of_share(errors, rows, promised.level), errors / rows
     status: Status = rule.condition.judge(ends.high, ends.low)
     reason = (
-        f"{errors:,} of {rows:,} {said}, {percent(rate)} ({level_percent(found.level)} interval "
+        f"{errors:,} of {rows:,} {said}, {percent(rate)} ({level_percent(promised.level)} interval "
         f"{span(ends.low, ends.high, percent)}): the promise {WORDS[status]}"
     )
     return Outcome(rule, status, reason, rate, limit, limit - rate)

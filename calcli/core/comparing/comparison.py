@@ -92,8 +92,8 @@ def why_none_is_best(values: Sequence[float], call: Measure) -> str:
     """Return why none of some systems is the best: no value of the metric is finite; "" if one is."""
     if np.isfinite(values).any():
         return ""
-    found = {"undefined": np.isnan(values).any(), "infinite": np.isinf(values).any()}
-    said = " or ".join(word for word, there in found.items() if there)
+    faults = {"undefined": np.isnan(values).any(), "infinite": np.isinf(values).any()}
+    said = " or ".join(word for word, there in faults.items() if there)
     return f"{call.asked} is {said} for all of them"
 
 
@@ -141,14 +141,14 @@ def numbers_in_names(paths: Sequence[str]) -> list[int] | None:
     UsageError
         If two files have the same one.
     """
-    found = [re.findall("[0-9]+", os.path.basename(path).partition(".")[0]) for path in paths]
-    if not all(found):
+    parts = [re.findall("[0-9]+", os.path.basename(path).partition(".")[0]) for path in paths]
+    if not all(parts):
         return None
     place = -1
-    if len({len(numbers) for numbers in found}) == 1:
-        differing = [n for n, column in enumerate(zip(*found, strict=True)) if len(set(column)) > 1]
+    if len({len(numbers) for numbers in parts}) == 1:
+        differing = [n for n, column in enumerate(zip(*parts, strict=True)) if len(set(column)) > 1]
         place = differing[-1] if differing else -1
-    numbers = [int(each[place]) for each in found]
+    numbers = [int(each[place]) for each in parts]
     for path, number in zip(paths, numbers, strict=True):
         first = paths[numbers.index(number)]
         if first != path:
@@ -163,10 +163,10 @@ def by_folder(paths: Sequence[str]) -> dict[str, list[int]]:
     """Return which files lie in each folder, by what tells the folders apart."""
     folders = [os.path.dirname(os.path.abspath(path)) for path in paths]
     shared = os.path.commonpath([os.path.dirname(folder) for folder in folders])
-    found: dict[str, list[int]] = {}
+    systems: dict[str, list[int]] = {}
     for n, folder in enumerate(folders):
-        found.setdefault(os.path.relpath(folder, shared), []).append(n)
-    return found
+        systems.setdefault(os.path.relpath(folder, shared), []).append(n)
+    return systems
 
 
 def measured_systems(
@@ -198,11 +198,11 @@ def measured_systems(
     sampled = any(is_sampled(one, settings) for one in predictions)
     systems, done = list[System](), 0
     for number, rows in enumerate(predictions):
-        own = settings if number == judged else replace(settings, draws=0)
+        of_system = settings if number == judged else replace(settings, draws=0)
         units_for = partial(_dealt, units, number) if settings.draws else None
         counting = _counting_on(watch, done)
-        measured = measure(rows, own, counting, units_for=units_for, sections=[ORDER], sampled=sampled)
-        asked = own if number == judged else replace(own, intervals=False)
+        measured = measure(rows, of_system, counting, units_for=units_for, sections=[ORDER], sampled=sampled)
+        asked = of_system if number == judged else replace(of_system, intervals=False)
         evaluation = assess(measured, asked, sections=[ORDER])
         influence_values = influences(measured, calls) if settings.intervals else {}
         systems.append(System(measured, evaluation, influence_values))
@@ -220,12 +220,12 @@ def evidence(call: Measure, pair: Pair) -> Evidence:
     first, second = (one.influences.get(str(call)) for one in (pair.baseline, pair.candidate))
     if first is not None and second is not None:
         studentized = Studentized(first, second, pair.paired)
-        found: Evidence = studentized
+        shown: Evidence = studentized
         if not (influence_values := studentized.difference).spread.enough:
-            found = call.of_few(pair, influence_values) or _of_signs(call, pair, influence_values)
+            shown = call.of_few(pair, influence_values) or _of_signs(call, pair, influence_values)
         if target is None:
-            return found
-        return DistanceEvidence(found, sum_of_errors(first, second, target, pair.paired))
+            return shown
+        return DistanceEvidence(shown, sum_of_errors(first, second, target, pair.paired))
     baseline = pair.baseline.value(call)
     difference = pair.candidate.value(call) - baseline
     if target is None and pair.settings.draws and math.isfinite(difference):
@@ -247,21 +247,23 @@ def _of_signs(call: Measure, pair: Pair, difference: Influences) -> Evidence:
 
 def influences(measured: Measurements, calls: Sequence[Measure]) -> Mapping[str, Influences]:
     """Return what each unit brings to the metrics that have intervals, without those whose rows are gone."""
-    found = {str(call): call.influences(measured) for call in calls if str(call) not in measured.left}
-    return {name: one for name, one in found.items() if one is not None}
+    every = {str(call): call.influences(measured) for call in calls if str(call) not in measured.left}
+    return {name: one for name, one in every.items() if one is not None}
 
 
 def _with_samples(systems: Sequence[System], settings: Settings, calls: Sequence[Measure]) -> list[System]:
     """Return systems with samples of their rows, where these tell some of the metrics."""
     asked = tuple(c.asked for c in calls if any(str(c) in one.measured.left for one in systems))
     samples = [one.measured.sample if asked else None for one in systems]
-    rows = [own.of(one.predictions) for one, own in zip(systems, samples, strict=True) if own is not None]
+    rows = [
+        sample.of(one.predictions) for one, sample in zip(systems, samples, strict=True) if sample is not None
+    ]
     if not rows:
         return [*systems]
     told = iter(measured_systems(rows, replace(settings, metrics=asked, precision="auto")))
     return [
-        one if own is None else replace(one, sample=replace(next(told), hashes=own.rows.hashes))
-        for one, own in zip(systems, samples, strict=True)
+        one if sample is None else replace(one, sample=replace(next(told), hashes=sample.rows.hashes))
+        for one, sample in zip(systems, samples, strict=True)
     ]
 
 
@@ -521,14 +523,14 @@ def compare(
     parts: list[tuple[Slice | None, Sequence[Predictions]]] = [(None, systems)]
     if plan.by is not None:
         parts += slices_of(systems, plan.by, paired=plan.paired)
-    found = []
+    comparisons = []
     for part, members in parts:
         number = 1 if part is None else len(parts) - 1  # of slices that are tested with it
-        own = _sharpened(settings, max(len(systems) - 1, number))
+        sharpened = _sharpened(settings, max(len(systems) - 1, number))
         counting = watch if part is None else None
-        measured = measured_systems(members, own, plan.paired, counting)
-        found.append(_compared(measured, part, own, plan, number))
-    return [found[0], *_corrected(found[1:], settings.level)]
+        measured = measured_systems(members, sharpened, plan.paired, counting)
+        comparisons.append(_compared(measured, part, sharpened, plan, number))
+    return [comparisons[0], *_corrected(comparisons[1:], settings.level)]
 
 
 def _sharpened(settings: Settings, tests: int) -> Settings:
@@ -605,7 +607,7 @@ def _difference(call: Measure, pair: Pair, limit: Margin) -> Difference:
         interval, reason = None, BIASED
     of = f"|rows:{'+'.join(map(str, dict.fromkeys(sampled)))}" if sampled else ""
     clip = f"|clip:{settings.clip:g}" if settings.clip and call.is_clipped else ""
-    found = Difference(
+    difference = Difference(
         call,
         baseline,
         candidate,
@@ -619,24 +621,24 @@ def _difference(call: Measure, pair: Pair, limit: Margin) -> Difference:
         sampled,
         Power.of(told, rows[1], level, _sign(call)) if interval else None,
     )
-    return replace(found, verdict=_verdict(found, level))
+    return replace(difference, verdict=_verdict(difference, level))
 
 
 def _sign(call: Measure) -> int:
     return -1 if call.entry.direction == "higher" else 1
 
 
-def _verdict(found: Difference, level: float) -> Verdict:
-    entry = found.call.entry
-    worse = entry.cost(found.candidate) - entry.cost(found.baseline)
-    if math.isinf(found.value) and entry.target is None:  # one infinite loss proves an infinite mean
+def _verdict(difference: Difference, level: float) -> Verdict:
+    entry = difference.call.entry
+    worse = entry.cost(difference.candidate) - entry.cost(difference.baseline)
+    if math.isinf(difference.value) and entry.target is None:  # one infinite loss proves an infinite mean
         return _told(entry, worse)
-    ends, margin = found.interval, found.margin
+    ends, margin = difference.interval, difference.margin
     if ends is not None and -margin <= ends.low and ends.high <= margin:
         return "equivalent"
-    if math.isnan(found.corrected_p):
+    if math.isnan(difference.corrected_p):
         return "untested"
-    if found.corrected_p > 1 - level + 1e-12:
+    if difference.corrected_p > 1 - level + 1e-12:
         return "no evidence" if ends is None else "undecided"
     return _told(entry, worse)
 
@@ -717,19 +719,19 @@ def _ranked(
 def _corrected(parts: Sequence[Comparison], level: float) -> list[Comparison]:
     """Correct each metric of each candidate for the number of slices it was tested on."""
     tables: list[list[dict[str, Difference]]] = [
-        [dict(found) for found in part.differences] for part in parts
+        [dict(difference) for difference in part.differences] for part in parts
     ]
     for candidate in range(len(tables[0]) if tables else 0):
         for metric in tables[0][candidate]:
             across = [table[candidate][metric] for table in tables]
-            for table, found in zip(tables, _with_holm(across, level), strict=True):
-                table[candidate][metric] = found
+            for table, difference in zip(tables, _with_holm(across, level), strict=True):
+                table[candidate][metric] = difference
     return [replace(part, differences=tuple(table)) for part, table in zip(parts, tables, strict=True)]
 
 
 def _with_holm(differences: Sequence[Difference], level: float) -> list[Difference]:
     """Correct p-values for their number, and judge again; those without a test stay as they are."""
-    tested = [n for n, found in enumerate(differences) if not math.isnan(found.p_value)]
+    tested = [n for n, adjusted in enumerate(differences) if not math.isnan(adjusted.p_value)]
     corrected = dict(zip(tested, holm([differences[n].p_value for n in tested]).tolist(), strict=True))
-    found = [replace(one, corrected_p=corrected.get(n, one.p_value)) for n, one in enumerate(differences)]
-    return [replace(one, verdict=_verdict(one, level)) for one in found]
+    adjusted = [replace(one, corrected_p=corrected.get(n, one.p_value)) for n, one in enumerate(differences)]
+    return [replace(one, verdict=_verdict(one, level)) for one in adjusted]

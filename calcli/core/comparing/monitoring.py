@@ -139,10 +139,10 @@ class Stream:
         return joined(self.periods[self.change.start : self.alarm + 1])
 
 
-def streams(found: Mapping[str | None, Sequence[Period]], level: float) -> list[Stream]:
+def streams(by_value: Mapping[str | None, Sequence[Period]], level: float) -> list[Stream]:
     """Return streams that share a level: 1 / (m (m + 1)) of the rest is for the m-th, however many come."""
-    shares = [1.0] if len(found) == 1 else [1 / (m * (m + 1)) for m in range(1, len(found) + 1)]
-    pairs = zip(found.items(), shares, strict=True)
+    shares = [1.0] if len(by_value) == 1 else [1 / (m * (m + 1)) for m in range(1, len(by_value) + 1)]
+    pairs = zip(by_value.items(), shares, strict=True)
     return [Stream(value, 1 - (1 - level) * share, periods) for (value, periods), share in pairs]
 
 
@@ -331,12 +331,12 @@ def _times(predictions: Predictions, column: str) -> Array:
         return values.astype("datetime64[s]")
     texts, codes = np.unique(values.astype(str), return_inverse=True)
     numbers = values.dtype.kind in "iufb"
-    found, zoned = [], set()
+    times, zoned = [], set()
     for n, text in enumerate(texts.tolist()):
         try:
             if numbers and not DATES[0] <= float(text) <= DATES[1]:
                 raise ValueError
-            found.append(_utc(text))
+            times.append(_utc(text))
         except ValueError:
             row = predictions.stored_row(int((codes == n).argmax()))
             raise InputError(
@@ -346,7 +346,7 @@ def _times(predictions: Predictions, column: str) -> Array:
         zoned.add(ZONE.search(text) is not None)
     if len(zoned) > 1:
         raise InputError(f"{path}: some times in column {column!r} have a time zone, and some none")
-    return np.array(found, "datetime64[s]")[codes]
+    return np.array(times, "datetime64[s]")[codes]
 
 
 def _utc(text: str) -> datetime:
@@ -356,7 +356,7 @@ def _utc(text: str) -> datetime:
 
 
 def periods_of(
-    predictions: Predictions, own: Watched, when: Calendar, settings: MonitorSettings
+    predictions: Predictions, watch: Watched, when: Calendar, settings: MonitorSettings
 ) -> dict[str | None, list[Period]]:
     """Return the periods that have rows, in order: those of all rows, then those of each slice.
 
@@ -365,26 +365,26 @@ def periods_of(
     InputError
         If a column is missing, or has no value.
     """
-    rows = np.ones(len(when.codes), np.bool_) if own.chosen is None else own.chosen
+    rows = np.ones(len(when.codes), np.bool_) if watch.chosen is None else watch.chosen
     code, known = when.codes[rows], len(when.names)
     require_clusters(predictions, settings.cluster)
     clusters = None
     if settings.cluster is not None:
         clusters = np.unique(predictions.column(settings.cluster), return_inverse=True)[1][rows]
-    found: dict[str | None, list[Period]] = {None: _periods(own, code, clusters, when.names)}
+    by_value: dict[str | None, list[Period]] = {None: _periods(watch, code, clusters, when.names)}
     if settings.by is not None:
         slices, numbers = slice_numbers(predictions, settings.by)
         joint = np.where(code < 0, -1, numbers[rows] * known + code)
-        every = _periods(own, joint, clusters, [*when.names] * len(slices), all_of_them=True)
+        every = _periods(watch, joint, clusters, [*when.names] * len(slices), all_of_them=True)
         parts = [(part.value, every[n * known : (n + 1) * known]) for n, part in enumerate(slices)]
         kept = {value: [one for one in part if one.rows] for value, part in parts}
         first = {value: when.names.index(part[0].name) for value, part in kept.items() if part}
-        found |= {value: kept[value] for value in sorted(first, key=lambda value: (first[value], value))}
-    return found
+        by_value |= {value: kept[value] for value in sorted(first, key=lambda value: (first[value], value))}
+    return by_value
 
 
 def _periods(
-    own: Watched,
+    watch: Watched,
     codes: Positions,
     clusters: Positions | None,
     names: Sequence[str],
@@ -392,16 +392,16 @@ def _periods(
     all_of_them: bool = False,
 ) -> list[Period]:
     inside = codes >= 0
-    code, score, outcome = codes[inside], own.score[inside], own.outcome[inside]
-    counts = None if own.counts is None else own.counts[inside]
+    code, score, outcome = codes[inside], watch.score[inside], watch.outcome[inside]
+    counts = None if watch.counts is None else watch.counts[inside]
     groups = None if clusters is None else clusters[inside]
-    test = Hypothesis(*(values[inside] for values in vars(own.hypothesis).values()))
+    test = Hypothesis(*(values[inside] for values in vars(watch.hypothesis).values()))
 
     def sums(values: Any) -> Doubles:
         weighted = values if counts is None else values * counts
         return np.bincount(code, weighted, len(names)).astype(np.float64)
 
-    found = evidence(test, outcome, code, len(names), groups, counts)
+    e_values = evidence(test, outcome, code, len(names), groups, counts)
     rows = sums(np.ones(len(code)))
     with np.errstate(divide="ignore", invalid="ignore"):
         loss = np.where(outcome > 0, -outcome * np.log(score), 0.0)
@@ -415,8 +415,8 @@ def _periods(
             of = units.names // (groups.max(initial=0) + 1)
             variance = np.bincount(of, own_gaps, len(names)).astype(np.float64)
         errors = np.sqrt(variance) / rows
-    of_loss = own.what in ("probability", "confidence")
-    columns = [values.tolist() for values in (rows.astype(np.int64), *means, errors, found)]
+    of_loss = watch.what in ("probability", "confidence")
+    columns = [values.tolist() for values in (rows.astype(np.int64), *means, errors, e_values)]
     every = [
         Period(name, n, predicted, observed, error, loss if of_loss else None, tuple(bets))
         for name, n, predicted, observed, loss, error, bets in zip(names, *columns, strict=True)

@@ -150,7 +150,7 @@ def _require_same_columns(
         different = np.flatnonzero(_unlike(first.column(name), other.column(name)))
         if len(different):
             row = int(different[0])
-            found = " and ".join(slice_names(one.column(name)[[row]])[0] for one in (other, first))
+            values = " and ".join(slice_names(one.column(name)[[row]])[0] for one in (other, first))
             if keys is None:
                 which, expected = (
                     f"row {first.stored_row(row)}",
@@ -160,7 +160,7 @@ def _require_same_columns(
                 which, expected = f"{key} {keys[row]}", f"one value for each {key}; correct one of the files"
             raise InputError(
                 f"{_path(other)} and {_path(first)} differ in column {name!r} in {len(different):,} of "
-                f"{first.n_rows:,} rows, the first of them {which} ({found}); expected {expected}, or "
+                f"{first.n_rows:,} rows, the first of them {which} ({values}); expected {expected}, or "
                 f"compare them with --unpaired{'' if keys is None else ' in place of --key'}"
             )
 
@@ -182,7 +182,7 @@ def _matched(
     common = keys[0]
     for others in keys[1:]:
         common = common[np.isin(common, others)]  # the order of the baseline
-    unmatched = tuple(len(found) - len(common) for found in keys)
+    unmatched = tuple(len(own_keys) - len(common) for own_keys in keys)
     if not len(common):
         raise InputError(
             f"{_path(systems[1])} and {_path(systems[0])} share no value of {key}, so no rows can be paired"
@@ -195,8 +195,8 @@ def _matched(
             f"rows without a counterpart by {key}: {counts}; leave them out with --allow-unmatched"
         )
     paired = []
-    for system, found in zip(systems, keys, strict=True):
-        rows = _positions(found, common)
+    for system, own_keys in zip(systems, keys, strict=True):
+        rows = _positions(own_keys, common)
         kept = [*keep, *([key] if system.provenance.identity == key else [])]
         columns = {name: system.columns[name][rows] for name in kept if name in system.columns}
         paired.append(replace(_take(system, rows), columns=columns))
@@ -280,7 +280,7 @@ def as_states(
     require_same_clip(systems, settings)
     for system in known:
         if key and system.state.head.key != key:
-            made = f"with --key {own}" if (own := system.state.head.key) else "without"
+            made = f"with --key {key_of_state}" if (key_of_state := system.state.head.key) else "without"
             raise UsageError(
                 f"--key {key}: {system.provenance.path} was made {made}; make it with --key {key}"
             )
@@ -361,7 +361,7 @@ def _same_weights(first: Body, second: Body) -> bool:
     """Tell whether the same rows have the same weights; their sums may differ by rounding."""
     if first.deals is None or second.deals is None:
         return first.weights is None or np.array_equal(first.weights, second.weights)  # type: ignore[arg-type]
-    mine, others = ((own.weight, own.squares) for own in (first.deals, second.deals))
+    mine, others = ((deals.weight, deals.squares) for deals in (first.deals, second.deals))
     return all(a is None or b is None or np.allclose(a, b) for a, b in zip(mine, others, strict=True))
 
 
@@ -433,7 +433,7 @@ def _cuts(predictions: Predictions, column: str) -> dict[str, Cut]:
     """Return what takes out each value of a column, by value; nothing if a state has no slices by it."""
     if isinstance(predictions, StatePredictions):
         left = predictions.state.slices.get(column, {})
-        return {value: partial(_left_in, own) for value, own in left.items()}
+        return {value: partial(_left_in, state) for value, state in left.items()}
     slices, numbers = slice_numbers(predictions, column)
     return {part.value: partial(_rows_in, numbers, n) for n, part in enumerate(slices)}
 
@@ -464,8 +464,8 @@ def _require_same_slice(systems: Sequence[Predictions], members: Sequence[Predic
     """Raise an InputError if a slice of states, whose rows are the same, has not the same rows of each."""
     states = states_in(members)
     unlike = unlike_rows(states)
-    places = [own.state.body.numbers for own in states if not own.state.head.key]
-    if not unlike and not all(np.array_equal(own, places[0]) for own in places[1:]):
+    places = [state.state.body.numbers for state in states if not state.state.head.key]
+    if not unlike and not all(np.array_equal(state, places[0]) for state in places[1:]):
         unlike = f"its rows in {' and '.join(system.provenance.path for system in systems)} are not the same"
     if unlike:
         raise InputError(f"slice {part}: {unlike}; compare with --unpaired")
@@ -476,11 +476,11 @@ def expanded(predictions: Predictions, rules: Sequence[Rule]) -> tuple[list[Rule
     asked: list[Rule] = []
     groups = []
     for rule in rules:
-        own = [rule]
+        rules_of_slice = [rule]
         if rule.every and (parts := slices_by(predictions, rule.every)):
-            own = [_of(rule, str(part)) for part in parts]
-        groups.append(list(range(len(asked), len(asked) + len(own))))
-        asked += own
+            rules_of_slice = [_of(rule, str(part)) for part in parts]
+        groups.append(list(range(len(asked), len(asked) + len(rules_of_slice))))
+        asked += rules_of_slice
     return asked, groups
 
 
@@ -495,21 +495,21 @@ def of_groups(groups: Sequence[Sequence[Outcome]], alpha: float) -> tuple[tuple[
     Of a rule for every value of a column, values of too few rows are skipped unless all are; errors that
     exceed chance are corrected for the number of values that were judged (Holm).
     """
-    found: list[Outcome] = []
+    outcomes: list[Outcome] = []
     skipped = []
     for group in groups:
         judged = [outcome for outcome in group if not outcome.few]
         if len(group) == 1 or not judged:
-            found += group if len(group) == 1 else _all_few(group)
+            outcomes += group if len(group) == 1 else _all_few(group)
             continue
-        found += _beyond_chance_of_so_many(judged, alpha)
+        outcomes += _beyond_chance_of_so_many(judged, alpha)
         if few := len(group) - len(judged):
             column = group[0].rule.part.partition("=")[0]
             skipped.append(
                 f"{few} of {len(group)} values of {column} have too few rows for the rule on "
                 f"{group[0].rule.call.asked} and were skipped."
             )
-    return tuple(found), skipped
+    return tuple(outcomes), skipped
 
 
 def _all_few(group: Sequence[Outcome]) -> list[Outcome]:
@@ -522,16 +522,16 @@ def _all_few(group: Sequence[Outcome]) -> list[Outcome]:
 def _beyond_chance_of_so_many(judged: Sequence[Outcome], alpha: float) -> list[Outcome]:
     """Let limits on errors pass where, of so many slices, chance alone would show as much."""
     tested = [isinstance(one.rule.condition, Bound) and not math.isnan(one.p_value) for one in judged]
-    p = holm([one.p_value if own else 1.0 for one, own in zip(judged, tested, strict=True)])
-    found = []
-    for one, own, corrected in zip(judged, tested, p.tolist(), strict=True):
-        if own and one.status == "broken" and corrected > alpha:
+    p = holm([one.p_value if is_tested else 1.0 for one, is_tested in zip(judged, tested, strict=True)])
+    outcomes = []
+    for one, is_tested, corrected in zip(judged, tested, p.tolist(), strict=True):
+        if is_tested and one.status == "broken" and corrected > alpha:
             reason = (
                 f"{one.reason}, which is chance in one of {len(judged)} slices (corrected p {corrected:.3g})"
             )
             one = replace(one, status="passed", reason=reason)
-        elif own and len(judged) > 1:
+        elif is_tested and len(judged) > 1:
             reason = f"{one.reason}, corrected for {len(judged)} slices p {corrected:.3g}"
             one = replace(one, reason=reason)
-        found.append(replace(one, p_value=corrected) if own else one)
-    return found
+        outcomes.append(replace(one, p_value=corrected) if is_tested else one)
+    return outcomes

@@ -200,16 +200,16 @@ def parse_failure(text: str, defaults: Mapping[str, Any] | None = None) -> Rule:
     UsageError
         If it is not such a condition.
     """
-    found = FORM.fullmatch(text)
-    if not found:
+    match = FORM.fullmatch(text)
+    if not match:
         raise UsageError(f"{text!r} is not a limit; expected metric, comparison and number, as in {EXAMPLE}")
     try:
-        limit = float(found["bound"])
+        limit = float(match["bound"])
     except ValueError:
         limit = math.nan
     if math.isnan(limit):
-        raise UsageError(f"{text!r} compares with {found['bound']!r}; expected a number, as in {EXAMPLE}")
-    call, sign = parse_metric(found["metric"], defaults), found["sign"]
+        raise UsageError(f"{text!r} compares with {match['bound']!r}; expected a number, as in {EXAMPLE}")
+    call, sign = parse_metric(match["metric"], defaults), match["sign"]
     most = sign[0] == ">"
     allowed = math.nextafter(limit, -math.inf if most else math.inf) if sign.endswith("=") else limit
     return Rule(call, Bound(allowed, most), name=f"{call.asked}{sign}{limit:g}")
@@ -348,8 +348,8 @@ class Outcome:
     @property
     def result(self) -> Result:
         """What it means for the check; of what could not be judged, only too few rows may be a warning."""
-        found = MEANS[self.rule.condition.undecided if self.status == "undecided" else self.status]
-        return "warning" if self.rule.severity == "warning" and (self.few or found == "failed") else found
+        meaning = MEANS[self.rule.condition.undecided if self.status == "undecided" else self.status]
+        return "warning" if self.rule.severity == "warning" and (self.few or meaning == "failed") else meaning
 
 
 @dataclass(frozen=True)

@@ -70,21 +70,21 @@ def slack_of(predictions: Predictions, names: Sequence[str], seed: int = 0) -> d
     settings = Settings(tuple(names), intervals=False, draws=0)
     calls = parse_metrics(names)
     measured = measure(rows, settings)
-    found = {call.asked: Slack(math.inf, math.nan) for call in calls}
+    slack_by_name = {call.asked: Slack(math.inf, math.nan) for call in calls}
     shown = _deviations(measured, calls, settings, rng)
     if rows.n_classes == 2 and _rarer(rows) * predictions.n_rows < FEWEST_OF_CLASS * rows.n_rows:
         for call in calls:
             if call.entry.family.class_by_class:
                 shown.pop(call.asked, None)
     if not shown:
-        return found
+        return slack_by_name
     table = np.stack(list(shown.values()), axis=1)
     table *= math.sqrt(rows.n_rows / predictions.n_rows)
     place = table.argsort(0).argsort(0).max(1)  # of the worst metric of each redraw among those of all
     last = int(np.quantile(place, KEPT, method="higher"))
     slack, sd = np.maximum(np.sort(table, axis=0)[last], 0), np.where(np.isfinite(table), table, 0).std(0)
     pairs = zip(shown, slack.tolist(), sd.tolist(), strict=True)
-    return found | {name: Slack(most, spread) for name, most, spread in pairs}
+    return slack_by_name | {name: Slack(most, spread) for name, most, spread in pairs}
 
 
 def _held(predictions: Predictions) -> Predictions:
@@ -114,7 +114,7 @@ def _deviations(
         elif call.entry.family.has_null:
             influence_values[call.asked] = call, _gaps(measured, call, share)
     perturbation = _perturbation(rows, settings, rng) if influence_values else {}
-    found: dict[str, list[Doubles]] = {name: [] for name in influence_values}
+    drawn: dict[str, list[Doubles]] = {name: [] for name in influence_values}
     errors: list[Doubles] = []
     for size in batch_sizes(REDRAWS, rows.n_rows, COUNTS):
         counts = _counts(size, rows.n_rows, rng)
@@ -122,11 +122,11 @@ def _deviations(
         total[total == 0] = 1  # of very few rows none may be drawn, which changes nothing
         unseen = (rng.geometric(0.5, size) - 1) * rng.exponential(size=size)
         for name, (call, table) in influence_values.items():
-            found[name].append(_worse(call, counts @ table / total[:, None], table.sum(0)))
+            drawn[name].append(_worse(call, counts @ table / total[:, None], table.sum(0)))
         errors.append(unseen)
     unseen, shown = np.concatenate(errors), {}
     for name, (call, _) in influence_values.items():
-        worse = np.concatenate(found[name])
+        worse = np.concatenate(drawn[name])
         if call.entry.family.has_null:
             worse -= max(0.0, float(worse.mean()))  # sizes of gaps grow by the noise that a redraw adds
         more = np.multiply(unseen, perturbation[str(call)], out=np.zeros(len(worse)), where=unseen > 0)

@@ -42,7 +42,7 @@ def find_segments(predictions: Predictions, settings: SegmentSettings) -> Search
     clusters = predictions.column_if(settings.cluster)
     graded = ((outcome != 0) & (outcome != 1)).any()
     units = Units.of(len(score), clusters) if clusters is not None or graded else None
-    found = search(
+    result = search(
         log_odds(score),
         outcome,
         partitions(predictions, settings),
@@ -54,12 +54,12 @@ def find_segments(predictions: Predictions, settings: SegmentSettings) -> Search
         seed=settings.seed,
         units=units,
     )
-    if not found.segments:
+    if not result.segments:
         unit = "rows" if settings.cluster is None else f"values of {settings.cluster}"
         raise InputError(
             f"{path}: no segment has {settings.min_rows:,} {unit}, and as many beside it; lower --min-rows"
         )
-    return found
+    return result
 
 
 def partitions(predictions: Predictions, settings: SegmentSettings) -> list[Partition]:
@@ -94,8 +94,12 @@ def _cut(values: Array, known: Array, column: str, parts: int) -> Partition:
     codes = np.searchsorted(cuts, values, side="right")
     names = []
     for n in range(len(cuts) + 1):
-        own = known[np.searchsorted(cuts, known, side="right") == n]
-        names.append(f"{column}={own[0]:.6g}" if len(own) == 1 else f"{column}={own[0]:.6g} to {own[-1]:.6g}")
+        inside = known[np.searchsorted(cuts, known, side="right") == n]
+        names.append(
+            f"{column}={inside[0]:.6g}"
+            if len(inside) == 1
+            else f"{column}={inside[0]:.6g} to {inside[-1]:.6g}"
+        )
     if not there.all():
         codes[~there] = len(names)
         names.append(f"{column}={Slice(column, '').shown}")

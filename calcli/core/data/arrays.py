@@ -53,12 +53,12 @@ def label_sums(labels: Array, weights: Floats | None, n_classes: int, hit: Array
 
     To choose the labels of hits would take several times as long.
     """
-    found = np.zeros(2 * n_classes, np.int64 if weights is None else np.float64)
+    sums = np.zeros(2 * n_classes, np.int64 if weights is None else np.float64)
     for rows in batches(len(labels), 1, TOGETHER):
         cells = np.intp(2) * labels[rows]
         cells += True if hit is None else hit[rows]
-        found += np.bincount(cells, None if weights is None else weights[rows], 2 * n_classes)
-    return found[1::2]
+        sums += np.bincount(cells, None if weights is None else weights[rows], 2 * n_classes)
+    return sums[1::2]
 
 
 SUM_ROUNDING = 8  # machine epsilons by which the probabilities of a row may miss 1 by rounding alone
@@ -166,9 +166,9 @@ def _less_log_sum(scores: Array, epsilons: int) -> Floats:
     for rows in row_blocks(values):
         log_sum = log_sum_exp(values[rows])
         log_sum[np.abs(log_sum) <= kept] = 0
-        found = np.subtract(values[rows], log_sum, out=result[rows])
-        if found.min() <= LEAST:
-            found[found <= LEAST] = -np.inf
+        differences = np.subtract(values[rows], log_sum, out=result[rows])
+        if differences.min() <= LEAST:
+            differences[differences <= LEAST] = -np.inf
     return result
 
 
@@ -239,6 +239,6 @@ def draw_labels(probs: Floats, draws: int, rng: np.random.Generator) -> NDArray[
         cumulative += rows
         # 32 random bits after the row's number: the sum is exact and stays below the next row
         places = rows + rng.integers(0, 2**32, (len(cumulative), draws)) * 2.0**-32
-        found = np.searchsorted(cumulative.ravel(), places.ravel(), side="right")
-        labels[batch] = found.reshape(places.shape) - rows * k
+        cells = np.searchsorted(cumulative.ravel(), places.ravel(), side="right")
+        labels[batch] = cells.reshape(places.shape) - rows * k
     return labels

@@ -141,11 +141,11 @@ def recursive_cuts(
     cuts, waiting = [0], [(0, len(ordered))]
     while waiting:
         start, stop = waiting.pop()
-        own = slice(start, stop)
+        inside = slice(start, stop)
         rows = stop - start if before is None else before[stop] - before[start]
         if rows >= min_rows and ordered[start] < ordered[stop - 1]:
-            mean = _mean(ordered[own], None if weights is None else weights[own])
-            middle = start + int(np.count_nonzero(ordered[own] < mean))
+            mean = _mean(ordered[inside], None if weights is None else weights[inside])
+            middle = start + int(np.count_nonzero(ordered[inside] < mean))
             if start < middle < stop:  # a mean of nearly equal values may be rounded beyond them
                 waiting += [(middle, stop), (start, middle)]  # low first
                 continue

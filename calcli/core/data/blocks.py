@@ -146,9 +146,9 @@ class Block:
     @property
     def tied(self) -> NDArray[np.bool_]:
         """(n,) whether the largest probability is shared by two classes or more."""
-        found = np.zeros(len(self.labels), np.bool_)
-        found[self._tied] = True
-        return found
+        tied = np.zeros(len(self.labels), np.bool_)
+        tied[self._tied] = True
+        return tied
 
     @cached_property
     def _tied(self) -> NDArray[np.intp]:
@@ -217,9 +217,9 @@ class Block:
         classes = np.empty((len(left), r), np.intp)
         probs = np.empty((len(left), r), left.dtype)
         for rank in range(r):
-            classes[:, rank] = found = left.argmax(1)
-            probs[:, rank] = left[rows, found] / self.total
-            left[rows, found] = -1
+            classes[:, rank] = largest = left.argmax(1)
+            probs[:, rank] = left[rows, largest] / self.total
+            left[rows, largest] = -1
         self._largest[r] = classes, probs
         return classes, probs
 
@@ -235,15 +235,15 @@ class Block:
 
     def label_within(self, r: int) -> NDArray[np.bool_]:
         """(n,) whether the label is among the `r` most probable classes; ties go to the lower class."""
-        own = self._label_exp
-        within = self._count(self.exp >= self.per_row(own)) <= r
+        label_exp = self._label_exp
+        within = self._count(self.exp >= self.per_row(label_exp)) <= r
         beyond = np.flatnonzero(~within)  # unless ties are all that puts them there
         exp = np.take(self.exp, beyond, axis=1 - self.class_axis)
         exp = exp.T if self.class_axis == 0 else exp
-        own, label = own[beyond, None], self.labels[beyond, None]
-        ties = np.flatnonzero(np.count_nonzero(exp > own, axis=1) < r)
-        exp, own, label = exp[ties], own[ties], label[ties]
-        before = (exp > own) | ((exp == own) & (np.arange(exp.shape[1]) < label))
+        label_exp, label = label_exp[beyond, None], self.labels[beyond, None]
+        ties = np.flatnonzero(np.count_nonzero(exp > label_exp, axis=1) < r)
+        exp, label_exp, label = exp[ties], label_exp[ties], label[ties]
+        before = (exp > label_exp) | ((exp == label_exp) & (np.arange(exp.shape[1]) < label))
         within[beyond[ties]] = np.count_nonzero(before, axis=1) < r
         return within
 

@@ -36,11 +36,11 @@ class MergedScores(DerivedScores):
             yield merged(block, self.own, self.kind)
 
 
-def merged(scores: Floats, own: int, kind: Kind) -> Floats:
+def merged(scores: Floats, k: int, kind: Kind) -> Floats:
     """Return (n, 2) scores of the rest, of summed probability, and of one class, from (n, K) scores."""
-    rest = np.delete(scores, own, axis=1)
+    rest = np.delete(scores, k, axis=1)
     together = rest.sum(axis=1) if kind == "probs" else np.logaddexp.reduce(rest, axis=1)
-    return np.stack([together, scores[:, own]], axis=1)
+    return np.stack([together, scores[:, k]], axis=1)
 
 
 def rest_of(name: str) -> str:
@@ -76,12 +76,12 @@ def against_rest(predictions: Predictions, name: str) -> Predictions:
     classes, path = predictions.classes, predictions.provenance.path
     if set(classes) == {name, rest_of(name)}:
         return predictions  # as calcli apply writes them
-    own, origin = own_class(classes, name, path), predictions.provenance
+    k, origin = own_class(classes, name, path), predictions.provenance
     note = f"class {name} against the rest of {len(classes)} classes, as asked"
     return replace(
         predictions,
-        scores=MergedScores(predictions.scores, own),
-        labels=(predictions.labels == own).astype(np.int64),
+        scores=MergedScores(predictions.scores, k),
+        labels=(predictions.labels == k).astype(np.int64),
         classes=(rest_of(name), name),
         provenance=replace(origin, notes=(*origin.notes, note)),
     )
@@ -202,8 +202,8 @@ def _weighted(predictions: Predictions, priors: ClassPriors, frequency: NDArray[
             f"{wanted[absent[0]]:g}; give it 0"
         )
     ratio = np.divide(wanted, frequency, out=np.zeros_like(wanted), where=frequency > 0)
-    own = ratio[predictions.labels]
-    weights = own if predictions.weights is None else own * predictions.weights
+    of_label = ratio[predictions.labels]
+    weights = of_label if predictions.weights is None else of_label * predictions.weights
     weighted = replace(predictions, weights=weights, priors=wanted)
     return _noted(weighted, f"rows are weighted to the class priors {_some(wanted)}")
 
@@ -384,9 +384,9 @@ def select_each(predictions: Predictions, numbers: NDArray[np.intp]) -> Iterator
         if last - first == 1:
             yield select(predictions, chosen)
             continue
-        own = numbers[chosen]
-        held = gathered(ChosenScores(whole, chosen), np.argsort(own, kind="stable"))
-        sizes = np.bincount(own - first)
+        slice_of_row = numbers[chosen]
+        held = gathered(ChosenScores(whole, chosen), np.argsort(slice_of_row, kind="stable"))
+        sizes = np.bincount(slice_of_row - first)
         for number, stop, rows in zip(range(first, last), np.cumsum(sizes), sizes, strict=True):
             scores = replace(held, array=held.array[stop - rows : stop])
             yield replace(select(predictions, numbers == number), scores=scores)
@@ -425,8 +425,8 @@ def slice_numbers(predictions: Predictions, column: str) -> tuple[list[Slice], N
     InputError
         If there is no such column, or it has too many values to slice by.
     """
-    own = _column(predictions, column)
-    values, codes = _names(own)
+    of_rows = _column(predictions, column)
+    values, codes = _names(of_rows)
     if len(values) > MOST or len(values) == len(codes) > ENOUGH_ROWS:
         raise InputError(
             f"{predictions.provenance.path}: column {column!r} has {len(values):,} values in "
@@ -473,8 +473,8 @@ def _column(predictions: Predictions, name: str) -> Array:
             "expected a column after --by"
         )
     names = np.array(predictions.classes)
-    found = np.concatenate([block.largest(1)[0][:, 0].copy() for block in blocks(predictions)])
-    return names[found]
+    predicted = np.concatenate([block.largest(1)[0][:, 0].copy() for block in blocks(predictions)])
+    return names[predicted]
 
 
 def _texts(values: Array) -> NDArray[np.str_]:

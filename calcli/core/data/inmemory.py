@@ -135,8 +135,8 @@ def as_array(values: Any, called: str) -> Array:
     try:
         if by_dlpack:
             return np.from_dlpack(values)
-        found = _unmasked(values)
-        return _plain(found) if found.dtype.kind in "OT" else found
+        array = _unmasked(values)
+        return _plain(array) if array.dtype.kind in "OT" else array
     except MemoryError:
         raise
     except Exception as error:  # whatever the interface of an object raises
@@ -172,8 +172,8 @@ def _fraction(values: Array) -> float | None:
     """Return the first number that is not whole; None if there is none."""
     if values.dtype.kind != "f":
         return None
-    found = np.flatnonzero(np.isfinite(values) & (values != np.floor(values)))
-    return float(values.reshape(-1)[found[0]]) if len(found) else None
+    fractional = np.flatnonzero(np.isfinite(values) & (values != np.floor(values)))
+    return float(values.reshape(-1)[fractional[0]]) if len(fractional) else None
 
 
 def _unmasked(values: Any) -> Array:
@@ -182,13 +182,13 @@ def _unmasked(values: Any) -> Array:
         values = _shown(values)
     if isinstance(values, np.ma.MaskedArray) and np.ma.is_masked(values):
         numeric = values.dtype.kind in "iufb"
-        found: Array = np.array(values.data, np.result_type(values.dtype, np.float32) if numeric else object)
-        found[np.ma.getmaskarray(values)] = np.nan if numeric else None
-        return found
-    found = np.asarray(values)
-    if found.dtype.kind == "O" and any(isinstance(one, np.ma.MaskedArray) for one in found.flat):
-        return _unmasked(found.tolist())
-    return found
+        array: Array = np.array(values.data, np.result_type(values.dtype, np.float32) if numeric else object)
+        array[np.ma.getmaskarray(values)] = np.nan if numeric else None
+        return array
+    array = np.asarray(values)
+    if array.dtype.kind == "O" and any(isinstance(one, np.ma.MaskedArray) for one in array.flat):
+        return _unmasked(array.tolist())
+    return array
 
 
 def _shown(values: Sequence[Any]) -> Sequence[Any]:
@@ -219,6 +219,6 @@ def _plain(values: Array) -> Array:
     if there.ndim > 1:
         raise ValueError("some of their lists are missing")
     numeric = there.dtype.kind in "biuf"
-    found = np.full(len(flat), np.nan if numeric else None, np.float64 if numeric else object)
-    found[~missing] = there
-    return found.reshape(values.shape)
+    plain = np.full(len(flat), np.nan if numeric else None, np.float64 if numeric else object)
+    plain[~missing] = there
+    return plain.reshape(values.shape)

@@ -365,8 +365,8 @@ def require_classes(predictions: Predictions, classes: tuple[str, ...], owner: s
             f"{order}"
         )
     if predictions.n_classes != len(classes):
-        found, expected = f"{predictions.n_classes} classes", str(len(classes))
+        seen, expected = f"{predictions.n_classes} classes", str(len(classes))
     else:
         n = next(n for n, name in enumerate(classes) if name != predictions.classes[n])
-        found, expected = f"class {predictions.classes[n]!r}", f"{classes[n]!r}"
-    raise InputError(f"{path} has {found} where {owner} has {expected}; expected the same classes{mend}")
+        seen, expected = f"class {predictions.classes[n]!r}", f"{classes[n]!r}"
+    raise InputError(f"{path} has {seen} where {owner} has {expected}; expected the same classes{mend}")

@@ -73,11 +73,11 @@ class Units:
 
     def among(self, chosen: Array) -> Units:
         """Return the units of the rows that a mask or an index chooses, numbered anew."""
-        own = self.of_row[chosen]
+        of_row = self.of_row[chosen]
         if self.names is None:
-            return Units.of(len(own))
-        numbers, codes = np.unique(own, return_inverse=True)
-        return Units(len(own), len(numbers), codes, self.names[numbers])
+            return Units.of(len(of_row))
+        numbers, codes = np.unique(of_row, return_inverse=True)
+        return Units(len(of_row), len(numbers), codes, self.names[numbers])
 
     def sums(self, values: Array, weights: Floats | None = None) -> Doubles:
         """Return the (number,) sums of (rows,) values."""

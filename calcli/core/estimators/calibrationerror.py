@@ -103,8 +103,8 @@ def _of_rows(
         drawn = rng.integers(0, 2**32, size=(size, n), dtype=np.uint32) < threshold
         drawn |= certain
         outcomes = drawn.view(np.uint8) if weights is None else drawn * weights
-        for own, cuts in zip(sums, cut_sets, strict=True):
-            own[batch] = segment_sums(outcomes, cuts)
+        for drawn_sums, cuts in zip(sums, cut_sets, strict=True):
+            drawn_sums[batch] = segment_sums(outcomes, cuts)
     return sums
 
 

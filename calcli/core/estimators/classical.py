@@ -196,11 +196,11 @@ def _spread(
     """
     loss.refresh()
     inverse = np.linalg.inv(loss.hessian)
-    own = loss.features @ inverse
-    influence_values = -loss.residual[:, None] * own
+    scaled = loss.features @ inverse
+    influence_values = -loss.residual[:, None] * scaled
     if weights is None and (units is None or units.single):
         return np.sqrt(np.diagonal(inverse) / len(influence_values)), influence_values
-    leverage = loss.weight * loss.prob * (1 - loss.prob) * (own * loss.features).sum(1)
+    leverage = loss.weight * loss.prob * (1 - loss.prob) * (scaled * loss.features).sum(1)
     if priors:
         influence_values = _within(influence_values, loss.weight, loss.target)
     if units is not None and not units.single:

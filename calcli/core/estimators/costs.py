@@ -85,8 +85,8 @@ class CostMatrix:
     def _own_gain(self) -> NDArray[np.float64] | None:
         """(K,) what the first K decisions save, if each of them saves anything for one class only."""
         k = len(self.cost)
-        own = np.diagonal(self._gain)
-        return own[:, None] if np.array_equal(self._gain[:, :k], np.diag(own)) else None
+        diagonal = np.diagonal(self._gain)
+        return diagonal[:, None] if np.array_equal(self._gain[:, :k], np.diag(diagonal)) else None
 
     def decide(self, block: Block) -> NDArray[np.intp]:
         """Return the (n,) decisions of least expected cost under the block's probabilities.
@@ -97,13 +97,13 @@ class CostMatrix:
 
     def best(self, exp: Floats) -> NDArray[np.intp]:
         """Return the (n,) decisions of least expected cost under multiples of (K, n) probabilities."""
-        gain, own = self._gain.astype(exp.dtype), self._own_gain
+        gain, diagonal = self._gain.astype(exp.dtype), self._own_gain
         layout: Literal["C", "F"] = "C" if exp.flags.c_contiguous else "F"
         saved = np.empty((gain.shape[1], exp.shape[1]), exp.dtype, layout)
         first = 0
-        if own is not None:  # no product of matrices for costs of the usual kind
-            first = len(own)
-            np.multiply(exp, own.astype(exp.dtype), out=saved[:first])
+        if diagonal is not None:  # no product of matrices for costs of the usual kind
+            first = len(diagonal)
+            np.multiply(exp, diagonal.astype(exp.dtype), out=saved[:first])
         np.matmul(gain[:, first:].T, exp, out=saved[first:])
         return saved.argmax(axis=0)
 

@@ -84,8 +84,8 @@ class RefinedBins:
             (n,) integers.
         """
         frequency = np.take_along_axis(self._frequency, cells, axis=1)
-        own = frequency[labels, np.arange(len(labels))]
-        return self.rule.refined(frequency, own)
+        of_label = frequency[labels, np.arange(len(labels))]
+        return self.rule.refined(frequency, of_label)
 
     def bias(self, share: float = 1.0) -> float:
         """Return by how much the refinement loss of so few rows is expected to miss that of many.
@@ -161,7 +161,7 @@ def corp(order: Floats, outcome: Array, losses: Array, weights: Floats | None, r
     hits, weight = blocks.hits.sum(keepdims=True), blocks.weight.sum(keepdims=True)
     whole = Blocks(order[:1], order[:1], hits, weight)
     mean = float(np.average(losses, weights=weights))
-    return Corp(mean, *(rule.of_frequencies(found.hits, found.weight) for found in (blocks, whole)))
+    return Corp(mean, *(rule.of_frequencies(groups.hits, groups.weight) for groups in (blocks, whole)))
 
 
 def summed(parts: list[Corp]) -> Corp:

@@ -144,12 +144,12 @@ class Studentized:
         return contrast(self.candidate, self.baseline, self.paired)
 
     def _p(self, sign: int, margin: Margin, above: bool) -> float:
-        found = self.difference
+        contrasted = self.difference
         if margin.relative:
             factor = 1 + sign * math.copysign(margin.relative, self.baseline.value)
-            found = contrast(self.candidate, self.baseline, self.paired, factor)
+            contrasted = contrast(self.candidate, self.baseline, self.paired, factor)
         limit = sign * margin.absolute
-        return found.spread.p_above(limit) if above else found.spread.p_below(limit)
+        return contrasted.spread.p_above(limit) if above else contrasted.spread.p_below(limit)
 
 
 @dataclass(frozen=True)
@@ -484,9 +484,9 @@ def beyond_chance(bins: Bins, heaviest: float = 1.0) -> NDArray[np.bool_]:
     If the scores are calibrated, the chance that a single one of them does is at most 5%.
     """
     filled = bins.weight > 0
-    found = np.zeros(filled.shape, np.bool_)
-    found[filled] = holm(gap_p_values(bins, heaviest)[filled]) <= SIGNIFICANT
-    return found
+    beyond = np.zeros(filled.shape, np.bool_)
+    beyond[filled] = holm(gap_p_values(bins, heaviest)[filled]) <= SIGNIFICANT
+    return beyond
 
 
 def slice_p_value(
@@ -514,10 +514,10 @@ def slice_p_value(
     if interval is None or whole_interval is None:
         return math.nan
     if value >= whole:
-        own, usual = value - interval.low, whole_interval.high - whole
+        part, usual = value - interval.low, whole_interval.high - whole
     else:
-        own, usual = interval.high - value, whole - whole_interval.low
-    half = max(own, usual / math.sqrt(share))
+        part, usual = interval.high - value, whole - whole_interval.low
+    half = max(part, usual / math.sqrt(share))
     if not math.isfinite(half) or not math.isfinite(value - whole):
         return math.nan
     if half <= 0:

@@ -80,9 +80,9 @@ class IntegralOfRisks:
         """Return the (...) score of always answering with the class frequencies, (..., 2)."""
         with np.errstate(divide="ignore"):
             log_odds = np.log(priors[..., 1]) - np.log(priors[..., 0])
-        own = (self._first.upper(-log_odds), self._second.upper(log_odds))
+        losses = (self._first.upper(-log_odds), self._second.upper(log_odds))
         parts = [np.where(share > 0, share, 1) * np.where(share > 0, loss, 0)
-                 for share, loss in zip(np.moveaxis(priors, -1, 0), own, strict=True)]  # fmt: skip
+                 for share, loss in zip(np.moveaxis(priors, -1, 0), losses, strict=True)]  # fmt: skip
         return np.asarray(parts[0] + parts[1])
 
 
@@ -139,11 +139,11 @@ class _TailIntegral:
         u = (inside - grid[cell]) / step
         left = (1 + 2 * u) * values[cell] + u * step * slopes[cell]
         right = (3 - 2 * u) * values[cell + 1] + (u - 1) * step * slopes[cell + 1]
-        found = np.asarray((1 - u) ** 2 * left + u**2 * right)
+        integral = np.asarray((1 - u) ** 2 * left + u**2 * right)
         below, above = start < -REACH, start > REACH
-        found[below] += self._below(start[below])
-        found[above] = np.exp(-self.rest * start[above] - self.log_scale) / self.rest
-        return found
+        integral[below] += self._below(start[below])
+        integral[above] = np.exp(-self.rest * start[above] - self.log_scale) / self.rest
+        return integral
 
     def _below(self, start: Doubles) -> Doubles:
         """Return the integral of exp(power t - log_scale) from `start` to the left end of the grid."""

@@ -101,16 +101,16 @@ def t_quantile(p: float, freedom: float) -> float:
 def _continued(x: float, a: float, b: float) -> float:
     """Return the value of the continued fraction."""
     c, d = 1.0, 1 / ((1 - (a + b) * x / (a + 1)) or TINY)
-    found = d
+    fraction = d
     for m in range(1, MOST_TERMS):
         even = a + 2 * m
         for term in (m * (b - m) * x / ((even - 1) * even), -(a + m) * (a + b + m) * x / (even * (even + 1))):
             d = 1 / ((1 + term * d) or TINY)
             c = (1 + term / c) or TINY  # a denominator must not be 0
-            found *= c * d
+            fraction *= c * d
         if abs(c * d - 1) < 1e-15:
             break
-    return found
+    return fraction
 
 
 def root(rising: Callable[[float], float], low: float, high: float) -> float:
@@ -202,8 +202,8 @@ STRAIGHT = 1e-6  # skewness below which there is nothing to remove
 
 def effective_size(squares: float, fourths: float) -> float:
     """Return how many observations carry a sum, given the sums of their squares and fourth powers."""
-    found = squares * squares / fourths if fourths > 0 else 0.0
-    return found if math.isfinite(found) else 0.0  # powers of losses such as 1e200
+    size = squares * squares / fourths if fourths > 0 else 0.0
+    return size if math.isfinite(size) else 0.0  # powers of losses such as 1e200
 
 
 def carried_by(effective_size: float, unit: str = "row") -> str:
@@ -292,12 +292,12 @@ class Spread:
         """
         if not self.enough:
             return held, "" if held else self.too_few(unit)
-        found = self.interval(level)
+        interval = self.interval(level)
         if held is not None:
-            return found.within(held), ""
-        if 2 * abs(self.curvature) * max(self.value - found.low, found.high - self.value) >= 1:
+            return interval.within(held), ""
+        if 2 * abs(self.curvature) * max(self.value - interval.low, interval.high - self.value) >= 1:
             return None, SECOND_ORDER
-        return (found, "") if found.contains(self.value) else (None, BIASED)
+        return (interval, "") if interval.contains(self.value) else (None, BIASED)
 
     def interval(self, level: float) -> Interval:
         """Return the interval of what is estimated.
@@ -348,10 +348,10 @@ class Spread:
         mean = 1 - mean if turned else mean
         mean = 0.0 if mean < ROUNDING else mean
         squares = self.squares / span**2 + mean * mean / rows if mean else 0.0
-        found = Interval.of_parts(mean, squares, most / rows, level)
+        scaled = Interval.of_parts(mean, squares, most / rows, level)
         if turned:
-            return Interval(high - span * found.high, high - span * found.low, level)
-        return Interval(low + span * found.low, low + span * found.high, level)
+            return Interval(high - span * scaled.high, high - span * scaled.low, level)
+        return Interval(low + span * scaled.low, low + span * scaled.high, level)
 
     def _straight(self, limit: float) -> float:
         """Return the studentized distance to a limit without its skewness."""

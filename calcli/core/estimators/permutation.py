@@ -165,8 +165,8 @@ def permuted_differences(
         return _computed_anew(baseline, candidate, estimator, draws, rng, paired)
     units = deal([baseline.units, candidate.units], 3 * cells.number)
     sums = [
-        _unit_sums(replace(side, units=own), index, cells.number)
-        for side, index, own in zip((baseline, candidate), cells.indices, units, strict=True)
+        _unit_sums(replace(side, units=of_side), index, cells.number)
+        for side, index, of_side in zip((baseline, candidate), cells.indices, units, strict=True)
     ]
     return swapped_sums(sums[0], sums[1], cells.statistic, draws, rng, paired)
 
@@ -228,9 +228,9 @@ def swapped_rows(
         first = whole[unit[order]] > 0
         return value(order[~first]) - value(order[first])
 
-    found = np.array([difference(group_labels(1, *numbers, rng, paired)[0]) for _ in range(draws)])
+    drawn = np.array([difference(group_labels(1, *numbers, rng, paired)[0]) for _ in range(draws)])
     as_they_are = np.repeat([1.0, 0.0], [numbers[0], 0 if paired else numbers[1]])
-    return PermutationDistribution(difference(as_they_are), found[~np.isnan(found)])
+    return PermutationDistribution(difference(as_they_are), drawn[~np.isnan(drawn)])
 
 
 def swapped_sums(
@@ -258,8 +258,11 @@ def swapped_sums(
         moved, rest = np.concatenate([first, second]), np.zeros_like(total)
 
     def differences(sides: Doubles) -> Doubles:
-        own = sides @ moved + rest
-        both = [(sums * step).reshape(len(sides), *baseline.shape[1:]) for sums in (own, total - own)]
+        first_sums = sides @ moved + rest
+        both = [
+            (sums * step).reshape(len(sides), *baseline.shape[1:])
+            for sums in (first_sums, total - first_sums)
+        ]
         before, after = (statistic(_as_bins(sums)) for sums in both)
         return np.asarray(after - before)
 
@@ -326,7 +329,9 @@ def of_equal_mass(cells: Bins, bins: int, unit: float | None) -> Bins:
     extra = np.zeros_like(total) if unit is None else total % bins
     number = np.arange(1, bins + 1)
     targets = (number * ((total - extra) / bins) + np.minimum(number, extra)) * (1 - MASS_ROUNDING)
-    last = np.array([np.searchsorted(own, target) for own, target in zip(steps, targets, strict=True)])
+    last = np.array(
+        [np.searchsorted(steps_of_draw, target) for steps_of_draw, target in zip(steps, targets, strict=True)]
+    )
     np.minimum(last, mass.shape[1] - 1, out=last)
     sums: list[Any] = [
         np.diff(np.take_along_axis(cumulative, last, axis=-1), axis=-1, prepend=0)

@@ -127,11 +127,11 @@ def rows_needed(start: int, share: Callable[[int], float], within: Callable[[flo
     """
     low, high, rows = 0, MOST_ROWS, start
     for _ in range(MOST_STEPS):
-        found = share(rows)
-        if abs(found - POWER) <= NEAR:
+        power = share(rows)
+        if abs(power - POWER) <= NEAR:
             break
-        low, high = (rows, high) if found < POWER else (low, rows)
-        guess = rows * (within(POWER) / max(within(min(max(found, 0.02), 0.98)), 0.5)) ** 2
+        low, high = (rows, high) if power < POWER else (low, rows)
+        guess = rows * (within(POWER) / max(within(min(max(power, 0.02), 0.98)), 0.5)) ** 2
         guess = min(max(guess, rows / 3), 3 * rows)
         rows = math.ceil(guess if low < guess < high else (low + high) / 2)
         if rows >= MOST_ROWS or high - low <= max(1, NEAR * low):
@@ -220,8 +220,8 @@ class Shares(Redraws):
         else:
             share = rng.beta(hits + UNSEEN, pilot.of_gained + pilot.of_lost - hits + UNSEEN, REDRAWS)
             gained, lost = rng.binomial(rows, share), rng.binomial(others, share)
-        found = [self._ends(*one, rows, others, margin, tail) for one in zip(gained, lost, strict=True)]
-        low, high = np.array(found).T
+        limits = [self._ends(*one, rows, others, margin, tail) for one in zip(gained, lost, strict=True)]
+        low, high = np.array(limits).T
         return np.array([high, low]) if self.sign > 0 else np.array([low, high])
 
     def _ends(
@@ -276,7 +276,7 @@ class Units(Redraws):
         weights = np.full(len(each), 1.0)
         weights[-2:] = UNSEEN / 2
         number = max(2, round(self.pilot.number * more))
-        found = []
+        proven = []
         for _ in range(REDRAWS):
             share = rng.standard_gamma(weights)
             share /= share.sum()
@@ -287,8 +287,8 @@ class Units(Redraws):
             if math.isfinite(spread.fewest):
                 spread = replace(spread, fewest=rng.poisson(spread.fewest))
             ends = spread.p_below(margin), spread.p_above(-margin)
-            found.append([spread.enough and p <= tail for p in ends])
-        return np.array(found).T
+            proven.append([spread.enough and p <= tail for p in ends])
+        return np.array(proven).T
 
 
 def _drawn(number: int, share: Doubles, rng: np.random.Generator) -> NDArray[np.intp]:
@@ -301,8 +301,8 @@ def _scaled(
 ) -> Spread:
     """Return the spread of a sample, in which what units bring occurs so often, like that of a pilot."""
     number = int(counts.sum())
-    own = each / number
-    squares, cubes, fourths = (float(counts @ own**power) for power in (2, 3, 4))
+    scaled = each / number
+    squares, cubes, fourths = (float(counts @ scaled**power) for power in (2, 3, 4))
     return replace(
         pilot,
         value=value,

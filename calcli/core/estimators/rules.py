@@ -79,14 +79,14 @@ class Decomposable(ScoringRule):
         """Return (...) calibration and refinement losses over (..., m) bins of a class or of several."""
 
     @abstractmethod
-    def refined(self, frequency: Doubles, own: Doubles) -> Doubles:
+    def refined(self, frequency: Doubles, of_label: Doubles) -> Doubles:
         """Return (n,) losses of rows whose mean is the refinement loss, to first order also in resamples.
 
         Parameters
         ----------
         frequency
             (K, n) frequency of each class in the bin of its probability.
-        own
+        of_label
             (n,) that of the label.
         """
 
@@ -152,17 +152,18 @@ class LogLoss(Decomposable):
 
         Their class terms are not divergences and may be negative.
         """
-        own, seen = share * frequency, frequency > 0  # 0 ln 0 = 0
+        share_of_class, seen = share * frequency, frequency > 0  # 0 ln 0 = 0
         with np.errstate(divide="ignore"):
             seen_log, mean_log = (
-                np.log(values, out=np.zeros_like(own), where=seen) for values in (frequency, mean_prob)
+                np.log(values, out=np.zeros_like(share_of_class), where=seen)
+                for values in (frequency, mean_prob)
             )
-        return np.vecdot(own, seen_log - mean_log), -np.vecdot(own, seen_log)
+        return np.vecdot(share_of_class, seen_log - mean_log), -np.vecdot(share_of_class, seen_log)
 
-    def refined(self, frequency: Doubles, own: Doubles) -> Doubles:
+    def refined(self, frequency: Doubles, of_label: Doubles) -> Doubles:
         """Return (n,) losses of rows whose mean is the refinement loss."""
         with np.errstate(divide="ignore"):  # a row without weight may be the only one of its class
-            return frequency.sum(axis=0) - 1 - np.log(own)
+            return frequency.sum(axis=0) - 1 - np.log(of_label)
 
     def curvature(self, frequency: Doubles) -> Doubles:
         """Return half of one where there is a frequency."""
@@ -216,8 +217,8 @@ class Brier(Decomposable):
     def losses(self, log_probs: Floats, labels: NDArray[np.integer[Any]]) -> Doubles:
         """Return the (N,) losses of (N, K) log-probabilities."""
         probs = np.exp(log_probs, dtype=np.float64)
-        own = np.exp(log_probs[np.arange(len(labels)), labels])
-        return self._share * (np.vecdot(probs, probs) - 2 * own + 1)
+        of_label = np.exp(log_probs[np.arange(len(labels)), labels])
+        return self._share * (np.vecdot(probs, probs) - 2 * of_label + 1)
 
     def expected(self, log_probs: Doubles, posteriors: Doubles) -> Doubles:
         """Return the (N,) expected losses."""
@@ -237,9 +238,9 @@ class Brier(Decomposable):
         calibration = np.vecdot(share, np.square(mean_prob - frequency))
         return calibration, np.vecdot(share, frequency * (1 - frequency))
 
-    def refined(self, frequency: Doubles, own: Doubles) -> Doubles:
+    def refined(self, frequency: Doubles, of_label: Doubles) -> Doubles:
         """Return (n,) losses of rows whose mean is the refinement loss."""
-        return self._share * (np.square(frequency).sum(axis=0) - 2 * own + 1)
+        return self._share * (np.square(frequency).sum(axis=0) - 2 * of_label + 1)
 
     def curvature(self, frequency: Doubles) -> Doubles:
         """Return the frequency itself, or half of it."""

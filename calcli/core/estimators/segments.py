@@ -147,18 +147,18 @@ def search(
     offset = log_odds if recalibrated == "none" else np.zeros(len(log_odds))
     known = Kept.of(partitions, min_rows, units)
     first: list[Segment] = []
-    found: list[Segment] = []
+    beyond: list[Segment] = []
     for look in range(LOOKS + 1):
         rng = generator(seed, Stream.OUTCOMES, look)
         seen = _look(features, offset, outcome, known, metric, draws, level, rng, units)
         first = first or seen
         if not seen or seen[0].p_value > 1 - level or look == LOOKS:
             break
-        found.append(seen[0])
-        own = known.rows_of(seen[0].name)
-        more = [own] if metric == "gap" else [own, own * log_odds]
+        beyond.append(seen[0])
+        inside = known.rows_of(seen[0].name)
+        more = [inside] if metric == "gap" else [inside, inside * log_odds]
         features = np.column_stack([features, *more])
-    return Search(first, found, seen[0].p_value if seen else 1.0, draws)
+    return Search(first, beyond, seen[0].p_value if seen else 1.0, draws)
 
 
 @dataclass(frozen=True)
@@ -235,20 +235,20 @@ def _look(
         loss.add_ridge(np.zeros(width), np.array(RIDGE / rows))
         fit = offset + features @ minimize(loss, loss.centre, GRADIENT).x
     prob = 1 / (1 + np.exp(-fit))
-    spread, own = prob * (1 - prob), -fit if metric == "log_loss" else np.ones(rows)
+    spread, slope = prob * (1 - prob), -fit if metric == "log_loss" else np.ones(rows)
     inner = np.linalg.inv(features.T @ (spread[:, None] * features) + RIDGE * np.eye(width))
     crossed = np.zeros((len(known.names), width))
     for column in range(width):
-        crossed[:, column] = known.sums(spread * own * features[:, column])
+        crossed[:, column] = known.sums(spread * slope * features[:, column])
     taken = crossed @ inner
 
     def statistics(residual: Doubles) -> Doubles:
-        return known.sums(own * residual) - taken @ (residual @ features)
+        return known.sums(slope * residual) - taken @ (residual @ features)
 
-    residual, found = outcome - prob, statistics(outcome - prob)
+    residual, observed = outcome - prob, statistics(outcome - prob)
     if units is None:
         nulls = np.stack([statistics((rng.random(rows) < prob) - prob) for _ in range(draws)])
-        sd = np.sqrt(np.maximum(known.sums(spread * own**2) - np.vecdot(taken, crossed), 0))
+        sd = np.sqrt(np.maximum(known.sums(spread * slope**2) - np.vecdot(taken, crossed), 0))
     else:  # draws of their own for what all are divided by: those that are compared stay alike
         signs = (2.0 * rng.integers(0, 2, units.number)[units.of_row] - 1 for _ in range(2 * draws))
         nulls, scale = np.split(np.stack([statistics(sign * residual) for sign in signs]), 2)
@@ -256,7 +256,7 @@ def _look(
     moves = sd > NOTHING * sd.max(initial=0)
     sd = np.where(moves, sd, np.inf)
     largest = np.abs(nulls / sd).max(axis=1, initial=0)
-    at = np.abs(found / sd)
+    at = np.abs(observed / sd)
     reach = float(np.quantile(largest, level))
     p_values = (1 + (largest[:, None] >= at).sum(axis=0)) / (1 + draws)
     sizes = known.sums(np.ones(rows))
@@ -266,8 +266,8 @@ def _look(
             moved = mean + np.minimum(detectable, np.abs(mean - 0.5)) * np.sign(0.5 - mean)
             detectable = (reach + SEEN * np.sqrt(moved * (1 - moved) / (mean * (1 - mean)))) * sd / sizes
     columns = (
-        sizes.astype(np.intp), mean, known.sums(outcome) / sizes, found / sizes,
-        (found - reach * sd) / sizes, (found + reach * sd) / sizes, p_values, detectable,
+        sizes.astype(np.intp), mean, known.sums(outcome) / sizes, observed / sizes,
+        (observed - reach * sd) / sizes, (observed + reach * sd) / sizes, p_values, detectable,
     )  # fmt: skip
     names, values = known.names, [column.tolist() for column in columns]
     order = np.argsort(-at, kind="stable")

@@ -63,10 +63,12 @@ class Reference:
         influence_values = np.stack([units.sums(column) for column in (loss.residual[:, None] * features).T])
         few = units.number / max(1, units.number - len(line))
         inverse = np.linalg.inv(loss.hessian)
-        found, ends = np.zeros((2, 2)), np.zeros(2)
-        found[: len(line), : len(line)] = few * inverse @ (influence_values @ influence_values.T) @ inverse
+        covariance, ends = np.zeros((2, 2)), np.zeros(2)
+        covariance[: len(line), : len(line)] = (
+            few * inverse @ (influence_values @ influence_values.T) @ inverse
+        )
         ends[: len(line)] = line
-        (a, b), ((aa, ab), (ba, bb)) = ends.tolist(), found.tolist()
+        (a, b), ((aa, ab), (ba, bb)) = ends.tolist(), covariance.tolist()
         return cls(len(score), (a, b), ((aa, ab), (ba, bb)))
 
 
@@ -124,9 +126,9 @@ class Hypothesis:
         nearest = self.low[:, None]
         if not np.array_equal(self.low, self.high):
             nearest = np.clip(bet, nearest, self.high[:, None])
-        found = np.logaddexp(0, nearest) - np.logaddexp(0, bet)
-        found += outcome[:, None] * (bet - nearest)
-        return found
+        log_factors = np.logaddexp(0, nearest) - np.logaddexp(0, bet)
+        log_factors += outcome[:, None] * (bet - nearest)
+        return log_factors
 
 
 def evidence(
@@ -154,21 +156,21 @@ def evidence(
     counts
         (n,) how many rows each stands for; None for one.
     """
-    found = np.zeros((periods, len(BETS)))
+    total = np.zeros((periods, len(BETS)))
     group, groups = period, periods
     if clusters is not None:
         known, group = np.unique(period * (clusters.max(initial=0) + 1) + clusters, return_inverse=True)
         groups = len(known)
-        found, sizes = np.zeros((groups, len(BETS))), np.bincount(group)
+        total, sizes = np.zeros((groups, len(BETS))), np.bincount(group)
     for rows in batches(len(outcome), len(BETS), AT_ONCE):
         part = Hypothesis(hypothesis.log_odds[rows], hypothesis.low[rows], hypothesis.high[rows])
-        own = part.log_factors(outcome[rows])
-        own = own if clusters is None else np.exp(own)
-        own = own if counts is None else own * counts[rows, None]
-        found += np.stack([np.bincount(group[rows], column, groups) for column in own.T], axis=1)
+        log_factors = part.log_factors(outcome[rows])
+        log_factors = log_factors if clusters is None else np.exp(log_factors)
+        log_factors = log_factors if counts is None else log_factors * counts[rows, None]
+        total += np.stack([np.bincount(group[rows], column, groups) for column in log_factors.T], axis=1)
     if clusters is None:
-        return found
-    means = np.log(found / sizes[:, None])
+        return total
+    means = np.log(total / sizes[:, None])
     of = known // (clusters.max(initial=0) + 1)
     return np.stack([np.bincount(of, column, periods) for column in means.T], axis=1)
 
@@ -179,12 +181,12 @@ def log_e_values(evidence: Doubles) -> Doubles:
     The weight of a start that is to come bets on nothing.
     """
     running = np.full(evidence.shape[1:], -np.inf)
-    found = np.empty(evidence.shape[:-1])
-    for t, own in enumerate(evidence):
-        running = np.logaddexp(running, -np.log((t + 1) * (t + 2))) + own
+    log_values = np.empty(evidence.shape[:-1])
+    for t, log_factor in enumerate(evidence):
+        running = np.logaddexp(running, -np.log((t + 1) * (t + 2))) + log_factor
         mixed = np.logaddexp.reduce(running, axis=-1) - np.log(evidence.shape[-1])
-        found[t] = np.logaddexp(mixed, -np.log(t + 2))
-    return found
+        log_values[t] = np.logaddexp(mixed, -np.log(t + 2))
+    return log_values
 
 
 @dataclass(frozen=True)

@@ -86,21 +86,21 @@ class Sums:
     @classmethod
     def of_deals(cls, deals: Deals, weighted: bool) -> Sums:
         """Return the sums that a state holds."""
-        found = cls.__new__(cls)
-        found.units = Units(deals.rows, len(deals.count))
-        found._unit_weight = (deals.count if deals.weight is None else deals.weight).astype(np.float64)
-        found.weight = float(found._unit_weight.sum())
-        found._classes = _Classes.of_table(deals.classes, weighted)
-        found._infinite = {name for name, own in deals.statistics.items() if own.infinite.any()}
-        found._sums = {}
+        sums = cls.__new__(cls)
+        sums.units = Units(deals.rows, len(deals.count))
+        sums._unit_weight = (deals.count if deals.weight is None else deals.weight).astype(np.float64)
+        sums.weight = float(sums._unit_weight.sum())
+        sums._classes = _Classes.of_table(deals.classes, weighted)
+        sums._infinite = {name for name, statistic in deals.statistics.items() if statistic.infinite.any()}
+        sums._sums = {}
 
         def added(name: str) -> Doubles:
             if name not in deals.statistics:
                 raise NeedsRows(ONLY_SUMS)
             return deals.statistics[name].sums.astype(np.float64)
 
-        found._added = added
-        return found
+        sums._added = added
+        return sums
 
     def _of(self, name: str) -> Doubles:
         """Return the sums of a statistic."""
@@ -128,20 +128,20 @@ class Sums:
         without = np.empty(self.units.number)
         for batch in batches(self.units.number, self._classes.number, FREQUENCIES):
             without[batch] = of(self._left(batch))
-        own = (1 - share) * (value - without)
-        if not np.isfinite(own).all():
+        of_unit = (1 - share) * (value - without)
+        if not np.isfinite(of_unit).all():
             return None
-        total = float(own.sum())
-        own -= share * total
-        bend = self._curvature(of, value, own, means)
-        return Influences(value, own, number, -total, share, curvature=bend)
+        total = float(of_unit.sum())
+        of_unit -= share * total
+        bend = self._curvature(of, value, of_unit, means)
+        return Influences(value, of_unit, number, -total, share, curvature=bend)
 
-    def _curvature(self, of: OfMeans, value: float, own: Doubles, means: Means) -> float:
+    def _curvature(self, of: OfMeans, value: float, weights: Doubles, means: Means) -> float:
         """Return half the second derivative of a score in the direction in which its influences point."""
-        squares = float((own * own).sum())
+        squares = float((weights * weights).sum())
         if not 0 < squares < math.inf:
             return 0.0
-        drift = float((own * self._unit_weight).sum())
+        drift = float((weights * self._unit_weight).sum())
 
         def moved(way: float) -> float:
             rate = way / (squares * self.weight)
@@ -150,12 +150,12 @@ class Sums:
                 mean = means[name]
                 if name in self._infinite:
                     return mean
-                return mean + rate * (float((own * self._of(name)).sum()) - mean * drift)
+                return mean + rate * (float((weights * self._of(name)).sum()) - mean * drift)
 
             def priors() -> Doubles:
                 if self._classes.given:
                     return means.priors
-                tilted = rate * (self._classes.tilted(own) - means.priors * drift)
+                tilted = rate * (self._classes.tilted(weights) - means.priors * drift)
                 return np.maximum(means.priors + tilted, 0)
 
             return float(of(Means(column, priors, means.of_sample)))
@@ -174,8 +174,8 @@ class Sums:
 
     def _means(self, mean: Callable[[Doubles], Doubles], priors: Callable[[], Doubles]) -> Means:
         def column(name: str) -> Doubles:
-            found = mean(self._of(name))
-            return np.full_like(found, np.inf) if name in self._infinite else found
+            means = mean(self._of(name))
+            return np.full_like(means, np.inf) if name in self._infinite else means
 
         return Means(column, priors, self._classes.sample)
 
@@ -207,12 +207,12 @@ class _Classes:
     @classmethod
     def of_table(cls, table: Array, weighted: bool) -> _Classes:
         """Return the frequencies of (units, K) sums."""
-        found = cls.__new__(cls)
-        found.number, found.given = table.shape[1], False
-        found._total = table.sum(0).astype(np.float64)
-        found.sample = found._total / found._total.sum()
-        found._table = _narrow(table, weighted)
-        return found
+        classes = cls.__new__(cls)
+        classes.number, classes.given = table.shape[1], False
+        classes._total = table.sum(0).astype(np.float64)
+        classes.sample = classes._total / classes._total.sum()
+        classes._table = _narrow(table, weighted)
+        return classes
 
     @cached_property
     def _table(self) -> Floats | None:
@@ -224,11 +224,11 @@ class _Classes:
         table = np.bincount(cells, self._weights, self._units.number * self.number)
         return _narrow(table.reshape(-1, self.number), self._weights is not None)
 
-    def tilted(self, own: Doubles) -> Doubles:
+    def tilted(self, of_unit: Doubles) -> Doubles:
         """Return (K,) sums of the class weights of units times (units,) values."""
         if self._table is not None:
-            return own @ self._table
-        weighted = own if self._weights is None else own * self._weights
+            return of_unit @ self._table
+        weighted = of_unit if self._weights is None else of_unit * self._weights
         return np.bincount(self._labels, weighted, self.number).astype(np.float64, copy=False)
 
     def without(self, batch: slice, weight: Doubles) -> Doubles:
@@ -239,8 +239,8 @@ class _Classes:
             left = self._total - self._table[batch]
         else:
             left = np.tile(self._total, (len(weight), 1))
-            own = np.arange(len(weight)), self._labels[batch]
-            left[own] -= 1 if self._weights is None else self._weights[batch]
+            places = np.arange(len(weight)), self._labels[batch]
+            left[places] -= 1 if self._weights is None else self._weights[batch]
         return np.maximum(left, 0) / weight[:, None]
 
 

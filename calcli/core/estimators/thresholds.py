@@ -78,12 +78,12 @@ def _level_of_each(rate: float, rows: int, delta: float) -> float:
 
 def _sizes(rate: float, rows: int, level: float) -> Positions:
     """Return (j,) the fewest rows m with P(Bin(m, rate) <= j) <= level, up to `rows`."""
-    found: list[int] = []
+    sizes: list[int] = []
     size = math.ceil(math.log(level) / math.log1p(-rate))
     density = below = math.exp(size * math.log1p(-rate))
     odds, errors = rate / (1 - rate), 0
     while size <= rows:
-        found.append(size)
+        sizes.append(size)
         density *= (size - errors) / (errors + 1) * odds
         errors += 1
         below += density
@@ -91,7 +91,7 @@ def _sizes(rate: float, rows: int, level: float) -> Positions:
             below -= rate * density  # of one row more
             density *= (1 - rate) * (size + 1) / (size + 1 - errors)
             size += 1
-    return np.array(found, np.intp)
+    return np.array(sizes, np.intp)
 
 
 def _crossing(rate: float, sizes: Positions) -> float:
@@ -409,14 +409,14 @@ class Threshold:
 
     def content(self) -> ThresholdObject:
         """Return it as JSON values, with their checksum."""
-        found: list[FoundObject] = []
+        thresholds: list[FoundObject] = []
         for one in self.found:
             ends, share = one.accepted, one.accepted_rows / one.rows
             accepted: ShareObject = {"value": share, "low": ends.low, "high": ends.high, "level": one.level}
-            own = {**vars(one), "accepted_share": accepted if one.accepted_rows else None}
-            found.append(cast(FoundObject, own))
+            content = {**vars(one), "accepted_share": accepted if one.accepted_rows else None}
+            thresholds.append(cast(FoundObject, content))
         known = {name: value for name, value in vars(self).items() if name != "found"}
-        document = {"of": "confidence", **known, "classes": list(self.classes), "thresholds": found}
+        document = {"of": "confidence", **known, "classes": list(self.classes), "thresholds": thresholds}
         return cast(ThresholdObject, document | {"crc32": checksum(document)})
 
     @property
@@ -524,20 +524,20 @@ def make_threshold(
     rows = independent_rows(predictions, cluster, seed)
     if recalled := _of_recall(target):
         rows = rows[hit[rows]]
-    found = []
+    thresholds = []
     for number, value in enumerate(slices):
-        own = rows[numbers[rows] == number]
-        if not len(own):
+        of_slice = rows[numbers[rows] == number]
+        if not len(of_slice):
             what = [f"is {of_class}"] * recalled + [f"has {by} = {value!r}"] * (value is not None)
             raise InputError(f"{path}: no row drawn {' and '.join(what)}; expected some")
         share = 1 - (1 - level) / len(slices)
         if recalled:
-            found.append(find_recall_threshold(scores[own], max_error, share, value))
+            thresholds.append(find_recall_threshold(scores[of_slice], max_error, share, value))
         else:
-            found.append(find_threshold(scores[own], ~hit[own], max_error, share, value))
+            thresholds.append(find_threshold(scores[of_slice], ~hit[of_slice], max_error, share, value))
     return Threshold(
         predictions.kind, predictions.classes, target, max_error, level, by, cluster, seed,
-        tuple(found), _origin(predictions, sha256),
+        tuple(thresholds), _origin(predictions, sha256),
     )  # fmt: skip
 
 
@@ -588,11 +588,11 @@ def confidences(predictions: Predictions, target: str | None) -> tuple[Doubles, 
     hit: Array = np.empty(rows, np.bool_ if predictions.has_probabilities else np.float64)  # of grades
     k = None if target is None else predictions.classes.index(_class_of(target))
     for block in blocks(predictions, "double"):
-        own = slice(start, start := start + len(block.labels))
+        of_block = slice(start, start := start + len(block.labels))
         if k is None:
-            scores[own], hit[own] = block.confidence, block.hit
+            scores[of_block], hit[of_block] = block.confidence, block.hit
         else:
-            scores[own], hit[own] = block.column(k), block.labels == k
+            scores[of_block], hit[of_block] = block.column(k), block.labels == k
     return scores, hit
 
 

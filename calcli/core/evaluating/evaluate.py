@@ -139,16 +139,18 @@ def _slices(
             f"a state keeps only sums of slices (--by), and {', '.join(call.asked for call in calls)} need "
             "rows; ask for another metric as well, such as log_loss"
         )
-    own = replace(settings, metrics=tuple(call.asked for call in told), intervals=True)  # asked for later
+    of_slices = replace(
+        settings, metrics=tuple(call.asked for call in told), intervals=True
+    )  # asked for later
     slices, numbers = slice_numbers(predictions, column)
-    found = {}
+    states = {}
     for number, rows in enumerate(select_each(predictions, numbers)):
         chosen = np.flatnonzero(numbers == number)
-        needs = needs_of_report(rows, own, told, SECTIONS)
-        state = collect(rows, own, needs, keys=RowKeys(rows, key, predictions, chosen))
+        needs = needs_of_report(rows, of_slices, told, SECTIONS)
+        state = collect(rows, of_slices, needs, keys=RowKeys(rows, key, predictions, chosen))
         part = slices[number]
-        found[part.value] = replace(state, parts=(Part(str(part), rows.n_rows, ""),))
-    return found
+        states[part.value] = replace(state, parts=(Part(str(part), rows.n_rows, ""),))
+    return states
 
 
 def _calls(rows: Predictions, settings: Settings) -> list[Measure]:
@@ -158,8 +160,8 @@ def _calls(rows: Predictions, settings: Settings) -> list[Measure]:
 def estimates_of(measured: Measurements, calls: Sequence[Measure], settings: Settings) -> dict[str, Estimate]:
     """Return the estimates of metrics, by canonical expression; of a sample its size stands with each."""
     rows = None if measured.of_rows is None else measured.predictions.n_rows
-    found = {str(call): call.estimate(measured, settings, calls) for call in calls}
-    return found if rows is None else {name: replace(one, rows=rows) for name, one in found.items()}
+    estimates = {str(call): call.estimate(measured, settings, calls) for call in calls}
+    return estimates if rows is None else {name: replace(one, rows=rows) for name, one in estimates.items()}
 
 
 def of_state(state: State, settings: Settings, name: str) -> Settings:
@@ -271,8 +273,8 @@ def lean_needs(predictions: Predictions, settings: Settings) -> list[Need]:
 def values_of(measured: Measurements) -> dict[str, float]:
     """Return the values of the metrics that settings name, by canonical expression."""
     calls = _asked_calls(measured.predictions, measured.settings)
-    found = _findings(measured, calls, measured.settings)[0]
-    return {name: found[name].value for name in map(str, calls)}
+    estimates = _findings(measured, calls, measured.settings)[0]
+    return {name: estimates[name].value for name in map(str, calls)}
 
 
 def measure(
@@ -358,14 +360,14 @@ def assess(
     settings = settings if settings.draws_outcomes else replace(settings, draws=0)
     usual = measured.state.head.metrics
     calls = _asked_calls(predictions, settings, usual)
-    found, missing, notes = _findings(measured, calls, settings)
+    estimates, missing, notes = _findings(measured, calls, settings)
     shown: dict[str, Any] = {}
     for section in sections:
-        shown |= section.shown(measured, settings, found)
+        shown |= section.shown(measured, settings, estimates)
     summary = Summary(
         _input(measured),
         replace(settings, metrics=settings.metrics or usual),
-        {str(call): found[str(call)] for call in calls if str(call) in found},
+        {str(call): estimates[str(call)] for call in calls if str(call) in estimates},
         measured.infinite_log_loss if predictions.has_probabilities else None,
         _decisions(measured, [call for call in calls if str(call) not in measured.left]),
         () if settings.metrics else (*default_metrics(predictions, settings)[1], *missing),
@@ -402,25 +404,33 @@ def _findings(
     """
     told = [call for call in calls if str(call) not in measured.left]
     left = [call for call in calls if str(call) in measured.left]
-    found, fitted = estimates_of(measured, told, settings), [(measured, told)]
+    estimates, fitted = estimates_of(measured, told, settings), [(measured, told)]
     spaced = measured.spaced() if any(call.entry.family.fits for call in left) else None
     samples = [] if measured.sample is None else [(left, measured.sample.of(measured.predictions))]
     if spaced is not None:
         samples = [([call for call in left if call.entry.family.fits], spaced), *samples]
     for asked, rows in samples:
-        if untold := [call for call in asked if str(call) not in found]:
+        if untold := [call for call in asked if str(call) not in estimates]:
             sample = measured_sample(rows, measured, untold)
-            found |= estimates_of(sample, untold, sample.settings)
+            estimates |= estimates_of(sample, untold, sample.settings)
             fitted.append((sample, untold))
-    left = [call for call in left if str(call) not in found]
-    fits = [one.recalibrations.notes() for one, own in fitted if any(call.entry.family.fits for call in own)]
+    left = [call for call in left if str(call) not in estimates]
+    fits = [
+        one.recalibrations.notes()
+        for one, metrics in fitted
+        if any(call.entry.family.fits for call in metrics)
+    ]
     path, missing = measured.predictions.provenance.path, dict[str, list[str]]()
     for call in left:
         why = measured.left[str(call)].removeprefix(f"{path}: ")
         if settings.metrics:
             raise NeedsRows(f"{path} cannot give {call.asked}: {why}")
         missing.setdefault(why, []).append(call.asked)
-    return found, [f"left out: {', '.join(asked)}; {why}" for why, asked in missing.items()], (*chain(*fits),)
+    return (
+        estimates,
+        [f"left out: {', '.join(asked)}; {why}" for why, asked in missing.items()],
+        (*chain(*fits),),
+    )
 
 
 def _input(measured: Measurements) -> Input:
@@ -503,9 +513,9 @@ def _of_state(
     parts = state.slices[column]
     if settings.draws:
         settings = replace(settings, draws=max(settings.draws, enough_draws(len(parts))))
-    for value, own in parts.items():
-        asked = replace(settings, metrics=settings.metrics or own.head.metrics)
-        yield Slice(column, value), evaluate(predictions_of(own, path), asked)
+    for value, state_of_value in parts.items():
+        asked = replace(settings, metrics=settings.metrics or state_of_value.head.metrics)
+        yield Slice(column, value), evaluate(predictions_of(state_of_value, path), asked)
 
 
 def slices_of(
@@ -514,8 +524,8 @@ def slices_of(
     """Return what is found out about every value of columns, by column; see `evaluate_slices`."""
     return {
         column: tuple(
-            replace(own.summary, slice=part)
-            for part, own in evaluate_slices(predictions, column, whole, calibration)
+            replace(evaluation.summary, slice=part)
+            for part, evaluation in evaluate_slices(predictions, column, whole, calibration)
         )
         for column in columns
     }
@@ -534,7 +544,7 @@ def slice_p_values(pairs: Iterable[tuple[Estimate, Estimate, float]]) -> list[fl
     In [0, 1]; nan for those without intervals, which cannot be judged and do not count. The interval of a
     calibration error is wider than its spread, and does not count either.
     """
-    found = np.array(
+    p_values = np.array(
         [
             math.nan
             if whole.call.entry.family.has_null
@@ -542,9 +552,9 @@ def slice_p_values(pairs: Iterable[tuple[Estimate, Estimate, float]]) -> list[fl
             for part, whole, share in pairs
         ]
     )
-    judged = ~np.isnan(found)
-    found[judged] = holm(found[judged])
-    return found.tolist()
+    judged = ~np.isnan(p_values)
+    p_values[judged] = holm(p_values[judged])
+    return p_values.tolist()
 
 
 def with_corrected_p(
@@ -559,9 +569,9 @@ def with_corrected_p(
     enough
         Whether each slice has rows enough to be compared; the others do not count.
     """
-    found = [dict(part) for part in parts]
-    for name in found[0] if found else ():
-        nulls = with_holm([part[name].if_calibrated for part in found], enough)
-        for part, null in zip(found, nulls, strict=True):
+    corrected = [dict(part) for part in parts]
+    for name in corrected[0] if corrected else ():
+        nulls = with_holm([part[name].if_calibrated for part in corrected], enough)
+        for part, null in zip(corrected, nulls, strict=True):
             part[name] = replace(part[name], if_calibrated=null)
-    return found
+    return corrected

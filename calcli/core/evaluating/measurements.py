@@ -131,8 +131,8 @@ class Measurements:
         if deals is None:
             wrong = self.units.sums(1.0 - self.columns["hit"], weights)
         else:
-            own, weight = deals.statistics["hit"], deals.count if deals.weight is None else deals.weight
-            wrong = (weight - own.sums).astype(np.float64)
+            hits, weight = deals.statistics["hit"], deals.count if deals.weight is None else deals.weight
+            wrong = (weight - hits.sums).astype(np.float64)
         return float(of_equal_weight(wrong.sum(), np.square(wrong).sum()))
 
     def _through(self, lens: str) -> Scores | Vectors:
@@ -204,14 +204,14 @@ class Measurements:
 
     def outcomes_of(self, lens: str, size: int) -> tuple[str, ...]:
         """Return the names of the outcomes of a lens, of classes and groups by what they are called."""
-        found, classes = self._through(lens).lens, self.predictions.classes
+        seen, classes = self._through(lens).lens, self.predictions.classes
         groups = self.settings.groups.get(lens, {})
         if groups:
             return tuple(dict.fromkeys(groups[name] for name in classes))
         if lens == "canonical" and size == len(classes):
             return tuple(classes)
-        if isinstance(found, VectorLens):
-            return found.names if len(found.names) == size else ("predicted class", "rest")
+        if isinstance(seen, VectorLens):
+            return seen.names if len(seen.names) == size else ("predicted class", "rest")
         return lens, "rest"
 
     @cached_property
@@ -260,13 +260,13 @@ class Measurements:
         """The rows of infinite log-loss and the log-loss of the others, nan if there are none."""
         deals, weights = self._deals, self.predictions.weights
         if deals is not None and "log_loss" in deals.statistics:
-            own = deals.statistics["log_loss"]
-            if not own.infinite.any():
+            log_loss = deals.statistics["log_loss"]
+            if not log_loss.infinite.any():
                 return None
             weight = float((deals.count if deals.weight is None else deals.weight).sum())
-            weight -= own.infinite_weight
+            weight -= log_loss.infinite_weight
             without = deals.total("log_loss") / weight if weight else float("nan")
-            return InfiniteLogLoss(int(own.infinite.sum()), self._in_part(own.first), without)
+            return InfiniteLogLoss(int(log_loss.infinite.sum()), self._in_part(log_loss.first), without)
         if "log_loss" not in self.columns:
             return None
         losses = self.columns["log_loss"]

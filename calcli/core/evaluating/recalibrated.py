@@ -72,8 +72,8 @@ class Recalibrated:
 
     def over_deals(self, of: Callable[[Doubles], Doubles]) -> Doubles:
         """Return the mean over the deals of a function of log-posteriors."""
-        found = of(self.deals[0])
-        return found if len(self.deals) == 1 else np.mean([found, *map(of, self.deals[1:])], axis=0)
+        first = of(self.deals[0])
+        return first if len(self.deals) == 1 else np.mean([first, *map(of, self.deals[1:])], axis=0)
 
     def losses_of(self, log_probs: Doubles) -> Doubles:
         """Return the (n,) losses of other log-posteriors."""
@@ -133,8 +133,8 @@ class Recalibrated:
             share = whole / whole.sum()
             left = after.sum() / before.sum() - (after.sum() - after) / (before.sum() - before)
             influence_values = (1 - share) * left
-            own = np.linalg.norm(influence_values - share * influence_values.sum())
-            errors = np.array([self.spread(self.before - self.losses), own])
+            of_ratio = np.linalg.norm(influence_values - share * influence_values.sum())
+            errors = np.array([self.spread(self.before - self.losses), of_ratio])
             of_fits = np.sqrt(self.variance_of_fits) / np.array([1.0, self.mean(self.before)])
             absolute, relative = np.hypot(errors, of_fits).tolist()
         return absolute, relative
@@ -187,12 +187,12 @@ class _Trained:
             fits = dict(self.fits[-1]) if self.fits else {}
             if self.fold is None:
                 fits[0] = self.fitted_to.fit(recalibrator(self.method))
-                found: Array = fits[0].apply(self.rows.scores)
+                log_probs: Array = fits[0].apply(self.rows.scores)
             else:
                 fold, among = self.fold(len(self._deals)), _spaced(self.rows)
-                found = held_out_folds(recalibrator(self.method), self.rows, fold, fits, among=among)
+                log_probs = held_out_folds(recalibrator(self.method), self.rows, fold, fits, among=among)
             self.fits.append(fits)
-            self._deals.append(found.astype(np.float64, copy=False))
+            self._deals.append(log_probs.astype(np.float64, copy=False))
         return self._deals[number]
 
     @cached_property
@@ -282,16 +282,16 @@ class Recalibrations:
 
     def _recalibrated(self, method: str, training: str, rule: ScoringRule, before: Array) -> Recalibrated:
         losses, greatest = before[self.kept].astype(np.float64, copy=False), rule.greatest(self._clip)
-        own = self._rows, self._units, rule, losses, greatest
+        known = self._rows, self._units, rule, losses, greatest
         if (method, training) not in self._trained:
             self._trained[method, training] = self._train(method, training)
         trained = self._trained[method, training]
         first = trained.deal(0)
-        found = Recalibrated(*own, trained.method, (first,), len(trained.fits[0]), trained.whole)
+        recalibrated = Recalibrated(*known, trained.method, (first,), len(trained.fits[0]), trained.whole)
         return (
-            found
+            recalibrated
             if trained.most == 1
-            else replace(found, deals=_steady(replace(found, greatest=np.inf), trained))
+            else replace(recalibrated, deals=_steady(replace(recalibrated, greatest=np.inf), trained))
         )
 
     def _train(self, method: str, training: str) -> _Trained:
@@ -310,8 +310,8 @@ class Recalibrations:
         if training == "test":  # of all rows: a map that has not seen one may give it an infinite loss
             return _Trained(called, self._rows, self._rows)
         rows, classes = self._rows.scores.shape
-        own = 0 if called == PAV else nested_method(called).effort(rows + FIT_ROWS, classes) / 5
-        most = 1 if self._given_folds is not None else affordable_deals(rows, self._number * (own + FIT))
+        effort = 0 if called == PAV else nested_method(called).effort(rows + FIT_ROWS, classes) / 5
+        most = 1 if self._given_folds is not None else affordable_deals(rows, self._number * (effort + FIT))
         return _Trained(called, self._rows, self._rows.take(_spaced(self._rows)), self._fold, most)
 
     def _fold(self, number: int) -> Positions:
@@ -325,21 +325,25 @@ class Recalibrations:
         return self._folds[number]
 
 
-def _steady(found: Recalibrated, trained: _Trained) -> tuple[Doubles, ...]:
+def _steady(recalibrated: Recalibrated, trained: _Trained) -> tuple[Doubles, ...]:
     """Return the log-posteriors of as many deals as make the mean loss steady, or as there are.
 
     It is where their standard deviation is a tenth of the standard error of the rows.
     """
-    deals, means, total = [*found.deals], [found.mean(found.losses)], found.losses.copy()
+    deals, means, total = (
+        [*recalibrated.deals],
+        [recalibrated.mean(recalibrated.losses)],
+        recalibrated.losses.copy(),
+    )
     for number in range(1, trained.most):
         deals.append(trained.deal(number))
-        losses = found.losses_of(deals[-1])
-        means.append(found.mean(losses))
+        losses = recalibrated.losses_of(deals[-1])
+        means.append(recalibrated.mean(losses))
         total += losses
         if len(deals) < FEWEST_DEALS:
             continue
         with np.errstate(invalid="ignore"):
-            spread = found.spread(found.before - total / len(deals))
+            spread = recalibrated.spread(recalibrated.before - total / len(deals))
         if not _variance(means) > (STEADY * spread) ** 2:  # also where a loss is infinite
             break
     return tuple(deals)

@@ -322,9 +322,9 @@ class Summary:
 
     def __repr__(self) -> str:
         part = "" if self.slice is None else f", {self.slice}"
-        found = [f"{name} {one.value:.4g}" for name, one in list(self.metrics.items())[:SHOWN]]
-        found += [f"and {len(self.metrics) - SHOWN} more"] if len(self.metrics) > SHOWN else []
-        return f"<{type(self).__name__} on {self.input.path}{part}: {', '.join(found)}>"
+        shown = [f"{name} {one.value:.4g}" for name, one in list(self.metrics.items())[:SHOWN]]
+        shown += [f"and {len(self.metrics) - SHOWN} more"] if len(self.metrics) > SHOWN else []
+        return f"<{type(self).__name__} on {self.input.path}{part}: {', '.join(shown)}>"
 
     @property
     def metrics(self) -> dict[str, Estimate]:

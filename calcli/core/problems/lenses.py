@@ -50,23 +50,23 @@ class Splits:
 
     def bin_of(self, points: Floats) -> Positions:
         """Return the (n,) bin of each of (n, d) vectors."""
-        found = np.zeros(len(points), np.intp)
+        bins = np.zeros(len(points), np.intp)
         waiting = [(0, np.arange(len(points)))] if len(self.threshold) else []
         while waiting:
             split, rows = waiting.pop()
             low = points[rows, self.dimension[split]] < self.threshold[split]
-            for side, own in ((self.below[split], rows[low]), (self.above[split], rows[~low])):
+            for side, points_of_side in ((self.below[split], rows[low]), (self.above[split], rows[~low])):
                 if side < 0:
-                    found[own] = -1 - side
-                elif len(own):
-                    waiting.append((side, own))
-        return found
+                    bins[points_of_side] = -1 - side
+                elif len(points_of_side):
+                    waiting.append((side, points_of_side))
+        return bins
 
     def bounds(self, dimensions: int) -> Doubles:
         """Return the (m, d, 2) least value of every dimension in each bin, and the one it stays below."""
         whole = np.stack([np.zeros(dimensions), np.full(dimensions, np.inf)], axis=1)
-        found = np.empty((len(self.threshold) + 1, dimensions, 2))
-        found[0] = whole
+        bounds = np.empty((len(self.threshold) + 1, dimensions, 2))
+        bounds[0] = whole
         waiting = [(0, whole)] if len(self.threshold) else []
         while waiting:
             split, box = waiting.pop()
@@ -74,10 +74,10 @@ class Splits:
                 half = box.copy()
                 half[self.dimension[split], end] = self.threshold[split]
                 if side < 0:
-                    found[-1 - side] = half
+                    bounds[-1 - side] = half
                 else:
                     waiting.append((int(side), half))
-        return found
+        return bounds
 
 
 def recursive_partition(points: Floats, min_rows: int, weights: Floats | None = None) -> Partition:
@@ -103,7 +103,7 @@ def recursive_splits(
 ) -> tuple[Partition, Splits]:
     """Return the bins of `recursive_partition`, and how they were split."""
     leaves: list[Positions] = []
-    found: list[tuple[int, np.float64]] = []
+    splits: list[tuple[int, np.float64]] = []
     sides: list[list[int]] = []
     waiting = [(np.arange(len(points)), points, -1, 0)]
     while waiting:
@@ -113,8 +113,8 @@ def recursive_splits(
             widest, mean = _widest(inside, None if weights is None else weights[rows])
             low = inside[:, widest] < mean
             if low.any() and not low.all():  # a mean of equal values may be rounded up
-                number = len(found)
-                found.append((widest, mean))
+                number = len(splits)
+                splits.append((widest, mean))
                 sides.append([0, 0])
                 below, above = (rows[low], inside[low]), (rows[~low], inside[~low])
                 waiting += [(*above, number, 1), (*below, number, 0)]  # low first
@@ -122,7 +122,7 @@ def recursive_splits(
             leaves.append(rows)
         if parent >= 0:
             sides[parent][side] = number
-    dimension, threshold = np.array(found).reshape(-1, 2).T
+    dimension, threshold = np.array(splits).reshape(-1, 2).T
     below_above = np.array(sides, np.intp).reshape(-1, 2).T
     partition = Partition(np.concatenate(leaves), np.cumsum([0, *map(len, leaves)]))
     return partition, Splits(dimension.astype(np.intp), threshold, *below_above)
@@ -272,7 +272,7 @@ def group_lens(groups: Sequence[Sequence[int]]) -> VectorLens:
 
     def probs(block: Block) -> Floats:
         table = block.probs
-        return np.stack([class_sums(table[own]) for own in columns])
+        return np.stack([class_sums(table[group]) for group in columns])
 
     names = tuple(f"group-{number}" for number in range(len(groups)))
     return VectorLens(names, probs, lambda block: group_of[block.labels])

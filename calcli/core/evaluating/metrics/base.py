@@ -105,8 +105,8 @@ class System:
 
     def telling(self, call: Measure) -> System:
         """Return the system itself, or its sample, where that tells a metric."""
-        own = self.sample
-        return own if own is not None and str(call) in own.evaluation.estimates else self
+        sample = self.sample
+        return sample if sample is not None and str(call) in sample.evaluation.estimates else self
 
     def variance(self, call: Measure) -> float:
         """Return the variance of a metric; nan where there is none, or few rows tell it."""

@@ -61,12 +61,12 @@ class Estimated(Classical, ABC):
     def estimate(self, measured: Measurements, settings: Settings, beside: Calls = ()) -> Estimate:
         """Return it with its interval."""
         rows = _rows(measured, settings)
-        found, interval, reason = self.coefficient(rows), None, ""
+        coefficient, interval, reason = self.coefficient(rows), None, ""
         if settings.intervals:
-            of_units = found.of_units(rows.errors)
-            interval, reason = judged(of_units.spread if of_units else None, found.value, settings)
+            of_units = coefficient.of_units(rows.errors)
+            interval, reason = judged(of_units.spread if of_units else None, coefficient.value, settings)
         line = signature(self, measured, settings, "interval:wald")
-        return Estimate(self, found.value, line, interval, reason)
+        return Estimate(self, coefficient.value, line, interval, reason)
 
     def influences(self, measured: Measurements) -> Influences | None:
         """Return what each unit brings to it; None of what has no spread."""

@@ -315,19 +315,22 @@ def null_distributions(
 
     def null(error: OneDimensional) -> Null:
         rng.bit_generator.state = here
-        own, cuts = filled[error], error.cuts(problem)
-        places, observed = np.searchsorted(own, cuts), problem.binned(cuts)
+        of_error, cuts = filled[error], error.cuts(problem)
+        places, observed = np.searchsorted(of_error, cuts), problem.binned(cuts)
         sums = (
-            [shared[own.tobytes()]]
-            if own.tobytes() in shared
-            else (outcome_sums(problem, [own], size, rng)[0] for size in batch_sizes(draws, len(own), HELD))
+            [shared[of_error.tobytes()]]
+            if of_error.tobytes() in shared
+            else (
+                outcome_sums(problem, [of_error], size, rng)[0]
+                for size in batch_sizes(draws, len(of_error), HELD)
+            )
         )
-        found = [
+        drawn = [
             error.of(problem, replace(observed, outcome=segment_sums(one[batch], places)))
             for one in sums
             for batch in batches(len(one), len(places), HELD)
         ]
-        return compare(float(error.of(problem, observed)), np.concatenate(found), error.rounding)
+        return compare(float(error.of(problem, observed)), np.concatenate(drawn), error.rounding)
 
     return [null(one) if limit is None else limit for one, limit in zip(errors, known, strict=True)]
 
@@ -421,11 +424,11 @@ def _sums_only(
 ) -> NDArray[np.float64]:
     n, k = problem.probs.shape
     cells = equal_width_index(problem.probs, estimator.bins) + np.arange(k) * estimator.bins
-    own = cells.ravel()
+    cell = cells.ravel()
     errors = np.empty((draws, k))
     for start, labels in _drawn(problem, draws, rng):
         for draw, places in enumerate(labels + np.arange(n) * k, start):
-            outcome = np.bincount(own.take(places), problem.weights, k * estimator.bins)
+            outcome = np.bincount(cell.take(places), problem.weights, k * estimator.bins)
             bins = replace(observed, outcome=outcome.reshape(k, -1).astype(np.float64))
             errors[draw] = estimator.of_sums(bins)
     return errors

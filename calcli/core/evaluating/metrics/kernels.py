@@ -389,8 +389,8 @@ def _residuals(probs: Floats, labels: Array, weights: Floats | None) -> Floats:
 
 def _pair_weight(probs: Floats, weights: Floats | None) -> float:
     """Return the summed weight of all pairs of rows, each with those before it: nothing cancels out."""
-    own = np.ones(len(probs)) if weights is None else weights
-    return float(own[1:] @ np.cumsum(own)[:-1])
+    row_weights = np.ones(len(probs)) if weights is None else weights
+    return float(row_weights[1:] @ np.cumsum(row_weights)[:-1])
 
 
 def _sum(tile: Floats, left: Floats, right: Floats) -> float:

@@ -68,8 +68,8 @@ class VectorMiscalibration(OfVectors):
 
     def of(self, bins: Bins) -> float:
         """Return the error of (d, m) sums."""
-        own = _of_top(bins) if self.of_top else bins
-        return float(miscalibration(own, self.distance, self.norm))
+        seen = _of_top(bins) if self.of_top else bins
+        return float(miscalibration(seen, self.distance, self.norm))
 
     def _partition(self, problem: VectorProblem) -> Partition:
         if isinstance(self.parted, Recursive):
@@ -149,8 +149,8 @@ class ClassWiseECEGivenVector(VectorMiscalibration):
 def _of_top(bins: Bins) -> Bins:
     """Return the sums of the predicted class and of all others."""
     top = bins.score.argmax(0)[None]
-    own = (np.take_along_axis(table, top, axis=0) for table in (bins.score, bins.outcome))
-    return Bins(bins.count, bins.weight, *(np.concatenate([one, bins.weight - one]) for one in own))
+    likeliest = (np.take_along_axis(table, top, axis=0) for table in (bins.score, bins.outcome))
+    return Bins(bins.count, bins.weight, *(np.concatenate([one, bins.weight - one]) for one in likeliest))
 
 
 def cell_partition(points: Floats, bins: int) -> Partition:
@@ -192,14 +192,16 @@ def vector_bins(probs: Floats, labels: Array, partition: Partition, weights: Flo
     """
     order, cuts = partition
     count = np.diff(cuts)
-    own = np.ones(len(labels)) if weights is None else weights[order]
+    row_weights = np.ones(len(labels)) if weights is None else weights[order]
     shape = probs.shape[1], len(count)
     cells = labels[order].astype(np.intp) * len(count) + np.repeat(np.arange(len(count)), count)
-    outcome = np.bincount(cells, own, shape[0] * shape[1]).reshape(shape).astype(np.float64, copy=False)
+    outcome = (
+        np.bincount(cells, row_weights, shape[0] * shape[1]).reshape(shape).astype(np.float64, copy=False)
+    )
     score = np.empty(shape)
     for k, column in enumerate(probs.T):  # column by column: no second table of N x d
-        score[k] = segment_sums(column[order] * own, cuts)
-    return Bins(count, segment_sums(own, cuts), score, outcome)
+        score[k] = segment_sums(column[order] * row_weights, cuts)
+    return Bins(count, segment_sums(row_weights, cuts), score, outcome)
 
 
 def miscalibration(bins: Bins, distance: Distance, norm: Norm) -> Any:
@@ -294,8 +296,8 @@ def miscalibration_null(
     for size in batch_sizes(resamples, max(len(labels), d * m), DRAWN):
         drawn = draw_labels(probs, size, rng)
         cells = (np.arange(size) * d + drawn) * m + bin_of[:, None]
-        own = None if weights is None else np.repeat(weights, size)
-        outcome = np.bincount(cells.ravel(), own, size * d * m).reshape(size, d, m).astype(np.float64)
+        repeated = None if weights is None else np.repeat(weights, size)
+        outcome = np.bincount(cells.ravel(), repeated, size * d * m).reshape(size, d, m).astype(np.float64)
         drawn_bins = Bins(observed.count, observed.weight, observed.score, outcome)
         draws.append(miscalibration(drawn_bins, distance, norm))
     return compare(float(miscalibration(observed, distance, norm)), np.concatenate(draws))

@@ -94,7 +94,7 @@ def binned_parts(call: Binned, measured: Measurements) -> Numbers:
     losses, weights = measured.columns[call.score], measured.predictions.weights
     share: Numbers = {}
     if call.lens == CLASS_WISE:
-        found = _every_class(call, measured, rule)
+        every = _every_class(call, measured, rule)
         score = _mean(losses, weights)
     elif call.lens == CANONICAL:
         return _of_vectors(call, measured, rule)
@@ -108,17 +108,17 @@ def binned_parts(call: Binned, measured: Measurements) -> Numbers:
             return dict.fromkeys(("score", "calibration", "refinement", "estimated", "remainder"), math.nan)
         part = problem.total_weight / whole
         within = _one_class(call, problem, rule)
-        found = BinnedLosses(part * within.calibration, part * within.refinement)
+        every = BinnedLosses(part * within.calibration, part * within.refinement)
         terms = rule.class_term(losses[inside], prob[inside].astype(np.float64), outcome[inside])
         score = part * _mean(terms, None if weights is None else weights[inside])
         if call.region != "all":
             share = {"share": part, "refinement_within": within.refinement}
     return {
         "score": score,
-        "calibration": found.calibration,
-        "refinement": found.refinement,
-        "estimated": found.estimated,
-        "remainder": score - found.estimated,
+        "calibration": every.calibration,
+        "refinement": every.refinement,
+        "estimated": every.estimated,
+        "remainder": score - every.estimated,
         **share,
     }
 
@@ -128,23 +128,23 @@ def _of_vectors(call: Binned, measured: Measurements, rule: Decomposable) -> Num
     problem = measured.vector_problem(CANONICAL)
     inside = problem.rows_in(call.region, str(call))
     weight = np.ones(len(inside)) if problem.weights is None else problem.weights.astype(np.float64)
-    own = np.where(inside, weight, 0.0)
-    if not own.any():
+    share = np.where(inside, weight, 0.0)
+    if not share.any():
         return dict.fromkeys(("score", "calibration", "refinement", "estimated", "remainder"), math.nan)
-    part = float(own.sum() / weight.sum())
-    own /= own.sum()
-    frequency = np.bincount(problem.labels, own, problem.probs.shape[1]).astype(np.float64)
-    found = BinnedLosses(*rule.binned(np.ones(len(frequency)), own @ problem.probs, frequency))
-    score = part * _mean(measured.columns[call.score][inside], own[inside])
-    estimated = part * found.estimated
+    part = float(share.sum() / weight.sum())
+    share /= share.sum()
+    frequency = np.bincount(problem.labels, share, problem.probs.shape[1]).astype(np.float64)
+    losses = BinnedLosses(*rule.binned(np.ones(len(frequency)), share @ problem.probs, frequency))
+    score = part * _mean(measured.columns[call.score][inside], share[inside])
+    estimated = part * losses.estimated
     return {
         "score": score,
-        "calibration": part * found.calibration,
-        "refinement": part * found.refinement,
+        "calibration": part * losses.calibration,
+        "refinement": part * losses.refinement,
         "estimated": estimated,
         "remainder": score - estimated,
         "share": part,
-        "refinement_within": found.refinement,
+        "refinement_within": losses.refinement,
     }
 
 
@@ -309,13 +309,13 @@ class Binned(OfScore):
         """Return its spread."""
         rows = measured.predictions
         refined = RefinedBins(measured.class_bins(self.bins), self.rule(rows))
-        found = _influences(_refined_losses(refined, measured), itemgetter("value"), measured)
-        if found is None:
+        influence_values = _influences(_refined_losses(refined, measured), itemgetter("value"), measured)
+        if influence_values is None:
             return None
         share, fewest = measured.effective_rows / rows.n_rows, measured.errors
         if self.score == "log_loss" and fewest < 4 * FEWEST:
             fewest /= 4  # a bin in which the only error was not seen loses nothing, where one seen loses much
-        return replace(found.spread, fewest=fewest, bias=refined.bias(share))
+        return replace(influence_values.spread, fewest=fewest, bias=refined.bias(share))
 
     def swapped(self, pair: Pair) -> PermutationDistribution | None:
         """Swap units of sums over the bins of every class, where these are enough."""
@@ -354,12 +354,12 @@ class Isotonic(OfScore):
 
     def parts(self, measured: Measurements) -> Numbers:
         """Return all parts by name, and the score."""
-        found = _corp(self, measured)
+        corp = _corp(self, measured)
         return {
-            "score": found.score,
-            "miscalibration": found.miscalibration,
-            "discrimination": found.discrimination,
-            "uncertainty": found.uncertainty,
+            "score": corp.score,
+            "miscalibration": corp.miscalibration,
+            "discrimination": corp.discrimination,
+            "uncertainty": corp.uncertainty,
         }
 
     @property
@@ -378,8 +378,8 @@ class Isotonic(OfScore):
             outcomes = means["value"]
             return rule.constant(np.stack([1 - outcomes, outcomes], axis=-1)) / rule.outcomes
 
-        found = _influences(outcome, uncertainty, measured)
-        return None if found is None else found.spread
+        influence_values = _influences(outcome, uncertainty, measured)
+        return None if influence_values is None else influence_values.spread
 
 
 @metric("min_cllr", "Cost of log-likelihood ratios, least", tier="works", unit="bits")
@@ -401,16 +401,16 @@ class LeastCostOfRatios(Parts):
     def parts(self, measured: Measurements) -> Numbers:
         """Return the costs, and the prior odds."""
         rows = measured.predictions
-        found = find_cllr(str(self), rows, measured.settings)
-        columns = {name: measured.columns[name] for name in found.statistics}
+        cllr = find_cllr(str(self), rows, measured.settings)
+        columns = {name: measured.columns[name] for name in cllr.statistics}
         means = Sums(columns, rows.labels, 2, rows.weights, rows.priors, measured.units).means()
-        actual = float(found.value(means))
+        actual = float(cllr.value(means))
         least = min_cllr(measured.columns["log_odds"], rows.labels, rows.weights)
         return {
             "cllr": actual,
             "min_cllr": least,
             "calibration": actual - least,
-            "prior_odds": found.prior_odds,
+            "prior_odds": cllr.prior_odds,
         }
 
 

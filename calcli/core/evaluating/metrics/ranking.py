@@ -81,11 +81,13 @@ class Ranking(Measure, ABC):
             return Spread(math.nan, rows, math.nan, math.nan, math.nan)
         powers, masses = [], [(placed.positive, placed.negative)] * 3
         if problem.weights is not None:
-            hit, ends, own, masses = problem.outcome, problem.run_ends, problem.weights, []
-            rows = int(np.count_nonzero(own) if problem.counts is None else problem.counts[own > 0].sum())
+            hit, ends, weights, masses = problem.outcome, problem.run_ends, problem.weights, []
+            rows = int(
+                np.count_nonzero(weights) if problem.counts is None else problem.counts[weights > 0].sum()
+            )
             for _ in range(3):
-                own = own * problem.mean_row_weights
-                masses.append((_run_sums(own * hit, ends), _run_sums(own * ~hit, ends)))
+                weights = weights * problem.mean_row_weights
+                masses.append((_run_sums(weights * hit, ends), _run_sums(weights * ~hit, ends)))
         influences = zip(_powers(placed.of_positive), _powers(placed.of_negative), strict=True)
         for power, (positive, negative), (first, second) in zip((2, 3, 4), masses, influences, strict=True):
             powers.append(float(positive @ first + negative @ second) / problem.total_weight**power)
@@ -133,12 +135,12 @@ class Ranking(Measure, ABC):
             return None
         lens = self._single_lens(measured)
         if lens is None or not measured.of_cells:
-            found = self._of_rows(measured)
+            result = self._of_rows(measured)
         elif measured.sample is not None:
-            found = self._of_sample(lens, measured)
+            result = self._of_sample(lens, measured)
         else:
             return None
-        return None if math.isnan(found.value) else found
+        return None if math.isnan(result.value) else result
 
     def spread_of(self, measured: Measurements) -> Spread:
         """Return the measure and how it spreads."""
@@ -160,16 +162,16 @@ class Ranking(Measure, ABC):
             return Influences(math.nan, np.empty(0), 0)
         runs = problem.score[problem.run_ends - 1]
         place = np.searchsorted((runs[1:] + runs[:-1]) / 2, score)
-        own = np.where(outcome, placed.of_positive[place], placed.of_negative[place])
-        share = (np.ones(len(own)) if weights is None else weights) / problem.total_weight
-        own = share * (own - np.average(own, weights=share))
-        scale = math.sqrt(problem.n_rows / len(own))
-        return Influences(spread.value, scale * own, len(own), fewest=spread.fewest)
+        influence_values = np.where(outcome, placed.of_positive[place], placed.of_negative[place])
+        share = (np.ones(len(influence_values)) if weights is None else weights) / problem.total_weight
+        influence_values = share * (influence_values - np.average(influence_values, weights=share))
+        scale = math.sqrt(problem.n_rows / len(influence_values))
+        return Influences(spread.value, scale * influence_values, len(influence_values), fewest=spread.fewest)
 
     def _of_rows(self, measured: Measurements) -> Influences:
         """Return the measure with the influences of the units on it."""
 
-        def found() -> Influences:
+        def influences_of_rows() -> Influences:
             units, weights, labels = measured.units, measured.predictions.weights, measured.predictions.labels
             if lens := self._single_lens(measured):
                 score, outcome, *_ = measured.look(lens)
@@ -181,7 +183,7 @@ class Ranking(Measure, ABC):
             number = int(np.count_nonzero(units.weights(weights)))
             return Influences(value, units.sums(influences), number, fewest=fewest / self.rows_per_positive)
 
-        return measured.once(f"influences of {self}", found)
+        return measured.once(f"influences of {self}", influences_of_rows)
 
 
 @metric(
@@ -425,11 +427,11 @@ class Runs:
     @cached_property
     def harmonic(self) -> Doubles:
         """(m,) sums of 1/k over the rows of each run, the k-th among all."""
-        found = 1 / self.end
+        sums = 1 / self.end
         several = self.rows != 1
         end, rows = self.end[several], self.rows[several]
-        found[several] = _digamma(end + 1) - _digamma(np.maximum(end - rows, 0) + 1)
-        return found
+        sums[several] = _digamma(end + 1) - _digamma(np.maximum(end - rows, 0) + 1)
+        return sums
 
     def errors_at(self, rows: float) -> float:
         """Return the errors expected among the first so many rows."""
@@ -510,8 +512,8 @@ class Aurc(Selective):
     def influence_values(self, runs: Runs) -> tuple[Doubles, Doubles]:
         """Return the sum of 1/k from a row on, and that over the errors from it on."""
         first = runs.end - runs.rows
-        own = (runs.rows - first * runs.harmonic) / runs.rows  # of a row somewhere in its run
-        return _after(runs.harmonic) + own, _after(runs.rate * runs.harmonic) + runs.rate * own
+        within_run = (runs.rows - first * runs.harmonic) / runs.rows  # of a row somewhere in its run
+        return _after(runs.harmonic) + within_run, _after(runs.rate * runs.harmonic) + runs.rate * within_run
 
 
 @metric("augrc", "AUGRC", abbreviation_of="area under the generalized risk-coverage curve")
@@ -531,9 +533,9 @@ class Augrc(Selective):
 
     def influence_values(self, runs: Runs) -> tuple[Doubles, Doubles]:
         """Return the share of rows from a row on, and that of errors."""
-        own = (runs.rows + 1) / 2
-        if_wrong = _after(runs.rows) + own
-        return if_wrong / runs.number, (_after(runs.errors) + runs.rate * own) / runs.number
+        within_run = (runs.rows + 1) / 2
+        if_wrong = _after(runs.rows) + within_run
+        return if_wrong / runs.number, (_after(runs.errors) + runs.rate * within_run) / runs.number
 
 
 @metric("selective_accuracy", "Selective accuracy", direction="higher")
@@ -594,10 +596,10 @@ class Coverage(Selective):
 
     def parts(self, problem: Problem) -> dict[str, float]:
         """Return the same of an oracle, which goes on into the errors as far as it may, and of chance."""
-        found = super().parts(problem)
-        unit, right = _unit(problem.weights), found["oracle"] * problem.total_weight
+        parts = super().parts(problem)
+        unit, right = _unit(problem.weights), parts["oracle"] * problem.total_weight
         rows = math.floor(right / unit / (1 - self.max_error) * (1 + ROUNDING))
-        return found | {"oracle": min(1.0, rows * unit / problem.total_weight)}
+        return parts | {"oracle": min(1.0, rows * unit / problem.total_weight)}
 
     def interval(self, spread: Spread, level: float, unit: str) -> tuple[Interval | None, str]:
         """Return that there is none."""
@@ -617,13 +619,13 @@ def _unit(weights: Floats | None) -> float:
 
 def _digamma(x: Doubles) -> Doubles:
     """Return (n,) digamma functions of numbers of at least 1."""
-    x, found = x.copy(), np.zeros(len(x))
+    x, shift = x.copy(), np.zeros(len(x))
     for _ in range(LARGE):
         small = x < LARGE
-        found[small] -= 1 / x[small]
+        shift[small] -= 1 / x[small]
         x[small] += 1
     series = np.polynomial.polynomial.polyval(1 / np.square(x), (0.0, *EXPANSION))
-    return np.asarray(found + np.log(x) - 1 / (2 * x) - series)
+    return np.asarray(shift + np.log(x) - 1 / (2 * x) - series)
 
 
 def backwards_area(measured: Measurements) -> float | None:
@@ -644,8 +646,8 @@ def _fewest(measured: Measurements) -> float:
     Each rests on the rarer of its own rows and all others. By their reciprocals they enter the variance of
     the mean area, which is too small where they are few.
     """
-    own, rest = _masses(measured)
-    rarer = np.minimum(of_equal_weight(*own), of_equal_weight(*rest))[own[0] > 0]
+    of_class, rest = _masses(measured)
+    rarer = np.minimum(of_equal_weight(*of_class), of_equal_weight(*rest))[of_class[0] > 0]
     return float(len(rarer) / (1 / rarer).sum()) if rarer.all() else 0.0
 
 
@@ -658,8 +660,8 @@ def _sizes(measured: Measurements) -> Doubles:
             return np.array([len(problem.outcome) - ones, ones], np.float64)
         of = (~problem.outcome, problem.outcome)
         return np.array([of_equal_weight(weight @ one, problem.squared_weights @ one) for one in of])
-    own, _ = _masses(measured)
-    return of_equal_weight(*own)[own[0] > 0]
+    of_class, _ = _masses(measured)
+    return of_equal_weight(*of_class)[of_class[0] > 0]
 
 
 def _masses(measured: Measurements) -> tuple[Any, Any]:
@@ -667,20 +669,20 @@ def _masses(measured: Measurements) -> tuple[Any, Any]:
     rows, units = measured.predictions, measured.units
     weights = np.ones(rows.n_rows) if rows.weights is None else rows.weights
     if units.single:
-        found = np.stack([np.bincount(rows.labels, weights**power, rows.n_classes) for power in (1, 2)])
-        return found, found.sum(axis=1, keepdims=True) - found
+        masses = np.stack([np.bincount(rows.labels, weights**power, rows.n_classes) for power in (1, 2)])
+        return masses, masses.sum(axis=1, keepdims=True) - masses
     whole = units.weights(rows.weights)
     of_class = [units.sums(1.0 * (rows.labels == k), weights) for k in range(rows.n_classes)]
-    own, rest = (
+    mass_of_class, rest = (
         np.array([[one.sum(), np.square(one).sum()] for one in sums]).T
         for sums in (of_class, [whole - one for one in of_class])
     )
-    return own, rest
+    return mass_of_class, rest
 
 
 def _rarer(measured: Measurements, outcome: Array) -> float:
     """Return how many units of equal weight have the rarer of two outcomes of rows."""
     rows, units = measured.predictions, measured.units
     weights = np.ones(rows.n_rows) if rows.weights is None else rows.weights
-    sums = (units.sums(1.0 * own, weights) for own in (outcome, ~outcome))
+    sums = (units.sums(1.0 * side, weights) for side in (outcome, ~outcome))
     return min(float(of_equal_weight(one.sum(), np.square(one).sum())) for one in sums)

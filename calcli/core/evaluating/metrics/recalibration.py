@@ -60,7 +60,7 @@ class OfRecalibration(Measure, ABC):
     labelless: ClassVar[bool] = False  # whether no label moves it
 
     @abstractmethod
-    def columns(self, found: Recalibrated) -> dict[str, Array]:
+    def columns(self, recalibrated: Recalibrated) -> dict[str, Array]:
         """Return the (n,) numbers of the rows, by name."""
 
     @abstractmethod
@@ -68,7 +68,7 @@ class OfRecalibration(Measure, ABC):
         """Return the metric, given the means of all rows or those without a unit."""
 
     @abstractmethod
-    def parts(self, found: Recalibrated) -> dict[str, float]:
+    def parts(self, recalibrated: Recalibrated) -> dict[str, float]:
         """Return the numbers to read it with."""
 
     def needs(self, of: Pass) -> Iterable[Need]:
@@ -77,14 +77,14 @@ class OfRecalibration(Measure, ABC):
 
     def estimate(self, measured: Measurements, settings: Settings, beside: Calls = ()) -> Estimate:
         """Return it under posteriors that stay as they are."""
-        found = self._recalibrated(measured)
-        how = *self._folds(found, settings), "interval:jackknife"
-        if found is None:
+        recalibrated = self._recalibrated(measured)
+        how = *self._folds(recalibrated, settings), "interval:jackknife"
+        if recalibrated is None:
             return Estimate(self, np.nan, signature(self, measured, settings, *how))
-        value, parts = _value(found, self), self.parts(found)
-        interval, reason = self._interval(found, value, measured, settings)
-        line = signature(self.with_argument("recalibrator", found.method), measured, settings, *how)
-        return Estimate(self, value, line, interval, reason, parts=parts, recalibrator=found.method)
+        value, parts = _value(recalibrated, self), self.parts(recalibrated)
+        interval, reason = self._interval(recalibrated, value, measured, settings)
+        line = signature(self.with_argument("recalibrator", recalibrated.method), measured, settings, *how)
+        return Estimate(self, value, line, interval, reason, parts=parts, recalibrator=recalibrated.method)
 
     def influences(self, measured: Measurements) -> Influences | None:
         """Return what each unit brings to a calibration loss.
@@ -93,8 +93,8 @@ class OfRecalibration(Measure, ABC):
         recalibration is at its least over the parameters of the transform, what these vary by changes it in
         second order only.
         """
-        found = self._recalibrated(measured) if self.compared else None
-        return None if found is None else self._influences(found, measured, priors=False)
+        recalibrated = self._recalibrated(measured) if self.compared else None
+        return None if recalibrated is None else self._influences(recalibrated, measured, priors=False)
 
     def effort(self, predictions: Predictions, settings: Settings) -> float:
         """Return what its fits cost."""
@@ -112,30 +112,32 @@ class OfRecalibration(Measure, ABC):
         rule = self._rule(measured.predictions, measured.settings)
         return measured.recalibrations.of(self, rule, measured.columns[self.score])
 
-    def _influences(self, found: Recalibrated, measured: Measurements, *, priors: bool) -> Influences | None:
+    def _influences(
+        self, recalibrated: Recalibrated, measured: Measurements, *, priors: bool
+    ) -> Influences | None:
         """Return what each unit brings to a metric, under posteriors that stay as they are."""
-        rows, predictions = found.rows, measured.predictions
+        rows, predictions = recalibrated.rows, measured.predictions
         given = predictions.priors if priors else None
-        columns = self.columns(found)
-        sums = Sums(columns, rows.labels, predictions.n_classes, rows.weights, given, found.units)
+        columns = self.columns(recalibrated)
+        sums = Sums(columns, rows.labels, predictions.n_classes, rows.weights, given, recalibrated.units)
         with np.errstate(invalid="ignore", divide="ignore"):  # of infinite losses nothing is won
-            own = sums.influences(lambda means: self.value(means, found.rule))
-        if own is None:
+            influence_values = sums.influences(lambda means: self.value(means, recalibrated.rule))
+        if influence_values is None:
             return None
-        before = found.mean(found.before) if isinstance(self, RelativeCalibrationLoss) else 1.0
-        lost = found.variance_of_fits / before**2 if before else 0.0
-        return replace(own, fewest=math.inf if self.labelless else measured.errors, lost=lost)
+        before = recalibrated.mean(recalibrated.before) if isinstance(self, RelativeCalibrationLoss) else 1.0
+        lost = recalibrated.variance_of_fits / before**2 if before else 0.0
+        return replace(influence_values, fewest=math.inf if self.labelless else measured.errors, lost=lost)
 
-    def _folds(self, found: Recalibrated | None, settings: Settings) -> list[str]:
+    def _folds(self, recalibrated: Recalibrated | None, settings: Settings) -> list[str]:
         """Return into what the rows are dealt, and how often, for the signature."""
         if self.training != "cross-validation":
             return []
         if settings.fold_column is not None:
             return [f"folds:{settings.fold_column}"]
-        return [f"folds:{settings.folds}", f"deals:{1 if found is None else len(found.deals)}"]
+        return [f"folds:{settings.folds}", f"deals:{1 if recalibrated is None else len(recalibrated.deals)}"]
 
     def _interval(
-        self, found: Recalibrated, value: float, measured: Measurements, settings: Settings
+        self, recalibrated: Recalibrated, value: float, measured: Measurements, settings: Settings
     ) -> tuple[Interval | None, str]:
         """Return the interval of a metric, or why there is none.
 
@@ -147,11 +149,11 @@ class OfRecalibration(Measure, ABC):
             return None, ""
         if self.training != "held-out":
             return None, OF_THESE_ROWS if self.compared else ""
-        rows, classes = found.deals[0].shape
+        rows, classes = recalibrated.deals[0].shape
         if isinstance(self, RelativeCalibrationLoss) and rows < classes:
             return None, "there are fewer rows than classes"
-        own = self._influences(found, measured, priors=True)
-        return judged(own.spread if own else None, value, settings)
+        influence_values = self._influences(recalibrated, measured, priors=True)
+        return judged(influence_values.spread if influence_values else None, value, settings)
 
 
 class Loss(OfRecalibration):
@@ -160,9 +162,9 @@ class Loss(OfRecalibration):
     compared = True
     relative: ClassVar[bool] = False
 
-    def columns(self, found: Recalibrated) -> dict[str, Array]:
+    def columns(self, recalibrated: Recalibrated) -> dict[str, Array]:
         """Return the losses before and after."""
-        return {"before": found.before, "after": found.losses}
+        return {"before": recalibrated.before, "after": recalibrated.losses}
 
     def value(self, means: Means, rule: ScoringRule) -> Doubles:
         """Return what is won; of its share nan where the score is zero or infinite."""
@@ -171,10 +173,10 @@ class Loss(OfRecalibration):
             return won
         return np.where((before > 0) & (before < np.inf), won / before, np.nan)
 
-    def parts(self, found: Recalibrated) -> dict[str, float]:
+    def parts(self, recalibrated: Recalibrated) -> dict[str, float]:
         """Return the score before and after, and standard errors."""
-        before, after = found.mean(found.before), found.mean(found.losses)
-        absolute, relative = found.standard_errors()
+        before, after = recalibrated.mean(recalibrated.before), recalibrated.mean(recalibrated.losses)
+        absolute, relative = recalibrated.standard_errors()
         return {"before": before, "after": after, "calibration_loss": before - after,
                 "standard_error": absolute, "relative_standard_error": relative}  # fmt: skip
 
@@ -217,19 +219,19 @@ class ExpectedScore(OfRecalibration):
 
     labelless = True
 
-    def columns(self, found: Recalibrated) -> dict[str, Array]:
+    def columns(self, recalibrated: Recalibrated) -> dict[str, Array]:
         """Return the expected losses."""
-        return {"expected": found.expected_losses}
+        return {"expected": recalibrated.expected_losses}
 
     def value(self, means: Means, rule: ScoringRule) -> Doubles:
         """Return their mean."""
         return means["expected"]
 
-    def parts(self, found: Recalibrated) -> dict[str, float]:
+    def parts(self, recalibrated: Recalibrated) -> dict[str, float]:
         """Return the score beside it."""
         return {
-            "score": found.mean(found.before),
-            "unexplained": _value(found, Unexplained(score=self.score)),
+            "score": recalibrated.mean(recalibrated.before),
+            "unexplained": _value(recalibrated, Unexplained(score=self.score)),
         }
 
 
@@ -242,11 +244,11 @@ class Unexplained(OfRecalibration):
     Source: Ferrer & Ramos 2024, table 1
     """
 
-    def columns(self, found: Recalibrated) -> dict[str, Array]:
+    def columns(self, recalibrated: Recalibrated) -> dict[str, Array]:
         """Return the losses of rows, seen and expected, and the posteriors of the classes."""
-        posteriors = enumerate(found.over_deals(np.exp).T)
-        columns = {"before": found.before, "expected": found.expected_losses}
-        return columns | {POSTERIOR.format(k): own for k, own in posteriors}
+        posteriors = enumerate(recalibrated.over_deals(np.exp).T)
+        columns = {"before": recalibrated.before, "expected": recalibrated.expected_losses}
+        return columns | {POSTERIOR.format(k): posterior for k, posterior in posteriors}
 
     def value(self, means: Means, rule: ScoringRule) -> Doubles:
         """Return the share."""
@@ -254,9 +256,12 @@ class Unexplained(OfRecalibration):
         observed = means["before"] / rule.constant(means.priors)
         return 1 - means["expected"] / rule.constant(np.stack(each, axis=-1)) / observed
 
-    def parts(self, found: Recalibrated) -> dict[str, float]:
+    def parts(self, recalibrated: Recalibrated) -> dict[str, float]:
         """Return the score beside the one expected."""
-        return {"score": found.mean(found.before), "expected_score": found.mean(found.expected_losses)}
+        return {
+            "score": recalibrated.mean(recalibrated.before),
+            "expected_score": recalibrated.mean(recalibrated.expected_losses),
+        }
 
 
 @metric("score_divergence", "Score divergence", tier="works", range="0 to inf", unit=AS_SCORE)
@@ -274,38 +279,45 @@ class ScoreDivergence(OfRecalibration):
     )
     labelless = True
 
-    def columns(self, found: Recalibrated) -> dict[str, Array]:
+    def columns(self, recalibrated: Recalibrated) -> dict[str, Array]:
         """Return by how much losses are expected to exceed the least possible, or the distances."""
         if self.distance == L1:
-            probs = np.exp(found.log_probs)
-            return {"divergence": found.over_deals(lambda one: np.abs(probs - np.exp(one)).sum(axis=1))}
-        return {"divergence": found.expected_losses - _entropies(found)}
+            probs = np.exp(recalibrated.log_probs)
+            return {
+                "divergence": recalibrated.over_deals(lambda one: np.abs(probs - np.exp(one)).sum(axis=1))
+            }
+        return {"divergence": recalibrated.expected_losses - _entropies(recalibrated)}
 
     def value(self, means: Means, rule: ScoringRule) -> Doubles:
         """Return their mean."""
         return means["divergence"]
 
-    def parts(self, found: Recalibrated) -> dict[str, float]:
+    def parts(self, recalibrated: Recalibrated) -> dict[str, float]:
         """Return the score expected and the entropy, and their difference where that is not the value."""
-        expected_losses, entropies = found.expected_losses, _entropies(found)
-        parts = {"expected_score": found.mean(expected_losses), "entropy": found.mean(entropies)}
+        expected_losses, entropies = recalibrated.expected_losses, _entropies(recalibrated)
+        parts = {
+            "expected_score": recalibrated.mean(expected_losses),
+            "entropy": recalibrated.mean(entropies),
+        }
         if self.distance == L1:
-            parts["score_divergence"] = found.mean(expected_losses - entropies)
+            parts["score_divergence"] = recalibrated.mean(expected_losses - entropies)
         return parts
 
 
-def _entropies(found: Recalibrated) -> Doubles:
+def _entropies(recalibrated: Recalibrated) -> Doubles:
     """Return the (n,) losses expected of the recalibrated posteriors themselves, the least possible."""
-    return found.over_deals(lambda posteriors: found.rule.expected(posteriors, posteriors))
+    return recalibrated.over_deals(lambda posteriors: recalibrated.rule.expected(posteriors, posteriors))
 
 
 OF_THESE_ROWS = "the recalibration is fitted to these rows; --calibration-data fits it to other rows"
 
 
-def _value(found: Recalibrated, metric: OfRecalibration) -> float:
+def _value(recalibrated: Recalibrated, metric: OfRecalibration) -> float:
     """Return a metric of all rows."""
-    priors = np.bincount(found.rows.labels, found.rows.weights, found.deals[0].shape[1])
+    priors = np.bincount(recalibrated.rows.labels, recalibrated.rows.weights, recalibrated.deals[0].shape[1])
     priors = priors / priors.sum()
-    means = {name: np.asarray(found.mean(values)) for name, values in metric.columns(found).items()}
+    means = {
+        name: np.asarray(recalibrated.mean(values)) for name, values in metric.columns(recalibrated).items()
+    }
     with np.errstate(invalid="ignore", divide="ignore"):
-        return float(metric.value(Means(means.__getitem__, lambda: priors, priors), found.rule))
+        return float(metric.value(Means(means.__getitem__, lambda: priors, priors), recalibrated.rule))

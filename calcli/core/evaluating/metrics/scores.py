@@ -118,11 +118,11 @@ def find_cllr(name: str, predictions: Predictions, settings: Settings) -> Cllr:
     first, second = np.bincount(predictions.labels, predictions.weights, 2).tolist()
     if not first or not second:
         raise UsageError(f"{name} needs rows of both classes")
-    own = second / first
+    prior_odds = second / first
     if shift is None:
-        return Cllr(own, own)
+        return Cllr(prior_odds, prior_odds)
     (first, second), known = shift.of(predictions.classes).tolist(), settings.trained_at is not None
-    return Cllr(second / first, None if known else own)
+    return Cllr(second / first, None if known else prior_odds)
 
 
 def min_cllr(log_odds: Floats, labels: Array, weights: Floats | None) -> float:
@@ -262,8 +262,8 @@ class Scored(Measure, ABC):
             rows = round(measured.predictions.n_rows * float(score.among(means) if score.among else 1))
             how, interval = "exact", Interval.of_share(round(value * rows), rows, settings.level)
         elif settings.intervals:
-            if (found := self.influences(measured)) is not None:
-                spread, held = _bounded(score, found.spread, measured, settings.level)
+            if (influence_values := self.influences(measured)) is not None:
+                spread, held = _bounded(score, influence_values.spread, measured, settings.level)
                 interval, reason = judged(spread, value, settings, held)
             else:
                 interval, reason = judged(None, value, settings)
@@ -279,8 +279,12 @@ class Scored(Measure, ABC):
 
         def made() -> Influences | None:
             score = self.of(measured)
-            found = _sums(measured, score).influences(score.value)
-            return replace(found, fewest=measured.errors) if found and score.of_labels else found
+            influence_values = _sums(measured, score).influences(score.value)
+            return (
+                replace(influence_values, fewest=measured.errors)
+                if influence_values and score.of_labels
+                else influence_values
+            )
 
         return measured.once(f"influences of {self}", made)
 
@@ -311,8 +315,8 @@ class Scored(Measure, ABC):
         (column,) = score.statistics
         if column not in measured.columns:
             return None
-        found: Array = measured.columns[column]
-        return found == 0 if score.is_of_misses else found != 0
+        values: Array = measured.columns[column]
+        return values == 0 if score.is_of_misses else values != 0
 
 
 def _sums(measured: Measurements, score: Score) -> Sums:
@@ -344,9 +348,9 @@ def _bounded(
         return spread, spread.held(level, rows, score.ends)
 
     def of(part: OfMeans, greatest: float) -> Interval:
-        found = sums.influences(part)
-        assert found is not None
-        one = found.spread
+        influence_values = sums.influences(part)
+        assert influence_values is not None
+        one = influence_values.spread
         held = one.held(level, rows, (0.0, greatest))
         return one.interval(level).within(held) if one.enough else held
 
@@ -395,11 +399,11 @@ def _by_class(measured: Measurements, taken: Array, size: int) -> list[dict[str,
     count = np.bincount(place).tolist()
     weights = np.ones(rows.n_rows) if rows.weights is None else rows.weights
     weight, total = np.bincount(place, weights), np.bincount(rows.labels, weights, rows.n_classes)
-    found: list[dict[str, OfClass]] = [{} for _ in range(size)]
-    for cell, number, own in zip(cells.tolist(), count, weight.tolist(), strict=True):
+    decisions: list[dict[str, OfClass]] = [{} for _ in range(size)]
+    for cell, number, mass in zip(cells.tolist(), count, weight.tolist(), strict=True):
         decision, k = divmod(cell, rows.n_classes)
-        found[decision][rows.classes[k]] = OfClass(number, own / total[k] if total[k] else np.nan)
-    return found
+        decisions[decision][rows.classes[k]] = OfClass(number, mass / total[k] if total[k] else np.nan)
+    return decisions
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -451,8 +455,8 @@ class Proper(Scored):
         """Return it."""
         rule = self.rule(predictions, settings)
         statistics = {self.name: rule.statistic(settings.clip)}
-        found = _over_constant(statistics, itemgetter(self.name), rule.constant, normalized=self.normalized)
-        return replace(found, ends=(0.0, rule.most)) if math.isfinite(rule.most) else found
+        score = _over_constant(statistics, itemgetter(self.name), rule.constant, normalized=self.normalized)
+        return replace(score, ends=(0.0, rule.most)) if math.isfinite(rule.most) else score
 
 
 class OfThresholds(Scored):
@@ -476,9 +480,9 @@ class OfThresholds(Scored):
 
     def score(self, predictions: Predictions, settings: Settings) -> Score:
         """Return it."""
-        own = self.integral(predictions, settings)
-        value = itemgetter(own.column)
-        return _over_constant(own.statistics, value, own.constant, normalized=self.normalized)
+        integral = self.integral(predictions, settings)
+        value = itemgetter(integral.column)
+        return _over_constant(integral.statistics, value, integral.constant, normalized=self.normalized)
 
 
 FLATTEST, SHARPEST = 1e-6, 1000.0  # beyond, a density of thresholds is one at the ends, or at one threshold
@@ -598,10 +602,10 @@ class AtThreshold(Scored):
 
 
 def _single(measure: Measure, lens: str, n_classes: int, such_as: str) -> Lens:
-    found = find_lens(lens, n_classes)
-    if not isinstance(found, Lens) or found.given:
+    seen = find_lens(lens, n_classes)
+    if not isinstance(seen, Lens) or seen.given:
         raise UsageError(f"{measure} needs one score in every row; expected a lens such as {such_as}")
-    return found
+    return seen
 
 
 def _over_risk(matrix: CostMatrix, decision: int) -> OfMeans:
@@ -920,8 +924,8 @@ class CostOfRatios(Scored):
 
     def score(self, predictions: Predictions, settings: Settings) -> Score:
         """Return it."""
-        found = find_cllr(str(self), predictions, settings)
-        return Score(found.statistics, found.value, parts={"prior_odds": found.prior_odds})
+        cllr = find_cllr(str(self), predictions, settings)
+        return Score(cllr.statistics, cllr.value, parts={"prior_odds": cllr.prior_odds})
 
 
 @metric("precision", "Precision", direction="higher", needs_probabilities=False)
@@ -1002,10 +1006,10 @@ class NetBenefit(AtThreshold):
 
     def score(self, predictions: Predictions, settings: Settings) -> Score:
         """Return it."""
-        found, odds = super().score(predictions, settings), self._odds
-        alarms = [*found.statistics][1]
+        score, odds = super().score(predictions, settings), self._odds
+        alarms = [*score.statistics][1]
         less = (lambda means: odds * means[alarms], odds) if odds else None
-        return replace(found, ends=(-odds, 1.0), less=less)
+        return replace(score, ends=(-odds, 1.0), less=less)
 
     @property
     def _odds(self) -> float:

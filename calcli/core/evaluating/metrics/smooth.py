@@ -123,8 +123,8 @@ class SmoothECE(Smoothed):
         """Return the error of rows that stand together in their cell, as the draws do."""
         grid = Grid(bins)
         gaps = np.atleast_2d(grid.score - grid.outcome)
-        found = np.concatenate([fixed_widths(grid.spectrum(part)) for part in _chunks(gaps)])
-        return found if bins.outcome.ndim > 1 else found[0]
+        errors = np.concatenate([fixed_widths(grid.spectrum(part)) for part in _chunks(gaps)])
+        return errors if bins.outcome.ndim > 1 else errors[0]
 
 
 def fixed_widths(spectra: NDArray[np.complex128]) -> Doubles:
@@ -187,10 +187,10 @@ class KernelDensityECE(Smoothed):
         grid, kernel = Grid(bins), _kde_kernel(problem)
         density = grid.spectrum(grid.weight) * kernel
         every = _chunks(np.atleast_2d(grid.outcome))
-        found = np.concatenate(
+        errors = np.concatenate(
             [_kde_errors(grid.spectrum(part) * kernel, density, self.norm) for part in every]
         )
-        return found if bins.outcome.ndim > 1 else found[0]
+        return errors if bins.outcome.ndim > 1 else errors[0]
 
 
 def densities(problem: Problem) -> tuple[Doubles, Doubles, Doubles]:
