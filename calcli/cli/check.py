@@ -98,9 +98,9 @@ def check(
     if threshold is not None:
         others = {"--policy": policy, "--baseline": baseline, "--strict": strict}
         _refuse("--threshold judges a promise by itself", others)
-        found = check_threshold(files, threshold, reading, undecided)
+        report = check_threshold(files, threshold, reading, undecided)
     else:
-        found = check_files(
+        report = check_files(
             files,
             policy,
             reading,
@@ -112,8 +112,8 @@ def check(
             watcher=watcher,
         )
     for form, path in targets:
-        found.with_details(details).write(path, form)
-    return found
+        report.with_details(details).write(path, form)
+    return report
 
 
 def _refuse(why: str, given: Mapping[str, object]) -> None:

@@ -96,24 +96,24 @@ def command(
     return decorated
 
 
-def _show(found: Shown, values: Mapping[str, Any]) -> None:
+def _show(result: Shown, values: Mapping[str, Any]) -> None:
     """Write results to standard output, and to standard error what their form has no place for."""
     from calcli.report.page import Figures
     from calcli.report.shown import render
 
-    found, form = found.with_details(values.get("details")), values.get("format", "table")
-    if isinstance(found, Figures):
-        emit(str(found))
+    result, form = result.with_details(values.get("details")), values.get("format", "table")
+    if isinstance(result, Figures):
+        emit(str(result))
     elif values.get("output") == "-":  # which standard output has
-        sys.stderr.write("" if values["quiet"] else render(found, form))
+        sys.stderr.write("" if values["quiet"] else render(result, form))
     else:
-        emit(render(found, form, color=colored()))
-    for sentence in () if values["quiet"] else found.beside(form):
+        emit(render(result, form, color=colored()))
+    for sentence in () if values["quiet"] else result.beside(form):
         remark(sentence)
-    for sentence in found.faults():
+    for sentence in result.faults():
         remark(sentence)
-    if found.exit_status:
-        raise typer.Exit(found.exit_status)
+    if result.exit_status:
+        raise typer.Exit(result.exit_status)
 
 
 def refuse_clashes(command: str, values: Mapping[str, Any]) -> None:

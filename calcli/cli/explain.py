@@ -57,15 +57,15 @@ def _options() -> list[Option]:
 
     from calcli.cli.main import app_of
 
-    found: dict[Option, list[str]] = {}
+    commands_of: dict[Option, list[str]] = {}
     for command, declaration in get_command(app_of()).commands.items():  # type: ignore[attr-defined]
         settings = getattr(declaration.callback, "settings", {})
         types = get_type_hints(declaration.callback)
         for param in declaration.params:
             if param.param_type_name == "option" and not param.hidden:
                 said = _said(param, types[param.name], settings.get(param.name))
-                found.setdefault(said, []).append(command)
-    return [replace(option, commands=tuple(commands)) for option, commands in found.items()]
+                commands_of.setdefault(said, []).append(command)
+    return [replace(option, commands=tuple(commands)) for option, commands in commands_of.items()]
 
 
 def _said(param: Any, type_: Any, setting: Setting | None) -> Option:

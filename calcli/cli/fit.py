@@ -79,7 +79,7 @@ def fit(
     """  # noqa: D301 (the escape keeps the lines below it apart)
     from calcli.work.fit import calibrator_text, fit_file
 
-    found = fit_file(
+    report = fit_file(
         file,
         reading,
         method,
@@ -93,5 +93,5 @@ def fit(
         remark=remark,
     )
     if output == "-":
-        emit(calibrator_text(found.fit))
-    return found
+        emit(calibrator_text(report.fit))
+    return report

@@ -151,10 +151,10 @@ def _one(param: Any, value: Any, values: dict[str, Any], ctx: Any) -> Any:
 
 def _with_choices(shown: str, text: str) -> tuple[str, str]:
     """Return what is shown of an argument or option, its choices among its words."""
-    found = CHOICES.search(shown)
-    if found is None:
+    match = CHOICES.search(shown)
+    if match is None:
         return shown, text
-    shown, choices = shown[: found.start()].rstrip(), found[1].split("|")
+    shown, choices = shown[: match.start()].rstrip(), match[1].split("|")
     if not shown.startswith("-"):  # an argument, whose choices its command describes
         return shown, text.removesuffix("  [required]")
     words, gap, default = text.partition("  [")

@@ -137,17 +137,17 @@ def parse_systems(texts: Sequence[str]) -> dict[str, str]:
     UsageError
         If one is not so, or a name is given twice.
     """
-    found: dict[str, str] = {}
+    systems: dict[str, str] = {}
     for text in texts:
         name, equals, columns = (part.strip() for part in text.partition("="))
         if not equals or not columns or not NAME.fullmatch(name):
             raise UsageError(
                 f"--system {text}: expected a name and its columns, as in rf=score_rf or rf='rf_*'"
             )
-        if name in found:
+        if name in systems:
             raise UsageError(f"--system {text}: {name} has been given before; choose another name")
-        found[name] = columns
-    return found
+        systems[name] = columns
+    return systems
 
 
 def files_of_systems(files: Iterable[str], options: ReadOptions) -> list[str]:

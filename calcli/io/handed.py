@@ -122,8 +122,10 @@ def from_answers(
             f"{NAME}: confidence has {sure.size} values, but correct {right.size}; expected as many of both"
         )
     file = Archive.held(NAME, {"confidence": sure.reshape(-1), "correct": right.reshape(-1)}, "")
-    found = answers_in([file], "confidence", ["correct"], ReadOptions())
-    return understand(_weighted(replace(found, labels_from="correct"), weights), NAME, ReadOptions(kind=kind))
+    source = answers_in([file], "confidence", ["correct"], ReadOptions())
+    return understand(
+        _weighted(replace(source, labels_from="correct"), weights), NAME, ReadOptions(kind=kind)
+    )
 
 
 def _in_order(labels: Any, scores: Shape, classes: tuple[str, ...] | None, place: Place) -> Array:
@@ -164,20 +166,20 @@ def _order(columns: Sequence[str], classes: tuple[str, ...] | None, place: Place
     truth = order_of([name.casefold() for name in columns], ("false", "true"))
     if truth is None:
         return None
-    found = numbers_of(classes or places, "booleans", place)[0]
-    order = [found["false"], found["true"]]
+    number = numbers_of(classes or places, "booleans", place)[0]
+    order = [number["false"], number["true"]]
     return [truth[k] for k in order] if {*order} == {0, 1} else None
 
 
-def _weighted(found: Source, weights: Any) -> Source:
+def _weighted(source: Source, weights: Any) -> Source:
     """Return what was found with a weight for each row, if there are any; its files are none."""
     if weights is None:
-        return replace(found, files=())
+        return replace(source, files=())
     values = as_array(weights, "weights")
-    require_rows(f"{NAME} has weights", values.shape, found.table.rows[0])
-    if values.size != found.scores.shape[0]:
+    require_rows(f"{NAME} has weights", values.shape, source.table.rows[0])
+    if values.size != source.scores.shape[0]:
         raise InputError(
-            f"{NAME} has {found.scores.shape[0]} rows, but weights of shape {values.shape}; expected one per "
-            "row"
+            f"{NAME} has {source.scores.shape[0]} rows, but weights of shape {values.shape}; expected one "
+            "per row"
         )
-    return replace(found, weights=values.reshape(-1), files=())
+    return replace(source, weights=values.reshape(-1), files=())

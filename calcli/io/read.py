@@ -125,12 +125,12 @@ def spooled() -> Iterator[tuple[Path, Format]]:
     start = sys.stdin.buffer.read(SNIFFED)
     if not start.strip():
         raise InputError(f"{STDIN} is empty; expected CSV, JSON lines or an Arrow stream")
-    found = sniff(start)
-    if found == "csv" and not start.strip(b"\0"):  # as from a device that never ends
-        found = "null bytes"
-    if found not in BY_NAME or not BY_NAME[found].piped:
+    content = sniff(start)
+    if content == "csv" and not start.strip(b"\0"):  # as from a device that never ends
+        content = "null bytes"
+    if content not in BY_NAME or not BY_NAME[content].piped:
         raise InputError(
-            f"{STDIN} is {found}; expected CSV, JSON lines or an Arrow stream; give other formats as files"
+            f"{STDIN} is {content}; expected CSV, JSON lines or an Arrow stream; give other formats as files"
         )
     with tempfile.NamedTemporaryFile() as copy:
         try:
@@ -142,10 +142,10 @@ def spooled() -> Iterator[tuple[Path, Format]]:
                 f"{STDIN} is copied to {tempfile.gettempdir()}, which has no room for it: {error.strerror}; "
                 "set TMPDIR to a folder that has"
             ) from error
-        yield Path(copy.name), BY_NAME[found]
+        yield Path(copy.name), BY_NAME[content]
 
 
-def understand(found: Source, name: str, options: ReadOptions) -> Predictions:
+def understand(source: Source, name: str, options: ReadOptions) -> Predictions:
     """Match labels and classes, judge the kind of scores, arrange their checks.
 
     Raises
@@ -155,70 +155,70 @@ def understand(found: Source, name: str, options: ReadOptions) -> Predictions:
     UsageError
         If an option does not fit it.
     """
-    place = found.place
-    if found.layout != HARNESS.name:
+    place = source.place
+    if source.layout != HARNESS.name:
         why = f"{place.name} has no log-likelihoods of options; leave it out"
         refuse_given(options, ["per_character"], why)
-    found = without_rows(found, options)
-    if found.classes == WRONG_RIGHT and not found.outcomes:
-        found = _rights(found)
-    assert found.labels is not None
-    place, labels, rows = found.place, found.labels, len(found.labels)
+    source = without_rows(source, options)
+    if source.classes == WRONG_RIGHT and not source.outcomes:
+        source = _rights(source)
+    assert source.labels is not None
+    place, labels, rows = source.place, source.labels, len(source.labels)
     labels.require(place)
-    classes, swapped, turned = classes_of(found, options)
+    classes, swapped, turned = classes_of(source, options)
     _require_text(classes.names, place)
     matched = classes.places(labels, place)
-    notes = [*found.notes]
+    notes = [*source.notes]
     if options.limit is not None and options.limit < rows:
-        found = replace(found, scores=SomeScores((found.scores,), limit=options.limit))
+        source = replace(source, scores=SomeScores((source.scores,), limit=options.limit))
         notes.append(f"only the first {options.limit:,} of {rows:,} rows were read, as asked")
-    weights = None if found.weights is None else _checked_weights(found.weights, rows, place, options)
-    judged = _judged(found, options)
+    weights = None if source.weights is None else _checked_weights(source.weights, rows, place, options)
+    judged = _judged(source, options)
     if options.renormalize:
-        acts = judged.kind == "probs" and found.scores.shape[1] > 1
+        acts = judged.kind == "probs" and source.scores.shape[1] > 1
         done = "rows that do not sum to one were divided by their sum, as asked"
         notes.append(
             done if acts else "--renormalize is for probabilities of several classes, and did nothing"
         )
-    of_objects = found.layout == OBJECTS.name
+    of_objects = source.layout == OBJECTS.name
     understood = Predictions(
         CheckedScores.of(
-            found.scores, judged, classes.names, place, options.renormalize, swapped, incomplete=of_objects
+            source.scores, judged, classes.names, place, options.renormalize, swapped, incomplete=of_objects
         ),
         matched[: options.limit],
         classes.names,
         weights,
-        found.columns if options.limit is None else found.columns.kept(slice(options.limit)),
+        source.columns if options.limit is None else source.columns.kept(slice(options.limit)),
         Provenance(
             name,
-            found.labels_from,
-            found.files,
+            source.labels_from,
+            source.files,
             tuple(notes),
-            found.layout,
-            found.taken,
-            (*((found.by_ranking,) if found.by_ranking else ()), *found.doubts, *judged.doubts),
-            found.repeats,
-            found.by_ranking,
-            found.considered,
+            source.layout,
+            source.taken,
+            (*((source.by_ranking,) if source.by_ranking else ()), *source.doubts, *judged.doubts),
+            source.repeats,
+            source.by_ranking,
+            source.considered,
             options.scores,
             len(place.parts),
             judged.percent,
             turned,
             options.per_character,
             place.left,
-            outcomes=found.outcomes,
-            questions=found.questions,
-            identity=found.identity,
+            outcomes=source.outcomes,
+            questions=source.questions,
+            identity=source.identity,
         ),
     )
     return understood if options.against_rest is None else against_rest(understood, options.against_rest)
 
 
-def _judged(found: Source, options: ReadOptions) -> Judged:
+def _judged(source: Source, options: ReadOptions) -> Judged:
     """Return what scores are; raise an InputError if they look like ranks, or may be of two kinds."""
-    if not found.decided:
-        refuse_sorted(found, options)
-    judged = judge_kind(found, options)
+    if not source.decided:
+        refuse_sorted(source, options)
+    judged = judge_kind(source, options)
     if judged.unclear:
         raise InputError(judged.unclear)
     return judged
@@ -235,12 +235,12 @@ def _require_text(classes: Sequence[str], place: Place) -> None:
             ) from None
 
 
-def _rights(found: Source) -> Source:
+def _rights(source: Source) -> Source:
     """Return answers with what says which are right as numbers; nothing may be missing."""
-    assert found.labels is not None
-    mend = LEAVE_OUT if found.files else ""
-    refuse_gone(found.scores.missing(), f"the confidence, {found.taken[0]},", found.place, mend)
-    return replace(found, labels=rights_of(found.labels, found.labels_from, found.place, mend))
+    assert source.labels is not None
+    mend = LEAVE_OUT if source.files else ""
+    refuse_gone(source.scores.missing(), f"the confidence, {source.taken[0]},", source.place, mend)
+    return replace(source, labels=rights_of(source.labels, source.labels_from, source.place, mend))
 
 
 def _checked_weights(weights: Array, rows: int, place: Place, options: ReadOptions) -> Floats:

@@ -130,8 +130,8 @@ def says(what: str, name: str) -> bool:
 def named(what: str, column: str) -> bool:
     """Tell whether a column, or the last part of its path, is named so, but for words like test."""
     for words in (tokens(column), tokens(re.split(r"\.(?=\w+$)", column)[-1])):
-        own = [one for one in words if one not in PARTS]
-        if any(PATTERNS[what].fullmatch("".join(some)) for some in (words, own) if some):
+        main = [one for one in words if one not in PARTS]
+        if any(PATTERNS[what].fullmatch("".join(some)) for some in (words, main) if some):
             return True
     return False
 
@@ -256,8 +256,8 @@ def several_orders(rows: Iterable[Iterable[str]]) -> bool:
 def but_for_capitals(wanted: Sequence[str], names: Sequence[str]) -> tuple[str, ...]:
     """Return names in the order of those wanted, from which they differ in capitals or blanks; else none."""
     folded = {plain_text(name): name for name in names}
-    found = tuple(folded[plain_text(name)] for name in wanted if plain_text(name) in folded)
-    return found if len(found) == len(wanted) == len(names) == len(set(found)) else ()
+    names_found = tuple(folded[plain_text(name)] for name in wanted if plain_text(name) in folded)
+    return names_found if len(names_found) == len(wanted) == len(names) == len(set(names_found)) else ()
 
 
 def differ_in_numbers(names: Sequence[str]) -> bool:

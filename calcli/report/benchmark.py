@@ -148,10 +148,12 @@ class BenchmarkReport(Shown):
         metrics = self.settings.metrics
         rows = []
         for trial in (one for one in self.trials if one.method != UNCALIBRATED):
-            found = self._relative(trial)
+            changes = self._relative(trial)
             name = f"{trial.model}, {trial.method}" if several else trial.method
             times = (f"{seconds:.3f}" for seconds in (trial.fit_seconds, trial.apply_seconds))
-            rows.append((name, *(relative(found[key]) if key in found else NONE for key in metrics), *times))
+            rows.append(
+                (name, *(relative(changes[key]) if key in changes else NONE for key in metrics), *times)
+            )
         notes = [RELATIVE, TIMES]
         if self.workers > 1:
             notes.append(f"The methods were tried by {self.workers} processes (--workers).")
@@ -173,9 +175,11 @@ class BenchmarkReport(Shown):
         """Return a row for each method and a column for its mean rank by each metric."""
         metrics = self.settings.metrics
         ranks = {metric: mean_ranks(self.trials, metric) for metric in metrics}
-        found = {method: [ranks[key][method] for key in metrics] for method in ranks[metrics[0]]}
-        rows = [(method, *(f"{one:.2f}" for one in own)) for method, own in found.items()]
-        return _marked("Mean rank over the models", rows, list(found.values()), metrics, (EMPHASIS, RANKS))
+        by_method = {method: [ranks[key][method] for key in metrics] for method in ranks[metrics[0]]}
+        rows = [(method, *(f"{one:.2f}" for one in places)) for method, places in by_method.items()]
+        return _marked(
+            "Mean rank over the models", rows, list(by_method.values()), metrics, (EMPHASIS, RANKS)
+        )
 
     def _relative(self, trial: Trial) -> dict[str, float]:
         """Return by what share of its value on the uncalibrated scores each metric changes."""
@@ -220,7 +224,7 @@ def best_two(costs: Sequence[float]) -> dict[int, Mark]:
     marks: tuple[Mark, Mark] = ("best", "second")
     places: dict[int, Mark] = {}
     for value, mark in zip(distinct, marks, strict=False):
-        places |= {place: mark for place, found in enumerate(costs) if found == value}
+        places |= {place: mark for place, cost in enumerate(costs) if cost == value}
     return places
 
 

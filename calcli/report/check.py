@@ -80,10 +80,10 @@ class CheckReport(Shown):
     def headline(self) -> Headline:
         """Return how many files and rules there are, and whether all hold."""
         rules = [outcome for one in self.files for outcome in one.outcomes]
-        found = Counter(_result(outcome) for outcome in rules)
+        times = Counter(_result(outcome) for outcome in rules)
         faults = sum(bool(one.fault) for one in self.files)
-        numbers = [Number(result.lower(), str(n)) for result, n in found.items()]
-        broken, undecided = found[RESULTS["failed"]], found["undecided"]
+        numbers = [Number(result.lower(), str(n)) for result, n in times.items()]
+        broken, undecided = times[RESULTS["failed"]], times["undecided"]
         failed = f"{broken:,} of {counted(len(rules), 'rule')} failed" if broken else "No rule failed"
         held = "All rules hold" if not undecided else "No rule failed"
         open = f"; {undecided:,} undecided." if undecided else "."
@@ -126,8 +126,8 @@ class CheckReport(Shown):
         """Yield a record for every rule on every file."""
         for one in self.files:
             for outcome in one.outcomes:
-                found = _outcome(outcome)
-                yield {"path": one.path} | {key: value for key, value in found.items() if key != "condition"}
+                record = _outcome(outcome)
+                yield {"path": one.path} | {key: value for key, value in record.items() if key != "condition"}
 
     def __repr__(self) -> str:
         """Return what failed, in so few characters that pytest shows all of it."""
@@ -165,10 +165,10 @@ def _word(one: Checked) -> str:
     rules = len(one.outcomes)
     if one.fault:
         return "NOT JUDGED"
-    found = Counter(_result(outcome) for outcome in one.outcomes if outcome.result != "passed")
+    times = Counter(_result(outcome) for outcome in one.outcomes if outcome.result != "passed")
     for result in (RESULTS["failed"], RESULTS["not judged"], "undecided"):
-        if found[result]:
-            return f"{result}: {found[result]} of {counted(rules, 'rule')}"
+        if times[result]:
+            return f"{result}: {times[result]} of {counted(rules, 'rule')}"
     return "passed"
 
 

@@ -182,7 +182,7 @@ class ComparisonReport(Shown):
 
     def __repr__(self) -> str:
         verdicts = [
-            ", ".join(f"{name} {found.verdict}" for name, found in differences.items())
+            ", ".join(f"{name} {difference.verdict}" for name, difference in differences.items())
             for differences in self.comparisons[0].differences
         ]
         return f"<ComparisonReport: {'; '.join(verdicts)}>"
@@ -196,14 +196,14 @@ class ComparisonReport(Shown):
 
 
 def _pair(whole: Comparison, names: Sequence[str]) -> TextTable:
-    found = whole.differences[0]
+    differences = whole.differences[0]
     cells: dict[Column, Callable[[Difference], str]] = {
         Column("verdict", "left"): _verdict,  # beside the name, however the others are folded
         Column("baseline"): lambda one: number(one.baseline, one.candidate),
         Column("candidate"): lambda one: number(one.candidate, one.baseline),
         Column("change"): signed,
         Column("in percent", optional=True): _relative,
-        Column(interval_head(found.values())): ends,
+        Column(interval_head(differences.values())): ends,
         Column("p"): lambda one: shown_p(one.p_value),
     }
     rows_used = whole.summaries[0].input.rows, whole.summaries[1].input.rows
@@ -211,7 +211,7 @@ def _pair(whole: Comparison, names: Sequence[str]) -> TextTable:
         f"{role}: {name}, {counted(n, 'row')}"
         for role, name, n in zip(("baseline", "candidate"), names, rows_used, strict=True)
     ]
-    return table_of(f"{names[1]} against {names[0]}", found.items(), cells, read)
+    return table_of(f"{names[1]} against {names[0]}", differences.items(), cells, read)
 
 
 def _flips(whole: Comparison) -> Iterator[str]:
@@ -221,10 +221,10 @@ def _flips(whole: Comparison) -> Iterator[str]:
         again = read.outcomes == "predictions" and read.questions
         thing = "answer" if again else "question" if read.identity else "row"
         counts = f"{counted(len(flips.worse), thing)} got worse, {len(flips.better):,} better"
-        found = differences.get(whole.ranked_by.asked)
+        difference = differences.get(whole.ranked_by.asked)
         detect = ""
-        if found is not None and found.power is not None:
-            points = percent(found.power.detectable, unit="")
+        if difference is not None and difference.power is not None:
+            points = percent(difference.power.detectable, unit="")
             detect = f"; these rows detect {points} points (power {POWER:.0%})"
         yield f"{counts}, {flips.same:,} as before{detect}."
 
@@ -244,11 +244,11 @@ def _grid(comparisons: Sequence[Comparison], names: Sequence[str], title: str) -
         comparisons = sorted(comparisons, key=lambda one: not _differs(one))
     for comparison in comparisons:
         count = comparison.summaries[0].input.rows
-        for name, found in zip(names[1:], comparison.differences, strict=True):
+        for name, differences in zip(names[1:], comparison.differences, strict=True):
             parts = [comparison.part.shown] if comparison.part else []
             head = ", ".join(parts + ([name] if len(names) > 2 else []))
             few = " (few)" if comparison.part and count < ENOUGH_ROWS else ""
-            cells = [f"{signed(found[metric])} {_verdict(found[metric])}" for metric in metrics]
+            cells = [f"{signed(differences[metric])} {_verdict(differences[metric])}" for metric in metrics]
             rows.append((head, f"{count:,}{few}", *cells))
     notes = []
     if comparisons[0].part:
@@ -259,7 +259,9 @@ def _grid(comparisons: Sequence[Comparison], names: Sequence[str], title: str) -
 
 def _differs(comparison: Comparison) -> bool:
     """Tell whether a difference is beyond chance, by the corrected verdicts."""
-    return any(one.verdict in PROVEN for found in comparison.differences for one in found.values())
+    return any(
+        one.verdict in PROVEN for differences in comparison.differences for one in differences.values()
+    )
 
 
 def _ranking(whole: Comparison, names: Sequence[str], selecting: bool) -> TextTable:
@@ -275,11 +277,15 @@ def _ranking(whole: Comparison, names: Sequence[str], selecting: bool) -> TextTa
     rows = []
     for ranked in whole.ranking:
         estimates = whole.summaries[ranked.system].estimates
-        found = ranked.to_best
+        difference = ranked.to_best
         best = "best" if ranked.among_best else "untested"
-        cells = [names[ranked.system], best if found is None else _verdict(found)]
+        cells = [names[ranked.system], best if difference is None else _verdict(difference)]
         cells.append(number(estimates[key].value, *values))
-        cells += ["", "", ""] if found is None else [signed(found), ends(found), shown_p(found.corrected_p)]
+        cells += (
+            ["", "", ""]
+            if difference is None
+            else [signed(difference), ends(difference), shown_p(difference.corrected_p)]
+        )
         rows.append((*cells, *([number(estimates["accuracy"].value, *accuracies)] if accurate else [])))
     notes = [selection_sentence(whole, names)] if selecting else []
     notes.append(
@@ -308,9 +314,9 @@ def selection_sentence(whole: Comparison, names: Sequence[str]) -> str:
         parts.append(f"Not significantly worse: {', '.join(like)}.")
     cost = whole.accuracy_cost
     if cost is not None and whole.most_accurate != best:
-        own = percent(cost.candidate, cost.baseline)
+        accuracy_here = percent(cost.candidate, cost.baseline)
         below = percent(-cost.value, digits=_digits(cost), unit="")
-        accuracy = f"Its accuracy of {own} is {below} points below that of"
+        accuracy = f"Its accuracy of {accuracy_here} is {below} points below that of"
         spread = ""
         if cost.interval:
             between = span(-cost.interval.high, -cost.interval.low, percent, unit="")
@@ -324,7 +330,12 @@ def selection_sentence(whole: Comparison, names: Sequence[str]) -> str:
 def _notes(
     comparisons: Sequence[Comparison], names: Sequence[str], paired: bool, unmatched: Sequence[int]
 ) -> list[str]:
-    every = [one for comparison in comparisons for found in comparison.differences for one in found.values()]
+    every = [
+        one
+        for comparison in comparisons
+        for differences in comparison.differences
+        for one in differences.values()
+    ]
     families = {one.call.entry.family for one in every}
     notes = [PAIRED if paired else UNPAIRED]
     if cluster := comparisons[0].summaries[0].settings.cluster:
@@ -359,8 +370,12 @@ def _notes(
 
 def _undecided(whole: Comparison) -> list[str]:
     """Say of two systems which differences are detectable, and how many rows the margins need."""
-    found = whole.differences[0] if len(whole.differences) == 1 else {}
-    open = [(name, one, one.power) for name, one in found.items() if one.verdict == "undecided" and one.power]
+    differences = whole.differences[0] if len(whole.differences) == 1 else {}
+    open = [
+        (name, one, one.power)
+        for name, one in differences.items()
+        if one.verdict == "undecided" and one.power
+    ]
     detectable = [f"{name} {number(power.detectable)}" for name, _, power in open]
     needed = [
         f"{name} {power.equivalent(one.margin):,} (margin {one.margin:g})"
@@ -389,28 +404,30 @@ def _of_samples(every: Sequence[Difference]) -> list[str]:
     return [f"{names}: from {rows} rows of each, chosen at random."]
 
 
-def signed(found: Difference) -> str:
+def signed(difference: Difference) -> str:
     """Return a difference with its sign."""
-    return number(found.value, digits=_digits(found), sign=True)
+    return number(difference.value, digits=_digits(difference), sign=True)
 
 
-def ends(found: Difference) -> str:
+def ends(difference: Difference) -> str:
     """Return the ends of the interval of a difference, with their signs."""
-    if found.interval is None:
+    if difference.interval is None:
         return NONE
-    return span(found.interval.low, found.interval.high, sign=True)
+    return span(difference.interval.low, difference.interval.high, sign=True)
 
 
-def _digits(found: Difference) -> int | None:
+def _digits(difference: Difference) -> int | None:
     """Return the decimals that show how sure a difference is; None where nothing tells that."""
-    return apart(found.interval.high - found.interval.low) if found.interval else None
+    return apart(difference.interval.high - difference.interval.low) if difference.interval else None
 
 
-def _relative(found: Difference) -> str:
+def _relative(difference: Difference) -> str:
     """Return the change in percent of the baseline; `-` where that says nothing: best at 0, or bias."""
-    entry = found.call.entry
-    idle = math.isnan(found.relative) or entry.direction not in ("lower", "higher") or entry.family.has_null
-    return NONE if idle else relative(found.relative)
+    entry = difference.call.entry
+    idle = (
+        math.isnan(difference.relative) or entry.direction not in ("lower", "higher") or entry.family.has_null
+    )
+    return NONE if idle else relative(difference.relative)
 
 
 def shown_p(p: float) -> str:
@@ -418,8 +435,8 @@ def shown_p(p: float) -> str:
     return NONE if math.isnan(p) else p_value(p)
 
 
-def _verdict(found: Difference) -> str:
-    return "~" if found.verdict == "no evidence" else found.verdict
+def _verdict(difference: Difference) -> str:
+    return "~" if difference.verdict == "no evidence" else difference.verdict
 
 
 def systems_object(summaries: Sequence[Summary], unmatched: Sequence[int]) -> list[SystemObject]:
@@ -439,8 +456,8 @@ def _comparison(comparison: Comparison) -> PartComparisonObject:
         "slice": str(comparison.part) if comparison.part else None,
         "rows": comparison.summaries[0].input.rows,
         "differences": [
-            {metric: difference_object(one) for metric, one in found.items()}
-            for found in comparison.differences
+            {metric: difference_object(one) for metric, one in differences.items()}
+            for differences in comparison.differences
         ],
         "ranked_by": comparison.ranked_by.asked,
         "ranking": [
@@ -461,28 +478,31 @@ def power_object(power: Power | None, margin: float) -> PowerObject:
     """Return as JSON values what difference so many rows detect, and how many the margin needs."""
     if power is None:
         return {}
-    found: PowerObject = {"detectable_difference": power.detectable}
+    document: PowerObject = {"detectable_difference": power.detectable}
     if margin:
-        found["rows_needed"] = {"not_worse": power.not_worse(margin), "equivalent": power.equivalent(margin)}
-    return found
+        document["rows_needed"] = {
+            "not_worse": power.not_worse(margin),
+            "equivalent": power.equivalent(margin),
+        }
+    return document
 
 
-def difference_object(found: Difference) -> DifferenceObject:
+def difference_object(difference: Difference) -> DifferenceObject:
     """Return a difference as JSON values."""
     written = {
-        "baseline": found.baseline,
-        "candidate": found.candidate,
-        "difference": found.value,
-        "relative_change": found.relative,
-        **(asdict(found.interval) if found.interval else {}),
-        **({"no_interval": found.no_interval} if found.no_interval else {}),
-        "p_value": found.p_value,
-        "corrected_p": found.corrected_p,
-        "margin": found.margin,
-        "verdict": found.verdict,
-        **power_object(found.power, found.margin),
-        **({"sampled_rows": list(found.rows)} if found.rows else {}),
-        "signature": found.signature,
+        "baseline": difference.baseline,
+        "candidate": difference.candidate,
+        "difference": difference.value,
+        "relative_change": difference.relative,
+        **(asdict(difference.interval) if difference.interval else {}),
+        **({"no_interval": difference.no_interval} if difference.no_interval else {}),
+        "p_value": difference.p_value,
+        "corrected_p": difference.corrected_p,
+        "margin": difference.margin,
+        "verdict": difference.verdict,
+        **power_object(difference.power, difference.margin),
+        **({"sampled_rows": list(difference.rows)} if difference.rows else {}),
+        "signature": difference.signature,
     }
     return cast(DifferenceObject, written)
 

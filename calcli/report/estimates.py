@@ -83,10 +83,10 @@ def assumed_bins(calls: Iterable[Measure]) -> list[str]:
     return []
 
 
-def without_interval(found: Iterable[Estimate | Difference]) -> list[str]:
+def without_interval(estimates: Iterable[Estimate | Difference]) -> list[str]:
     """Return why metrics that may have an interval have none."""
     reasons: dict[str, list[str]] = {}
-    for one in found:
+    for one in estimates:
         reason = ALIKE if _is_alike(one) else one.no_interval
         if reason and one.call.asked not in reasons.setdefault(reason, []):
             reasons[reason].append(one.call.asked)
@@ -115,9 +115,9 @@ def few_draws(nulls: Iterable[Null | None]) -> list[str]:
     return []
 
 
-def interval_head(found: Iterable[Estimate | Difference]) -> str:
+def interval_head(estimates: Iterable[Estimate | Difference]) -> str:
     """Return what to call the intervals of estimates or differences, such as `95% interval`."""
-    for one in found:
+    for one in estimates:
         if one.interval is not None:
             return f"{level_percent(one.interval.level)} interval"
     return "interval"
@@ -134,16 +134,16 @@ def meaning(one: Estimate, read: Input) -> str:
     if read.of_answers and entry.of_answers:
         return entry.of_answers
     kind, _, place = one.call.lens.rpartition("-")
-    own = number_in(place)
-    if kind == "class" and 0 <= own < len(names):
-        probability = f"probability of {names[own]}"
+    place_of_class = number_in(place)
+    if kind == "class" and 0 <= place_of_class < len(names):
+        probability = f"probability of {names[place_of_class]}"
         return entry.meaning.replace("confidence", probability).replace("accuracy", "frequency")
     return entry.meaning
 
 
 def estimates_table(
     title: str,
-    found: Mapping[str, Estimate],
+    estimates: Mapping[str, Estimate],
     cells: dict[Column, Callable[[Estimate], str]],
     notes: Iterable[str] = (),
     *,
@@ -155,7 +155,7 @@ def estimates_table(
     ----------
     title
         Of the table.
-    found
+    estimates
         Estimates by name.
     cells
         The other columns, each with what makes its cell.
@@ -165,10 +165,10 @@ def estimates_table(
         Of the column of names.
     """
     columns: dict[Column, Callable[[Estimate], str]] = {Column("value"): value}
-    if any(one.rows for one in found.values()):
+    if any(one.rows for one in estimates.values()):
         columns[Column(SAMPLED)] = sampled
         notes = [*notes, OF_SAMPLE]
-    return table_of(title, found.items(), columns | cells, notes, head=head)
+    return table_of(title, estimates.items(), columns | cells, notes, head=head)
 
 
 def sampled(one: Estimate) -> str:
@@ -186,10 +186,10 @@ def ends(one: Estimate) -> str:
     return span(one.interval.low, one.interval.high, digits=one.digits) if one.interval else NONE
 
 
-def bounds(found: Collection[Estimate]) -> dict[Column, Callable[[Estimate], str]]:
+def bounds(estimates: Collection[Estimate]) -> dict[Column, Callable[[Estimate], str]]:
     """Return the column of the intervals of calibration errors, if there are any."""
-    shown = any(one.interval is not None for one in found)
-    return {Column(interval_head(found)): ends} if shown else {}
+    shown = any(one.interval is not None for one in estimates)
+    return {Column(interval_head(estimates)): ends} if shown else {}
 
 
 def if_calibrated(one: Estimate) -> str:

@@ -369,7 +369,7 @@ class Report(Shown):
         size = f"{counted(read.rows, 'row')}, {counted(read.classes, 'class')}"
         if read.of_answers:
             size = counted(read.rows, "answer")
-        values = [f"{name} {number(found.value)}" for name, found in list(metrics.items())[:NAMED]]
+        values = [f"{name} {number(estimate.value)}" for name, estimate in list(metrics.items())[:NAMED]]
         values += [f"and {len(metrics) - NAMED} more"] if len(metrics) > NAMED else []
         return f"<Report on {read.path}: {size}; {', '.join(values)}>"
 
@@ -448,14 +448,14 @@ def _result(result: Result, parts: Sequence[Result]) -> ResultObject:
 
 def input_object(summary: Input) -> dict[str, Any]:
     """Return what was read as JSON values, with the hash of its files."""
-    found = {name: value for name, value in asdict(summary).items() if name not in INPUT.without}
-    return found | {"considered": considered_objects(summary), "sha256": sha256(summary.files)}
+    document = {name: value for name, value in asdict(summary).items() if name not in INPUT.without}
+    return document | {"considered": considered_objects(summary), "sha256": sha256(summary.files)}
 
 
 def _estimate(estimate: Estimate) -> EstimateObject:
-    found: dict[str, Any] = {"value": estimate.value}
+    document: dict[str, Any] = {"value": estimate.value}
     if estimate.interval is not None:
-        found |= asdict(estimate.interval)
+        document |= asdict(estimate.interval)
     further = {
         "no_interval": estimate.no_interval,
         "recalibrator": estimate.recalibrator,
@@ -463,8 +463,8 @@ def _estimate(estimate: Estimate) -> EstimateObject:
         "parts": dict(estimate.parts),
         "bins": estimate.bins and _bins(estimate.bins),
     }
-    found |= {key: value for key, value in further.items() if value not in (None, "", {})}
-    return cast(EstimateObject, found | _null(estimate.if_calibrated) | {"signature": estimate.signature})
+    document |= {key: value for key, value in further.items() if value not in (None, "", {})}
+    return cast(EstimateObject, document | _null(estimate.if_calibrated) | {"signature": estimate.signature})
 
 
 def _bins(bins: VectorBins) -> BinsObject:
@@ -475,15 +475,15 @@ def _bins(bins: VectorBins) -> BinsObject:
 
 
 def _class(row: ClassRow) -> dict[str, Any]:
-    found = {name: value for name, value in asdict(row).items() if name not in CLASS.without}
-    return found | _null(row.if_calibrated)
+    document = {name: value for name, value in asdict(row).items() if name not in CLASS.without}
+    return document | _null(row.if_calibrated)
 
 
 def _null(null: Null | None) -> dict[str, Any]:
     if null is None:
         return {}
-    found = {"if_calibrated": {"mean": null.mean, "sd": null.sd}, "p_value": null.p_value}
-    return found if null.corrected_p is None else found | {"corrected_p": null.corrected_p}
+    document = {"if_calibrated": {"mean": null.mean, "sd": null.sd}, "p_value": null.p_value}
+    return document if null.corrected_p is None else document | {"corrected_p": null.corrected_p}
 
 
 def _flat_null(null: Null | None) -> dict[str, float | None]:
@@ -516,57 +516,57 @@ def _threshold(costs: str, metrics: Mapping[str, Estimate]) -> float | None:
 
 
 def _scores(result: Result) -> TextTable:
-    found = of_section(result.metrics, "scores")
+    estimates = of_section(result.metrics, "scores")
     notes = [result.verdict.sentence] if result.verdict else []
-    if not found:
+    if not estimates:
         return TextTable(CONFIDENCE, notes=tuple(notes))
-    if any(name.startswith("normalized_") for name in found):
+    if any(name.startswith("normalized_") for name in estimates):
         notes.append(NORMALIZED_ANSWERS if result.input.of_answers else NORMALIZED)
-    notes += without_interval(found.values())
-    beside = [name for name in BESIDE if any(name in estimate.parts for estimate in found.values())]
+    notes += without_interval(estimates.values())
+    beside = [name for name in BESIDE if any(name in estimate.parts for estimate in estimates.values())]
     notes += [BESIDE[name] for name in beside]
-    notes += _prior_odds(found, result)
+    notes += _prior_odds(estimates, result)
     cells: dict[Column, Callable[[Estimate], str]] = {
-        Column(interval_head(found.values())): ends,
+        Column(interval_head(estimates.values())): ends,
         **{Column(name): partial(_part, name) for name in beside},
         Column("better", "left"): lambda e: e.call.entry.better,
         MEANING: lambda e: meaning(e, result.input),
     }
-    return estimates_table(QUALITY, found, cells, notes)
+    return estimates_table(QUALITY, estimates, cells, notes)
 
 
 def _part(name: str, estimate: Estimate) -> str:
     return number(estimate.parts[name]) if name in estimate.parts else ""
 
 
-def _prior_odds(found: Mapping[str, Estimate], result: Result) -> list[str]:
-    odds = [one.parts["prior_odds"] for one in found.values() if "prior_odds" in one.parts]
+def _prior_odds(estimates: Mapping[str, Estimate], result: Result) -> list[str]:
+    odds = [one.parts["prior_odds"] for one in estimates.values() if "prior_odds" in one.parts]
     whose = "of --shift-to-priors" if result.settings.shift_to_priors else "of the labels"
     second = result.input.class_names[-1]
     return [f"cllr: the prior odds of {second} are {number(odds[0])}, those {whose}."] if odds else []
 
 
 def _errors(result: Result) -> TextTable:
-    found = of_section(result.metrics, "errors")
+    estimates = of_section(result.metrics, "errors")
     cells = {
         Column("if calibrated"): if_calibrated,
         Column("p"): tested_p,
-        **bounds(found.values()),
+        **bounds(estimates.values()),
         MEANING: lambda e: meaning(e, result.input),
     }
-    notes = [*error_notes(found.values(), ERRORS), *without_interval(found.values())]
-    return estimates_table(DIAGNOSIS, found, cells, notes)
+    notes = [*error_notes(estimates.values(), ERRORS), *without_interval(estimates.values())]
+    return estimates_table(DIAGNOSIS, estimates, cells, notes)
 
 
 def _classics(result: Result) -> TextTable:
-    found = of_section(result.metrics, "classical")
+    estimates = of_section(result.metrics, "classical")
     cells = {
-        Column(interval_head(found.values())): ends,
+        Column(interval_head(estimates.values())): ends,
         Column("if calibrated"): lambda e: "0 ± 1" if e.if_calibrated else IDEALS[e.call.entry.name],
         Column("p"): tested_p,
     }
     title = CLASSICAL_ANSWERS if result.input.of_answers else CLASSICAL
-    return estimates_table(title, found, cells)
+    return estimates_table(title, estimates, cells)
 
 
 def _per_class(result: Result, name: str) -> TextTable:

@@ -126,11 +126,11 @@ class Explanation(Shown):
             return options
         entries = [CHOICE] if base == CHOICE.name else [r[base] for r in REGISTRIES.values() if base in r]
         arguments = _arguments(every)
-        found = [_entry(entry, name) for entry in entries] + options
-        found += [_argument(*one) for one in arguments if one[0] == asked]
-        if not found and (other := other_thing(name)):
+        said = [_entry(entry, name) for entry in entries] + options
+        said += [_argument(*one) for one in arguments if one[0] == asked]
+        if not said and (other := other_thing(name)):
             return [_Said(name, {"says": other}, {"kind": "other", "name": name, "says": other})]
-        if not found:
+        if not said:
             names = [_key(spelled) for one in self.options for spelled in one.names]
             known = [*(entry.name for entry in every), *names, *(called for called, *_ in arguments)]
             raise UsageError(
@@ -138,7 +138,7 @@ class Explanation(Shown):
                 f"{nearest_name(asked, known)}; calcli explain lists the first three, calcli COMMAND --help "
                 "the options"
             )
-        return found
+        return said
 
 
 def _key(name: str) -> str:
@@ -148,12 +148,12 @@ def _key(name: str) -> str:
 
 def _arguments(entries: Sequence[Entry]) -> list[tuple[str, Argument, dict[str, Any]]]:
     """Return the arguments of expressions, those of one name and meaning once, with all defaults."""
-    found: dict[tuple[str, str, str], tuple[str, Argument, dict[str, Any]]] = {}
+    arguments: dict[tuple[str, str, str], tuple[str, Argument, dict[str, Any]]] = {}
     for entry in entries:
         for name, argument in entry.arguments.items():
             key = name, argument.says, argument.expected
-            found.setdefault(key, (name, argument, {}))[2][entry.name] = argument.default
-    return [*found.values()]
+            arguments.setdefault(key, (name, argument, {}))[2][entry.name] = argument.default
+    return [*arguments.values()]
 
 
 def _lists() -> list[TextTable]:
@@ -194,12 +194,12 @@ def _entry(entry: Entry, asked: str) -> _Said:
 
 
 def _entry_object(entry: Entry) -> dict[str, Any]:
-    found = {one.name: getattr(entry, one.name) for one in fields(entry) if one.name not in HIDDEN}
+    document = {one.name: getattr(entry, one.name) for one in fields(entry) if one.name not in HIDDEN}
     if isinstance(entry, Metric):
-        found["family"] = entry.family.name
+        document["family"] = entry.family.name
     return {
         "kind": entry.kind,
-        **found,
+        **document,
         **({"where": entry.where} if entry.where else {}),
         "letters": entry.abbreviation_of,
         "also_called": also_called(entry),
@@ -258,12 +258,12 @@ def _option(option: Option) -> _Said:
 def _argument(name: str, argument: Argument, defaults: Mapping[str, Any]) -> _Said:
     example, default = min(defaults.items(), key=lambda of: len(of[0]))
     by_default: dict[str, list[str]] = {}
-    for entry, own in defaults.items():
-        by_default.setdefault(REQUIRED if own is None else written(own), []).append(entry)
+    for entry, usual in defaults.items():
+        by_default.setdefault(REQUIRED if usual is None else written(usual), []).append(entry)
     lines = {
         "says": argument.says,
         "takes": argument.expected if argument.default is not None else "a method",
-        "default": "; ".join(f"{own} of {', '.join(names)}" for own, names in by_default.items()),
+        "default": "; ".join(f"{usual} of {', '.join(names)}" for usual, names in by_default.items()),
         "written as": f"{example}:{name}={REQUIRED if default is None else written(default)}",
     }
     return _Said(f"The argument {name}", lines, {"kind": "argument", "name": name, **lines})

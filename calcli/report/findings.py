@@ -99,11 +99,11 @@ def verdict(summary: Summary) -> Verdict | None:
         low, high = -high, -low
     between = f"({level} interval {span(low, high, percent, unit='')})"
     if word in FITTING:
-        own = percent(gap.value, digits=fine, unit="")
-        chance = f"the gap of {own} points {between} can be chance{tested}"
+        points = percent(gap.value, digits=fine, unit="")
+        chance = f"the gap of {points} points {between} can be chance{tested}"
         return Verdict(word, gap.value, f"{FITTING[word].capitalize()}: {facts}; {chance}.")
-    own = percent(abs(gap.value), digits=fine, unit="")
-    return Verdict(word, gap.value, f"{word.capitalize()} by {own} points {between}: {facts}.")
+    points = percent(abs(gap.value), digits=fine, unit="")
+    return Verdict(word, gap.value, f"{word.capitalize()} by {points} points {between}: {facts}.")
 
 
 def _of_class(summary: Summary, gap: Estimate) -> Verdict:
@@ -184,42 +184,46 @@ def of_order(summary: Summary) -> list[Warning]:
     return backwards(area, summary.input.class_names)
 
 
-def backwards_table(found: Sequence[tuple[str, Sequence[Warning]]]) -> list[TextTable]:
+def backwards_table(warnings_of_systems: Sequence[tuple[str, Sequence[Warning]]]) -> list[TextTable]:
     """Return first of all what ranks the wrong way round, if something does.
 
     Parameters
     ----------
-    found
+    warnings_of_systems
         Names of data sets, "" for the only one, and the warnings about each.
     """
     said = [
         f"{name}: {one.message}" if name else one.message
-        for name, warnings in found
+        for name, warnings in warnings_of_systems
         for one in warnings
         if one.code == BACKWARDS
     ]
     more = [f"So do {len(said) - MOST_SAID:,} more."] if len(said) > MOST_SAID else []
-    more += [OF_SOME] if len(said) < len(found) else []
+    more += [OF_SOME] if len(said) < len(warnings_of_systems) else []
     return [TextTable("Before anything else", notes=(*said[:MOST_SAID], *more))] if said else []
 
 
 def warnings(summary: Summary) -> list[Warning]:
     """Return what stands in the way of trusting the numbers, the gravest first."""
     kinds = (of_order, _useless, _infinite, _clipped, _classes, _untested, _few_rows, _undefined)
-    found = [warning for kind in kinds for warning in kind(summary)]
+    told = [warning for kind in kinds for warning in kind(summary)]
     if summary.recalibration_notes:
         notes = "; ".join(summary.recalibration_notes)
-        found.append(Warning("recalibration", f"Of the recalibrations: {notes}."))
-    return found + [Warning("left_out", f"{sentence}.") for sentence in summary.skipped]
+        told.append(Warning("recalibration", f"Of the recalibrations: {notes}."))
+    return told + [Warning("left_out", f"{sentence}.") for sentence in summary.skipped]
 
 
 def _useless(summary: Summary) -> Iterator[Warning]:
     """Say which scores are worse than one answer for all rows, with the whole of their intervals."""
     worse = []
-    for name, found in summary.estimates.items():
-        if found.call.entry.name.startswith("normalized_") and found.interval and found.interval.low > 1:
-            level = level_percent(found.interval.level)
-            worse.append(f"{name} {value(found)}, {level} interval {ends(found)}")
+    for name, estimate in summary.estimates.items():
+        if (
+            estimate.call.entry.name.startswith("normalized_")
+            and estimate.interval
+            and estimate.interval.low > 1
+        ):
+            level = level_percent(estimate.interval.level)
+            worse.append(f"{name} {value(estimate)}, {level} interval {ends(estimate)}")
     if worse:
         mend = "Recalibration may correct this; otherwise i" if summary.backwards_area is None else "I"
         yield Warning(
@@ -295,12 +299,14 @@ def _untested(summary: Summary) -> Iterator[Warning]:
 
 def _undefined(summary: Summary) -> Iterator[Warning]:
     asked = summary.settings.metrics  # of the usual metrics a report shows that they are undefined
-    undefined = {name: found for name, found in summary.estimates.items() if asked and np.isnan(found.value)}
-    regions = [name for name, found in undefined.items() if found.call.region != "all"]
+    undefined = {
+        name: estimate for name, estimate in summary.estimates.items() if asked and np.isnan(estimate.value)
+    }
+    regions = [name for name, estimate in undefined.items() if estimate.call.region != "all"]
     names_by_reason: dict[str, list[str]] = {}
-    for name, found in undefined.items():
+    for name, estimate in undefined.items():
         if name not in regions:
-            names_by_reason.setdefault(_why_undefined(found), []).append(name)
+            names_by_reason.setdefault(_why_undefined(estimate), []).append(name)
     if names_by_reason:
         clauses = [f"{', '.join(names)} ({why})" for why, names in names_by_reason.items()]
         yield Warning("undefined", f"Not defined on these rows and labels: {'; '.join(clauses)}.")
@@ -308,21 +314,21 @@ def _undefined(summary: Summary) -> Iterator[Warning]:
         yield Warning("empty_region", f"No rows, or too few, have a score there: {', '.join(regions)}.")
 
 
-def _why_undefined(found: Estimate) -> str:
+def _why_undefined(estimate: Estimate) -> str:
     """Return why a value is nan, as a clause."""
-    undefined, before = found.call.entry.family.undefined, found.parts.get("before")
+    undefined, before = estimate.call.entry.family.undefined, estimate.parts.get("before")
     if undefined and before is None:
         return undefined
     if before == 0:
         return "a score of 0 has no shares"
-    if found.call.entry.name.startswith("normalized_"):
+    if estimate.call.entry.name.startswith("normalized_"):
         return "the best constant answer, by which it is divided, has a loss of 0"
     return "a score is infinite"
 
 
 def _few_rows(summary: Summary) -> Iterator[Warning]:
     rows, bins = summary.input.rows, summary.settings.bins
-    errors = any(found.call.entry.family.has_null for found in summary.estimates.values())
+    errors = any(estimate.call.entry.family.has_null for estimate in summary.estimates.values())
     if errors and rows < ROWS_A_BIN * bins:
         yield Warning(
             "few_rows",

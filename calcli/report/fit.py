@@ -57,10 +57,10 @@ class FitReport(Shown):
     def tables(self) -> list[TextTable]:
         """Return what is won and what was chosen, the effect, the candidates and the warnings."""
         fit = self.fit
-        found = fit_warnings(fit)
-        warnings = tuple(warning.message for warning in found if warning.code != BACKWARDS)
+        told = fit_warnings(fit)
+        warnings = tuple(warning.message for warning in told if warning.code != BACKWARDS)
         return [
-            *backwards_table([("", found)]),
+            *backwards_table([("", told)]),
             _summary(fit),
             *([_what(fit)] if self.details else []),
             _effect(fit),
@@ -310,7 +310,7 @@ def _effect(fit: Fit) -> TextTable:
             notes.append(f"The fits were done by {fit.workers} processes (--workers).")
     columns = (Column("", "left"), *map(Column, judged), Column("better", "left"))
     rows = [
-        (name, *numbers(*(found[name] for found in judged.values())), METRICS[name].better)
+        (name, *numbers(*(values[name] for values in judged.values())), METRICS[name].better)
         for name in fit.before
     ]
     if fit.gain is not None:

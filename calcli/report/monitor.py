@@ -173,14 +173,14 @@ class MonitorReport(Shown):
                 yield {"value": stream["value"], **period, "alarm": stream["alarm"] == period["name"]}
 
     def _stream(self, stream: Stream) -> StreamObject:
-        found, since, alarm = stream.change, stream.since, stream.alarm
+        change, since, alarm = stream.change, stream.since, stream.alarm
         changed: ChangeObject | None = None
-        if found is not None and since is not None:
+        if change is not None and since is not None:
             changed = {
-                "since": stream.periods[found.start].name,
+                "since": stream.periods[change.start].name,
                 "words": self._words(stream),
-                "slope": found.slope,
-                "intercept": found.intercept,
+                "slope": change.slope,
+                "intercept": change.intercept,
                 "predicted": since.predicted,
                 "observed": since.observed,
             }
@@ -215,8 +215,8 @@ class MonitorReport(Shown):
 
     def _words(self, stream: Stream) -> str:
         """Return what changed, in words."""
-        found, since = stream.change, stream.since
-        assert found is not None
+        change, since = stream.change, stream.since
+        assert change is not None
         assert since is not None
         seen = f"{percent(since.observed)} observed"
         if self.watched == "promise":
@@ -224,11 +224,11 @@ class MonitorReport(Shown):
             return f"Errors are more frequent than promised: {seen}, at most {most} promised"
         rate = self.watched == "rate"
         words = (
-            [] if found.slope == 1 or rate else ["over-confident" if found.slope < 1 else "under-confident"]
+            [] if change.slope == 1 or rate else ["over-confident" if change.slope < 1 else "under-confident"]
         )
-        if found.intercept or rate:
+        if change.intercept or rate:
             what = self.of if self.watched == "probability" else "right answers"
-            more = "more" if (since.gap if rate else found.intercept) > 0 else "less"
+            more = "more" if (since.gap if rate else change.intercept) > 0 else "less"
             points = f"by about {100 * abs(since.gap):.1f} points"
             words.append(f"{what} {more} frequent than {self._expected()}, {points}")
         told = " and ".join(words)
@@ -285,8 +285,8 @@ class MonitorReport(Shown):
             return joined(stream.periods[part[0] : part[1]])
 
         def loss(part: tuple[int, int]) -> str:
-            found = seen(part).log_loss
-            return NONE if found is None else number(found)
+            log_loss = seen(part).log_loss
+            return NONE if log_loss is None else number(log_loss)
 
         cells = {
             Column("rows"): lambda part: f"{seen(part).rows:,}",

@@ -87,12 +87,12 @@ def _verdicts(result: Result) -> Iterator[str]:
         yield result.gain.sentence
 
 
-def _scores(found: Mapping[str, Estimate], asked: bool) -> TextTable:
-    cells: dict[Column, Callable[[Estimate], str]] = {Column(interval_head(found.values())): ends}
-    if any("constant" in one.parts for one in found.values()):
+def _scores(estimates: Mapping[str, Estimate], asked: bool) -> TextTable:
+    cells: dict[Column, Callable[[Estimate], str]] = {Column(interval_head(estimates.values())): ends}
+    if any("constant" in one.parts for one in estimates.values()):
         cells[Column("of best constant")] = _of_constant
-    notes = without_interval(found.values()) if asked else ()
-    return estimates_table("", found, cells, notes, head="Scores")
+    notes = without_interval(estimates.values()) if asked else ()
+    return estimates_table("", estimates, cells, notes, head="Scores")
 
 
 def _of_constant(one: Estimate) -> str:
@@ -105,14 +105,14 @@ def _of_constant(one: Estimate) -> str:
     return f"{percent(one.value / constant)} of {number(constant)}"
 
 
-def _errors(found: Mapping[str, Estimate], asked: bool) -> TextTable:
+def _errors(estimates: Mapping[str, Estimate], asked: bool) -> TextTable:
     cells: dict[Column, Callable[[Estimate], str]] = {
         Column("if calibrated"): if_calibrated,
         Column("p"): tested_p,
-        **bounds(found.values()),
+        **bounds(estimates.values()),
     }
-    notes = without_interval(found.values()) if asked else ()
-    return estimates_table("", found, cells, notes, head="Calibration errors")
+    notes = without_interval(estimates.values()) if asked else ()
+    return estimates_table("", estimates, cells, notes, head="Calibration errors")
 
 
 MANY = 20  # data sets, from which on details are left out unless asked for
@@ -152,8 +152,8 @@ def in_order(results: Sequence[Result], names: Sequence[str], metric: str) -> li
         raise UsageError(f"--sort {metric}: this metric was not computed; add it to --metrics")
 
     def badness(place: int) -> tuple[bool, float, str]:
-        found = results[place].metrics.get(metric)
-        value = found.call.entry.cost(found.value) if found else float("nan")
+        estimate = results[place].metrics.get(metric)
+        value = estimate.call.entry.cost(estimate.value) if estimate else float("nan")
         return isnan(value), 0.0 if isnan(value) else value, names[place]
 
     return sorted(range(len(results)), key=badness)
@@ -196,10 +196,12 @@ def glance_table(
     for place in order:
         result = results[place]
         failed = [FAILED if broken.get(result.input.path) else ""] * failing
-        own = result.metrics
-        values = [number(own[name].value, *column[name]) if name in own else NONE for name in metrics]
+        estimates = result.metrics
+        values = [
+            number(estimates[name].value, *column[name]) if name in estimates else NONE for name in metrics
+        ]
         words = result.verdict.word if result.verdict else NONE
-        values += [share_won(own)] * won
+        values += [share_won(estimates)] * won
         rows.append((names[place], *failed, f"{result.input.rows:,}", words, *values))
     notes = [*_notes(results, unread, broken), *([WON] * won), *hidden_note(hidden)]
     notes += [
@@ -319,12 +321,22 @@ def decisions_side_by_side(results: Sequence[Result], names: Sequence[str]) -> l
 
 def _abreast(costs: str, results: Sequence[Result], names: Sequence[str]) -> TextTable:
     shares = [{one.name: one.share for one in result.decisions.get(costs, ())} for result in results]
-    most = {name: max(own.get(name, 0.0) for own in shares) for own in shares for name in own}
+    most = {
+        name: max(shares_of_system.get(name, 0.0) for shares_of_system in shares)
+        for shares_of_system in shares
+        for name in shares_of_system
+    }
     taken = sorted((name for name, share in most.items() if share), key=lambda name: -most[name])
     shown = taken[:MOST_ABREAST]
     rows = tuple(
-        (name, *(percent(own[decision]) if decision in own else NONE for decision in shown))
-        for name, own in zip(names, shares, strict=True)
+        (
+            name,
+            *(
+                percent(shares_of_system[decision]) if decision in shares_of_system else NONE
+                for decision in shown
+            ),
+        )
+        for name, shares_of_system in zip(names, shares, strict=True)
     )
     notes = ("Share of the rows with each decision.", *_left_out(len(taken) - len(shown)))
     return TextTable(_title(costs), (Column("", "left"), *map(Column, shown)), rows, notes)

@@ -110,19 +110,21 @@ def comparison_pictures(
     """
     if len(names) > LINES:
         return []
-    found: dict[str, dict[str, Difference]] = {}
+    by_metric: dict[str, dict[str, Difference]] = {}
     for name, differences in zip(names[1:], whole.differences, strict=True):
         for metric, one in differences.items():
             if one.interval and math.isfinite(one.interval.low) and math.isfinite(one.interval.high):
-                found.setdefault(metric, {})[name] = one
+                by_metric.setdefault(metric, {})[name] = one
     pictures = []
-    if found:
-        gray = " Gray: the margin." if any(d.margin for one in found.values() for d in one.values()) else ""
+    if by_metric:
+        gray = (
+            " Gray: the margin." if any(d.margin for one in by_metric.values() for d in one.values()) else ""
+        )
         caption = (
             f"Each metric on its own scale: its change from {names[0]} with its interval.{gray} Diamonds: "
             "proven to differ. Metrics without an interval are in the tables."
         )
-        pictures.append(Picture("Changes", caption, inline_svg(changes(found), "changes", caption)))
+        pictures.append(Picture("Changes", caption, inline_svg(changes(by_metric), "changes", caption)))
     if not all(one.has_probabilities for one in systems):
         return pictures
     with suppress(NeedsRows):

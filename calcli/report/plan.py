@@ -100,16 +100,16 @@ class PlanReport(Shown):
 
     def _need(self, need: Need) -> WidthNeedObject | MarginNeedObject:
         power = need.power
-        found: NeedObject = {
+        document: NeedObject = {
             "metric": need.metric,
             "value": need.value,
             "rows": power.rows,
             "level": power.level,
         }
         if len(self.names) == 1:
-            return {**found, "half_width": need.width, "rows_for_width": _known(need)}
+            return {**document, "half_width": need.width, "rows_for_width": _known(need)}
         return {
-            **found,
+            **document,
             "margin": need.width,
             "detectable": power.detectable,
             "rows_not_worse": power.not_worse(need.width),

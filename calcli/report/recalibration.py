@@ -80,17 +80,17 @@ def recalibration_gains(
     """
     accuracy = metrics.get("accuracy")
     all_right = accuracy is not None and accuracy.value == 1
-    found: dict[tuple[object, ...], Gain] = {}
+    gains: dict[tuple[object, ...], Gain] = {}
     for estimate in metrics.values():
         arguments = estimate.call.arguments
         if estimate.call.entry.name in LOSSES and estimate.parts:
             way = arguments["recalibrator"], arguments["training"]
             if isinf(estimate.parts["before"]):  # which says nothing of the other score
-                found.setdefault((*way, arguments["score"]), Gain(_of_infinite(estimate)))
+                gains.setdefault((*way, arguments["score"]), Gain(_of_infinite(estimate)))
             else:
                 taught = BACKWARDS if backwards else ONE_LABEL if one_class else ""
-                found.setdefault(way, _gain(estimate, classes, all_right, taught))
-    return tuple(found.values())
+                gains.setdefault(way, _gain(estimate, classes, all_right, taught))
+    return tuple(gains.values())
 
 
 def _of_infinite(estimate: Estimate) -> str:
@@ -160,16 +160,16 @@ def _capitalized(text: str) -> str:
 
 def loss_table(metrics: Mapping[str, Estimate], gains: Sequence[Gain]) -> TextTable:
     """Return what recalibration wins, a row a score and way to recalibrate."""
-    found = [estimate for estimate in metrics.values() if estimate.call.entry.name in LOSSES]
+    losses = [estimate for estimate in metrics.values() if estimate.call.entry.name in LOSSES]
     columns = [Column("", "left"), Column("by", "left")]
     columns += map(Column, ("before", "after", "gain", "share ± se"))
     further: dict[Column, Callable[[Estimate], str]] = {}
-    if any(estimate.rows for estimate in found):
+    if any(estimate.rows for estimate in losses):
         further[Column(SAMPLED)] = sampled
-    if any(estimate.interval for estimate in found):
-        further[Column(interval_head(found), optional=True)] = lambda one: _ends(one, one.interval)
-    rows = [(*_won(estimate), *(make(estimate) for make in further.values())) for estimate in found]
-    notes = [*map(str, gains), *_loss_notes(found)] if rows else []
+    if any(estimate.interval for estimate in losses):
+        further[Column(interval_head(losses), optional=True)] = lambda one: _ends(one, one.interval)
+    rows = [(*_won(estimate), *(make(estimate) for make in further.values())) for estimate in losses]
+    notes = [*map(str, gains), *_loss_notes(losses)] if rows else []
     return TextTable(WON_BACK, (*columns, *further), tuple(dict.fromkeys(rows)), tuple(notes))
 
 
@@ -204,31 +204,32 @@ def _won(estimate: Estimate) -> tuple[str, ...]:
     return arguments["score"], by, *numbers(before, after), number(before - after), won
 
 
-def _loss_notes(found: Sequence[Estimate]) -> Iterator[str]:
+def _loss_notes(estimates: Sequence[Estimate]) -> Iterator[str]:
     """Yield how the table of losses is to be read."""
-    if any(one.parts and one.call.arguments["training"] != "test" for one in found):
+    if any(one.parts and one.call.arguments["training"] != "test" for one in estimates):
         yield ERROR
     if any(
-        one.call.arguments["recalibrator"] == AFFINE and one.recalibrator == "temperature" for one in found
+        one.call.arguments["recalibrator"] == AFFINE and one.recalibrator == "temperature"
+        for one in estimates
     ):
         yield FEW
-    if any(one.rows for one in found):
+    if any(one.rows for one in estimates):
         yield OF_SAMPLE
 
 
 def parts_of_scores(metrics: Mapping[str, Estimate]) -> dict[str, Estimate]:
     """Return the estimates of the parts of scores that were asked for."""
-    found = of_section(metrics, "parts").items()
-    return {name: estimate for name, estimate in found if estimate.call.entry.name not in LOSSES}
+    parts = of_section(metrics, "parts").items()
+    return {name: estimate for name, estimate in parts if estimate.call.entry.name not in LOSSES}
 
 
-def parts_table(found: Mapping[str, Estimate]) -> TextTable:
+def parts_table(parts: Mapping[str, Estimate]) -> TextTable:
     """Return parts of scores, and what they are made of."""
     cells: dict[Column, Callable[[Estimate], str]] = {}
-    if any(estimate.interval for estimate in found.values()):
-        cells[Column(interval_head(found.values()))] = ends
+    if any(estimate.interval for estimate in parts.values()):
+        cells[Column(interval_head(parts.values()))] = ends
     cells[Column("read with", "left")] = _made_of
-    return estimates_table(PARTS, found, cells)
+    return estimates_table(PARTS, parts, cells)
 
 
 def _ends(estimate: Estimate, interval: Interval | None) -> str:

@@ -92,31 +92,31 @@ class SegmentsReport(Shown):
 
     def records(self) -> Iterator[dict[str, Any]]:
         """Yield a record for every segment."""
-        found = {one.name for one in self.search.found}
+        names = {one.name for one in self.search.found}
         for one in self.search.segments:
-            yield {**vars(one), "found": one.name in found}
+            yield {**vars(one), "found": one.name in names}
 
     def _verdict(self) -> str:
-        looked_at, found = counted(len(self.search.segments), "segment"), len(self.search.found)
-        if not found:
+        looked_at, beyond = counted(len(self.search.segments), "segment"), len(self.search.found)
+        if not beyond:
             return f"Nothing beyond chance in {looked_at}"
-        return f"{found} of {looked_at} {'is' if found == 1 else 'are'} off beyond chance"
+        return f"{beyond} of {looked_at} {'is' if beyond == 1 else 'are'} off beyond chance"
 
     def _notes(self) -> Iterator[str]:
-        asked, found = self.settings, self.search
+        asked, search = self.settings, self.search
         pairs = ", and pairs of them" if asked.depth > 1 and len(asked.columns) > 1 else ""
         unit = "rows" if asked.cluster is None else f"values of {asked.cluster}"
         yield f"Values of {some(asked.columns)}{pairs}, with at least {asked.min_rows:,} {unit} each."
-        left = p_value(found.left)
-        if len(found.found) >= LOOKS:
+        left = p_value(search.left)
+        if len(search.found) >= LOOKS:
             yield f"{LOOKS} are shown at most; the next one has p = {left}."
-        elif found.found:
-            them = "it" if len(found.found) == 1 else "them"
+        elif search.found:
+            them = "it" if len(search.found) == 1 else "them"
             yield f"With {them} corrected, nothing else is off beyond chance (p = {left})."
         else:
-            first = found.segments[0]
+            first = search.segments[0]
             yield f"Furthest off: {first.name}, by {self._value(first.value)} (p = {left})."
-        by_size = sorted(found.segments, key=lambda one: one.rows)
+        by_size = sorted(search.segments, key=lambda one: one.rows)
         chosen = {one.rows: one for one in (by_size[0], by_size[len(by_size) // 2], by_size[-1])}
         sizes = "; ".join(
             f"{self._value(one.detectable, sign=False)} in {rows:,} rows" for rows, one in chosen.items()

@@ -120,7 +120,7 @@ class Headline:
 
 def table_of(
     title: str,
-    found: Iterable[tuple[str, T]],
+    named: Iterable[tuple[str, T]],
     cells: Mapping[Column, Callable[[T], str]],
     notes: Iterable[str] = (),
     *,
@@ -132,7 +132,7 @@ def table_of(
     ----------
     title
         Of the table.
-    found
+    named
         Things with their names.
     cells
         Columns, each with what makes its cell.
@@ -141,7 +141,7 @@ def table_of(
     head
         Of the column of names.
     """
-    rows = tuple((name, *(text(one) for text in cells.values())) for name, one in found)
+    rows = tuple((name, *(text(one) for text in cells.values())) for name, one in named)
     return TextTable(title, (Column(head, "left"), *cells), rows, tuple(notes))
 
 
@@ -252,8 +252,8 @@ class Shown(ABC):
         Dictionaries, lists, strings, numbers, None; inf and nan, which JSON does not have, are strings.
         """
         head = {"schema": self.schema, "calcli": __version__} if self.schema else {}
-        found: dict[str, Any] = json_value({**head, **self.data()})
-        return found
+        document: dict[str, Any] = json_value({**head, **self.data()})
+        return document
 
     def __str__(self) -> str:
         return render(self, "table").rstrip("\n")

@@ -68,13 +68,13 @@ def worst_slices(whole: Result, parts: Sequence[Result]) -> dict[str, Result]:
     A score must be worse than that of all rows, an error larger than if calibrated, corrected for the number
     of slices that are compared.
     """
-    return {column: found for column, (found, p) in _worst(whole, parts).items() if p <= SIGNIFICANT}
+    return {column: worst for column, (worst, p) in _worst(whole, parts).items() if p <= SIGNIFICANT}
 
 
 def _worst(whole: Result, parts: Sequence[Result]) -> dict[str, tuple[Result, float]]:
     """Return the worst slice of each column that has two or more to compare, and its corrected p-value."""
     judged = {column: _judged(whole, of_column) for column, of_column in by_column(parts).items()}
-    return {column: found[0] for column, found in judged.items() if found}
+    return {column: ranked[0] for column, ranked in judged.items() if ranked}
 
 
 def _judged(whole: Result, parts: Sequence[Result]) -> list[tuple[Result, float]]:
@@ -88,15 +88,17 @@ def _judged(whole: Result, parts: Sequence[Result]) -> list[tuple[Result, float]
     compared = [part for part in parts if is_compared(part) and not isnan(part.metrics[name].value)]
     if len(compared) < 2:
         return []
-    own, n = whole.metrics[name], whole.input.rows
+    whole_estimate, n = whole.metrics[name], whole.input.rows
     if compared[0].metrics[name].if_calibrated is None:
-        found = slice_p_values((part.metrics[name], own, part.input.rows / n) for part in compared)
-        better = [_badness(part.metrics[name]) <= _badness(own) for part in compared]
-        found = [1.0 if less else p for less, p in zip(better, found, strict=True)]
+        p_values = slice_p_values(
+            (part.metrics[name], whole_estimate, part.input.rows / n) for part in compared
+        )
+        better = [_badness(part.metrics[name]) <= _badness(whole_estimate) for part in compared]
+        p_values = [1.0 if less else p for less, p in zip(better, p_values, strict=True)]
     else:
         nulls = [part.metrics[name].if_calibrated for part in compared]
-        found = [nan if null is None or null.corrected_p is None else null.corrected_p for null in nulls]
-    pairs = zip(compared, found, strict=True)
+        p_values = [nan if null is None or null.corrected_p is None else null.corrected_p for null in nulls]
+    pairs = zip(compared, p_values, strict=True)
     return sorted(pairs, key=lambda pair: _badness(pair[0].metrics[name]), reverse=True)
 
 
@@ -123,7 +125,7 @@ def slice_tables(
     details
         Whether all of many slices have a row, or only those that are worse than chance would make them.
     """
-    return [_table(whole, found, column, name, details) for column, found in by_column(parts).items()]
+    return [_table(whole, slices, column, name, details) for column, slices in by_column(parts).items()]
 
 
 def _in_order(whole: Result, parts: Sequence[Result], details: bool) -> list[Result]:
@@ -141,8 +143,8 @@ def _table(whole: Result, parts: Sequence[Result], column: str, name: str, detai
     for part in [*shown, whole]:
         compared = is_compared(part) or part is whole
         value = (part.slice.shown if part.slice else "all rows") + ("" if compared else FEW)
-        found = [part.metrics[metric] for metric in metrics]
-        cells = [cell(e if compared else replace(e, if_calibrated=None)) for e in found]
+        estimates = [part.metrics[metric] for metric in metrics]
+        cells = [cell(e if compared else replace(e, if_calibrated=None)) for e in estimates]
         rows.append((value, f"{part.input.rows:,}", *cells))
     heads = (Column(column, "left"), Column("rows"), *map(Column, metrics))
     title = f"Slices by {column}" + (f" of {name}" if name else "")

@@ -54,8 +54,8 @@ class ThresholdReport(Shown):
             ),
             Column("rows"): lambda one: f"{one.rows:,}",
         }
-        by, found = self.threshold.by, self.threshold.found
-        rows = [(ALL if one.value is None else f"{by}={one.value}", one) for one in found]
+        by, promises = self.threshold.by, self.threshold.found
+        rows = [(ALL if one.value is None else f"{by}={one.value}", one) for one in promises]
         return [table_of(self.title, rows, cells, [*self._notes(), *(f"{one}." for one in self.repeats)])]
 
     def headline(self) -> Headline:

@@ -185,11 +185,11 @@ def _compared(
     systems = as_states(systems, settings, pairing.key, [plan.by] if plan.by else ())
     same = pair(systems, pairing, keep=[name for name in (plan.by, settings.cluster) if name])
     watch = watcher("comparing", sum(system.n_rows for system in same.systems))
-    found = tuple(compare_systems(same.systems, settings, replace(plan, paired=same.paired), watch))
-    if selecting and (reason := no_best(found[0])):
+    comparisons = tuple(compare_systems(same.systems, settings, replace(plan, paired=same.paired), watch))
+    if selecting and (reason := no_best(comparisons[0])):
         raise InputError(f"no system can be selected: {reason}; use another metric")
     return ComparisonReport(
-        found, settings, same.paired, same.unmatched, selecting, same.unlike, systems=same.systems
+        comparisons, settings, same.paired, same.unmatched, selecting, same.unlike, systems=same.systems
     )
 
 
@@ -232,14 +232,14 @@ def select_files(
     pairs = paired_by_number(files, files_of(others))
     every = tuple(dict.fromkeys(call.asked for call in (*choosing, *shown)))
     settings = replace(settings, metrics=every, intervals=False, draws=0)
-    found = [_estimated(file, options, settings, watcher) for _, file, _ in pairs]
+    estimated = [_estimated(file, options, settings, watcher) for _, file, _ in pairs]
     choices, reported = [], {}
     for call in choosing:
-        best = best_of([estimates[str(call)].value for estimates in found], call)
+        best = best_of([estimates[str(call)].value for estimates in estimated], call)
         number, _, other = pairs[best]
         if other not in reported:
             reported[other] = _estimated(other, options, settings, watcher)
-        choices.append(Choice(call, number, found[best], reported[other]))
+        choices.append(Choice(call, number, estimated[best], reported[other]))
     folders = (*by_folder([pairs[0][1], pairs[0][2]]), others)  # of one folder only, the pattern tells them
     same = any(same_files([file], [other]) for _, file, other in pairs)
     return SelectionReport(choices, (folders[0], folders[1]), shown, len(pairs), same)
@@ -266,9 +266,9 @@ def files_of(place: str, option: str = "--report-on") -> list[str]:
         files = [str(file) for file in folder.iterdir() if not file.name.startswith(".")]
     else:
         files = [one for one in parts_of_pattern(place) if is_url(one) or path_of(one).exists()]
-    found = sorted(file for file in files if not LABEL_FILE.fullmatch(Path(file).name))
-    if not found:
+    predictions = sorted(file for file in files if not LABEL_FILE.fullmatch(Path(file).name))
+    if not predictions:
         raise UsageError(
             f"{option} {place}: no such files; expected a folder or a pattern such as 'test/*.npy'"
         )
-    return found
+    return predictions

@@ -73,8 +73,8 @@ def total(
             watch(len(parts) - len(unmade))
             stopped.wait(POLLED)
         with _faults_told(unmade):
-            found: T = last.result()
-            return found
+            result: T = last.result()
+            return result
 
 
 @contextmanager
@@ -210,8 +210,8 @@ class Engine:
         require_mergeable(settings)
         make = partial(made_of, options=options, settings=settings, hidden=kept(), key=self.key, by=self.by)
         name = given[0] if len(given) == 1 else f"{given[0]} and {len(given) - 1} more"
-        found = gather(parts, make, self.watcher(name, len(parts)), self.scheduler)
-        return predictions_of(from_bytes(found, name), name)
+        state = gather(parts, make, self.watcher(name, len(parts)), self.scheduler)
+        return predictions_of(from_bytes(state, name), name)
 
 
 def engine_of(

@@ -250,12 +250,14 @@ def _refuse_rows(predictions: Predictions, settings: Settings) -> None:
 
 def results_of(evaluation: Evaluation) -> list[Result]:
     """Return what is reported of all rows, then of each slice, p-values corrected for the number of them."""
-    found = [summarize(evaluation)]
+    results = [summarize(evaluation)]
     for slices in evaluation.slices.values():
-        parts = [Result(**vars(own)) for own in slices]
+        parts = [Result(**vars(estimates)) for estimates in slices]
         corrected = with_corrected_p([part.estimates for part in parts], list(map(is_compared, parts)))
-        found += [replace(part, estimates=own) for part, own in zip(parts, corrected, strict=True)]
-    return found
+        results += [
+            replace(part, estimates=estimates) for part, estimates in zip(parts, corrected, strict=True)
+        ]
+    return results
 
 
 def told_if_same(evaluation: Evaluation, calibration: Predictions | None) -> Evaluation:
@@ -327,12 +329,12 @@ def broken(results: Sequence[Result], rules: Sequence[Rule]) -> dict[str, list[s
     InputError
         If a metric is undefined.
     """
-    found: dict[str, list[str]] = {}
+    sentences: dict[str, list[str]] = {}
     for result in results:
         for rule in rules if result.slice is None else ():
             if sentence := failure(rule, result.metrics, result.input.path):
-                found.setdefault(result.input.path, []).append(sentence)
-    return found
+                sentences.setdefault(result.input.path, []).append(sentence)
+    return sentences
 
 
 def _with_metrics_of(rules: Sequence[Rule], settings: Settings, predictions: Predictions) -> Settings:

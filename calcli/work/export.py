@@ -160,12 +160,12 @@ def export_file(
     names = list(map(_identifier, names))
     if isinstance(known, Threshold):
         return Exported(_of_threshold(known, language, names), "")
-    found = formula_of(known, tolerance)
-    how = "closed form" if isinstance(found.map, AffineMap) else f"{len(found.map.start):,} lines"
-    says = f"{how}; the largest difference of a probability from calcli apply is {found.error:.1g}"
+    formula = formula_of(known, tolerance)
+    how = "closed form" if isinstance(formula.map, AffineMap) else f"{len(formula.map.start):,} lines"
+    says = f"{how}; the largest difference of a probability from calcli apply is {formula.error:.1g}"
     if language == "onnx":
-        return Exported(_onnx(found.map, classes), says)
-    return Exported(_code(found.map, language, names, classes), says)
+        return Exported(_onnx(formula.map, classes), says)
+    return Exported(_code(formula.map, language, names, classes), says)
 
 
 def write_code(code: str | bytes, path: str | None) -> None:
@@ -182,27 +182,29 @@ def write_code(code: str | bytes, path: str | None) -> None:
         temporary.write_bytes(code.encode() if isinstance(code, str) else code)
 
 
-def _code(found: AffineMap | LineMap, language: str, names: list[str], classes: Sequence[str]) -> str:
+def _code(formula: AffineMap | LineMap, language: str, names: list[str], classes: Sequence[str]) -> str:
     one = names[0] if language == "sql" else "p"
     says = f"the recalibrated probability of {_in_words(classes[1:2])}, given its probability"
-    if isinstance(found, LineMap):
+    if isinstance(formula, LineMap):
         if language == "sql":
-            return f"CASE {_cases(found, one)} END\n"
-        tables = {name: ", ".join(map(_number, table.tolist())) for name, table in vars(found).items()}
+            return f"CASE {_cases(formula, one)} END\n"
+        tables = {name: ", ".join(map(_number, table.tolist())) for name, table in vars(formula).items()}
         return LINES[language].format(says=says, **tables)
     words, count = WORDS[language], len(classes)
     if count == 2:
-        logs = _logs((f"1 - {one}", one), found, words.log)
-        of_two = _affine(found.weights[0] - found.weights[1], found.intercept[0] - found.intercept[1], logs)
+        logs = _logs((f"1 - {one}", one), formula, words.log)
+        of_two = _affine(
+            formula.weights[0] - formula.weights[1], formula.intercept[0] - formula.intercept[1], logs
+        )
         value = f"1 / (1 + {words.exp}({of_two}))"
         return OF_ONE[language].format(
             value=value, what="calibrate", type="double", arguments=ARGUMENTS[language], says=says
         )
     if language != "sql":
         terms = [f"x[{k}]" for k in range(count)]
-        z = [_affine(*both, terms) for both in zip(found.weights, found.intercept, strict=True)]
+        z = [_affine(*both, terms) for both in zip(formula.weights, formula.intercept, strict=True)]
         return SOFTMAX[language].format(
-            floor=_number(float(found.floor[0])),
+            floor=_number(float(formula.floor[0])),
             count=count,
             classes=_in_words(classes),
             z=",\n        ".join(z),
@@ -211,31 +213,33 @@ def _code(found: AffineMap | LineMap, language: str, names: list[str], classes: 
         raise UsageError(
             f"SQL of {count} classes would be longer than databases take; write Python, C or ONNX"
         )
-    logs = _logs(names, found, words.log)
+    logs = _logs(names, formula, words.log)
     values: list[str] = []
     for k, name in enumerate(classes):
         others = [j for j in range(count) if j != k]
         odds = [
-            _affine(found.weights[j] - found.weights[k], found.intercept[j] - found.intercept[k], logs)
+            _affine(
+                formula.weights[j] - formula.weights[k], formula.intercept[j] - formula.intercept[k], logs
+            )
             for j in others
         ]
         values.append(f"1 / (1 + {' + '.join(f'EXP({one})' for one in odds)}) AS {_identifier(name)}")
     return ",\n".join(values) + "\n"
 
 
-def _cases(found: LineMap, name: str) -> str:
+def _cases(formula: LineMap, name: str) -> str:
     *lines, (_, last) = [
         (_number(value), f"{_number(value)} + ({name} - {_number(start)}) * {_number(slope)}")
-        for start, value, slope in zip(*(one.tolist() for one in vars(found).values()), strict=True)
+        for start, value, slope in zip(*(one.tolist() for one in vars(formula).values()), strict=True)
     ]
-    cells = zip(found.start[1:].tolist(), lines, found.slope.tolist()[:-1], strict=True)
+    cells = zip(formula.start[1:].tolist(), lines, formula.slope.tolist()[:-1], strict=True)
     whens = [f"WHEN {name} < {_number(stop)} THEN {line if m else flat}" for stop, (flat, line), m in cells]
     return "\n  ".join([*whens, f"ELSE {last}"])  # with a term in it, so that NULL stays NULL
 
 
-def _logs(probs: Sequence[str], found: AffineMap, spelled: str) -> list[str]:
+def _logs(probs: Sequence[str], formula: AffineMap, spelled: str) -> list[str]:
     """Return the logarithms of probabilities, no smaller ones than their floors."""
-    return [spelled.format(x, _number(least)) for x, least in zip(probs, found.floor.tolist(), strict=True)]
+    return [spelled.format(x, _number(least)) for x, least in zip(probs, formula.floor.tolist(), strict=True)]
 
 
 def _affine(weights: Doubles, intercept: float, terms: Sequence[str]) -> str:
@@ -276,15 +280,14 @@ def _of_threshold(threshold: Threshold, language: Language, names: list[str]) ->
         arguments = (
             arguments if len(classes) == 2 or language == "python" else f"const double p[{len(classes)}]"
         )
-    found = {one.value: _at_least(threshold, one.threshold, names, language) for one in threshold.found}
-    value = found.get(None, "")
+    conditions = {one.value: _at_least(threshold, one.threshold, names, language) for one in threshold.found}
+    value = conditions.get(None, "")
     if threshold.by is not None and language == "sql":
-        whens = [f"WHEN {_quoted(one)} THEN {condition}" for one, condition in found.items()]
+        whens = [f"WHEN {_quoted(one)} THEN {condition}" for one, condition in conditions.items()]
         value = f"CASE {_identifier(threshold.by)} {' '.join(whens)} ELSE FALSE END"
     elif threshold.by is not None:
-        value = (
-            f"{{{', '.join(f'{one!r}: {condition}' for one, condition in found.items())}}}.get(value, False)"
-        )
+        pairs = ", ".join(f"{one!r}: {condition}" for one, condition in conditions.items())
+        value = f"{{{pairs}}}.get(value, False)"
         arguments += ", value"
     says = "whether a row is at or above its threshold"
     return (
@@ -311,7 +314,7 @@ def _quoted(text: str | None) -> str:
     return "'" + str(text).replace("'", "''") + "'"
 
 
-def _onnx(found: AffineMap | LineMap, classes: Sequence[str]) -> bytes:
+def _onnx(formula: AffineMap | LineMap, classes: Sequence[str]) -> bytes:
     """Return a model of (n, 1) probabilities of the second of two classes, or (n, K), in single precision."""
     try:
         onnx: Any = import_module("onnx")
@@ -322,14 +325,14 @@ def _onnx(found: AffineMap | LineMap, classes: Sequence[str]) -> bytes:
     node, width = onnx.helper.make_node, 1 if len(classes) == 2 else len(classes)
     constants: Mapping[str, Any] = {"one": np.array(1.0), "columns": np.array([1])}
     nodes = [node("Cast", ["p"], ["x"], to=onnx.TensorProto.DOUBLE)]
-    if isinstance(found, LineMap):
-        constants = {**constants, **vars(found), "next": np.array([1], np.int64)}
+    if isinstance(formula, LineMap):
+        constants = {**constants, **vars(formula), "next": np.array([1], np.int64)}
         nodes += [
             node("GreaterOrEqual", ["x", "start"], ["reached"]),
             node("Cast", ["reached"], ["counts"], to=onnx.TensorProto.INT64),
             node("ReduceSum", ["counts", "columns"], ["count"], keepdims=1),
             node("Sub", ["count", "next"], ["line"]),
-            *(node("Gather", [name, "line"], [f"own_{name}"]) for name in vars(found)),
+            *(node("Gather", [name, "line"], [f"own_{name}"]) for name in vars(formula)),
             node("Sub", ["x", "own_start"], ["beyond"]),
             node("Mul", ["beyond", "own_slope"], ["rise"]),
             node("Add", ["own_value", "rise"], ["y"]),
@@ -337,9 +340,9 @@ def _onnx(found: AffineMap | LineMap, classes: Sequence[str]) -> bytes:
     else:
         constants = {
             **constants,
-            "weights": found.weights.T,
-            "intercept": found.intercept,
-            "floor": found.floor,
+            "weights": formula.weights.T,
+            "intercept": formula.intercept,
+            "floor": formula.floor,
         }
         if width == 1:
             nodes += [node("Sub", ["one", "x"], ["rest"]), node("Concat", ["rest", "x"], ["both"], axis=1)]

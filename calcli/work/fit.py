@@ -92,8 +92,8 @@ class Fitted(FitReport):
             scores = as_array(data, "scores")
             axes = scores.shape[:-1] or scores.shape
             rows = scores.reshape(-1, scores.shape[-1]) if scores.ndim > 2 else scores
-            found = self.calibrator.predict_proba(rows)
-            return found.reshape(*axes, found.shape[1])
+            probs = self.calibrator.predict_proba(rows)
+            return probs.reshape(*axes, probs.shape[1])
         if not is_predictions and sorted(column_names(data)) == sorted(fitted.provenance.taken):
             return self.calibrator.predict_proba(data)
         predictions = predictions_of(data, None, {})
@@ -272,8 +272,8 @@ def _calls(
     """Return the one method asked for, or those that auto is to choose from."""
     names = [method]
     if method == AUTO:
-        own = candidates_for(classes, rows, raw=settings.raw, quick=settings.quick)
-        names = list(candidates or own)
+        usual = candidates_for(classes, rows, raw=settings.raw, quick=settings.quick)
+        names = list(candidates or usual)
         if not candidates and settings.wraps:  # members are fitted as they are
             names = [name for name in names if name != POOL]
     common: dict[str, Any] = {}
@@ -332,10 +332,10 @@ def _write_cross_validated(fit: Fit, file: str, target: str, options: ReadOption
 
 def _require_characters(predictions: Predictions, fitted: Predictions) -> None:
     """Raise an InputError for log-likelihoods as they are where those of the fit were divided."""
-    found = predictions.provenance
-    if fitted.provenance.per_character and found.read_as == HARNESS.name and not found.per_character:
+    given = predictions.provenance
+    if fitted.provenance.per_character and given.read_as == HARNESS.name and not given.per_character:
         raise InputError(
-            f"{found.path} has log-likelihoods as they are, but those of the fit were divided by the "
+            f"{given.path} has log-likelihoods as they are, but those of the fit were divided by the "
             "characters of their options; give read(..., --per-character)"
         )
 
@@ -447,24 +447,24 @@ def _checked_classes(calibrator: Calibrator, classes: str | Iterable[object] | N
         raise UsageError(
             "the classes have no names; give classes=, a name for each in the order of the scores"
         )
-    found: tuple[str, ...] = CLASSES.checked(known if classes is None else classes, "keyword")
-    if repeated := [name for name, times in Counter(found).items() if times > 1]:
+    names: tuple[str, ...] = CLASSES.checked(known if classes is None else classes, "keyword")
+    if repeated := [name for name, times in Counter(names).items() if times > 1]:
         raise UsageError(f"classes names {listed(repeated)} more than once; give each class another name")
-    fits = calibrators.takes(calibrator, len(found)) if known is None else len(found) == len(known)
+    fits = calibrators.takes(calibrator, len(names)) if known is None else len(names) == len(known)
     if not fits:
         fitted = "" if known is None else f" of {len(known)} classes"
         raise UsageError(
-            f"classes names {len(found)} classes, but the calibrator was fitted to scores{fitted}; give one "
+            f"classes names {len(names)} classes, but the calibrator was fitted to scores{fitted}; give one "
             "name for each class of the fit"
         )
-    if known is not None and known.dtype.kind == "U" and set(found) == set(known) and found != (*known,):
+    if known is not None and known.dtype.kind == "U" and set(names) == set(known) and names != (*known,):
         raise UsageError(
-            f"classes names {listed(found)}, but the order of the fit is {listed(known.tolist())}; "
+            f"classes names {listed(names)}, but the order of the fit is {listed(known.tolist())}; "
             "leave it out"
         )
-    if any("\ud800" <= letter <= "\udfff" for name in found for letter in name):
+    if any("\ud800" <= letter <= "\udfff" for name in names for letter in name):
         raise UsageError("classes has a name with half a character; give names that are text")
-    return found
+    return names
 
 
 def _rows_of(calibrator: Calibrator) -> FitRows:

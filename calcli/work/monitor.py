@@ -151,19 +151,19 @@ def _monitored(
         "threshold": None if promise is None else promise.content()["crc32"],
     }
     before: Streams = {} if state is None else {k: [*v] for k, v in load_watch(state, begun).items()}
-    found, out = _added(before, parts, looks, settings, state or "")
-    if not found.get(None):
+    streams_of_value, out = _added(before, parts, looks, settings, state or "")
+    if not streams_of_value.get(None):
         raise InputError(
             f"{first.provenance.path} has no rows to watch; {out:,} are before --since, or in periods that "
             "are not yet mature"
         )
     if state is not None:
-        save_watch(begun, found, state)
+        save_watch(begun, streams_of_value, state)
     ends = [from_log_odds(end) for end in (looks[0].hypothesis.low, looks[0].hypothesis.high)]
     open_by = settings.tolerance if known is None else float(np.max(ends[1] - ends[0], initial=0)) / 2
     return MonitorReport(
         first.provenance.path if len(parts) == 1 else f"{first.provenance.path} and {len(parts) - 1} more",
-        streams(found, level),
+        streams(streams_of_value, level),
         looks[0].what,
         event_name(first.classes[1], first.provenance.labels)
         if first.n_classes == 2
@@ -185,10 +185,10 @@ def _added(
     state: str,
 ) -> tuple[Streams, int]:
     """Return the periods that were known with those of the new rows, and how many rows are left out."""
-    found, out = before, 0
+    streams_of_value, out = before, 0
     files = settings.time is None and settings.every is None
     for one, look in zip(parts, looks, strict=True):
-        known, whole = found.setdefault(None, []), one.provenance.path
+        known, whole = streams_of_value.setdefault(None, []), one.provenance.path
         if files:
             name = _called(whole) if one.provenance.files else f"period {len(known) + 1}"
             when = Calendar(
@@ -200,8 +200,10 @@ def _added(
         hashed = sha256(one.provenance.files) if settings.time is None else None
         _require_new(known, when.names, hashed, whole, state, settings)
         for value, periods in periods_of(one, look, when, settings).items():
-            found.setdefault(value, []).extend(replace(period, sha256=hashed) for period in periods)
-    return found, out
+            streams_of_value.setdefault(value, []).extend(
+                replace(period, sha256=hashed) for period in periods
+            )
+    return streams_of_value, out
 
 
 def _require_new(

@@ -97,18 +97,18 @@ def plan_files(
     with naming("--margin"):
         names = tuple(parse_margins(margins))
     asked = replace(settings, metrics=names, draws=0)
-    found = compare_files(files, options, asked, pairing, margins=margins)
-    return _of_two(found)
+    report = compare_files(files, options, asked, pairing, margins=margins)
+    return _of_two(report)
 
 
-def _of_two(found: ComparisonReport) -> PlanReport:
-    (whole, *_) = found.comparisons
+def _of_two(report: ComparisonReport) -> PlanReport:
+    (whole, *_) = report.comparisons
     needs = [
         Need(name, one.baseline, one.margin, _known(one.power, name, one.no_interval))
         for name, one in whole.differences[0].items()
         if one.margin
     ]
-    return PlanReport(needs, [one.input.path for one in whole.summaries], found.paired)
+    return PlanReport(needs, [one.input.path for one in whole.summaries], report.paired)
 
 
 def _of_one(predictions: Predictions, settings: Settings, metric: str, half_width: str) -> PlanReport:

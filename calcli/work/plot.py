@@ -287,11 +287,11 @@ def _named(files: Sequence[str]) -> dict[str, str]:
     names = [Path(file).name for file in files]
     if len(set(names)) < len(names):
         names = short_names(files)
-    found = dict(zip(names, files, strict=True))
-    if len(found) < len(files):
-        repeated = next(file for file in files if file not in found.values() or files.count(file) > 1)
+    by_name = dict(zip(names, files, strict=True))
+    if len(by_name) < len(files):
+        repeated = next(file for file in files if file not in by_name.values() or files.count(file) > 1)
         raise UsageError(f"{repeated} is given twice; expected different files")
-    return found
+    return by_name
 
 
 def _fitting(names: Sequence[str], systems: int, remark: Remark) -> list[str]:

@@ -132,11 +132,11 @@ def first_policy(
     parts = [HEAD.format(path=path, **head)]
     if reading:
         parts.append("".join(["[reading]\n", *(f"{key} = {_toml(it)}\n" for key, it in reading.items())]))
-    found = {name: evaluation.estimates[name] for name in FIRST_METRICS if name in evaluation.estimates}
-    parts += [_first_rule(name, estimate, slacks[name]) for name, estimate in found.items()]
+    estimates = {name: evaluation.estimates[name] for name in FIRST_METRICS if name in evaluation.estimates}
+    parts += [_first_rule(name, estimate, slacks[name]) for name, estimate in estimates.items()]
     compared = []
     for name, key, margin in RULES_AGAINST:
-        if name not in found or math.isfinite(found[name].value):
+        if name not in estimates or math.isfinite(estimates[name].value):
             rule = f'[[rules]]\nmetric = "{name}"\n{key} = {margin}\n'
             compared.append(rule if name in against else "".join(f"# {one}\n" for one in rule.splitlines()))
     return "\n".join([*parts, BASELINE + "\n".join(compared)])

@@ -132,8 +132,10 @@ def labelled(data: Any, called: str, reading: Mapping[str, Any] | None = None) -
 
 def columns_of(by: Any) -> tuple[str, ...]:
     """Return the columns that `by=` names: one, several, or none as None."""
-    found: tuple[str, ...] = COLUMNS.checked("by", (by,) if isinstance(by, str) else () if by is None else by)
-    return found
+    columns: tuple[str, ...] = COLUMNS.checked(
+        "by", (by,) if isinstance(by, str) else () if by is None else by
+    )
+    return columns
 
 
 def split_reading(data: Any, labels: Any, keywords: Mapping[str, Any]) -> tuple[Predictions, dict[str, Any]]:

@@ -52,6 +52,6 @@ def segments_files(files: Sequence[str], options: ReadOptions, settings: Segment
 
 
 def _found(predictions: Predictions, settings: SegmentSettings) -> SegmentsReport:
-    found = find_segments(predictions, settings)
+    result = find_segments(predictions, settings)
     reading = predictions.reading(settings.cluster)
-    return SegmentsReport(predictions.provenance.path, predictions.n_rows, found, settings, reading)
+    return SegmentsReport(predictions.provenance.path, predictions.n_rows, result, settings, reading)

@@ -37,14 +37,14 @@ def simulate(system: str, **settings: Any) -> Simulation:
 
 def _simulated(system: str, asked: SimulationSettings, spelling: Spelling) -> Simulation:
     called = {name: said.spelled(spelling) for name, said in declared(SimulationSettings).items()}
-    found = simulate_system(
+    simulation = simulate_system(
         system, asked.parameters, asked.rows, asked.seed, exact=asked.exact, spelled=called.__getitem__
     )
     if asked.exact and asked.label_noise:
         raise UsageError(
             f"{called['exact']} has the frequencies of a table; leave out {called['label_noise']}"
         )
-    return mislabeled(found, asked.label_noise, asked.seed) if asked.label_noise else found
+    return mislabeled(simulation, asked.label_noise, asked.seed) if asked.label_noise else simulation
 
 
 def simulate_file(

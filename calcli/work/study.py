@@ -65,8 +65,8 @@ def study_system(
     asked = SystemSettings(**checked(SystemSettings, parameters, "option")).parameters
     watch = watcher("data sets", len(rows) * series) if watcher else None
     used = workers_for(rows, series, asked, workers)
-    found = tuple(study(system, asked, metrics, rows, series, seed, watch, used))
-    report = StudyReport(system, found, series, used)
+    results = tuple(study(system, asked, metrics, rows, series, seed, watch, used))
+    report = StudyReport(system, results, series, used)
     if output is not None:
         from calcli.figures.output import save
         from calcli.figures.study import deviations
@@ -120,7 +120,7 @@ def study_file(
         )
     true, others = (read_calibration_data(one, options) for one in (posteriors, calibration_data))
     predictions = read(file, options)
-    found = results(procedure, predictions, replace(asked, posteriors=true, calibration=others))
+    rows = results(procedure, predictions, replace(asked, posteriors=true, calibration=others))
     if output is not None and true is not None:
         from calcli.figures.drawing import View
         from calcli.figures.output import save
@@ -133,4 +133,4 @@ def study_file(
         curve = true_curve(predictions, known, lens, "all", Settings())
         with atomic_path(output) as temporary:
             save(with_true_curve(drawing, *curve), temporary)
-    return ProcedureReport(procedure, file, found, NOTES[procedure])
+    return ProcedureReport(procedure, file, rows, NOTES[procedure])

@@ -98,26 +98,26 @@ class ScoreCells:
     def merge(self, other: ScoreCells) -> None:
         """Add the rows of other cells."""
         for name in NAMES:
-            own = getattr(self, name)
-            if own is not None:
-                own += getattr(other, name)
+            sums = getattr(self, name)
+            if sums is not None:
+                sums += getattr(other, name)
 
     @classmethod
     def of_arrays(cls, arrays: Mapping[str, Array]) -> Self:
         """Return the cells that `arrays` gave."""
-        found = cls.empty("weight" in arrays)
+        cells = cls.empty("weight" in arrays)
         filled = arrays["cells"].astype(np.intp)
         for name in NAMES:
-            if (own := getattr(found, name)) is not None:
-                own[... if name.startswith("bin") else filled] = arrays[name]
-        return found
+            if (table := getattr(cells, name)) is not None:
+                table[... if name.startswith("bin") else filled] = arrays[name]
+        return cells
 
     def arrays(self) -> dict[str, Array]:
         """Return what is stored of the cells, by name."""
         filled = np.flatnonzero(self.count.any(axis=(1, 2)))
-        known = {name: own for name in NAMES if (own := getattr(self, name)) is not None}
+        known = {name: table for name in NAMES if (table := getattr(self, name)) is not None}
         return {"cells": filled} | {
-            name: own if name.startswith("bin") else own[filled] for name, own in known.items()
+            name: table if name.startswith("bin") else table[filled] for name, table in known.items()
         }
 
     def problem(self) -> Problem:
@@ -135,7 +135,7 @@ class ScoreCells:
         mean = np.divide(near, mass, out=np.zeros(CELLS), where=mass > 0)
         upper = np.arange(BINS) >= BINS // 2
         sides = (astuple(self.widths(side)) for side in (0, 1))
-        widths = [upper * (own + other) for own, other in zip(*sides, strict=True)]
+        widths = [upper * (lower + other) for lower, other in zip(*sides, strict=True)]
         count, mass = self.count[0, 0], self._mass[0, 0]  # of scores of exactly one half, in both classes
         for sums, twice in zip(widths, (count.sum(), mass.sum(), mass.sum() / 2, mass[1]), strict=True):
             sums[BINS // 2] -= twice
@@ -207,17 +207,17 @@ def _ascending(near: Doubles, tables: Sequence[Array | None], widths: Bins) -> P
 
 def _moved(table: Array, place: Positions) -> Array:
     """Return (300, ...) sums of (300, 4, ...) sums at other places; where there is none they are 0."""
-    found = np.zeros((BINS, *table.shape[2:]), table.dtype)
+    moved = np.zeros((BINS, *table.shape[2:]), table.dtype)
     there = (place >= 0) & (place < BINS)
-    np.add.at(found, place[there], table[there])
-    return found
+    np.add.at(moved, place[there], table[there])
+    return moved
 
 
 def _of_likelier(table: Array) -> Array:
     """Return sums by the outcome that the likelier of two classes is the label, all above one half."""
-    found = np.zeros_like(table)
-    found[:, 1] = table[:, 0, ::-1] + table[:, 1]
-    return found
+    hits = np.zeros_like(table)
+    hits[:, 1] = table[:, 0, ::-1] + table[:, 1]
+    return hits
 
 
 def _add(table: Array | None, place: NDArray[np.signedinteger[Any]], values: Array | None = None) -> None:

@@ -240,7 +240,7 @@ def _digest(body: Body) -> str:
     if body.deals is None:
         tables = [body.labels, *(body.columns[name] for name in sorted(body.columns))]
     else:
-        tables = [body.deals.digest, *(own.sums for own in body.deals.statistics.values())]
+        tables = [body.deals.digest, *(statistic.sums for statistic in body.deals.statistics.values())]
     for table in tables:
         whole.update(np.ascontiguousarray(table).tobytes())
     return whole.hexdigest()

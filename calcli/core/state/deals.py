@@ -32,19 +32,19 @@ def first_number(labels: Array) -> int:
 
 def hashed(numbers: Array) -> Hashes:
     """Return the hashes of (n,) row numbers, no two alike; the quickest that leaves no pattern."""
-    found = numbers.astype(np.uint64)
-    found *= FIRST
-    found ^= found >> np.uint64(32)
-    found *= SECOND
-    return found
+    hashes = numbers.astype(np.uint64)
+    hashes *= FIRST
+    hashes ^= hashes >> np.uint64(32)
+    hashes *= SECOND
+    return hashes
 
 
 def mixed(values: Array) -> Hashes:
     """Return a hash of each integer, of which every bit depends on all of its bits (Steele et al. 2014)."""
-    found = values.astype(np.uint64) + np.uint64(0x632BE59BD9B4E019)
+    hashes = values.astype(np.uint64) + np.uint64(0x632BE59BD9B4E019)
     for shift, factor in ((30, 0xBF58476D1CE4E5B9), (27, 0x94D049BB133111EB)):
-        found = (found ^ (found >> np.uint64(shift))) * np.uint64(factor)
-    return found ^ (found >> np.uint64(31))
+        hashes = (hashes ^ (hashes >> np.uint64(shift))) * np.uint64(factor)
+    return hashes ^ (hashes >> np.uint64(31))
 
 
 def of_keys(keys: Array, called: str, first: int = 0) -> Hashes:
@@ -66,12 +66,12 @@ def of_keys(keys: Array, called: str, first: int = 0) -> Hashes:
         raise InputError(f"{called}: row {first + int(gone[0])} has none; expected a key in every row")
     text = keys.astype(str)
     codes = text.view(np.uint32).reshape(len(text), text.itemsize // 4).T
-    found = np.zeros(len(text), np.uint64)
+    hashes = np.zeros(len(text), np.uint64)
     for code in codes:
-        step = (found + code + np.uint64(1)) * FIRST
+        step = (hashes + code + np.uint64(1)) * FIRST
         step ^= step >> np.uint64(32)
-        found = np.where(code, step, found)  # shorter texts are filled up with zeros
-    return mixed(found)
+        hashes = np.where(code, step, hashes)  # shorter texts are filled up with zeros
+    return mixed(hashes)
 
 
 ROWS_NAMED = 5  # rows of infinite statistics whose numbers are kept
@@ -202,8 +202,8 @@ class Deals:
             self.classes + other.classes,
             self.by_class + other.by_class,
             {
-                name: own.merged(other.statistics[name])
-                for name, own in self.statistics.items()
+                name: statistic.merged(other.statistics[name])
+                for name, statistic in self.statistics.items()
                 if name in other.statistics
             },
         )

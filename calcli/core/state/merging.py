@@ -74,8 +74,8 @@ class _Merged:
             parts.sort()
             head = self._heads[parts[0].digest]
         slices = {
-            column: {value: _of_whole(own[value], head) for value in _in_order([*own])}
-            for column, own in self._slices.items()
+            column: {value: _of_whole(states[value], head) for value in _in_order([*states])}
+            for column, states in self._slices.items()
         }
         return replace(self._whole, head=head, parts=tuple(parts), slices=slices)
 
@@ -108,9 +108,9 @@ class _Merged:
                 f"the states of {state.parts[0].name} and {self._whole.parts[0].name} have slices by "
                 f"different columns: {mine} and {others}; expected states that were made alike"
             )
-        for column, own in state.slices.items():
+        for column, states in state.slices.items():
             known = self._slices[column]
-            for value, part in own.items():
+            for value, part in states.items():
                 if value in known:
                     _require_alike(part, known[value])
                     known[value] = _joined(known[value], part)
@@ -133,7 +133,7 @@ def _copied(state: State) -> State:
 def _joined(whole: State, state: State) -> State:
     """Add the rows of a state to the body of another one."""
     whole.body.merge(state.body)
-    bins = {m: _added(own, state.bins[m]) for m, own in whole.bins.items() if m in state.bins}
+    bins = {m: _added(sums, state.bins[m]) for m, sums in whole.bins.items() if m in state.bins}
     return replace(whole, bins=bins, facts=whole.facts.merged(state.facts))
 
 

@@ -245,10 +245,10 @@ class ClassUnits:
         _, bins, units = score.shape
         unit, weights = self._unit[block.rows], block.weights
         for k, prob in enumerate(block.probs):
-            cells, own = equal_width_index(prob, bins) * units + unit, block.labels == k
+            cells, is_class = equal_width_index(prob, bins) * units + unit, block.labels == k
             weight[k] += _sums(cells, weights, weight[k])
             score[k] += _sums(cells, prob if weights is None else prob * weights, score[k])
-            outcome[k] += _sums(cells[own], None if weights is None else weights[own], outcome[k])
+            outcome[k] += _sums(cells[is_class], None if weights is None else weights[is_class], outcome[k])
 
     @property
     def sums(self) -> Doubles:

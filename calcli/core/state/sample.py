@@ -81,8 +81,8 @@ class Sample:
             low = np.flatnonzero(hashes < np.uint64(self._below))
         if not len(low):
             return
-        own = None if weights is None else weights[low].astype(np.float64)
-        self._take(Rows(hashes[low], labels[low].astype(np.int64), own, _short(scores[low])), self._below)
+        weight = None if weights is None else weights[low].astype(np.float64)
+        self._take(Rows(hashes[low], labels[low].astype(np.int64), weight, _short(scores[low])), self._below)
 
     def merge(self, other: Sample) -> None:
         """Take the rows of another sample."""
@@ -93,9 +93,9 @@ class Sample:
     def rows(self) -> Rows:
         """The rows, by ascending hash."""
         self._settle()
-        (found,) = self._parts
-        order = np.argsort(found.hashes, kind="stable")
-        taken = found.take(order)
+        (lowest,) = self._parts
+        order = np.argsort(lowest.hashes, kind="stable")
+        taken = lowest.take(order)
         return taken._replace(scores=_short(taken.scores))
 
     def of(self, whole: Predictions) -> Predictions:
@@ -113,9 +113,9 @@ class Sample:
     @classmethod
     def of_rows(cls, rows: Rows, below: int) -> Sample:
         """Return the sample that consists of some rows."""
-        found = cls(rows.scores.shape[1], rows.weights is not None)
-        found._take(rows, below)
-        return found
+        sample = cls(rows.scores.shape[1], rows.weights is not None)
+        sample._take(rows, below)
+        return sample
 
     def _take(self, rows: Rows, below: int) -> None:
         self._below = min(self._below, below)
@@ -128,13 +128,13 @@ class Sample:
 
     def _settle(self) -> None:
         filled = [rows for rows in self._parts if len(rows.hashes)] or self._parts[:1]
-        found = Rows.joined(filled) if len(filled) > 1 else filled[0]
+        joined = Rows.joined(filled) if len(filled) > 1 else filled[0]
         if self._below < ALL:
-            found = found.below(self._below)
-        if len(found.hashes) > self.room:
-            self._below = int(np.partition(found.hashes, self.room)[self.room])
-            found = found.below(self._below)
-        self._parts, self._waiting = [found], len(found.hashes)
+            joined = joined.below(self._below)
+        if len(joined.hashes) > self.room:
+            self._below = int(np.partition(joined.hashes, self.room)[self.room])
+            joined = joined.below(self._below)
+        self._parts, self._waiting = [joined], len(joined.hashes)
 
 
 def _short(scores: Array) -> Array:

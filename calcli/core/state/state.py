@@ -245,10 +245,10 @@ class Body:
         told = np.zeros_like(labels) if self._of_answers and self.keyed else labels
         digests = None if self._in_run else digests_of(told, numbers, hashes)
         of_two = self.n_classes == 2 and {"class-0", "class-1"} <= self._lenses.keys()
-        own = Deals.of(
+        deals = Deals.of(
             summed, labels, self.n_classes, weights, numbers=numbers, digests=digests, hashes=hashes
         )
-        self.deals = own if self.deals is None else self.deals.merged(own)
+        self.deals = deals if self.deals is None else self.deals.merged(deals)
         for lens in self._lenses:
             if not (of_two and lens in OF_TWO[:-1]):
                 self._sum_lens(lens, columns, weights, of_two and lens == OF_TWO[-1])

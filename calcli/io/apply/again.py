@@ -55,8 +55,8 @@ def known_classes(contents: Contents, path: str, options: ReadOptions) -> tuple[
     try:
         known = understand(find([contents], options), path, options).classes
     except CalcliError:  # there are no labels, which would name them
-        found = find([contents], options, labelled=False)
-        width, said = found.scores.shape[1], options.classes or found.classes
+        source = find([contents], options, labelled=False)
+        width, said = source.scores.shape[1], options.classes or source.classes
         known = said or tuple(map(str, range(max(width, 2))))
         if width == 1 and len(known) == 1:
             if known[0] not in ("0", "1"):
@@ -84,20 +84,20 @@ def find_again(record: CalibratorRecord, contents: Contents, options: ReadOption
         If an option names what is not there.
     """
     look = how_to_look(record, contents, options)
-    found = answered(partial(_found, record, contents), look, options_alone)
+    source = answered(partial(_found, record, contents), look, options_alone)
     told = (look.scores, options.classes, options.positive, options.against_rest, options.system)
-    if record.of_answers or found.scores.shape[1] > 1 or any(told) or found.layout != ALONE.name:
-        return found
-    name = found.taken[0]
+    if record.of_answers or source.scores.shape[1] > 1 or any(told) or source.layout != ALONE.name:
+        return source
+    name = source.taken[0]
     if stem_before(name) in record.classes:
-        return replace(found, classes=(stem_before(name),))
-    if found.classes and (PREFIXED.fullmatch(name) or stem_before(name)):
-        return found
-    own = _whose_score(record, found)
-    return found if own in (None, "1", "true") else replace(found, classes=(own,))
+        return replace(source, classes=(stem_before(name),))
+    if source.classes and (PREFIXED.fullmatch(name) or stem_before(name)):
+        return source
+    scored = _whose_score(record, source)
+    return source if scored in (None, "1", "true") else replace(source, classes=(scored,))
 
 
-def _whose_score(record: CalibratorRecord, found: Source) -> str | None:
+def _whose_score(record: CalibratorRecord, source: Source) -> str | None:
     """Return the class of one score in each row that predictions or labels beside it tell; None if none do.
 
     Raises
@@ -105,28 +105,28 @@ def _whose_score(record: CalibratorRecord, found: Source) -> str | None:
     InputError
         If it may be the confidence in the predicted class, and that is not always the second one.
     """
-    scores, second = found.scores.head(LOOKED_AT)[:, 0].astype(np.float64), record.classes[1]
-    predicted = [one for one in found.columns if says("prediction", one)]
+    scores, second = source.scores.head(LOOKED_AT)[:, 0].astype(np.float64), record.classes[1]
+    predicted = [one for one in source.columns if says("prediction", one)]
     said = {
-        one: as_text(worded(found.table, one)[: len(scores)], MISSING_NAMES)
-        for one in [*predicted, *label_names(found.columns)]
+        one: as_text(worded(source.table, one)[: len(scores)], MISSING_NAMES)
+        for one in [*predicted, *label_names(source.columns)]
     }
     sure = len(scores) > 0 and scores.min() >= HALF * (100 if scores.max() > 1 else 1)
     for one in predicted if sure else ():
         if not {*said[one]} <= {plain_text(second), "1", ""}:
             raise InputError(
-                f"{found.place.name}: {found.taken[0]} may be the confidence in what {one} names, and the "
+                f"{source.place.name}: {source.taken[0]} may be the confidence in what {one} names, and the "
                 f"calibrator was fitted on scores of a class; save those of {second}, or, if these are, say "
                 f"--positive {shlex.quote(second)}"
             )
     plain = {plain_text(name): name for name in record.classes}
     for one, texts in said.items():
-        own = cut(scores, texts) if one in predicted else None
+        scored = cut(scores, texts) if one in predicted else None
         if one not in predicted and {*texts.tolist()} - {""} == {*plain} and not customary(plain):
             raised = ranks(scores, texts == plain_text(second))
-            own = record.classes[int(raised > 0)] if abs(raised) > SURELY else None
-        if own is not None:
-            return plain.get(own, own)
+            scored = record.classes[int(raised > 0)] if abs(raised) > SURELY else None
+        if scored is not None:
+            return plain.get(scored, scored)
     return None
 
 
@@ -320,14 +320,14 @@ def _second(
     Of two that are said, 0 is the first by its number, but the last is that of the score elsewhere.
     """
     known = record.classes
-    own = (stored or said or known)[-1]
-    if own in known or own not in ("0", "1"):
-        return own
-    if said is not None and own == "1":
+    last = (stored or said or known)[-1]
+    if last in known or last not in ("0", "1"):
+        return last
+    if said is not None and last == "1":
         return said[-1]
     options = " or ".join(f"--positive {shlex.quote(one)}" for one in known)
     raise InputError(
-        f"{name} has one score in each row, that of class {own}, but {record.made} "
+        f"{name} has one score in each row, that of class {last}, but {record.made} "
         f"{listed(known)}; say which of them that is, with {options}"
     )
 

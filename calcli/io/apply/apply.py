@@ -307,12 +307,12 @@ def _classes_of(
         told = renamed(record, source, options)
         return classes, None, (*notes, *told, *(source.doubts if width == 1 else ()))
     classes = source.classes or options.classes or tuple(map(str, range(width)))
-    own = own_class(classes, options.against_rest, name)
+    k = own_class(classes, options.against_rest, name)
     if set(record.classes) != {options.against_rest, rest_of(options.against_rest)}:
         merged_into = rest_of(options.against_rest), options.against_rest
         refuse_classes(name, merged_into, record)
     notes = (f"labels are kept as they are; read the result with --against-rest {options.against_rest}",)
-    return classes, own, notes
+    return classes, k, notes
 
 
 def _prepared(
@@ -324,8 +324,8 @@ def _prepared(
     wanted: Wanted,
 ) -> _Passage:
     labels = (*label_names(contents.columns), options.label_column)
-    found, threshold = find_again(record, contents, options), wanted.threshold
-    source = as_written(found, labels, as_text=form.name == stored)
+    stored_source, threshold = find_again(record, contents, options), wanted.threshold
+    source = as_written(stored_source, labels, as_text=form.name == stored)
     marks = contents.mark.split()
     if wanted.mark and wanted.mark in marks:
         raise InputError(
@@ -333,7 +333,7 @@ def _prepared(
             "scores as they were"
         )
     name, width = source.place.name, source.scores.shape[1]
-    classes, own, notes = _classes_of(record, source, options)
+    classes, k, notes = _classes_of(record, source, options)
     refuse_sorted(source, options)
     judged, told = judged_as_fitted(record, source, options)
     notes = (*notes, *told)
@@ -345,10 +345,10 @@ def _prepared(
     alike = form.of_arrays == BY_NAME[stored].of_arrays
     plain = alike and are_plain(source) and kind == judged.kind
     plain = plain and not (form.name == "csv" and len(own_columns) < width)
-    same = record.of_answers or (plain and own is None)
+    same = record.of_answers or (plain and k is None)
     by_name = same and alike and not form.of_arrays  # each score keeps its column
     counted = record.classes  # in the order that numbers count
-    if own is None and not record.of_answers:
+    if k is None and not record.of_answers:
         counted = written_order(record, source, classes, options, form)
     listing = classes[-width:] if by_name or (same and width == 1) else counted
     lost = list(source.left_out)
@@ -369,7 +369,7 @@ def _prepared(
             f"{name} has a column {twice[0]} besides the scores, the name of a column to be written; "
             "rename or remove it"
         )
-    if alike and not (form.of_arrays or same or own is not None or isinstance(source.scores, RankedScores)):
+    if alike and not (form.of_arrays or same or k is not None or isinstance(source.scores, RankedScores)):
         notes = (*notes, f"{name}: {judged.called} in {listed(own_columns)} became {listed(names)}")
     schema = in_place(source, others.names) if by_name else inserted(others, before, names)
     frame = Frame(
@@ -387,7 +387,7 @@ def _prepared(
     )
     times = 100 if plain and same and judged.percent else 1
     as_stored = threshold is not None and by_name
-    return _Passage(source, scores, frame, kind, listing, times, notes, own, as_stored)
+    return _Passage(source, scores, frame, kind, listing, times, notes, k, as_stored)
 
 
 def _with_columns(schema: Any, wanted: Wanted, form: Format) -> Any:
@@ -469,5 +469,5 @@ def _in_columns(scores: Doubles, columns: Sequence[int], passage: _Passage) -> D
 
 def _alone(kind: Kind, scores: Doubles, place: int) -> Doubles:
     """Return the (n, 1) scores of one class of two, as logits the log-odds."""
-    own = scores[:, place : place + 1]
-    return own - scores[:, 1 - place : 2 - place] if kind == "logits" else own
+    column = scores[:, place : place + 1]
+    return column - scores[:, 1 - place : 2 - place] if kind == "logits" else column

@@ -105,8 +105,8 @@ def format_of(path: AnyPath) -> Format | None:
     """Return the format that the name of a file stands for, or None."""
     packed = path.suffix.lower() in PACKED
     ending = (path.with_suffix("") if packed else path).suffix.lower()
-    found = BY_ENDING.get(ending) or _of_plugin(ending)
-    return None if packed and found is not None and not (found.text or found.name == "npy") else found
+    form = BY_ENDING.get(ending) or _of_plugin(ending)
+    return None if packed and form is not None and not (form.text or form.name == "npy") else form
 
 
 def _of_plugin(ending: str) -> Format | None:
@@ -123,11 +123,11 @@ def named_format(path: AnyPath) -> Format:
     InputError
         If its ending is not known.
     """
-    found = format_of(path)
-    if found is None:
+    form = format_of(path)
+    if form is None:
         endings = listed([*BY_ENDING, ".csv.gz"], limit=20)
         raise InputError(f'{path}: the ending "{path.suffix}" is not known; expected one of {endings}')
-    return found
+    return form
 
 
 def conversion_of(path: AnyPath) -> str:
@@ -159,7 +159,7 @@ def known_format(path: AnyPath) -> Format:
         raise InputError(f"{path} is not a file; pipe it in with - as the file name")
     if format_of(path) is None:
         _refuse_foreign(path)
-    found = named_format(path)
+    form = named_format(path)
     if path.stat().st_size == 0:
         raise InputError(f"{path} is empty (0 bytes)")
     with path.open("rb", buffering=0) as file:
@@ -167,9 +167,9 @@ def known_format(path: AnyPath) -> Format:
             raise InputError(
                 f"{path} is a pointer of Git LFS, not the file itself; fetch it with git lfs pull"
             )
-    if found.magic and not found.text and path.suffix.lower() not in PACKED:
-        _refuse_wrong_content(path, found)
-    return found
+    if form.magic and not form.text and path.suffix.lower() not in PACKED:
+        _refuse_wrong_content(path, form)
+    return form
 
 
 def sniff(start: bytes) -> str:
@@ -186,7 +186,7 @@ def _refuse_wrong_content(path: AnyPath, expected: Format) -> None:
     with path.open("rb", buffering=0) as file:
         start = file.read(16)
     if not start.startswith(expected.magic):
-        found = sniff(start)
-        known = found == "gzip" or not BY_NAME[found].text
-        like = f"it looks like {found}; rename it" if known else "save it again, or rename it to what it is"
+        content = sniff(start)
+        known = content == "gzip" or not BY_NAME[content].text
+        like = f"it looks like {content}; rename it" if known else "save it again, or rename it to what it is"
         raise InputError(f"{path} is not {expected.name}, as its ending says: {like}")

@@ -111,10 +111,10 @@ def _of_weka(text: Table) -> Table:
     """Return predictions as Weka prints them, 3:c for a class and *0.9 for what is predicted."""
     if not {"actual", f"{DISTRIBUTION}1"} <= set(text.columns):
         return text
-    found = pa.Table.from_batches(list(text.batches(text.columns)))
-    named = dict(one.split(":", 1) for one in pc.unique(found["actual"]).to_pylist() if ":" in one)
+    rows = pa.Table.from_batches(list(text.batches(text.columns)))
+    named = dict(one.split(":", 1) for one in pc.unique(rows["actual"]).to_pylist() if ":" in one)
     heads = {f"{DISTRIBUTION}{k}": f"prob_{one}" for k, one in named.items()}
-    columns = {heads.get(one, one): pc.replace_substring(found[one], "*", "") for one in text.columns}
+    columns = {heads.get(one, one): pc.replace_substring(rows[one], "*", "") for one in text.columns}
     for one in columns.keys() & {"actual", "predicted"}:
         columns[one] = pc.replace_substring_regex(columns[one], r"^\d+:", "")
     return in_memory(text.place.name, pa.table(columns))
@@ -272,8 +272,8 @@ def _end_of_rows(text: bytes, delimiter: str) -> int:
     opens[0] |= quotes[0] == 0
     if not opens.all():
         return _by_rows(text, delimiter)
-    for found in (marks == NEWLINE, marks[:-1] == RETURN):  # newlines may all be within quotes
-        ends = np.flatnonzero(found)
+    for marked in (marks == NEWLINE, marks[:-1] == RETURN):  # newlines may all be within quotes
+        ends = np.flatnonzero(marked)
         outside = ends[np.searchsorted(quotes, ends) % 2 == 0]
         if len(outside):
             return int(outside[-1]) + 1
@@ -285,8 +285,8 @@ def _by_rows(text: bytes, delimiter: str) -> int:
     d = re.escape(delimiter.encode())
     field = rb'(?:"(?:[^"]|"")*+"[^%b\r\n]*+|[^"%b\r\n][^%b\r\n]*+)?+' % (d, d, d)
     rows = rb"(?:%b(?:%b%b)*+(?:\r\n|\n|\r(?!\n|\Z)))*+" % (field, d, field)
-    found = re.compile(rows).match(text)
-    return found.end() if found else 0
+    match = re.compile(rows).match(text)
+    return match.end() if match else 0
 
 
 class CsvWriter(Writer):
@@ -319,8 +319,8 @@ def _bytes_of(column: Any) -> bytes:
     if not len(column) or letters is None:
         return b""
     kind = np.int32 if pa.types.is_string(column.type) else np.int64
-    own = np.frombuffer(ends, kind)[column.offset : column.offset + len(column) + 1]
-    return bytes(memoryview(letters)[own[0] : own[-1]])
+    offsets = np.frombuffer(ends, kind)[column.offset : column.offset + len(column) + 1]
+    return bytes(memoryview(letters)[offsets[0] : offsets[-1]])
 
 
 writer = CsvWriter

@@ -37,10 +37,10 @@ def open_file(path: AnyPath, name: str) -> Table:
                 "write it anew with inspect log convert"
             )
         header, samples = (_member(archive, raw, one, name) for one in ("header.json", "summaries.json"))
-    found = inspect_table(header, samples)
-    if found is None:
+    table = inspect_table(header, samples)
+    if table is None:
         raise InputError(f"{name} has no samples; its status is {header.get('status')}")
-    return in_memory(name, found)
+    return in_memory(name, table)
 
 
 def _member(archive: zipfile.ZipFile, raw: Any, member: str, name: str) -> Any:

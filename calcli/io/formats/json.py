@@ -40,14 +40,14 @@ def open_file(path: AnyPath, name: str) -> Table:
     with arrow_errors(name, "JSON file"), opened_text(path) as stream:
         text = io.BufferedReader(stream).read().decode("utf-8-sig")
     try:
-        found = json.loads(text, object_pairs_hook=partial(_of_pairs, name))
+        content = json.loads(text, object_pairs_hook=partial(_of_pairs, name))
     except (ValueError, RecursionError) as error:  # also of an integer with thousands of digits
         if getattr(error, "msg", "") == "Extra data":
             return jsonl.open_file(path, name)
         nested = isinstance(error, RecursionError)
         said = "it is nested too deeply" if nested else str(error).partition(";")[0]
         raise InputError(f"{name} is not a complete and valid JSON file: {said}") from error
-    return in_memory(name, table_of(found, name))
+    return in_memory(name, table_of(content, name))
 
 
 def _of_pairs(name: str, pairs: list[tuple[str, Any]]) -> dict[str, Any]:
@@ -58,14 +58,14 @@ def _of_pairs(name: str, pairs: list[tuple[str, Any]]) -> dict[str, Any]:
     InputError
         If it has a key twice.
     """
-    found = dict(pairs)
-    if len(found) < len(pairs):
+    content = dict(pairs)
+    if len(content) < len(pairs):
         key = Counter(key for key, _ in pairs).most_common(1)[0][0]
         raise InputError(f"{name} has an object with more than one key {key}; rename all but one")
-    return found
+    return content
 
 
-def table_of(found: Any, name: str) -> Any:
+def table_of(content: Any, name: str) -> Any:
     """Return the pyarrow.Table that JSON values stand for.
 
     Raises
@@ -73,50 +73,52 @@ def table_of(found: Any, name: str) -> Any:
     InputError
         If they are none.
     """
-    harness = harness_table(found, name) if isinstance(found, list) and _are_rows(found) else None
+    harness = harness_table(content, name) if isinstance(content, list) and _are_rows(content) else None
     with arrow_errors(name, "JSON file"):
-        log = log_table(found, name) if harness is None else harness
+        log = log_table(content, name) if harness is None else harness
     if log is not None:
         return log
-    if isinstance(found, dict):
-        found = _rows(found, name)
-    if isinstance(found, dict):
-        return _of_columns(found, name)
-    if not isinstance(found, list) or not found:
-        raise InputError(f"{name} holds {type(found).__name__} values without rows; {EXPECTED}")
-    if all(isinstance(row, list) for row in found):  # lists of {label, score}, as pipelines return them
-        return _of_columns({"predictions": found}, name)
-    if not _are_rows(found):
+    if isinstance(content, dict):
+        content = _rows(content, name)
+    if isinstance(content, dict):
+        return _of_columns(content, name)
+    if not isinstance(content, list) or not content:
+        raise InputError(f"{name} holds {type(content).__name__} values without rows; {EXPECTED}")
+    if all(isinstance(row, list) for row in content):  # lists of {label, score}, as pipelines return them
+        return _of_columns({"predictions": content}, name)
+    if not _are_rows(content):
         raise InputError(f"{name}: not all rows are objects; {EXPECTED}")
     with arrow_errors(name, "JSON file"):
-        return jsonl.table_of_records(found)
+        return jsonl.table_of_records(content)
 
 
-def _are_rows(found: list[Any]) -> bool:
-    return bool(found) and all(isinstance(row, dict) for row in found)
+def _are_rows(values: list[Any]) -> bool:
+    return bool(values) and all(isinstance(row, dict) for row in values)
 
 
-def _rows(found: dict[str, Any], name: str) -> Any:
+def _rows(content: dict[str, Any], name: str) -> Any:
     """Return records or columns of an object."""
-    if isinstance(found.get("columns"), list) and isinstance(found.get("data"), list):
-        heads = list(map(str, found["columns"]))
+    if isinstance(content.get("columns"), list) and isinstance(content.get("data"), list):
+        heads = list(map(str, content["columns"]))
         refuse_duplicates(heads, name)
-        for n, row in enumerate(found["data"]):
+        for n, row in enumerate(content["data"]):
             if not isinstance(row, list) or len(row) != len(heads):
                 raise InputError(f"{name}: row {n} of the data does not have {len(heads)} values, as columns")
-        return {head: [row[k] for row in found["data"]] for k, head in enumerate(heads)}
-    if "schema" in found and isinstance(found.get("data"), list):
-        return found["data"]
-    if found and all(isinstance(value, dict) for value in found.values()):
-        if score_names(found) or label_names(found):  # columns, by the names of rows
-            return _by_names_of_rows(found, name)
-        return [{"id": key, **row} for key, row in found.items()]
+        return {head: [row[k] for row in content["data"]] for k, head in enumerate(heads)}
+    if "schema" in content and isinstance(content.get("data"), list):
+        return content["data"]
+    if content and all(isinstance(value, dict) for value in content.values()):
+        if score_names(content) or label_names(content):  # columns, by the names of rows
+            return _by_names_of_rows(content, name)
+        return [{"id": key, **row} for key, row in content.items()]
     records = [
-        value for value in found.values() if isinstance(value, list) and value and isinstance(value[0], dict)
+        value
+        for value in content.values()
+        if isinstance(value, list) and value and isinstance(value[0], dict)
     ]
-    if len(records) == 1 and not any(map(score_names, ([key] for key in found))):
+    if len(records) == 1 and not any(map(score_names, ([key] for key in content))):
         return records[0]
-    columns = {head: values for head, values in found.items() if isinstance(values, list)}
+    columns = {head: values for head, values in content.items() if isinstance(values, list)}
     if not columns or len({len(values) for values in columns.values()}) > 1:
         raise InputError(f"{name} is an object without a table in it; {EXPECTED}")
     return columns

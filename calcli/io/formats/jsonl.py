@@ -56,10 +56,10 @@ def open_file(path: AnyPath, name: str) -> Table:
         if any(f'"{mark}"'.encode() in first for mark in (*MARKS, *logs.MARKS, FIRST_EVENT)):
             every = (line for part in chain([start], parts) for line in part.split(b"\n"))
             records = _records(every, name)
-            found = harness_table(records, name) or events_table(records)
-            found = logs.log_table(records, name) if found is None else found
-            if found is not None:
-                return in_memory(name, found)
+            table = harness_table(records, name) or events_table(records)
+            table = logs.log_table(records, name) if table is None else table
+            if table is not None:
+                return in_memory(name, table)
             parts = _checked(parts_of_text(path), name)
         else:
             parts = chain([start], parts)

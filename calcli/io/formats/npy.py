@@ -117,11 +117,11 @@ def _named_after(stem: str) -> list[str]:
 def _fitting_labels(path: AnyPath, scores: tuple[int, ...]) -> AnyPath | None:
     """Return the one file of labels in the folder of a file, if it has one for each row."""
     try:
-        found = only_labels_beside(path)
-        shape = stored_array(found).header.shape
+        labels = only_labels_beside(path)
+        shape = stored_array(labels).header.shape
     except InputError:
         return None
-    return found if in_order(shape, rows_of(scores)) else None
+    return labels if in_order(shape, rows_of(scores)) else None
 
 
 def labels_file(path: AnyPath) -> AnyPath:
@@ -138,11 +138,11 @@ def only_labels_beside(path: AnyPath) -> AnyPath:
         If there is none, or there are several.
     """
     others = [file for file in path.parent.iterdir() if file.suffix.lower() == ".npy" and file != path]
-    found = sorted(file for file in others if LABEL_FILE.fullmatch(file.name))
-    owners = {name: one.name for one in others if one not in found for name in _named_after(one.stem)}
-    beside = [file for file in found if file.name not in owners]
+    labels = sorted(file for file in others if LABEL_FILE.fullmatch(file.name))
+    owners = {name: one.name for one in others if one not in labels for name in _named_after(one.stem)}
+    beside = [file for file in labels if file.name not in owners]
     if not beside:
-        known = f" ({found[0].name} is that of {owners[found[0].name]})" if found else ""
+        known = f" ({labels[0].name} is that of {owners[labels[0].name]})" if labels else ""
         raise InputError(
             f"{path} has no labels: expected {path.stem}_labels.npy or a labels.npy beside it{known}; "
             f"{_foreign_labels(path)}name the file with --labels"
@@ -169,7 +169,7 @@ def require_array(path: AnyPath) -> None:
         )
 
 
-def with_labels_of_all(found: Source, options: ReadOptions) -> Source:
+def with_labels_of_all(source: Source, options: ReadOptions) -> Source:
     """Return what was found with the labels in a file of their own.
 
     Raises
@@ -177,14 +177,14 @@ def with_labels_of_all(found: Source, options: ReadOptions) -> Source:
     InputError
         If there is no such file, or not one label for each row.
     """
-    path = only_labels_beside(path_of(found.files[0])) if options.labels is None else path_of(options.labels)
+    path = only_labels_beside(path_of(source.files[0])) if options.labels is None else path_of(options.labels)
     require_array(path)
     stored, name = stored_array(path), str(path)
-    rows = found.table.rows_of_all if isinstance(found.table, ArrayTable) else found.scores.shape[:1]
+    rows = source.table.rows_of_all if isinstance(source.table, ArrayTable) else source.scores.shape[:1]
     place = Place(((name, math.prod(stored.header.shape)),))
-    labels = flat_labels(stored, (*rows, found.scores.shape[1]), place)
-    require_label_each(found.place.name, found.scores.shape, len(labels), name)
-    return replace(found, labels=labels, labels_from=name, files=(*found.files, name))
+    labels = flat_labels(stored, (*rows, source.scores.shape[1]), place)
+    require_label_each(source.place.name, source.scores.shape, len(labels), name)
+    return replace(source, labels=labels, labels_from=name, files=(*source.files, name))
 
 
 class NpyWriter(Writer):

@@ -101,8 +101,8 @@ class Frame:
         else:
             columns = [of_numbers(column) for column in np.ascontiguousarray(scores.T)]
         new = dict(zip(self.names, columns, strict=True))
-        found = [new[one.name] if one.name in new else beside.column(one.name) for one in schema]
-        cast = [column.cast(one.type) for column, one in zip(found, schema, strict=True)]
+        written = [new[one.name] if one.name in new else beside.column(one.name) for one in schema]
+        cast = [column.cast(one.type) for column, one in zip(written, schema, strict=True)]
         return pa.RecordBatch.from_arrays(cast, schema=schema)
 
 
@@ -163,10 +163,10 @@ def output_format(target: str, stored: str) -> Format:
     path = path_of(target)
     if path.is_dir():
         raise InputError(f"{target} is a folder; expected the name of a file after -o")
-    found = named_format(path)
-    if found.log:
+    known = named_format(path)
+    if known.log:
         raise UsageError(f"{path}: {path.suffix} files are logs, which are read and not written")
-    return found
+    return known
 
 
 @contextmanager

@@ -45,13 +45,13 @@ def outcomes_of(values: Sequence[Array], ignored: Collection[str] = ()) -> Label
     last = values[-1].astype(str) if values[-1].dtype.kind == "O" else values[-1]
     if len(values) == 2:
         said, right = comparable(*values)
-        own = as_text(last) if ignored else last
+        texts_of_last = as_text(last) if ignored else last
         last = np.where(said == right, "1", "0")
-        last = np.where(np.isin(own, [*ignored]), own, last) if ignored else last
+        last = np.where(np.isin(texts_of_last, [*ignored]), texts_of_last, last) if ignored else last
     distinct, codes = np.unique(last, return_inverse=True)
     codes = np.where(gone, len(distinct), codes)
-    found = Labels((*as_text(distinct).tolist(), None), codes)
-    return found.kept(np.ones(len(codes), np.bool_))
+    labels = Labels((*as_text(distinct).tolist(), None), codes)
+    return labels.kept(np.ones(len(codes), np.bool_))
 
 
 def rights_of(labels: Labels, owner: str, place: Place, mend: str) -> Labels:
@@ -131,8 +131,8 @@ def _in_numbers(values: Array, words: Mapping[str, str]) -> Array:
         texts = as_text(distinct)
         plain = [words.get(text.casefold(), text) for text in texts.tolist()]
         texts = np.array([_in_one_form(text) for text in plain])
-    found: Array = texts[which]
-    return found
+    column: Array = texts[which]
+    return column
 
 
 def _in_one_form(text: str) -> str:

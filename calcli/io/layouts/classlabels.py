@@ -17,12 +17,12 @@ KEY = b"huggingface"
 def class_labels(schema: Any) -> dict[str, tuple[str, ...]]:
     """Return the names of the classes of each column whose numbers are positions in a list of names."""
     features = _features(_said(schema.metadata))
-    found = {}
+    by_column = {}
     for column, said in features.items():
         names = said.get("names") if isinstance(said, dict) and said.get("_type") == "ClassLabel" else None
         if isinstance(names, list) and column in schema.names:
-            found[column] = tuple(str(one).encode(errors="backslashreplace").decode() for one in names)
-    return found
+            by_column[column] = tuple(str(one).encode(errors="backslashreplace").decode() for one in names)
+    return by_column
 
 
 def named_classes(
@@ -81,12 +81,12 @@ def joined_metadata(parts: Sequence[tuple[str, Any]]) -> Any:
     InputError
         If two of them name the classes of a column differently.
     """
-    found: dict[str, tuple[str, tuple[str, ...]]] = {}
+    by_column: dict[str, tuple[str, tuple[str, ...]]] = {}
     fullest, said = -1, None
     for part, schema in parts:
         labels = class_labels(schema)
         for column, names in labels.items():
-            first, known = found.setdefault(column, (part, names))
+            first, known = by_column.setdefault(column, (part, names))
             if known != names:
                 raise InputError(
                     f"{first} and {part} name the classes of {column} differently, {listed(known)} and "
@@ -105,10 +105,10 @@ def names_alone(metadata: Mapping[bytes, bytes] | None) -> dict[bytes, bytes] | 
 
 def _said(metadata: Mapping[bytes, bytes] | None) -> dict[str, Any]:
     try:
-        found = json.loads((metadata or {}).get(KEY, b"{}"))
+        metadata_of_file = json.loads((metadata or {}).get(KEY, b"{}"))
     except (ValueError, RecursionError):
         return {}
-    return found if isinstance(found, dict) else {}
+    return metadata_of_file if isinstance(metadata_of_file, dict) else {}
 
 
 def _features(said: Mapping[str, Any]) -> dict[str, Any]:

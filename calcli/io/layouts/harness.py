@@ -86,7 +86,7 @@ def unpack(field: Any, head: Head, options: ReadOptions) -> Unpacked | None:
 
 
 def _log_probs(options: Any, row: Row, *, per_character: bool) -> Any:
-    found = []
+    rows = []
     parts = (options.field(part).to_pylist() for part in FIELDS)
     for n, (likelihoods, characters, most, _) in enumerate(zip(*parts, strict=True)):
         scores = np.array(likelihoods, np.float64)
@@ -95,13 +95,13 @@ def _log_probs(options: Any, row: Row, *, per_character: bool) -> Any:
                 raise InputError(f"{row(n)} does not have the text of its options; leave out --per-character")
             scores = scores / characters
         scores = scores - np.logaddexp.reduce(scores)
-        found.append([*scores.tolist(), *[-np.inf] * (most - len(scores))])
-    return pa.array(found, pa.list_(pa.float64()))
+        rows.append([*scores.tolist(), *[-np.inf] * (most - len(scores))])
+    return pa.array(rows, pa.list_(pa.float64()))
 
 
 def _likelihoods(record: Mapping[str, Any]) -> list[float]:
     """Return the log-likelihood of each option; none if these are other answers."""
-    found = []
+    likelihoods = []
     stored = record.get("filtered_resps") or record.get("resps")
     for one in stored if isinstance(stored, list) else ():
         while isinstance(one, list) and len(one) == 1:
@@ -109,10 +109,10 @@ def _likelihoods(record: Mapping[str, Any]) -> list[float]:
         if not isinstance(one, list) or len(one) != 2:
             return []
         try:
-            found.append(float(one[0]))
+            likelihoods.append(float(one[0]))
         except (TypeError, ValueError, OverflowError):
             return []
-    return found
+    return likelihoods
 
 
 def _texts(record: Mapping[str, Any], count: int) -> list[str]:
@@ -121,8 +121,8 @@ def _texts(record: Mapping[str, Any], count: int) -> list[str]:
     asked = list(stored.values()) if isinstance(stored, dict) else stored
     if not isinstance(asked, list):
         return []
-    found = [list(one.values()) if isinstance(one, dict) else one for one in asked]
-    texts = [one[1] for one in found if isinstance(one, list) and len(one) > 1 and isinstance(one[1], str)]
+    lists = [list(one.values()) if isinstance(one, dict) else one for one in asked]
+    texts = [one[1] for one in lists if isinstance(one, list) and len(one) > 1 and isinstance(one[1], str)]
     return texts if len(texts) == count else []
 
 
@@ -149,14 +149,14 @@ def _targets(
         by_text = by_number
     elif None in numbers and None not in texts:
         by_number = by_text
-    found = [[_known(one, *pairs[n], n, name) for n, one in enumerate(by)] for by in (by_number, by_text)]
-    if found[0] == found[1]:
-        return found[0]
+    targets = [[_known(one, *pairs[n], n, name) for n, one in enumerate(by)] for by in (by_number, by_text)]
+    if targets[0] == targets[1]:
+        return targets[0]
     likeliest = [max(range(len(one)), key=one.__getitem__) for one in likelihoods]
-    fitting = [one for one in found if _fits(one, likeliest, records)]
+    fitting = [one for one in targets if _fits(one, likeliest, records)]
     if len(fitting) == 1:
         return fitting[0]
-    n = next(n for n, (one, other) in enumerate(zip(*found, strict=True)) if one != other)
+    n = next(n for n, (one, other) in enumerate(zip(*targets, strict=True)) if one != other)
     raise InputError(
         f"{name}: the targets may be the numbers of options or their text, as {_target(records[n])!r} in row "
         f"{n}, and acc does not say which; write them as JSON numbers, if that is what they are, or as words"
@@ -169,12 +169,12 @@ def _fits(targets: Sequence[int], likeliest: Sequence[int], records: Sequence[Ma
     return right == [record.get("acc") for record in records]
 
 
-def _known(found: int | None, record: Mapping[str, Any], count: int, n: int, name: str) -> int:
-    if found is None or found == SEVERAL:
+def _known(target: int | None, record: Mapping[str, Any], count: int, n: int, name: str) -> int:
+    if target is None or target == SEVERAL:
         raise InputError(
             f"{name}: row {n} has the target {_target(record)!r}; expected one of its {count} options"
         )
-    return found
+    return target
 
 
 def _target(record: Mapping[str, Any]) -> Any:
@@ -195,10 +195,10 @@ def _by_text(record: Mapping[str, Any], count: int) -> int | None:
 def _by_number(record: Mapping[str, Any], count: int) -> int | None:
     """Return the target as the number of an option; None if it is none."""
     try:
-        found = int(str(_target(record)))
+        number = int(str(_target(record)))
     except ValueError:
         return None
-    return found if 0 <= found < count else None
+    return number if 0 <= number < count else None
 
 
 def events_table(records: Sequence[Mapping[str, Any]]) -> Any:

@@ -24,17 +24,17 @@ NO_QUALITY = re.compile(
 Row = dict[str, Any]
 
 
-def log_table(found: Any, name: str) -> Any:
+def log_table(content: Any, name: str) -> Any:
     """Return the samples of a log as a pyarrow.Table; None if JSON values are no log that is known."""
     doubt = ""
-    if isinstance(found, list):
-        rows = _of_records(found)
-    elif not isinstance(found, dict):
+    if isinstance(content, list):
+        rows = _of_records(content)
+    elif not isinstance(content, dict):
         return None
-    elif isinstance(found.get("samples"), list) and isinstance(found.get("eval"), dict):
-        rows, doubt = _inspect(found["samples"]), status_of(found, len(found["samples"]))
+    elif isinstance(content.get("samples"), list) and isinstance(content.get("eval"), dict):
+        rows, doubt = _inspect(content["samples"]), status_of(content, len(content["samples"]))
     else:
-        rows = _of_records(_cases(found))
+        rows = _of_records(_cases(content))
     if not rows:
         return None
     heads = dict.fromkeys(head for row in rows for head in row)
@@ -57,10 +57,10 @@ def status_of(header: Mapping[str, Any], samples: int) -> str:
     )
 
 
-def _cases(found: Mapping[str, Any]) -> Any:
+def _cases(content: Mapping[str, Any]) -> Any:
     """Return the records in an object of promptfoo or deepeval."""
     for key in ("results", "testRunData", "test_results", "testCases", "test_cases"):
-        inner = found.get(key)
+        inner = content.get(key)
         if isinstance(inner, list):
             return inner
         if isinstance(inner, dict) and (cases := _cases(inner)):
@@ -99,8 +99,8 @@ def _of_inspect(sample: Mapping[str, Any]) -> Iterator[tuple[str, Any]]:
     for name, score in (sample.get("scores") or {}).items():
         value = score.get("value") if isinstance(score, dict) else score
         parts = value if isinstance(value, dict) else {"": value}
-        for part, own in parts.items():
-            yield f"{SCORE}{name}{'_' * bool(part)}{part}", None if own == "N" else own
+        for part, grade in parts.items():
+            yield f"{SCORE}{name}{'_' * bool(part)}{part}", None if grade == "N" else grade
         sure = (score.get("metadata") or {}) if isinstance(score, dict) else {}
         yield from ((key, sure[key]) for key in SURE if key in sure)
 
@@ -131,11 +131,11 @@ def _promptfoo(records: Sequence[Mapping[str, Any]]) -> list[Row]:
     several, rows = len({system(one) for one in records}) > 1, dict[tuple[str, int], Row]()
     times: dict[tuple[str, str], int] = {}
     for n, one in enumerate(records):
-        test, own = str(one.get("testIdx", n)), system(one)
-        time = times[own, test] = times.get((own, test), -1) + 1
+        test, name_of_system = str(one.get("testIdx", n)), system(one)
+        time = times[name_of_system, test] = times.get((name_of_system, test), -1) + 1
         row = rows.setdefault((test, time), {"test_idx": test})
         if several:
-            row[f"{SCORE}{own}"] = one.get("success")
+            row[f"{SCORE}{name_of_system}"] = one.get("success")
             continue
         row |= {"success": one.get("success"), "score": one.get("score")}
         row |= {f"{SCORE}{key}": value for key, value in (one.get("namedScores") or {}).items()}

@@ -30,11 +30,11 @@ def unpack(field: Any, head: Head, options: ReadOptions) -> Unpacked | None:
     known = differ_in_numbers(names) or are_custom(names)
     made: list[Derived] = []
     for place, one in enumerate(field.type):
-        own = Derived(f"{field.name}.{one.name}", one.type, partial(_field, place))
-        part = partial(own.make, first, str) if len(first) else partial(pa.array, [], one.type)
-        within = unpack_column(one.with_name(own.name), part, options)
+        derived = Derived(f"{field.name}.{one.name}", one.type, partial(_field, place))
+        part = partial(derived.make, first, str) if len(first) else partial(pa.array, [], one.type)
+        within = unpack_column(one.with_name(derived.name), part, options)
         plain = within is None or within.percent or within.classes is not None
-        made += [own] if plain or within is None else [_after(own, it) for it in within.made]
+        made += [derived] if plain or within is None else [_after(derived, it) for it in within.made]
     ordered = known or not SEVERAL.items() <= (field.metadata or {}).items()
     return Unpacked(tuple(made), ordered=ordered, owner=field.name)
 
@@ -57,13 +57,15 @@ def _named_as_scores(name: str) -> bool:
     return says("score", name)
 
 
-def _after(own: Derived, made: Derived) -> Derived:
+def _after(outer: Derived, made: Derived) -> Derived:
     """Return a column that is made of a field."""
-    return Derived(made.name, made.type, lambda values, row: made.make(own.make(values, row), row))
+    return Derived(made.name, made.type, lambda values, row: made.make(outer.make(values, row), row))
 
 
 def _field(place: int, values: Any, row: Row) -> Any:
-    found = values.field(place)  # pc.struct_field would make the others as well
+    values_of_field = values.field(place)  # pc.struct_field would make the others as well
     if values.null_count:
-        found = pc.if_else(values.is_valid(), found, pa.scalar(None, found.type))
-    return found
+        values_of_field = pc.if_else(
+            values.is_valid(), values_of_field, pa.scalar(None, values_of_field.type)
+        )
+    return values_of_field

@@ -57,8 +57,8 @@ def unpack(field: Any, head: Head, options: ReadOptions) -> Unpacked | None:
     if label:
         hot = all(map(ONE_HOT.fullmatch, plainly))
         return Unpacked((Derived(name, pa.int64(), _places),)) if hot else None
-    if found := _of_numbers(name, told, plainly):
-        return found
+    if unpacked := _of_numbers(name, told, plainly):
+        return unpacked
     if RANKED.fullmatch(name):
         if all(map(WORDS.fullmatch, plainly)) and any("," in value or "'" in value for value in plainly):
             return Unpacked((Derived(name, pa.list_(pa.string()), _words),))
@@ -157,19 +157,19 @@ def _places(texts: Any, row: Row) -> Any:
 def _vectors(texts: Any, row: Row) -> Any:
     """Return lists of numbers, dense or sparse."""
     if pc.any(pc.match_substring_regex(texts, r"\].*\[")).as_py():
-        found = [(text, SPARSE.fullmatch(text or "")) for text in texts.to_pylist()]
-        texts = pa.array([_dense(match) if match else text for text, match in found], pa.string())
+        matches = [(text, SPARSE.fullmatch(text or "")) for text in texts.to_pylist()]
+        texts = pa.array([_dense(match) if match else text for text, match in matches], pa.string())
     return _numbers(texts, row)
 
 
-def _dense(found: re.Match[str]) -> str:
+def _dense(match: re.Match[str]) -> str:
     """Return a sparse vector as a list; of odd indices the text as it is, which is refused."""
-    size, places, values = int(found[1]), found[2].split(","), found[3].split(",")
+    size, places, values = int(match[1]), match[2].split(","), match[3].split(",")
     entries = ["0"] * min(size, MOST)
     for place, value in zip(places, values, strict=False):
         if place.strip() and int(place) < len(entries):
             entries[int(place)] = value
-    return f"[{','.join(entries)}]" if len(places) == len(values) else found[0]
+    return f"[{','.join(entries)}]" if len(places) == len(values) else match[0]
 
 
 def _refuse_two_separators(cells: Any, row: Row) -> None:
@@ -250,11 +250,11 @@ def _of_objects(field: Any, values: list[str], options: ReadOptions) -> Unpacked
 
     else:
         return None
-    found = pairs.unpack(pa.field(field.name, kind), lambda: None, options)
-    if found is None:
+    unpacked = pairs.unpack(pa.field(field.name, kind), lambda: None, options)
+    if unpacked is None:
         return None
-    made = tuple(Derived(one.name, one.type, partial(_after, parse, one.make)) for one in found.made)
-    return Unpacked(made, found.scores, note=f"{field.name} holds objects as text", classes=classes)
+    made = tuple(Derived(one.name, one.type, partial(_after, parse, one.make)) for one in unpacked.made)
+    return Unpacked(made, unpacked.scores, note=f"{field.name} holds objects as text", classes=classes)
 
 
 def _refuse_unlike(texts: list[str], kind: Any, row: Row) -> None:
@@ -274,27 +274,27 @@ def _literal(text: str) -> Any:
     """Return what JSON or a Python literal says, None if it is neither, or holds half a character."""
     for parse in (json.loads, ast.literal_eval):
         try:
-            found = parse(text)
+            value = parse(text)
             if HALVES.search(text):
-                json.dumps(found, ensure_ascii=False, default=str).encode()
-            return found
+                json.dumps(value, ensure_ascii=False, default=str).encode()
+            return value
         except (ValueError, SyntaxError, MemoryError, RecursionError):
             continue
     return None
 
 
 def _scores_by_class(text: str | None, row: Row, n: int) -> dict[str, float]:
-    found = _parsed(text, row, n)
-    if not isinstance(found, dict) or not all(isinstance(one, int | float) for one in found.values()):
+    parsed = _parsed(text, row, n)
+    if not isinstance(parsed, dict) or not all(isinstance(one, int | float) for one in parsed.values()):
         refuse_cell(row(n), text, ", which is not an object of scores by class")
     try:
-        return {str(name): float(one) for name, one in found.items()}
+        return {str(name): float(one) for name, one in parsed.items()}
     except OverflowError as error:
         refuse_cell(row(n), text, ", with a score beyond all numbers", error)
 
 
 def _parsed(text: str | None, row: Row, n: int) -> Any:
-    found = _literal(_unwrapped(text or ""))
-    if found is None:
+    parsed = _literal(_unwrapped(text or ""))
+    if parsed is None:
         refuse_cell(row(n), text, ", which is not a list as in the first row")
-    return found
+    return parsed

@@ -75,19 +75,19 @@ def unpack_column(field: Any, head: Head, options: ReadOptions) -> Unpacked | No
         How the file is to be understood.
     """
     for layout in UNPACKED:
-        found: Unpacked | None = layout.unpacker.unpack(field, head, options)
-        if found is not None:
-            return replace(found, layout=found.layout or layout)
+        unpacked: Unpacked | None = layout.unpacker.unpack(field, head, options)
+        if unpacked is not None:
+            return replace(unpacked, layout=unpacked.layout or layout)
     return None
 
 
 def packed_columns(table: Table, options: ReadOptions) -> dict[str, Unpacked]:
     """Return what becomes of the packed columns of a table that a layout knows."""
-    found = {
+    every = {
         field.name: unpack_column(field, partial(_first, table, field), options) or _of_options(table, field)
         for field in table.schema
     }
-    packed = {name: one for name, one in found.items() if one is not None}
+    packed = {name: one for name, one in every.items() if one is not None}
     return packed | {
         name: Unpacked(
             (Derived(name, pa.string(), partial(_called, names=names, apart=options.ignore_label)),)
@@ -163,8 +163,8 @@ def _of_options(table: Table, field: Any) -> Unpacked | None:
 
 
 def _filled(lists: Any, row: Row, *, most: int, fill: float) -> Any:
-    found = [one if one is None else [*one, *[fill] * (most - len(one))] for one in lists.to_pylist()]
-    return pa.array(found, pa.list_(pa.float64()))
+    filled = [one if one is None else [*one, *[fill] * (most - len(one))] for one in lists.to_pylist()]
+    return pa.array(filled, pa.list_(pa.float64()))
 
 
 def refuse_absent_options(table: Table, scores: str, label: str) -> None:

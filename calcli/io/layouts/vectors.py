@@ -70,15 +70,15 @@ def one_of(lists: Any, row: Row) -> Any:
     InputError
         If a list is otherwise.
     """
-    found = []
+    places = []
     for n, one in enumerate(lists.to_pylist()):
         if one and (one.count(1) != 1 or one.count(0) != len(one) - 1):
             raise InputError(
                 f"{row(n)} has {one} among labels; expected one 1 and zeros beside it; where several classes "
                 "may be true at once, evaluate each class by itself"
             )
-        found.append(one.index(1) if one else None)
-    return pa.array(found, pa.int64())
+        places.append(one.index(1) if one else None)
+    return pa.array(places, pa.int64())
 
 
 def _first(lists: Any, row: Row) -> Any:

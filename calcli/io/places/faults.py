@@ -38,9 +38,9 @@ def arrow_errors(name: str, what: str) -> Iterator[None]:
 def column_of(values: Sequence[Any]) -> Any:
     """Return Python values as a pyarrow.Array, those of several types as JSON text."""
     try:
-        found = pa.array(values)
-        kind = by_keys(found.type, values)
-        return found if kind == found.type else pa.array(values, kind)
+        column = pa.array(values)
+        kind = by_keys(column.type, values)
+        return column if kind == column.type else pa.array(values, kind)
     except (pa.ArrowException, OverflowError):
         texts = [one if isinstance(one, str) or one is None else json.dumps(one) for one in values]
         return pa.array(texts, pa.string())

@@ -104,9 +104,9 @@ def native(values: Array) -> Array:
     ValueError
         If text has numbers that stand for no letter.
     """
-    found = values.astype(values.dtype.newbyteorder("="), copy=False)
-    if found.dtype.kind == "U" and found.size:
-        letters = np.ascontiguousarray(found).reshape(-1).view(np.uint32)
+    array = values.astype(values.dtype.newbyteorder("="), copy=False)
+    if array.dtype.kind == "U" and array.size:
+        letters = np.ascontiguousarray(array).reshape(-1).view(np.uint32)
         if letters.max(initial=0) > LAST_LETTER:
             raise ValueError("its text is damaged")
-    return found
+    return array

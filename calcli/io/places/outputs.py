@@ -114,8 +114,8 @@ def atomic_path(path: str | Path | Remote) -> Iterator[Path]:
     path = where
     with together() as waiting:
         with _told(path):
-            target, found = _followed(path)
-            sent = found is not None and (not stat.S_ISREG(found.st_mode) or not target.exists())
+            target, status = _followed(path)
+            sent = status is not None and (not stat.S_ISREG(status.st_mode) or not target.exists())
             # a folder of devices is no place for a temporary file
             folder = Path(tempfile.gettempdir()) if sent else target.parent
             temporary = folder / f".{path.stem}-{token_hex(4)}{path.suffix}"
@@ -129,7 +129,7 @@ def atomic_path(path: str | Path | Remote) -> Iterator[Path]:
                 if sent:
                     _send(temporary, path)
                 else:
-                    _allow_as(found, temporary)
+                    _allow_as(status, temporary)
                     temporary.replace(target)
 
         (waiting.sent if sent else waiting.moves).append(put)
@@ -161,16 +161,16 @@ def _followed(path: str | Path) -> tuple[Path, os.stat_result | None]:
     """Return where links lead, and what is there."""
     target = Path(os.path.realpath(path))
     try:
-        found = os.stat(path)
+        status = os.stat(path)
     except FileNotFoundError:
         return target, None
-    if stat.S_ISDIR(found.st_mode):
+    if stat.S_ISDIR(status.st_mode):
         raise InputError(IS_FOLDER.format(path))
-    if stat.S_ISSOCK(found.st_mode):
+    if stat.S_ISSOCK(status.st_mode):
         raise InputError(f"{path} is a socket; expected a file, a device or a pipe")
-    if stat.S_ISREG(found.st_mode) and (stream := _stream_into(found)):
+    if stat.S_ISREG(status.st_mode) and (stream := _stream_into(status)):
         raise InputError(f"{path} is where {stream} goes; expected a file of its own")
-    return target, found
+    return target, status
 
 
 def _stream_into(file: os.stat_result) -> str | None:

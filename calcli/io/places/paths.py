@@ -57,9 +57,9 @@ def path_of(path: str | Path | Remote) -> AnyPath:
         return Path(path)
     scheme, _, rest = str(path).partition("://")
     if scheme.lower() in ("file", "local"):
-        if "\0" in (found := unquote(rest)):
+        if "\0" in (text := unquote(rest)):
             raise UsageError(f"{path}: no file has a NUL in its name")
-        return Path(found)
+        return Path(text)
     return Remote(without_secrets(str(path)))
 
 
@@ -181,9 +181,9 @@ class Remote:
             system, path = self._system
             system.invalidate_cache()
             entries = system.ls(path, detail=True)
-        own = path.rstrip("/")
+        this = path.rstrip("/")
         for entry in entries:
-            if (name := entry["name"].rstrip("/")) != own:
+            if (name := entry["name"].rstrip("/")) != this:
                 folder = "/" if entry["type"] == "directory" and self.scheme in WEB else ""
                 yield Remote(f"{self / name.rpartition('/')[2]}{folder}", entry)
 
@@ -197,21 +197,21 @@ class Remote:
         """
         with self._told():
             system, path = self._system
-            found = sorted(system.glob(path))
-        if not found:
+            names = sorted(system.glob(path))
+        if not names:
             raise InputError(f"{self.url}: no such files")
         chain = self.url.partition("://")[0].rpartition("::")
-        return [Remote("".join(chain[:2]) + system.unstrip_protocol(name)) for name in found]
+        return [Remote("".join(chain[:2]) + system.unstrip_protocol(name)) for name in names]
 
     def open(self, mode: str = "rb", buffering: int = BUFFER_BYTES) -> io.BufferedReader:
         """Open the file; without a buffer only what is asked for is read."""
         assert mode == "rb"
         with self._told():
             system, path = self._system
-            found = system.open(path, "rb", SMALLEST_BYTES, cache_type="none")
-            if self.scheme in WEB and not _downloads.gives_parts(self, found):
+            stream = system.open(path, "rb", SMALLEST_BYTES, cache_type="none")
+            if self.scheme in WEB and not _downloads.gives_parts(self, stream):
                 return on_disk(self).open("rb")
-            raw = _Told(found, self)
+            raw = _Told(stream, self)
         return io.BufferedReader(raw, buffering) if buffering else raw  # type: ignore[return-value]
 
     def read_bytes(self) -> bytes:
@@ -409,8 +409,8 @@ def recall(known: Mapping[str, tuple[str, str]]) -> None:
     _secrets.update(known)
 
 
-def _shown(found: re.Match[str]) -> str:
-    scheme, login, rest, query = found[1], found[2] or "", found[3], found[4] or ""
+def _shown(match: re.Match[str]) -> str:
+    scheme, login, rest, query = match[1], match[2] or "", match[3], match[4] or ""
     web = scheme.lower().rpartition("::")[2] in WEB
     if login and not web and ":" not in login:
         rest, login = f"{login}@{rest}", ""  # a user, or the container of an account

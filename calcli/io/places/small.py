@@ -76,12 +76,12 @@ def by_class(path: AnyPath, expected: str, head: str) -> dict[str, Any]:
     lines = lines_of(path, expected)
     if any(len(line) != 2 for line in lines):
         raise InputError(f"{path}: expected {expected}")
-    found: dict[str, str] = {}
+    values: dict[str, str] = {}
     for name, value in lines[1:] if lines[0][1] == head else lines:
-        if name in found:
+        if name in values:
             raise InputError(f"{path}: class {name!r} is there twice; expected {expected}")
-        found[name] = value
-    return found
+        values[name] = value
+    return values
 
 
 def lines_of(path: AnyPath, expected: str) -> list[list[str]]:
@@ -111,9 +111,9 @@ def parsed_toml(file: BinaryIO) -> dict[str, Any]:
         If it is not TOML in UTF-8, or nested beyond what Python can follow.
     """
     text = file.read().decode()
-    if found := LONG_KEY.search(text):
+    if match := LONG_KEY.search(text):
         raise ValueError(
-            f"a key has more than 100 dots (at line {text.count(chr(10), 0, found.start()) + 1})"
+            f"a key has more than 100 dots (at line {text.count(chr(10), 0, match.start()) + 1})"
         )
     return tomllib.loads(text)
 
@@ -128,7 +128,7 @@ def tree(path: AnyPath) -> dict[str, Any]:
     """
     try:
         with path.open("rb") as file:
-            found = json.load(file) if path.suffix.lower() == ".json" else parsed_toml(file)
+            content = json.load(file) if path.suffix.lower() == ".json" else parsed_toml(file)
     except RecursionError as fault:
         raise InputError(
             f"{path} is nested too deeply; expected an object with a key for each class"
@@ -137,8 +137,8 @@ def tree(path: AnyPath) -> dict[str, Any]:
         raise InputError(
             f"{path} is not valid {path.suffix[1:].upper()}: {str(fault).partition(';')[0]}"
         ) from fault
-    if not isinstance(found, dict):
+    if not isinstance(content, dict):
         raise InputError(
-            f"{path} holds a {type(found).__name__}; expected an object with a key for each class"
+            f"{path} holds a {type(content).__name__}; expected an object with a key for each class"
         )
-    return found
+    return content

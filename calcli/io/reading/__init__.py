@@ -42,9 +42,9 @@ def find(
     arrays = [part for part in parts if isinstance(part, Archive)]
     if arrays:
         refuse_given(options, ["scale"], "divide the array; the option is for columns of tables")
-        found = find_in_archives(arrays, options, labelled=labelled)
+        source = find_in_archives(arrays, options, labelled=labelled)
     else:
         from calcli.io.reading.reading import find_in_tables  # needs pyarrow
 
-        found = find_in_tables(parts, options, labelled=labelled, classes=classes)
-    return with_labels_of_all(found, options) if labelled and found.labels is None else found
+        source = find_in_tables(parts, options, labelled=labelled, classes=classes)
+    return with_labels_of_all(source, options) if labelled and source.labels is None else source

@@ -345,18 +345,18 @@ def _rows(archive: Archive, options: ReadOptions, *, labelled: bool) -> dict[str
             "passes, members or models; save one score of each row, such as the mean of their "
             f"probabilities over axis {other}"
         )
-    found: dict[str, Array] = {name: classes_last(stored[name].load(), axis).reshape(-1, shape[axis])}
-    place, turned = Place(((archive.name, len(found[name])),)), (*rows_shape, shape[axis])
+    arrays: dict[str, Array] = {name: classes_last(stored[name].load(), axis).reshape(-1, shape[axis])}
+    place, turned = Place(((archive.name, len(arrays[name])),)), (*rows_shape, shape[axis])
     for one, its in shapes.items():
         if one != name and its == rows_shape:
-            found[one] = stored[one].load().reshape(-1)
+            arrays[one] = stored[one].load().reshape(-1)
         elif one != name and (
             named("truth", one) or named("label", one)
         ):  # one-hot, or of a shape that is refused
             flat = flat_labels(stored[one], turned, place)
             values = np.array(flat.values)[flat.codes]
-            found[one] = values.astype(np.bool_) if flat.meaning == "booleans" else values
-    return {one: values for one, values in found.items() if len(values) == len(found[name])}
+            arrays[one] = values.astype(np.bool_) if flat.meaning == "booleans" else values
+    return {one: values for one, values in arrays.items() if len(values) == len(arrays[name])}
 
 
 def _of_rows(stored: StoredArray, rows: NDArray[np.int64]) -> Array:
@@ -364,19 +364,19 @@ def _of_rows(stored: StoredArray, rows: NDArray[np.int64]) -> Array:
     shape = stored.header.shape
     if len(shape) < 2 or stored.header.dtype.kind not in "iufb":
         return stored.load()[rows]
-    found, at = [], 0
+    parts, at = [], 0
     for block in stored.scores(1).blocks(max(1, BLOCK_VALUES // max(1, shape[1]))):
-        found.append(block[rows[(rows >= at) & (rows < at + len(block))] - at])
+        parts.append(block[rows[(rows >= at) & (rows < at + len(block))] - at])
         at += len(block)
-    return np.concatenate(found)
+    return np.concatenate(parts)
 
 
 def _shape_of_labels(archive: Archive, options: ReadOptions) -> tuple[int, ...] | None:
     """Return the shape of the labels if they are here, without those of the one array that is meant."""
-    found = [one for one in archive.names if named("truth", one) or named("label", one)]
+    names = [one for one in archive.names if named("truth", one) or named("label", one)]
     if options.labels in archive.names:
-        found = [str(options.labels)]
-    return archive.array(found[0]).header.shape if len(found) == 1 else None
+        names = [str(options.labels)]
+    return archive.array(names[0]).header.shape if len(names) == 1 else None
 
 
 def _class_names(archive: Archive, listing: str) -> tuple[str, ...]:

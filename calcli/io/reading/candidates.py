@@ -119,14 +119,14 @@ class Candidate:
                 return np.hstack([1 - values, values])
             if self.kind in ("logits", "log-probs"):
                 values = np.exp(values - values.max(axis=1, keepdims=True))
-            found: Doubles = values / values.sum(axis=1, keepdims=True)
-            return found
+            probs: Doubles = values / values.sum(axis=1, keepdims=True)
+            return probs
 
     @property
     def s(self) -> Doubles:
         """(n,) the one score of a row, as a probability."""
-        found: Doubles = self.p[:, -1]
-        return found
+        scores: Doubles = self.p[:, -1]
+        return scores
 
     @cached_property
     def q(self) -> Doubles:
@@ -165,14 +165,14 @@ class Candidate:
     @cached_property
     def shown(self) -> bool:
         """Whether rows of each class have higher scores for it than others, and than for other classes."""
-        own = [k for k in range(self.p.shape[1]) if (self.y == k).any()]
-        if len(own) < 2:
+        present = [k for k in range(self.p.shape[1]) if (self.y == k).any()]
+        if len(present) < 2:
             return False
-        lifts = np.array([self.p[self.y == k].mean(axis=0) - self.p.mean(axis=0) for k in own])
-        errors = [self.p[:, k].std() / np.sqrt((self.y == k).sum()) + 1e-9 for k in own]
-        far = 3 if len(own) > 2 else SURELY
-        largest = bool((lifts.argmax(axis=1) == own).all())
-        return largest and all(lifts[n, k] > far * errors[n] for n, k in enumerate(own))
+        lifts = np.array([self.p[self.y == k].mean(axis=0) - self.p.mean(axis=0) for k in present])
+        errors = [self.p[:, k].std() / np.sqrt((self.y == k).sum()) + 1e-9 for k in present]
+        far = 3 if len(present) > 2 else SURELY
+        largest = bool((lifts.argmax(axis=1) == present).all())
+        return largest and all(lifts[n, k] > far * errors[n] for n, k in enumerate(present))
 
     @cached_property
     def contradicted(self) -> bool:
@@ -207,10 +207,10 @@ class Candidate:
     def _surprise(self) -> tuple[float, float]:
         """By how much more likely what is true was expected to be, and three standard deviations of that."""
         with np.errstate(all="ignore"):
-            logs, own = np.where(self.p > 0, np.log(self.p), 0), np.log(np.maximum(self.q, 1e-300))
+            logs, of_label = np.where(self.p > 0, np.log(self.p), 0), np.log(np.maximum(self.q, 1e-300))
         mean = (self.p * logs).sum(axis=1)
         error = 3 * np.sqrt(((self.p * logs**2).sum(axis=1) - mean**2).sum())
-        return float((mean - own).sum()), float(error)
+        return float((mean - of_label).sum()), float(error)
 
     @cached_property
     def calibrated(self) -> bool:
@@ -228,17 +228,17 @@ class Candidate:
         words, values = tokens(self.source.stem), self.own
         system = any(PATTERNS["system"].fullmatch(one) for one in words)
         whole = f"_{'_'.join(words)}_"
-        found = {
+        named = {
             one
             for one in values
             if f"_{'_'.join(tokens(one)) or one}_" in whole and not (system and one.isdigit())
         } or {one for one in values if any(alike(one, word) for word in words)}
-        if found and {"not", "non", "no"} & set(words) - found:
-            found = set(values - found) or {"?"}
-        elif not found and customary(values) and not system and {"no", "yes"} & self._sides:
+        if named and {"not", "non", "no"} & set(words) - named:
+            named = set(values - named) or {"?"}
+        elif not named and customary(values) and not system and {"no", "yes"} & self._sides:
             side = 0 if "no" in self._sides else 1
-            found = {one for one in values if CUSTOM[one] == side} or {str(side)}
-        return found.pop() if len(found) == 1 else None
+            named = {one for one in values if CUSTOM[one] == side} or {str(side)}
+        return named.pop() if len(named) == 1 else None
 
     @cached_property
     def _sides(self) -> set[str]:
@@ -265,19 +265,19 @@ class Candidate:
     @cached_property
     def decided(self) -> dict[str, str]:
         """What other columns say where the score is high, if a threshold of it decides them."""
-        found = {one: cut(self.s, self.head.text[one]) for one in self.others}
-        return {one: said for one, said in found.items() if said is not None}
+        cuts = {one: cut(self.s, self.head.text[one]) for one in self.others}
+        return {one: said for one, said in cuts.items() if said is not None}
 
     @cached_property
     def others(self) -> list[str]:
         """The columns that hold the same two values as the label, the predictions first."""
-        values, own = self.head.values, self.own
+        values, known = self.head.values, self.own
         same = [
             one
             for one in self.head.labels
             if one != self.label
             and len(values[one]) == 2
-            and (values[one] <= own or customary(values[one] | own))
+            and (values[one] <= known or customary(values[one] | known))
         ]
         return sorted(same, key=lambda one: one not in self.head.predictions)
 
@@ -336,17 +336,17 @@ def kinds(source: ScoreColumns, head: Head, asked: str) -> list[Called]:
         if not source.off if source.many else not CALLED_LOGITS & set(tokens(source.stem)):
             return ["probs"]
         return ["logits"] if CALLED_LOGITS & set(tokens(source.stem)) else ["probs", "logits"]
-    found: list[Called] = ["percent"] if low >= 0 and high <= 101 else []
+    possible: list[Called] = ["percent"] if low >= 0 and high <= 101 else []
     if not source.many and not says("logit", source.stem):  # but for a few rows at fault
         values = source.values[:, 0]
         scales: tuple[tuple[Called, int], ...] = (("probs", 1), ("percent", 100))
         for kind, top in scales:
             outside = int((~((values >= 0) & (values <= top)) & ~np.isnan(values)).sum())
-            if outside <= max(1, (1 - MOST) * len(values)) and outside < len(values) and kind not in found:
-                found.append(kind)
+            if outside <= max(1, (1 - MOST) * len(values)) and outside < len(values) and kind not in possible:
+                possible.append(kind)
     if high <= 0:
-        found.append("log-probs")
-    return [*found, "logits", *(["probs"] if source.many else [])]  # type: ignore[list-item]
+        possible.append("log-probs")
+    return [*possible, "logits", *(["probs"] if source.many else [])]  # type: ignore[list-item]
 
 
 def matches(head: Head, label: str, source: ScoreColumns, rest: str = "") -> list[Matched]:
@@ -371,16 +371,16 @@ def matches(head: Head, label: str, source: ScoreColumns, rest: str = "") -> lis
         names = head.ordered[label][: len(classes)]
         number = {one: n for one, n in number.items() if n < len(classes)}
         return [_matched(head, label, number, "ordered", names)]
-    found = [
+    matched = [
         _matched(head, label, {str(n): at for n, at in enumerate(order)}, how)
         for how, order in orders(head, source).items()
         if values <= set(map(str, range(len(classes)))) and not (source.numbered or within)
     ]
-    if not found and len(classes) == 2 and customary(values) and are_custom(classes):
+    if not matched and len(classes) == 2 and customary(values) and are_custom(classes):
         sides = [CUSTOM[one] for one in classes]
-        found = [_matched(head, label, {one: sides.index(CUSTOM[one]) for one in values}, "custom")]
-    if found:
-        return found
+        matched = [_matched(head, label, {one: sides.index(CUSTOM[one]) for one in values}, "custom")]
+    if matched:
+        return matched
     letters = ascii_uppercase[: len(classes)]
     number = {plain_text(one): n for n, one in enumerate(letters)}
     if unnamed and len(number) == len(classes) and values <= number.keys():
@@ -419,24 +419,24 @@ def orders(head: Head, source: ScoreColumns) -> dict[How, list[int]]:
     classes = source.plain
     if source.form == "lists" or source.given:
         return {"places": list(range(len(classes)))}
-    found: dict[How, list[int]] = {}
+    by_way: dict[How, list[int]] = {}
     natural = natural_order(classes)
     if (
         (source.form != "ranked" and not set(source.columns) & head.unordered)
         or natural != list(range(len(classes)))
         or differ_in_numbers(classes)
     ):
-        found["places"] = natural
+        by_way["places"] = natural
     if len(classes) == 2 and are_custom(classes):
-        found["custom"] = sorted(range(2), key=lambda n: CUSTOM[classes[n]])
+        by_way["custom"] = sorted(range(2), key=lambda n: CUSTOM[classes[n]])
     elif not differ_in_numbers(classes):
-        found["encoder"] = sorted(range(len(classes)), key=source.classes.__getitem__)
+        by_way["encoder"] = sorted(range(len(classes)), key=source.classes.__getitem__)
     inside = [re.findall(r"\d+", one) for one in classes]
     if differ_in_numbers(classes) and all(len(one) == 1 and len(one[0]) < 10 for one in inside):
         numbers = [int(one[0]) for one in inside]
         if numbers != list(range(len(classes))) and max(numbers) < 4 * len(classes) + 4:
-            found["numbers"] = [numbers.index(n) if n in numbers else -1 for n in range(max(numbers) + 1)]
-    return found
+            by_way["numbers"] = [numbers.index(n) if n in numbers else -1 for n in range(max(numbers) + 1)]
+    return by_way
 
 
 def _matched(
@@ -456,13 +456,13 @@ def candidates(head: Head, sources: Sequence[ScoreColumns], options: ReadOptions
     """Yield all ways to read some rows in which there are labels."""
     rest = "" if options.against_rest is None else rest_of(options.against_rest)
     for source in sources:
-        own = {*source.columns, *source.ranks}
-        others = [one for one in head.labels if one not in own]
+        used = {*source.columns, *source.ranks}
+        others = [one for one in head.labels if one not in used]
         for kind in kinds(source, head, options.kind):
             if source.many:
                 for one in others:
-                    for found in matches(head, one, source, rest):
-                        yield Candidate(head, source, kind, "classes", one, **found._asdict())
+                    for match in matches(head, one, source, rest):
+                        yield Candidate(head, source, kind, "classes", one, **match._asdict())
             elif _may_be_scores(source, kind, head, options):
                 yield from _of_class(head, source, kind, others, options.correct)
                 yield from _of_answers(head, source, kind, others)
@@ -496,9 +496,9 @@ def _of_class(
         for positive in sorted(values | ({"1"} if values == {"0"} else set())):
             y = np.where(text == "", -1, text == positive)
             number = {one: int(one == positive) for one in {*values, positive}}
-            found = Candidate(head, source, kind, "class", label, y, positive=positive, number=number)
+            candidate = Candidate(head, source, kind, "class", label, y, positive=positive, number=number)
             if len(values) < 3 or (positive in tokens(source.stem) and len(values) <= FEW_CLASSES):
-                yield found
+                yield candidate
         if says_right(label, values) or (label == correct and customary(values)):
             y = np.array([CUSTOM.get(one, -1) for one in text], np.intp)
             yield Candidate(head, source, kind, "right", label, y)

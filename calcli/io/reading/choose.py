@@ -135,13 +135,13 @@ def choose(
 
 def _struck(judged: Sequence[_Judged], chosen: Candidate) -> list[tuple[str, str]]:
     """Return other readings that somebody may ask of, each once, by what is called scores and labels."""
-    found: dict[tuple[tuple[str, ...], str], tuple[str, str]] = {}
+    reasons: dict[tuple[tuple[str, ...], str], tuple[str, str]] = {}
     for one in sorted(judged, key=lambda one: one.candidate.side == 0):
         c = one.candidate
         parts = c.label == chosen.label and {*c.source.columns} <= {*chosen.source.columns}
         if one.reason and not parts and c.source.named and (c.named or c.label == chosen.label):
-            found.setdefault((c.source.columns, c.label), (_described(c), one.reason))
-    return list(found.values())
+            reasons.setdefault((c.source.columns, c.label), (_described(c), one.reason))
+    return list(reasons.values())
 
 
 def refuse_elsewhere(choice: Choice, head: Head, options: ReadOptions) -> None:
@@ -182,7 +182,9 @@ def refuse_elsewhere(choice: Choice, head: Head, options: ReadOptions) -> None:
 def columns_of(choice: Choice) -> set[str]:
     """Return the columns that may speak against one score in rows that were not looked at."""
     c = choice.chosen
-    cases = [one for one, own in c.head.values.items() if len(own) >= FEW and 2 * len(own) > c.head.n]
+    cases = [
+        one for one, values in c.head.values.items() if len(values) >= FEW and 2 * len(values) > c.head.n
+    ]
     systems = [one for one in c.head.labels if says("system", one)]
     return {*c.source.columns, *(one for one in (c.label, c.said) if one), *cases[:MOST_CASES], *systems}
 
@@ -302,11 +304,11 @@ def _judge(c: Candidate, options: ReadOptions) -> _Judged:
 
 def _faulty(judged: Sequence[_Judged]) -> list[list[Candidate]]:
     """Return the one reading of which rows are at fault, as reading them all will say; none if several."""
-    found = [one.candidate for one in judged if one.fault]
-    best = max(map(_standing, found), default=None)
-    found = [one for one in found if _standing(one) == best]
-    parts = {(one.source.columns, one.label, one.what) for one in found}
-    return [found] if len(parts) == 1 else []
+    faulty = [one.candidate for one in judged if one.fault]
+    best = max(map(_standing, faulty), default=None)
+    faulty = [one for one in faulty if _standing(one) == best]
+    parts = {(one.source.columns, one.label, one.what) for one in faulty}
+    return [faulty] if len(parts) == 1 else []
 
 
 def _standing(c: Candidate) -> tuple[bool, ...]:
@@ -318,16 +320,18 @@ def _same(one: Candidate, other: Candidate) -> bool:
     return one.q.shape == other.q.shape and np.allclose(one.q, other.q, rtol=1e-4, atol=1e-7)
 
 
-def _groups(found: Sequence[Candidate]) -> list[list[Candidate]]:
+def _groups(candidates: Sequence[Candidate]) -> list[list[Candidate]]:
     """Return readings, those together that give the same numbers.
 
     A truth that is unmistakably named is above others of the same scores that are not named at all.
     """
     groups: list[list[Candidate]] = []
     named_so = {
-        (one.source.columns, one.label): one for one in found if one.how == "names" and one.what == "classes"
+        (one.source.columns, one.label): one
+        for one in candidates
+        if one.how == "names" and one.what == "classes"
     }
-    for one in found:
+    for one in candidates:
         by_name = named_so.get((one.source.columns, one.label))
         if by_name is not None and one.how != "names" and one.likelihood - by_name.likelihood < MUCH:
             continue  # labels that are names of classes are no places
@@ -380,14 +384,14 @@ def _several(
     each = [one.options() for one in readings]
     names = list(dict.fromkeys(name for one in each for name in one))
     differ = [name for name in names if len({one.get(name) for one in each}) > 1]
-    found: list[dict[str, str]] = []
-    for one, own in zip(readings, each, strict=True):
-        for keys in ([name for name in differ if name in own], list(own)):
-            chosen = {name: own[name] for name in keys}
+    offers: list[dict[str, str]] = []
+    for one, given in zip(readings, each, strict=True):
+        for keys in ([name for name in differ if name in given], list(given)):
+            chosen = {name: given[name] for name in keys}
             if _chooses(every, one, replace(options, **chosen)):  # type: ignore[arg-type]
-                found += [chosen] if chosen not in found else []
+                offers += [chosen] if chosen not in offers else []
                 break
-    return Question(found, partial(_told_of_several, head, len(readings)))
+    return Question(offers, partial(_told_of_several, head, len(readings)))
 
 
 def _told_of_several(head: Head, readings: int, offers: Sequence[Offer], shown: Commands) -> str:
@@ -445,10 +449,10 @@ def _none(
 ) -> InputError:
     """Return the question what is meant, with what each reading fails."""
     names = [*head.columns, *head.lists]
-    found = listed(names)
+    seen = listed(names)
     if names and all(re.fullmatch(r"[-+.\deE]+", one) for one in names):
         return InputError(
-            f"{head.name}: the first line, {found}, looks like numbers; expected a header line with the "
+            f"{head.name}: the first line, {seen}, looks like numbers; expected a header line with the "
             "names of the columns"
         )
     order = sorted(
@@ -468,13 +472,13 @@ def _none(
     labels = [one for one in head.labels if named("label", one) or named("truth", one)]
     if scored is None:
         sentence = (
-            f"{head.name} has no score columns: found {found}, expected names such as prob_cat or "
+            f"{head.name} has no score columns: found {seen}, expected names such as prob_cat or "
             "logit_cat, the names "
             "of the classes, or one list column; name them with --scores, and the classes with --classes"
         )
     elif not judged and not labels:
         sentence = (
-            f"{head.name} has no label column: found {found}, expected a name such as label, target or "
+            f"{head.name} has no label column: found {seen}, expected a name such as label, target or "
             "y_true; name it "
             "with --label-column, or give an array of labels (.npy) with --labels"
         )
@@ -515,41 +519,43 @@ def _shares(head: Head) -> str:
 
 def _no_numbers(head: Head) -> list[str]:
     """Return which columns are named as scores and cannot be."""
-    found = [
+    reasons = [
         f"numbers stand in lists within {one}: write them as a column of their own" for one in head.within
     ]
-    for name, own in head.values.items():
-        if says("score", name) and name not in head.predictions and own:
+    for name, distinct in head.values.items():
+        if says("score", name) and name not in head.predictions and distinct:
             if head.columns[name].dtype.kind == "O":
-                found.append(f"{name} holds words, no numbers: {listed(sorted(own)[:4])}")
-            elif own <= {"0", "1"} and name in head.numeric and head.n >= FEW:
-                found.append(f"{name} holds 0 and 1 alone, as grades or predictions do")
+                reasons.append(f"{name} holds words, no numbers: {listed(sorted(distinct)[:4])}")
+            elif distinct <= {"0", "1"} and name in head.numeric and head.n >= FEW:
+                reasons.append(f"{name} holds 0 and 1 alone, as grades or predictions do")
     for name, values in head.fractions.items():
         if says("right", name) or named("label", name) or named("truth", name):
-            found.append(f"{name} holds fractions, such as {values[values % 1 != 0][0]:g}, and no classes")
-    found += [f"{name} holds {what}, no numbers" for name, what in head.others.items() if says("score", name)]
+            reasons.append(f"{name} holds fractions, such as {values[values % 1 != 0][0]:g}, and no classes")
+    reasons += [
+        f"{name} holds {what}, no numbers" for name, what in head.others.items() if says("score", name)
+    ]
     lists = [name for name, one in head.lists.items() if one.dtype.kind == "O" and says("score", name)]
-    return [*found, *(f"the lists in column {name} hold text" for name in lists)]
+    return [*reasons, *(f"the lists in column {name} hold text" for name in lists)]
 
 
 def _offers(every: Sequence[Candidate], judged: Sequence[_Judged], options: ReadOptions) -> list[Offer]:
     """Return the options that choose the readings which are doubtful or open; none that proof struck out."""
-    found: list[Offer] = []
+    offers: list[Offer] = []
     for one in [one for one in judged if one.doubtful or isinstance(one.reason, Open)][:MOST_READINGS]:
-        c, own = one.candidate, one.candidate.options()
+        c, given = one.candidate, one.candidate.options()
         if isinstance(one.reason, Open) and one.reason.offers:
-            found += one.reason.offers
+            offers += one.reason.offers
             continue
         if _is_disproved(c, options) or (
             c.what == "class" and c.class_in_name not in (None, c.positive)
         ):  # which no option turns over
             continue
-        for keys in (["label_column"], ["scores"], ["positive"], ["kind"], ["confidence"], list(own)):
-            chosen = {name: own[name] for name in keys if name in own}
+        for keys in (["label_column"], ["scores"], ["positive"], ["kind"], ["confidence"], list(given)):
+            chosen = {name: given[name] for name in keys if name in given}
             if chosen and _chooses(every, c, replace(options, **chosen)):  # type: ignore[arg-type]
-                found.append(chosen)
+                offers.append(chosen)
                 break
-    return [one for n, one in enumerate(found) if one not in found[:n]]
+    return [one for n, one in enumerate(offers) if one not in offers[:n]]
 
 
 def _is_disproved(c: Candidate, options: ReadOptions) -> bool:
@@ -563,30 +569,31 @@ def by_pattern(head: Head, pattern: str) -> list[ScoreColumns]:
     """Return the columns that the user names as scores; none if there are no such columns."""
     names = [*head.columns, *head.lists]
     numbers = {*head.numeric, *(name for name, one in head.lists.items() if one.dtype.kind != "O")}
-    found = [name for name in names if fnmatch.fnmatchcase(name, pattern)]
+    matching = [name for name in names if fnmatch.fnmatchcase(name, pattern)]
     if pattern in names:
-        found = [pattern]
-    listing = not found and "," in pattern
+        matching = [pattern]
+    listing = not matching and "," in pattern
     if listing:
-        found = [one.strip() for one in pattern.split(",")]
-    if not found or not set(found) <= numbers:
+        matching = [one.strip() for one in pattern.split(",")]
+    if not matching or not set(matching) <= numbers:
         return []
-    ranked = [one for one in head.sources if one.form == "ranked" and set(one.columns) == set(found)]
-    if len(found) == 1:
-        return [*ranked, head.single(found[0])]
+    ranked = [one for one in head.sources if one.form == "ranked" and set(one.columns) == set(matching)]
+    if len(matching) == 1:
+        return [*ranked, head.single(matching[0])]
     if listing:
-        prefixed = [PREFIXED.fullmatch(one) for one in found]
+        prefixed = [PREFIXED.fullmatch(one) for one in matching]
         listed_so = [
-            match[2] if match and all(prefixed) else one for match, one in zip(prefixed, found, strict=True)
+            match[2] if match and all(prefixed) else one
+            for match, one in zip(prefixed, matching, strict=True)
         ]
         stem = prefixed[0][1] if prefixed[0] and all(prefixed) else ""
         return [
             *ranked,
-            replace(head.family(found, listed_so, stem), given=not all(map(str.isdigit, listed_so))),
+            replace(head.family(matching, listed_so, stem), given=not all(map(str.isdigit, listed_so))),
         ]
     before, after = re.split(r"[*?\[]", pattern)[0], re.split(r"[*?\]]", pattern)[-1]
-    classes = {one: one[len(before) : len(one) - len(after)].strip() or one for one in found}
-    return [*ranked, head.family(found, list(classes.values()), f"{before} {after}".strip())]
+    classes = {one: one[len(before) : len(one) - len(after)].strip() or one for one in matching}
+    return [*ranked, head.family(matching, list(classes.values()), f"{before} {after}".strip())]
 
 
 def with_classes(head: Head, sources: Sequence[ScoreColumns], options: ReadOptions) -> list[ScoreColumns]:
@@ -597,7 +604,7 @@ def with_classes(head: Head, sources: Sequence[ScoreColumns], options: ReadOptio
     UsageError
         If no scores can be of these.
     """
-    wanted, found, fault = options.classes, [], None
+    wanted, sources_of_classes, fault = options.classes, [], None
     if wanted is None:
         return list(sources)
     _refuse_other_order(head, sources, wanted)
@@ -607,21 +614,21 @@ def with_classes(head: Head, sources: Sequence[ScoreColumns], options: ReadOptio
     for one in sources:
         if one.form == "ranked" and sorted(map(plain_text, wanted)) == sorted(one.plain):
             order = [one.places[plain_text(name)] for name in wanted]
-            found.append(replace(one, values=one.values[:, order], classes=wanted, given=True))
+            sources_of_classes.append(replace(one, values=one.values[:, order], classes=wanted, given=True))
         elif not one.many or one.form == "ranked":
-            found.append(one)
+            sources_of_classes.append(one)
         elif one.columns in called and not but_for_capitals(wanted, one.classes):
             continue  # the same columns by other names
         elif one.form == "lists":
             if len(wanted) == one.values.shape[1]:
-                found.append(replace(one, classes=wanted, given=True))
+                sources_of_classes.append(replace(one, classes=wanted, given=True))
         else:
             try:
                 order, classes, before = in_order(one.classes, one.columns, options, head.name)
             except CalcliError as error:
                 fault = fault or (error if one.named else None)
                 continue
-            found.append(
+            sources_of_classes.append(
                 replace(
                     one,
                     columns=tuple(one.columns[k] for k in order),
@@ -631,9 +638,9 @@ def with_classes(head: Head, sources: Sequence[ScoreColumns], options: ReadOptio
                     before=before,
                 )
             )
-    if fault is not None and not any(one.many for one in found):
+    if fault is not None and not any(one.many for one in sources_of_classes):
         raise fault
-    return found
+    return sources_of_classes
 
 
 def _refuse_other_order(head: Head, sources: Sequence[ScoreColumns], wanted: tuple[str, ...]) -> None:

@@ -80,7 +80,7 @@ class Classes:
             If it is none of them.
         """
         labels.require(place)
-        own = {name: k for k, name in enumerate(self.names)} if labels.meaning == "text" else {}
+        exact = {name: k for k, name in enumerate(self.names)} if labels.meaning == "text" else {}
         gone, known = missing_words(self.names), labels.meaning == "text" or {*labels.plain} & {*self.number}
         if self.rest != NO_PLACE and not known:
             raise InputError(
@@ -88,14 +88,14 @@ class Classes:
                 f"is {self.names[1 - self.rest]}; save the labels as names of classes"
             )
         distinct = [
-            own.get(str(one), self.number.get(plain, NO_PLACE if plain in gone else self.rest))
+            exact.get(str(one), self.number.get(plain, NO_PLACE if plain in gone else self.rest))
             for one, plain in zip(labels.values, labels.plain, strict=True)
         ]
         same = distinct == [*range(len(distinct))]
-        found = labels.codes.astype(np.int32) if same else np.array(distinct, np.int32)[labels.codes]
-        if min(distinct, default=0) < 0 and (wrong := found < 0).any():
+        places = labels.codes.astype(np.int32) if same else np.array(distinct, np.int32)[labels.codes]
+        if min(distinct, default=0) < 0 and (wrong := places < 0).any():
             raise self._unknown(labels, wrong, place)
-        return found
+        return places
 
     def turned(self) -> Classes:
         """Return two classes in the other order."""
@@ -106,8 +106,8 @@ class Classes:
     def among(self, names: Sequence[str]) -> Classes:
         """Return classes that are called as these mean with the places that these have."""
         places = {plain_text(name): k for k, name in enumerate(names)}
-        own = [places[one] if one in places else int(one) for one in self.names]
-        return replace(self, number={label: own[k] for label, k in self.number.items()})
+        place_of = [places[one] if one in places else int(one) for one in self.names]
+        return replace(self, number={label: place_of[k] for label, k in self.number.items()})
 
     def _unknown(self, labels: Labels, wrong: Array, place: Place) -> InputError:
         """Return what to say of labels that are none of the classes."""
@@ -164,25 +164,25 @@ def numbers_of(names: Sequence[str], meaning: Meaning, place: Place) -> tuple[di
         times = Counter(map(plain_text, names))
         return {one: k for k, one in enumerate(map(plain_text, names)) if times[one] == 1}, False
     known = [number_of(name) for name in names]
-    own = all(number is None or number == k for k, number in enumerate(known))
+    counted = all(number is None or number == k for k, number in enumerate(known))
     truth = _truth(names, place, numbers=meaning == "numbers")
-    if meaning == "mixed" and not (own and truth in (None, (0, 1))):
+    if meaning == "mixed" and not (counted and truth in (None, (0, 1))):
         raise InputError(
             f"{place.name}: the labels are numbers in some parts, but booleans or one-hot in others, and the "
             f"classes are {listed(names)}; save the labels of all parts alike, best as text"
         )
-    found = places
-    if truth is None and not own:
-        found = {}
+    place_of = places
+    if truth is None and not counted:
+        place_of = {}
         for k, number in enumerate(known):
-            if number is not None and (same := found.setdefault(str(number), k)) != k:
+            if number is not None and (same := place_of.setdefault(str(number), k)) != k:
                 raise _open(place, meaning, [names[same], names[k]])
-    pair = truth or (found.get("0", NO_PLACE), found.get("1", NO_PLACE))
+    pair = truth or (place_of.get("0", NO_PLACE), place_of.get("1", NO_PLACE))
     if meaning == "booleans":
-        found = dict(zip(("false", "true"), pair, strict=True))
+        place_of = dict(zip(("false", "true"), pair, strict=True))
     elif truth is not None:
-        found = dict(zip("01", pair, strict=True))
-    return found, truth is None and own
+        place_of = dict(zip("01", pair, strict=True))
+    return place_of, truth is None and counted
 
 
 def _truth(names: Sequence[str], place: Place, *, numbers: bool) -> tuple[int, int] | None:
@@ -195,10 +195,10 @@ def _truth(names: Sequence[str], place: Place, *, numbers: bool) -> tuple[int, i
     if numbers:
         return (folded.index("false"), folded.index("true")) if sorted(folded) == [*WORDS[0]] else None
     for words in WORDS:
-        found = [[k for k, name in enumerate(folded) if name == word] for word in words]
-        if max(map(len, found)) > 1:
-            raise _open(place, "booleans", [names[k] for places in found for k in places])
-        false, true = (places[0] if places else NO_PLACE for places in found)
+        at = [[k for k, name in enumerate(folded) if name == word] for word in words]
+        if max(map(len, at)) > 1:
+            raise _open(place, "booleans", [names[k] for places in at for k in places])
+        false, true = (places[0] if places else NO_PLACE for places in at)
         if min(false, true) >= 0:
             return false, true
         if max(false, true) >= 0 and words in WORDS[:2]:
@@ -216,7 +216,7 @@ def _open(place: Place, meaning: Meaning, names: Sequence[str]) -> InputError:
     )
 
 
-def classes_of(found: Source, options: ReadOptions) -> tuple[Classes, bool, bool]:
+def classes_of(source: Source, options: ReadOptions) -> tuple[Classes, bool, bool]:
     """Return the classes of what was found with its labels.
 
     Returns
@@ -231,9 +231,9 @@ def classes_of(found: Source, options: ReadOptions) -> tuple[Classes, bool, bool
     UsageError
         If the options do not fit the number of scores.
     """
-    place, width, labels = found.place, found.scores.shape[1], found.labels
+    place, width, labels = source.place, source.scores.shape[1], source.labels
     assert labels is not None
-    expected, stored = max(width, 2), found.classes
+    expected, stored = max(width, 2), source.classes
     _require_different(options.classes, expected, place, "--classes")
     if not (width == 1 and stored and len(stored) == 1):
         _require_different(stored, expected, place, "")
@@ -244,22 +244,22 @@ def classes_of(found: Source, options: ReadOptions) -> tuple[Classes, bool, bool
             f"{place.name}: the labels are text ({listed(labels.names, 4)}), but the scores have no class "
             "names; name the classes in the order of the scores with --classes"
         )
-    names = _two_names(found, labels, options) if width == 1 else options.classes or stored
+    names = _two_names(source, labels, options) if width == 1 else options.classes or stored
     names = names or tuple(map(str, range(width)))
     if options.positive is not None and options.positive not in names:
         raise UsageError(f"--positive {options.positive}: expected one of the classes {listed(names)}")
     swapped = width == 2 and options.positive == names[0]
     said = [one for one in (options.classes, stored) if width == 1 and one and len(one) == 2]
     order = next((one for one in said if {*one} == {*names}), names)  # in which labels count
-    known = found.decided and replace(found.decided, names=names)
+    known = source.decided and replace(source.decided, names=names)
     if known is None or labels.meaning == "positions":
-        own = options.against_rest
-        own = own if own is not None and {*names} == {own, rest_of(own)} else None
+        alone = options.against_rest
+        alone = alone if alone is not None and {*names} == {alone, rest_of(alone)} else None
         number, counted = numbers_of(order, labels.meaning, place)
-        rest = NO_PLACE if own is None or labels.meaning == "positions" else order.index(rest_of(own))
+        rest = NO_PLACE if alone is None or labels.meaning == "positions" else order.index(rest_of(alone))
         known = Classes(order, number, rest, counted)
         known = known if order == names else known.turned()
-    _refuse_unordered(found, labels, known)
+    _refuse_unordered(source, labels, known)
     return (known.turned() if swapped else known), swapped, swapped or order != names
 
 
@@ -276,30 +276,30 @@ def _require_different(names: tuple[str, ...] | None, expected: int, place: Plac
     )
 
 
-def _two_names(found: Source, labels: Labels, options: ReadOptions) -> tuple[str, ...]:
+def _two_names(source: Source, labels: Labels, options: ReadOptions) -> tuple[str, ...]:
     """Name both classes where only the second one has scores."""
-    place, stored, text = found.place, found.classes, labels.names
+    place, stored, text = source.place, source.classes, labels.names
     second = options.positive or (stored[-1] if stored else None)
     if second is None and text is not None and are_custom(text):
         second = next(name for name in text if CUSTOM[plain_text(name)] == 1)
-    own = stored[0] if stored and len(stored) == 1 else ""
-    if own and options.positive and own in (text or ()) and _meaning(own) != _meaning(options.positive):
+    only = stored[0] if stored and len(stored) == 1 else ""
+    if only and options.positive and only in (text or ()) and _meaning(only) != _meaning(options.positive):
         raise UsageError(
-            f"--positive {options.positive}: the one score per row of {place.name} is named after {own}; "
+            f"--positive {options.positive}: the one score per row of {place.name} is named after {only}; "
             f"leave it out, or save the scores of {options.positive}, one minus these if they are "
             "probabilities"
         )
     both = options.classes or (stored if stored and len(stored) == 2 else None)
     if both is not None:
         first, last = both
-        numbered = own == "0" and "0" not in map(_meaning, both)
+        numbered = only == "0" and "0" not in map(_meaning, both)
         if (
             options.positive is None
-            and own
-            and (numbered or (own != last and _meaning(own) == _meaning(first)))
+            and only
+            and (numbered or (only != last and _meaning(only) == _meaning(first)))
         ):
             raise UsageError(
-                f"--classes {first},{last}: the one score per row of {place.name} is named after {own}; say "
+                f"--classes {first},{last}: the one score per row of {place.name} is named after {only}; say "
                 f"whose it is, with --positive {first} or --positive {last} as well"
             )
         return (last, first) if options.positive == first else (first, last)
@@ -355,28 +355,28 @@ def _meaning(name: str) -> str:
     return plain_text(name) if (number := number_of(name)) is None else str(number)
 
 
-def _refuse_unordered(found: Source, labels: Labels, known: Classes) -> None:
+def _refuse_unordered(source: Source, labels: Labels, known: Classes) -> None:
     """Refuse labels that count classes which have names, where it is open which of them is 0."""
-    name, stored = found.place.name, found.classes
+    name, stored = source.place.name, source.classes
     if not known.counted or labels.names is not None or stored is None:
         return
-    if found.decided is None and not found.ordered:
+    if source.decided is None and not source.ordered:
         what = f"the one score of a row is that of {stored[0]}, which may be 0 or 1"
         mend = "say which, with --positive 0 or --positive 1"
         if len(stored) > 1:
             what = f"the scores are those of the classes {listed(stored)}, of which nothing says the order"
             mend = "name them with --classes, that of 0 first"
         raise InputError(f"{name}: the labels are numbers, and {what}; {mend}")
-    if found.before:
+    if source.before:
         kind = "one-hot" if labels.meaning == "positions" else "numbers"
         raise InputError(
             f"{name}: the labels are {kind}, which may count the classes in the order of the file or in that "
-            f"of --classes; give --classes in the order of the file, {listed(found.before)}, or save the "
+            f"of --classes; give --classes in the order of the file, {listed(source.before)}, or save the "
             "labels as names of classes"
         )
 
 
-def refuse_sorted(found: Source, options: ReadOptions) -> None:
+def refuse_sorted(source: Source, options: ReadOptions) -> None:
     """Refuse scores that descend in every row, where neither names nor options say that they are of classes.
 
     Raises
@@ -384,16 +384,16 @@ def refuse_sorted(found: Source, options: ReadOptions) -> None:
     InputError
         If there are 20 rows of three scores or more, and all descend.
     """
-    columns = found.scores.shape[1]
-    named = found.classes is not None and not all(name.isdigit() for name in found.classes)
-    if found.by_rank or named or columns < 3 or options.scores is not None or options.classes is not None:
+    columns = source.scores.shape[1]
+    named = source.classes is not None and not all(name.isdigit() for name in source.classes)
+    if source.by_rank or named or columns < 3 or options.scores is not None or options.classes is not None:
         return
-    head = as_floats(found.scores.head(max(FEW, LOOKED_AT // columns)))
+    head = as_floats(source.scores.head(max(FEW, LOOKED_AT // columns)))
     if len(head) < FEW or not (head[:, 1:] <= head[:, :-1]).all():
         return
     if float((head[:, 0] > head[:, -1]).mean()) <= 0.5:
         return  # equal scores have no order
-    first, name = in_first(len(head), found.scores.shape[0]), found.place.name
+    first, name = in_first(len(head), source.scores.shape[0]), source.place.name
     numbers = {"classes": tuple(map(str, range(columns)))}
     said = (
         f"{name}: {first}the scores descend in every row, as if they were sorted by rank, and "
@@ -545,7 +545,7 @@ def _as_labels(name: str, called: Mapping[str, str]) -> str:
 def names_of_one(c: Candidate, options: ReadOptions) -> tuple[str, ...] | None:
     """Return the class of one score, or both, the one it is of last; None if it is that of 1, or of true."""
     prefixed, stem = PREFIXED.fullmatch(c.source.columns[0]), stem_before(c.source.columns[0])
-    own = (
+    name = (
         prefixed[2]
         if prefixed
         else stem
@@ -553,11 +553,11 @@ def names_of_one(c: Candidate, options: ReadOptions) -> tuple[str, ...] | None:
         else None
     )
     if not c.label or options.classes or options.positive or options.against_rest:
-        number = own in ("0", "1") and c.label in c.head.ordered and options.positive
-        return None if own is None or number else (own,)
+        number = name in ("0", "1") and c.label in c.head.ordered and options.positive
+        return None if name is None or number else (name,)
     called = spelled(c.head, c.label)
     if c.positive in ("1", "true") and c.own <= {"0", "1", "false", "true"}:
-        return None if own is None or plain_text(own) in CUSTOM else (own,)
+        return None if name is None or plain_text(name) in CUSTOM else (name,)
     other = [text for text in called if text != c.positive]
     if len(other) > 1:
         return (called[c.positive],)

@@ -17,30 +17,30 @@ from calcli.io.tables.table import Table, written
 from calcli.io.tables.text import has_codes
 
 
-def columns_of(found: Source) -> tuple[str, ...]:
+def columns_of(source: Source) -> tuple[str, ...]:
     """Return the columns of the scores alone, without those of ranks, or their array."""
-    if isinstance(found.table, ArrayTable):
-        return (found.table.array,)
-    scores: Any = found.scores
+    if isinstance(source.table, ArrayTable):
+        return (source.table.array,)
+    scores: Any = source.scores
     names: tuple[str, ...] = (scores.by_rank if isinstance(scores, RankedScores) else scores).names
     return names
 
 
-def as_written(found: Source, labels: Sequence[str | None], *, as_text: bool) -> Source:
+def as_written(source: Source, labels: Sequence[str | None], *, as_text: bool) -> Source:
     """Return the same with other columns as they are written, if they came from text.
 
     Parameters
     ----------
-    found
+    source
         The scores, and what is beside them.
     labels
         Columns that are looked up by value.
     as_text
         Whether all of them stay text; if not, those without values and codes, as 0012, alone.
     """
-    table, scores = found.table, found.scores
+    table, scores = source.table, source.scores
     if not isinstance(scores, TableScores) or table.text is None:
-        return found
+        return source
     names = [
         one.name
         for one in table.schema
@@ -49,24 +49,24 @@ def as_written(found: Source, labels: Sequence[str | None], *, as_text: bool) ->
         and (as_text or pa.types.is_null(one.type) or (one.name not in labels and has_codes(table, one.name)))
     ]
     table = written(table, names)
-    return replace(found, table=table, scores=scores.within(table))
+    return replace(source, table=table, scores=scores.within(table))
 
 
-def are_plain(found: Source) -> bool:
+def are_plain(source: Source) -> bool:
     """Tell whether the scores are stored as they are seen, so that new ones may stand in their place."""
-    packed = isinstance(found.table, Table) and any(one in found.table.packed for one in columns_of(found))
-    return not packed and not isinstance(found.scores, RankedScores)
+    packed = isinstance(source.table, Table) and any(one in source.table.packed for one in columns_of(source))
+    return not packed and not isinstance(source.scores, RankedScores)
 
 
-def in_place(found: Source, kept: Sequence[str]) -> Any:
+def in_place(source: Source, kept: Sequence[str]) -> Any:
     """Return the pyarrow.Schema of columns to be kept and those of scores, in the order of the table."""
-    own = {*columns_of(found)}
+    score_columns = {*columns_of(source)}
     fields = [
-        one.with_type(_of_numbers(one.type)) if one.name in own else one
-        for one in found.table.schema
-        if one.name in own or one.name in kept
+        one.with_type(_of_numbers(one.type)) if one.name in score_columns else one
+        for one in source.table.schema
+        if one.name in score_columns or one.name in kept
     ]
-    return pa.schema(fields, found.table.schema.metadata)
+    return pa.schema(fields, source.table.schema.metadata)
 
 
 def _of_numbers(kind: Any) -> Any:
@@ -79,25 +79,25 @@ def _of_numbers(kind: Any) -> Any:
     return pa.list_(pa.float64()) if nested else pa.float64()
 
 
-def beside(found: Source) -> tuple[Any, int]:
+def beside(source: Source) -> tuple[Any, int]:
     """Return the pyarrow.Schema of the other columns, and how many of them stand before the scores."""
-    kept, scores = [*found.columns], found.scores
+    kept, scores = [*source.columns], source.scores
     if not isinstance(scores, TableScores):
-        return pa.schema({name: pa.array(found.columns[name][:0]).type for name in kept}), 0
-    schema = found.table.schema
+        return pa.schema({name: pa.array(source.columns[name][:0]).type for name in kept}), 0
+    schema = source.table.schema
     first = min(schema.names.index(name) for name in scores.names if name not in kept)
     fields = [one for one in schema if one.name in kept]
     return pa.schema(fields, schema.metadata), sum(one in kept for one in schema.names[:first])
 
 
-def passing(found: Source, kept: Sequence[str], rows: int) -> Iterator[tuple[Array, Any]]:
+def passing(source: Source, kept: Sequence[str], rows: int) -> Iterator[tuple[Array, Any]]:
     """Yield (n, K) scores, n <= rows, and a pyarrow.RecordBatch of the same rows of the kept columns."""
-    if isinstance(found.scores, TableScores):
-        yield from found.scores.passing(kept, rows)
+    if isinstance(source.scores, TableScores):
+        yield from source.scores.passing(kept, rows)
         return
-    columns, start = {name: found.columns[name] for name in kept}, 0
-    schema = pa.schema([one for one in beside(found)[0] if one.name in columns])
-    for block in found.scores.blocks(rows):
+    columns, start = {name: source.columns[name] for name in kept}, 0
+    schema = pa.schema([one for one in beside(source)[0] if one.name in columns])
+    for block in source.scores.blocks(rows):
         part = {name: values[start : start + len(block)] for name, values in columns.items()}
         start += len(block)
         yield block, pa.RecordBatch.from_pydict(part, schema)

@@ -110,16 +110,16 @@ def decide(table: Table, options: ReadOptions, *, labelled: bool, known: Sequenc
     sources = head.sources if options.scores is None else by_pattern(head, options.scores)
     if options.scores is not None and not sources:
         raise UsageError(f'--scores: {head.name} has no column like "{options.scores}" that holds numbers')
-    found = choose(head, sources, options, labelled=labelled and options.labels is None, known=known)
-    if not found.chosen.source.many and head.n < table.rows:
-        every = all_rows(table, options, columns_of(found))
+    choice = choose(head, sources, options, labelled=labelled and options.labels is None, known=known)
+    if not choice.chosen.source.many and head.n < table.rows:
+        every = all_rows(table, options, columns_of(choice))
         if every is not None:
-            refuse_elsewhere(found, every, options)
-    reading = _reading(found, options, names)
+            refuse_elsewhere(choice, every, options)
+    reading = _reading(choice, options, names)
     truth = (*reading.right, *([reading.label] if reading.label else []))
     return replace(
         reading,
-        repeats=repeats(head, found.chosen.source.columns, truth) if labelled else (),
+        repeats=repeats(head, choice.chosen.source.columns, truth) if labelled else (),
         truth=head.truths.get(reading.label or "", {}),
     )
 
@@ -153,8 +153,8 @@ def _refuse_contradictions(options: ReadOptions, names: Sequence[str], name: str
             require_column(said, names, name, f"--{option.replace('_', '-')}")
 
 
-def _reading(found: Choice, options: ReadOptions, names: list[str]) -> Reading:
-    c = found.chosen
+def _reading(choice: Choice, options: ReadOptions, names: list[str]) -> Reading:
+    c = choice.chosen
     percent = c.kind == "percent"
     if c.what in ("answer", "right") and (c.label or options.confidence is not None):
         return Reading(
@@ -166,8 +166,8 @@ def _reading(found: Choice, options: ReadOptions, names: list[str]) -> Reading:
             kind_reason="a confidence is a probability"
             + (", as percentages from 0 to 100" if percent else ""),
             layout=ANSWERS,
-            notes=found.notes,
-            struck=found.struck,
+            notes=choice.notes,
+            struck=choice.struck,
         )
     kind = "probs" if percent else c.kind
     scores, classes, order = c.source.columns, names_of(c, options), list[int]()
@@ -195,9 +195,9 @@ def _reading(found: Choice, options: ReadOptions, names: list[str]) -> Reading:
         kind=c.kind,
         kind_reason=reason,
         layout=layout,
-        notes=found.notes,
+        notes=choice.notes,
         by_ranking=_by_ranking(c, options),
-        struck=found.struck,
+        struck=choice.struck,
     )
 
 
@@ -206,10 +206,10 @@ def _by_ranking(c: Candidate, options: ReadOptions) -> str:
     if not c.ranked or options.positive or options.classes or options.against_rest:
         return ""
     called = spelled(c.head, c.label)
-    own, other = called[c.positive], next(word for text, word in called.items() if text != c.positive)
+    taken, other = called[c.positive], next(word for text, word in called.items() if text != c.positive)
     return (
-        f"nothing says which class {c.source.columns[0]} is the score of; {own} is taken, as it ranks higher "
-        f"there: say --positive {shlex.quote(own)}, or --positive {shlex.quote(other)}"
+        f"nothing says which class {c.source.columns[0]} is the score of; {taken} is taken, as it ranks "
+        f"higher there: say --positive {shlex.quote(taken)}, or --positive {shlex.quote(other)}"
     )
 
 
@@ -241,7 +241,7 @@ def repeats(head: Head, scores: Sequence[str], truth: Sequence[str]) -> tuple[st
     scores, truth
         The columns of the scores, and of what is right.
     """
-    found = []
+    notes = []
     for name, values in head.columns.items():
         if name in (*scores, *truth) or not is_identifier(name):
             continue
@@ -249,12 +249,12 @@ def repeats(head: Head, scores: Sequence[str], truth: Sequence[str]) -> tuple[st
         shared = int(counts[counts > 1].sum())
         if len(counts) >= min(FEW, head.n // 10) > 1 and shared >= SHARE * head.n:
             of = f" of the {head.n:,} rows looked at" if shared < head.n else " rows"
-            found.append(
+            notes.append(
                 f"{name} repeats: {shared:,}{of} share {int((counts > 1).sum()):,} values, and such rows are "
                 f"rarely independent: say --cluster {shlex.quote(name)}, or in a policy "
                 f"cluster = {json.dumps(name)}"
             )
-    return tuple(found) or _copies(head, scores)
+    return tuple(notes) or _copies(head, scores)
 
 
 def _copies(head: Head, scores: Sequence[str]) -> tuple[str, ...]:
@@ -275,8 +275,8 @@ def _copies(head: Head, scores: Sequence[str]) -> tuple[str, ...]:
 
 def _numbered(head: Head, names: Sequence[str]) -> NDArray[np.intp]:
     """Return (n,) numbers that are equal where rows are equal in some columns."""
-    found = np.zeros(head.n, np.intp)
+    groups = np.zeros(head.n, np.intp)
     for name in names:
-        _, own = np.unique(head.columns[name].astype(str), return_inverse=True)
-        _, found = np.unique(found * (own.max() + 1) + own, return_inverse=True)
-    return found
+        _, codes = np.unique(head.columns[name].astype(str), return_inverse=True)
+        _, groups = np.unique(groups * (codes.max() + 1) + codes, return_inverse=True)
+    return groups

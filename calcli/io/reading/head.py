@@ -49,8 +49,8 @@ def distinct_texts(values: Array, missing: Container[str] = ()) -> tuple[Array, 
 def as_text(values: Array, missing: Container[str] = ()) -> Array:
     """Return values as text that is equal where they mean the same class; "" where one is missing."""
     known, which = distinct_texts(values, missing)
-    found: Array = known[which]
-    return found
+    texts: Array = known[which]
+    return texts
 
 
 @dataclass(frozen=True, eq=False)
@@ -237,7 +237,7 @@ class Head:
     def text(self) -> dict[str, Array]:
         """The other columns, as text that is equal where it means the same class."""
         named = {word for name in self.columns for word in tokens(name)} | self.words
-        named |= {plain_text(one) for own in self.classes.values() for one in own}
+        named |= {plain_text(one) for names in self.classes.values() for one in names}
         ranked = [
             one
             for name, one in (*self.columns.items(), *self.lists.items())
@@ -260,7 +260,9 @@ class Head:
     def labels(self) -> list[str]:
         """The columns of few values, which may be labels, or what was predicted; not one of many alike."""
         alike = {one for group in self._groups.values() if len(group) >= LARGE for one in group.values()}
-        few = {name for name, own in self.values.items() if len(own) < max(3, self.n) or self.n < FEW} - alike
+        few = {
+            name for name, values in self.values.items() if len(values) < max(3, self.n) or self.n < FEW
+        } - alike
         called = (name for name in self.values if name in few or named("label", name) or named("truth", name))
         return [name for name in called if self.values[name]]
 
@@ -288,9 +290,9 @@ class Head:
     def only(self, rows: Array) -> Head:
         """Return some of the rows, of which the same columns may be scores."""
         columns, lists = ({name: one[rows] for name, one in of.items()} for of in (self.columns, self.lists))
-        found = replace(self, columns=columns, lists=lists)
-        found.__dict__["sources"] = [one.only(rows) for one in self.sources]
-        return found
+        head = replace(self, columns=columns, lists=lists)
+        head.__dict__["sources"] = [one.only(rows) for one in self.sources]
+        return head
 
     def family(self, columns: Sequence[str], classes: Sequence[str], stem: str = "") -> ScoreColumns:
         """Return columns of numbers, each of the scores of a class."""
@@ -345,28 +347,30 @@ class Head:
     @cached_property
     def truths(self) -> dict[str, dict[str, str]]:
         """Columns of 0 and 1, one 1 in each row, by their classes, of groups that have those of others."""
-        found = {}
+        truths = {}
         others = [
             {plain_text(middle) for middle, name in group.items() if name in self.fractions}
             for group in self._groups.values()
         ]
         for (before, after), group in self._groups.items():
-            own = {
+            columns = {
                 middle: name
                 for middle, name in group.items()
                 if (before or after) and np.isin(self.columns[name], (0, 1)).all()
             }
-            classes = {plain_text(one) for one in own}
-            named = len(own) > 1 and any(classes <= theirs for theirs in others)
-            if named and (np.sum([self.columns[name] for name in own.values()], axis=0) == 1).all():
-                found[f"{before}*{after}"] = own
-        return found
+            classes = {plain_text(one) for one in columns}
+            named = len(columns) > 1 and any(classes <= theirs for theirs in others)
+            if named and (np.sum([self.columns[name] for name in columns.values()], axis=0) == 1).all():
+                truths[f"{before}*{after}"] = columns
+        return truths
 
     def with_truths(self) -> Head:
         """Return it with a column of classes for each group of such columns."""
         made = {
-            name: np.array(list(own), object)[np.argmax([self.columns[one] for one in own.values()], axis=0)]
-            for name, own in self.truths.items()
+            name: np.array(list(columns_of_truth), object)[
+                np.argmax([self.columns[one] for one in columns_of_truth.values()], axis=0)
+            ]
+            for name, columns_of_truth in self.truths.items()
             if name not in self.columns
         }
         return replace(self, columns={**self.columns, **made}) if made else self
@@ -388,8 +392,8 @@ class Head:
                 if (numeric or middle.isdigit()) and (start, end) != (0, len(name)) and inside:
                     groups.setdefault((name[:start], name[end:]), {}).setdefault(middle, name)
         for owner, fields in self.objects.items():
-            own = {field: f"{owner}.{field}" for field in fields if f"{owner}.{field}" in self._numeric}
-            groups[f"{owner}.", ""] = own | groups.get((f"{owner}.", ""), {})
+            members = {field: f"{owner}.{field}" for field in fields if f"{owner}.{field}" in self._numeric}
+            groups[f"{owner}.", ""] = members | groups.get((f"{owner}.", ""), {})
         return {key: group for key, group in groups.items() if len(group) > 1}
 
     def _parts_of(self, group: Mapping[str, str], together: bool) -> Iterator[tuple[str, ...]]:
@@ -415,11 +419,13 @@ class Head:
     @cached_property
     def _labels_with(self) -> dict[str, list[int]]:
         """Numbers of the columns, or of those with the same values, that hold a text beside others."""
-        found: dict[str, list[int]] = {}
-        for number, own in enumerate(dict.fromkeys(own for own in self.values.values() if len(own) > 1)):
-            for text in own:
-                found.setdefault(text, []).append(number)
-        return found
+        by_text: dict[str, list[int]] = {}
+        for number, texts in enumerate(
+            dict.fromkeys(texts for texts in self.values.values() if len(texts) > 1)
+        ):
+            for text in texts:
+                by_text.setdefault(text, []).append(number)
+        return by_text
 
     def _ranked(self, families: Sequence[ScoreColumns]) -> Iterator[ScoreColumns]:
         """Yield scores beside the names of their classes, row by row, as scores of all classes."""

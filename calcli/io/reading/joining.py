@@ -49,17 +49,17 @@ def with_labels(table: Table, path: AnyPath, options: ReadOptions) -> tuple[Tabl
     for columns, owner in ((table.columns, name), (other.columns, str(path))):
         require_column(key, columns, owner, "--key")
     label, other = _label(table, other, str(path), options)
-    own, known = (slice_names(told_apart(one, key)) for one in (table, other))
-    partner = _partners(own, known)
+    keys, known = (slice_names(told_apart(one, key)) for one in (table, other))
+    partner = _partners(keys, known)
     there = partner >= 0
     note = f"labels are those of the rows of {path} with the same {key}"
     if not there.any():
         raise InputError(f"{name} and {path} share no value of {key} that is there once in each")
     if not there.all():
-        first, left = int(np.argmin(there)), f"{np.count_nonzero(~there):,} of {len(own):,} rows"
+        first, left = int(np.argmin(there)), f"{np.count_nonzero(~there):,} of {len(keys):,} rows"
         if not options.allow_unmatched:
-            how = "is there more than once" if own[first] in known else f"is not in {path}"
-            how = f"{key} {own[first]} {how}" if own[first] else f"{key} is missing"
+            how = "is there more than once" if keys[first] in known else f"is not in {path}"
+            how = f"{key} {keys[first]} {how}" if keys[first] else f"{key} is missing"
             raise InputError(
                 f"{name}: {left} have no label of their own in {path}; the first is row {first}: {how}; "
                 "leave them out with --allow-unmatched"
@@ -89,9 +89,9 @@ def _label(table: Table, other: Table, name: str, options: ReadOptions) -> tuple
         require_column(options.label_column, columns, name, "--label-column")
         return options.label_column, other
     called = [one for one in columns if named("label", one) or named("truth", one)]
-    found = columns if len(columns) == 1 else called
-    if len(found) == 1:
-        return found[0], other
+    candidates = columns if len(columns) == 1 else called
+    if len(candidates) == 1:
+        return candidates[0], other
     both = [one for one in columns if one in table.columns]
     if len(both) < 2 or not all(
         holds_of(other.schema.field(one).type) in ("float", "integer") for one in both
@@ -103,10 +103,10 @@ def _label(table: Table, other: Table, name: str, options: ReadOptions) -> tuple
     return TRUTH, beside(other, {TRUTH: one_true(other, both, both)})
 
 
-def _partners(own: Array, known: Array) -> NDArray[np.intp]:
+def _partners(keys: Array, known: Array) -> NDArray[np.intp]:
     """Return (N,) the place among other keys of the one that each key has there; -1 if it is not alone."""
     values, where, counts = np.unique(known, return_index=True, return_counts=True)
-    _, codes, times = np.unique(own, return_inverse=True, return_counts=True)
-    at = np.minimum(np.searchsorted(values, own), len(values) - 1)
-    alone = (values[at] == own) & (counts[at] == 1) & (times[codes] == 1) & (own != "")
+    _, codes, times = np.unique(keys, return_inverse=True, return_counts=True)
+    at = np.minimum(np.searchsorted(values, keys), len(values) - 1)
+    alone = (values[at] == keys) & (counts[at] == 1) & (times[codes] == 1) & (keys != "")
     return np.where(alone, where[at], -1)

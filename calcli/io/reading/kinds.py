@@ -419,8 +419,8 @@ class CheckedScores:
             mend = "if only the largest scores of a row were saved, save the scores of all classes"
         if np.isneginf(value):
             mend = "say --kind log-probs if it is the logarithm of probability 0"
-        found = "missing (nan)" if np.isnan(value) else f"{value:g}"
-        raise InputError(f"{self._score(start + row, k)} is {found}; expected a finite number; {mend}")
+        shown = "missing (nan)" if np.isnan(value) else f"{value:g}"
+        raise InputError(f"{self._score(start + row, k)} is {shown}; expected a finite number; {mend}")
 
     def _contradict(self, reason: str) -> None:
         if not self.sure:

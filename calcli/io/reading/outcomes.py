@@ -103,9 +103,9 @@ def require_outcomes(table: Table, options: ReadOptions) -> Source:
     NoOutcomes
         If nothing is.
     """
-    if (found := find_outcomes(table, options)) is None:
+    if (outcomes := find_outcomes(table, options)) is None:
         raise NoOutcomes(f"--score {options.score}: {table.place.name} has no labels beside it")
-    return found
+    return outcomes
 
 
 def graded_names(table: Table) -> list[str]:
@@ -116,9 +116,9 @@ def graded_names(table: Table) -> list[str]:
 def _label(table: Table, names: Sequence[str], options: ReadOptions) -> str | None:
     if options.label_column is not None:
         return options.label_column
-    found = [one for one in names if (named("truth", one) or named("label", one)) and not is_identifier(one)]
-    found.sort(key=lambda one: not named("truth", one))
-    return next(iter(found), None)
+    labels = [one for one in names if (named("truth", one) or named("label", one)) and not is_identifier(one)]
+    labels.sort(key=lambda one: not named("truth", one))
+    return next(iter(labels), None)
 
 
 def _is_said(name: str) -> bool:
@@ -153,24 +153,24 @@ def _agreeing(
     InputError
         If they do not, with the command for each.
     """
-    found: dict[str, Doubles] = {}
+    by_name: dict[str, Doubles] = {}
     for name in graded:
         values = column_values(table, name)
-        found[name] = _grades(values, name, table.place, options.scale or 1.0)
+        by_name[name] = _grades(values, name, table.place, options.scale or 1.0)
     for name in said:
         one, other = comparable(column_values(table, name), column_values(table, label or ""))
-        found[name] = (one == other).astype(np.float64)
-    first = next(iter(found.values()))
-    if all(np.array_equal(first, one, equal_nan=True) for one in found.values()):
+        by_name[name] = (one == other).astype(np.float64)
+    first = next(iter(by_name.values()))
+    if all(np.array_equal(first, one, equal_nan=True) for one in by_name.values()):
         return ([], [said[0]]) if said else ([graded[0]], [])
 
     def told(offers: Sequence[Offer], shown: Commands) -> str:
         return (
-            f"{table.place.name} has {len(found)} columns that may say what is right, {listed([*found])}, "
-            f"and they differ; choose one with --score: {'; '.join(map(shown, offers))}"
+            f"{table.place.name} has {len(by_name)} columns that may say what is right, {listed([*by_name])}"
+            f", and they differ; choose one with --score: {'; '.join(map(shown, offers))}"
         )
 
-    raise Question([{"score": name.removeprefix(SCORE)} for name in found], told)
+    raise Question([{"score": name.removeprefix(SCORE)} for name in by_name], told)
 
 
 def _graded(table: Table, name: str, options: ReadOptions) -> Source:
@@ -216,8 +216,8 @@ def _predicted(table: Table, name: str, label: str, options: ReadOptions) -> Sou
     if len(np.unique(right)) > min(MOST_CLASSES, max(2, len(right) / 2)):
         where = f'columns "{name}" and "{label}", which are equal where it is right'
         return _means(table, name, (said == right).astype(np.float64), kept, notes, where, options)
-    found = np.unique(np.concatenate([said, right])).tolist()
-    classes = tuple(found[n] for n in natural_order(found))
+    distinct = np.unique(np.concatenate([said, right])).tolist()
+    classes = tuple(distinct[n] for n in natural_order(distinct))
     if options.classes is not None and set(options.classes) >= set(classes):
         classes = options.classes
     if len(classes) < 2:
@@ -276,8 +276,8 @@ def _grades(values: Array, name: str, place: Place, scale: float) -> Doubles:
         texts = np.char.lower(np.char.strip(values.astype(str)))
         known = {**TRUTH, "p": 0.5, "partial": 0.5, **dict.fromkeys((*MISSING_NAMES, "noanswer"), np.nan)}
         distinct, which = np.unique(texts, return_inverse=True)
-        found = [known[one] if one in known else _number(one) for one in distinct.tolist()]
-        unknown = [one for one, grade in zip(distinct.tolist(), found, strict=True) if grade is None]
+        parsed = [known[one] if one in known else _number(one) for one in distinct.tolist()]
+        unknown = [one for one, grade in zip(distinct.tolist(), parsed, strict=True) if grade is None]
         if unknown:
             count = int(np.isin(texts, unknown).sum())
             raise InputError(
@@ -285,7 +285,7 @@ def _grades(values: Array, name: str, place: Place, scale: float) -> Doubles:
                 "neither right nor wrong (1 and 0, true and false, C and I, pass and fail), nor a grade in "
                 "[0, 1]"
             )
-        grades = np.array(found, np.float64)[which]
+        grades = np.array(parsed, np.float64)[which]
     else:
         grades = values.astype(np.float64)
     grades = grades / scale
@@ -352,10 +352,10 @@ def _questions(
         names = [one for one in table.schema.names if one == options.key]
     best: tuple[int, str, Array] | None = None
     for one in names:
-        own = told_apart(table, one)[kept].astype(str)
-        count = len(np.unique(own))
+        questions = told_apart(table, one)[kept].astype(str)
+        count = len(np.unique(questions))
         if best is None or count > best[0]:
-            best = count, one, own
+            best = count, one, questions
     if best is None or best[0] == 1:
         return *plain, "", ""
     count, identity, values = best

@@ -54,25 +54,25 @@ def _find(table: Table, options: ReadOptions, *, labelled: bool, classes: Sequen
     seen = unpacked(table, packed)
     refuse_duplicates(seen.schema.names, file)
     name = table.place.name
-    found = _decided(seen, options, labelled=labelled, classes=classes)
-    if isinstance(found, Source):
-        return found
+    decided = _decided(seen, options, labelled=labelled, classes=classes)
+    if isinstance(decided, Source):
+        return decided
     if options.weights is not None:
         require_column(options.weights, seen.schema.names, name, "--weights")
-        if options.weights in (found.label, *found.right):
+        if options.weights in (decided.label, *decided.right):
             raise InputError(f"{name}: --weights {options.weights} is the column of the labels")
-    labels = tuple(one for one in (found.label, *found.right) if one is not None)
-    parts = (*found.scores, *found.ranks, *labels)
-    view = _view(table, packed, {*parts, *found.truth.values(), options.weights})
-    view = scaled(view, options.scale, options, found.scores)
-    if found.truth and found.label:
+    labels = tuple(one for one in (decided.label, *decided.right) if one is not None)
+    parts = (*decided.scores, *decided.ranks, *labels)
+    view = _view(table, packed, {*parts, *decided.truth.values(), options.weights})
+    view = scaled(view, options.scale, options, decided.scores)
+    if decided.truth and decided.label:
         view = with_columns(
-            view, {found.label: one_true(view, list(found.truth.values()), list(found.truth))}
+            view, {decided.label: one_true(view, list(decided.truth.values()), list(decided.truth))}
         )
-    of_options = packed.get(found.scores[0])
-    if of_options and found.label and of_options.layout is LISTS and of_options.classes:
-        refuse_absent_options(table, found.scores[0], found.label)
-    return (_answers if found.of_answers else _source)(view, found, options)
+    of_options = packed.get(decided.scores[0])
+    if of_options and decided.label and of_options.layout is LISTS and of_options.classes:
+        refuse_absent_options(table, decided.scores[0], decided.label)
+    return (_answers if decided.of_answers else _source)(view, decided, options)
 
 
 def _decided(
@@ -84,8 +84,8 @@ def _decided(
     try:
         return decide(scaled(table, options.scale, options), options, labelled=labelled, known=classes)
     except NoReading as question:
-        if labelled and question.without and (found := find_outcomes(table, options)) is not None:
-            return found
+        if labelled and question.without and (outcomes := find_outcomes(table, options)) is not None:
+            return outcomes
         if labelled and question.offers:
             first, *others = question.offers
             question.offers = [first, *({"score": name} for name in graded_names(table)), *others]

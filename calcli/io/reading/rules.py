@@ -69,9 +69,9 @@ class Open(str):
 
 def asks(said: str, *offers: dict[str, Any]) -> Open:
     """Return a question that some options answer."""
-    found = Open(said)
-    found.offers = offers
-    return found
+    question = Open(said)
+    question.offers = offers
+    return question
 
 
 class Rule(NamedTuple):
@@ -271,7 +271,7 @@ def names_are_told_apart(c: Candidate) -> str | None:
     if c.what != "classes" or c.head.columns[c.label].dtype.kind == "O":
         return None
     known = [one if (number := number_of(one)) is None else str(number) for one in c.source.plain]
-    same = [one for one, own in zip(c.source.classes, known, strict=True) if known.count(own) > 1]
+    same = [one for one, name in zip(c.source.classes, known, strict=True) if known.count(name) > 1]
     return (
         f"{c.label} is read as numbers or truth, which do not tell the classes {' and '.join(same)} apart; "
         "save the labels as text, not in CSV, or give these classes other names"
@@ -337,10 +337,10 @@ def is_no_part_of_a_family(c: Candidate) -> str | None:
     """Say so of a part of a family of columns that has the classes of the label."""
     if c.kind == "percent" or (c.label and not c.source.many and len(c.own) < 2):
         return None
-    own = set(c.source.columns)
+    columns = set(c.source.columns)
     for other in c.head.rivals:
         family = other.form == "columns" and other.many and other.named and other.stem
-        if not family or not own < set(other.columns) or (c.source.many and other.stem != c.source.stem):
+        if not family or not columns < set(other.columns) or (c.source.many and other.stem != c.source.stem):
             continue
         classes = set(map(plain_text, other.classes))
         if not c.label and c.kind == "probs" and not other.mostly_one:
@@ -406,8 +406,10 @@ def is_not_computed(c: Candidate) -> str | None:
 
 def is_named_as_a_score(c: Candidate) -> str | None:
     """Say so of a name that says something of a score, or of classes named so."""
-    own = set(tokens(c.source.stem))
-    told = (one for one in own if PATTERNS["derived"].fullmatch(one) and not (one == "error" and "p" in own))
+    words = set(tokens(c.source.stem))
+    told = (
+        one for one in words if PATTERNS["derived"].fullmatch(one) and not (one == "error" and "p" in words)
+    )
     if of := next(told, None):
         return f'"{of}" in its name says that it is no score'
     if not c.source.many or c.source.form != "columns":
@@ -442,14 +444,14 @@ def is_no_copy(c: Candidate) -> str | None:
 
 def is_not_made_of_another(c: Candidate) -> str | None:
     """Say so of a name that is made from that of a score."""
-    own = set(tokens(c.source.stem))
+    words = set(tokens(c.source.stem))
     for other in c.head.rivals:
         base = set(tokens(other.stem))
         if other.many != c.source.many or not base or not other.named:
             continue
-        if "raw" in own - base and other.many and other.values.shape == c.source.values.shape:
+        if "raw" in words - base and other.many and other.values.shape == c.source.values.shape:
             return f"its name says that it is raw, beside {other.columns[0]}"
-        made = base < own and all(PATTERNS["made"].fullmatch(one) for one in own - base)
+        made = base < words and all(PATTERNS["made"].fullmatch(one) for one in words - base)
         if made and (not other.many or not other.off or other.classes == c.source.classes):
             return f"its name is made from that of {other.columns[0]}"
     return None
@@ -488,9 +490,9 @@ def label_follows(c: Candidate) -> str | None:
 
 def _another_truth(c: Candidate) -> str | None:
     """Return a column of which the scores say much, and which is not what this label is."""
-    own = c.head.text[c.label]
+    labels = c.head.text[c.label]
     for name in c.head.labels:
-        if name in (c.label, *c.source.columns) or (c.head.text[name] == own).all():
+        if name in (c.label, *c.source.columns) or (c.head.text[name] == labels).all():
             continue
         called = named("label", name) or named("truth", name)
         for one in matches(c.head, name, c.source) if c.source.many else ():
@@ -533,8 +535,8 @@ def label_is_not_whether_right(c: Candidate) -> str | None:
         if name == c.label or says("right", name) or len(head.values[name]) < 2:
             continue
         for source in [c.source] if c.what == "classes" else head.distributions:
-            found = matches(head, name, source)
-            if any(((source.values.argmax(axis=1) == one.y) == said).all() for one in found):
+            matched = matches(head, name, source)
+            if any(((source.values.argmax(axis=1) == one.y) == said).all() for one in matched):
                 return f"{c.label} tells in which rows the most probable class is {name}"
         if c.what != "classes" and customary(head.values[name]) and c.s.min() < HALF:
             truth = np.array([CUSTOM.get(one, -1) for one in head.text[name]])
@@ -615,8 +617,8 @@ def _ranks_beside(c: Candidate) -> list[str]:
     """Return columns that may name the class of each score, by their names and numbers."""
     same = (one for one in c.head.sources if one.numbered and set(one.columns) == set(c.source.columns))
     numbers = {number for one in same for number in one.classes}
-    found = (RANKED.fullmatch(one) for one in c.head.columns)
-    named_so = [one for one in found if one and one[2] in numbers]
+    matches_of_rank = (RANKED.fullmatch(one) for one in c.head.columns)
+    named_so = [one for one in matches_of_rank if one and one[2] in numbers]
     sure = [one[0] for one in named_so if not one[1].casefold().startswith(("label", "class", "name"))]
     two = len(c.source.classes) == 2 and c.source.descends
     return sure or ([one[0] for one in named_so] if two else [])
@@ -661,9 +663,9 @@ def predictions_agree(c: Candidate) -> str | None:
     """Say what was predicted where the score is high, if that is another class than this, or than named."""
     if c.what != "class":
         return None
-    own = cut(c.s, c.head.text[c.label]) if c.head.n >= FEW else None
-    if own not in (None, c.positive):
-        return f"{c.label} is {own} where it is high"
+    predicted = cut(c.s, c.head.text[c.label]) if c.head.n >= FEW else None
+    if predicted not in (None, c.positive):
+        return f"{c.label} is {predicted} where it is high"
     for name, told in c.decided.items():
         if name not in c.head.predictions and named("truth", name):
             continue
@@ -837,13 +839,13 @@ def scores_are_named(c: Candidate) -> str | None:
     """Say so of scores of an unknown name, unless they are named as the labels."""
     theirs = {one for x in (c.label, *c.own) for one in tokens(x)}
     words = tokens(c.source.stem)
-    own = {
+    names = {
         one
         for one in words
         if one != "p" and not one.isdigit() and not any(alike(one, other) for other in theirs)
     }
     of_what = (
-        not c.source.many and bool(own) and not any(PATTERNS["score"].fullmatch(one) for one in own)
+        not c.source.many and bool(names) and not any(PATTERNS["score"].fullmatch(one) for one in names)
     )  # p_width
     many = c.p.shape[1] > 2 and c.kind != "logits" and c.how == "names" and c.named
     customs = (

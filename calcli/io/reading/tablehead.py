@@ -50,8 +50,8 @@ def head_of_table(
     for name, column in zip(stored, some.columns, strict=True):
         if holds_of(column.type) != "list":
             columns[name] = looked_at(column)
-        elif (found := list_values(column)) is not None:
-            lists[name] = found
+        elif (values := list_values(column)) is not None:
+            lists[name] = values
     packed = table.packed
     return Head(
         table.place.name,
@@ -98,10 +98,10 @@ def _is_other(kind: Any) -> bool:
 
 def _fields(packed: Iterable[Unpacked]) -> dict[str, tuple[str, ...]]:
     """Return the fields of objects, each of which is a column."""
-    found = {it.owner: it for it in packed if it.owner}
+    by_owner = {it.owner: it for it in packed if it.owner}
     return {
         owner: tuple(one.name[len(owner) + 1 :] for one in it.made if one.name.startswith(f"{owner}."))
-        for owner, it in found.items()
+        for owner, it in by_owner.items()
     }
 
 
@@ -134,9 +134,11 @@ def looked_at(column: Any) -> Array:
         missing = column.null_count > 0
         return np.array([None if one is None else str(one).lower() for one in values] if missing else values)
     if holds_of(column.type) in ("float", "integer"):
-        found = numbers_in(column)
+        numbers = numbers_in(column)
         return (
-            found if found.dtype.kind in "iu" else found.astype(object if found.dtype.kind == "U" else float)
+            numbers
+            if numbers.dtype.kind in "iu"
+            else numbers.astype(object if numbers.dtype.kind == "U" else float)
         )
     return np.array([None, *column.to_pylist()], object)[1:]
 
@@ -155,12 +157,12 @@ def list_values(column: Any) -> Array | None:
     if (lengths == most).all():
         return flat.reshape(len(lengths), most)
     if kind == "text":
-        found = np.full((len(lengths), most), "", object)
-        found[np.arange(most) < lengths[:, None]] = flat
-        return found if (lengths[there] == most).all() else None
+        values = np.full((len(lengths), most), "", object)
+        values[np.arange(most) < lengths[:, None]] = flat
+        return values if (lengths[there] == most).all() else None
     flat = flat.astype(np.float64)
     low = flat.min(initial=0, where=~np.isnan(flat))
-    found = np.full((len(lengths), most), -np.inf if low < 0 else 0.0)
-    found[np.arange(most) < lengths[:, None]] = flat
-    found[~there] = np.nan
-    return found
+    values = np.full((len(lengths), most), -np.inf if low < 0 else 0.0)
+    values[np.arange(most) < lengths[:, None]] = flat
+    values[~there] = np.nan
+    return values

@@ -90,10 +90,10 @@ def read_policy(path: str | Path) -> Policy:
             if Path(name).name != PROJECT:
                 return parse_policy(table, name)
             tools = table.get("tool")
-            own = tools.get("calcli") if isinstance(tools, dict) else None
-            if not isinstance(own, dict):
+            section = tools.get("calcli") if isinstance(tools, dict) else None
+            if not isinstance(section, dict):
                 raise InputError(f"{name} has no table [tool.calcli] with a policy; {FIRST}")
-            return parse_policy(own, f"{name}: [tool.calcli]")
+            return parse_policy(section, f"{name}: [tool.calcli]")
         except RecursionError as error:
             raise InputError(
                 f"{name} is nested too deeply; expected rules, as calcli check --init writes"
@@ -268,10 +268,10 @@ def read_report(path: str | Path) -> StoredReport:
             raise InputError(f"{name} is nested too deeply; expected a report of calcli evaluate") from error
         except ValueError as error:
             raise InputError(f"{name} is not JSON: {error}") from error
-    found = report.get("schema") if isinstance(report, dict) else None
-    if found != SCHEMA:
+    schema = report.get("schema") if isinstance(report, dict) else None
+    if schema != SCHEMA:
         raise InputError(
-            f"{name} is not a report with schema {SCHEMA} (found {found!r}); write one with calcli "
+            f"{name} is not a report with schema {SCHEMA} (found {schema!r}); write one with calcli "
             "evaluate FILE --format json"
         )
     with told(f"{name} is a damaged report ({SAID})"):
@@ -289,7 +289,7 @@ def _stored(results: list[dict[str, Any]], settings: dict[str, Any], path: str) 
         defaults["costs"] = settings["costs"][0]["name"]
     metrics = {
         _slice_of_report(result["slice"]): {
-            str(parse_metric(name, defaults)): _value(found) for name, found in result["metrics"].items()
+            str(parse_metric(name, defaults)): _value(entry) for name, entry in result["metrics"].items()
         }
         for result in results
     }
@@ -299,15 +299,15 @@ def _stored(results: list[dict[str, Any]], settings: dict[str, Any], path: str) 
     return StoredReport(path, tuple(first["class_names"]), metrics, settings, weighted)
 
 
-def _slice_of_report(found: dict[str, str] | None) -> str:
-    return "" if found is None else str(Slice(found["column"], found["value"]))
+def _slice_of_report(part: dict[str, str] | None) -> str:
+    return "" if part is None else str(Slice(part["column"], part["value"]))
 
 
-def _value(found: dict[str, Any]) -> StoredValue:
+def _value(entry: dict[str, Any]) -> StoredValue:
     interval = None
-    if "low" in found:
-        interval = Interval(float(found["low"]), float(found["high"]), float(found["level"]))
-    return StoredValue(float(found["value"]), interval)
+    if "low" in entry:
+        interval = Interval(float(entry["low"]), float(entry["high"]), float(entry["level"]))
+    return StoredValue(float(entry["value"]), interval)
 
 
 def refuse_ending(path: str | Path) -> None:
@@ -366,18 +366,18 @@ def load_threshold(path: str | Path) -> Threshold:
 
 def _threshold(document: Mapping[str, Any]) -> Threshold:
     kept = ({k: v for k, v in one.items() if k != "accepted_share"} for one in document["thresholds"])
-    found = [Found(**one) for one in kept]
+    promises = [Found(**one) for one in kept]
     for sound, wrong in (
         (document["of"] == "confidence", f"a threshold of {document['of']}, not of the confidence"),
         (document["kind"] in get_args(Kind), "the scores are of no known kind"),
         (
-            all(one.threshold is None or math.isfinite(one.threshold) for one in found),
+            all(one.threshold is None or math.isfinite(one.threshold) for one in promises),
             "a threshold that is no number",
         ),
-        (found and (document["by"] or len(found) == 1), "its slices and thresholds do not agree"),
+        (promises and (document["by"] or len(promises) == 1), "its slices and thresholds do not agree"),
     ):
         if not sound:
             raise ValueError(wrong)
     names = ("kind", "target", "max_error", "level", "by", "cluster", "seed", "made_of")
     classes = tuple(map(str, document["classes"]))
-    return Threshold(classes=classes, found=tuple(found), **{name: document[name] for name in names})
+    return Threshold(classes=classes, found=tuple(promises), **{name: document[name] for name in names})

@@ -58,23 +58,23 @@ def settings_of(
     if spelling == "keyword":
         ready = _ready(given)
         named = {name: given.pop(name) for name in BY_NAME if isinstance(given.get(name), Mapping)}
-    found = checked(Settings, given, spelling) | named
+    values = checked(Settings, given, spelling) | named
     called = {name: one.spelled(spelling) for name, one in declared(Settings).items()}
-    if "costs" in found:
+    if "costs" in values:
         with naming(called["costs"]):
-            found["costs"] = read_costs(found["costs"])
+            values["costs"] = read_costs(values["costs"])
     for name in PRIORS:
-        if found.get(name) is not None:
+        if values.get(name) is not None:
             with naming(called[name]):
-                found[name] = read_priors(found[name])
-    if "groups" in found:
-        found["groups"] = read_class_groups(found["groups"], called["groups"])
-    if "threshold_weights" in found:
-        found["threshold_weights"] = read_weights(found["threshold_weights"], called["threshold_weights"])
-    files = files_of_weights(found.get("metrics", ()), found.get("threshold_weights", {}))
+                values[name] = read_priors(values[name])
+    if "groups" in values:
+        values["groups"] = read_class_groups(values["groups"], called["groups"])
+    if "threshold_weights" in values:
+        values["threshold_weights"] = read_weights(values["threshold_weights"], called["threshold_weights"])
+    files = files_of_weights(values.get("metrics", ()), values.get("threshold_weights", {}))
     if files:
-        found["threshold_weights"] = {**found.get("threshold_weights", {}), **files}
-    settings = replace(defaults or Settings(), **found, **ready)
+        values["threshold_weights"] = {**values.get("threshold_weights", {}), **files}
+    settings = replace(defaults or Settings(), **values, **ready)
     refuse_half_a_shift(settings, called)
     return settings
 
@@ -140,9 +140,9 @@ def read_priors(text: str) -> Priors:
                 f"that ends in {listed(ENDINGS)}"
             ) from None
     path = path_of(text)
-    found = by_class(path, CSV_PRIORS, head="prior")
-    values = tuple(_number(path, (name,), value) for name, value in found.items())
-    return Priors(values, tuple(found))
+    priors = by_class(path, CSV_PRIORS, head="prior")
+    values = tuple(_number(path, (name,), value) for name, value in priors.items())
+    return Priors(values, tuple(priors))
 
 
 def _cost_table(text: str) -> CostTable:
@@ -210,10 +210,10 @@ def read_class_groups(
     InputError
         If a file is damaged, or a group is neither text nor a number.
     """
-    found: dict[str, dict[str, str]] = {}
+    groups: dict[str, dict[str, str]] = {}
     for name, value in _by_name(called, given, "size=cat+mouse,horse+cow", LENS):
         if isinstance(value, Mapping) and value:
-            found[name] = _groups_of(value, f"{called} {name}")
+            groups[name] = _groups_of(value, f"{called} {name}")
         elif not isinstance(value, str):
             raise UsageError(
                 f"{called} {name} is {value!r}; expected the group of each class, such as "
@@ -221,10 +221,10 @@ def read_class_groups(
             )
         elif is_small_file(value):
             path = path_of(value)
-            found[name] = _groups_of(by_class(path, CSV_GROUPS, head="group"), str(path))
+            groups[name] = _groups_of(by_class(path, CSV_GROUPS, head="group"), str(path))
         else:
-            found[name] = _parse_groups(called, name, value)
-    return found
+            groups[name] = _parse_groups(called, name, value)
+    return groups
 
 
 def read_weights(
@@ -241,15 +241,15 @@ def read_weights(
     InputError
         If a file holds something other than such a table.
     """
-    found: dict[str, tuple[tuple[float, float], ...]] = {}
+    weights: dict[str, tuple[tuple[float, float], ...]] = {}
     for name, value in _by_name(called, given, "mine=weights.csv", WEIGHTS):
         if not isinstance(value, str):
-            found[name] = weights_of(value, f"{called} {name}")
+            weights[name] = weights_of(value, f"{called} {name}")
             continue
         if Path(value).suffix.lower() != ".csv":
             raise UsageError(f"{called} {name}={value}: expected a CSV file, as in {name}=weights.csv")
-        found[name] = _table_of_weights(path_of(value))
-    return found
+        weights[name] = _table_of_weights(path_of(value))
+    return weights
 
 
 def files_of_weights(metrics: Iterable[str], known: Container[str]) -> dict[str, Any]:
@@ -311,15 +311,15 @@ def _by_name(
     else:
         split = [(text, text.partition("=")) for text in given]
         parts = [(text, name.strip(), value.strip()) for text, (name, _, value) in split]
-    found: set[str] = set()
+    names: set[str] = set()
     for text, name, value in parts:
         if (isinstance(value, str) and not value) or not isinstance(name, str) or not NAME.fullmatch(name):
             raise UsageError(f"{called} {text}: expected a name and what it stands for, as in {example}")
         if taken.fullmatch(name):
             raise UsageError(f"{called} {text}: {name} has a meaning of its own; choose another name")
-        if name in found:
+        if name in names:
             raise UsageError(f"{called} {text}: {name} has been given before; choose another name")
-        found.add(name)
+        names.add(name)
         yield name, value
 
 

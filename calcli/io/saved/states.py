@@ -81,7 +81,7 @@ def to_bytes(state: State) -> bytes:
         "deals": None if state.body.deals is None else _told(state.body.deals),
         "cells": [*state.body.cells],
         "below": None if state.body.sample is None else state.body.sample.below,
-        "slices": {column: [*own] for column, own in state.slices.items()},
+        "slices": {column: [*states] for column, states in state.slices.items()},
     }
     target = io.BytesIO()
     with zipfile.ZipFile(target, "w", zipfile.ZIP_STORED) as file:
@@ -100,8 +100,8 @@ def _members(state: State, head: Mapping[str, Any]) -> Iterator[tuple[str, bytes
         content = io.BytesIO()
         np.save(content, _narrow(array), allow_pickle=False)
         yield f"{name}.npy", content.getvalue()
-    for n, own in enumerate(state.slices.values()):
-        for m, part in enumerate(own.values()):
+    for n, states in enumerate(state.slices.values()):
+        for m, part in enumerate(states.values()):
             yield f"{SLICES}{n}/{m}{ENDING}", to_bytes(part)
 
 
@@ -170,8 +170,8 @@ def _told(deals: Deals) -> dict[str, Any]:
     return {
         "rows": deals.rows,
         "statistics": {
-            name: {"infinite_weight": own.infinite_weight, "first": own.first}
-            for name, own in deals.statistics.items()
+            name: {"infinite_weight": statistic.infinite_weight, "first": statistic.first}
+            for name, statistic in deals.statistics.items()
         },
     }
 
@@ -201,10 +201,10 @@ def _of_deals(body: Body, deals: Deals) -> Iterator[tuple[str, Array]]:
     for name in ("count", "digest", "weight", "squares", "classes", "by_class"):
         if getattr(deals, name) is not None:
             yield f"deals/{name}", getattr(deals, name)
-    for name, own in deals.statistics.items():
-        yield f"deals/sums/{name}", own.sums
-        if own.infinite.any():
-            yield f"deals/infinite/{name}", own.infinite
+    for name, statistic in deals.statistics.items():
+        yield f"deals/sums/{name}", statistic.sums
+        if statistic.infinite.any():
+            yield f"deals/infinite/{name}", statistic.infinite
     for lens, cells in body.cells.items():
         yield from ((f"cells/{lens}/{name}", values) for name, values in cells.arrays().items())
 
@@ -241,16 +241,16 @@ def _state(told: Mapping[str, Any], arrays: Mapping[str, Array]) -> State:
 
 
 def _sample(below: Any, arrays: Mapping[str, Array], head: Head) -> Sample:
-    own = _under("sample/", arrays)
-    hashes = _shaped(own["hashes"], -1).astype(np.uint64, casting="safe")
+    members = _under("sample/", arrays)
+    hashes = _shaped(members["hashes"], -1).astype(np.uint64, casting="safe")
     n, k = len(hashes), len(head.classes)
-    labels = _wide(_shaped(own["labels"], n))
+    labels = _wide(_shaped(members["labels"], n))
     if (labels >= k).any():
         raise ValueError("labels out of range")
     if not (n and int(hashes.max()) < below <= ALL):
         raise ValueError("a sample of other rows than it says")
-    weights = _shaped(own["weights"], n).astype(np.float64) if head.weighted else None
-    scores = _shaped(own["scores"], n, k)
+    weights = _shaped(members["weights"], n).astype(np.float64) if head.weighted else None
+    scores = _shaped(members["scores"], n, k)
     return Sample.of_rows(Rows(hashes, labels, weights, scores), int(below))
 
 
@@ -261,10 +261,10 @@ def _deals(told: Mapping[str, Any], arrays: Mapping[str, Array], k: int) -> Deal
         name: Statistic(
             _wide(_shaped(sums[name], DEALS)),
             _wide(_shaped(infinite.get(name, none), DEALS)),
-            float(own["infinite_weight"]),
-            tuple(own["first"]),
+            float(statistic["infinite_weight"]),
+            tuple(statistic["first"]),
         )
-        for name, own in told["statistics"].items()
+        for name, statistic in told["statistics"].items()
     }
     weight, squares = (arrays.get(f"deals/{name}") for name in ("weight", "squares"))
     return Deals(
@@ -280,11 +280,13 @@ def _deals(told: Mapping[str, Any], arrays: Mapping[str, Array], k: int) -> Deal
 
 
 def _under(prefix: str, arrays: Mapping[str, Array]) -> dict[str, Array]:
-    return {name.removeprefix(prefix): own for name, own in arrays.items() if name.startswith(prefix)}
+    return {name.removeprefix(prefix): array for name, array in arrays.items() if name.startswith(prefix)}
 
 
 def _shaped(array: Array, *shape: int) -> Array:
-    if array.ndim != len(shape) or any(n not in (-1, own) for n, own in zip(shape, array.shape, strict=True)):
+    if array.ndim != len(shape) or any(
+        n not in (-1, size) for n, size in zip(shape, array.shape, strict=True)
+    ):
         raise ValueError(f"an array of shape {array.shape}")
     return array
 

@@ -30,7 +30,9 @@ def save_watch(watched: Mapping[str, Any], streams: Streams, path: str | Path) -
     InputError
         If it cannot be written there.
     """
-    every = [{"value": value, "periods": [vars(one) for one in own]} for value, own in streams.items()]
+    every = [
+        {"value": value, "periods": [vars(one) for one in periods]} for value, periods in streams.items()
+    ]
     document = json_value({"watched": watched, "streams": every})
     with atomic_path(path) as temporary:
         head = {"schema": SCHEMA, "calcli": __version__}
@@ -56,7 +58,9 @@ def load_watch(path: str | Path, watched: Mapping[str, Any]) -> Streams:
     with told(f"{file} is damaged ({SAID}); begin it again, or copy it again"):
         if document["crc32"] != checksum({name: document[name] for name in ("watched", "streams")}):
             raise ValueError("it does not have its checksum")
-        found = {one["value"]: [_period(period) for period in one["periods"]] for one in document["streams"]}
+        streams = {
+            one["value"]: [_period(period) for period in one["periods"]] for one in document["streams"]
+        }
         before, now = document["watched"], json_value(dict(watched))
         other = next((name for name in now if before[name] != now[name]), None)
     if other is not None:
@@ -64,7 +68,7 @@ def load_watch(path: str | Path, watched: Mapping[str, Any]) -> Streams:
             f"{file} was begun with {other} {before[other]!r}, and this run has {now[other]!r}; go on as "
             "it was begun, or begin another file"
         )
-    return found
+    return streams
 
 
 def _period(told: Mapping[str, Any]) -> Period:

@@ -314,9 +314,9 @@ class ArrayTable:
     def others(self, *, labelled: bool) -> tuple[str, ...]:
         """Return the names of the other arrays; with labels also that which says which sample a row is of."""
         first, *rest = (file.names for file in self.files)
-        found = [one for one in first if one not in (self.array, *CLASS_NAMES)]
-        found += [SAMPLE] if labelled and len(self.shapes[0]) > 2 and SAMPLE not in found else []
-        return tuple(one for one in found if one == SAMPLE or all(one in names for names in rest))
+        unused = [one for one in first if one not in (self.array, *CLASS_NAMES)]
+        unused += [SAMPLE] if labelled and len(self.shapes[0]) > 2 and SAMPLE not in unused else []
+        return tuple(one for one in unused if one == SAMPLE or all(one in names for names in rest))
 
     def values(self, name: str) -> Array:
         """Return an array as a column, (N,).
@@ -372,11 +372,11 @@ class ArrayTable:
             stored, shape, axis = file.array(name), self.shapes[number], self.axes[number]
             turned = (*rows_of(shape, axis), shape[axis] if len(shape) > 1 else 1)
             size, owner = math.prod(self.rows[number]), labels_from[number] if labels_from else stored.name
-            own = flat_labels(stored, turned, Place(((owner, math.prod(stored.header.shape)),)))
+            labels = flat_labels(stored, turned, Place(((owner, math.prod(stored.header.shape)),)))
             if file.label and owner == file.name:  # handed over
-                _refuse_other_rows(file.name, shape, stored.header.shape, len(own) == size)
-            require_label_each(file.name, (size, turned[-1]), len(own), owner)
-            parts.append(own)
+                _refuse_other_rows(file.name, shape, stored.header.shape, len(labels) == size)
+            require_label_each(file.name, (size, turned[-1]), len(labels), owner)
+            parts.append(labels)
         return parts[0] if len(parts) == 1 else join_labels(parts)
 
 
@@ -414,8 +414,8 @@ def flat_labels(stored: StoredArray, scores: Shape, place: Place) -> Labels:
     """
     values = stored.load()
     if values.ndim > 1 and values.shape[-1] > 1 and values.shape == scores:
-        if (found := _one_hot_labels(values.reshape(-1, values.shape[-1]), place)) is not None:
-            return found
+        if (labels := _one_hot_labels(values.reshape(-1, values.shape[-1]), place)) is not None:
+            return labels
         raise InputError(
             f"{stored.name} has labels of shape {values.shape}, one for each score: these are one-hot or "
             "multi-label indicators; expected one class per row, such as labels.argmax(-1); where several "

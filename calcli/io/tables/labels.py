@@ -81,8 +81,8 @@ class Labels:
     def are(self, some: Sequence[str]) -> NDArray[np.bool_]:
         """Return (N,) which rows have some of the labels, as text."""
         numbers = {int(text) for text in some if INTEGER.fullmatch(text.strip())}
-        found = [one in some if isinstance(one, str) else one in numbers for one in self.values]
-        return np.array(found, np.bool_)[self.codes]
+        equal = [one in some if isinstance(one, str) else one in numbers for one in self.values]
+        return np.array(equal, np.bool_)[self.codes]
 
     def kept(self, kept: NDArray[np.bool_]) -> Labels:
         """Return the labels of some rows."""
@@ -109,8 +109,8 @@ def distinct_of(values: Array) -> tuple[list[int], Array]:
         table = np.zeros(high - low + 1, np.uint16)
         table[there] = np.arange(len(there))
         return (there + low).tolist(), table[places]
-    found, codes = np.unique(values, return_inverse=True)
-    return found.tolist(), codes
+    distinct, codes = np.unique(values, return_inverse=True)
+    return distinct.tolist(), codes
 
 
 def labels_from_array(values: Array, place: Place) -> Labels:
@@ -133,8 +133,8 @@ def labels_from_array(values: Array, place: Place) -> Labels:
     elif values.dtype.kind == "b":
         return replace(labels_from_array(values.view(np.uint8), place), meaning="booleans")
     if values.dtype.kind in "iu":
-        found, codes = distinct_of(values)
-        return Labels(tuple(found), codes, "numbers")
+        distinct, codes = distinct_of(values)
+        return Labels(tuple(distinct), codes, "numbers")
     if values.dtype.kind == "O" and all(one is None or isinstance(one, str) for one in values):
         gone = np.array([one is None for one in values], np.bool_)
         texts = labels_from_array(np.where(gone, "", values).astype(str), place)
@@ -184,12 +184,12 @@ def is_missing(values: Array, classes: Sequence[str] = ()) -> Array:
     return np.zeros(len(values), np.bool_)
 
 
-def missing_label(place: Place, row: int, found: str) -> str:
+def missing_label(place: Place, row: int, value: str) -> str:
     """Say that a row has no label."""
-    mend = f"leave such rows out with --ignore-label {found}"
-    if not INTEGER.fullmatch(found):
+    mend = f"leave such rows out with --ignore-label {value}"
+    if not INTEGER.fullmatch(value):
         mend = "leave such rows out with --drop-missing"
-    return f"{place.row(row)} has no label ({found} marks a missing one); {mend}"
+    return f"{place.row(row)} has no label ({value} marks a missing one); {mend}"
 
 
 def one_hot(values: Array) -> Array | None:

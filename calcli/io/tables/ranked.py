@@ -86,9 +86,9 @@ class RankedScores(TableScores):
             If the ranks of a row are not each class once.
         """
         scores = self.by_rank.values(batch.select(list(self.by_rank.names)), at)
-        found = np.empty(scores.shape, scores.dtype)
-        np.put_along_axis(found, self.positions(batch, at), scores, axis=1)
-        return found
+        values = np.empty(scores.shape, scores.dtype)
+        np.put_along_axis(values, self.positions(batch, at), scores, axis=1)
+        return values
 
     def positions(self, batch: Any, at: int) -> NDArray[np.intp]:
         """Return for each score of a row, in the order stored, the position of its class.
@@ -105,13 +105,13 @@ class RankedScores(TableScores):
             columns = [columns[0].flatten()]
         stored = np.stack([self._numbers(column) for column in columns], axis=1).reshape(batch.num_rows, k)
         with np.errstate(invalid="ignore"):  # nan is no class
-            found = stored.astype(np.intp)
-        sound = (found == stored) & (found >= 0) & (found < k)
-        seen = np.zeros(found.shape, bool)
-        np.put_along_axis(seen, np.where(sound, found, 0), True, axis=1)
+            positions = stored.astype(np.intp)
+        sound = (positions == stored) & (positions >= 0) & (positions < k)
+        seen = np.zeros(positions.shape, bool)
+        np.put_along_axis(seen, np.where(sound, positions, 0), True, axis=1)
         if (wrong := ~(sound & seen).all(axis=1)).any():
             self._refuse(at + int(wrong.argmax()))
-        return self._place_of_number[found]
+        return self._place_of_number[positions]
 
     def _refuse(self, row: int) -> NoReturn:
         known = listed(self.classes) if self.by_name else f"0 to {self.shape[1] - 1}"
@@ -135,8 +135,8 @@ class RankedScores(TableScores):
         if not self.by_name:
             column = column.cast(pa.float64()) if pa.types.is_null(column.type) else column
             return np.asarray(column.to_numpy(zero_copy_only=False))
-        found = pc.index_in(column.cast(pa.large_string()), pa.array(self.classes, pa.large_string()))
-        return np.asarray(pc.fill_null(found, -1).to_numpy())
+        places = pc.index_in(column.cast(pa.large_string()), pa.array(self.classes, pa.large_string()))
+        return np.asarray(pc.fill_null(places, -1).to_numpy())
 
 
 def ranked_scores(raw: TableScores, ranks: tuple[str, ...], options: ReadOptions) -> RankedScores:
@@ -160,13 +160,13 @@ def ranked_scores(raw: TableScores, ranks: tuple[str, ...], options: ReadOptions
     """
     by_name = _holds_within(raw.table.schema.field(ranks[0]).type) == "text"
     classes = options.classes or tuple(map(str, range(raw.width)))
-    found = RankedScores(raw.table, (*raw.names, *ranks), raw.width, raw.dtype, raw, ranks, classes, by_name)
-    head = first_whole(raw.table, found.names)
+    ranked = RankedScores(raw.table, (*raw.names, *ranks), raw.width, raw.dtype, raw, ranks, classes, by_name)
+    head = first_whole(raw.table, ranked.names)
     if by_name:
-        classes, ordered = _named_classes(found, head, options)
-        found = replace(found, classes=classes, ordered=ordered)
-    found.positions(head, 0)
-    return found
+        classes, ordered = _named_classes(ranked, head, options)
+        ranked = replace(ranked, classes=classes, ordered=ordered)
+    ranked.positions(head, 0)
+    return ranked
 
 
 def _holds_within(kind: Any) -> Holds:
@@ -174,15 +174,15 @@ def _holds_within(kind: Any) -> Holds:
     return holds_of(kind.value_type if holds_of(kind) == "list" else kind)
 
 
-def _named_classes(found: RankedScores, head: Any, options: ReadOptions) -> tuple[tuple[str, ...], bool]:
+def _named_classes(ranked: RankedScores, head: Any, options: ReadOptions) -> tuple[tuple[str, ...], bool]:
     """Return the class names that the first row has, and whether something says their order.
 
     They stand in the order of `--classes`, of the fields of objects, of their numbers, or of the alphabet.
     """
-    first = [head.column(name)[0].as_py() for name in found.ranks]
+    first = [head.column(name)[0].as_py() for name in ranked.ranks]
     names = tuple(sorted(map(str, first[0] if isinstance(first[0], list) else first)))
     if options.classes is None:
-        packed = found.table.packed.get(found.by_rank.names[0])
+        packed = ranked.table.packed.get(ranked.by_rank.names[0])
         if packed is not None and packed.classes is not None and sorted(packed.classes) == list(names):
             return tuple(packed.classes[i] for i in natural_order(packed.classes)), True
         return tuple(names[i] for i in natural_order(names)), _has_order(names)
@@ -190,8 +190,8 @@ def _named_classes(found: RankedScores, head: Any, options: ReadOptions) -> tupl
         return alike, True
     if sorted(options.classes) != list(names):
         raise UsageError(
-            f"--classes names {listed(options.classes)}, but {listed(found.ranks)} of "
-            f"{found.table.place.name} name {listed(names)}; expected the same names, in any order"
+            f"--classes names {listed(options.classes)}, but {listed(ranked.ranks)} of "
+            f"{ranked.table.place.name} name {listed(names)}; expected the same names, in any order"
         )
     return options.classes, True
 

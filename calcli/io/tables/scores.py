@@ -113,14 +113,14 @@ class ListScores(TableScores):
         """
         lists = batch.column(0)
         if (row := first_of_other_length(lists, self.shape[1])) is not None:
-            found = len(lists[row].as_py() or ())
+            length = len(lists[row].as_py() or ())
             mend = "leave such rows out with --drop-missing"
-            if found:
+            if length:
                 mend = (
                     "if these are the largest of a row (a sparse top-k dump), save the scores of all classes"
                 )
             raise InputError(
-                f"{self.table.place.row(at + row)} has {found} scores in {self.names[0]}; expected "
+                f"{self.table.place.row(at + row)} has {length} scores in {self.names[0]}; expected "
                 f"{self.shape[1]}, as in the first row; {mend}"
             )
         flat = numbers(pa.RecordBatch.from_arrays([lists.flatten()], names=self.names), by_row=True)
@@ -157,11 +157,11 @@ def stored_scores(table: Table, names: tuple[str, ...]) -> ColumnScores | ListSc
 
 def first_whole(table: Table, names: Sequence[str]) -> Any:
     """Return a pyarrow.RecordBatch of the first row in which nothing is missing, or of the first one."""
-    found = table.head(names, HEAD_ROWS)
-    if found is None:
+    first = table.head(names, HEAD_ROWS)
+    if first is None:
         return None
-    gone = missing_in(in_memory(table.place.name, pa.Table.from_batches([found])), names)
-    return found.slice(0 if gone.all() else int(gone.argmin()), 1)
+    gone = missing_in(in_memory(table.place.name, pa.Table.from_batches([first])), names)
+    return first.slice(0 if gone.all() else int(gone.argmin()), 1)
 
 
 def _numpy_type(kind: Any) -> np.dtype[Any]:

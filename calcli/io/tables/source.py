@@ -47,13 +47,13 @@ class StoredScores(ABC):
 
     def head(self, rows: int) -> Array:
         """Return the first rows, at most so many, reading little more."""
-        found = [np.empty((0, self.shape[1]), self.dtype)]
+        blocks = [np.empty((0, self.shape[1]), self.dtype)]
         for block in self.blocks(rows):
-            found.append(block[:rows].copy())
+            blocks.append(block[:rows].copy())
             rows -= len(block)
             if rows <= 0:
                 break
-        return np.concatenate(found)
+        return np.concatenate(blocks)
 
     def missing(self) -> NDArray[np.bool_]:
         """Return (N,) in which rows a score is missing."""

@@ -56,8 +56,8 @@ def column_values(table: Table, name: str) -> Array:
     return column.to_numpy()
 
 
-def _texts_of(table: Table, name: str, found: Sequence[str | None]) -> Array:
-    values = [value or "" for value in found]
+def _texts_of(table: Table, name: str, texts: Sequence[str | None]) -> Array:
+    values = [value or "" for value in texts]
     longest = max(map(len, values), default=0)
     if longest > LONG and 4 * longest * len(values) > MOST_BYTES:
         raise InputError(
@@ -76,8 +76,8 @@ def told_apart(table: Table, name: str) -> Array:
         If it holds integers that were rounded to floats.
     """
     if table.text and has_codes(table, name):
-        found = column_values(table.text, name)
-        return np.where(np.isin(found, list(NULLS)), "", found)
+        values = column_values(table.text, name)
+        return np.where(np.isin(values, list(NULLS)), "", values)
     for batch in table.batches([name]):
         if _is_floating(batch.column(0).type) and are_rounded(numbers(batch, by_row=False)[:, 0]):
             raise InputError(
@@ -187,8 +187,8 @@ def labels_in(table: Table, name: str) -> Labels:
     """
     place, kind = table.place, table.schema.field(name).type
     if holds_of(kind) != "text":
-        found = labels_from_array(column_values(table, name), place)
-        return replace(found, meaning="booleans") if pa.types.is_boolean(decoded(kind)) else found
+        labels = labels_from_array(column_values(table, name), place)
+        return replace(labels, meaning="booleans") if pa.types.is_boolean(decoded(kind)) else labels
     column = table.column(name).cast(pa.large_string())  # entries of a dictionary may be null, too
     encoded = column.combine_chunks().dictionary_encode()
     texts, indices = encoded.dictionary.to_pylist(), encoded.indices
