@@ -59,7 +59,7 @@ def make(evaluations: Evaluations, view: View) -> Made:
     words, chosen = view.selected or ("", None)
     series = courses(systems, view.smooth, p_values=view.p_values, runs=view.seeds, chosen=chosen)
     defaults = next(iter(evaluations.values())).settings.defaults
-    panels = [[str(call) for call in parse_metrics(panel, defaults)] for panel in view.panels]
+    panels = [[str(metric) for metric in parse_metrics(panel, defaults)] for panel in view.panels]
     panels = [more for panel in panels for more in (panel, list(map(p_of, panel)))]
     return epochs(series, panels, view.smooth, words), series.named(), CAPTION
 

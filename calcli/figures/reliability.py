@@ -105,10 +105,10 @@ def reliabilities(
         settings = evaluation.settings
         # without a threshold about as many recursive bins as there are of others
         least = view.min_rows or max(2 * FEW_ROWS, 2 * problem.n_rows // settings.bins)
-        call = parse_metric(f"ece:binning={binning}", {**settings.defaults, "min_rows": least})
-        assert isinstance(call, BinnedError)
+        metric = parse_metric(f"ece:binning={binning}", {**settings.defaults, "min_rows": least})
+        assert isinstance(metric, BinnedError)
         return reliability_of(
-            problem, view.lens, call, evaluation.estimates, view.draws, settings.seed, view.region,
+            problem, view.lens, metric, evaluation.estimates, view.draws, settings.seed, view.region,
             in_log_odds=in_log_odds,
         )  # fmt: skip
 

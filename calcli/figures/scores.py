@@ -63,7 +63,7 @@ def _look(index: int) -> Look:
 
 def _bars(axes: Axes, systems: Mapping[str, tuple[Estimate, ...]]) -> None:
     calls = [estimate.call for estimate in next(iter(systems.values()))]
-    metrics, count = [_lines(call) for call in calls], len(systems)
+    metrics, count = [_lines(metric) for metric in calls], len(systems)
     height = 0.8 / count
     for index, (system, estimates) in enumerate(systems.items()):
         place = np.arange(len(metrics)) + (index - (count - 1) / 2) * height
@@ -81,13 +81,13 @@ def _bars(axes: Axes, systems: Mapping[str, tuple[Estimate, ...]]) -> None:
     axes.tick_params(axis="y", length=0)
     axes.set_ylim(len(metrics) - 0.5, -0.5)
     axes.margins(x=0.12)
-    errors = any(call.entry.family.has_null for call in calls)
+    errors = any(metric.entry.family.has_null for metric in calls)
     axes.set_xlabel("Calibration: 0 is perfect" if errors else SCALE)
 
 
-def _lines(call: Measure) -> str:
+def _lines(metric: Measure) -> str:
     """Return the name of a metric, each argument in a line of its own, also those within another."""
-    title, _, arguments = metric_name(call).partition("\n")
+    title, _, arguments = metric_name(metric).partition("\n")
     lines = arguments.replace("/", "\n/").split(", ") if arguments else []
     return "\n".join([title, *lines])
 

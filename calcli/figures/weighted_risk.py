@@ -104,7 +104,7 @@ def _panel(axes: Axes, score: str, results: Mapping[str, WeightedRiskCurve]) -> 
 
 def _head(score: str) -> str:
     """Return the head of the panel of a beta score, or of weights of one's own."""
-    call = parse_metric(score)
-    if "weights" in call.arguments:
-        return f"W = {short(call.arguments['weights'])}: area = weighted risk"
-    return f"W = Beta({call.arguments['a']:g}, {call.arguments['b']:g}): area = beta score"
+    metric = parse_metric(score)
+    if "weights" in metric.arguments:
+        return f"W = {short(metric.arguments['weights'])}: area = weighted risk"
+    return f"W = Beta({metric.arguments['a']:g}, {metric.arguments['b']:g}): area = beta score"

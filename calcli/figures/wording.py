@@ -144,7 +144,7 @@ def probability(classes: Sequence[str] = ()) -> str:
     return f"P(class {name})" if name.isdecimal() else f"P({name})"
 
 
-def metric_name(call: Measure) -> str:
+def metric_name(metric: Measure) -> str:
     """Return the title of a metric, with those of its arguments that are not the usual ones below."""
-    arguments = str(call).partition(":")[2].replace(":", ", ")
-    return f"{call.entry.title}\n{arguments}" if arguments else call.entry.title
+    arguments = str(metric).partition(":")[2].replace(":", ", ")
+    return f"{metric.entry.title}\n{arguments}" if arguments else metric.entry.title

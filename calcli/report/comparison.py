@@ -540,7 +540,7 @@ class SelectionReport(Shown):
     def tables(self) -> list[TextTable]:
         """Return the values of every choice, and the changes against the first one."""
         columns = [Column("chosen by", "left"), Column("number"), Column("set", "left")]
-        columns += [Column(call.asked + ARROWS[call.entry.direction]) for call in self.metrics]
+        columns += [Column(metric.asked + ARROWS[metric.entry.direction]) for metric in self.metrics]
         rows = [
             (choice.criterion.asked, str(choice.number), name, *map(number, values))
             for choice in self.choices
@@ -575,7 +575,7 @@ class SelectionReport(Shown):
     def _values(self, choice: Choice) -> list[tuple[str, list[float]]]:
         """Return name and values of both sets."""
         both = zip(self.sets, (choice.chosen, choice.reported), strict=True)
-        return [(name, [found[str(call)].value for call in self.metrics]) for name, found in both]
+        return [(name, [found[str(metric)].value for metric in self.metrics]) for name, found in both]
 
     def data(self) -> SelectionObject:
         """Return the choices with their values on both sets."""
@@ -588,11 +588,15 @@ class SelectionReport(Shown):
                 {
                     "criterion": choice.criterion.asked,
                     "number": choice.number,
-                    "chosen_on": {call.asked: choice.chosen[str(call)].value for call in self.metrics},
-                    "reported_on": {call.asked: choice.reported[str(call)].value for call in self.metrics},
+                    "chosen_on": {metric.asked: choice.chosen[str(metric)].value for metric in self.metrics},
+                    "reported_on": {
+                        metric.asked: choice.reported[str(metric)].value for metric in self.metrics
+                    },
                     "relative_change": {
-                        call.asked: relative_change(first[str(call)].value, choice.reported[str(call)].value)
-                        for call in self.metrics
+                        metric.asked: relative_change(
+                            first[str(metric)].value, choice.reported[str(metric)].value
+                        )
+                        for metric in self.metrics
                     },
                 }
                 for choice in self.choices

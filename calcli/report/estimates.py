@@ -74,11 +74,11 @@ def error_notes(estimates: Iterable[Estimate], tested: str) -> list[str]:
     return [tested, *([NOT_TESTED] if left_out else []), *bins]
 
 
-def assumed_bins(calls: Iterable[Measure]) -> list[str]:
+def assumed_bins(metrics: Iterable[Measure]) -> list[str]:
     """Return how many bins there are, where that is neither the usual number nor in the expression."""
-    for call in calls:
-        usual, bins = (arguments.get("bins") for arguments in (call.entry.defaults, call.arguments))
-        if bins != usual and "bins=" not in call.asked:
+    for metric in metrics:
+        usual, bins = (arguments.get("bins") for arguments in (metric.entry.defaults, metric.arguments))
+        if bins != usual and "bins=" not in metric.asked:
             return [f"{bins:,} bins, unless the name says otherwise."]
     return []
 

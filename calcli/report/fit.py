@@ -286,13 +286,13 @@ def _sure(sureness: Sureness, score: str) -> list[str]:
     return notes
 
 
-def _short(call: MethodExpression) -> str:
+def _short(metric: MethodExpression) -> str:
     """Return a method for a table: a pool without its members, structured scaling by its parts."""
-    inner = call.chain[-1]
+    inner = metric.chain[-1]
     if inner.entry.name == POOL and inner.arguments["weights"]:
         return POOL
-    if inner.entry.name != "structured" or len(call.chain) > 1:
-        return str(call)
+    if inner.entry.name != "structured" or len(metric.chain) > 1:
+        return str(metric)
     strengths = [*inner.arguments["penalties"]]
     if inner.arguments["form"] == "matrix":
         strengths += inner.arguments["off_diagonal_penalties"]

@@ -71,7 +71,7 @@ def benchmark_files(
     if trying.seeds > 1 and not trying.folds:
         raise UsageError("--seeds deals the folds anew; it needs --folds N")
     names = trying.methods or DEFAULT_METHODS
-    calls = parse_methods([name for name in names if name != CHOICE.name])
+    metrics = parse_methods([name for name in names if name != CHOICE.name])
     reading: list[tuple[str, Sequence[str]]] = []
     files_read: dict[str, Sequence[str]] = {}
 
@@ -86,9 +86,11 @@ def benchmark_files(
     same = [_SAME.format(test=b) for a, b in fitted if same_files(files_read[a], files_read[b])]
     of_answers = any(task.of_answers for task in tasks)
     if of_answers:
-        calls = calls if trying.methods else [call for call in calls if not call.entry.needs_classes]
-        refuse_classes(calls)
-    methods = [*map(str, calls), *([CHOICE.name] if CHOICE.name in names else [])]
+        metrics = (
+            metrics if trying.methods else [metric for metric in metrics if not metric.entry.needs_classes]
+        )
+        refuse_classes(metrics)
+    methods = [*map(str, metrics), *([CHOICE.name] if CHOICE.name in names else [])]
     settings = replace(settings, metrics=_metrics(trying, settings, of_answers=of_answers), draws=0)
     watch = watcher("methods", len(tasks) * (len(methods) + 1))
     trials = run(tasks, methods, settings, trying.workers, watch, trying.seeds)
@@ -101,7 +103,7 @@ def _metrics(trying: BenchmarkSettings, settings: Settings, *, of_answers: bool)
     risks = [f"bayes_risk:costs={one.name}" for one in settings.costs]
     usual = [name for name in DEFAULT_METRICS if not (of_answers and METRICS[name].needs_classes)]
     usual = [*usual, *risks]
-    return tuple(call.asked for call in parse_metrics(settings.metrics or usual, settings.defaults))
+    return tuple(metric.asked for metric in parse_metrics(settings.metrics or usual, settings.defaults))
 
 
 def _tasks(

@@ -230,16 +230,16 @@ def select_files(
     choosing = parse_metrics(criteria, settings.defaults)
     shown = parse_metrics(settings.metrics or REPORTED, settings.defaults)
     pairs = paired_by_number(files, files_of(others))
-    every = tuple(dict.fromkeys(call.asked for call in (*choosing, *shown)))
+    every = tuple(dict.fromkeys(metric.asked for metric in (*choosing, *shown)))
     settings = replace(settings, metrics=every, intervals=False, draws=0)
     estimated = [_estimated(file, options, settings, watcher) for _, file, _ in pairs]
     choices, reported = [], {}
-    for call in choosing:
-        best = best_of([estimates[str(call)].value for estimates in estimated], call)
+    for metric in choosing:
+        best = best_of([estimates[str(metric)].value for estimates in estimated], metric)
         number, _, other = pairs[best]
         if other not in reported:
             reported[other] = _estimated(other, options, settings, watcher)
-        choices.append(Choice(call, number, estimated[best], reported[other]))
+        choices.append(Choice(metric, number, estimated[best], reported[other]))
     folders = (*by_folder([pairs[0][1], pairs[0][2]]), others)  # of one folder only, the pattern tells them
     same = any(same_files([file], [other]) for _, file, other in pairs)
     return SelectionReport(choices, (folders[0], folders[1]), shown, len(pairs), same)

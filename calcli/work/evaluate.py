@@ -373,7 +373,7 @@ def _reliability(evaluation: Evaluation) -> Reliability:
     """Return what a diagram shows: the confidence, of two classes the probability of the second."""
     settings = evaluation.settings
     lens = usual_lens([evaluation.predictions])
-    call = parse_metric(f"ece:lens={lens}", settings.defaults)
-    assert isinstance(call, BinnedError)
+    metric = parse_metric(f"ece:lens={lens}", settings.defaults)
+    assert isinstance(metric, BinnedError)
     problem = problem_of(evaluation, lens)
-    return reliability(problem, lens, call, evaluation.estimates, settings.draws, settings.seed)
+    return reliability(problem, lens, metric, evaluation.estimates, settings.draws, settings.seed)

@@ -55,18 +55,20 @@ def idle_options(
     idle = _unnamed(settings, calls, names)
     if not settings.metrics and figures is None:
         return idle
-    wholes = [_whole(call) for call in calls]
-    if settings.costs and not any("costs" in call.arguments for call in wholes):
+    wholes = [_whole(metric) for metric in calls]
+    if settings.costs and not any("costs" in metric.arguments for metric in wholes):
         idle.append(
             "--costs has no effect: no metric asked for uses costs, as bayes_risk and expected_cost do"
         )
-    if settings.decision_column is not None and not any("expected_cost" in call.entry.name for call in calls):
+    if settings.decision_column is not None and not any(
+        "expected_cost" in metric.entry.name for metric in calls
+    ):
         idle.append("--decision-column has no effect: expected_cost is not asked for")
     return idle + _untrained(settings, calibration, calls)
 
 
 def idle_of_fit(
-    method: str, calls: Sequence[MethodExpression], chosen: FitSettings, candidates: Sequence[str] | None
+    method: str, metrics: Sequence[MethodExpression], chosen: FitSettings, candidates: Sequence[str] | None
 ) -> list[str]:
     """Return a sentence for each option of a fit that makes no difference to it."""
     idle, auto = [], method == CHOICE.name
@@ -78,12 +80,12 @@ def idle_of_fit(
         idle.append("--quick has no effect: it is for -m auto")
     if chosen.min_rows != FitSettings.min_rows and not chosen.per_predicted_class:
         idle.append(f"--min-rows {chosen.min_rows} has no effect without --per-predicted-class")
-    if len(calls) == 1 and chosen.workers not in (None, 1):
+    if len(metrics) == 1 and chosen.workers not in (None, 1):
         if not chosen.folds:
             idle.append(f"--workers {chosen.workers} has no effect: --folds 0 leaves one fit")
-        elif not are_apart(make(chosen.wrapped(calls[0]))):
+        elif not are_apart(make(chosen.wrapped(metrics[0]))):
             idle.append(
-                f"--workers {chosen.workers} has no effect: all fits of {calls[0]} start from the first one"
+                f"--workers {chosen.workers} has no effect: all fits of {metrics[0]} start from the first one"
             )
     return idle
 
@@ -121,16 +123,16 @@ def idle_looks(drawing: PlotSettings, settings: Settings) -> list[str]:
     return idle
 
 
-def _whole(call: Measure) -> Measure:
-    return call.whole if "score" in call.arguments else call
+def _whole(metric: Measure) -> Measure:
+    return metric.whole if "score" in metric.arguments else metric
 
 
-def _unnamed(settings: Settings, calls: Sequence[Measure], names: Collection[str]) -> list[str]:
+def _unnamed(settings: Settings, metrics: Sequence[Measure], names: Collection[str]) -> list[str]:
     """Return what is said of things that have a name, which nothing calls."""
     idle = []
     for field, argument in NAMED.items():
         given: Mapping[str, object] = getattr(settings, field)
-        used = {one.arguments.get(argument) for call in calls for one in (call, _whole(call))}
+        used = {one.arguments.get(argument) for call in metrics for one in (call, _whole(call))}
         metric = "weighted_risk:weights" if field == "threshold_weights" else argument
         idle += [
             f"{declared(Settings)[field].option} {name} has no effect: no metric asked for has "
@@ -141,12 +143,12 @@ def _unnamed(settings: Settings, calls: Sequence[Measure], names: Collection[str
     return idle
 
 
-def _untrained(settings: Settings, calibration: Predictions | None, calls: Sequence[Measure]) -> list[str]:
+def _untrained(settings: Settings, calibration: Predictions | None, metrics: Sequence[Measure]) -> list[str]:
     """Return what is said of options of recalibrations, if there are none."""
-    trained = [call.arguments["training"] for call in calls if "training" in call.arguments]
+    trained = [metric.arguments["training"] for metric in metrics if "training" in metric.arguments]
     if calibration is not None and "held-out" not in trained:
         return ["--calibration-data has no effect: no metric asked for recalibrates"]
-    if any("recalibrator" in call.arguments for call in calls) or "cross-validation" in trained:
+    if any("recalibrator" in metric.arguments for metric in metrics) or "cross-validation" in trained:
         return []
     usual = {one.name: one.default for one in fields(Settings)}
     given = [declared(Settings)[name] for name in OF_RECALIBRATIONS if getattr(settings, name) != usual[name]]

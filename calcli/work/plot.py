@@ -277,8 +277,8 @@ def _refuse_unshown(kinds: Sequence[FigureKind], files: Sequence[str], drawing: 
 
 def _tested(settings: Settings) -> Settings:
     """Return the settings with a test of every error that is drawn, also class-wise ones."""
-    calls = parse_metrics(settings.metrics or FIGURES["epochs"].metrics, settings.defaults)
-    whole = any(call.is_class_wise for call in calls)
+    metrics = parse_metrics(settings.metrics or FIGURES["epochs"].metrics, settings.defaults)
+    whole = any(metric.is_class_wise for metric in metrics)
     return replace(settings, test=settings.test or whole)
 
 

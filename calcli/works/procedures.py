@@ -63,13 +63,13 @@ def _under_posteriors(predictions: Predictions, metrics: Sequence[str], asked: A
     settings = Settings(metrics=tuple(metrics), intervals=False, draws=0)
     posteriors = posteriors_of(asked.posteriors, predictions)
     calls = parse_metrics(settings.metrics, settings.defaults)
-    true = {str(call): true_error(call, predictions, posteriors, settings) for call in calls}
+    true = {str(metric): true_error(metric, predictions, posteriors, settings) for metric in calls}
     estimates = values(predictions, settings)
     nulls = consistency_resampling(predictions, metrics, asked.draws, asked.seed, posteriors, rows=False)
     rows = [
-        {"metric": call.asked, "estimate": estimates[str(call)], "true": true[str(call)]}
-        | _null(nulls[str(call)])
-        for call in calls
+        {"metric": metric.asked, "estimate": estimates[str(metric)], "true": true[str(metric)]}
+        | _null(nulls[str(metric)])
+        for metric in calls
     ]
     return rows + [_expected(score, predictions, posteriors) for score in ("log_loss", "brier")]
 
@@ -100,13 +100,13 @@ def _resampled(predictions: Predictions, metrics: Sequence[str], asked: Asked) -
     settings = Settings(metrics=tuple(metrics), intervals=False, draws=0)
     calls = parse_metrics(settings.metrics, settings.defaults)
     estimates = values(predictions, settings)
-    errors = [call.asked for call in calls if call.entry.family.has_null]
+    errors = [metric.asked for metric in calls if metric.entry.family.has_null]
     nulls = consistency_resampling(predictions, errors, asked.draws, asked.seed) if errors else {}
     sd = bootstrap_sd(predictions, metrics, asked.draws, asked.seed)
     return [
-        {"metric": call.asked, "estimate": estimates[str(call)], "sd": sd[str(call)]}
-        | _null(nulls.get(str(call)))
-        for call in calls
+        {"metric": metric.asked, "estimate": estimates[str(metric)], "sd": sd[str(metric)]}
+        | _null(nulls.get(str(metric)))
+        for metric in calls
     ]
 
 
@@ -117,12 +117,12 @@ def _marginal(predictions: Predictions, metrics: Sequence[str], asked: Asked) ->
 
 def _trained(predictions: Predictions, metrics: Sequence[str], asked: Asked) -> list[dict[str, Any]]:
     rows = []
-    for call in parse_metrics(metrics):
-        lens, bins = call.lens, int(call.arguments.get("bins", 15))
+    for metric in parse_metrics(metrics):
+        lens, bins = metric.lens, int(metric.arguments.get("bins", 15))
         error = trained_error(
-            predictions, asked.calibration, norm=call.entry.name, lens=lens, bins=bins, seed=asked.seed
+            predictions, asked.calibration, norm=metric.entry.name, lens=lens, bins=bins, seed=asked.seed
         )
-        rows.append({"metric": call.asked, "estimate": error.value, "untrained": error.untrained})
+        rows.append({"metric": metric.asked, "estimate": error.value, "untrained": error.untrained})
     return rows
 
 

@@ -160,8 +160,8 @@ def study(
     """
     settings = Settings(metrics=tuple(metrics), draws=0, intervals=False)
     calls = parse_metrics(metrics, settings.defaults)
-    for call in calls:
-        require_truth(call)
+    for metric in calls:
+        require_truth(metric)
     truths = _truths(system, parameters, calls, settings, seed)
     asked = _Asked(system, parameters, settings, seed)
     parts = [
@@ -181,17 +181,17 @@ def study(
         of_size = np.concatenate([values[part] for part in parts if part.place == place])
         apart = of_size - np.array([truth for truth, *_ in truths])
         low, high = np.quantile(apart, [TAIL, 1 - TAIL], axis=0)
-        for k, call in enumerate(calls):
+        for k, metric in enumerate(calls):
             numbers = map(float, (low[k], apart[:, k].mean(), high[k]))
-            deviations.append(Deviation(call.asked, size, *truths[k], *numbers))
-    order = [call.asked for call in calls]
+            deviations.append(Deviation(metric.asked, size, *truths[k], *numbers))
+    order = [metric.asked for metric in calls]
     return sorted(deviations, key=lambda one: order.index(one.metric))
 
 
 def _truths(
     system: str,
     parameters: Mapping[str, float],
-    calls: Sequence[Measure],
+    metrics: Sequence[Measure],
     settings: Settings,
     seed: int,
 ) -> list[tuple[float, TruthBy, float]]:
@@ -201,17 +201,17 @@ def _truths(
         whole, weights = known
         seen = _predictions(whole, weights)
         by: TruthBy = "table" if weights is None else "quadrature"
-        return [(true_error(call, seen, whole.posteriors, settings), by, 0.0) for call in calls]
+        return [(true_error(metric, seen, whole.posteriors, settings), by, 0.0) for metric in metrics]
     drawn = simulate(system, parameters, rows, seed)
-    return [_simulated(call, drawn, settings) for call in calls]
+    return [_simulated(metric, drawn, settings) for metric in metrics]
 
 
-def _simulated(call: Measure, drawn: Simulation, settings: Settings) -> tuple[float, TruthBy, float]:
+def _simulated(metric: Measure, drawn: Simulation, settings: Settings) -> tuple[float, TruthBy, float]:
     """Return the error of all rows that were drawn, and the standard error that their parts tell."""
 
     def true(rows: slice) -> float:
         part = drawn._replace(scores=drawn.scores[rows], labels=drawn.labels[rows])
-        return true_error(call, _predictions(part), drawn.posteriors[rows], settings)
+        return true_error(metric, _predictions(part), drawn.posteriors[rows], settings)
 
     rows = len(drawn.labels)
     ends = np.linspace(0, rows, min(TRUTH_PARTS, rows) + 1).astype(int).tolist()

@@ -91,16 +91,16 @@ class Known:
         return Bins(count, *(np.add.reduceat(values, starts, axis=-1) for values in terms))
 
 
-def require_truth(call: Measure) -> None:
+def require_truth(metric: Measure) -> None:
     """Raise a UsageError if a metric has no true value."""
     errors = BinnedError, CumulativeError, VectorMiscalibration
     if (
-        not call.entry.family.has_null
-        or call.arguments.get("weights", "equal") != "equal"
-        or not isinstance(call, errors)
+        not metric.entry.family.has_null
+        or metric.arguments.get("weights", "equal") != "equal"
+        or not isinstance(metric, errors)
     ):
         raise UsageError(
-            f"{call}: its true value is not computed; expected ece and its relatives, ks, kuiper or "
+            f"{metric}: its true value is not computed; expected ece and its relatives, ks, kuiper or "
             "expected_miscalibration"
         )
 
@@ -116,7 +116,7 @@ def _error(estimator: object, bins: Bins) -> float:
     return float(binned_error(first, estimator.norm))
 
 
-def true_error(call: Measure, predictions: Predictions, posteriors: Doubles, settings: Settings) -> float:
+def true_error(metric: Measure, predictions: Predictions, posteriors: Doubles, settings: Settings) -> float:
     """Return a calibration error without bins: the calibration function stands in for frequencies.
 
     The calibration function at a prediction is the mean posterior of the rows with that prediction
@@ -125,7 +125,7 @@ def true_error(call: Measure, predictions: Predictions, posteriors: Doubles, set
 
     Parameters
     ----------
-    call
+    metric
         An error of bins, ks or kuiper.
     predictions
         Scores; their labels are not used.
@@ -144,22 +144,22 @@ def true_error(call: Measure, predictions: Predictions, posteriors: Doubles, set
     UsageError
         If the error has no such value.
     """
-    require_truth(call)
-    exact = isinstance(call, CumulativeError) or _shows_all(call.lens, predictions.n_classes, settings)
+    require_truth(metric)
+    exact = isinstance(metric, CumulativeError) or _shows_all(metric.lens, predictions.n_classes, settings)
 
     def true(known: Known) -> float:
-        inside = known.within(call.region, str(call))
+        inside = known.within(metric.region, str(metric))
         if not inside.has_weight:
             return np.nan
         bins = inside.of_equal
-        error = _error(call, bins if exact else _in_cells(bins))
+        error = _error(metric, bins if exact else _in_cells(bins))
         return 0.0 if abs(error) < ROUNDING else error
 
-    if not call.is_class_wise:
-        return true(known_problem(predictions, posteriors, call.lens, settings))
+    if not metric.is_class_wise:
+        return true(known_problem(predictions, posteriors, metric.lens, settings))
     every = known_problem(predictions, posteriors, "canonical", settings)
     errors = [true(every.of_class(k)) for k in range(predictions.n_classes)]
-    return float(class_wise_error(np.array(errors), call.over_classes))
+    return float(class_wise_error(np.array(errors), metric.over_classes))
 
 
 def _shows_all(lens: str, n_classes: int, settings: Settings) -> bool:

@@ -647,7 +647,7 @@ class Calibrator(Estimator):
         return self.parameters[name]
 
 
-def make(call: MethodExpression) -> Calibrator:
+def make(method: MethodExpression) -> Calibrator:
     """Return the calibrator that an expression asks for, not fitted.
 
     Raises
@@ -655,8 +655,8 @@ def make(call: MethodExpression) -> Calibrator:
     UsageError
         If the lens is not for that method.
     """
-    settings = dict(call.arguments)
+    settings = dict(method.arguments)
     if "calibrator" in settings:
         settings["calibrator"] = make(settings["calibrator"])
-    made: Calibrator = call.entry.made(**settings)
+    made: Calibrator = method.entry.made(**settings)
     return made

@@ -188,12 +188,12 @@ def unlike_setting(stored: Mapping[str, Any], classes: tuple[str, ...], policy: 
     path
         The report, for the sentence.
     """
-    calls = [rule.call for rule in policy.rules if isinstance(rule.condition, NoWorse)]
-    if not calls:
+    metrics = [rule.call for rule in policy.rules if isinstance(rule.condition, NoWorse)]
+    if not metrics:
         return ""
     then = json_value(asdict(Settings())) | stored
     try:
-        unlike = list(_differences(then, policy.settings, calls, classes))
+        unlike = list(_differences(then, policy.settings, metrics, classes))
     except (KeyError, TypeError, ValueError, AttributeError) as error:
         return f"{path} is a damaged report ({type(error).__name__}: {error})"
     if not unlike:
@@ -205,29 +205,29 @@ def unlike_setting(stored: Mapping[str, Any], classes: tuple[str, ...], policy: 
 
 
 def _differences(
-    then: Mapping[str, Any], now: Settings, calls: list[Measure], classes: tuple[str, ...]
+    then: Mapping[str, Any], now: Settings, metrics: list[Measure], classes: tuple[str, ...]
 ) -> Iterator[str]:
     """Yield the options that differ."""
     current, unlike = json_value(asdict(now)), list[str]()
     for name in ("priors", "shift_to_priors", "trained_at"):
         unlike += [name] * (not _same_priors(then[name], current[name], classes))
     for name, used in (
-        ("clip", any(call.is_clipped for call in calls)),
+        ("clip", any(metric.is_clipped for metric in metrics)),
         ("cluster", True),
-        ("decision_column", any("expected_cost" in call.entry.name for call in calls)),
+        ("decision_column", any("expected_cost" in metric.entry.name for metric in metrics)),
     ):
         unlike += [name] * (used and then[name] != current[name])
     for name in NAMED:
         known, wanted = _by_name(then[name]), _by_name(current[name])
-        both = set(known) & set(wanted) & _names(calls)
+        both = set(known) & set(wanted) & _names(metrics)
         unlike += [name] * any(known[one] != wanted[one] for one in both)
     settings = declared(Settings)
     yield from (f"--{settings[name].key.replace('_', '-')}" for name in unlike)
 
 
-def _names(calls: list[Measure]) -> set[str]:
+def _names(metrics: list[Measure]) -> set[str]:
     """Return all words of metric expressions, among them the names of what is defined elsewhere."""
-    texts = [text for call in calls for text in (str(call), *map(str, call.arguments.values()))]
+    texts = [text for metric in metrics for text in (str(metric), *map(str, metric.arguments.values()))]
     return {word for text in texts for word in SEPARATORS.split(text)}
 
 
@@ -542,7 +542,7 @@ class _Judge:
         reason = f"{change}; proven {_within(condition.margin)} (p {good:.3g})"
         return replace(outcome, status="passed", reason=reason, p_value=good)
 
-    def _against(self, call: Measure) -> tuple[float, float, Evidence]:
+    def _against(self, metric: Measure) -> tuple[float, float, Evidence]:
         """Return the values of baseline and candidate, and the evidence on their difference.
 
         Raises
@@ -553,30 +553,30 @@ class _Judge:
         if self._baseline is None or not self._systems:
             raise InputError("the rule compares with a baseline; give one with --baseline")
         reference, candidate = self._baseline.reference, self._systems[-1]
-        value = candidate.value(call)
+        value = candidate.value(metric)
         if isinstance(reference, Predictions):
             first = self._systems[0]
             pair = Pair(first, candidate, self._settings, self._baseline.paired)
-            return first.value(call), value, evidence(call, pair)
-        stored = self._stored(reference, call)
+            return first.value(metric), value, evidence(metric, pair)
+        stored = self._stored(reference, metric)
         if stored.interval is None:
             return stored.value, value, Untested()
-        variances = _variance(stored.interval), candidate.variance(call)
-        reason = self._compared.estimates[str(call)].no_interval
+        variances = _variance(stored.interval), candidate.variance(metric)
+        reason = self._compared.estimates[str(metric)].no_interval
         return stored.value, value, Normal(stored.value, value, variances, 0.0, "unpaired-normal", reason)
 
-    def _stored(self, report: StoredReport, call: Measure) -> StoredValue:
+    def _stored(self, report: StoredReport, metric: Measure) -> StoredValue:
         metrics = report.metrics.get(self._slice)
         if metrics is None:
             raise InputError(f"{report.path} has no results for the slice {self._slice}")
-        if str(call) not in metrics:
-            raise InputError(f"{report.path} has no {call}; evaluate the baseline with --metrics {call}")
-        if call.entry.family.has_null:
+        if str(metric) not in metrics:
+            raise InputError(f"{report.path} has no {metric}; evaluate the baseline with --metrics {metric}")
+        if metric.entry.family.has_null:
             raise InputError(
-                f"{report.path} is a report and holds no rows to test a difference of {call} with; give the "
-                "baseline's predictions"
+                f"{report.path} is a report and holds no rows to test a difference of {metric} with; give "
+                "the baseline's predictions"
             )
-        return metrics[str(call)]
+        return metrics[str(metric)]
 
 
 def _too_few(rule: Rule, estimate: Estimate, rows: int) -> str:
@@ -651,7 +651,7 @@ def _decided_by(power: Power | None, margin: float) -> str:
 
 def promise_of(threshold: Threshold, undecided: Undecided | None = None) -> Policy:
     """Return a policy with a rule for each promise."""
-    call, limit = parse_metric("error_rate"), threshold.max_error
+    metric, limit = parse_metric("error_rate"), threshold.max_error
     condition = Bound(limit, most=True, end="upper", undecided=undecided or "fail")
     rules = []
     for one in threshold.found:
@@ -659,7 +659,7 @@ def promise_of(threshold: Threshold, undecided: Undecided | None = None) -> Poli
             part = f"{threshold.by}={one.value}" if threshold.by else ""
             what = "share of the class that is missed" if threshold.of_recall else "error rate of answers"
             name = f"{what} at most {limit:g}" + (f" [{part}]" if part else "")
-            rules.append(Rule(call, condition, part, name=name))
+            rules.append(Rule(metric, condition, part, name=name))
     return Policy(tuple(rules))
 
 

@@ -73,7 +73,7 @@ class Choice:
     reported: Mapping[str, Estimate]
 
 
-def best_of(value: Sequence[float] | Doubles, call: Measure) -> int:
+def best_of(value: Sequence[float] | Doubles, metric: Measure) -> int:
     """Return the index of the best of some values of a metric, the first of equal ones.
 
     Raises
@@ -81,20 +81,20 @@ def best_of(value: Sequence[float] | Doubles, call: Measure) -> int:
     UsageError
         If no value of the metric is better than another, or none is finite.
     """
-    ordered = call.entry.direction != "none"
+    ordered = metric.entry.direction != "none"
     if not (ordered and np.isfinite(value).any()):
         why = "has no finite value" if ordered else "has no better direction"
-        raise UsageError(f"{call.asked} {why}; choose by another metric, such as log_loss")
-    return int(np.nanargmin([call.entry.cost(one) for one in value]))
+        raise UsageError(f"{metric.asked} {why}; choose by another metric, such as log_loss")
+    return int(np.nanargmin([metric.entry.cost(one) for one in value]))
 
 
-def why_none_is_best(values: Sequence[float], call: Measure) -> str:
+def why_none_is_best(values: Sequence[float], metric: Measure) -> str:
     """Return why none of some systems is the best: no value of the metric is finite; "" if one is."""
     if np.isfinite(values).any():
         return ""
     faults = {"undefined": np.isnan(values).any(), "infinite": np.isinf(values).any()}
     said = " or ".join(word for word, there in faults.items() if there)
-    return f"{call.asked} is {said} for all of them"
+    return f"{metric.asked} is {said} for all of them"
 
 
 def relative_change(first: float, second: float) -> float:
@@ -192,7 +192,7 @@ def measured_systems(
     judged
         Number of a system that gets intervals and tests of its own; the others have values alone.
     """
-    calls = parse_metrics(settings.metrics, settings.defaults)
+    metrics = parse_metrics(settings.metrics, settings.defaults)
     predictions = [counted(one) for one in _with_clusters(predictions, settings.cluster if paired else None)]
     units = [Units.of(one.n_rows, one.column_if(settings.cluster)) for one in predictions if settings.draws]
     sampled = any(is_sampled(one, settings) for one in predictions)
@@ -204,56 +204,58 @@ def measured_systems(
         measured = measure(rows, of_system, counting, units_for=units_for, sections=[ORDER], sampled=sampled)
         asked = of_system if number == judged else replace(of_system, intervals=False)
         evaluation = assess(measured, asked, sections=[ORDER])
-        influence_values = influences(measured, calls) if settings.intervals else {}
+        influence_values = influences(measured, metrics) if settings.intervals else {}
         systems.append(System(measured, evaluation, influence_values))
         done += rows.n_rows
-    return _with_samples(systems, settings, calls)
+    return _with_samples(systems, settings, metrics)
 
 
-def evidence(call: Measure, pair: Pair) -> Evidence:
+def evidence(metric: Measure, pair: Pair) -> Evidence:
     """Return what the data say about the difference of two systems on a metric.
 
     It rests on the influences of units if enough rows carry the difference, else on swapped predictions.
     Swaps do not tell which of two values is nearer to the best one, where that lies between others.
     """
-    pair, target = pair.telling(call), call.entry.target
-    first, second = (one.influences.get(str(call)) for one in (pair.baseline, pair.candidate))
+    pair, target = pair.telling(metric), metric.entry.target
+    first, second = (one.influences.get(str(metric)) for one in (pair.baseline, pair.candidate))
     if first is not None and second is not None:
         studentized = Studentized(first, second, pair.paired)
         shown: Evidence = studentized
         if not (influence_values := studentized.difference).spread.enough:
-            shown = call.of_few(pair, influence_values) or _of_signs(call, pair, influence_values)
+            shown = metric.of_few(pair, influence_values) or _of_signs(metric, pair, influence_values)
         if target is None:
             return shown
         return DistanceEvidence(shown, sum_of_errors(first, second, target, pair.paired))
-    baseline = pair.baseline.value(call)
-    difference = pair.candidate.value(call) - baseline
+    baseline = pair.baseline.value(metric)
+    difference = pair.candidate.value(metric) - baseline
     if target is None and pair.settings.draws and math.isfinite(difference):
         with suppress(NeedsRows):
-            if swapped := call.swapped(pair) or _recomputed(call, pair):
+            if swapped := metric.swapped(pair) or _recomputed(metric, pair):
                 return Permuted(difference, baseline, swapped, pair.paired)
     return Untested()
 
 
-def _of_signs(call: Measure, pair: Pair, difference: Influences) -> Evidence:
+def _of_signs(metric: Measure, pair: Pair, difference: Influences) -> Evidence:
     """Return the evidence on a difference that few rows carry: what each brings changes its sign."""
     unit = "row" if pair.settings.cluster is None else "cluster"
     reason = difference.spread.too_few(unit)
     if not (pair.paired and pair.settings.draws):
         return Untested(no_interval=reason)
     swapped = swapped_signs(difference, pair.settings.draws, pair.rng)
-    return Permuted(difference.value, pair.baseline.value(call), swapped, True, reason)
+    return Permuted(difference.value, pair.baseline.value(metric), swapped, True, reason)
 
 
-def influences(measured: Measurements, calls: Sequence[Measure]) -> Mapping[str, Influences]:
+def influences(measured: Measurements, metrics: Sequence[Measure]) -> Mapping[str, Influences]:
     """Return what each unit brings to the metrics that have intervals, without those whose rows are gone."""
-    every = {str(call): call.influences(measured) for call in calls if str(call) not in measured.left}
+    every = {
+        str(metric): metric.influences(measured) for metric in metrics if str(metric) not in measured.left
+    }
     return {name: one for name, one in every.items() if one is not None}
 
 
-def _with_samples(systems: Sequence[System], settings: Settings, calls: Sequence[Measure]) -> list[System]:
+def _with_samples(systems: Sequence[System], settings: Settings, metrics: Sequence[Measure]) -> list[System]:
     """Return systems with samples of their rows, where these tell some of the metrics."""
-    asked = tuple(c.asked for c in calls if any(str(c) in one.measured.left for one in systems))
+    asked = tuple(c.asked for c in metrics if any(str(c) in one.measured.left for one in systems))
     samples = [one.measured.sample if asked else None for one in systems]
     rows = [
         sample.of(one.predictions) for one, sample in zip(systems, samples, strict=True) if sample is not None
@@ -283,14 +285,14 @@ def _counting_on(watch: Watch | None, done: int) -> Watch | None:
     return None if watch is None else lambda rows: watch(done + rows)
 
 
-def _recomputed(call: Measure, pair: Pair) -> PermutationDistribution | None:
+def _recomputed(metric: Measure, pair: Pair) -> PermutationDistribution | None:
     """Return differences of a metric computed anew with predictions swapped; None if that is too slow.
 
     Permutations in which it is undefined do not count, and of very many rows there are fewer of them.
     """
     both = pair.baseline, pair.candidate
-    effort = effort_of(call, pair.baseline.predictions, pair.settings)
-    if not (call.recomputed and pair.same_classes and (draws := pair.affordable(effort))):
+    effort = effort_of(metric, pair.baseline.predictions, pair.settings)
+    if not (metric.recomputed and pair.same_classes and (draws := pair.affordable(effort))):
         return None
     given = all(one.predictions.kind == "probs" for one in both)
     first, second = (_in_memory(one, as_given=given) for one in both)
@@ -301,7 +303,7 @@ def _recomputed(call: Measure, pair: Pair) -> PermutationDistribution | None:
         weights = np.concatenate(each)
     plain = replace(
         pair.baseline.measured.settings,
-        metrics=(call.asked,),
+        metrics=(metric.asked,),
         intervals=False,
         draws=0,
         test=False,
@@ -317,7 +319,7 @@ def _recomputed(call: Measure, pair: Pair) -> PermutationDistribution | None:
             weights=None if weights is None else weights[rows],
             columns={},
         )
-        return values(part, plain)[str(call)]
+        return values(part, plain)[str(metric)]
 
     draws = min(draws, max(FEWEST_DRAWS, VISITS // table.size))
     return swapped_rows(value, [one.measured.units for one in both], draws, pair.rng, pair.paired)
@@ -593,22 +595,22 @@ RANKED_LIMIT = 10_000_000  # scores up to which every class is put in order for 
 MOST_CLASSES = 20  # of which class-wise errors are compared unasked
 
 
-def _difference(call: Measure, pair: Pair, limit: Margin) -> Difference:
+def _difference(metric: Measure, pair: Pair, limit: Margin) -> Difference:
     """Return a difference with its interval, p-value and verdict, and what so many rows tell."""
     both, settings, level = (pair.baseline, pair.candidate), pair.settings, pair.settings.level
-    baseline, candidate = (one.value(call) for one in both)
-    every, rows = (one.predictions.n_rows for one in both), tuple(one.rows(call) for one in both)
+    baseline, candidate = (one.value(metric) for one in both)
+    every, rows = (one.predictions.n_rows for one in both), tuple(one.rows(metric) for one in both)
     sampled = () if rows == tuple(every) else rows
     told: Evidence = Untested()
     if not math.isnan(candidate - baseline):  # as where both are infinite
-        told = evidence(call, pair)
+        told = evidence(metric, pair)
     interval, p_value, reason = told.interval(level), told.p_value(), told.no_interval
     if interval is not None and not interval.contains(candidate - baseline):
         interval, reason = None, BIASED
     of = f"|rows:{'+'.join(map(str, dict.fromkeys(sampled)))}" if sampled else ""
-    clip = f"|clip:{settings.clip:g}" if settings.clip and call.is_clipped else ""
+    clip = f"|clip:{settings.clip:g}" if settings.clip and metric.is_clipped else ""
     difference = Difference(
-        call,
+        metric,
         baseline,
         candidate,
         interval,
@@ -616,16 +618,16 @@ def _difference(call: Measure, pair: Pair, limit: Margin) -> Difference:
         p_value,
         limit.of(baseline),
         "untested",
-        f"{call}|difference{of}{clip}|{told.method}|seed:{settings.seed}|version:{__version__}",
+        f"{metric}|difference{of}{clip}|{told.method}|seed:{settings.seed}|version:{__version__}",
         reason,
         sampled,
-        Power.of(told, rows[1], level, _sign(call)) if interval else None,
+        Power.of(told, rows[1], level, _sign(metric)) if interval else None,
     )
     return replace(difference, verdict=_verdict(difference, level))
 
 
-def _sign(call: Measure) -> int:
-    return -1 if call.entry.direction == "higher" else 1
+def _sign(metric: Measure) -> int:
+    return -1 if metric.entry.direction == "higher" else 1
 
 
 def _verdict(difference: Difference, level: float) -> Verdict:
@@ -658,22 +660,24 @@ def _compared(
     slices: int,
 ) -> Comparison:
     """Return the comparison of measured systems on all rows, or on one of so many slices."""
-    calls, rivals = parse_metrics(settings.metrics, settings.defaults), len(systems) - 1
+    metrics, rivals = parse_metrics(settings.metrics, settings.defaults), len(systems) - 1
     ranked_by = parse_metric(plan.ranked_by, settings.defaults)
     margins = {str(parse_metric(name, settings.defaults)): x for name, x in (plan.margins or {}).items()}
 
-    def between(call: Measure, first: int, second: int, margin: Margin = NO_MARGIN) -> Difference:
-        tests = slices * (2 * rivals - 1 if call == ranked_by else rivals)
-        return _difference(call, Pair(systems[first], systems[second], settings, plan.paired, tests), margin)
+    def between(metric: Measure, first: int, second: int, margin: Margin = NO_MARGIN) -> Difference:
+        tests = slices * (2 * rivals - 1 if metric == ranked_by else rivals)
+        return _difference(
+            metric, Pair(systems[first], systems[second], settings, plan.paired, tests), margin
+        )
 
     differences = tuple(
-        {call.asked: between(call, 0, n, margins.get(str(call), NO_MARGIN)) for call in calls}
+        {metric.asked: between(metric, 0, n, margins.get(str(metric), NO_MARGIN)) for metric in metrics}
         for n in range(1, len(systems))
     )
     values = [one.value(ranked_by) for one in systems]
     ranking = _ranked(ranked_by, values, partial(between, ranked_by), settings.level)
     best, top, cost = ranking[0].system, ranking[0].system, None
-    accuracy = next((call for call in calls if str(call) == "accuracy"), None)
+    accuracy = next((metric for metric in metrics if str(metric) == "accuracy"), None)
     if accuracy is not None:
         values = [one.value(accuracy) for one in systems]
         top = int(np.argmax(values)) if values[best] < max(values) else best
@@ -698,14 +702,14 @@ def _flips(baseline: System, candidate: System) -> Flips | None:
 
 
 def _ranked(
-    call: Measure, values: Sequence[float], between: Callable[[int, int], Difference], level: float
+    metric: Measure, values: Sequence[float], between: Callable[[int, int], Difference], level: float
 ) -> list[Ranked]:
     """Rank systems by the values of a metric, with the set that cannot be told from the best.
 
     The best is the one with the best value, undefined values come last. Its differences `between` it and the
     others are tested with Holm's correction.
     """
-    costs = np.array([call.entry.cost(value) for value in values])
+    costs = np.array([metric.entry.cost(value) for value in values])
     order = np.argsort(costs, kind="stable").tolist()
     best = order[0]
     corrected = _with_holm([between(best, other) for other in order[1:]], level)

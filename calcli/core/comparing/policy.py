@@ -209,10 +209,10 @@ def parse_failure(text: str, defaults: Mapping[str, Any] | None = None) -> Rule:
         limit = math.nan
     if math.isnan(limit):
         raise UsageError(f"{text!r} compares with {match['bound']!r}; expected a number, as in {EXAMPLE}")
-    call, sign = parse_metric(match["metric"], defaults), match["sign"]
+    metric, sign = parse_metric(match["metric"], defaults), match["sign"]
     most = sign[0] == ">"
     allowed = math.nextafter(limit, -math.inf if most else math.inf) if sign.endswith("=") else limit
-    return Rule(call, Bound(allowed, most), name=f"{call.asked}{sign}{limit:g}")
+    return Rule(metric, Bound(allowed, most), name=f"{metric.asked}{sign}{limit:g}")
 
 
 def failure(rule: Rule, estimates: Mapping[str, Estimate], path: str) -> str | None:

@@ -68,14 +68,14 @@ def slack_of(predictions: Predictions, names: Sequence[str], seed: int = 0) -> d
     predictions.require_told_class()
     rows, rng = _held(counted(predictions)), generator(seed, Stream.SPREAD)
     settings = Settings(tuple(names), intervals=False, draws=0)
-    calls = parse_metrics(names)
+    metrics = parse_metrics(names)
     measured = measure(rows, settings)
-    slack_by_name = {call.asked: Slack(math.inf, math.nan) for call in calls}
-    shown = _deviations(measured, calls, settings, rng)
+    slack_by_name = {metric.asked: Slack(math.inf, math.nan) for metric in metrics}
+    shown = _deviations(measured, metrics, settings, rng)
     if rows.n_classes == 2 and _rarer(rows) * predictions.n_rows < FEWEST_OF_CLASS * rows.n_rows:
-        for call in calls:
-            if call.entry.family.class_by_class:
-                shown.pop(call.asked, None)
+        for metric in metrics:
+            if metric.entry.family.class_by_class:
+                shown.pop(metric.asked, None)
     if not shown:
         return slack_by_name
     table = np.stack(list(shown.values()), axis=1)
@@ -99,20 +99,20 @@ def _rarer(rows: Predictions) -> int:
 
 
 def _deviations(
-    measured: Measurements, calls: Sequence[Measure], settings: Settings, rng: np.random.Generator
+    measured: Measurements, metrics: Sequence[Measure], settings: Settings, rng: np.random.Generator
 ) -> dict[str, Doubles]:
     """Return for each metric how much worse each of the redraws is than the rows themselves."""
     rows = measured.predictions
     weights = np.ones(rows.n_rows) if rows.weights is None else rows.weights
     share = weights / weights.sum()
     influence_values: dict[str, tuple[Measure, Doubles]] = {}
-    known = influences(measured, calls)
-    for call in calls:
-        if (one := known.get(str(call))) is not None:
-            sign = -1 if call.entry.direction == "higher" else 1
-            influence_values[call.asked] = call, sign * one.of_units[:, None]
-        elif call.entry.family.has_null:
-            influence_values[call.asked] = call, _gaps(measured, call, share)
+    known = influences(measured, metrics)
+    for metric in metrics:
+        if (one := known.get(str(metric))) is not None:
+            sign = -1 if metric.entry.direction == "higher" else 1
+            influence_values[metric.asked] = metric, sign * one.of_units[:, None]
+        elif metric.entry.family.has_null:
+            influence_values[metric.asked] = metric, _gaps(measured, metric, share)
     perturbation = _perturbation(rows, settings, rng) if influence_values else {}
     drawn: dict[str, list[Doubles]] = {name: [] for name in influence_values}
     errors: list[Doubles] = []
@@ -121,30 +121,30 @@ def _deviations(
         total = counts @ share
         total[total == 0] = 1  # of very few rows none may be drawn, which changes nothing
         unseen = (rng.geometric(0.5, size) - 1) * rng.exponential(size=size)
-        for name, (call, table) in influence_values.items():
-            drawn[name].append(_worse(call, counts @ table / total[:, None], table.sum(0)))
+        for name, (metric, table) in influence_values.items():
+            drawn[name].append(_worse(metric, counts @ table / total[:, None], table.sum(0)))
         errors.append(unseen)
     unseen, shown = np.concatenate(errors), {}
-    for name, (call, _) in influence_values.items():
+    for name, (metric, _) in influence_values.items():
         worse = np.concatenate(drawn[name])
-        if call.entry.family.has_null:
+        if metric.entry.family.has_null:
             worse -= max(0.0, float(worse.mean()))  # sizes of gaps grow by the noise that a redraw adds
-        more = np.multiply(unseen, perturbation[str(call)], out=np.zeros(len(worse)), where=unseen > 0)
+        more = np.multiply(unseen, perturbation[str(metric)], out=np.zeros(len(worse)), where=unseen > 0)
         shown[name] = worse + more
     return shown
 
 
-def _worse(call: Measure, drawn: Doubles, seen: Doubles) -> Doubles:
+def _worse(metric: Measure, drawn: Doubles, seen: Doubles) -> Doubles:
     """Return how much worse redraws are: sums of influences, or the sizes of the gaps of bins."""
-    if not call.entry.family.has_null:
+    if not metric.entry.family.has_null:
         return drawn[:, 0]
     return np.asarray(np.abs(drawn).sum(1) - np.abs(seen).sum())
 
 
-def _gaps(measured: Measurements, call: Measure, share: Doubles) -> Doubles:
+def _gaps(measured: Measurements, metric: Measure, share: Doubles) -> Doubles:
     """Return (n, bins) the gap of each row, in its equal-width bin."""
-    score, outcome, *_ = measured.look(call.lens)
-    bins: int = call.arguments["bins"]
+    score, outcome, *_ = measured.look(metric.lens)
+    bins: int = metric.arguments["bins"]
     table = np.zeros((len(score), bins))
     table[np.arange(len(score)), equal_width_index(score, bins)] = share * (score - outcome)
     return table
@@ -185,8 +185,8 @@ def _perturbation(rows: Predictions, settings: Settings, rng: np.random.Generato
     )
     before, after = values(rows, settings), values(more, settings)
     perturbation = {}
-    for call in parse_metrics(settings.metrics):
-        name, cost = str(call), call.entry.cost
-        worse = 1 / rows.n_rows if call.entry.family.has_null else cost(after[name]) - cost(before[name])
+    for metric in parse_metrics(settings.metrics):
+        name, cost = str(metric), metric.entry.cost
+        worse = 1 / rows.n_rows if metric.entry.family.has_null else cost(after[name]) - cost(before[name])
         perturbation[name] = max(0.0, worse)
     return perturbation

@@ -266,7 +266,7 @@ def consistency_band(
 
 
 def _error(
-    call: Measure,
+    metric: Measure,
     estimator: BinnedError | KolmogorovSmirnov,
     problem: Problem,
     draws: int,
@@ -274,9 +274,9 @@ def _error(
 ) -> Error:
     value = estimator.value(problem)
     if not draws:
-        return Error(call, value, None)
+        return Error(metric, value, None)
     rng = generator(seed, Stream.OUTCOMES)
-    return Error(call, value, estimator.null(problem, draws, rng))
+    return Error(metric, value, estimator.null(problem, draws, rng))
 
 
 def _edges_between(score: NDArray[np.floating], cuts: NDArray[np.intp]) -> Doubles:

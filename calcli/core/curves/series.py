@@ -231,12 +231,12 @@ def _is_normalized(metric: Metric) -> bool:
     return metric.name.startswith("normalized_")
 
 
-def _is_error(call: Measure) -> bool:
-    return call.entry.family.has_null
+def _is_error(metric: Measure) -> bool:
+    return metric.entry.family.has_null
 
 
-def _is_drawn(call: Measure, *, errors: bool) -> bool:
-    return call.entry.name == LOSS or _is_normalized(call.entry) or (errors and _is_error(call))
+def _is_drawn(metric: Measure, *, errors: bool) -> bool:
+    return metric.entry.name == LOSS or _is_normalized(metric.entry) or (errors and _is_error(metric))
 
 
 def score_sets(systems: Mapping[str, Mapping[str, Estimate]], *, asked: bool = False) -> dict[str, ScoreSet]:

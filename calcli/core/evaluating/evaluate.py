@@ -55,15 +55,15 @@ from calcli.core.state.needs import (
 from calcli.core.state.state import Part, State, StatePredictions, predictions_of
 
 
-def needs_rows(call: Measure, rows: Predictions, settings: Settings, *, summed: bool = False) -> bool:
+def needs_rows(metric: Measure, rows: Predictions, settings: Settings, *, summed: bool = False) -> bool:
     """Tell whether a metric takes more than a state in a file holds, or than sums if all rows are summed."""
-    return any(need.of_rows or (summed and need.each) for need in call.needs(Pass(rows, settings)))
+    return any(need.of_rows or (summed and need.each) for need in metric.needs(Pass(rows, settings)))
 
 
-def missing_reason(call: Measure, state: State, remains: Predictions, settings: Settings) -> str:
+def missing_reason(metric: Measure, state: State, remains: Predictions, settings: Settings) -> str:
     """Return why a state does not tell a metric, as a clause; "" if it does."""
     try:
-        return state.missing_reason(call.needs(Pass(remains, settings)))
+        return state.missing_reason(metric.needs(Pass(remains, settings)))
     except NeedsRows as fault:  # to know what it needs
         return str(fault)
 
@@ -71,7 +71,7 @@ def missing_reason(call: Measure, state: State, remains: Predictions, settings: 
 def needs_of_report(
     rows: Predictions,
     settings: Settings,
-    calls: Iterable[Measure],
+    metrics: Iterable[Measure],
     sections: Iterable[Section],
     lenses: Iterable[str] = (),
     units_for: UnitsOf | None = None,
@@ -83,8 +83,8 @@ def needs_of_report(
     if settings.clip:
         least = np.log(settings.clip)
         needs.append(Mean(CLIPPED, lambda block: block.log_prob <= least))
-    for call in calls:
-        needs += call.needs(Pass(rows, settings, units_for))
+    for metric in metrics:
+        needs += metric.needs(Pass(rows, settings, units_for))
     return needs
 
 
@@ -118,29 +118,29 @@ def state_of(
     if settings.precision == "auto":
         settings = replace(settings, precision="single" if narrow else "double")
 
-    calls = _calls(rows, settings)
-    told = [call for call in calls if not needs_rows(call, rows, settings)]
+    metrics = _calls(rows, settings)
+    told = [metric for metric in metrics if not needs_rows(metric, rows, settings)]
     needs = [*needs_of_report(rows, settings, told, SECTIONS), Sampled()]
     whole = collect(rows, settings, needs, watch, keys=RowKeys(rows, key))
-    return replace(whole, slices={column: _slices(rows, column, settings, calls, key) for column in by})
+    return replace(whole, slices={column: _slices(rows, column, settings, metrics, key) for column in by})
 
 
 def _slices(
     predictions: Predictions,
     column: str,
     settings: Settings,
-    calls: Sequence[Measure],
+    metrics: Sequence[Measure],
     key: str | None,
 ) -> dict[str, State]:
     """Return a state of the rows of every value of a column, numbered like all rows, without a sample."""
-    told = [call for call in calls if not needs_rows(call, predictions, settings)]
+    told = [metric for metric in metrics if not needs_rows(metric, predictions, settings)]
     if not told:
         raise UsageError(
-            f"a state keeps only sums of slices (--by), and {', '.join(call.asked for call in calls)} need "
-            "rows; ask for another metric as well, such as log_loss"
+            f"a state keeps only sums of slices (--by), and {', '.join(metric.asked for metric in metrics)} "
+            "need rows; ask for another metric as well, such as log_loss"
         )
     of_slices = replace(
-        settings, metrics=tuple(call.asked for call in told), intervals=True
+        settings, metrics=tuple(metric.asked for metric in told), intervals=True
     )  # asked for later
     slices, numbers = slice_numbers(predictions, column)
     states = {}
@@ -157,10 +157,12 @@ def _calls(rows: Predictions, settings: Settings) -> list[Measure]:
     return parse_metrics(settings.metrics or default_metrics(rows, settings)[0], settings.defaults)
 
 
-def estimates_of(measured: Measurements, calls: Sequence[Measure], settings: Settings) -> dict[str, Estimate]:
+def estimates_of(
+    measured: Measurements, metrics: Sequence[Measure], settings: Settings
+) -> dict[str, Estimate]:
     """Return the estimates of metrics, by canonical expression; of a sample its size stands with each."""
     rows = None if measured.of_rows is None else measured.predictions.n_rows
-    estimates = {str(call): call.estimate(measured, settings, calls) for call in calls}
+    estimates = {str(metric): metric.estimate(measured, settings, metrics) for metric in metrics}
     return estimates if rows is None else {name: replace(one, rows=rows) for name, one in estimates.items()}
 
 
@@ -186,8 +188,8 @@ def of_state(state: State, settings: Settings, name: str) -> Settings:
 
 def uses_clip(settings: Settings) -> bool:
     """Tell whether a metric asked for depends on the clip; of the usual ones some do."""
-    calls = parse_metrics(settings.metrics, settings.defaults)
-    return not calls or any(call.is_clipped for call in calls)
+    metrics = parse_metrics(settings.metrics, settings.defaults)
+    return not metrics or any(metric.is_clipped for metric in metrics)
 
 
 def require_mergeable(settings: Settings) -> None:
@@ -272,9 +274,9 @@ def lean_needs(predictions: Predictions, settings: Settings) -> list[Need]:
 
 def values_of(measured: Measurements) -> dict[str, float]:
     """Return the values of the metrics that settings name, by canonical expression."""
-    calls = _asked_calls(measured.predictions, measured.settings)
-    estimates = _findings(measured, calls, measured.settings)[0]
-    return {name: estimates[name].value for name in map(str, calls)}
+    metrics = _asked_calls(measured.predictions, measured.settings)
+    estimates = _findings(measured, metrics, measured.settings)[0]
+    return {name: estimates[name].value for name in map(str, metrics)}
 
 
 def measure(
@@ -303,23 +305,23 @@ def measure(
             )
         state = predictions.state
         settings = of_state(state, settings, predictions.provenance.path)
-        calls = _asked_calls(predictions, settings, state.head.metrics)
-        lacks = {str(call): missing_reason(call, state, predictions, settings) for call in calls}
+        metrics = _asked_calls(predictions, settings, state.head.metrics)
+        lacks = {str(metric): missing_reason(metric, state, predictions, settings) for metric in metrics}
         left = {name: reason for name, reason in lacks.items() if reason}
         return Measurements(predictions, state, settings, left=left)
-    calls = _asked_calls(predictions, settings)
+    metrics = _asked_calls(predictions, settings)
     rows = at_priors(predictions, settings)
 
-    later = [call for call in calls if sampled and needs_rows(call, rows, settings, summed=summed)]
-    others = [call for call in calls if call not in later]
+    later = [metric for metric in metrics if sampled and needs_rows(metric, rows, settings, summed=summed)]
+    others = [metric for metric in metrics if metric not in later]
     needs = needs_of_report(rows, settings, others, sections, looks, units_for)
-    of_classes = any(call.is_class_wise for call in calls)
+    of_classes = any(metric.is_class_wise for metric in metrics)
     if settings.test or (of_classes and tests_classes(rows, settings)):
         needs.append(all_probs(rows))
     if summed:  # problems of several outcomes are looked up later, by the figures
         needs = [need for need in needs if not need.of_rows]
     spaced = summed and rows.n_classes == 2 and rows.weights is None  # fits are to rows that cells tell
-    needs += [Sampled()] if any(not (spaced and call.entry.family.fits) for call in later) else []
+    needs += [Sampled()] if any(not (spaced and metric.entry.family.fits) for metric in later) else []
     state = collect(rows, settings, needs, watch, summed=summed)
     left = dict.fromkeys(map(str, later), "")
     return Measurements(rows, state, settings, calibration, left=left)
@@ -337,15 +339,15 @@ def _refuse_draws(settings: Settings) -> None:
 
 def _asked_calls(predictions: Predictions, settings: Settings, usual: Sequence[str] = ()) -> list[Measure]:
     names = settings.metrics or usual or default_metrics(predictions, settings)[0]
-    calls = parse_metrics(names, settings.defaults)
-    refuse_probabilities(calls, predictions.provenance.outcomes)
+    metrics = parse_metrics(names, settings.defaults)
+    refuse_probabilities(metrics, predictions.provenance.outcomes)
     if predictions.of_answers:
-        refuse_classes(calls)
+        refuse_classes(metrics)
     if predictions.of_options:
         if settings.metrics:
-            refuse_places(calls)
-        calls = [call for call in calls if not looks_at_classes(call)]
-    return calls
+            refuse_places(metrics)
+        metrics = [metric for metric in metrics if not looks_at_classes(metric)]
+    return metrics
 
 
 def assess(
@@ -359,17 +361,17 @@ def assess(
     settings = replace(settings, clip=since.clip, groups=since.groups, test=settings.test and since.test)
     settings = settings if settings.draws_outcomes else replace(settings, draws=0)
     usual = measured.state.head.metrics
-    calls = _asked_calls(predictions, settings, usual)
-    estimates, missing, notes = _findings(measured, calls, settings)
+    metrics = _asked_calls(predictions, settings, usual)
+    estimates, missing, notes = _findings(measured, metrics, settings)
     shown: dict[str, Any] = {}
     for section in sections:
         shown |= section.shown(measured, settings, estimates)
     summary = Summary(
         _input(measured),
         replace(settings, metrics=settings.metrics or usual),
-        {str(call): estimates[str(call)] for call in calls if str(call) in estimates},
+        {str(metric): estimates[str(metric)] for metric in metrics if str(metric) in estimates},
         measured.infinite_log_loss if predictions.has_probabilities else None,
-        _decisions(measured, [call for call in calls if str(call) not in measured.left]),
+        _decisions(measured, [metric for metric in metrics if str(metric) not in measured.left]),
         () if settings.metrics else (*default_metrics(predictions, settings)[1], *missing),
         notes,
         measured.clipped_rows,
@@ -386,9 +388,9 @@ def assess(
     )
 
 
-def _decisions(measured: Measurements, calls: Iterable[Measure]) -> dict[str, tuple[Decision, ...]]:
+def _decisions(measured: Measurements, metrics: Iterable[Measure]) -> dict[str, tuple[Decision, ...]]:
     """Return how often each decision was taken, for each of the costs in use."""
-    costs = [call.of(measured).costs for call in calls if isinstance(call, Scored)]
+    costs = [metric.of(measured).costs for metric in metrics if isinstance(metric, Scored)]
     return {one.title: tuple(decisions_of(measured, one)) for one in costs if one is not None}
 
 
@@ -402,30 +404,30 @@ def _findings(
     NeedsRows
         If such a metric was asked for by name.
     """
-    told = [call for call in calls if str(call) not in measured.left]
-    left = [call for call in calls if str(call) in measured.left]
+    told = [metric for metric in calls if str(metric) not in measured.left]
+    left = [metric for metric in calls if str(metric) in measured.left]
     estimates, fitted = estimates_of(measured, told, settings), [(measured, told)]
-    spaced = measured.spaced() if any(call.entry.family.fits for call in left) else None
+    spaced = measured.spaced() if any(metric.entry.family.fits for metric in left) else None
     samples = [] if measured.sample is None else [(left, measured.sample.of(measured.predictions))]
     if spaced is not None:
-        samples = [([call for call in left if call.entry.family.fits], spaced), *samples]
+        samples = [([metric for metric in left if metric.entry.family.fits], spaced), *samples]
     for asked, rows in samples:
-        if untold := [call for call in asked if str(call) not in estimates]:
+        if untold := [metric for metric in asked if str(metric) not in estimates]:
             sample = measured_sample(rows, measured, untold)
             estimates |= estimates_of(sample, untold, sample.settings)
             fitted.append((sample, untold))
-    left = [call for call in left if str(call) not in estimates]
+    left = [metric for metric in left if str(metric) not in estimates]
     fits = [
         one.recalibrations.notes()
         for one, metrics in fitted
-        if any(call.entry.family.fits for call in metrics)
+        if any(metric.entry.family.fits for metric in metrics)
     ]
     path, missing = measured.predictions.provenance.path, dict[str, list[str]]()
-    for call in left:
-        why = measured.left[str(call)].removeprefix(f"{path}: ")
+    for metric in left:
+        why = measured.left[str(metric)].removeprefix(f"{path}: ")
         if settings.metrics:
-            raise NeedsRows(f"{path} cannot give {call.asked}: {why}")
-        missing.setdefault(why, []).append(call.asked)
+            raise NeedsRows(f"{path} cannot give {metric.asked}: {why}")
+        missing.setdefault(why, []).append(metric.asked)
     return (
         estimates,
         [f"left out: {', '.join(asked)}; {why}" for why, asked in missing.items()],
@@ -484,8 +486,8 @@ def evaluate_slices(
         yield from _of_state(predictions, predictions.state, column, settings)
         return
     if not settings.metrics:
-        calls = [estimate.call for estimate in whole.estimates.values()]
-        usual = tuple(call.asked for call in calls if not call.entry.family.fits)
+        metrics = [estimate.call for estimate in whole.estimates.values()]
+        usual = tuple(metric.asked for metric in metrics if not metric.entry.family.fits)
         settings = replace(settings, metrics=usual)
     predictions = counted(predictions)
     slices, numbers = slice_numbers(predictions, column)

@@ -322,9 +322,11 @@ class Measurements:
         return Bins(*(np.stack(sums) for sums in zip(*map(astuple, both), strict=True)))
 
 
-def measured_sample(rows: Predictions, whole: Measurements, calls: Sequence[Measure]) -> Measurements:
+def measured_sample(rows: Predictions, whole: Measurements, metrics: Sequence[Measure]) -> Measurements:
     """Return what a pass over some of the rows finds for metrics."""
     settings = replace(whole.settings, precision="auto")
-    state = collect(rows, settings, [need for call in calls for need in call.needs(Pass(rows, settings))])
+    state = collect(
+        rows, settings, [need for metric in metrics for need in metric.needs(Pass(rows, settings))]
+    )
     of_rows = whole.predictions.n_rows if rows.n_rows < whole.predictions.n_rows else None
     return Measurements(rows, state, settings, of_rows=of_rows)

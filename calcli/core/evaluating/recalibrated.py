@@ -249,12 +249,12 @@ class Recalibrations:
         """(n,) in which fold each row with weight is, the first time that they are dealt."""
         return self._fold(0)
 
-    def of(self, call: Measure, rule: ScoringRule, before: Array) -> Recalibrated | None:
+    def of(self, metric: Measure, rule: ScoringRule, before: Array) -> Recalibrated | None:
         """Return the recalibration that a metric asks for; None where there are no two folds to do it with.
 
         Parameters
         ----------
-        call
+        metric
             The metric.
         rule, before
             The score that it is about, and its (N,) losses of all rows.
@@ -266,10 +266,10 @@ class Recalibrations:
         InputError
             If such a file does not fit.
         """
-        method, training = call.arguments["recalibrator"], call.arguments["training"]
+        method, training = metric.arguments["recalibrator"], metric.arguments["training"]
         if training == "cross-validation" and not self.folds.any():
             return None
-        key = method, training, call.arguments["score"]
+        key = method, training, metric.arguments["score"]
         if key not in self._done:
             self._done[key] = self._recalibrated(method, training, rule, before)
         return self._done[key]

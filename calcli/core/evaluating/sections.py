@@ -65,11 +65,11 @@ def _confidence(measured: Measurements, settings: Settings, _: Estimates) -> Map
 
 def _gap(measured: Measurements, settings: Settings, estimates: Estimates) -> Mapping[str, Any]:
     """Return mean confidence minus accuracy, on which the verdict rests."""
-    rows, call = measured.predictions, gap_of(measured.predictions, settings)
-    if str(call) in estimates:
-        return {"gap": estimates[str(call)]}
-    known = rows.has_probabilities and measured.state.provides(*call.needs(Pass(rows, settings)))
-    return {"gap": call.estimate(measured, settings) if known else None}
+    rows, metric = measured.predictions, gap_of(measured.predictions, settings)
+    if str(metric) in estimates:
+        return {"gap": estimates[str(metric)]}
+    known = rows.has_probabilities and measured.state.provides(*metric.needs(Pass(rows, settings)))
+    return {"gap": metric.estimate(measured, settings) if known else None}
 
 
 def needs_of_order(rows: Predictions, settings: Settings) -> Iterable[Need]:
@@ -85,11 +85,11 @@ def area_if_backwards(measured: Measurements, settings: Settings, known: Estimat
     More than two classes are put in order if their area is asked for; else sums over bins tell that it is
     well, or a sample of the rows whether it is.
     """
-    call, rows = area_of(settings), measured.predictions
-    area = known.get(str(call))
+    metric, rows = area_of(settings), measured.predictions
+    area = known.get(str(metric))
     if not rows.has_probabilities or (area is not None and not area.value < 0.5):
         return None
-    told = measured.state.provides(*call.needs(Pass(rows, settings)))
+    told = measured.state.provides(*metric.needs(Pass(rows, settings)))
     if rows.n_classes > 2 and not settings.cluster:
         bins = measured.class_bins(settings.bins)
         if is_not_backwards(bins.outcome, bins.weight - bins.outcome):
@@ -97,7 +97,7 @@ def area_if_backwards(measured: Measurements, settings: Settings, known: Estimat
         if measured.sample is None and not told and rows.has_rows:
             measured = Measurements.of(rows, measured.settings, [Sampled()])
         if measured.sample is not None:
-            measured, told = measured_sample(measured.sample.of(rows), measured, [call]), True
+            measured, told = measured_sample(measured.sample.of(rows), measured, [metric]), True
     return backwards_area(measured) if told else None
 
 

@@ -77,27 +77,27 @@ def _structured(classes: int) -> list[str]:
     return methods
 
 
-def freedom(call: MethodExpression) -> tuple[float, ...]:
+def freedom(method: MethodExpression) -> tuple[float, ...]:
     """Return what sorts methods by their freedom, the simplest first: their order, then their strengths.
 
     It is the same for those that are equally free, as with other bases of structured scaling.
     """
-    inner = call.chain[-1]
+    inner = method.chain[-1]
     strengths = inner.arguments
     name = inner.entry.name
-    order: tuple[float, ...] = (list(METHODS).index(AS_FREE_AS.get(name, name)), len(call.chain))
+    order: tuple[float, ...] = (list(METHODS).index(AS_FREE_AS.get(name, name)), len(method.chain))
     if name != "structured":
         return order
     off = strengths["off_diagonal_penalties"] if strengths["form"] == "matrix" else ()
     return (*order, len(off), *(-value for value in off), *(-value for value in strengths["penalties"]))
 
 
-def path_of(call: MethodExpression) -> tuple[str, ...]:
+def path_of(method: MethodExpression) -> tuple[str, ...]:
     """Return what methods have in common that differ in strengths only: the fits of one start the next."""
-    inner = call.chain[-1]
+    inner = method.chain[-1]
     said = [str(inner.arguments[key]) for key in ("base", "bends") if key in inner.arguments]
-    names = [one.entry.name for one in call.chain]
-    return (*names, *said) if inner.entry.name == "structured" else (str(call),)
+    names = [one.entry.name for one in method.chain]
+    return (*names, *said) if inner.entry.name == "structured" else (str(method),)
 
 
 LEAST_SHARE = 0.01  # members of a pool below this weight are left out
@@ -201,31 +201,31 @@ class Trials:
         self._starts: dict[tuple[Any, ...], Parameters] = {}
         self._best: dict[tuple[str, ...], Member] = {}
 
-    def held_out(self, calls: Sequence[MethodExpression]) -> Iterator[Performance | CalcliError]:
+    def held_out(self, methods: Sequence[MethodExpression]) -> Iterator[Performance | CalcliError]:
         """Cross-validate methods of unlike paths, roughly where it can; yield what is found, in their order.
 
         The fits of one strength start those of the next on its path.
         """
         fits = [
-            OneFit(str(call), repeat, number, self._starts.get((path_of(call), repeat, number)))
-            for call in calls
+            OneFit(str(method), repeat, number, self._starts.get((path_of(method), repeat, number)))
+            for method in methods
             for repeat, numbers in enumerate(self._numbers)
             for number in numbers
         ]
-        left = list(calls)
-        by_method: dict[str, dict[tuple[int, int], Fitted]] = {str(call): {} for call in calls}
+        left = list(methods)
+        by_method: dict[str, dict[tuple[int, int], Fitted]] = {str(method): {} for method in methods}
         for fit, one in self._processes.each(fitted, fits):
             by_method[fit.method][fit.repeat, fit.fold] = one
             self._step()
             while left and len(by_method[str(left[0])]) == self._count:
-                call = left.pop(0)
-                yield self._joined(call, by_method.pop(str(call)))
+                method = left.pop(0)
+                yield self._joined(method, by_method.pop(str(method)))
 
     def _joined(
-        self, call: MethodExpression, fits: dict[tuple[int, int], Fitted]
+        self, method: MethodExpression, fits: dict[tuple[int, int], Fitted]
     ) -> Performance | CalcliError:
         """Return what is made of the fits of a method."""
-        path, log_probs = path_of(call), []
+        path, log_probs = path_of(method), []
         for repeat, fold in enumerate(self.dealt.folds):
             result = np.empty(self.rows.scores.shape)
             for number in self._numbers[repeat]:
@@ -239,7 +239,7 @@ class Trials:
         performance = self._judged(log_probs)
         mean = float(np.average(performance.losses, weights=self.rows.weights))
         if np.isfinite(mean) and (path not in self._best or mean < self._best[path][0]):
-            self._best[path] = mean, call, np.concatenate(log_probs, dtype=np.float32, casting="same_kind")
+            self._best[path] = mean, method, np.concatenate(log_probs, dtype=np.float32, casting="same_kind")
         return performance
 
     def skip(self) -> None:
@@ -272,7 +272,7 @@ class Trials:
             weights = self._weights(members, everywhere)
         if len(members) < 2:
             return None
-        names = JOINED.join(call.nested for _, call, _ in members)
+        names = JOINED.join(method.nested for _, method, _ in members)
         shares = "/".join(f"{weight:g}" for weight in np.round(weights, DIGITS))
         return parse_method(f"{POOL}:members={names}:weights={shares}"), self._judged(self._mixed(members))
 
@@ -370,7 +370,7 @@ class Sureness:
 
 
 def choose(
-    trials: Trials, calls: Sequence[MethodExpression], before: Performance
+    trials: Trials, methods: Sequence[MethodExpression], before: Performance
 ) -> tuple[MethodExpression, Performance, tuple[Candidate, ...], Sureness | None]:
     """Return the method to take, its held-out predictions, what was compared, and how sure the choice is.
 
@@ -382,7 +382,7 @@ def choose(
     ----------
     trials
         The cross-validation.
-    calls
+    methods
         What to choose from.
     before
         What the scores are worth as they are.
@@ -394,30 +394,30 @@ def choose(
     """
     tried: list[tuple[MethodExpression, Performance]] = []
     failed: list[Candidate] = []
-    singles = [call for call in calls if str(call) != POOL]
+    singles = [method for method in methods if str(method) != POOL]
     lasting: dict[tuple[str, ...], Doubles] = {}  # losses of matrices by path
     settled: set[tuple[str, ...]] = set()  # paths on which weaker ones are no use
     for wave in _waves(sorted(singles, key=freedom)):
-        worth = [call for call in wave if _strengths(call) not in settled]
+        worth = [method for method in wave if _strengths(method) not in settled]
         for _ in range(len(wave) - len(worth)):
             trials.skip()
-        for call, done in zip(worth, trials.held_out(worth), strict=True):
+        for method, done in zip(worth, trials.held_out(worth), strict=True):
             if isinstance(done, CalcliError):
-                failed.append(Candidate(call, {}, failed=str(done)))
+                failed.append(Candidate(method, {}, failed=str(done)))
                 continue
-            tried.append((call, done))
-            if "off_diagonal_penalties" in call.chain[-1].arguments:
-                path = _strengths(call)
+            tried.append((method, done))
+            if "off_diagonal_penalties" in method.chain[-1].arguments:
+                path = _strengths(method)
                 if path in lasting and not _is_noise(trials, done.losses, lasting[path]):
                     settled.add(path)
                 lasting[path] = done.losses
     if not tried:
         raise UsageError(f"none of the candidates can be fitted: {failed[0].failed}")
-    pooled = trials.pooled() if len(singles) < len(calls) else None
+    pooled = trials.pooled() if len(singles) < len(methods) else None
     weights = trials.rows.weights
     losses = [done.losses for _, done in tried]
     means = np.array([np.average(one, weights=weights) for one in losses])
-    ranks = [freedom(call) for call, _ in tried]
+    ranks = [freedom(method) for method, _ in tried]
     chosen = _best_of_equals(means, ranks, simplest(losses, weights)[0])
     if pooled:
         tried.append(pooled)
@@ -428,27 +428,28 @@ def choose(
     best = losses[int(np.argmin([np.average(one, weights=weights) for one in losses]))]
     as_is = Candidate(None, before.values, paired_difference(before.losses, best, weights))
     candidates = [
-        Candidate(call, done.values, paired_difference(done.losses, best, weights)) for call, done in tried
+        Candidate(method, done.values, paired_difference(done.losses, best, weights))
+        for method, done in tried
     ]
-    names = [str(call) for call, _ in tried]
+    names = [str(method) for method, _ in tried]
     sure = sureness(names, ranks, losses, weights, chosen, repeats=len(trials.dealt.folds))
     return *tried[chosen], (as_is, *candidates, *failed), sure
 
 
-def _waves(calls: Sequence[MethodExpression]) -> Iterator[list[MethodExpression]]:
+def _waves(methods: Sequence[MethodExpression]) -> Iterator[list[MethodExpression]]:
     """Yield methods in their order, together as long as none has to wait for another of its path."""
     wave: dict[tuple[str, ...], MethodExpression] = {}
-    for call in calls:
-        if path_of(call) in wave:
+    for method in methods:
+        if path_of(method) in wave:
             yield list(wave.values())
             wave = {}
-        wave[path_of(call)] = call
+        wave[path_of(method)] = method
     yield list(wave.values())
 
 
-def _strengths(call: MethodExpression) -> tuple[str, ...]:
+def _strengths(method: MethodExpression) -> tuple[str, ...]:
     """Return what methods have in common that differ in the strength of their matrix only."""
-    return (*path_of(call), *map(str, call.chain[-1].arguments.get("penalties", ())))
+    return (*path_of(method), *map(str, method.chain[-1].arguments.get("penalties", ())))
 
 
 def _is_noise(trials: Trials, losses: Doubles, others: Doubles) -> bool:

@@ -127,15 +127,15 @@ class Fit:
         return rows.n_rows if rows.weights is None else float(rows.weights.sum())
 
 
-def takes_raw(call: MethodExpression, otherwise: bool = False) -> bool:
+def takes_raw(method: MethodExpression, otherwise: bool = False) -> bool:
     """Tell whether a method takes raw logits only: its expression says so, or what is said of all."""
-    said = [one.arguments["input"] == "raw" for one in call.chain if "input" in one.arguments]
+    said = [one.arguments["input"] == "raw" for one in method.chain if "input" in one.arguments]
     return any(said) if said else otherwise
 
 
 def fit(
     predictions: Predictions,
-    calls: Sequence[MethodExpression],
+    methods: Sequence[MethodExpression],
     settings: FitSettings | None = None,
     watch: Watch = lambda done: None,
 ) -> Fit:
@@ -145,7 +145,7 @@ def fit(
     ----------
     predictions
         The rows to fit to.
-    calls
+    methods
         One method, or several to choose from by cross-validation.
     settings
         How to fit.
@@ -164,14 +164,14 @@ def fit(
     predictions.require_probabilities()
     settings = with_folds(settings or FitSettings(), predictions)
     if predictions.of_answers:
-        refuse_classes(settings.wrapped(call) for call in calls)
+        refuse_classes(settings.wrapped(method) for method in methods)
     predictions = counted(predictions)
     held = gathered(predictions.scores)
     measured = _measured(predictions, held, *needs_of_order(predictions, ASKED))
     before, area = _performance(measured, settings.score), area_if_backwards(measured, ASKED, {})
-    if raw := [settings.wrapped(call) for call in calls if takes_raw(call, settings.raw)]:
+    if raw := [settings.wrapped(method) for method in methods if takes_raw(method, settings.raw)]:
         refuse_raw(predictions, raw)
-    rows = _rows(replace(predictions, scores=held), calls)
+    rows = _rows(replace(predictions, scores=held), methods)
     del held, measured  # what only they hold makes room for the fits
     if are_probabilities(rows.scores):
         raise InputError(
@@ -184,24 +184,24 @@ def fit(
         return _performance(_measured(predictions, scores), settings.score)
 
     made, step = _maker(settings), _steps(watch)
-    call = calls[0]
+    method = methods[0]
     candidates: tuple[Candidate, ...] = ()
     sureness: Sureness | None = None
     done: Performance | None = None
     cross_validated: MetricValues | None = None
     gain: PairedDifference | None = None
-    workers = processes_of(calls, settings, predictions)
-    if len(calls) > 1:
+    workers = processes_of(methods, settings, predictions)
+    if len(methods) > 1:
         dealt = Dealt(rows, _folds(predictions, rows, settings), settings)
         with Processes(dealt, workers) as processes:
             trials = Trials(dealt, judge, step, processes)
-            call, done, candidates, sureness = choose(trials, calls, before)
+            method, done, candidates, sureness = choose(trials, methods, before)
     if done is not None or not settings.folds:
-        calibrator = rows.fit(made(call))
+        calibrator = rows.fit(made(method))
         step()
     else:
         fold = _folds(predictions, rows, settings)[0]
-        calibrator, parts = with_left_out(made(call), rows, fold, workers, step)
+        calibrator, parts = with_left_out(made(method), rows, fold, workers, step)
         others = Rescored(scores, parts, fold)
         done = judge(others)
     if done is not None:
@@ -214,7 +214,7 @@ def fit(
     after = judge(Rescored.by_one(scores, calibrator))
     moved = (0, 0) if predictions.of_answers else _changes(before, after)
     return Fit(
-        call, calibrator, predictions, settings, before.values, after.values, cross_validated, gain, *moved,
+        method, calibrator, predictions, settings, before.values, after.values, cross_validated, gain, *moved,
         candidates, sureness, workers, area,
     )  # fmt: skip
 
@@ -297,12 +297,12 @@ def with_folds(settings: FitSettings, predictions: Predictions) -> FitSettings:
     return replace(settings, folds=int(column_folds(counted(predictions), settings.fold_column).max()) + 1)
 
 
-def fits(calls: Sequence[MethodExpression], settings: FitSettings, rows: Predictions) -> int:
+def fits(methods: Sequence[MethodExpression], settings: FitSettings, rows: Predictions) -> int:
     """Return how many fits there will be."""
-    if len(calls) == 1:
+    if len(methods) == 1:
         return settings.folds + 1
     dealt = deals(settings, rows)
-    return sum(str(call) != POOL for call in calls) * settings.folds * dealt + 1
+    return sum(str(method) != POOL for method in methods) * settings.folds * dealt + 1
 
 
 def deals(settings: FitSettings, rows: Predictions) -> int:
@@ -310,13 +310,13 @@ def deals(settings: FitSettings, rows: Predictions) -> int:
     return 1 if settings.fold_column is not None else repeats(*rows.scores.shape)
 
 
-def processes_of(calls: Sequence[MethodExpression], settings: FitSettings, rows: Predictions) -> int:
+def processes_of(methods: Sequence[MethodExpression], settings: FitSettings, rows: Predictions) -> int:
     """Return how many processes choose among methods, or fit the only one to all rows and outside folds."""
-    held, jobs = math.prod(rows.scores.shape), fits(calls, settings, rows)
-    if len(calls) > 1:
-        scores = held * (settings.folds - 1) * len(calls)
+    held, jobs = math.prod(rows.scores.shape), fits(methods, settings, rows)
+    if len(methods) > 1:
+        scores = held * (settings.folds - 1) * len(methods)
         return processes_for(scores, jobs, settings.workers, held)
-    if not settings.folds or not are_apart(make(settings.wrapped(calls[0]))):
+    if not settings.folds or not are_apart(make(settings.wrapped(methods[0]))):
         return 1
     return processes_for(held * settings.folds, jobs, settings.workers, held, GAINS)
 
@@ -326,9 +326,9 @@ def recalibrated(predictions: Predictions, log_probs: Floats) -> Predictions:
     return replace(predictions, scores=ArrayScores(log_probs, "log-probs"))
 
 
-def _rows(predictions: Predictions, calls: Sequence[MethodExpression]) -> LabeledScores:
+def _rows(predictions: Predictions, methods: Sequence[MethodExpression]) -> LabeledScores:
     """Read all scores; methods with steps need exact ones."""
-    families = {one.entry.family for call in calls for one in call.chain}
+    families = {one.entry.family for method in methods for one in method.chain}
     return rows_of(predictions, exact=not families.isdisjoint(STEPPED))
 
 
@@ -359,7 +359,7 @@ def _steps(watch: Watch) -> Callable[[], None]:
 
 
 def _maker(settings: FitSettings) -> Callable[[MethodExpression], Calibrator]:
-    return lambda call: make(settings.wrapped(call))
+    return lambda method: make(settings.wrapped(method))
 
 
 def _folds(predictions: Predictions, rows: LabeledScores, settings: FitSettings) -> list[Positions]:
@@ -386,9 +386,9 @@ def _absent(rows: LabeledScores, folds: Sequence[Positions]) -> int:
     return max(absent)
 
 
-def refuse_raw(predictions: Predictions, calls: Sequence[MethodExpression]) -> None:
+def refuse_raw(predictions: Predictions, methods: Sequence[MethodExpression]) -> None:
     """Raise a UsageError if methods that take raw logits do not go with the rows."""
-    chains = [call.chain for call in calls]
+    chains = [method.chain for method in methods]
     if any(one.entry.name == "reduced" for chain in chains for one in chain):
         raise UsageError("a confidence has no raw logits; leave out --input raw, or --lens reduced")
     if predictions.kind != "logits":

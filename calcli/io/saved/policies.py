@@ -146,14 +146,14 @@ def _rules(
     _refuse_unknown(entry, OF_RULE)
     if "metric" not in entry:
         raise UsageError('metric is missing; expected, for example, metric = "log_loss"')
-    call = parse_metric(TEXT.checked("metric", entry["metric"]), defaults)
+    metric = parse_metric(TEXT.checked("metric", entry["metric"]), defaults)
     common = {
         "part": _slice(TEXT.checked("slice", entry.get("slice", ""))),
         "severity": _choice(entry, "severity", Severity),
         "min_rows": _min_rows(entry, min_rows),
         "name": TEXT.checked("name", entry.get("name", "")),
     }
-    rules = [Rule(call, condition, **common) for condition in _conditions(entry, call)]
+    rules = [Rule(metric, condition, **common) for condition in _conditions(entry, metric)]
     means: Undecided | None = _choice(entry, "undecided", Undecided) if "undecided" in entry else None
     return Policy(tuple(rules)).where_undecided(means).rules
 
@@ -178,7 +178,7 @@ def _of_segments(entry: Mapping[str, Any]) -> Rule:
     )
 
 
-def _conditions(entry: Mapping[str, Any], call: Measure) -> list[Bound | NoWorse]:
+def _conditions(entry: Mapping[str, Any], metric: Measure) -> list[Bound | NoWorse]:
     """Return what an entry asks of a metric."""
     conditions: list[Bound | NoWorse] = []
     if "bound" in entry and not {"max", "min"} & entry.keys():
@@ -187,11 +187,11 @@ def _conditions(entry: Mapping[str, Any], call: Measure) -> list[Bound | NoWorse
         if key in entry:
             end: End = _choice(entry, "bound", End)
             conditions.append(Bound(NUMBER.checked(key, entry[key]), most, end))
-    worse = {"lower": "max_increase", "higher": "max_decrease"}.get(call.entry.direction)
+    worse = {"lower": "max_increase", "higher": "max_decrease"}.get(metric.entry.direction)
     for key in ("max_increase", "max_decrease"):
         if key in entry and key != worse:
             mend = f"use {worse}" if worse else "give it max and min"
-            raise UsageError(f"{key} of {call}: {call.entry.direction} is better; {mend}")
+            raise UsageError(f"{key} of {metric}: {metric.entry.direction} is better; {mend}")
     if worse is not None and worse in entry:
         conditions.append(NoWorse(_margin(worse, entry[worse])))
     if not conditions:

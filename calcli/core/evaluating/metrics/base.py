@@ -25,7 +25,7 @@ from calcli.core.state.needs import Mean, Pass, Scores
 
 
 def signature(
-    call: Measure,
+    metric: Measure,
     measured: Measurements,
     settings: Settings,
     *repeats: str,
@@ -34,27 +34,27 @@ def signature(
 
     Parameters
     ----------
-    call, measured, settings
+    metric, measured, settings
         The metric, what it was computed from, and how.
     repeats
         Resamples, draws and the like, as `key:value`.
     """
     rows, classes = measured.predictions.scores.shape
-    used, outcomes = call.used, f"k:{classes}"
+    used, outcomes = metric.used, f"k:{classes}"
     if measured.predictions.of_answers:
-        used |= {"lens": "confidence"} if call.lens else {}
+        used |= {"lens": "confidence"} if metric.lens else {}
         outcomes = "outcome:right"
-    parts = [call.entry.name, *(f"{key}:{written(value)}" for key, value in used.items())]
+    parts = [metric.entry.name, *(f"{key}:{written(value)}" for key, value in used.items())]
     sampled = [] if measured.of_rows is None else [f"rows:{rows}"]
     parts += [f"n:{measured.of_rows or rows}", *sampled, outcomes, f"dtype:{measured.dtype}"]
-    needs = call.needs(Pass(measured.predictions, measured.settings)) if measured.of_cells else ()
-    if not call.is_class_wise and any(isinstance(need, Scores) for need in needs):
+    needs = metric.needs(Pass(measured.predictions, measured.settings)) if measured.of_cells else ()
+    if not metric.is_class_wise and any(isinstance(need, Scores) for need in needs):
         parts.append("cells")
     if measured.state.head.weighted:
         parts.append("weighted")
     if settings.cluster is not None:
         parts.append(f"cluster:{settings.cluster}")
-    if settings.clip and call.is_clipped:
+    if settings.clip and metric.is_clipped:
         parts.append(f"clip:{settings.clip:g}")
     return "|".join([*parts, *repeats, f"seed:{settings.seed}", f"version:{__version__}"])
 
@@ -95,22 +95,22 @@ class System:
         """The rows that were measured."""
         return self.measured.predictions
 
-    def value(self, call: Measure) -> float:
+    def value(self, metric: Measure) -> float:
         """Return the value of a metric."""
-        return self.evaluation.estimates[str(call)].value
+        return self.evaluation.estimates[str(metric)].value
 
-    def rows(self, call: Measure) -> int:
+    def rows(self, metric: Measure) -> int:
         """Return how many rows a metric comes from."""
-        return self.evaluation.estimates[str(call)].rows or self.predictions.n_rows
+        return self.evaluation.estimates[str(metric)].rows or self.predictions.n_rows
 
-    def telling(self, call: Measure) -> System:
+    def telling(self, metric: Measure) -> System:
         """Return the system itself, or its sample, where that tells a metric."""
         sample = self.sample
-        return sample if sample is not None and str(call) in sample.evaluation.estimates else self
+        return sample if sample is not None and str(metric) in sample.evaluation.estimates else self
 
-    def variance(self, call: Measure) -> float:
+    def variance(self, metric: Measure) -> float:
         """Return the variance of a metric; nan where there is none, or few rows tell it."""
-        influences = self.telling(call).influences.get(str(call))
+        influences = self.telling(metric).influences.get(str(metric))
         if influences is None or not influences.spread.enough:
             return math.nan
         return influences.spread.standard_error**2
@@ -138,9 +138,9 @@ class Pair:
     paired: bool = True
     tests: int = 1
 
-    def telling(self, call: Measure) -> Pair:
+    def telling(self, metric: Measure) -> Pair:
         """Return the pair itself, or the samples that tell a metric, which are paired if their rows are."""
-        both = self.baseline.telling(call), self.candidate.telling(call)
+        both = self.baseline.telling(metric), self.candidate.telling(metric)
         first, second = (one.hashes for one in both)
         same = first is second or (first is not None and second is not None and np.array_equal(first, second))
         return Pair(*both, self.settings, self.paired and same, self.tests)
@@ -178,6 +178,6 @@ def judged(
     return None, INFINITE if math.isinf(value) else carried_by(0, unit)
 
 
-def effort_of(call: Measure, rows: Predictions, settings: Settings) -> float:
+def effort_of(metric: Measure, rows: Predictions, settings: Settings) -> float:
     """Return what computing a metric of one system again costs, besides looking at its scores."""
-    return CALL + CLASS * rows.n_classes + call.effort(rows, settings)
+    return CALL + CLASS * rows.n_classes + metric.effort(rows, settings)

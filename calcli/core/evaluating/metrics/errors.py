@@ -445,58 +445,58 @@ def _drawn(
 MOST_NUMBERS = 1_000_000  # means of bins of vectors that a report holds
 
 
-def _side(measured: Measurements, call: Measure) -> SystemScores:
+def _side(measured: Measurements, metric: Measure) -> SystemScores:
     """Return what is swapped of a system: its scores through a lens, in the region of the metric."""
 
     def made() -> SystemScores:
-        score, outcome, weights, inside = measured.look(call.lens)
+        score, outcome, weights, inside = measured.look(metric.lens)
         units = measured.units if inside is None else measured.units.within(inside)
         return SystemScores(score, outcome, units, weights)
 
-    return measured.once(("side", call.lens), made).within(call.region)
+    return measured.once(("side", metric.lens), made).within(metric.region)
 
 
 def _rng(settings: Settings) -> np.random.Generator:
     return generator(settings.seed, Stream.OUTCOMES)
 
 
-def _of_vectors(measured: Measurements, call: OfVectors, settings: Settings) -> TestedError:
-    if measured.is_scalar(call.lens):
-        problem = call.scalar_problem(measured).as_vectors()
+def _of_vectors(measured: Measurements, metric: OfVectors, settings: Settings) -> TestedError:
+    if measured.is_scalar(metric.lens):
+        problem = metric.scalar_problem(measured).as_vectors()
     else:
-        problem = measured.vector_problem(call.lens)
-        problem = problem.in_region(call.region, str(call))
+        problem = measured.vector_problem(metric.lens)
+        problem = problem.in_region(metric.region, str(metric))
     problem = problem.with_weight()
-    if len(problem.probs) < call.least_rows:
+    if len(problem.probs) < metric.least_rows:
         return TestedError(math.nan)
-    value, null, bins = call.found(problem, settings.draws, _rng(settings))
+    value, null, bins = metric.found(problem, settings.draws, _rng(settings))
     if bins is None:
         return TestedError(value, null)
     if bins.score.size > MOST_NUMBERS:
         return TestedError(value, null, {"bins_left_out": len(bins.count)})
-    return TestedError(value, null, bins=_shown(bins, call, measured))
+    return TestedError(value, null, bins=_shown(bins, metric, measured))
 
 
-def _shown(bins: Bins, call: Measure, measured: Measurements) -> VectorBins:
+def _shown(bins: Bins, metric: Measure, measured: Measurements) -> VectorBins:
     """Return the bins that have weight, their outcomes by the names of classes and groups."""
     kept = bins.weight > 0
     weight = bins.weight[kept]
     means = ((table[:, kept] / weight).T for table in (bins.score, bins.outcome))
-    names = measured.outcomes_of(call.lens, len(bins.score))
+    names = measured.outcomes_of(metric.lens, len(bins.score))
     return VectorBins(names, bins.count[kept], weight / weight.sum(), *means)
 
 
 def _class_wise(
-    measured: Measurements, call: Measure, estimator: OneDimensional, settings: Settings
+    measured: Measurements, metric: Measure, estimator: OneDimensional, settings: Settings
 ) -> TestedError:
-    if call.region != "all":
-        raise UsageError(f"{call}: a region needs one score; name the class, as in lens=class-0")
-    value, parts = class_wise_value(measured, estimator, call.over_classes), dict[str, float]()
-    if call.over_classes == "sum":
+    if metric.region != "all":
+        raise UsageError(f"{metric}: a region needs one score; name the class, as in lens=class-0")
+    value, parts = class_wise_value(measured, estimator, metric.over_classes), dict[str, float]()
+    if metric.over_classes == "sum":
         parts["absent_classes"] = int(np.count_nonzero(measured.rows_by_class == 0))
     if not _tests_classes(measured, settings):
         return TestedError(value, parts=parts)
-    null = class_wise_null(measured, estimator, call.over_classes, value, settings.draws, _rng(settings))
+    null = class_wise_null(measured, estimator, metric.over_classes, value, settings.draws, _rng(settings))
     return TestedError(value, null, parts)
 
 

@@ -51,7 +51,7 @@ CANONICAL = "canonical"
 EXAMPLE = "class-0@0.6..0.6+class-1@0.3..0.3"
 
 
-def needs_of_parts(call: Binned, of: Pass) -> Iterator[Need]:
+def needs_of_parts(metric: Binned, of: Pass) -> Iterator[Need]:
     """Yield what a pass must keep for the parts of a score.
 
     Raises
@@ -59,59 +59,59 @@ def needs_of_parts(call: Binned, of: Pass) -> Iterator[Need]:
     UsageError
         If the lens is another one than class-wise and that of a class, or a region has no one score.
     """
-    bins = call.bins
-    if call.lens == CANONICAL:
-        if call.region == "all" or call.estimator != "bins":
+    bins = metric.bins
+    if metric.lens == CANONICAL:
+        if metric.region == "all" or metric.estimator != "bins":
             raise UsageError(
-                f"{call}: for whole vectors a region is one bin; name it, as in region={EXAMPLE}"
+                f"{metric}: for whole vectors a region is one bin; name it, as in region={EXAMPLE}"
             )
         yield all_probs(of.rows)
-    elif "@" in call.region:
-        raise UsageError(f"{call}: conditions on several classes are for whole vectors; say lens=canonical")
-    elif call.lens != CLASS_WISE:
-        if not call.lens.startswith("class-"):
+    elif "@" in metric.region:
+        raise UsageError(f"{metric}: conditions on several classes are for whole vectors; say lens=canonical")
+    elif metric.lens != CLASS_WISE:
+        if not metric.lens.startswith("class-"):
             raise UsageError(
-                f"{call}: the parts are those of classes, not of the lens {call.lens}; expected class-wise, "
-                "one such as class-0, or canonical with a region"
+                f"{metric}: the parts are those of classes, not of the lens {metric.lens}; expected "
+                "class-wise, one such as class-0, or canonical with a region"
             )
-        yield through(call.lens, of.rows, of.settings, each=True)
-    elif call.region != "all":
-        raise UsageError(f"{call}: a region needs one score; name the class, as in lens=class-0")
-    elif call.from_sums:
+        yield through(metric.lens, of.rows, of.settings, each=True)
+    elif metric.region != "all":
+        raise UsageError(f"{metric}: a region needs one score; name the class, as in lens=class-0")
+    elif metric.from_sums:
         yield from class_sums(bins, of.rows, of.settings)
         yield from unit_sums(bins, of)
     else:
         yield all_probs(of.rows)
 
 
-def binned_parts(call: Binned, measured: Measurements) -> Numbers:
+def binned_parts(metric: Binned, measured: Measurements) -> Numbers:
     """Return the score, or the term of a class in it, its parts, their sum and what that sum misses.
 
     Of a region all of them are shares of the whole: the share of the rows times what they are among these
     rows. Of whole vectors the rows of the region are one bin. They are nan where there is no row.
     """
-    rule = call.rule(measured.predictions)
-    losses, weights = measured.columns[call.score], measured.predictions.weights
+    rule = metric.rule(measured.predictions)
+    losses, weights = measured.columns[metric.score], measured.predictions.weights
     share: Numbers = {}
-    if call.lens == CLASS_WISE:
-        every = _every_class(call, measured, rule)
+    if metric.lens == CLASS_WISE:
+        every = _every_class(metric, measured, rule)
         score = _mean(losses, weights)
-    elif call.lens == CANONICAL:
-        return _of_vectors(call, measured, rule)
+    elif metric.lens == CANONICAL:
+        return _of_vectors(metric, measured, rule)
     else:
-        prob, outcome, *_ = measured.look(call.lens)
-        inside = _inside(prob, call.region)
-        problem = measured.problem(call.lens)
+        prob, outcome, *_ = measured.look(metric.lens)
+        inside = _inside(prob, metric.region)
+        problem = measured.problem(metric.lens)
         whole = problem.total_weight
-        problem = problem.within(*region_ends(call.region))
+        problem = problem.within(*region_ends(metric.region))
         if not problem.total_weight:
             return dict.fromkeys(("score", "calibration", "refinement", "estimated", "remainder"), math.nan)
         part = problem.total_weight / whole
-        within = _one_class(call, problem, rule)
+        within = _one_class(metric, problem, rule)
         every = BinnedLosses(part * within.calibration, part * within.refinement)
         terms = rule.class_term(losses[inside], prob[inside].astype(np.float64), outcome[inside])
         score = part * _mean(terms, None if weights is None else weights[inside])
-        if call.region != "all":
+        if metric.region != "all":
             share = {"share": part, "refinement_within": within.refinement}
     return {
         "score": score,
@@ -123,10 +123,10 @@ def binned_parts(call: Binned, measured: Measurements) -> Numbers:
     }
 
 
-def _of_vectors(call: Binned, measured: Measurements, rule: Decomposable) -> Numbers:
+def _of_vectors(metric: Binned, measured: Measurements, rule: Decomposable) -> Numbers:
     """Return the parts of a region of whole vectors, of which its rows are one bin."""
     problem = measured.vector_problem(CANONICAL)
-    inside = problem.rows_in(call.region, str(call))
+    inside = problem.rows_in(metric.region, str(metric))
     weight = np.ones(len(inside)) if problem.weights is None else problem.weights.astype(np.float64)
     share = np.where(inside, weight, 0.0)
     if not share.any():
@@ -135,7 +135,7 @@ def _of_vectors(call: Binned, measured: Measurements, rule: Decomposable) -> Num
     share /= share.sum()
     frequency = np.bincount(problem.labels, share, problem.probs.shape[1]).astype(np.float64)
     losses = BinnedLosses(*rule.binned(np.ones(len(frequency)), share @ problem.probs, frequency))
-    score = part * _mean(measured.columns[call.score][inside], share[inside])
+    score = part * _mean(measured.columns[metric.score][inside], share[inside])
     estimated = part * losses.estimated
     return {
         "score": score,
@@ -148,17 +148,17 @@ def _of_vectors(call: Binned, measured: Measurements, rule: Decomposable) -> Num
     }
 
 
-def _every_class(call: Binned, measured: Measurements, rule: Decomposable) -> BinnedLosses:
-    if call.from_sums:
-        return binned_losses(measured.class_bins(call.bins), rule)
-    each = [_one_class(call, problem, rule) for problem in measured.class_problems()]
+def _every_class(metric: Binned, measured: Measurements, rule: Decomposable) -> BinnedLosses:
+    if metric.from_sums:
+        return binned_losses(measured.class_bins(metric.bins), rule)
+    each = [_one_class(metric, problem, rule) for problem in measured.class_problems()]
     return BinnedLosses(sum(one.calibration for one in each), sum(one.refinement for one in each))
 
 
-def _one_class(call: Binned, problem: Problem, rule: Decomposable) -> BinnedLosses:
-    if call.estimator == "kernel":
+def _one_class(metric: Binned, problem: Problem, rule: Decomposable) -> BinnedLosses:
+    if metric.estimator == "kernel":
         return BinnedLosses(*rule.binned(*densities(problem)))
-    bins = problem.bins("equal-width", call.bins)
+    bins = problem.bins("equal-width", metric.bins)
     full = bins.weight > 0
     weight = bins.weight[full]
     return BinnedLosses(
@@ -239,24 +239,26 @@ class OfScore(Parts):
         return decomposable_rule(self.score, of_answers=rows.of_answers)
 
 
-def _corp(call: Isotonic, measured: Measurements) -> Corp:
-    rule = call.rule(measured.predictions)
+def _corp(metric: Isotonic, measured: Measurements) -> Corp:
+    rule = metric.rule(measured.predictions)
     labels, weights = measured.predictions.labels, measured.predictions.weights
-    if not call.is_class_wise:
-        if not measured.is_scalar(call.lens):
-            raise UsageError(f"{call}: the lens {call.lens} has several outcomes; expected one such as top-1")
-        score, outcome, weights, _ = measured.look(call.lens)
+    if not metric.is_class_wise:
+        if not measured.is_scalar(metric.lens):
+            raise UsageError(
+                f"{metric}: the lens {metric.lens} has several outcomes; expected one such as top-1"
+            )
+        score, outcome, weights, _ = measured.look(metric.lens)
         if not len(score):
             return Corp(math.nan, math.nan, math.nan)
         score = score.astype(np.float64)
         return corp(score, outcome, rule.binary(score, outcome), weights, rule)
     if measured.predictions.n_classes == 2:
         # the log-odds tell rows apart whose probabilities both round to 1
-        one = corp(measured.columns["log_odds"], labels == 1, measured.columns[call.score], weights, rule)
+        one = corp(measured.columns["log_odds"], labels == 1, measured.columns[metric.score], weights, rule)
         return Corp(one.score, rule.outcomes * one.recalibrated, rule.outcomes * one.uncertainty)
     if not rule.additive:
         raise UsageError(
-            f"{call}: the {METRICS[call.score].title.lower()} of more than two classes is not a sum over "
+            f"{metric}: the {METRICS[metric.score].title.lower()} of more than two classes is not a sum over "
             "classes; use score=brier or lens=top-1"
         )
     parts = []

@@ -630,11 +630,11 @@ def _digamma(x: Doubles) -> Doubles:
 
 def backwards_area(measured: Measurements) -> float | None:
     """Return the area if the scores rank the wrong way round beyond chance, else None."""
-    call = RocArea()
-    lens = call._single_lens(measured)
+    metric = RocArea()
+    lens = metric._single_lens(measured)
     if lens and not measured.of_cells and is_not_backwards(*fine_cells(*measured.look(lens)[:3])):
         return None  # which is sooner told than the area
-    area = call.spread_of(measured)
+    area = metric.spread_of(measured)
     if math.isnan(area.value) or area.fewest < FEWEST:
         return None
     return area.value if is_backwards(area.value, _sizes(measured)) else None
