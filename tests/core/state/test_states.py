@@ -14,6 +14,7 @@ from calcli.core.data.predictions import ArrayScores, Predictions
 from calcli.core.evaluating.evaluate import evaluate, state_of
 from calcli.core.language.errors import InputError, NeedsRows, UsageError
 from calcli.core.language.settings import Settings
+from calcli.core.state import collect as collecting
 from calcli.core.state import sample
 from calcli.core.state.deals import first_number, hashed
 from calcli.core.state.merging import merge
@@ -71,6 +72,10 @@ def test_a_state_says_what_its_rows_say(n, cuts, classes, weighted):
     rows = drawn(n, classes, weighted=weighted)
     expected, found = evaluate(rows, SETTINGS), told(merge(parts_of(rows, cuts)))
     same(expected, found, 1e-12 if n == 900 else 1e-9, dealt=n > 900)
+    tables = [
+        [(one.rows, one.frequency, one.recall) for one in e.summary.per_class] for e in (expected, found)
+    ]
+    assert np.array(tables[1]) == pytest.approx(np.array(tables[0]))
     for name, estimate in expected.estimates.items():
         null, other = estimate.if_calibrated, found.estimates[name].if_calibrated
         if null is None or "smooth" in name or estimate.call.is_class_wise:  # of which a state tests none
@@ -94,9 +99,10 @@ def test_what_few_rows_carry_has_no_interval_in_a_state_either(n):
     same(expected, told(state_of(rows, SETTINGS)), 1e-9)
 
 
-def test_infinite_losses_are_counted_and_named():
-    rows = drawn(25_000, 2)
-    first = [7, 12_000, 24_999]
+def test_infinite_losses_are_counted_and_named(monkeypatch):
+    monkeypatch.setattr(collecting, "CHUNK", 5_000)
+    rows = drawn(150_000, 2)
+    first = [7, 12_000, 149_999]
     rows.scores.array[first] = -np.inf
     rows.scores.array[first, 1 - rows.labels[first]] = 0
     expected = evaluate(rows, SETTINGS).summary.infinite_log_loss
