@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from calcli.core.comparing.policy import Rule, failure, parse_failure
-from calcli.core.curves.needs import looks_of, problem_of, usual_lens
+from calcli.core.curves.needs import extra_lenses_of, problem_of, usual_lens
 from calcli.core.curves.reliability import Reliability, reliability
 from calcli.core.data.predictions import Predictions
 from calcli.core.evaluating.evaluate import evaluate as evaluate_predictions
@@ -232,8 +232,8 @@ def evaluated(
     """Return the evaluation of all rows, with those of slices and, if it is drawn, what figures look at."""
     _refuse_rows(predictions, settings)
     standard = find_figures(standard_names(predictions.n_classes)) if drawn else ()
-    looks = looks_of(standard, predictions, USUAL, settings)
-    evaluation = evaluate_predictions(predictions, settings, watch, calibration, looks)
+    extra_lenses = extra_lenses_of(standard, predictions, USUAL, settings)
+    evaluation = evaluate_predictions(predictions, settings, watch, calibration, extra_lenses)
     evaluation = told_if_same(evaluation, calibration)
     evaluation.slices.update(slices_of(predictions, by, evaluation.summary, calibration))
     return evaluation

@@ -111,7 +111,7 @@ def idle_of_keys(options: ReadOptions, *, saves: bool = False, state: str | None
     return idle
 
 
-def idle_looks(drawing: PlotSettings, settings: Settings) -> list[str]:
+def idle_of_figures(drawing: PlotSettings, settings: Settings) -> list[str]:
     """Return a sentence for what is asked of figures that none of them makes use of."""
     kinds, idle = [FIGURES[name] for name in drawing.figures], list[str]()
     if not kinds:

@@ -140,10 +140,10 @@ def _monitored(
         level = 1 - (1 - level) / 2  # half is for what the reference leaves open
         known = reference_of(reference, settings.cluster)
     promise = None if threshold is None else load_threshold(threshold)
-    looks = [watched(one, settings.tolerance, level, known, promise) for one in parts]
+    watches = [watched(one, settings.tolerance, level, known, promise) for one in parts]
     begun = {
         "classes": first.classes,
-        "what": looks[0].what,
+        "what": watches[0].what,
         **{
             name: getattr(settings, name) for name in ("time", "every", "tolerance", "by", "cluster", "level")
         },
@@ -151,7 +151,7 @@ def _monitored(
         "threshold": None if promise is None else promise.content()["crc32"],
     }
     before: Streams = {} if state is None else {k: [*v] for k, v in load_watch(state, begun).items()}
-    streams_of_value, out = _added(before, parts, looks, settings, state or "")
+    streams_of_value, out = _added(before, parts, watches, settings, state or "")
     if not streams_of_value.get(None):
         raise InputError(
             f"{first.provenance.path} has no rows to watch; {out:,} are before --since, or in periods that "
@@ -159,12 +159,12 @@ def _monitored(
         )
     if state is not None:
         save_watch(begun, streams_of_value, state)
-    ends = [from_log_odds(end) for end in (looks[0].hypothesis.low, looks[0].hypothesis.high)]
+    ends = [from_log_odds(end) for end in (watches[0].hypothesis.low, watches[0].hypothesis.high)]
     open_by = settings.tolerance if known is None else float(np.max(ends[1] - ends[0], initial=0)) / 2
     return MonitorReport(
         first.provenance.path if len(parts) == 1 else f"{first.provenance.path} and {len(parts) - 1} more",
         streams(streams_of_value, level),
-        looks[0].what,
+        watches[0].what,
         event_name(first.classes[1], first.provenance.labels)
         if first.n_classes == 2
         else "the predicted class",
@@ -180,14 +180,14 @@ def _monitored(
 def _added(
     before: Streams,
     parts: Sequence[Predictions],
-    looks: Sequence[Watched],
+    watches: Sequence[Watched],
     settings: MonitorSettings,
     state: str,
 ) -> tuple[Streams, int]:
     """Return the periods that were known with those of the new rows, and how many rows are left out."""
     streams_of_value, out = before, 0
     files = settings.time is None and settings.every is None
-    for one, look in zip(parts, looks, strict=True):
+    for one, look in zip(parts, watches, strict=True):
         known, whole = streams_of_value.setdefault(None, []), one.provenance.path
         if files:
             name = _called(whole) if one.provenance.files else f"period {len(known) + 1}"

@@ -9,7 +9,7 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-from calcli.core.curves.needs import looks_of, metrics_of, shown_metrics
+from calcli.core.curves.needs import extra_lenses_of, metrics_of, shown_metrics
 from calcli.core.curves.series import keep_slices, smoother
 from calcli.core.data.predictions import Predictions
 from calcli.core.evaluating.evaluate import evaluate
@@ -27,7 +27,7 @@ from calcli.core.language.figures import (
     parse_figures,
     refuse_binning,
     refuse_more_systems,
-    refuse_unknown_looks,
+    refuse_unknown_options,
     standard_names,
 )
 from calcli.core.language.settings import Settings
@@ -45,7 +45,7 @@ from calcli.report.progress import Remark, unsaid
 from calcli.report.shown import csv_text
 from calcli.work.distributed import engine_of, predictions_in
 from calcli.work.evaluate import evaluation_of, read_calibration_data
-from calcli.work.idle import idle_looks, idle_of_keys, idle_options
+from calcli.work.idle import idle_of_figures, idle_of_keys, idle_options
 
 USUAL_FIGURES = PlotSettings()
 SYSTEMS = mapping('predictions by names that are text, such as {"test": predictions}')
@@ -98,21 +98,21 @@ def plot(
         raise UsageError(f"view is of type {type(view).__name__}; expected a View of calcli.figures")
     ((name, own),) = parse_figures([[TEXT.checked("figure", figure)]]).items()
     kind = FIGURES[name]
-    looks = {name: settings.pop(name) for name in declared(ViewSettings) if name in settings}
-    refuse_unknown_looks(kind, looks.keys() - {"lens", "by"})
-    looks = own | looks
-    looks |= {name: settings[name] for name in ("draws", "metrics") if name in settings}
-    looks |= {"metrics": items(looks["metrics"])} if isinstance(looks.get("metrics"), str) else {}
+    options = {name: settings.pop(name) for name in declared(ViewSettings) if name in settings}
+    refuse_unknown_options(kind, options.keys() - {"lens", "by"})
+    options = own | options
+    options |= {name: settings[name] for name in ("draws", "metrics") if name in settings}
+    options |= {"metrics": items(options["metrics"])} if isinstance(options.get("metrics"), str) else {}
     if calibrator is not None:
         files = calibrator if isinstance(calibrator, list | tuple) else [calibrator]
         files = [PATH.checked("calibrator", file) for file in files]
-        looks["calibrators"] = {Path(file).name: load_calibrator(file) for file in files}
-    view = viewed(view or View(), **looks)
+        options["calibrators"] = {Path(file).name: load_calibrator(file) for file in files}
+    view = viewed(view or View(), **options)
     drawing = PlotSettings({kind.name: {}}, view.lens, view.by)
 
     def idle(asked: Settings, calibration: Predictions | None) -> list[str]:
         told = idle_options(asked, calibration, (), (name,), {view.lens, *asked.groups})
-        return told + idle_looks(drawing, asked)
+        return told + idle_of_figures(drawing, asked)
 
     if kind.metrics:
         settings = {"metrics": kind.metrics, **settings}
@@ -172,7 +172,7 @@ def plot_files(
     settings = settings if calibration is None else replace(settings, training="held-out")
     grouped = settings.groups if not drawing.figures or "simplex" in drawing.figures else {drawing.lens}
     idle = idle_options(settings, calibration, (), [*drawing.figures], grouped)
-    for sentence in idle + idle_looks(drawing, settings) + idle_of_keys(options):
+    for sentence in idle + idle_of_figures(drawing, settings) + idle_of_keys(options):
         remark(sentence)
     files = files_of_systems(files, options)
     settings = _asked_for(settings, drawing)
@@ -196,8 +196,8 @@ def plot_files(
         if standard:
             names = [*_fitting(_standard(evaluations.values(), view), len(evaluations), remark), *names]
         written, pictures = [], []
-        looks = {name: replace(view, **drawing.figures.get(name, {})) for name in names}
-        for name, drawn in _drawn(looks, evaluations, None if drawing.figures else remark):
+        views = {name: replace(view, **drawing.figures.get(name, {})) for name in names}
+        for name, drawn in _drawn(views, evaluations, None if drawing.figures else remark):
             if html:
                 pictures.append(picture(name, drawn))
             if folder:
@@ -210,10 +210,10 @@ def _asked_for(settings: Settings, drawing: PlotSettings) -> Settings:
     """Return the settings with what figures are to show; what makes no sense is refused."""
     epochs = drawing.figures.get("epochs", {})
     smoother(epochs.get("smooth", "none"))
-    for name, looks in drawing.figures.items():
-        if "region" in looks:
-            checked_region(name, looks["region"])
-        refuse_binning([FIGURES[name]], looks.get("binning", AUTO))
+    for name, options in drawing.figures.items():
+        if "region" in options:
+            checked_region(name, options["region"])
+        refuse_binning([FIGURES[name]], options.get("binning", AUTO))
     return _tested(settings) if epochs.get("p_values") else settings
 
 
@@ -245,8 +245,10 @@ def _evaluation(
 ) -> Evaluation:
     """Evaluate all that figures show of predictions, and the standard figures if these are asked for."""
     usual = standard_names(predictions.n_classes, view.lens, view.region) if standard else ()
-    looks = looks_of([*find_figures(usual), *kinds], predictions, view.lens, settings)
-    evaluation = evaluate(predictions, _needed(kinds, settings, predictions), watch, calibration, looks)
+    extra_lenses = extra_lenses_of([*find_figures(usual), *kinds], predictions, view.lens, settings)
+    evaluation = evaluate(
+        predictions, _needed(kinds, settings, predictions), watch, calibration, extra_lenses
+    )
     if FIGURES["slices"] in kinds:
         keep_slices(evaluation, view.by, shown_metrics("slices", evaluation, view.metrics))
     return evaluation

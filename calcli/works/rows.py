@@ -47,6 +47,6 @@ def seen_through(predictions: Predictions, lens: str) -> tuple[Floats, Array, Do
         If there is no such lens.
     """
     settings = Settings(metrics=(f"ece:lens={lens}",), intervals=False, draws=0)
-    problem = evaluate(predictions, settings, looks=[lens], sections=()).problems[lens]
+    problem = evaluate(predictions, settings, extra_lenses=[lens], sections=()).problems[lens]
     weights = np.ones(len(problem.score)) if problem.weights is None else problem.weights
     return problem.score, problem.outcome, np.asarray(weights, np.float64)

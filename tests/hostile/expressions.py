@@ -86,9 +86,9 @@ def method(draw: Draw) -> str:
 def figure(draw: Draw) -> str:
     """Return a figure, perhaps with one of the arguments that it may have."""
     kind = draw.choice(list(FIGURES.values()))
-    if not kind.looks or draw.chance(0.5):
+    if not kind.options or draw.chance(0.5):
         return kind.name
-    key = draw.choice(kind.looks)
+    key = draw.choice(kind.options)
     sane = LOOKS.get(key) or SANE[key]
     return f"{kind.name}:{key}={draw.choice((*sane, *sane, *FREE.get(key, COUNTS)))}"
 

@@ -98,7 +98,7 @@ def usual_lens(every: Iterable[Predictions]) -> str:
     return "class-1" if alike and first.n_classes == 2 and not first.of_answers else "top-1"
 
 
-def looks_of(
+def extra_lenses_of(
     figures: Iterable[FigureKind], predictions: Predictions, lens: str, settings: Settings
 ) -> tuple[str, ...]:
     """Return the lenses that figures look through, whose problems are small enough to keep.

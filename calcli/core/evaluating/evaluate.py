@@ -210,7 +210,7 @@ def evaluate(
     settings: Settings | None = None,
     watch: Watch | None = None,
     calibration: Predictions | None = None,
-    looks: Sequence[str] = (),
+    extra_lenses: Sequence[str] = (),
     sections: Sequence[Section] = SECTIONS,
 ) -> Evaluation:
     """Evaluate predictions.
@@ -246,12 +246,12 @@ def evaluate(
         settings,
         watch,
         calibration,
-        looks=looks,
+        extra_lenses=extra_lenses,
         sections=sections,
         sampled=sampled,
         summed=sampled and not settings.test and predictions.n_rows > UNIT_LIMIT,
     )
-    return assess(measured, settings, looks, sections)
+    return assess(measured, settings, extra_lenses, sections)
 
 
 def values(predictions: Predictions, settings: Settings) -> dict[str, float]:
@@ -285,7 +285,7 @@ def measure(
     watch: Watch | None = None,
     calibration: Predictions | None = None,
     units_for: UnitsOf | None = None,
-    looks: Sequence[str] = (),
+    extra_lenses: Sequence[str] = (),
     sections: Sequence[Section] = SECTIONS,
     *,
     sampled: bool = False,
@@ -314,7 +314,7 @@ def measure(
 
     later = [metric for metric in metrics if sampled and needs_rows(metric, rows, settings, summed=summed)]
     others = [metric for metric in metrics if metric not in later]
-    needs = needs_of_report(rows, settings, others, sections, looks, units_for)
+    needs = needs_of_report(rows, settings, others, sections, extra_lenses, units_for)
     of_classes = any(metric.is_class_wise for metric in metrics)
     if settings.test or (of_classes and tests_classes(rows, settings)):
         needs.append(all_probs(rows))
@@ -353,7 +353,7 @@ def _asked_calls(predictions: Predictions, settings: Settings, usual: Sequence[s
 def assess(
     measured: Measurements,
     settings: Settings,
-    looks: Sequence[str] = (),
+    extra_lenses: Sequence[str] = (),
     sections: Sequence[Section] = SECTIONS,
 ) -> Evaluation:
     """Return the evaluation of what `measure` found with these settings, or with more draws."""
@@ -377,7 +377,7 @@ def assess(
         measured.clipped_rows,
         **shown,
     )
-    seen = {name: through(name, predictions, settings) for name in dict.fromkeys(["top-1", *looks])}
+    seen = {name: through(name, predictions, settings) for name in dict.fromkeys(["top-1", *extra_lenses])}
     known = {name: need for name, need in seen.items() if measured.state.provides(need)}
     return Evaluation(
         predictions,

@@ -481,7 +481,7 @@ class FigureKind(Entry):
     own: tuple[str, ...] = ()
 
     @property
-    def looks(self) -> tuple[str, ...]:
+    def options(self) -> tuple[str, ...]:
         """What an expression may say of how it is looked at."""
         regions, bins = ("region",) * self.one_score, ("binning", "min_rows") * (self.bins is not None)
         return (*bins, *regions, *self.own)

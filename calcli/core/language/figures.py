@@ -391,29 +391,29 @@ def parse_figures(lists: Iterable[Iterable[str]]) -> dict[str, dict[str, Any]]:
     for text in asked:
         word, *pairs = text.split(":")
         (kind,) = find_figures([word])
-        looks = _looks(kind, pairs)
-        if parsed.setdefault(kind.name, looks) != looks:
+        options = _options(kind, pairs)
+        if parsed.setdefault(kind.name, options) != options:
             raise UsageError(f"the figure {kind.name} is asked for twice; draw it in another folder")
     return parsed
 
 
-def _looks(kind: FigureKind, pairs: Iterable[str]) -> dict[str, Any]:
-    known, looks = declared(ViewSettings), {}
+def _options(kind: FigureKind, pairs: Iterable[str]) -> dict[str, Any]:
+    known, options = declared(ViewSettings), {}
     for pair in pairs:
         key, equals, text = pair.partition("=")
         if not equals:
             raise UsageError(f"figure {kind.name!r}: {pair!r} is not of the form ARGUMENT=VALUE")
-        refuse_unknown_looks(kind, [key])
+        refuse_unknown_options(kind, [key])
         values = known[key].values
         value: Any = TRUTH.get(text, text) if values.type is bool else text
         value = int(text) if values.type is int and text.isdecimal() and len(text) < 9 else value
-        looks[key] = values.checked(f"{kind.name}: {key}", value)
-    return looks
+        options[key] = values.checked(f"{kind.name}: {key}", value)
+    return options
 
 
-def refuse_unknown_looks(kind: FigureKind, names: Iterable[str]) -> None:
+def refuse_unknown_options(kind: FigureKind, names: Iterable[str]) -> None:
     """Raise a UsageError if a figure does not have one of these settings of its own."""
-    takes = ", ".join(kind.looks) or "none"
+    takes = ", ".join(kind.options) or "none"
     for name in names:
-        if name not in kind.looks:
+        if name not in kind.options:
             raise UsageError(f"figure {kind.name!r} has no argument {name!r}; it takes: {takes}")

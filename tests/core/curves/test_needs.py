@@ -8,8 +8,8 @@ import numpy as np
 import pytest
 
 from calcli.core.curves.needs import (
+    extra_lenses_of,
     lenses_of,
-    looks_of,
     metrics_of,
     problem_of,
     some_rows,
@@ -63,7 +63,9 @@ def test_two_classes_are_looked_at_by_the_second_one():
 def test_one_pass_brings_all_that_figures_look_at(monkeypatch):
     predictions, settings = some_predictions(), Settings(("accuracy",), draws=0, intervals=False)
     figures = find_figures(["simplex", "temperature", "calibration-map", "ks"])
-    evaluation = evaluate(predictions, settings, looks=looks_of(figures, predictions, USUAL, settings))
+    evaluation = evaluate(
+        predictions, settings, extra_lenses=extra_lenses_of(figures, predictions, USUAL, settings)
+    )
     later = evaluate(predictions, settings)
     for _ in range(2):  # of an evaluation that did not know of it, the rows are read again and kept
         expected = problem_of(later, "top-1"), vectors_of(later, "canonical")
