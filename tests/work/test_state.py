@@ -12,7 +12,7 @@ import pytest
 import calcli
 from calcli.core.language.errors import InputError, UsageError
 from calcli.core.state import sample
-from calcli.core.state.deals import first_number, hashed
+from calcli.core.state.random_groups import first_number, hashed
 from calcli.io.handed import from_arrays
 
 METRICS = "log_loss,accuracy,ece,ks"

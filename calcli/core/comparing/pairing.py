@@ -19,7 +19,7 @@ from calcli.core.estimators.calibrationerror import holm
 from calcli.core.evaluating.evaluate import state_of, uses_clip
 from calcli.core.language.errors import InputError, UsageError
 from calcli.core.language.settings import IN_ORDER, PairSettings, Settings
-from calcli.core.state.deals import same_rows
+from calcli.core.state.random_groups import same_rows
 from calcli.core.state.state import Body, State, StatePredictions, predictions_of
 
 QUESTIONS = ("id", "qid", "uid", "question_id", "sample_id", "doc_id", "example_id", "question", "prompt")

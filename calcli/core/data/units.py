@@ -16,7 +16,7 @@ from calcli.core.data.predictions import Predictions
 from calcli.core.language.errors import InputError
 
 UNIT_LIMIT = 20_000  # units that are resampled, or change sides, one by one; there are deals of more
-DEALS = 1_999  # a prime: no period of the data but its multiples puts like rows together
+GROUPS = 1_999  # a prime: no period of the data but its multiples puts like rows together
 FEWEST_DEALS = 200
 SWAPPED_SUMS = 6_000_000  # held in memory for each system
 
@@ -132,9 +132,9 @@ class Units:
         if self.number <= UNIT_LIMIT:
             return self
         if self.names is None:
-            return Units(self.rows, DEALS)
-        deals = np.array([crc32(str(name).encode()) % DEALS for name in self.names.tolist()])
-        return Units(self.rows, DEALS, deals[self.of_row])
+            return Units(self.rows, GROUPS)
+        groups = np.array([crc32(str(name).encode()) % GROUPS for name in self.names.tolist()])
+        return Units(self.rows, GROUPS, groups[self.of_row])
 
 
 def deal(units: Sequence[Units], sums: int) -> list[Units]:

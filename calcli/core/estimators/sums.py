@@ -19,8 +19,8 @@ from calcli.core.data.units import Units
 from calcli.core.estimators.intervals import Influences
 from calcli.core.estimators.scoring import Means, OfMeans
 from calcli.core.language.errors import NeedsRows
-from calcli.core.state.deals import Deals
 from calcli.core.state.needs import ONLY_SUMS
+from calcli.core.state.random_groups import RandomGroups
 
 FREQUENCIES = 2_000_000  # of classes without a unit, held in memory at once
 
@@ -84,7 +84,7 @@ class Sums:
         self._added = added
 
     @classmethod
-    def of_deals(cls, deals: Deals, weighted: bool) -> Sums:
+    def of_deals(cls, deals: RandomGroups, weighted: bool) -> Sums:
         """Return the sums that a state holds."""
         sums = cls.__new__(cls)
         sums.units = Units(deals.rows, len(deals.count))

@@ -14,8 +14,8 @@ from calcli.core.data.predictions import Predictions
 from calcli.core.language.errors import InputError
 from calcli.core.language.settings import Settings
 from calcli.core.language.text import Watch
-from calcli.core.state.deals import Hashes, first_number, hashed, of_keys
 from calcli.core.state.needs import ClassBins, ClassSums, InputFacts, Kept, Need, RowTable, Sampled, Scores
+from calcli.core.state.random_groups import Hashes, first_number, hashed, of_keys
 from calcli.core.state.sample import Sample
 from calcli.core.state.state import Body, Facts, Head, MeasuredRows, Part, State
 

@@ -13,7 +13,7 @@ import numpy as np
 
 from calcli.core.data.arrays import Array, Floats
 from calcli.core.data.predictions import ArrayScores, Predictions
-from calcli.core.state.deals import Hashes
+from calcli.core.state.random_groups import Hashes
 
 MOST = 20_000  # rows
 BYTES = 1 << 22  # of their scores

@@ -16,8 +16,8 @@ from calcli.core.language.errors import NeedsRows
 from calcli.core.language.expressions import WRONG_RIGHT
 from calcli.core.problems.problem import Problem
 from calcli.core.state.cells import ScoreCells
-from calcli.core.state.deals import Deals, Hashes, digests_of
 from calcli.core.state.needs import ONLY_SUMS, Need
+from calcli.core.state.random_groups import Hashes, RandomGroups, digests_of
 from calcli.core.state.sample import Sample
 
 
@@ -165,7 +165,7 @@ class Body:
         self.hashes: Hashes | None = np.empty(0, np.uint64) if head.key else None
         self.numbers: Array = np.empty(0, np.int64)
         self.sample = Sample(self.n_classes, head.weighted) if sampled else None
-        self.deals: Deals | None = None
+        self.deals: RandomGroups | None = None
         self.cells: dict[str, ScoreCells] = {}
 
     @property
@@ -245,7 +245,7 @@ class Body:
         told = np.zeros_like(labels) if self._of_answers and self.keyed else labels
         digests = None if self._in_run else digests_of(told, numbers, hashes)
         of_two = self.n_classes == 2 and {"class-0", "class-1"} <= self._lenses.keys()
-        deals = Deals.of(
+        deals = RandomGroups.of(
             summed, labels, self.n_classes, weights, numbers=numbers, digests=digests, hashes=hashes
         )
         self.deals = deals if self.deals is None else self.deals.merged(deals)

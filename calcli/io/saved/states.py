@@ -15,11 +15,11 @@ import numpy as np
 
 from calcli.core.data.arrays import Array
 from calcli.core.data.binning import Bins
-from calcli.core.data.units import DEALS, UNIT_LIMIT
+from calcli.core.data.units import GROUPS, UNIT_LIMIT
 from calcli.core.language.errors import InputError
 from calcli.core.language.version import __version__
 from calcli.core.state.cells import ScoreCells
-from calcli.core.state.deals import Deals, Statistic
+from calcli.core.state.random_groups import RandomGroups, Statistic
 from calcli.core.state.sample import ALL, Rows, Sample
 from calcli.core.state.state import Body, Facts, Head, Part, State, numbers
 from calcli.io.places.archives import SAID, stored_content, told
@@ -166,7 +166,7 @@ def _narrow(array: Array) -> Array:
     return array.astype(np.min_scalar_type(array.max()), copy=False)
 
 
-def _told(deals: Deals) -> dict[str, Any]:
+def _told(deals: RandomGroups) -> dict[str, Any]:
     return {
         "rows": deals.rows,
         "statistics": {
@@ -197,7 +197,7 @@ def _of_rows(body: Body, parts: Sequence[Part]) -> Iterator[tuple[str, Array]]:
     yield from ((f"rows/columns/{name}", values) for name, values in body.columns.items())
 
 
-def _of_deals(body: Body, deals: Deals) -> Iterator[tuple[str, Array]]:
+def _of_deals(body: Body, deals: RandomGroups) -> Iterator[tuple[str, Array]]:
     for name in ("count", "digest", "weight", "squares", "classes", "by_class"):
         if getattr(deals, name) is not None:
             yield f"deals/{name}", getattr(deals, name)
@@ -254,26 +254,26 @@ def _sample(below: Any, arrays: Mapping[str, Array], head: Head) -> Sample:
     return Sample.of_rows(Rows(hashes, labels, weights, scores), int(below))
 
 
-def _deals(told: Mapping[str, Any], arrays: Mapping[str, Array], k: int) -> Deals:
+def _deals(told: Mapping[str, Any], arrays: Mapping[str, Array], k: int) -> RandomGroups:
     sums, infinite = _under("deals/sums/", arrays), _under("deals/infinite/", arrays)
-    none = np.zeros(DEALS, np.int64)
+    none = np.zeros(GROUPS, np.int64)
     statistics = {
         name: Statistic(
-            _wide(_shaped(sums[name], DEALS)),
-            _wide(_shaped(infinite.get(name, none), DEALS)),
+            _wide(_shaped(sums[name], GROUPS)),
+            _wide(_shaped(infinite.get(name, none), GROUPS)),
             float(statistic["infinite_weight"]),
             tuple(statistic["first"]),
         )
         for name, statistic in told["statistics"].items()
     }
     weight, squares = (arrays.get(f"deals/{name}") for name in ("weight", "squares"))
-    return Deals(
+    return RandomGroups(
         int(told["rows"]),
-        _wide(_shaped(arrays["deals/count"], DEALS)),
-        _shaped(arrays["deals/digest"], DEALS),
+        _wide(_shaped(arrays["deals/count"], GROUPS)),
+        _shaped(arrays["deals/digest"], GROUPS),
         weight,
         squares,
-        _wide(_shaped(arrays["deals/classes"], DEALS, k)),
+        _wide(_shaped(arrays["deals/classes"], GROUPS, k)),
         _wide(_shaped(arrays["deals/by_class"], 2, k)),
         statistics,
     )

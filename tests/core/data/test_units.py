@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy import stats
 
-from calcli.core.data.units import DEALS, UNIT_LIMIT, Units, random_folds
+from calcli.core.data.units import GROUPS, UNIT_LIMIT, Units, random_folds
 
 
 @given(st.lists(st.tuples(st.sampled_from("abcd"), st.integers(0, 3), st.booleans()), min_size=1))
@@ -46,7 +46,7 @@ def test_the_same_cluster_falls_into_the_same_deal_of_another_file():
     shuffled = np.random.default_rng(0).permutation(names[:-100])
     deals = dict(zip(names, Units.of(len(names), names).dealt_if_many().of_row, strict=True))
     other = Units.of(len(shuffled), shuffled).dealt_if_many()
-    assert other.number == DEALS
+    assert other.number == GROUPS
     assert all(deals[name] == deal for name, deal in zip(shuffled, other.of_row, strict=True))
     assert Units.of(UNIT_LIMIT).dealt_if_many().single
 

@@ -7,7 +7,7 @@ import pytest
 from scipy import stats
 
 from calcli.core.language.errors import InputError
-from calcli.core.state.deals import first_number, hashed, of_keys
+from calcli.core.state.random_groups import first_number, hashed, of_keys
 
 N = 100_000
 

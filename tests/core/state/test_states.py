@@ -16,8 +16,8 @@ from calcli.core.language.errors import InputError, NeedsRows, UsageError
 from calcli.core.language.settings import Settings
 from calcli.core.state import collect as collecting
 from calcli.core.state import sample
-from calcli.core.state.deals import first_number, hashed
 from calcli.core.state.merging import merge
+from calcli.core.state.random_groups import first_number, hashed
 from calcli.core.state.state import predictions_of
 from calcli.io.saved.states import from_bytes, to_bytes
 

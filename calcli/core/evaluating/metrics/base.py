@@ -20,8 +20,8 @@ from calcli.core.language.entries import written
 from calcli.core.language.expressions import Measure
 from calcli.core.language.settings import Settings
 from calcli.core.language.version import __version__
-from calcli.core.state.deals import Hashes
 from calcli.core.state.needs import Mean, Pass, Scores
+from calcli.core.state.random_groups import Hashes
 
 
 def signature(

@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from calcli.core.data.arrays import Array, Doubles, Floats, Positions, label_sums, missing
-from calcli.core.data.units import DEALS
+from calcli.core.data.units import GROUPS
 from calcli.core.language.errors import InputError
 
 Hashes = NDArray[np.uint64]
@@ -76,7 +76,7 @@ def of_keys(keys: Array, called: str, first: int = 0) -> Hashes:
 
 ROWS_NAMED = 5  # rows of infinite statistics whose numbers are kept
 
-Summing = Callable[[Array, type[np.generic]], Array]  # of (n,) values over deals, in a type
+Summing = Callable[[Array, type[np.generic]], Array]  # of (n,) values over groups, in a type
 
 
 @dataclass
@@ -86,9 +86,9 @@ class Statistic:
     Attributes
     ----------
     sums
-        (deals,) of finite values; of booleans integers, unless there are weights.
+        (groups,) of finite values; of booleans integers, unless there are weights.
     infinite
-        (deals,) rows of infinite value, of a weight above 0.
+        (groups,) rows of infinite value, of a weight above 0.
     infinite_weight
         The sum of their weights.
     first
@@ -111,19 +111,19 @@ class Statistic:
 
 
 @dataclass
-class Deals:
-    """Sums over the deals of some rows, which have numbers or are known by the hashes of their keys.
+class RandomGroups:
+    """Sums over random groups of some rows, which have numbers or are known by the hashes of their keys.
 
     Attributes
     ----------
     rows
         Their number.
     count, digest
-        (deals,) rows, and what tells whether two systems have the same labels in the same rows.
+        (groups,) rows, and what tells whether two systems have the same labels in the same rows.
     weight, squares
-        (deals,) sums of row weights and of their squares; None without weights.
+        (groups,) sums of row weights and of their squares; None without weights.
     classes
-        (deals, K) rows, or weight, of each class.
+        (groups, K) rows, or weight, of each class.
     by_class
         (2, K) rows of each class, and the rows, or weight, of those that are predicted as it.
     statistics
@@ -150,7 +150,7 @@ class Deals:
         numbers: Array,
         digests: Hashes | None = None,
         hashes: Hashes | None = None,
-    ) -> Deals:
+    ) -> RandomGroups:
         """Return the sums of (n,) rows with these statistics, among which `hit` is.
 
         Digests tell which rows these are. They have ascending `numbers`, or `hashes` of keys.
@@ -159,7 +159,7 @@ class Deals:
         deal, summed = _dealt(numbers, hashes)
 
         def statistic(values: Array) -> Statistic:
-            where, marked = np.empty(0, np.intp), np.zeros(DEALS, np.int64)
+            where, marked = np.empty(0, np.intp), np.zeros(GROUPS, np.int64)
             if not np.isfinite(values.sum()):
                 infinite = np.isinf(values) if weights is None else np.isinf(values) & (weights > 0)
                 where, marked = np.flatnonzero(infinite), summed(infinite, np.int64)
@@ -177,13 +177,13 @@ class Deals:
             second = summed(labels if weights is None else labels * weights, kind)
             classes = np.stack([(count if weight is None else weight) - second, second], axis=1)
         else:
-            cells = np.bincount(deal * n_classes + labels, weights, DEALS * n_classes)
-            classes = cells.reshape(DEALS, n_classes)
+            cells = np.bincount(deal * n_classes + labels, weights, GROUPS * n_classes)
+            classes = cells.reshape(GROUPS, n_classes)
         of_hits = label_sums(labels, weights, n_classes, columns["hit"])
         return cls(
             n,
             count,
-            np.zeros(DEALS, np.uint64) if digests is None else summed(digests, np.uint64),
+            np.zeros(GROUPS, np.uint64) if digests is None else summed(digests, np.uint64),
             weight,
             None if weights is None else summed(np.square(weights, dtype=np.float64), np.float64),
             classes,
@@ -191,9 +191,9 @@ class Deals:
             {name: statistic(values) for name, values in columns.items()},
         )
 
-    def merged(self, other: Deals) -> Deals:
+    def merged(self, other: RandomGroups) -> RandomGroups:
         """Return the sums of both."""
-        return Deals(
+        return RandomGroups(
             self.rows + other.rows,
             self.count + other.count,
             self.digest + other.digest,
@@ -213,12 +213,12 @@ class Deals:
         return float(self.statistics[name].sums.sum())
 
 
-def same_rows(deals: Sequence[Deals]) -> bool:
+def same_rows(groups: Sequence[RandomGroups]) -> bool:
     """Tell whether all systems have as many rows, with the same labels in the same places."""
-    first = deals[0]
+    first = groups[0]
     return all(
         np.array_equal(first.count, other.count) and np.array_equal(first.digest, other.digest)
-        for other in deals[1:]
+        for other in groups[1:]
     )
 
 
@@ -228,36 +228,36 @@ def digests_of(labels: Array, numbers: Array, hashes: Hashes | None = None) -> H
 
 
 def _dealt(numbers: Array, hashes: Hashes | None) -> tuple[Positions, Summing]:
-    """Return the deals of rows, by ascending numbers or by hashes of keys, and what sums over deals."""
+    """Return the groups of rows, by ascending numbers or by hashes of keys, and what sums over groups."""
     rows = len(numbers)
     if hashes is None and rows and numbers[-1] - numbers[0] == rows - 1:
         # of consecutive rows, where a division for each would take most of the time of a sum
         first = int(numbers[0])
-        return np.resize(np.roll(np.arange(DEALS), -(first % DEALS)), rows), _by_number(first)
-    deal = ((numbers if hashes is None else hashes) % DEALS).astype(np.intp)
+        return np.resize(np.roll(np.arange(GROUPS), -(first % GROUPS)), rows), _by_number(first)
+    deal = ((numbers if hashes is None else hashes) % GROUPS).astype(np.intp)
     return deal, _by_deal(deal)
 
 
 def _by_number(first: int) -> Summing:
-    """Return what sums over deals, of rows that are dealt out like cards from a number on."""
-    before = first % DEALS
+    """Return what sums over groups, of rows that are dealt out like cards from a number on."""
+    before = first % GROUPS
 
     def summed(values: Array, type: type[np.generic]) -> Array:
-        padded = np.zeros(-(-(before + len(values)) // DEALS) * DEALS, type)
+        padded = np.zeros(-(-(before + len(values)) // GROUPS) * GROUPS, type)
         padded[before : before + len(values)] = values
-        return padded.reshape(-1, DEALS).sum(0)
+        return padded.reshape(-1, GROUPS).sum(0)
 
     return summed
 
 
 def _by_deal(deal: Positions) -> Summing:
-    """Return what sums over deals, given that of every row."""
+    """Return what sums over groups, given that of every row."""
     order = np.argsort(deal.astype(np.uint16), kind="stable")
-    ends = np.cumsum(np.bincount(deal, minlength=DEALS))
+    ends = np.cumsum(np.bincount(deal, minlength=GROUPS))
 
     def summed(values: Array, type: type[np.generic]) -> Array:
         if type is np.float64:
-            return np.bincount(deal, values, DEALS)
+            return np.bincount(deal, values, GROUPS)
         up_to = np.cumsum(values[order], dtype=type)  # integers, exact also where they wrap around
         return np.diff(np.append(type(0), up_to)[ends], prepend=type(0))
 
