@@ -121,7 +121,7 @@ def from_answers(
         raise InputError(
             f"{NAME}: confidence has {sure.size} values, but correct {right.size}; expected as many of both"
         )
-    file = Archive.held(NAME, {"confidence": sure.reshape(-1), "correct": right.reshape(-1)}, "")
+    file = Archive.held(NAME, {"confidence": sure, "correct": right}, "")
     source = answers_in([file], "confidence", ["correct"], ReadOptions())
     return understand(
         _weighted(replace(source, labels_from="correct"), weights), NAME, ReadOptions(kind=kind)
