@@ -43,7 +43,8 @@ def make(evaluations: Evaluations, view: View) -> Made:
 def _of(evaluation: Evaluation) -> ClassReliability:
     weights = evaluation.predictions.weights
     heaviest = 1.0 if weights is None else float(weights.max())
-    return class_reliability(evaluation.class_bins(), evaluation.predictions.classes, heaviest)
+    assert evaluation.class_bins is not None  # a figure has all sections
+    return class_reliability(evaluation.class_bins, evaluation.predictions.classes, heaviest)
 
 
 def caption(results: Mapping[str, ClassReliability]) -> str:

@@ -157,7 +157,7 @@ def test_every_argument_is_explained(entry):
 
 @pytest.mark.parametrize("entry", ENTRIES, ids=lambda entry: f"{entry.kind} {entry.name}")
 def test_letters_of_titles_are_spelled_out(entry):
-    words = re.split("[ -]", entry.letters.upper())
+    words = re.split("[ -]", entry.abbreviation_of.upper())
     for letters in re.findall("[A-Z]{2,}", entry.title):
         initials = iter("".join(word[:1] for word in words))
         assert all(letter in initials for letter in letters), letters

@@ -159,7 +159,7 @@ def test_deviations_are_gaps_and_their_bars_the_band(two):
 
 def test_classes_are_drawn_worst_first(evaluations):
     evaluation = evaluations["ten classes"]
-    result = class_reliability(evaluation.class_bins(), evaluation.predictions.classes)
+    result = class_reliability(evaluation.class_bins, evaluation.predictions.classes)
     panels = [axes for axes in draw("class-wise", {"a": evaluation}).figure.axes if axes.get_visible()]
     assert [axes.get_title("right") for axes in panels] == [f"{e:.4f}" for e in np.sort(result.error)[::-1]]
     worst = result.worst_first[0]

@@ -5,7 +5,6 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
-from functools import partial
 from itertools import chain
 from typing import Any
 
@@ -383,7 +382,7 @@ def assess(
         predictions,
         summary,
         LensProblems((name for name, need in known.items() if isinstance(need, Scores)), measured.problem),
-        partial(measured.class_bins, settings.bins),
+        measured.class_bins(settings.bins) if "per_class" in shown else None,
         {name: measured.vector_problem(name) for name, need in known.items() if isinstance(need, Vectors)},
     )
 

@@ -366,7 +366,7 @@ class Evaluation:
         The top-1 problem, confidence and hit of every row in ascending order, and those of other lenses that
         were asked for, by lens.
     class_bins
-        Returns (K, m) equal-width bins of every class's probability.
+        (K, m) equal-width bins of every class's probability, where the classes are shown.
     vectors
         Problems of several outcomes that were asked for, by lens.
     slices
@@ -376,7 +376,7 @@ class Evaluation:
     predictions: Predictions
     summary: Summary
     problems: LensProblems
-    class_bins: Callable[[], Bins]
+    class_bins: Bins | None
     vectors: dict[str, VectorProblem] = field(default_factory=dict)
     slices: dict[str, tuple[Summary, ...]] = field(default_factory=dict)
 

@@ -17,7 +17,7 @@ NAMES = ("sst2_gpt2", "agnews_gpt2", "cifar100_vgg19_bn")
 @pytest.mark.parametrize("name", NAMES)
 def test_bins_add_up_to_the_reference_errors(golden, evaluated, name):
     evaluation = evaluated(name)
-    result = reliability(evaluation.confidence, draws=9)
+    result = reliability(evaluation.problems["top-1"], draws=9)
     share = result.bins.weight / result.bins.weight.sum()
     gap = np.abs(result.frequency - result.mean_score)
     assert np.nansum(share * gap) == pytest.approx(golden[name]["ece_top_ew15_l1"], abs=1e-9)
@@ -26,7 +26,7 @@ def test_bins_add_up_to_the_reference_errors(golden, evaluated, name):
     assert result.ks.value == pytest.approx(golden[name]["ks_top1_pct"] / 100, abs=1e-9)
     assert result.overall_score == pytest.approx(golden[name]["mean_confidence"], abs=1e-9)
     assert result.overall_frequency == pytest.approx(golden[name]["accuracy"], abs=1e-12)
-    result = reliability(evaluation.confidence, estimator=ECE(binning="equal-mass"), draws=9)
+    result = reliability(evaluation.problems["top-1"], estimator=ECE(binning="equal-mass"), draws=9)
     share = result.bins.weight / result.bins.weight.sum()
     error = np.sum(share * np.abs(result.frequency - result.mean_score))
     assert error == pytest.approx(golden[name]["ece_top_em15_l1"], abs=1e-9)
@@ -86,7 +86,7 @@ def test_empty_and_thin_bins_are_told_apart():
 @pytest.mark.parametrize("name", NAMES)
 def test_classes_average_to_the_reference_errors(golden, evaluated, name):
     evaluation = evaluated(name)
-    result = class_reliability(evaluation.class_bins(), evaluation.predictions.classes)
+    result = class_reliability(evaluation.class_bins, evaluation.predictions.classes)
     assert result.error.mean() == pytest.approx(golden[name]["cw_ece_ew15"], abs=1e-9)
     assert np.all(np.diff(result.error[result.worst_first]) <= 0)
     table = result.tables()[""]

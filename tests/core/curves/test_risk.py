@@ -61,7 +61,7 @@ def test_risk_is_the_mean_cost_counted_row_by_row(weighted):
 
 @pytest.mark.parametrize("name", [*NAMES, "cifar100_vgg19_bn"])
 def test_rejection_begins_with_all_rows(golden, evaluated, name):
-    curve = rejection_curve(evaluated(name).confidence)
+    curve = rejection_curve(evaluated(name).problems["top-1"])
     assert curve.rejected[0] == 0
     assert curve.error_rate[0] == pytest.approx(1 - golden[name]["accuracy"], abs=1e-9)
     assert curve.promised[0] == pytest.approx(1 - golden[name]["mean_confidence"], abs=1e-9)
