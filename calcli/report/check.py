@@ -207,16 +207,16 @@ def _notes(one: Checked) -> Iterator[str]:
     yield from (f"{'; '.join(rules)}: {reason}." for reason, rules in titles.items())
 
 
-def verdict_sentence(one: Checked) -> str:
+def verdict_sentence(file: Checked) -> str:
     """Say what became of a file, in one sentence."""
-    if one.fault:
-        return f"Could not be judged: {one.fault}."
-    decided = [one for one in one.outcomes if one.status != "undecided"]
+    if file.fault:
+        return f"Could not be judged: {file.fault}."
+    decided = [outcome for outcome in file.outcomes if outcome.status != "undecided"]
     counts = Counter(outcome.result for outcome in decided)
     parts = [f"{counts[what]} {word}" for what, word in WORDS.items() if counts[what]]
-    open = Counter(outcome.result for outcome in one.outcomes if outcome.status == "undecided")
-    parts += [f"{open[result]} undecided{meaning}" for result, meaning in OPEN.items() if open[result]]
-    return f"{counted(len(one.outcomes), 'rule')}: {', '.join(parts)}."
+    undecided = Counter(outcome.result for outcome in file.outcomes if outcome.status == "undecided")
+    parts += [f"{undecided[result]} undecided{said}" for result, said in OPEN.items() if undecided[result]]
+    return f"{counted(len(file.outcomes), 'rule')}: {', '.join(parts)}."
 
 
 def _outcome(outcome: Outcome) -> OutcomeObject:

@@ -26,7 +26,7 @@ HEADS = {
     "letters": "short for", "says": "meaning", "learns": "model", "keeps": "preserves",
     "misses": "limitations",
 }  # fmt: skip
-HIDDEN = ("arguments", "count", "proper", "abbreviation_of", "made", "freedom")  # of what JSON shows
+HIDDEN = ("arguments", "count", "abbreviation_of", "made", "freedom")  # of what JSON shows
 REQUIRED = "METHOD"  # as the default of what has to be given
 REGISTRIES: dict[str, Mapping[str, Entry]] = {"metrics": METRICS, "methods": METHODS, "figures": FIGURES}
 

@@ -240,7 +240,7 @@ def comparison_tables(results: Sequence[Result], names: Sequence[str]) -> list[T
     """
     estimates = [estimate for result in results for estimate in result.metrics.values()]
     tables = [
-        _reads(results, names),
+        _input_table(results, names),
         _by_metric(results, names, False, QUALITY, half_width(estimates)),
         *decisions_side_by_side(results, names),
         _by_metric(results, names, True, DIAGNOSIS, error_notes(estimates, TESTED)),
@@ -248,7 +248,7 @@ def comparison_tables(results: Sequence[Result], names: Sequence[str]) -> list[T
     return [table for table in tables if len(table.columns) > 1]
 
 
-def _reads(results: Sequence[Result], names: Sequence[str]) -> TextTable:
+def _input_table(results: Sequence[Result], names: Sequence[str]) -> TextTable:
     columns = [Column(head) for head in ("rows", "classes", "absent")]
     columns += [Column(head, "left") for head in ("verdict", "kind", "type")]
     columns += [Column(head) for head in ("row sum", "0s", "1s", "ties")]

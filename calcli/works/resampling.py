@@ -58,15 +58,12 @@ def consistency_resampling(
     whole = replace(predictions, scores=ArrayScores(probs, "probs"), columns={})
     truth = probs if posteriors is None else posteriors
     rng, units = generator(seed, Stream.RESAMPLED_PREDICTIONS), Units.of(predictions.n_rows)
-    drawn_values = []
+    runs = []
     for _ in range(draws):
         drawn = _drawn(whole, units, rng) if rows else np.arange(whole.n_rows)
         labels = draw_labels(truth[drawn], 1, rng)[:, 0]
-        drawn_values.append(values(_taken(whole, drawn, labels), settings))
-    return {
-        name: compare(value, np.array([one[name] for one in drawn_values]))
-        for name, value in observed.items()
-    }
+        runs.append(values(_taken(whole, drawn, labels), settings))
+    return {name: compare(value, np.array([one[name] for one in runs])) for name, value in observed.items()}
 
 
 def bootstrap_sd(

@@ -353,11 +353,8 @@ class MatrixScaling(_FeatureSoftmax):
         table = theta.reshape(classes, classes + 1)
         matrix, intercept = table[:, :-1], table[:, -1]
         common = (matrix.sum(axis=0) - matrix.diagonal()) / (classes - 1)
-        return {
-            "matrix": matrix - common,
-            "intercept": intercept - intercept.mean(),
-            "floor": rows.floor_level,
-        }
+        floor = rows.floor_level
+        return {"matrix": matrix - common, "intercept": intercept - intercept.mean(), "floor": floor}
 
     def apply(self, scores: Array) -> NDArray[np.float64]:
         """Return log-probabilities, (N, K)."""

@@ -138,11 +138,8 @@ class Structured(Calibrator):
         self, rows: TrainingRows, first: First, penalty: Penalty, start: Parameters | None
     ) -> None:
         alpha, beta = first
-        fixed: dict[str, Parameter] = {
-            "alpha": alpha,
-            "floor": rows.floor_level,
-            "share": 1 / (rows.total + 1),
-        }
+        fixed: dict[str, Parameter] = {"alpha": alpha, "floor": rows.floor_level}
+        fixed["share"] = 1 / (rows.total + 1)
         features = self._features(rows.scores, fixed)
         centre = np.zeros(len(features))
         centre[0] = 1.0

@@ -287,9 +287,8 @@ def check(predictions: Predictions, policy: Policy, baseline: Baseline | None = 
     for part in dict.fromkeys(rule.part for rule in asked):
         rules = {n: rule for n, rule in enumerate(asked) if rule.part == part}
         for n, judged in _judged(predictions, part, rules, settings, baseline, tests).items():
-            (tested if _is_test(judged.rule) and judged.status in ("passed", "undecided") else outcomes)[
-                n
-            ] = judged
+            open_test = _is_test(judged.rule) and judged.status in ("passed", "undecided")
+            (tested if open_test else outcomes)[n] = judged
     outcomes |= _corrected(tested, _one_sided(settings.level))
     path = predictions.provenance.path
     ordered, skipped = of_groups(

@@ -161,7 +161,7 @@ ENDING = np.log2(np.where(BITS, BITS & -BITS, 1 << 16)).astype(np.float32)
 
 
 def _perturbation(rows: Predictions, settings: Settings, rng: np.random.Generator) -> Mapping[str, float]:
-    """Return by how much an error more, one that the probabilities expect, makes each metric worse.
+    """Return how much worse one more error, drawn from the probabilities, makes each metric.
 
     The gap of a bin, and so an error over bins, changes by no more than the share of a row.
     """
@@ -177,13 +177,13 @@ def _perturbation(rows: Predictions, settings: Settings, rng: np.random.Generato
     chosen = rng.choice(rows.n_rows, ERRORS, p=expected / expected.sum())
     labels = draw_labels(wrong[chosen], 1, rng)[:, 0]
     weights = np.ones(rows.n_rows) if rows.weights is None else rows.weights
-    more = replace(
+    with_errors = replace(
         rows,
         scores=replace(rows.scores, array=np.concatenate([rows.scores.array, rows.scores.array[chosen]])),
         labels=np.concatenate([rows.labels, labels.astype(rows.labels.dtype)]),
         weights=np.concatenate([weights, np.full(ERRORS, weights.mean() / ERRORS)]),
     )
-    before, after = values(rows, settings), values(more, settings)
+    before, after = values(rows, settings), values(with_errors, settings)
     perturbation = {}
     for metric in parse_metrics(settings.metrics):
         name, cost = str(metric), metric.entry.cost

@@ -95,11 +95,8 @@ def _cut(values: Array, known: Array, column: str, parts: int) -> Partition:
     names = []
     for n in range(len(cuts) + 1):
         inside = known[np.searchsorted(cuts, known, side="right") == n]
-        names.append(
-            f"{column}={inside[0]:.6g}"
-            if len(inside) == 1
-            else f"{column}={inside[0]:.6g} to {inside[-1]:.6g}"
-        )
+        low, high = f"{inside[0]:.6g}", f"{inside[-1]:.6g}"
+        names.append(f"{column}={low}" if len(inside) == 1 else f"{column}={low} to {high}")
     if not there.all():
         codes[~there] = len(names)
         names.append(f"{column}={Slice(column, '').shown}")

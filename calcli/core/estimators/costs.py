@@ -99,13 +99,13 @@ class CostMatrix:
         """Return the (n,) decisions of least expected cost under multiples of (K, n) probabilities."""
         gain, diagonal = self._gain.astype(exp.dtype), self._own_gain
         layout: Literal["C", "F"] = "C" if exp.flags.c_contiguous else "F"
-        saved = np.empty((gain.shape[1], exp.shape[1]), exp.dtype, layout)
+        expected_gain = np.empty((gain.shape[1], exp.shape[1]), exp.dtype, layout)
         first = 0
         if diagonal is not None:  # no product of matrices for costs of the usual kind
             first = len(diagonal)
-            np.multiply(exp, diagonal.astype(exp.dtype), out=saved[:first])
-        np.matmul(gain[:, first:].T, exp, out=saved[first:])
-        return saved.argmax(axis=0)
+            np.multiply(exp, diagonal.astype(exp.dtype), out=expected_gain[:first])
+        np.matmul(gain[:, first:].T, exp, out=expected_gain[first:])
+        return expected_gain.argmax(axis=0)
 
     def decided(self, block: Block) -> NDArray[np.intp]:
         """Return what `decide` says, which is asked once for each block."""

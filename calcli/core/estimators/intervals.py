@@ -264,14 +264,14 @@ class Spread:
 
     @property
     def carried(self) -> float:
-        """How many observations carry it by the count that finds the fewest."""
+        """Effective number of observations: the least of three counts."""
         other = self.unseen * self.unseen
         with_other = effective_size(self.squares + other, self.fourths + other * other)
         return min(self.effective_size, self.fewest, with_other)
 
     @property
     def enough(self) -> bool:
-        """Whether so many carry it that it may have an interval."""
+        """Whether they are enough for an interval."""
         return self.carried >= FEWEST
 
     def too_few(self, unit: str = "row") -> str:
@@ -280,7 +280,7 @@ class Spread:
 
     @property
     def freedom(self) -> float:
-        """Degrees of freedom: one fewer than observations carry it."""
+        """Degrees of freedom: the effective number of observations less one."""
         return max(1.0, self.carried - 1)
 
     def judged(
@@ -288,7 +288,7 @@ class Spread:
     ) -> tuple[Interval | None, str]:
         """Return the interval, or why there is none.
 
-        Where few carry it that is one which holds in any case, if there is such a one; it is never wider.
+        With few observations it is the guaranteed one, `held`, if there is one; it is never wider.
         """
         if not self.enough:
             return held, "" if held else self.too_few(unit)
@@ -307,8 +307,8 @@ class Spread:
         """
         quantile = t_quantile((1 + level) / 2, self.freedom)
         centre = self.value - self.bias + self.curvature * self.standard_error**2
-        ways = (-self.standard_error * self._skewed(z) for z in (quantile, -quantile))
-        low, high = (centre + way + self.curvature * way**2 for way in ways)
+        steps = (-self.standard_error * self._skewed(z) for z in (quantile, -quantile))
+        low, high = (centre + step + self.curvature * step**2 for step in steps)
         return Interval(low, high, level)
 
     def p_above(self, limit: float) -> float:

@@ -290,7 +290,7 @@ def group_labels(
 ) -> Doubles:
     """Return (draws, units) ones for the units that play the baseline, zeros for the others.
 
-    Of paired systems those of the baseline alone: where one is not, that of the candidate is.
+    Of paired systems those of the baseline's units; the candidate's are the complement.
     """
     if paired:
         return rng.integers(0, 2, size=(draws, baseline)).astype(np.float64)

@@ -97,20 +97,20 @@ def _sizes(rate: float, rows: int, level: float) -> Positions:
 def _crossing(rate: float, sizes: Positions) -> float:
     """Return the probability that independent rows with that error rate are accepted at any size.
 
-    Errors can be few enough for the first time only at the sizes: between them none are accepted newly.
+    Rows can be accepted for the first time at these sizes only.
     """
-    alive, dead, at = np.ones(1), 0.0, 0
+    still_open, accepted, seen = np.ones(1), 0.0, 0
     kernels: dict[int, Doubles] = {}
     for size in sizes.tolist():
-        if (gap := size - at) not in kernels:
+        if (gap := size - seen) not in kernels:
             kernels[gap] = _densities(rate, gap)
-        alive, at = np.convolve(alive, kernels[gap]), size
-        dead += alive[0]  # the number of errors that is accepted from here on
-        alive = alive[1:]
-        last = len(alive) - int(np.argmax(alive[::-1] > NEGLIGIBLE))
-        dead += alive[last:].sum()
-        alive = alive[:last]
-    return float(dead)
+        still_open, seen = np.convolve(still_open, kernels[gap]), size
+        accepted += still_open[0]  # the number of errors that is accepted from here on
+        still_open = still_open[1:]
+        last = len(still_open) - int(np.argmax(still_open[::-1] > NEGLIGIBLE))
+        accepted += still_open[last:].sum()
+        still_open = still_open[:last]
+    return float(accepted)
 
 
 def _densities(rate: float, rows: int) -> Doubles:

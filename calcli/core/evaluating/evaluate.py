@@ -138,9 +138,8 @@ def _slices(
             f"a state keeps only sums of slices (--by), and {', '.join(metric.asked for metric in metrics)} "
             "need rows; ask for another metric as well, such as log_loss"
         )
-    of_slices = replace(
-        settings, metrics=tuple(metric.asked for metric in told), intervals=True
-    )  # asked for later
+    names = tuple(metric.asked for metric in told)
+    of_slices = replace(settings, metrics=names, intervals=True)  # which may be asked for later
     slices, numbers = slice_numbers(predictions, column)
     states = {}
     for number, rows in enumerate(select_each(predictions, numbers)):
@@ -394,7 +393,7 @@ def _decisions(measured: Measurements, metrics: Iterable[Measure]) -> dict[str, 
 
 
 def _findings(
-    measured: Measurements, calls: Sequence[Measure], settings: Settings
+    measured: Measurements, metrics: Sequence[Measure], settings: Settings
 ) -> tuple[dict[str, Estimate], list[str], tuple[str, ...]]:
     """Return the estimates, a sentence for each metric that needs rows that are not there, and notes of fits.
 
@@ -403,8 +402,8 @@ def _findings(
     NeedsRows
         If such a metric was asked for by name.
     """
-    told = [metric for metric in calls if str(metric) not in measured.left]
-    left = [metric for metric in calls if str(metric) in measured.left]
+    told = [metric for metric in metrics if str(metric) not in measured.left]
+    left = [metric for metric in metrics if str(metric) in measured.left]
     estimates, fitted = estimates_of(measured, told, settings), [(measured, told)]
     spaced = measured.spaced() if any(metric.entry.family.fits for metric in left) else None
     samples = [] if measured.sample is None else [(left, measured.sample.of(measured.predictions))]
@@ -418,8 +417,8 @@ def _findings(
     left = [metric for metric in left if str(metric) not in estimates]
     fits = [
         one.recalibrations.notes()
-        for one, metrics in fitted
-        if any(metric.entry.family.fits for metric in metrics)
+        for one, members in fitted
+        if any(metric.entry.family.fits for metric in members)
     ]
     path, missing = measured.predictions.provenance.path, dict[str, list[str]]()
     for metric in left:

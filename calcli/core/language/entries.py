@@ -321,8 +321,6 @@ class Metric(Entry):
         One line, in plain text.
     misses
         What it does not see, and what to use then.
-    proper
-        Whether it is the mean of a proper scoring rule, one of `calcli.core.estimators.rules`.
     of_answers
         The meaning where there are answers that are right or wrong; "" if it is the same.
     tier
@@ -342,7 +340,6 @@ class Metric(Entry):
     meaning: str
     formula: str
     misses: str = ""
-    proper: bool = False
     of_answers: str = ""
     tier: Tier = "more"
     bounds: str = ""

@@ -249,14 +249,9 @@ class Trials:
 
     def _judged(self, log_probs: Sequence[Doubles]) -> Performance:
         """Return the mean over the times that folds were dealt; classes are those of the first."""
-        performances = [self._judge(ArrayScores(one, "log-probs")) for one in log_probs]
-        means = {
-            name: float(np.mean([one.values[name] for one in performances]))
-            for name in performances[0].values
-        }
-        return replace(
-            performances[0], values=means, losses=np.mean([one.losses for one in performances], axis=0)
-        )
+        runs = [self._judge(ArrayScores(one, "log-probs")) for one in log_probs]
+        means = {name: float(np.mean([one.values[name] for one in runs])) for name in runs[0].values}
+        return replace(runs[0], values=means, losses=np.mean([one.losses for one in runs], axis=0))
 
     def pooled(self) -> tuple[MethodExpression, Performance] | None:
         """Return the pool of the best method of each kind, weighted by their held-out predictions.

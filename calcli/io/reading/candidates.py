@@ -431,9 +431,9 @@ def orders(head: Head, source: ScoreColumns) -> dict[How, list[int]]:
         by_way["custom"] = sorted(range(2), key=lambda n: CUSTOM[classes[n]])
     elif not differ_in_numbers(classes):
         by_way["encoder"] = sorted(range(len(classes)), key=source.classes.__getitem__)
-    inside = [re.findall(r"\d+", one) for one in classes]
-    if differ_in_numbers(classes) and all(len(one) == 1 and len(one[0]) < 10 for one in inside):
-        numbers = [int(one[0]) for one in inside]
+    numbers_in_names = [re.findall(r"\d+", one) for one in classes]
+    if differ_in_numbers(classes) and all(len(one) == 1 and len(one[0]) < 10 for one in numbers_in_names):
+        numbers = [int(one[0]) for one in numbers_in_names]
         if numbers != list(range(len(classes))) and max(numbers) < 4 * len(classes) + 4:
             by_way["numbers"] = [numbers.index(n) if n in numbers else -1 for n in range(max(numbers) + 1)]
     return by_way

@@ -407,7 +407,7 @@ def refuse_sorted(source: Source, options: ReadOptions) -> None:
 
 
 def against_custom(classes: Sequence[str], options: ReadOptions) -> bool:
-    """Tell whether class 0 by its place is the one that is 1 by custom, as in yes, no; or the only one is 0.
+    """Tell whether the class that is positive by custom comes first, as in yes, no; or is missing.
 
     Parameters
     ----------

@@ -480,12 +480,12 @@ def label_does_not_follow(c: Candidate) -> str | None:
     """Say so of labels that the scores decide in every row, unless that is what they are called."""
     if named("truth", c.label) or (named("label", c.label) and not _another_truth(c)):
         return None
-    return _follows(c)
+    return _labels_follow_scores(c)
 
 
 def label_follows(c: Candidate) -> str | None:
     """Remark so of what is called the truth."""
-    return _follows(c) if named("truth", c.label) or named("label", c.label) else None
+    return _labels_follow_scores(c) if named("truth", c.label) or named("label", c.label) else None
 
 
 def _another_truth(c: Candidate) -> str | None:
@@ -505,7 +505,8 @@ def _another_truth(c: Candidate) -> str | None:
     return None
 
 
-def _follows(c: Candidate) -> str | None:
+def _labels_follow_scores(c: Candidate) -> str | None:
+    """Say so if the labels are what the scores predict in every row, and that is a surprise."""
     if c.what == "answer" or len(np.unique(c.y)) < 2 or c.head.n < 5:
         return None
     likeliest = c.p.max(axis=1)

@@ -633,7 +633,7 @@ def _over_constant(
     return Score(statistics, value, constant)
 
 
-@metric("log_loss", "Log-loss", tier="to know", range="0 to inf", unit="nats", proper=True)
+@metric("log_loss", "Log-loss", tier="to know", range="0 to inf", unit="nats")
 class LogLoss(Proper):
     """quality of the probabilities; a confident wrong answer costs without bound
 
@@ -657,7 +657,7 @@ class NormalizedLogLoss(LogLoss):
     normalized = True
 
 
-@metric("brier", "Brier score", tier="to know", range="0 to 2", unit="ratio", proper=True)
+@metric("brier", "Brier score", tier="to know", range="0 to 2", unit="ratio")
 class Brier(Proper):
     """squared error of the probabilities, summed over classes (two classes: twice that of scikit-learn)
 
@@ -683,7 +683,7 @@ class NormalizedBrier(Brier):
 
 
 @metric(
-    "rps", "RPS", abbreviation_of="ranked probability score", unit="ratio", proper=True,
+    "rps", "RPS", abbreviation_of="ranked probability score", unit="ratio",
     needs_classes="needs classes in an order",
 )  # fmt: skip
 class RankedProbability(Proper):
