@@ -115,3 +115,24 @@ def test_the_worst_class_is_the_greatest_of_all(predict, metric):
     found = evaluate(predictions, Settings(metrics=(*each, worst), draws=99, test=True)).estimates
     assert found[worst].value == pytest.approx(max(found[one].value for one in each), abs=1e-12)
     assert found[worst].if_calibrated.mean > max(found[one].if_calibrated.mean for one in each)
+
+
+def test_weights_count_in_the_table_of_the_classes(predict):
+    rng = np.random.default_rng(2)
+    probs, labels = calibrated(rng, 300, 3)
+    weights = rng.exponential(size=300)
+    found = evaluate(
+        predict(probs, labels, weights=weights), Settings(metrics=("accuracy",))
+    ).summary.per_class
+    assert [row.mean_prob for row in found] == pytest.approx(np.average(probs, axis=0, weights=weights))
+    assert [row.frequency for row in found] == pytest.approx(np.bincount(labels, weights) / weights.sum())
+    hit = probs.argmax(1) == labels
+    recalls = [np.average(hit[labels == k], weights=weights[labels == k]) for k in range(3)]
+    assert [row.recall for row in found] == pytest.approx(recalls)
+
+
+@pytest.mark.parametrize(("rows", "judged"), [(29, False), (30, True)])
+def test_thirty_rows_are_enough_to_judge_a_class(predict, rows, judged):
+    labels = np.repeat([0, 1, 2], [400, 400, rows])
+    probs = np.full((len(labels), 3), [0.5, 0.499, 0.001])
+    assert (rows_of(predict, probs, labels, test=True)[2].if_calibrated.corrected_p is not None) is judged

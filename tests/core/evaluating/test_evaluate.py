@@ -240,3 +240,15 @@ def test_a_summary_holds_no_rows(predict):
     summary = evaluate(predict(probs, np.arange(30_000) % 2), asked).summary
     assert summary.infinite_log_loss.rows == 60
     assert len(pickle.dumps(replace(summary, settings=None))) < 20_000
+
+
+@pytest.mark.parametrize("rows", [200, 20_000])
+def test_an_area_just_below_one_half_is_backwards_where_rows_prove_it(predict, rows):
+    """Of 20,000 rows the standard error is .004 (Hanley & McNeil 1982), of 200 it is .04."""
+    rng = np.random.default_rng(0)
+    labels = rng.integers(0, 2, rows)
+    probs = 1 / (1 + np.exp(-rng.normal(-0.1 * labels)))
+    summary = evaluate(predict(np.stack([1 - probs, probs], 1), labels), Settings(("auroc",))).summary
+    area = sk.roc_auc_score(labels, probs)
+    assert 0.4 < area < 0.5
+    assert summary.backwards_area == (None if rows == 200 else pytest.approx(area))
