@@ -315,7 +315,7 @@ def require_same_clip(systems: Sequence[Predictions], settings: Settings) -> Non
 def unlike_rows(systems: Sequence[StatePredictions]) -> str:
     """Return how the rows of states differ, as far as can be told; "" if they do not.
 
-    Keys and labels are compared row by row, or by digests of deals of rows.
+    Keys and labels are compared row by row, or by digests of random groups of rows.
 
     Raises
     ------
@@ -351,17 +351,17 @@ def _same_rows(first: Body, second: Body, *, answers: bool) -> bool:
     """Tell whether rows are the same; of answers the labels may differ, as one system may be right."""
     if answers and not first.keyed:
         return True
-    if first.deals is not None and second.deals is not None:
-        return same_rows([first.deals, second.deals])
+    if first.sums is not None and second.sums is not None:
+        return same_rows([first.sums, second.sums])
     same = first.hashes is None or np.array_equal(first.hashes, second.hashes)  # type: ignore[arg-type]
     return same and (answers or np.array_equal(first.labels, second.labels))
 
 
 def _same_weights(first: Body, second: Body) -> bool:
     """Tell whether the same rows have the same weights; their sums may differ by rounding."""
-    if first.deals is None or second.deals is None:
+    if first.sums is None or second.sums is None:
         return first.weights is None or np.array_equal(first.weights, second.weights)  # type: ignore[arg-type]
-    mine, others = ((deals.weight, deals.squares) for deals in (first.deals, second.deals))
+    mine, others = ((groups.weight, groups.squares) for groups in (first.sums, second.sums))
     return all(a is None or b is None or np.allclose(a, b) for a, b in zip(mine, others, strict=True))
 
 

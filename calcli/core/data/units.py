@@ -15,7 +15,7 @@ from calcli.core.data.arrays import Array, Doubles, Floats, Positions, missing
 from calcli.core.data.predictions import Predictions
 from calcli.core.language.errors import InputError
 
-UNIT_LIMIT = 20_000  # units that are resampled, or change sides, one by one; there are deals of more
+UNIT_LIMIT = 20_000  # units that are resampled, or change sides, one by one; there are random groups of more
 GROUPS = 1_999  # a prime: no period of the data but its multiples puts like rows together
 FEWEST_DEALS = 200
 SWAPPED_SUMS = 6_000_000  # held in memory for each system
@@ -127,7 +127,7 @@ class Units:
         """Return these units, or where they are many, deals of them.
 
         Rows are dealt by their number, so that sorted data are spread evenly, clusters by a hash of their
-        name: what is the same in paired files falls into the same deal.
+        name: what is the same in paired files falls into the same group.
         """
         if self.number <= UNIT_LIMIT:
             return self

@@ -1,8 +1,8 @@
 """Sums of row statistics, and what is left of their means without each unit: the jackknife.
 
 Every score is a function of weighted means of row statistics. Leaving out one unit after the other (a row, a
-cluster, or a deal of either where there are many) shows what each of them brings to the score and how far
-the score is biased, and no row is read again (Efron & Stein 1981).
+cluster, or a random group where there are many) shows what each brings to the score and how far the score is
+biased, and no row is read again (Efron & Stein 1981).
 """
 
 from __future__ import annotations
@@ -47,7 +47,7 @@ class Sums:
     Attributes
     ----------
     units
-        Rows that are left out together, or deals of them.
+        Rows that are left out together, or random groups of them.
     weight
         Of all rows.
     """
@@ -84,20 +84,20 @@ class Sums:
         self._added = added
 
     @classmethod
-    def of_deals(cls, deals: RandomGroups, weighted: bool) -> Sums:
+    def of_groups(cls, groups: RandomGroups, weighted: bool) -> Sums:
         """Return the sums that a state holds."""
         sums = cls.__new__(cls)
-        sums.units = Units(deals.rows, len(deals.count))
-        sums._unit_weight = (deals.count if deals.weight is None else deals.weight).astype(np.float64)
+        sums.units = Units(groups.rows, len(groups.count))
+        sums._unit_weight = (groups.count if groups.weight is None else groups.weight).astype(np.float64)
         sums.weight = float(sums._unit_weight.sum())
-        sums._classes = _Classes.of_table(deals.classes, weighted)
-        sums._infinite = {name for name, statistic in deals.statistics.items() if statistic.infinite.any()}
+        sums._classes = _Classes.of_table(groups.classes, weighted)
+        sums._infinite = {name for name, statistic in groups.statistics.items() if statistic.infinite.any()}
         sums._sums = {}
 
         def added(name: str) -> Doubles:
-            if name not in deals.statistics:
+            if name not in groups.statistics:
                 raise NeedsRows(ONLY_SUMS)
-            return deals.statistics[name].sums.astype(np.float64)
+            return groups.statistics[name].sums.astype(np.float64)
 
         sums._added = added
         return sums

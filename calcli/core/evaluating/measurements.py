@@ -91,7 +91,7 @@ class Measurements:
         self.calibration, self.left = calibration, left or {}
         self.of_rows = of_rows
         self.dtype = np.dtype(state.head.computed_in)
-        self.columns, self._deals = _Columns(state.body.columns), state.body.deals
+        self.columns, self._sums = _Columns(state.body.columns), state.body.sums
         self._once: dict[Hashable, Any] = {}
 
     @classmethod
@@ -127,11 +127,11 @@ class Measurements:
     @cached_property
     def errors(self) -> float:
         """How many units of equal weight are predicted wrongly: few losses are great without an error."""
-        deals, weights = self._deals, self.predictions.weights
-        if deals is None:
+        groups, weights = self._sums, self.predictions.weights
+        if groups is None:
             wrong = self.units.sums(1.0 - self.columns["hit"], weights)
         else:
-            hits, weight = deals.statistics["hit"], deals.count if deals.weight is None else deals.weight
+            hits, weight = groups.statistics["hit"], groups.count if groups.weight is None else groups.weight
             wrong = (weight - hits.sums).astype(np.float64)
         return float(of_equal_weight(wrong.sum(), np.square(wrong).sum()))
 
@@ -160,11 +160,11 @@ class Measurements:
     @property
     def of_cells(self) -> bool:
         """Whether cells tell the scores of lenses, not rows."""
-        return self._deals is not None
+        return self._sums is not None
 
     def lens_bins(self, lens: str, bins: int) -> Bins:
         """Return equal-width sums of the scores of a one-dimensional lens; those of rows need no order."""
-        if self._deals is not None:
+        if self._sums is not None:
             return self.problem(lens).bins("equal-width", bins)
         score, outcome, weights, *_ = self.look(lens)
         return self.once(("lens bins", lens, bins), lambda: equal_width_bins(score, outcome, weights, bins))
@@ -179,9 +179,9 @@ class Measurements:
     @property
     def effective_rows(self) -> float:
         """How many independent rows of equal weight tell as much."""
-        deals = self._deals
-        if deals is not None and deals.weight is not None and deals.squares is not None:
-            return float(deals.weight.sum() ** 2 / deals.squares.sum())
+        groups = self._sums
+        if groups is not None and groups.weight is not None and groups.squares is not None:
+            return float(groups.weight.sum() ** 2 / groups.squares.sum())
         if self.units.single and self.predictions.weights is None:
             return self.predictions.n_rows
         return self.units.effective_number(self.predictions.weights)
@@ -230,11 +230,11 @@ class Measurements:
 
     def sums(self, of_classes: str = "") -> Sums:
         """Return the sums of statistics of rows, of which one may be a mean over the classes."""
-        rows, deals = self.predictions, self._deals
+        rows, groups = self.predictions, self._sums
 
         def made() -> Sums:
-            if deals is not None:
-                return Sums.of_deals(deals, self.state.head.weighted)
+            if groups is not None:
+                return Sums.of_groups(groups, self.state.head.weighted)
             others = rows.weights, rows.priors, self.units
             return Sums(self.columns, rows.labels, rows.n_classes, *others, (of_classes,))
 
@@ -243,29 +243,29 @@ class Measurements:
     @cached_property
     def rows_by_class(self) -> Array:
         """(K,) rows of each class."""
-        if self._deals is not None:
-            return self._deals.by_class[0].astype(np.int64)
+        if self._sums is not None:
+            return self._sums.by_class[0].astype(np.int64)
         return label_sums(self.predictions.labels, None, self.predictions.n_classes)
 
     @cached_property
     def hits_by_class(self) -> Array:
         """(K,) weight of the rows of each class that are predicted as it; of `hit` rows."""
         rows = self.predictions
-        if self._deals is not None:
-            return self._deals.by_class[1]
+        if self._sums is not None:
+            return self._sums.by_class[1]
         return label_sums(rows.labels, rows.weights, rows.n_classes, self.columns["hit"])
 
     @cached_property
     def infinite_log_loss(self) -> InfiniteLogLoss | None:
         """The rows of infinite log-loss and the log-loss of the others, nan if there are none."""
-        deals, weights = self._deals, self.predictions.weights
-        if deals is not None and "log_loss" in deals.statistics:
-            log_loss = deals.statistics["log_loss"]
+        groups, weights = self._sums, self.predictions.weights
+        if groups is not None and "log_loss" in groups.statistics:
+            log_loss = groups.statistics["log_loss"]
             if not log_loss.infinite.any():
                 return None
-            weight = float((deals.count if deals.weight is None else deals.weight).sum())
+            weight = float((groups.count if groups.weight is None else groups.weight).sum())
             weight -= log_loss.infinite_weight
-            without = deals.total("log_loss") / weight if weight else float("nan")
+            without = groups.total("log_loss") / weight if weight else float("nan")
             return InfiniteLogLoss(int(log_loss.infinite.sum()), self._in_part(log_loss.first), without)
         if "log_loss" not in self.columns:
             return None
@@ -297,8 +297,8 @@ class Measurements:
     @cached_property
     def clipped_rows(self) -> int:
         """How many rows count with the least probability that the settings allow, not their own."""
-        if self._deals is not None and CLIPPED in self._deals.statistics:
-            return int(self._deals.statistics[CLIPPED].sums.sum())
+        if self._sums is not None and CLIPPED in self._sums.statistics:
+            return int(self._sums.statistics[CLIPPED].sums.sum())
         return int(np.count_nonzero(self.columns.get(CLIPPED, ())))
 
     @property

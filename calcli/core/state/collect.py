@@ -237,10 +237,10 @@ class _Watched:
 def _digest(body: Body) -> str:
     """Return the SHA-256 of what tells one data set from another."""
     whole = hashlib.sha256()
-    if body.deals is None:
+    if body.sums is None:
         tables = [body.labels, *(body.columns[name] for name in sorted(body.columns))]
     else:
-        tables = [body.deals.digest, *(statistic.sums for statistic in body.deals.statistics.values())]
+        tables = [body.sums.digest, *(statistic.sums for statistic in body.sums.statistics.values())]
     for table in tables:
         whole.update(np.ascontiguousarray(table).tobytes())
     return whole.hexdigest()

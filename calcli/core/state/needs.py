@@ -333,7 +333,7 @@ class Mean(Need):
         body = state.body
         if self.name in body.columns:
             return ""
-        summed = body.deals is not None and self.name in body.deals.statistics
+        summed = body.sums is not None and self.name in body.sums.statistics
         return "" if summed and not self.each else ONLY_SUMS
 
 
@@ -374,7 +374,7 @@ class Scores(Need):
         """Return why a state does not tell it."""
         if self.name not in state.head.lenses:
             return f"the state was made without the lens {self.name}"
-        return ONLY_SUMS if self.each and state.body.deals is not None else ""
+        return ONLY_SUMS if self.each and state.body.sums is not None else ""
 
 
 @dataclass(frozen=True)
@@ -394,7 +394,7 @@ class ClassSums(Need):
     def available_from_lenses(self, state: State) -> bool:
         """Tell whether the scores of both of two classes are known, each or in cells that have the edges."""
         known = {"class-0", "class-1"} <= state.head.lenses.keys()
-        return known and len(state.head.classes) == 2 and (state.body.deals is None or self.in_cells)
+        return known and len(state.head.classes) == 2 and (state.body.sums is None or self.in_cells)
 
     @property
     def in_cells(self) -> bool:

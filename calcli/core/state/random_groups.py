@@ -156,7 +156,7 @@ class RandomGroups:
         Digests tell which rows these are. They have ascending `numbers`, or `hashes` of keys.
         """
         n = len(labels)
-        deal, summed = _dealt(numbers, hashes)
+        group, summed = _grouped(numbers, hashes)
 
         def statistic(values: Array) -> Statistic:
             where, marked = np.empty(0, np.intp), np.zeros(GROUPS, np.int64)
@@ -177,7 +177,7 @@ class RandomGroups:
             second = summed(labels if weights is None else labels * weights, kind)
             classes = np.stack([(count if weight is None else weight) - second, second], axis=1)
         else:
-            cells = np.bincount(deal * n_classes + labels, weights, GROUPS * n_classes)
+            cells = np.bincount(group * n_classes + labels, weights, GROUPS * n_classes)
             classes = cells.reshape(GROUPS, n_classes)
         of_hits = label_sums(labels, weights, n_classes, columns["hit"])
         return cls(
@@ -227,15 +227,15 @@ def digests_of(labels: Array, numbers: Array, hashes: Hashes | None = None) -> H
     return mixed((hashed(numbers) if hashes is None else hashes) + mixed(labels))
 
 
-def _dealt(numbers: Array, hashes: Hashes | None) -> tuple[Positions, Summing]:
+def _grouped(numbers: Array, hashes: Hashes | None) -> tuple[Positions, Summing]:
     """Return the groups of rows, by ascending numbers or by hashes of keys, and what sums over groups."""
     rows = len(numbers)
     if hashes is None and rows and numbers[-1] - numbers[0] == rows - 1:
         # of consecutive rows, where a division for each would take most of the time of a sum
         first = int(numbers[0])
         return np.resize(np.roll(np.arange(GROUPS), -(first % GROUPS)), rows), _by_number(first)
-    deal = ((numbers if hashes is None else hashes) % GROUPS).astype(np.intp)
-    return deal, _by_deal(deal)
+    group = ((numbers if hashes is None else hashes) % GROUPS).astype(np.intp)
+    return group, _by_group(group)
 
 
 def _by_number(first: int) -> Summing:
@@ -250,14 +250,14 @@ def _by_number(first: int) -> Summing:
     return summed
 
 
-def _by_deal(deal: Positions) -> Summing:
+def _by_group(group: Positions) -> Summing:
     """Return what sums over groups, given that of every row."""
-    order = np.argsort(deal.astype(np.uint16), kind="stable")
-    ends = np.cumsum(np.bincount(deal, minlength=GROUPS))
+    order = np.argsort(group.astype(np.uint16), kind="stable")
+    ends = np.cumsum(np.bincount(group, minlength=GROUPS))
 
     def summed(values: Array, type: type[np.generic]) -> Array:
         if type is np.float64:
-            return np.bincount(deal, values, GROUPS)
+            return np.bincount(group, values, GROUPS)
         up_to = np.cumsum(values[order], dtype=type)  # integers, exact also where they wrap around
         return np.diff(np.append(type(0), up_to)[ends], prepend=type(0))
 

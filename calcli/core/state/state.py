@@ -133,7 +133,7 @@ class MeasuredRows(NamedTuple):
 
 
 class Body:
-    """The statistics of rows: row by row up to 20,000 of them, of more the sums over deals, and score cells.
+    """The statistics of rows: row by row up to 20,000 of them, of more sums over random groups, and score cells.
 
     In a run that saves no state every row is kept, or all are summed at once.
 
@@ -145,7 +145,7 @@ class Body:
         (n,) of the keys of these rows, which stand in their order; None if rows have numbers.
     numbers
         (n,) of these rows in their parts; of no use with keys.
-    deals, cells
+    sums, cells
         What is kept of many rows: sums, and the score cells of each lens; those of the second of two classes
         tell those of the first and of the likelier one.
     sample
@@ -165,19 +165,19 @@ class Body:
         self.hashes: Hashes | None = np.empty(0, np.uint64) if head.key else None
         self.numbers: Array = np.empty(0, np.int64)
         self.sample = Sample(self.n_classes, head.weighted) if sampled else None
-        self.deals: RandomGroups | None = None
+        self.sums: RandomGroups | None = None
         self.cells: dict[str, ScoreCells] = {}
 
     @property
     def n_rows(self) -> int:
         """Number of rows."""
-        return len(self.labels) if self.deals is None else self.deals.rows
+        return len(self.labels) if self.sums is None else self.sums.rows
 
     def add(self, rows: MeasuredRows) -> None:
         """Add rows where they belong among the others."""
-        self._summing |= self.deals is not None or self.n_rows + len(rows.labels) > UNIT_LIMIT
+        self._summing |= self.sums is not None or self.n_rows + len(rows.labels) > UNIT_LIMIT
         if self._summing:
-            self._deal()
+            self._sum_up()
             self._sum(rows)
         else:
             self._keep(rows)
@@ -201,19 +201,19 @@ class Body:
         """Add the rows of another body."""
         if self.sample is not None and other.sample is not None:
             self.sample.merge(other.sample)
-        if other.deals is None:
+        if other.sums is None:
             if len(other.labels):
                 self.add(other._rows())
             return
-        self._deal()
-        self.deals = other.deals if self.deals is None else self.deals.merged(other.deals)
+        self._sum_up()
+        self.sums = other.sums if self.sums is None else self.sums.merged(other.sums)
         for lens, cells in other.cells.items():
             self._cells_of(lens).merge(cells)
 
     @property
     def lowest(self) -> Hashes:
         """The lowest hashes of keys, ascending: all of them, while there are few rows."""
-        if self.hashes is not None and self.deals is None:
+        if self.hashes is not None and self.sums is None:
             return self.hashes
         return np.empty(0, np.uint64) if self.sample is None else self.sample.rows.hashes
 
@@ -230,9 +230,9 @@ class Body:
         """Return the rows."""
         return MeasuredRows(self.columns, self.labels, self.weights, self.hashes, self.numbers)
 
-    def _deal(self) -> None:
+    def _sum_up(self) -> None:
         """Put sums in place of rows."""
-        if self.deals is None and len(self.labels):
+        if self.sums is None and len(self.labels):
             rows = self._rows()
             self.columns, self.labels, self.weights, self.hashes = {}, self.labels[:0], None, None
             self.numbers = self.numbers[:0]
@@ -245,10 +245,10 @@ class Body:
         told = np.zeros_like(labels) if self._of_answers and self.keyed else labels
         digests = None if self._in_run else digests_of(told, numbers, hashes)
         of_two = self.n_classes == 2 and {"class-0", "class-1"} <= self._lenses.keys()
-        deals = RandomGroups.of(
+        groups = RandomGroups.of(
             summed, labels, self.n_classes, weights, numbers=numbers, digests=digests, hashes=hashes
         )
-        self.deals = deals if self.deals is None else self.deals.merged(deals)
+        self.sums = groups if self.sums is None else self.sums.merged(groups)
         for lens in self._lenses:
             if not (of_two and lens in OF_TWO[:-1]):
                 self._sum_lens(lens, columns, weights, of_two and lens == OF_TWO[-1])
@@ -375,7 +375,7 @@ class StatePredictions(Predictions):
 def predictions_of(state: State, name: str = "a state", *, in_file: bool = False) -> StatePredictions:
     """Return the predictions that a state is of, which is called so or in a file of that name."""
     head, body, missing = state.head, state.body, UnavailableRows(name)
-    few = body.deals is None
+    few = body.sums is None
     labels: Any = body.labels if few else missing
     weights: Any = body.weights if few else missing if head.weighted else None
     shape = (state.n_rows, len(head.classes))

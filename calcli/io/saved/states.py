@@ -78,7 +78,7 @@ def to_bytes(state: State) -> bytes:
         "facts": asdict(state.facts),
         "parts": [asdict(part) for part in state.parts],
         "bins": list(state.bins),
-        "deals": None if state.body.deals is None else _told(state.body.deals),
+        "deals": None if state.body.sums is None else _told(state.body.sums),
         "cells": [*state.body.cells],
         "below": None if state.body.sample is None else state.body.sample.below,
         "slices": {column: [*states] for column, states in state.slices.items()},
@@ -166,12 +166,12 @@ def _narrow(array: Array) -> Array:
     return array.astype(np.min_scalar_type(array.max()), copy=False)
 
 
-def _told(deals: RandomGroups) -> dict[str, Any]:
+def _told(groups: RandomGroups) -> dict[str, Any]:
     return {
-        "rows": deals.rows,
+        "rows": groups.rows,
         "statistics": {
             name: {"infinite_weight": statistic.infinite_weight, "first": statistic.first}
-            for name, statistic in deals.statistics.items()
+            for name, statistic in groups.statistics.items()
         },
     }
 
@@ -183,7 +183,7 @@ def _arrays(state: State) -> Iterator[tuple[str, Array]]:
     if body.sample is not None:
         rows = body.sample.rows._asdict().items()
         yield from ((f"sample/{name}", values) for name, values in rows if values is not None)
-    yield from _of_rows(body, state.parts) if body.deals is None else _of_deals(body, body.deals)
+    yield from (_of_rows(body, state.parts) if body.sums is None else _of_groups(body, body.sums))
 
 
 def _of_rows(body: Body, parts: Sequence[Part]) -> Iterator[tuple[str, Array]]:
@@ -197,11 +197,11 @@ def _of_rows(body: Body, parts: Sequence[Part]) -> Iterator[tuple[str, Array]]:
     yield from ((f"rows/columns/{name}", values) for name, values in body.columns.items())
 
 
-def _of_deals(body: Body, deals: RandomGroups) -> Iterator[tuple[str, Array]]:
+def _of_groups(body: Body, groups: RandomGroups) -> Iterator[tuple[str, Array]]:
     for name in ("count", "digest", "weight", "squares", "classes", "by_class"):
-        if getattr(deals, name) is not None:
-            yield f"deals/{name}", getattr(deals, name)
-    for name, statistic in deals.statistics.items():
+        if getattr(groups, name) is not None:
+            yield f"deals/{name}", getattr(groups, name)
+    for name, statistic in groups.statistics.items():
         yield f"deals/sums/{name}", statistic.sums
         if statistic.infinite.any():
             yield f"deals/infinite/{name}", statistic.infinite
@@ -230,7 +230,7 @@ def _state(told: Mapping[str, Any], arrays: Mapping[str, Array]) -> State:
         stored = arrays.get("rows/numbers")
         body.numbers = numbers(parts) if stored is None else stored.astype(np.int64)
     else:
-        body.deals = _deals(told["deals"], arrays, k)
+        body.sums = _groups(told["deals"], arrays, k)
         for lens in told["cells"]:
             body.cells[lens] = ScoreCells.of_arrays(_under(f"cells/{lens}/", arrays))
     bins = {}
@@ -254,7 +254,7 @@ def _sample(below: Any, arrays: Mapping[str, Array], head: Head) -> Sample:
     return Sample.of_rows(Rows(hashes, labels, weights, scores), int(below))
 
 
-def _deals(told: Mapping[str, Any], arrays: Mapping[str, Array], k: int) -> RandomGroups:
+def _groups(told: Mapping[str, Any], arrays: Mapping[str, Array], k: int) -> RandomGroups:
     sums, infinite = _under("deals/sums/", arrays), _under("deals/infinite/", arrays)
     none = np.zeros(GROUPS, np.int64)
     statistics = {

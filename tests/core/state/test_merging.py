@@ -123,7 +123,7 @@ def test_any_partition_and_order_gives_the_same_state(n, seed, cuts, dtype, weig
             return
         order = np.random.default_rng(seed).permutation(len(parts))
         found, other = merged(parts), merged(parts, order)
-        if key or found.state.body.deals is not None:
+        if key or found.state.body.sums is not None:
             require_same(found, other, parts=key is not None)
         (whole,) = parts_of(rows, [], n, key=key)
         require_told(found, whole, intervals=key is not None or whole.n_rows <= 25)
