@@ -9,6 +9,7 @@ from calcli.core.calibrators.record import CalibratorRecord
 from calcli.core.calibrators.temperature import Temperature
 from calcli.core.language.errors import InputError
 from calcli.io.apply.apply import recalibrate_file
+from calcli.io.handed import from_arrays
 from calcli.io.options import ReadOptions
 from calcli.io.read import read
 from tests.io.samples import csv_file, random_probs, refused, scores_of
@@ -89,3 +90,12 @@ def test_one_score_a_row_is_recalibrated_as_that_of_the_second_name(tmp_path):
     written = np.load(tmp_path / "o.npz")
     assert written["classes"].tolist() == ["ham", "spam"]
     np.testing.assert_allclose(written["probs"], SAMPLE.scores[:, 0], rtol=1e-12)
+
+
+def test_labels_like_two_names_are_none_of_them():
+    """Cat and cat are two classes; CAT may be either."""
+    scores, names = np.tile([[0.3, 0.7], [0.6, 0.4]], (2, 1)), ("Cat", "cat")
+    found = from_arrays(scores, ["Cat", "cat", "cat", "Cat"], classes=names)
+    assert found.labels.tolist() == [0, 1, 1, 0]
+    with pytest.raises(InputError, match='has the label "CAT", which is not one of the classes Cat, cat'):
+        from_arrays(scores, ["Cat", "cat", "CAT", "Cat"], classes=names)

@@ -133,7 +133,7 @@ class MeasuredRows(NamedTuple):
 
 
 class Body:
-    """The statistics of rows: row by row up to 20,000 of them, of more sums over random groups, and score cells.
+    """The statistics of rows: row by row up to 20,000, of more sums over random groups, and score cells.
 
     In a run that saves no state every row is kept, or all are summed at once.
 
