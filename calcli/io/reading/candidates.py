@@ -159,8 +159,8 @@ class Candidate:
         words = {*tokens(self.label)}.difference(ASKED, ("flag", "label"))
         theirs = " ".join((self.source.stem, *self.source.classes[:1]))
         stems = {one for one in tokens(theirs) if not PATTERNS["score"].fullmatch(one) and not one.isdigit()}
-        told = bool(words) and all(any(alike(one, other) for other in stems) for one in words)
-        return told or named("truth", self.label) or named("label", self.label)
+        is_named = bool(words) and all(any(alike(one, other) for other in stems) for one in words)
+        return is_named or named("truth", self.label) or named("label", self.label)
 
     @cached_property
     def shown(self) -> bool:
@@ -323,13 +323,13 @@ def _is_below(first: Doubles, second: Doubles) -> bool:
     return bool(edge < second.min() or (edge == second.min() and few))
 
 
-def kinds(source: ScoreColumns, head: Head, asked: str) -> list[Called]:
+def kinds(source: ScoreColumns, head: Head, requested: str) -> list[Called]:
     """Return what kinds of scores the numbers may be at a glance, or the one that is said."""
     low, high = source.span
     if not low <= high:
         return []
-    if asked != "auto":
-        return [asked]  # type: ignore[list-item]
+    if requested != "auto":
+        return [requested]  # type: ignore[list-item]
     if set(source.columns) & head.percent:
         return ["percent"]
     if low >= 0 and high <= 1 + ROUNDING:
@@ -483,9 +483,9 @@ def unlabelled(head: Head, sources: Sequence[ScoreColumns], options: ReadOptions
 def _may_be_scores(source: ScoreColumns, kind: Called, head: Head, options: ReadOptions) -> bool:
     """Tell whether one column may hold scores: not zeros and ones, nor numbers that nothing calls so."""
     name = source.columns[0]
-    asked = name in (options.scores, options.confidence)
+    requested = name in (options.scores, options.confidence)
     flags = name not in head.fractions and source.span[1] <= 1
-    return asked or not (flags or (kind != "probs" and not source.named and name not in head.percent))
+    return requested or not (flags or (kind != "probs" and not source.named and name not in head.percent))
 
 
 def _of_class(
@@ -493,12 +493,12 @@ def _of_class(
 ) -> Iterator[Candidate]:
     for label in labels:
         values, text = head.values[label], head.text[label]
-        for positive in sorted(values | ({"1"} if values == {"0"} else set())):
+        either = values | ({"1"} if values == {"0"} else set())
+        in_its_name = either.intersection(tokens(source.stem)) if len(values) <= FEW_CLASSES else ()
+        for positive in sorted(either if len(values) < 3 else in_its_name):
             y = np.where(text == "", -1, text == positive)
             number = {one: int(one == positive) for one in {*values, positive}}
-            candidate = Candidate(head, source, kind, "class", label, y, positive=positive, number=number)
-            if len(values) < 3 or (positive in tokens(source.stem) and len(values) <= FEW_CLASSES):
-                yield candidate
+            yield Candidate(head, source, kind, "class", label, y, positive=positive, number=number)
         if says_right(label, values) or (label == correct and customary(values)):
             y = np.array([CUSTOM.get(one, -1) for one in text], np.intp)
             yield Candidate(head, source, kind, "right", label, y)
