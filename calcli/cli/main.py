@@ -89,8 +89,8 @@ def app_of(commands: Iterable[str] = COMMANDS) -> typer.Typer:
     return app
 
 
-def _version(asked: bool) -> None:
-    if asked:
+def _version(is_asked: bool) -> None:
+    if is_asked:
         typer.echo(f"calcli {__version__}")
         raise typer.Exit
 
@@ -129,13 +129,13 @@ def run() -> None:
 
 def _end(number: int, frame: object) -> None:
     """Leave, behind all that is to be tidied up."""
-    _told_to_end.append(number)
+    _end_signals.append(number)
     if number == signal.SIGINT:
         raise KeyboardInterrupt
     sys.exit(128 + number)
 
 
-_told_to_end: list[int] = []  # by these signals
+_end_signals: list[int] = []  # by these signals
 
 
 def status_of(arguments: list[str]) -> int:
@@ -156,8 +156,8 @@ def status_of(arguments: list[str]) -> int:
         silence()
         return FINE
     except Exception as fault:
-        if _told_to_end:  # compiled code may take that for an error of its own
-            return 128 + _told_to_end[0]
+        if _end_signals:  # compiled code may take that for an error of its own
+            return 128 + _end_signals[0]
         if os.environ.get(DEBUG):
             raise
         remark(_within(_sentence(fault)))

@@ -91,8 +91,8 @@ def study(
             raise UsageError(f"{what} is a procedure on predictions; name their file")
         given = [*parameters.parameters, *(name for name, value in simulating.items() if value)]
         _refuse(given, f"is for simulated systems, and {what} is a procedure on a file")
-        asked = Asked(names, draws, seed)
-        return study_file(what, file, reading, asked, posteriors, calibration_data, output)
+        study_options = Asked(names, draws, seed)
+        return study_file(what, file, reading, study_options, posteriors, calibration_data, output)
     if file is not None:
         raise UsageError(f"{what} is simulated; leave out {file}")
     given = [*reading.given, *(name for name, value in proceeding.items() if value)]

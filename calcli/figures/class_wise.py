@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 from calcli.core.curves.reliability import FEW_ROWS, ClassReliability, class_reliability
 from calcli.core.evaluating.results import Evaluation
 from calcli.core.language.text import number
-from calcli.figures.drawing import Evaluations, Made, View, require_same_classes, told_chance
+from calcli.figures.drawing import Evaluations, Made, View, chance_note, require_same_classes
 from calcli.figures.inline import (
     score_words,
     tell,
@@ -36,7 +36,7 @@ def make(evaluations: Evaluations, view: View) -> Made:
     results = {system: _of(evaluation) for system, evaluation in evaluations.items()}
     figure, drawn = class_wise(results), caption(results)
     if len(next(iter(results.values())).classes) > SMALL_MULTIPLES:
-        drawn += told_chance(figure, evaluations)
+        drawn += chance_note(figure, evaluations)
     return figure, results, drawn
 
 

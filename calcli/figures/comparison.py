@@ -88,8 +88,8 @@ def curves(results: Mapping[str, Curve], classes: Sequence[str] = ()) -> Figure:
     axes.plot([0, 1], [0, 1], **IDEAL)
     for index, (name, one) in enumerate(results.items()):
         look: Look = {"color": SERIES[index], "linestyle": DASHES[index], "linewidth": 1.5, "clip_on": False}
-        told = np.where(one.told, one.frequency, np.nan)
-        axes.plot(one.score, told, label=names[name], **look)
+        frequency = np.where(one.supported, one.frequency, np.nan)
+        axes.plot(one.score, frequency, label=names[name], **look)
         axes.plot(one.score, one.frequency, **look | {"linewidth": 0.5, "alpha": 0.6})
     unit_square(axes)
     text = words(next(iter(results.values())).lens, classes)

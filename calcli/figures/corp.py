@@ -141,22 +141,22 @@ def _curve(axes: Axes, result: Curve) -> None:
         axes.fill_between(result.score, result.low, result.high, color=BAR, linewidth=width, rasterized=many)
     axes.plot([0, 1], [0, 1], **IDEAL)
     axes.plot(result.score, result.frequency, **UNTOLD, rasterized=many, clip_on=False)
-    told = np.where(result.told, result.frequency, np.nan)
-    axes.plot(result.score, told, **CURVE, rasterized=many, clip_on=False)
-    beside = np.pad(result.told, 1)
-    alone = result.told & ~beside[:-2] & ~beside[2:]  # of which a line shows nothing
-    axes.plot(result.score[alone], told[alone], color=UNDER, marker="o", markersize=2.5, linestyle="")
+    frequency = np.where(result.supported, result.frequency, np.nan)
+    axes.plot(result.score, frequency, **CURVE, rasterized=many, clip_on=False)
+    beside = np.pad(result.supported, 1)
+    alone = result.supported & ~beside[:-2] & ~beside[2:]  # of which a line shows nothing
+    axes.plot(result.score[alone], frequency[alone], color=UNDER, marker="o", markersize=2.5, linestyle="")
     inside = axes.get_xaxis_transform()  # at the edges, whatever part is shown
     ticks: Look = {"color": INK, "linewidth": 0.4, "alpha": 0.6, "transform": inside}
     axes.vlines(result.hits, 1 - HEIGHT, 1, **ticks)
     axes.vlines(result.misses, 0, HEIGHT, **ticks)
     unit_square(axes)
-    told_of = {
+    frequencies = {
         "frequency": result.frequency,
         f"if calibrated ({BAND:.0%}) from": result.low,
         "to": result.high,
     }
-    tell_curves(axes, "score", {"": (result.score, told_of)})
+    tell_curves(axes, "score", {"": (result.score, frequencies)})
     notes = [f"n = {result.rows:,}"]
     if result.bandwidth is not None:
         notes += [f"smooth ECE {number(result.error)}", f"bandwidth {result.bandwidth:.2g} in log-odds"]

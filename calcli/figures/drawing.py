@@ -179,7 +179,7 @@ def draw(name: str, evaluations: Evaluations, view: View | None = None) -> Drawi
     return Drawing(figure, tables | beside, kind.name, title, f"{title}. {drawn}")
 
 
-def told_chance(figure: Figure, evaluations: Evaluations) -> str:
+def chance_note(figure: Figure, evaluations: Evaluations) -> str:
     """Say below a figure, and in what is returned, if chance is that of other rows than these."""
     if _independent(evaluations):
         return ""

@@ -164,8 +164,8 @@ def _marks(metric: Sequence[Course], room: float) -> str:
     numbers = [f"{course.number[course.marked]}" for course in marked]
     names = [short(course.run or course.series, 14) for course in marked]
     word = "best" if metric[0].chosen is None else "selected"
-    told = (map(" ".join, zip(names, numbers, strict=True)), numbers)
-    every = (f"{word}: {', '.join(part.strip() for part in parts)}" for parts in told if marked)
+    labels = (map(" ".join, zip(names, numbers, strict=True)), numbers)
+    every = (f"{word}: {', '.join(part.strip() for part in parts)}" for parts in labels if marked)
     return next((words for words in every if len(words) <= room), "")
 
 

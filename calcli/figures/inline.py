@@ -117,8 +117,8 @@ def tell_curves(
             place = int(np.abs(points - at).argmin())
             near = points[0] <= at <= points[-1]
             heights = {label: float(value[place]) for label, value in values.items()} if near else {}
-            told = [f"{label} {number(y)}".strip() for label, y in heights.items() if not np.isnan(y)]
-            lines += [system + ", ".join(told)] if told else []
+            readings = [f"{label} {number(y)}".strip() for label, y in heights.items() if not np.isnan(y)]
+            lines += [system + ", ".join(readings)] if readings else []
         texts.append("\n".join(lines))
     tell(axes, (np.append(x[:1], between), np.append(between, x[-1:])), axes.get_ylim(), texts)
 

@@ -67,7 +67,7 @@ def save(
     stream = io.BytesIO()
     context = settings()
     dots = context[-1].get("savefig.dpi", context[-1].get("figure.dpi", DPI))
-    with matplotlib.style.context(context), warnings.catch_warnings(record=True) as told:
+    with matplotlib.style.context(context), warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
         if chosen == "png":
             _write_png(figure, stream, dots, UNDATED[chosen] | words)
@@ -79,7 +79,7 @@ def save(
     with nullcontext(target) if path is None else path.open("wb") as file:
         cast(IO[bytes], file).write(content)
     missing: dict[str, None] = {}
-    for one in told:
+    for one in caught:
         if match := MISSING.match(str(one.message)):
             missing[chr(int(match[1]))] = None
         else:

@@ -21,7 +21,7 @@ from calcli.core.evaluating.results import Evaluation
 from calcli.core.language.settings import Settings
 from calcli.core.language.text import numbers
 from calcli.core.problems.problem import Recursive
-from calcli.figures.drawing import Evaluations, Made, View, told_chance
+from calcli.figures.drawing import Evaluations, Made, View, chance_note
 from calcli.figures.inline import tell
 from calcli.figures.style import GRID, INK, MUTED, new_figure, percent_tick, styled
 from calcli.figures.wording import short, titles
@@ -47,7 +47,7 @@ def make(evaluations: Evaluations, view: View) -> Made:
         for face, result in _simplexes(evaluation, view).items()
     }
     figure = simplex(results)
-    return figure, results, caption(results) + told_chance(figure, evaluations)
+    return figure, results, caption(results) + chance_note(figure, evaluations)
 
 
 def caption(results: Mapping[str, Simplex]) -> str:
@@ -173,7 +173,7 @@ def _arrows(axes: Axes, result: Simplex, corners: Doubles, scale: Normalize) -> 
         _draw(axes, start[b], end[b], MASS(scale(result.share[b])), alpha)
     b = heavy_last[result.count[heavy_last] > 0]  # the heaviest in front
     ends = np.stack([start[b], end[b]])
-    texts = [_told(result, place) for place in b]
+    texts = [_numbers_of(result, place) for place in b]
     tell(
         axes,
         (ends[..., 0].min(0), ends[..., 0].max(0)),
@@ -183,7 +183,7 @@ def _arrows(axes: Axes, result: Simplex, corners: Doubles, scale: Normalize) -> 
     )
 
 
-def _told(result: Simplex, place: int) -> str:
+def _numbers_of(result: Simplex, place: int) -> str:
     """Return the numbers of a bin."""
     pairs = zip(result.names, result.mean[place], result.frequency[place], strict=True)
     lines = ["{}: predicted {}, observed {}".format(name, *numbers(mean, seen)) for name, mean, seen in pairs]

@@ -142,10 +142,10 @@ def _in_order(labels: Any, scores: Shape, classes: tuple[str, ...] | None, place
     order = _order(columns, classes, place)
     if order is not None:
         return values[:, order]
-    told = "scores have no class names; name the classes in the order of the scores with --classes"
+    reason = "scores have no class names; name the classes in the order of the scores with --classes"
     if classes is not None:
-        told = f"classes are {listed(classes)}; expected the same names, in any order"
-    raise InputError(f"{NAME}: the labels have the columns {listed(columns)}, but the {told}")
+        reason = f"classes are {listed(classes)}; expected the same names, in any order"
+    raise InputError(f"{NAME}: the labels have the columns {listed(columns)}, but the {reason}")
 
 
 def _last_names(labels: Any) -> tuple[str, ...]:

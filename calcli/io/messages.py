@@ -23,7 +23,7 @@ STDIN = "standard input"
 MOST_COMMANDS = 6  # that a message shows
 Offer = Mapping[str, Any]  # options of reading, by keyword
 Commands = Callable[[Offer], str]
-Told = Callable[[Sequence[Offer], Commands], str]
+SentenceWith = Callable[[Sequence[Offer], Commands], str]
 FEW_FILES = 3  # that a command names
 BLOCK = 1 << 12  # rows
 
@@ -138,17 +138,17 @@ class Question(InputError):
     ----------
     offers
         What they may say, the likeliest first.
-    told
+    sentence_with
         Returns the sentence, from the offers that are left and what shows the command of each.
     """
 
-    def __init__(self, offers: Sequence[Offer], told: Told) -> None:
-        self.offers, self.told = offers, told
-        super().__init__(told((), options_alone))
+    def __init__(self, offers: Sequence[Offer], sentence_with: SentenceWith) -> None:
+        self.offers, self.sentence_with = offers, sentence_with
+        super().__init__(sentence_with((), options_alone))
 
 
 def answered(read: Callable[[ReadOptions], T], options: ReadOptions, shown: Commands) -> T:
-    """Return what is read so; a question is told with those of its offers that are read to their end.
+    """Return what is read so; a question is put with those of its offers that are read to their end.
 
     Raises
     ------
@@ -159,7 +159,7 @@ def answered(read: Callable[[ReadOptions], T], options: ReadOptions, shown: Comm
         return read(options)
     except Question as question:
         sound = (one for one in question.offers if _reads(read, replace(options, **one)))
-        raise InputError(question.told(list(islice(sound, MOST_COMMANDS + 1)), shown)) from None
+        raise InputError(question.sentence_with(list(islice(sound, MOST_COMMANDS + 1)), shown)) from None
 
 
 def _reads(read: Callable[[ReadOptions], HasScores], options: ReadOptions) -> bool:

@@ -173,9 +173,9 @@ def understand(source: Source, name: str, options: ReadOptions) -> Predictions:
         source = replace(source, scores=SomeScores((source.scores,), limit=options.limit))
         notes.append(f"only the first {options.limit:,} of {rows:,} rows were read, as asked")
     weights = None if source.weights is None else _checked_weights(source.weights, rows, place, options)
-    judged = _judged(source, options)
+    kind = _judged(source, options)
     if options.renormalize:
-        acts = judged.kind == "probs" and source.scores.shape[1] > 1
+        acts = kind.kind == "probs" and source.scores.shape[1] > 1
         done = "rows that do not sum to one were divided by their sum, as asked"
         notes.append(
             done if acts else "--renormalize is for probabilities of several classes, and did nothing"
@@ -183,7 +183,7 @@ def understand(source: Source, name: str, options: ReadOptions) -> Predictions:
     of_objects = source.layout == OBJECTS.name
     understood = Predictions(
         CheckedScores.of(
-            source.scores, judged, classes.names, place, options.renormalize, swapped, incomplete=of_objects
+            source.scores, kind, classes.names, place, options.renormalize, swapped, incomplete=of_objects
         ),
         matched[: options.limit],
         classes.names,
@@ -196,13 +196,13 @@ def understand(source: Source, name: str, options: ReadOptions) -> Predictions:
             tuple(notes),
             source.layout,
             source.taken,
-            (*((source.by_ranking,) if source.by_ranking else ()), *source.doubts, *judged.doubts),
+            (*((source.by_ranking,) if source.by_ranking else ()), *source.doubts, *kind.doubts),
             source.repeats,
             source.by_ranking,
             source.considered,
             options.scores,
             len(place.parts),
-            judged.percent,
+            kind.percent,
             turned,
             options.per_character,
             place.left,
@@ -218,10 +218,10 @@ def _judged(source: Source, options: ReadOptions) -> Judged:
     """Return what scores are; raise an InputError if they look like ranks, or may be of two kinds."""
     if not source.decided:
         refuse_sorted(source, options)
-    judged = judge_kind(source, options)
-    if judged.unclear:
-        raise InputError(judged.unclear)
-    return judged
+    kind = judge_kind(source, options)
+    if kind.unclear:
+        raise InputError(kind.unclear)
+    return kind
 
 
 def _require_text(classes: Sequence[str], place: Place) -> None:

@@ -105,12 +105,12 @@ def _is_alike(one: Estimate | Difference) -> bool:
 
 def few_draws(nulls: Iterable[Null | None]) -> list[str]:
     """Return that more draws could find more of some tests, corrected for their number, significant."""
-    judged = [null for null in nulls if null is not None and null.corrected_p is not None]
-    for null in judged:
+    corrected = [null for null in nulls if null is not None and null.corrected_p is not None]
+    for null in corrected:
         if null.draws and null.is_least and (null.corrected_p or 0) > SIGNIFICANT:
             return [
-                f"{null.draws:,} draws cannot give a p below {len(judged) / (1 + null.draws):.2g} for "
-                f"{len(judged)} tests; --draws {enough_draws(len(judged))} would be enough."
+                f"{null.draws:,} draws cannot give a p below {len(corrected) / (1 + null.draws):.2g} for "
+                f"{len(corrected)} tests; --draws {enough_draws(len(corrected))} would be enough."
             ]
     return []
 

@@ -184,8 +184,8 @@ class Report(Shown):
     @property
     def _is_short(self) -> bool:
         """Whether one screen answers: nobody asked for more than the usual."""
-        asked = self.settings, self.results[0].settings  # a state knows what it was made for
-        return not (self.details or any(getattr(of, name) for of in asked for name in ASKED))
+        settings = self.settings, self.results[0].settings  # a state knows what it was made for
+        return not (self.details or any(getattr(of, name) for of in settings for name in ASKED))
 
     def _is_detailed(self, result: Result, at_a_glance: bool) -> bool:
         return self.details or bool(self.failures.get(result.input.path)) or not at_a_glance

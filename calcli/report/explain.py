@@ -120,14 +120,14 @@ class Explanation(Shown):
         """Return the entries of a name, then options, then arguments; only options if it has dashes."""
         every = [entry for known in REGISTRIES.values() for entry in known.values()]
         base = meant(name.partition(":")[0], every).partition(":")[0]
-        asked = _key(name)
-        options = [_option(one) for one in self.options if asked in map(_key, one.names)]
+        key = _key(name)
+        options = [_option(one) for one in self.options if key in map(_key, one.names)]
         if name.startswith("-") and options:
             return options
         entries = [CHOICE] if base == CHOICE.name else [r[base] for r in REGISTRIES.values() if base in r]
         arguments = _arguments(every)
         said = [_entry(entry, name) for entry in entries] + options
-        said += [_argument(*one) for one in arguments if one[0] == asked]
+        said += [_argument(*one) for one in arguments if one[0] == key]
         if not said and (other := other_thing(name)):
             return [_Said(name, {"says": other}, {"kind": "other", "name": name, "says": other})]
         if not said:
@@ -135,7 +135,7 @@ class Explanation(Shown):
             known = [*(entry.name for entry in every), *names, *(called for called, *_ in arguments)]
             raise UsageError(
                 f"no metric, calibrator, figure, argument or option is called {name!r}"
-                f"{nearest_name(asked, known)}; calcli explain lists the first three, calcli COMMAND --help "
+                f"{nearest_name(key, known)}; calcli explain lists the first three, calcli COMMAND --help "
                 "the options"
             )
         return said
@@ -172,11 +172,11 @@ def _lists() -> list[TextTable]:
     ]
 
 
-def _entry(entry: Entry, asked: str) -> _Said:
+def _entry(entry: Entry, expression_text: str) -> _Said:
     """Return what is said of an entry that was asked for so."""
-    expression = meant(asked.partition(":")[0], [entry])
+    expression = meant(expression_text.partition(":")[0], [entry])
     named = {
-        "asked for": f"{asked} is {expression}" if ":" in expression else "",
+        "asked for": f"{expression_text} is {expression}" if ":" in expression else "",
         "letters": entry.abbreviation_of,
         "also called": ", ".join(also_called(entry)),
     }

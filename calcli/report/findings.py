@@ -206,11 +206,11 @@ def backwards_table(warnings_of_systems: Sequence[tuple[str, Sequence[Warning]]]
 def warnings(summary: Summary) -> list[Warning]:
     """Return what stands in the way of trusting the numbers, the gravest first."""
     kinds = (of_order, _useless, _infinite, _clipped, _classes, _untested, _few_rows, _undefined)
-    told = [warning for kind in kinds for warning in kind(summary)]
+    found = [warning for kind in kinds for warning in kind(summary)]
     if summary.recalibration_notes:
         notes = "; ".join(summary.recalibration_notes)
-        told.append(Warning("recalibration", f"Of the recalibrations: {notes}."))
-    return told + [Warning("left_out", f"{sentence}.") for sentence in summary.skipped]
+        found.append(Warning("recalibration", f"Of the recalibrations: {notes}."))
+    return found + [Warning("left_out", f"{sentence}.") for sentence in summary.skipped]
 
 
 def _useless(summary: Summary) -> Iterator[Warning]:
@@ -298,9 +298,9 @@ def _untested(summary: Summary) -> Iterator[Warning]:
 
 
 def _undefined(summary: Summary) -> Iterator[Warning]:
-    asked = summary.settings.metrics  # of the usual metrics a report shows that they are undefined
+    named = summary.settings.metrics  # of the usual metrics a report shows that they are undefined
     undefined = {
-        name: estimate for name, estimate in summary.estimates.items() if asked and np.isnan(estimate.value)
+        name: estimate for name, estimate in summary.estimates.items() if named and np.isnan(estimate.value)
     }
     regions = [name for name, estimate in undefined.items() if estimate.call.region != "all"]
     names_by_reason: dict[str, list[str]] = {}

@@ -57,10 +57,10 @@ class FitReport(Shown):
     def tables(self) -> list[TextTable]:
         """Return what is won and what was chosen, the effect, the candidates and the warnings."""
         fit = self.fit
-        told = fit_warnings(fit)
-        warnings = tuple(warning.message for warning in told if warning.code != BACKWARDS)
+        found = fit_warnings(fit)
+        warnings = tuple(warning.message for warning in found if warning.code != BACKWARDS)
         return [
-            *backwards_table([("", told)]),
+            *backwards_table([("", found)]),
             _summary(fit),
             *([_what(fit)] if self.details else []),
             _effect(fit),
@@ -300,17 +300,17 @@ def _short(metric: MethodExpression) -> str:
 
 
 def _effect(fit: Fit) -> TextTable:
-    judged = {"before": fit.before, "after": fit.after}
+    losses = {"before": fit.before, "after": fit.after}
     if fit.cross_validated is None:
         notes = [f"{FLATTERED} Not cross-validated, as asked."]
     else:
-        judged["cross-validated"] = fit.cross_validated
+        losses["cross-validated"] = fit.cross_validated
         notes = [f"{FLATTERED} cross-validated: on unseen rows, {fit.settings.folds} folds."]
         if fit.workers > 1 and not fit.candidates:
             notes.append(f"The fits were done by {fit.workers} processes (--workers).")
-    columns = (Column("", "left"), *map(Column, judged), Column("better", "left"))
+    columns = (Column("", "left"), *map(Column, losses), Column("better", "left"))
     rows = [
-        (name, *numbers(*(values[name] for values in judged.values())), METRICS[name].better)
+        (name, *numbers(*(values[name] for values in losses.values())), METRICS[name].better)
         for name in fit.before
     ]
     if fit.gain is not None:
@@ -341,21 +341,21 @@ def _changes(fit: Fit) -> str:
 
 
 def _losses(fit: Fit) -> Iterator[Warning]:
-    judged, how = fit.after, "on the rows of the fit"
+    losses, how = fit.after, "on the rows of the fit"
     if fit.cross_validated is not None:
-        judged, how = fit.cross_validated, "by cross-validation"
-    worse = [name for name in ("log_loss", "brier") if judged[name] > fit.before[name]]
+        losses, how = fit.cross_validated, "by cross-validation"
+    worse = [name for name in ("log_loss", "brier") if losses[name] > fit.before[name]]
     if worse:
         changes = " and ".join(
-            f"{name} {' to '.join(numbers(fit.before[name], judged[name]))}" for name in worse
+            f"{name} {' to '.join(numbers(fit.before[name], losses[name]))}" for name in worse
         )
         if fit.gain is not None and abs(fit.gain.mean) <= fit.gain.standard_error:
             yield Warning("no_gain", f"The fit gains nothing beyond chance; {how} {changes}: do not use it.")
         else:
             yield Warning("worse", f"The fit makes things worse {how}: {changes}.")
-    if judged["accuracy"] < fit.before["accuracy"] - ROUNDING:
-        fall = " to ".join(numbers(fit.before["accuracy"], judged["accuracy"]))
-        perhaps = ", which may be chance" if _may_be_chance(fit, judged["accuracy"]) else ""
+    if losses["accuracy"] < fit.before["accuracy"] - ROUNDING:
+        fall = " to ".join(numbers(fit.before["accuracy"], losses["accuracy"]))
+        perhaps = ", which may be chance" if _may_be_chance(fit, losses["accuracy"]) else ""
         mend = "--preserve-top1 keeps the predicted classes"
         yield Warning("accuracy_lost", f"The accuracy falls {how}, from {fall}{perhaps}; {mend}.")
 

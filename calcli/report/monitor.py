@@ -231,8 +231,8 @@ class MonitorReport(Shown):
             more = "more" if (since.gap if rate else change.intercept) > 0 else "less"
             points = f"by about {100 * abs(since.gap):.1f} points"
             words.append(f"{what} {more} frequent than {self._expected()}, {points}")
-        told = " and ".join(words)
-        return f"{told[0].upper()}{told[1:]}: {percent(since.predicted)} {self._expected()}, {seen}"
+        sentence = " and ".join(words)
+        return f"{sentence[0].upper()}{sentence[1:]}: {percent(since.predicted)} {self._expected()}, {seen}"
 
     def _expected(self) -> str:
         return "predicted" if self.reference_rows is None else "expected"

@@ -42,12 +42,12 @@ TWICE = "; brier is twice scikit-learn's"
 def overview(result: Result) -> list[TextTable]:
     """Return the few tables that answer for one data set, of the metrics asked for or the usual ones."""
     usual = (*SCORES_OF_TWO, *ERRORS_OF_TWO) if result.of_two else (*SCORES, *ERRORS)
-    asked = bool(result.settings.metrics)
-    names = result.metrics if asked or result.input.outcomes else usual
+    requested = bool(result.settings.metrics)
+    names = result.metrics if requested or result.input.outcomes else usual
     shown = {name: result.metrics[name] for name in names if name in result.metrics}
     scores, errors = (of_section(shown, section) for section in ("scores", "errors"))
     read = TextTable(_read(result), notes=tuple(_verdicts(result)))
-    return [read, _scores(scores, asked), _errors(errors, asked)]
+    return [read, _scores(scores, requested), _errors(errors, requested)]
 
 
 def further(result: Result) -> str:
@@ -65,10 +65,10 @@ def _read(result: Result) -> str:
     place = "standard input" if read.path == "-" else read.path
     what = counted(read.classes, "class")
     if read.outcomes:
-        told = {"outcomes": f"{percent(result.accuracy)} right", "grades": "grades", "predictions": what}
+        quality = {"outcomes": f"{percent(result.accuracy)} right", "grades": "grades", "predictions": what}
         rows = read.questions or counted(read.rows, "row")
         labels = f", labels: {read.labels}" if read.outcomes == "predictions" else ""
-        return f"{place}: {rows}, {told[read.outcomes]} by {some(read.taken)}{labels}; no probabilities"
+        return f"{place}: {rows}, {quality[read.outcomes]} by {some(read.taken)}{labels}; no probabilities"
     if read.of_answers:
         what = f"answers, {percent(result.accuracy)} right"
     scores = f"{read.kind} in {some(read.taken)}" if read.taken else f"{read.kind} from {read.read_as}"
@@ -87,11 +87,11 @@ def _verdicts(result: Result) -> Iterator[str]:
         yield result.gain.sentence
 
 
-def _scores(estimates: Mapping[str, Estimate], asked: bool) -> TextTable:
+def _scores(estimates: Mapping[str, Estimate], requested: bool) -> TextTable:
     cells: dict[Column, Callable[[Estimate], str]] = {Column(interval_head(estimates.values())): ends}
     if any("constant" in one.parts for one in estimates.values()):
         cells[Column("of best constant")] = _of_constant
-    notes = without_interval(estimates.values()) if asked else ()
+    notes = without_interval(estimates.values()) if requested else ()
     return estimates_table("", estimates, cells, notes, head="Scores")
 
 
@@ -105,13 +105,13 @@ def _of_constant(one: Estimate) -> str:
     return f"{percent(one.value / constant)} of {number(constant)}"
 
 
-def _errors(estimates: Mapping[str, Estimate], asked: bool) -> TextTable:
+def _errors(estimates: Mapping[str, Estimate], requested: bool) -> TextTable:
     cells: dict[Column, Callable[[Estimate], str]] = {
         Column("if calibrated"): if_calibrated,
         Column("p"): tested_p,
         **bounds(estimates.values()),
     }
-    notes = without_interval(estimates.values()) if asked else ()
+    notes = without_interval(estimates.values()) if requested else ()
     return estimates_table("", estimates, cells, notes, head="Calibration errors")
 
 

@@ -103,10 +103,10 @@ class SegmentsReport(Shown):
         return f"{beyond} of {looked_at} {'is' if beyond == 1 else 'are'} off beyond chance"
 
     def _notes(self) -> Iterator[str]:
-        asked, search = self.settings, self.search
-        pairs = ", and pairs of them" if asked.depth > 1 and len(asked.columns) > 1 else ""
-        unit = "rows" if asked.cluster is None else f"values of {asked.cluster}"
-        yield f"Values of {some(asked.columns)}{pairs}, with at least {asked.min_rows:,} {unit} each."
+        settings, search = self.settings, self.search
+        pairs = ", and pairs of them" if settings.depth > 1 and len(settings.columns) > 1 else ""
+        unit = "rows" if settings.cluster is None else f"values of {settings.cluster}"
+        yield f"Values of {some(settings.columns)}{pairs}, with at least {settings.min_rows:,} {unit} each."
         left = p_value(search.left)
         if len(search.found) >= LOOKS:
             yield f"{LOOKS} are shown at most; the next one has p = {left}."
@@ -122,7 +122,7 @@ class SegmentsReport(Shown):
             f"{self._value(one.detectable, sign=False)} in {rows:,} rows" for rows, one in chosen.items()
         )
         yield f"Smallest difference found in {POWER:.0%} of cases: {sizes}."
-        if asked.after == "affine":
+        if settings.after == "affine":
             yield "All rows were recalibrated first; segments are judged after that."
 
     def _table(self, title: str, segments: Sequence[Segment], *, more: bool = False) -> TextTable:

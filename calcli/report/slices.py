@@ -73,8 +73,8 @@ def worst_slices(whole: Result, parts: Sequence[Result]) -> dict[str, Result]:
 
 def _worst(whole: Result, parts: Sequence[Result]) -> dict[str, tuple[Result, float]]:
     """Return the worst slice of each column that has two or more to compare, and its corrected p-value."""
-    judged = {column: _judged(whole, of_column) for column, of_column in by_column(parts).items()}
-    return {column: ranked[0] for column, ranked in judged.items() if ranked}
+    deviations = {column: _judged(whole, of_column) for column, of_column in by_column(parts).items()}
+    return {column: ranked[0] for column, ranked in deviations.items() if ranked}
 
 
 def _judged(whole: Result, parts: Sequence[Result]) -> list[tuple[Result, float]]:

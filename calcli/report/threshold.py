@@ -89,38 +89,38 @@ class ThresholdReport(Shown):
         save_threshold(self.threshold, PATH.checked("path", path))
 
     def _notes(self) -> Iterator[str]:
-        asked = self.threshold
+        threshold = self.threshold
         what, wrong = "confidence", "wrong"
-        if asked.target is not None:
-            name = asked.target.partition(":")[2]
+        if threshold.target is not None:
+            name = threshold.target.partition(":")[2]
             what, wrong = f"probability of {name}", f"not {name}"
-        above = "its threshold" if asked.by else "the threshold"
-        each = " in every slice" if asked.by else ""
-        if asked.promises and asked.of_recall:
+        above = "its threshold" if threshold.by else "the threshold"
+        each = " in every slice" if threshold.by else ""
+        if threshold.promises and threshold.of_recall:
             yield (
-                f"With a probability of {level_percent(asked.level)}, at least "
-                f"{level_percent(1 - asked.max_error)} of the rows that are {name} have a {what} of at least "
-                f"{above}{each}."
+                f"With a probability of {level_percent(threshold.level)}, at least "
+                f"{level_percent(1 - threshold.max_error)} of the rows that are {name} have a {what} "
+                f"of at least {above}{each}."
             )
-        elif asked.promises:
+        elif threshold.promises:
             yield (
-                f"With a probability of {level_percent(asked.level)}, at most "
-                f"{level_percent(asked.max_error)} of the rows with a {what} of at least {above} are "
+                f"With a probability of {level_percent(threshold.level)}, at most "
+                f"{level_percent(threshold.max_error)} of the rows with a {what} of at least {above} are "
                 f"{wrong}{each}."
             )
-        if asked.by:
-            level = level_percent(asked.found[0].level)
-            yield f"{counted(len(asked.found), 'slice')} share the level: each has {level}."
-        for one in asked.found:
+        if threshold.by:
+            level = level_percent(threshold.found[0].level)
+            yield f"{counted(len(threshold.found), 'slice')} share the level: each has {level}."
+        for one in threshold.found:
             if one.threshold is None:
                 yield self._refused(one)
-        if asked.cluster:
-            rows_drawn = sum(one.rows for one in asked.found)
+        if threshold.cluster:
+            drawn = sum(one.rows for one in threshold.found)
             yield (
-                f"One row of each {asked.cluster} was drawn (seed {asked.seed}), {rows_drawn:,} in all: the "
-                "promise is about a random row of a random one."
+                f"One row of each {threshold.cluster} was drawn (seed {threshold.seed}), {drawn:,} in all: "
+                "the promise is about a random row of a random one."
             )
-        if asked.promises:
+        if threshold.promises:
             yield "It holds for independent rows like these, if no calibrator was fitted to them."
 
     def _refused(self, one: Found) -> str:

@@ -75,13 +75,13 @@ def benchmark_files(
     reading: list[tuple[str, Sequence[str]]] = []
     files_read: dict[str, Sequence[str]] = {}
 
-    def read_told(path: str) -> Predictions:
+    def read_with_notes(path: str) -> Predictions:
         predictions = read(path, options)
         reading.append((path, predictions.reading(settings.cluster)))
         files_read[path] = predictions.provenance.files
         return predictions
 
-    tasks = _tasks(cal, test, pairs, trying.folds, read_told, settings)
+    tasks = _tasks(cal, test, pairs, trying.folds, read_with_notes, settings)
     fitted = [*pairs, *([(cal, test)] if cal and test else [])]
     same = [_SAME.format(test=b) for a, b in fitted if same_files(files_read[a], files_read[b])]
     of_answers = any(task.of_answers for task in tasks)
@@ -129,5 +129,5 @@ def _tasks(
     if folds == 1:
         raise UsageError("--folds 1 leaves no rows to fit to; use 2 or more")
     calibration = read(cal)
-    judged = None if test is None else read(test)
-    return [task_of(test or cal, calibration, judged, folds, settings)]
+    tested = None if test is None else read(test)
+    return [task_of(test or cal, calibration, tested, folds, settings)]

@@ -169,11 +169,11 @@ def check_threshold(
     """
     known = load_threshold(threshold)
     promise = promise_of(known, undecided)
-    judged = [
+    promises = [
         _judged(file, lambda path: check_promise(known, promise, read(path, options)))
         for file in files_of_systems(files, options)
     ]
-    return CheckReport(judged, promise, threshold)
+    return CheckReport(promises, promise, threshold)
 
 
 def against_baseline(

@@ -97,10 +97,10 @@ def compare(
     ranked_by = TEXT.checked("rank_by", rank_by)
     plan = Plan(pairing.pairs, wanted, ranked_by, None if by is None else COLUMN.checked("by", by))
     systems = [labelled(baseline, "the baseline"), *(labelled(one, "a candidate") for one in candidates)]
-    asked = settings_of(settings)
-    for sentence in idle_options(asked):
+    compare_settings = settings_of(settings)
+    for sentence in idle_options(compare_settings):
         warn(sentence)
-    return _compared(systems, asked, plan, pairing)
+    return _compared(systems, compare_settings, plan, pairing)
 
 
 def compare_files(
@@ -154,13 +154,13 @@ def compare_files(
     reader = engine_of(engine, watcher, options.key)
     left = next((read(file) for file in files if reader and is_state(file)), None)
 
-    def asked(first: Predictions) -> Settings:
+    def settings_for(first: Predictions) -> Settings:
         metrics = compared_metrics(left or first, settings, plan)
         if first.n_classes > 2 and not (left or settings.metrics):  # states do not put every class in order
             metrics = tuple(name for name in metrics if name != "auroc")
         return replace(settings, metrics=metrics)
 
-    systems = [predictions_in([file], options, reader, asked) for file in files]
+    systems = [predictions_in([file], options, reader, settings_for) for file in files]
     return _compared(systems, settings, plan, pairing, selecting=select is not None, watcher=watcher)
 
 

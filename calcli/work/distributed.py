@@ -72,13 +72,13 @@ def total(
             unmade = [one for one in unmade if one[1].status != "finished"]  # what is merged may go
             watch(len(parts) - len(unmade))
             stopped.wait(POLLED)
-        with _faults_told(unmade):
+        with _naming_faults(unmade):
             result: T = last.result()
             return result
 
 
 @contextmanager
-def _faults_told(unmade: Sequence[tuple[object, Any]]) -> Iterator[None]:
+def _naming_faults(unmade: Sequence[tuple[object, Any]]) -> Iterator[None]:
     from distributed import KilledWorker
 
     try:
@@ -184,7 +184,7 @@ class Engine:
     by: tuple[str, ...] = ()
 
     def read(
-        self, paths: Sequence[str], options: ReadOptions, asked: Callable[[Predictions], Settings]
+        self, paths: Sequence[str], options: ReadOptions, settings_for: Callable[[Predictions], Settings]
     ) -> Predictions:
         """Return what is left of the files and folders of one data set; of a state itself.
 
@@ -192,7 +192,7 @@ class Engine:
         ----------
         paths, options
             As for `read_concat`.
-        asked
+        settings_for
             What is to be computed, by the predictions of the first part.
 
         Raises
@@ -206,7 +206,7 @@ class Engine:
         if any(map(is_state, given)):
             return read_concat(given, options)
         parts, options = parts_to_read(given, options)
-        settings = asked(read_piece(parts[0], options))
+        settings = settings_for(read_piece(parts[0], options))
         require_mergeable(settings)
         make = partial(made_of, options=options, settings=settings, hidden=kept(), key=self.key, by=self.by)
         name = given[0] if len(given) == 1 else f"{given[0]} and {len(given) - 1} more"
@@ -251,10 +251,10 @@ def predictions_in(
     paths: Sequence[str],
     options: ReadOptions,
     engine: Engine | None,
-    asked: Callable[[Predictions], Settings],
+    settings_for: Callable[[Predictions], Settings],
 ) -> Predictions:
     """Return the files of one data set, or what an engine leaves of them; see `Engine.read`."""
-    return read_concat(paths, options) if engine is None else engine.read(paths, options, asked)
+    return read_concat(paths, options) if engine is None else engine.read(paths, options, settings_for)
 
 
 def made_of(

@@ -90,8 +90,8 @@ def evaluate(
         If a setting is unknown or does not fit them.
     """
     beside = {"by": by, "calibration_data": calibration_data}
-    asked, evaluation = evaluation_of(data, labels, settings | beside, idle_options)
-    return Report(results_of(evaluation), asked, evaluation=evaluation)
+    used, evaluation = evaluation_of(data, labels, settings | beside, idle_options)
+    return Report(results_of(evaluation), used, evaluation=evaluation)
 
 
 @together()
@@ -175,8 +175,8 @@ def evaluate_files(
                 continue
             _refuse_classes(predictions, per_class)
             watch = watcher(name, predictions.n_rows)
-            asked, drawn = settings_for(predictions), diagram or album is not None
-            evaluation = evaluated(predictions, asked, by, calibration, watch, drawn=drawn)
+            used, drawn = settings_for(predictions), diagram or album is not None
+            evaluation = evaluated(predictions, used, by, calibration, watch, drawn=drawn)
             if album is not None:
                 album.draw(evaluation, name if len(sources) > 1 else "", title)
             if diagram:
@@ -188,7 +188,7 @@ def evaluate_files(
         if album and place:
             report.write_into(place, album.captions)
     if state is not None:
-        _save(predictions, asked, state, options.key, by, watcher)
+        _save(predictions, used, state, options.key, by, watcher)
     return report
 
 
@@ -214,10 +214,10 @@ def evaluation_of(
     calibration = None if others is None else labelled(others, "calibration_data")
     if calibration is not None:
         given = {"training": "held-out", **given}
-    asked = settings_of(given)
-    for sentence in idle(asked, calibration):
+    checked = settings_of(given)
+    for sentence in idle(checked, calibration):
         warn(sentence)
-    return asked, evaluated(predictions, asked, columns, calibration)
+    return checked, evaluated(predictions, checked, columns, calibration)
 
 
 def evaluated(
@@ -234,7 +234,7 @@ def evaluated(
     standard = find_figures(standard_names(predictions.n_classes)) if drawn else ()
     extra_lenses = extra_lenses_of(standard, predictions, USUAL, settings)
     evaluation = evaluate_predictions(predictions, settings, watch, calibration, extra_lenses)
-    evaluation = told_if_same(evaluation, calibration)
+    evaluation = with_note_if_same(evaluation, calibration)
     evaluation.slices.update(slices_of(predictions, by, evaluation.summary, calibration))
     return evaluation
 
@@ -260,18 +260,18 @@ def results_of(evaluation: Evaluation) -> list[Result]:
     return results
 
 
-def told_if_same(evaluation: Evaluation, calibration: Predictions | None) -> Evaluation:
+def with_note_if_same(evaluation: Evaluation, calibration: Predictions | None) -> Evaluation:
     """Return an evaluation that says so if recalibrations are trained on the rows that it judges."""
     trained = any(one.call.arguments.get("training") == "held-out" for one in evaluation.estimates.values())
     if calibration is None or not trained:
         return evaluation
-    judged, summary = evaluation.predictions, evaluation.summary
-    if calibration is not judged and not same_files(calibration.provenance.files, judged.provenance.files):
+    rows, summary = evaluation.predictions, evaluation.summary
+    if calibration is not rows and not same_files(calibration.provenance.files, rows.provenance.files):
         return evaluation
     name = calibration.provenance.path
     note = f"the calibration data, {name}, are the rows that are judged, so the gain is too optimistic"
-    told = replace(summary, recalibration_notes=(*summary.recalibration_notes, note))
-    return replace(evaluation, summary=told)
+    summary_with_note = replace(summary, recalibration_notes=(*summary.recalibration_notes, note))
+    return replace(evaluation, summary=summary_with_note)
 
 
 def read_calibration_data(path: str | None, options: ReadOptions) -> Predictions | None:
@@ -341,8 +341,8 @@ def _with_metrics_of(rules: Sequence[Rule], settings: Settings, predictions: Pre
     """Have the metrics of rules computed beside those asked for, or beside the usual ones."""
     if not rules:
         return settings
-    asked = settings.metrics or tuple(default_metrics(predictions, settings)[0])
-    return replace(settings, metrics=(*asked, *(rule.call.asked for rule in rules)))
+    names = settings.metrics or tuple(default_metrics(predictions, settings)[0])
+    return replace(settings, metrics=(*names, *(rule.call.asked for rule in rules)))
 
 
 def _require_one_to_save(sources: Sequence[Sequence[str]], state: str | None) -> None:

@@ -156,9 +156,9 @@ def fit(
     """
     method = METHOD.checked("method", method)
     lens = None if lens is None else TEXT.checked("lens", lens)
-    judged = {"score": settings.pop("score")} if "score" in settings else {}  # not the scorer of a log
+    scored_by = {"score": settings.pop("score")} if "score" in settings else {}  # not the scorer of a log
     predictions, settings = split_reading(data, labels, settings)
-    settings |= judged
+    settings |= scored_by
     candidates = CANDIDATES.checked(candidates, "keyword")
     given = {"workers": 1, **settings}  # others would import the script that called anew
     chosen = FitSettings(**checked(FitSettings, given, "keyword"))
@@ -326,8 +326,8 @@ def _write_cross_validated(fit: Fit, file: str, target: str, options: ReadOption
     dealt = deals(fit.settings, fit.predictions) if fit.candidates else 1
     if dealt == 1:
         return done.notes
-    told = f"{target} has the first of {dealt} deals of the folds; the metrics are the mean over all of them"
-    return (*done.notes, told)
+    note = f"{target} has the first of {dealt} deals of the folds; the metrics are the mean over all of them"
+    return (*done.notes, note)
 
 
 def _require_characters(predictions: Predictions, fitted: Predictions) -> None:

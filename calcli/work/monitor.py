@@ -79,14 +79,14 @@ def monitor(
     UsageError
         If an option does not fit.
     """
-    asked = {name: settings.pop(name) for name in [*settings] if name in ASKED}
+    options = {name: settings.pop(name) for name in [*settings] if name in ASKED}
     several = isinstance(data, list | tuple) and all(map(is_file_or_table, data))
     if several:
         parts = [labelled(one, "a period", settings) for one in data]
     else:
         one, others = split_reading(data, labels, settings)
-        parts, asked = [one], asked | others
-    chosen = MonitorSettings(**checked(MonitorSettings, asked, "keyword"))
+        parts, options = [one], options | others
+    chosen = MonitorSettings(**checked(MonitorSettings, options, "keyword"))
     known = None if reference is None else labelled(reference, "the reference", settings if several else None)
     return _monitored(parts, chosen, known, _text(threshold), _text(state))
 

@@ -74,8 +74,8 @@ def plan(
         return _of_one(labelled(data, "data"), settings_of(settings), metric, str(half_width))
     if not margins or half_width is not None:
         raise UsageError(EITHER)
-    asked = {"metrics": ",".join(margins), "draws": 0, **settings}
-    return _of_two(compare(data, new, margins=margins, **asked))  # type: ignore[arg-type]
+    compare_settings = {"metrics": ",".join(margins), "draws": 0, **settings}
+    return _of_two(compare(data, new, margins=margins, **compare_settings))  # type: ignore[arg-type]
 
 
 def plan_files(
@@ -96,8 +96,8 @@ def plan_files(
         return _of_one(read(files[0], options), settings, metric, half_width)
     with naming("--margin"):
         names = tuple(parse_margins(margins))
-    asked = replace(settings, metrics=names, draws=0)
-    report = compare_files(files, options, asked, pairing, margins=margins)
+    compare_settings = replace(settings, metrics=names, draws=0)
+    report = compare_files(files, options, compare_settings, pairing, margins=margins)
     return _of_two(report)
 
 
@@ -120,7 +120,7 @@ def _of_one(predictions: Predictions, settings: Settings, metric: str, half_widt
         raise UsageError(
             f"half-width is {half_width!r}; expected a number or a percentage above 0, as in 0.01"
         )
-    predictions.require_told_class()
+    predictions.require_named_class()
     require_clusters(predictions, settings.cluster)
     call = parse_metric(metric, settings.defaults)
     (system,) = measured_systems([predictions], replace(settings, metrics=(metric,), draws=0))

@@ -110,9 +110,9 @@ def plot(
     view = viewed(view or View(), **options)
     drawing = PlotSettings({kind.name: {}}, view.lens, view.by)
 
-    def idle(asked: Settings, calibration: Predictions | None) -> list[str]:
-        told = idle_options(asked, calibration, (), (name,), {view.lens, *asked.groups})
-        return told + idle_of_figures(drawing, asked)
+    def idle(chosen: Settings, calibration: Predictions | None) -> list[str]:
+        sentences = idle_options(chosen, calibration, (), (name,), {view.lens, *chosen.groups})
+        return sentences + idle_of_figures(drawing, chosen)
 
     if kind.metrics:
         settings = {"metrics": kind.metrics, **settings}

@@ -85,8 +85,8 @@ def policy_for(
     if baseline is None:
         return text, said
     against = against_baseline(baseline, options, pairing, lambda path: read(path, options))
-    judged = checked_by(predictions, parse_policy(tomllib.loads(text), "the first policy"), against)
-    if broken := [one.rule for one in judged.outcomes if one.result == "failed"]:
+    checked = checked_by(predictions, parse_policy(tomllib.loads(text), "the first policy"), against)
+    if broken := [one.rule for one in checked.outcomes if one.result == "failed"]:
         titles = ", ".join(rule.title for rule in broken)
         said.append(f"{file} is worse than {baseline}: these rules are left as comments: {titles}")
         lost = {rule.call.asked for rule in broken}

@@ -41,9 +41,9 @@ def segments(data: Any = None, labels: Any = None, **settings: Any) -> SegmentsR
     UsageError
         If `columns` is missing, or an option does not fit.
     """
-    asked = {name: settings.pop(name) for name in [*settings] if name in ASKED}
+    options = {name: settings.pop(name) for name in [*settings] if name in ASKED}
     predictions, others = split_reading(data, labels, settings)
-    return _found(predictions, SegmentSettings(**checked(SegmentSettings, asked | others, "keyword")))
+    return _found(predictions, SegmentSettings(**checked(SegmentSettings, options | others, "keyword")))
 
 
 def segments_files(files: Sequence[str], options: ReadOptions, settings: SegmentSettings) -> SegmentsReport:

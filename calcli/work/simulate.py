@@ -31,20 +31,20 @@ def simulate(system: str, **settings: Any) -> Simulation:
     UsageError
         If there is no such system, or it has no such parameter or value.
     """
-    asked = SimulationSettings(**checked(SimulationSettings, settings, "keyword"))
-    return _simulated(TEXT.checked("system", system), asked, "keyword")
+    chosen = SimulationSettings(**checked(SimulationSettings, settings, "keyword"))
+    return _simulated(TEXT.checked("system", system), chosen, "keyword")
 
 
-def _simulated(system: str, asked: SimulationSettings, spelling: Spelling) -> Simulation:
+def _simulated(system: str, chosen: SimulationSettings, spelling: Spelling) -> Simulation:
     called = {name: said.spelled(spelling) for name, said in declared(SimulationSettings).items()}
     simulation = simulate_system(
-        system, asked.parameters, asked.rows, asked.seed, exact=asked.exact, spelled=called.__getitem__
+        system, chosen.parameters, chosen.rows, chosen.seed, exact=chosen.exact, spelled=called.__getitem__
     )
-    if asked.exact and asked.label_noise:
+    if chosen.exact and chosen.label_noise:
         raise UsageError(
             f"{called['exact']} has the frequencies of a table; leave out {called['label_noise']}"
         )
-    return mislabeled(simulation, asked.label_noise, asked.seed) if asked.label_noise else simulation
+    return mislabeled(simulation, chosen.label_noise, chosen.seed) if chosen.label_noise else simulation
 
 
 def simulate_file(

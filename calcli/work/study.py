@@ -62,10 +62,10 @@ def study_system(
     UsageError
         If a system, a metric or a number makes no sense.
     """
-    asked = SystemSettings(**checked(SystemSettings, parameters, "option")).parameters
+    chosen = SystemSettings(**checked(SystemSettings, parameters, "option")).parameters
     watch = watcher("data sets", len(rows) * series) if watcher else None
-    used = workers_for(rows, series, asked, workers)
-    results = tuple(study(system, asked, metrics, rows, series, seed, watch, used))
+    used = workers_for(rows, series, chosen, workers)
+    results = tuple(study(system, chosen, metrics, rows, series, seed, watch, used))
     report = StudyReport(system, results, series, used)
     if output is not None:
         from calcli.figures.output import save
@@ -80,7 +80,7 @@ def study_file(
     procedure: str,
     file: str,
     options: ReadOptions,
-    asked: Asked,
+    study_options: Asked,
     posteriors: str | None = None,
     calibration_data: str | None = None,
     output: Path | None = None,
@@ -93,7 +93,7 @@ def study_file(
         Its name.
     file, options
         Predictions, and how they are read.
-    asked
+    study_options
         Metrics, draws and their seed.
     posteriors
         A file with the true probabilities of the rows.
@@ -120,14 +120,14 @@ def study_file(
         )
     true, others = (read_calibration_data(one, options) for one in (posteriors, calibration_data))
     predictions = read(file, options)
-    rows = results(procedure, predictions, replace(asked, posteriors=true, calibration=others))
+    rows = results(procedure, predictions, replace(study_options, posteriors=true, calibration=others))
     if output is not None and true is not None:
         from calcli.figures.drawing import View
         from calcli.figures.output import save
         from calcli.figures.study import with_true_curve
         from calcli.work.plot import plot
 
-        lens = parse_metrics(asked.metrics or ("ece",))[0].lens
+        lens = parse_metrics(study_options.metrics or ("ece",))[0].lens
         known = posteriors_of(true, predictions)
         drawing = plot(predictions, figure="reliability", view=View(lens))
         curve = true_curve(predictions, known, lens, "all", Settings())

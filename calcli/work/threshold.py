@@ -47,9 +47,9 @@ def threshold(data: Any = None, labels: Any = None, **settings: Any) -> Threshol
     UsageError
         If `max_error` is missing, or rows have weights.
     """
-    asked = {name: settings.pop(name) for name in [*settings] if name in ASKED}
+    options = {name: settings.pop(name) for name in [*settings] if name in ASKED}
     predictions, others = split_reading(data, labels, settings)
-    return _made(predictions, ThresholdSettings(**checked(ThresholdSettings, asked | others, "keyword")))
+    return _made(predictions, ThresholdSettings(**checked(ThresholdSettings, options | others, "keyword")))
 
 
 def threshold_file(
@@ -78,10 +78,10 @@ def threshold_file(
 
 
 def _made(predictions: Predictions, settings: ThresholdSettings) -> ThresholdReport:
-    asked = dict(vars(settings))
-    max_error = asked.pop("max_error")
+    options = dict(vars(settings))
+    max_error = options.pop("max_error")
     if max_error is None:
         raise UsageError("--max-error is missing: the greatest error rate above the threshold, such as 0.05")
     hashed = sha256(predictions.provenance.files)
     repeats = predictions.provenance.repeats if settings.cluster is None else ()
-    return ThresholdReport(make_threshold(predictions, max_error, **asked, sha256=hashed), repeats)
+    return ThresholdReport(make_threshold(predictions, max_error, **options, sha256=hashed), repeats)

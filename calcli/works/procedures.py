@@ -44,7 +44,7 @@ NOTES: Mapping[str, str] = {
 }
 
 
-def results(procedure: str, predictions: Predictions, asked: Asked) -> list[dict[str, Any]]:
+def results(procedure: str, predictions: Predictions, options: Asked) -> list[dict[str, Any]]:
     """Return the numbers of a procedure, a dictionary a row of its table.
 
     Raises
@@ -52,20 +52,20 @@ def results(procedure: str, predictions: Predictions, asked: Asked) -> list[dict
     CalcliError
         If a metric does not fit the procedure or the rows.
     """
-    metrics = asked.metrics or METRICS[procedure]
-    made = (_under_posteriors, _resampled, _marginal, _trained, _objectives)
-    return dict(zip(METRICS, made, strict=True))[procedure](predictions, metrics, asked)
+    metrics = options.metrics or METRICS[procedure]
+    made = (_if_true, _resampled, _marginal, _trained, _objectives)
+    return dict(zip(METRICS, made, strict=True))[procedure](predictions, metrics, options)
 
 
-def _under_posteriors(predictions: Predictions, metrics: Sequence[str], asked: Asked) -> list[dict[str, Any]]:
+def _if_true(predictions: Predictions, metrics: Sequence[str], options: Asked) -> list[dict[str, Any]]:
     """Compare errors with what they are if posteriors are true; then scores with what these expect."""
-    assert asked.posteriors is not None
+    assert options.posteriors is not None
     settings = Settings(metrics=tuple(metrics), intervals=False, draws=0)
-    posteriors = posteriors_of(asked.posteriors, predictions)
+    posteriors = posteriors_of(options.posteriors, predictions)
     calls = parse_metrics(settings.metrics, settings.defaults)
     true = {str(metric): true_error(metric, predictions, posteriors, settings) for metric in calls}
     estimates = values(predictions, settings)
-    nulls = consistency_resampling(predictions, metrics, asked.draws, asked.seed, posteriors, rows=False)
+    nulls = consistency_resampling(predictions, metrics, options.draws, options.seed, posteriors, rows=False)
     rows = [
         {"metric": metric.asked, "estimate": estimates[str(metric)], "true": true[str(metric)]}
         | _null(nulls[str(metric)])
@@ -96,13 +96,13 @@ def _expected(score: str, predictions: Predictions, posteriors: Doubles) -> dict
     }
 
 
-def _resampled(predictions: Predictions, metrics: Sequence[str], asked: Asked) -> list[dict[str, Any]]:
+def _resampled(predictions: Predictions, metrics: Sequence[str], options: Asked) -> list[dict[str, Any]]:
     settings = Settings(metrics=tuple(metrics), intervals=False, draws=0)
     calls = parse_metrics(settings.metrics, settings.defaults)
     estimates = values(predictions, settings)
     errors = [metric.asked for metric in calls if metric.entry.family.has_null]
-    nulls = consistency_resampling(predictions, errors, asked.draws, asked.seed) if errors else {}
-    sd = bootstrap_sd(predictions, metrics, asked.draws, asked.seed)
+    nulls = consistency_resampling(predictions, errors, options.draws, options.seed) if errors else {}
+    sd = bootstrap_sd(predictions, metrics, options.draws, options.seed)
     return [
         {"metric": metric.asked, "estimate": estimates[str(metric)], "sd": sd[str(metric)]}
         | _null(nulls.get(str(metric)))
@@ -110,23 +110,23 @@ def _resampled(predictions: Predictions, metrics: Sequence[str], asked: Asked) -
     ]
 
 
-def _marginal(predictions: Predictions, metrics: Sequence[str], asked: Asked) -> list[dict[str, Any]]:
-    errors = marginal_errors(predictions, metrics, asked.draws, asked.seed)
+def _marginal(predictions: Predictions, metrics: Sequence[str], options: Asked) -> list[dict[str, Any]]:
+    errors = marginal_errors(predictions, metrics, options.draws, options.seed)
     return [{"metric": name, "estimate": value} | _null(null) for name, (value, null) in errors.items()]
 
 
-def _trained(predictions: Predictions, metrics: Sequence[str], asked: Asked) -> list[dict[str, Any]]:
+def _trained(predictions: Predictions, metrics: Sequence[str], options: Asked) -> list[dict[str, Any]]:
     rows = []
     for metric in parse_metrics(metrics):
         lens, bins = metric.lens, int(metric.arguments.get("bins", 15))
         error = trained_error(
-            predictions, asked.calibration, norm=metric.entry.name, lens=lens, bins=bins, seed=asked.seed
+            predictions, options.calibration, norm=metric.entry.name, lens=lens, bins=bins, seed=options.seed
         )
         rows.append({"metric": metric.asked, "estimate": error.value, "untrained": error.untrained})
     return rows
 
 
-def _objectives(predictions: Predictions, metrics: Sequence[str], asked: Asked) -> list[dict[str, Any]]:
+def _objectives(predictions: Predictions, metrics: Sequence[str], options: Asked) -> list[dict[str, Any]]:
     fitted = Temperature(scores_are="log-probs").fit(
         log_probabilities(predictions), predictions.labels, predictions.weights
     )

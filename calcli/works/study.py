@@ -93,13 +93,13 @@ class _Part(NamedTuple):
     numbers: range
 
 
-def _estimates(asked: _Asked, part: _Part) -> Doubles:
+def _estimates(task: _Asked, part: _Part) -> Doubles:
     """Return the (n, metrics) estimates on some data sets."""
     values = []
     for data_set in part.numbers:
         data_stream = (1, part.rows, data_set)
-        drawn = simulate(asked.system, asked.parameters, part.rows, asked.seed, part=data_stream)
-        estimates = evaluate(_predictions(drawn), asked.settings, sections=()).estimates
+        drawn = simulate(task.system, task.parameters, part.rows, task.seed, part=data_stream)
+        estimates = evaluate(_predictions(drawn), task.settings, sections=()).estimates
         values.append([one.value for one in estimates.values()])
     return np.array(values)
 
@@ -163,7 +163,7 @@ def study(
     for metric in calls:
         require_truth(metric)
     truths = _truths(system, parameters, calls, settings, seed)
-    asked = _Asked(system, parameters, settings, seed)
+    task = _Asked(system, parameters, settings, seed)
     parts = [
         _Part(place, size, numbers)
         for place, size in enumerate(rows)
@@ -171,7 +171,7 @@ def study(
     ]
     values: dict[_Part, Doubles] = {}
     done = 0
-    with Processes(asked, workers) as processes:
+    with Processes(task, workers) as processes:
         for part, some in processes.each(_estimates, parts):
             values[part], done = some, done + len(some)
             if watch:

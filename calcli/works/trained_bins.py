@@ -77,8 +77,8 @@ def trained_error(
         fold = random_folds(predictions.n_rows, folds, generator(seed, Stream.FOLDS))
         parts = [(select(predictions, fold == n), select(predictions, fold != n)) for n in range(folds)]
     weights, scores, learned = [], [], []
-    for judged, others in parts:
-        score, _, weight = seen_through(judged, lens)
+    for rows, others in parts:
+        score, _, weight = seen_through(rows, lens)
         index = bin_index(score, edges)
         weights.append(np.bincount(index, weight, bins))
         scores.append(np.bincount(index, weight * score, bins))

@@ -220,8 +220,8 @@ def test_curves_and_bands(name, two):
     np.testing.assert_allclose(bars[:, 1, 1], drawing.tables["a, distribution"]["share"])
     np.testing.assert_array_equal(axes.lines[1].get_xdata(), table["score"])
     np.testing.assert_array_equal(axes.lines[1].get_ydata(), table["frequency"])
-    told = np.where(table["told"] == 1, table["frequency"], np.nan)
-    np.testing.assert_array_equal(axes.lines[2].get_ydata(), told)
+    frequency = np.where(table["supported"] == 1, table["frequency"], np.nan)
+    np.testing.assert_array_equal(axes.lines[2].get_ydata(), frequency)
     (band,) = axes.findobj(PolyCollection)
     heights = band.get_paths()[0].vertices[:, 1]
     assert set(table["low_if_calibrated"]) <= set(heights)

@@ -312,7 +312,7 @@ def _require_clusters(predictions: Predictions, column: str | None, baseline: Ba
     """
     for rows in (predictions, baseline.reference if baseline else None):
         if isinstance(rows, Predictions):
-            rows.require_told_class()
+            rows.require_named_class()
         if isinstance(rows, Predictions) and column in rows.columns:
             require_clusters(rows, column)
 
@@ -672,7 +672,7 @@ def check_promise(threshold: Threshold, policy: Policy, predictions: Predictions
     UsageError
         If they have weights, or are a state.
     """
-    predictions.require_told_class()
+    predictions.require_named_class()
     path = predictions.provenance.path
     threshold.require_same(predictions.kind, predictions.classes, path)
     _, hit = confidences(predictions, threshold.target)

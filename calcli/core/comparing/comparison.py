@@ -516,7 +516,7 @@ def compare(
         raise UsageError(f"no value of {ranked_by} is better than another; rank by log_loss")
     settings = replace(settings, metrics=compared_metrics(systems[0], settings, plan))
     for system in systems:
-        system.require_told_class()
+        system.require_named_class()
     for system in systems[:1] if plan.paired else systems:
         require_clusters(system, settings.cluster)
     systems = [counted(system) for system in systems]

@@ -212,7 +212,7 @@ def looked_at(predictions: Predictions) -> tuple[Doubles, Doubles, Array | None]
 
     Of two classes it is the probability of the second one, else the confidence; 1/2 where there is neither.
     """
-    predictions.require_told_class()
+    predictions.require_named_class()
     of_two = predictions.n_classes == 2 and not predictions.of_answers
     if isinstance(predictions, StatePredictions):
         if predictions.state.head.weighted:

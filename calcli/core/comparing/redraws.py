@@ -65,7 +65,7 @@ def slack_of(predictions: Predictions, names: Sequence[str], seed: int = 0) -> d
     seed
         Of the redraws.
     """
-    predictions.require_told_class()
+    predictions.require_named_class()
     rows, rng = _held(counted(predictions)), generator(seed, Stream.SPREAD)
     settings = Settings(tuple(names), intervals=False, draws=0)
     metrics = parse_metrics(names)

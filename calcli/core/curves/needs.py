@@ -212,10 +212,10 @@ def shown_metrics(figure: str, evaluation: Evaluation, metrics: Sequence[str] = 
         If none of them was computed.
     """
     calls = parse_metrics(metrics or FIGURES[figure].metrics, evaluation.settings.defaults)
-    asked = [str(metric) for metric in calls]
-    known = [name for name in asked if name in evaluation.estimates]
+    requested = [str(metric) for metric in calls]
+    known = [name for name in requested if name in evaluation.estimates]
     if not known:
-        raise UsageError(f"the figure {figure} needs metrics that were not computed: {', '.join(asked)}")
+        raise UsageError(f"the figure {figure} needs metrics that were not computed: {', '.join(requested)}")
     return known
 
 

@@ -197,9 +197,9 @@ def integrals_of(evaluation: Evaluation, metrics: Sequence[str] = ()) -> dict[st
         Those that are asked for; all if there are none.
     """
     calls = {name: found.call for name, found in evaluation.estimates.items()}
-    asked = [str(metric) for metric in parse_metrics(metrics, evaluation.settings.defaults)] or [*calls]
+    requested = [str(metric) for metric in parse_metrics(metrics, evaluation.settings.defaults)] or [*calls]
     found = dict[str, IntegralOfRisks]()
-    for name, made in ((name, calls[name]) for name in asked if name in calls):
+    for name, made in ((name, calls[name]) for name in requested if name in calls):
         if made.entry.name in PLAIN:
             found[name] = PLAIN[made.entry.name]
         elif isinstance(made, OfThresholds) and not made.normalized:

@@ -51,14 +51,14 @@ class Forest:
 
         Slices of few rows and metrics without intervals are not judged.
         """
-        asked = [
+        pairs = [
             (name, metric, (estimate, self.whole[metric], self.rows[name] / self.all_rows))
             for name, estimates in self.slices.items()
             for metric, estimate in estimates.items()
             if not self.thin(name)
         ]
-        p_values = slice_p_values(pair for *_, pair in asked)
-        return {(name, metric): p for (name, metric, _), p in zip(asked, p_values, strict=True)}
+        p_values = slice_p_values(pair for *_, pair in pairs)
+        return {(name, metric): p for (name, metric, _), p in zip(pairs, p_values, strict=True)}
 
     def is_apart(self, name: str, metric: str) -> bool:
         """Tell whether a slice differs from all rows by more than chance."""
@@ -179,8 +179,8 @@ def forest(evaluation: Evaluation, columns: Sequence[str], expressions: Sequence
     keep_slices(evaluation, columns, expressions)
     slices = {str(one.slice): one for column in columns for one in evaluation.slices[column]}
     rows = {name: one.input.rows for name, one in slices.items()}
-    asked = [{each: one.estimates[each] for each in expressions} for one in slices.values()]
-    corrected = with_corrected_p(asked, [count >= ENOUGH_ROWS for count in rows.values()])
+    estimates = [{each: one.estimates[each] for each in expressions} for one in slices.values()]
+    corrected = with_corrected_p(estimates, [count >= ENOUGH_ROWS for count in rows.values()])
     whole = {name: evaluation.estimates[name] for name in expressions}
     return Forest(whole, dict(zip(slices, corrected, strict=True)), rows, evaluation.predictions.n_rows)
 

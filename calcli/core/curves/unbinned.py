@@ -154,7 +154,7 @@ class Curve:
         (p,) ascending scores.
     frequency
         (p,) estimated frequency of the outcome.
-    told
+    supported
         (p,) whether rows tell it; in between it is interpolated.
     low, high
         (p,) the band in which 90% of the curves lie, point by point, if the scores are calibrated; nan
@@ -173,7 +173,7 @@ class Curve:
     rows: int
     score: Doubles
     frequency: Doubles
-    told: NDArray[np.bool_]
+    supported: NDArray[np.bool_]
     low: Doubles
     high: Doubles
     misses: Doubles
@@ -192,7 +192,7 @@ class Curve:
         columns = {
             "score": self.score,
             "frequency": self.frequency,
-            "told": self.told.astype(np.intp),
+            "supported": self.supported.astype(np.intp),
             "low_if_calibrated": self.low,
             "high_if_calibrated": self.high,
         }
@@ -273,14 +273,14 @@ def kernel_curve(problem: Problem, lens: str, draws: int, rng: np.random.Generat
     )
     kernel = _kernel(log_odds(grid)[:, None] - place, bandwidth)
     sums = kernel @ cells.weight
-    told = kernel @ cells.rows >= min(FEW_ROWS, len(problem.score))
+    supported = kernel @ cells.rows >= min(FEW_ROWS, len(problem.score))
     seen = sums > 0
     mean = np.divide(kernel, sums[:, None], out=np.zeros_like(kernel), where=seen[:, None])
     expected = cells.weight * cells.score
     frequency = np.clip(grid + mean @ (cells.hits - expected), 0, 1)
     low, high = _band(np.clip(grid + (simulated[:, cells.full] - expected) @ mean.T, 0, 1))
     rows, around = len(problem.score), _around(problem)
-    return Curve(lens, rows, grid, frequency, told, low, high, *around, bandwidth=bandwidth)
+    return Curve(lens, rows, grid, frequency, supported, low, high, *around, bandwidth=bandwidth)
 
 
 def _cross_validated(cells: _CutSums, place: Doubles) -> float:

@@ -274,7 +274,7 @@ class Predictions:
             *(origin.repeats if cluster is None else ()),
         )
 
-    def require_told_class(self) -> None:
+    def require_named_class(self) -> None:
         """Raise an InputError if nothing but the ranking says which class the one score of each row is of."""
         if self.provenance.by_ranking:
             raise InputError(f"{self.provenance.path}: {self.provenance.by_ranking}")
@@ -356,7 +356,7 @@ def require_classes(predictions: Predictions, classes: tuple[str, ...], owner: s
         return
     path = predictions.provenance.path
     if set(predictions.classes) == set(classes):
-        predictions.require_told_class()
+        predictions.require_named_class()
         order = f"--classes {','.join(classes)} if their labels are names, else save them in one"
         if len(classes) == 2:
             order = f"--positive {shlex.quote(classes[1])}"

@@ -513,7 +513,7 @@ def make_threshold(
     if of_class is not None and (predictions.of_answers or of_class not in predictions.classes):
         names = "answers, right or wrong" if predictions.of_answers else _few(predictions.classes)
         raise UsageError(f"--target {target}: {path} has no such class; it has {names}")
-    predictions.require_told_class()
+    predictions.require_named_class()
     predictions.require_probabilities()
     scores, hit = confidences(predictions, target)
     slices: list[str | None] = [None]

@@ -110,7 +110,7 @@ def state_of(
     """
     settings = settings or Settings()
     require_mergeable(settings)
-    predictions.require_told_class()
+    predictions.require_named_class()
     predictions.require_probabilities()
     rows = counted(predictions)
     narrow = rows.scores.dtype.itemsize <= 4

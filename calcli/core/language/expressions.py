@@ -229,8 +229,8 @@ class MethodExpression(Expression[Method]):
         return MethodExpression(entry, {**entry.defaults, "calibrator": self, **arguments}, self.asked)
 
 
-def _measure(entry: Metric, arguments: Mapping[str, Any], asked: str) -> Measure:
-    measure: Measure = entry.made(**arguments, asked=asked)
+def _measure(entry: Metric, arguments: Mapping[str, Any], source_text: str) -> Measure:
+    measure: Measure = entry.made(**arguments, asked=source_text)
     return measure
 
 

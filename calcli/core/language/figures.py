@@ -386,9 +386,9 @@ def parse_figures(lists: Iterable[Iterable[str]]) -> dict[str, dict[str, Any]]:
         If a figure, an argument or a value is unknown, or a figure is asked for twice.
     """
     parsed: dict[str, dict[str, Any]] = {}
-    asked = [*chain.from_iterable(lists)]
-    find_figures([text.partition(":")[0] for text in asked])  # all that are unknown are told at once
-    for text in asked:
+    texts = [*chain.from_iterable(lists)]
+    find_figures([text.partition(":")[0] for text in texts])  # all that are unknown are told at once
+    for text in texts:
         word, *pairs = text.split(":")
         (kind,) = find_figures([word])
         options = _options(kind, pairs)

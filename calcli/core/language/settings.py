@@ -184,8 +184,8 @@ class Settings:
     @property
     def defaults(self) -> dict[str, str | int]:
         """What metrics assume where their expression does not say; of costs, the only ones."""
-        asked: dict[str, str | int] = {"costs": self.costs[0].name} if len(self.costs) == 1 else {}
-        return {"bins": self.bins, "training": self.training, **asked}
+        costs: dict[str, str | int] = {"costs": self.costs[0].name} if len(self.costs) == 1 else {}
+        return {"bins": self.bins, "training": self.training, **costs}
 
 
 @documented()

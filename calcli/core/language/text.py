@@ -36,8 +36,8 @@ def number(value: float, *beside: float, digits: int | None = None, sign: bool =
     sign
         Whether a positive number has a sign, too.
     """
-    if (asked := ASKED.get()) is not None:
-        return _written(value, asked, sign)
+    if (chosen := ASKED.get()) is not None:
+        return _written(value, chosen, sign)
     fine = _fine(value, beside) if digits is None else digits
     if 0 < abs(value) < 10.0 ** (1 - MOST_DECIMALS) and digits is None:
         return f"{value:{'+' * sign}.2e}"
@@ -53,8 +53,8 @@ def percent(
     fraction: float, *beside: float, digits: int | None = None, unit: str = "%", sign: bool = False
 ) -> str:
     """Return a fraction in percent, with at least one decimal; otherwise as `number`."""
-    if (asked := ASKED.get()) is not None:
-        return _written(100 * fraction, max(asked - 2, 0), sign) + unit
+    if (chosen := ASKED.get()) is not None:
+        return _written(100 * fraction, max(chosen - 2, 0), sign) + unit
     fine = _fine(fraction, beside) if digits is None else digits
     return _written(100 * fraction, max(fine, PERCENT_DECIMALS) - 2, sign) + unit
 

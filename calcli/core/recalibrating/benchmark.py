@@ -142,23 +142,23 @@ def task_of(
         If the two have different classes, or a column is missing.
     """
     for given in (calibration, test) if test else (calibration,):
-        given.require_told_class()
+        given.require_named_class()
         given.require_probabilities()
     calibration, test = counted(calibration), test and counted(test)
-    settings, rows, judged = settings or Settings(), rows_of(calibration), test or calibration
+    settings, rows, tested = settings or Settings(), rows_of(calibration), test or calibration
     named = [name for name in (settings.cluster, settings.fold_column) if name is not None]
-    require_clusters(judged, settings.cluster)
-    columns = {name: judged.column(name) for name in named}
-    logits = calibration.kind == judged.kind == "logits"
+    require_clusters(tested, settings.cluster)
+    columns = {name: tested.column(name) for name in named}
+    logits = calibration.kind == tested.kind == "logits"
     if test is not None:
         require_classes(test, calibration.classes, calibration.provenance.path)
         return Task(model, rows, rows_of(test), calibration.classes, columns=columns, logits=logits)
     if settings.fold_column is not None:
-        fold = column_folds(judged, settings.fold_column)
+        fold = column_folds(tested, settings.fold_column)
         return Task(model, rows, rows, calibration.classes, int(fold.max()) + 1, fold, columns, logits)
     dealt: Positions | None = None
     if settings.cluster is not None:
-        units = Units.of(judged.n_rows, columns[settings.cluster])
+        units = Units.of(tested.n_rows, columns[settings.cluster])
         dealt = random_folds(len(rows.labels), folds, generator(settings.seed, Stream.FITS), units)
     return Task(model, rows, rows, calibration.classes, folds, dealt, columns, logits)
 
@@ -192,14 +192,14 @@ def run(
     -------
     Trials, task by task, each beginning with `UNCALIBRATED`.
     """
-    asked = [(number, method) for number in range(len(tasks)) for method in (UNCALIBRATED, *methods)]
+    runs = [(number, method) for number in range(len(tasks)) for method in (UNCALIBRATED, *methods)]
     trials: dict[tuple[int, str], Trial] = {}
     count = workers_for(tasks, len(methods), workers)
     with Processes((tasks, settings, seeds), count) as processes:
-        for done, (key, result) in enumerate(processes.each(_tried, asked), 1):
+        for done, (key, result) in enumerate(processes.each(_tried, runs), 1):
             trials[key] = result
             watch(done)
-    return [trials[key] for key in asked]
+    return [trials[key] for key in runs]
 
 
 def workers_for(tasks: Sequence[Task], methods: int, workers: int | None = None) -> int:

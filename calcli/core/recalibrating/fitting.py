@@ -160,7 +160,7 @@ def fit(
     UsageError
         If the method does not go with the rows or the settings.
     """
-    predictions.require_told_class()
+    predictions.require_named_class()
     predictions.require_probabilities()
     settings = with_folds(settings or FitSettings(), predictions)
     if predictions.of_answers:

@@ -85,8 +85,8 @@ def find_again(record: CalibratorRecord, contents: Contents, options: ReadOption
     """
     look = how_to_look(record, contents, options)
     source = answered(partial(_found, record, contents), look, options_alone)
-    told = (look.scores, options.classes, options.positive, options.against_rest, options.system)
-    if record.of_answers or source.scores.shape[1] > 1 or any(told) or source.layout != ALONE.name:
+    chosen = (look.scores, options.classes, options.positive, options.against_rest, options.system)
+    if record.of_answers or source.scores.shape[1] > 1 or any(chosen) or source.layout != ALONE.name:
         return source
     name = source.taken[0]
     if stem_before(name) in record.classes:
@@ -176,14 +176,14 @@ def judged_as_fitted(
     InputError
         If they are not those of the fit, and look like others.
     """
-    judged, fitted = judge_kind(source, options), record.fitted_on
-    told = options.kind != "auto" or source.kind == "percent" or source.scores.shape[1] > 1
-    if told or "percent" not in fitted:
-        return judged, ()
-    looks, known = judged.called, called(fitted["kind"], fitted["percent"])
+    kind, fitted = judge_kind(source, options), record.fitted_on
+    chosen = options.kind != "auto" or source.kind == "percent" or source.scores.shape[1] > 1
+    if chosen or "percent" not in fitted:
+        return kind, ()
+    looks, known = kind.called, called(fitted["kind"], fitted["percent"])
     again = [*columns_of(source)] == fitted.get("columns")
     if looks == known or (not again and source.kind is not None and {looks, known} != {"probs", "percent"}):
-        return judged, ()
+        return kind, ()
     name = source.place.name
     if not again:
         raise InputError(
@@ -241,8 +241,8 @@ def renamed(record: CalibratorRecord, source: Source, options: ReadOptions) -> t
         If it is named after another class.
     """
     columns: Sequence[str] = record.fitted_on.get("columns") or ()
-    told = options.positive or options.classes or options.against_rest or record.of_answers
-    if told or len(columns) != 1 or len(source.taken) != 1 or source.scores.shape[1] > 1:
+    chosen = options.positive or options.classes or options.against_rest or record.of_answers
+    if chosen or len(columns) != 1 or len(source.taken) != 1 or source.scores.shape[1] > 1:
         return ()
     fitted, name, second = columns[0], source.taken[0], record.classes[1]
     if name == fitted or source.classes or stem_before(name) in record.classes:

@@ -304,8 +304,8 @@ def _classes_of(
     name, width = source.place.name, source.scores.shape[1]
     if options.against_rest is None:
         classes, notes = classes_of(record, source, options)
-        told = renamed(record, source, options)
-        return classes, None, (*notes, *told, *(source.doubts if width == 1 else ()))
+        more_notes = renamed(record, source, options)
+        return classes, None, (*notes, *more_notes, *(source.doubts if width == 1 else ()))
     classes = source.classes or options.classes or tuple(map(str, range(width)))
     k = own_class(classes, options.against_rest, name)
     if set(record.classes) != {options.against_rest, rest_of(options.against_rest)}:
@@ -335,15 +335,15 @@ def _prepared(
     name, width = source.place.name, source.scores.shape[1]
     classes, k, notes = _classes_of(record, source, options)
     refuse_sorted(source, options)
-    judged, told = judged_as_fitted(record, source, options)
-    notes = (*notes, *told)
-    record.refuse_kind(judged.kind, name)
+    score_kind, more_notes = judged_as_fitted(record, source, options)
+    notes = (*notes, *more_notes)
+    record.refuse_kind(score_kind.kind, name)
     kind = wanted.kind
     if threshold is not None:
-        threshold.require_same(kind := judged.kind, record.classes, name)
+        threshold.require_same(kind := score_kind.kind, record.classes, name)
     (others, before), own_columns = beside(source), columns_of(source)
     alike = form.of_arrays == BY_NAME[stored].of_arrays
-    plain = alike and are_plain(source) and kind == judged.kind
+    plain = alike and are_plain(source) and kind == score_kind.kind
     plain = plain and not (form.name == "csv" and len(own_columns) < width)
     same = record.of_answers or (plain and k is None)
     by_name = same and alike and not form.of_arrays  # each score keeps its column
@@ -370,7 +370,7 @@ def _prepared(
             "rename or remove it"
         )
     if alike and not (form.of_arrays or same or k is not None or isinstance(source.scores, RankedScores)):
-        notes = (*notes, f"{name}: {judged.called} in {listed(own_columns)} became {listed(names)}")
+        notes = (*notes, f"{name}: {score_kind.called} in {listed(own_columns)} became {listed(names)}")
     schema = in_place(source, others.names) if by_name else inserted(others, before, names)
     frame = Frame(
         _with_columns(schema, wanted, form),
@@ -383,20 +383,20 @@ def _prepared(
         " ".join([*marks, wanted.mark]).strip(),
     )
     scores = CheckedScores.of(
-        source.scores, judged, classes, source.place, options.renormalize, without=REPAIR
+        source.scores, score_kind, classes, source.place, options.renormalize, without=REPAIR
     )
-    times = 100 if plain and same and judged.percent else 1
+    times = 100 if plain and same and score_kind.percent else 1
     as_stored = threshold is not None and by_name
     return _Passage(source, scores, frame, kind, listing, times, notes, k, as_stored)
 
 
 def _with_columns(schema: Any, wanted: Wanted, form: Format) -> Any:
     """Return the schema with columns of what is decided."""
-    for column, of_type, asked in (
+    for column, of_type, name in (
         (DECISION, pa.string(), wanted.costs),
         (ANSWER, pa.bool_(), wanted.threshold),
     ):
-        if asked is None:
+        if name is None:
             continue
         if form.of_arrays:
             raise UsageError(

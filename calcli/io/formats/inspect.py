@@ -10,7 +10,7 @@ import pyarrow as pa
 
 from calcli.core.language.errors import InputError
 from calcli.io.layouts.logs import inspect_table
-from calcli.io.places.archives import LOCAL, SAID, refuse_bomb, told
+from calcli.io.places.archives import LOCAL, SAID, naming_faults, refuse_bomb
 from calcli.io.places.paths import AnyPath
 from calcli.io.tables.table import Table, in_memory
 
@@ -26,7 +26,7 @@ def open_file(path: AnyPath, name: str) -> Table:
         If it is damaged, or has no samples.
     """
     with (
-        told(f"{name} is damaged: {SAID}"),
+        naming_faults(f"{name} is damaged: {SAID}"),
         path.open("rb") as raw,
         zipfile.ZipFile(raw) as archive,
     ):

@@ -17,7 +17,7 @@ from calcli.io import formats
 from calcli.io.formats.writer import Frame, Writer
 from calcli.io.messages import Place, listed, refuse_given
 from calcli.io.options import ReadOptions
-from calcli.io.places.archives import TRUNCATED, told, unpacked_bytes
+from calcli.io.places.archives import TRUNCATED, naming_faults, unpacked_bytes
 from calcli.io.places.heads import held_array, native, read_header
 from calcli.io.places.outputs import atomic_path
 from calcli.io.places.paths import AnyPath, path_of
@@ -96,7 +96,7 @@ def with_labels(scores: Archive, options: ReadOptions, *, labelled: bool, alone:
 
 
 def _array(path: AnyPath) -> Array:
-    with told(f"{path} {TRUNCATED}"), path.open("rb") as file:
+    with naming_faults(f"{path} {TRUNCATED}"), path.open("rb") as file:
         return native(np.load(file, allow_pickle=False))
 
 

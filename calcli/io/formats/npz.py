@@ -12,7 +12,7 @@ import numpy as np
 
 from calcli.core.data.arrays import Array, Doubles
 from calcli.io.formats.writer import Frame, Writer, refuse_bytes
-from calcli.io.places.archives import TRUNCATED, refuse_bomb, told
+from calcli.io.places.archives import TRUNCATED, naming_faults, refuse_bomb
 from calcli.io.places.heads import native, read_header
 from calcli.io.places.paths import AnyPath
 from calcli.io.tables.arrays import NOTE, Archive, StoredArray
@@ -73,7 +73,7 @@ def _member(path: AnyPath, name: str) -> Iterator[IO[bytes]]:
 @contextmanager
 def _opened(path: AnyPath) -> Iterator[zipfile.ZipFile]:
     """Give an open archive; what its parts raise where they are damaged becomes a sentence."""
-    with told(f"{path} {TRUNCATED}"), path.open("rb") as file, zipfile.ZipFile(file) as archive:
+    with naming_faults(f"{path} {TRUNCATED}"), path.open("rb") as file, zipfile.ZipFile(file) as archive:
         yield archive
 
 

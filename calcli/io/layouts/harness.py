@@ -118,10 +118,10 @@ def _likelihoods(record: Mapping[str, Any]) -> list[float]:
 def _texts(record: Mapping[str, Any], count: int) -> list[str]:
     """Return what was asked for the likelihood of; none if that was not logged for all options."""
     stored = record.get("arguments")
-    asked = list(stored.values()) if isinstance(stored, dict) else stored
-    if not isinstance(asked, list):
+    values = list(stored.values()) if isinstance(stored, dict) else stored
+    if not isinstance(values, list):
         return []
-    lists = [list(one.values()) if isinstance(one, dict) else one for one in asked]
+    lists = [list(one.values()) if isinstance(one, dict) else one for one in values]
     texts = [one[1] for one in lists if isinstance(one, list) and len(one) > 1 and isinstance(one[1], str)]
     return texts if len(texts) == count else []
 

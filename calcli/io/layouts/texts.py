@@ -50,36 +50,36 @@ def unpack(field: Any, head: Head, options: ReadOptions) -> Unpacked | None:
         return None
     if not label and not _may_hold_scores(name, options):
         return None
-    told = [value for value in head().to_pylist() if value and value.strip()]
-    if not told:
+    values = [value for value in head().to_pylist() if value and value.strip()]
+    if not values:
         return None
-    plainly = [_unwrapped(value) for value in told[:LOOKED_AT]]
+    plainly = [_unwrapped(value) for value in values[:LOOKED_AT]]
     if label:
         hot = all(map(ONE_HOT.fullmatch, plainly))
         return Unpacked((Derived(name, pa.int64(), _places),)) if hot else None
-    if unpacked := _of_numbers(name, told, plainly):
+    if unpacked := _of_numbers(name, values, plainly):
         return unpacked
     if RANKED.fullmatch(name):
         if all(map(WORDS.fullmatch, plainly)) and any("," in value or "'" in value for value in plainly):
             return Unpacked((Derived(name, pa.list_(pa.string()), _words),))
         return None
     if all(map(OBJECTS.fullmatch, plainly)):
-        return _of_objects(field, list(map(_unwrapped, told)), options)
+        return _of_objects(field, list(map(_unwrapped, values)), options)
     return None
 
 
-def _of_numbers(name: str, told: list[str], plainly: list[str]) -> Unpacked | None:
+def _of_numbers(name: str, values: list[str], plainly: list[str]) -> Unpacked | None:
     """Return numbers, or lists of them, if text holds such."""
     if all(map(PERCENT.fullmatch, plainly)):
         return Unpacked((Derived(name, pa.float64(), _percentages),), percent=True)
     if all(map(ALONE.fullmatch, plainly)) and any("." in value for value in plainly):
         return Unpacked((Derived(name, pa.float64(), _single),))
-    if all(map(DECIMAL.fullmatch, told)) and any("," in value for value in told) and not _are_pairs(told):
+    if all(map(DECIMAL.fullmatch, values)) and any("," in one for one in values) and not _are_pairs(values):
         return Unpacked((Derived(name, pa.float64(), _decimals),), note=f"{name} has decimal commas")
     if all(map(ONE.fullmatch, plainly)):
         return Unpacked((Derived(name, pa.float64(), _unlisted),))
     if all(SPARSE.fullmatch(one) or NUMBERS.fullmatch(one.replace("...", " 0 ")) for one in plainly):
-        make = _of_pairs if all(map(DECIMAL.fullmatch, told)) else _vectors
+        make = _of_pairs if all(map(DECIMAL.fullmatch, values)) else _vectors
         return Unpacked((Derived(name, pa.list_(pa.float64()), make),), note=f"{name} holds lists as text")
     return None
 
@@ -92,12 +92,12 @@ def _may_hold_scores(name: str, options: ReadOptions) -> bool:
     return says("score", name) or bool(RANKED.fullmatch(name)) or name in (options.scores, options.confidence)
 
 
-def _are_pairs(told: list[str]) -> bool:
+def _are_pairs(values: list[str]) -> bool:
     """Tell whether numbers with a comma may as well be two: of 0 and 1, or percentages that sum to 100."""
-    parts = [value.strip().split(",") for value in told]
+    parts = [value.strip().split(",") for value in values]
     whole = all(len(one) == 2 and all(part.lstrip("+").isdigit() for part in one) for one in parts)
-    return (whole and len({sum(map(int, one)) for one in parts}) == 1 and len(told) > 1) or all(
-        value.strip() in ("0,1", "1,0", "0,0", "1,1") for value in told
+    return (whole and len({sum(map(int, one)) for one in parts}) == 1 and len(values) > 1) or all(
+        value.strip() in ("0,1", "1,0", "0,0", "1,1") for value in values
     )
 
 

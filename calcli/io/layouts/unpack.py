@@ -103,10 +103,10 @@ def _called(numbers: Any, row: Row, *, names: Sequence[str], apart: Sequence[str
     """Return numbers by the names that metadata have for them; others, and those apart, stay numbers."""
     known = [str(n) if str(n) in apart and str(n) not in names else one for n, one in enumerate(names)]
     inside = pc.and_(pc.greater_equal(numbers, 0), pc.less(numbers, len(names)))
-    told, texts = pa.array(known, pa.string()), numbers.cast(pa.string())
+    known_texts, texts = pa.array(known, pa.string()), numbers.cast(pa.string())
     odd = pc.binary_join_element_wise(pa.scalar("the number"), texts, " ")
     others = pc.if_else(pc.is_in(texts, pa.array([*names], pa.string())), odd, texts)
-    return pc.if_else(inside, told.take(pc.if_else(inside, numbers, 0)), others)
+    return pc.if_else(inside, known_texts.take(pc.if_else(inside, numbers, 0)), others)
 
 
 def unpacked(table: Table, known: Mapping[str, Unpacked]) -> Table:
@@ -120,13 +120,13 @@ def scaled(table: Table, by: float | None, options: ReadOptions, scores: Sequenc
     """Return a table with numbers divided: in these columns, or in those said or called scores."""
     if by is None:
         return table
-    asked = scores or (options.scores or options.confidence or "").split(",")
+    named = scores or (options.scores or options.confidence or "").split(",")
     names = [
         one.name
         for one in table.schema
         if holds_of(one.type) in ("float", "integer")
         and (
-            one.name in asked if any(asked) else says("score", one.name) and not says("prediction", one.name)
+            one.name in named if any(named) else says("score", one.name) and not says("prediction", one.name)
         )
     ]
     return derived(table, {one: [Derived(one, pa.float64(), partial(_divided, by=by))] for one in names})

@@ -31,7 +31,7 @@ UNSUSPECTED, PACKING = 1 << 28, 400  # bytes, and bytes for each packed one: mor
 
 
 @contextmanager
-def told(sentence: str, errors: Errors = DAMAGE) -> Iterator[None]:
+def naming_faults(sentence: str, errors: Errors = DAMAGE) -> Iterator[None]:
     """Turn what libraries say of damaged data into a sentence, in which SAID stands for it."""
     try:
         yield
@@ -95,13 +95,13 @@ def unpacked_bytes(path: AnyPath) -> bytes:
     InputError
         If it is damaged, or packed to fill memory.
     """
-    with told(f"{path} {TRUNCATED}"):
+    with naming_faults(f"{path} {TRUNCATED}"):
         return bytes(opened_text(path).read())
 
 
 def _only_member(path: Path, name: str) -> bytes:
     """Return the one file in a zip archive, besides what macOS puts there."""
-    with told(f"{name} {TRUNCATED}"), zipfile.ZipFile(path) as archive:
+    with naming_faults(f"{name} {TRUNCATED}"), zipfile.ZipFile(path) as archive:
         members = [
             one for one in archive.infolist() if not (one.is_dir() or one.filename.startswith("__MACOSX"))
         ]
@@ -122,7 +122,7 @@ def _refuse_gzip_bomb(path: Path, name: str) -> None:
         said = int.from_bytes(file.read(4), "little")
     counted, most = 0, _most(packed)
     if said > most:
-        with told(f"{name} {TRUNCATED}"), gzip.open(path) as file:
+        with naming_faults(f"{name} {TRUNCATED}"), gzip.open(path) as file:
             while counted <= most and (part := file.read(1 << 20)):
                 counted += len(part)
     if counted > most:

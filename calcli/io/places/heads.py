@@ -12,7 +12,7 @@ from numpy.lib import format as npy_format
 
 from calcli.core.data.arrays import Array
 from calcli.core.language.errors import InputError
-from calcli.io.places.archives import SAID, VALUES, told
+from calcli.io.places.archives import SAID, VALUES, naming_faults
 
 VERSIONS = ((1, 0), (2, 0), (3, 0))  # of .npy
 LAST_LETTER = 0x10FFFF  # of Unicode
@@ -52,7 +52,7 @@ def read_header(file: IO[bytes], name: str) -> Header:
     ObjectsError
         If it needs pickle.
     """
-    with told(f"{name}: the head of this .npy file is damaged; save it again", VALUES):
+    with naming_faults(f"{name}: the head of this .npy file is damaged; save it again", VALUES):
         version = npy_format.read_magic(file)
         if version not in VERSIONS:
             raise ValueError(f"the version {version}")
@@ -86,7 +86,7 @@ def held_array(content: bytes | memoryview, name: str) -> Array:
         raise InputError(f"{name} is truncated or damaged; save it again")
     flat = np.frombuffer(content[:end], header.dtype, offset=header.offset)
     array = flat.reshape(header.shape[::-1]).T if header.fortran_order else flat.reshape(header.shape)
-    with told(f"{name}: {SAID}"):
+    with naming_faults(f"{name}: {SAID}"):
         return native(array).copy()
 
 

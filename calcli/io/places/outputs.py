@@ -113,7 +113,7 @@ def atomic_path(path: str | Path | Remote) -> Iterator[Path]:
         return
     path = where
     with together() as waiting:
-        with _told(path):
+        with _naming_faults(path):
             target, status = _followed(path)
             sent = status is not None and (not stat.S_ISREG(status.st_mode) or not target.exists())
             # a folder of devices is no place for a temporary file
@@ -121,11 +121,11 @@ def atomic_path(path: str | Path | Remote) -> Iterator[Path]:
             temporary = folder / f".{path.stem}-{token_hex(4)}{path.suffix}"
             waiting.left.callback(_surely, _unlink, temporary)  # before it is there: a signal may come
             os.close(os.open(temporary, os.O_CREAT | os.O_EXCL | os.O_WRONLY, 0o600))
-        with _full_told(path):
+        with _naming_full_disks(path):
             yield temporary
 
         def put() -> None:
-            with _told(path):
+            with _naming_faults(path):
                 if sent:
                     _send(temporary, path)
                 else:
@@ -136,7 +136,7 @@ def atomic_path(path: str | Path | Remote) -> Iterator[Path]:
 
 
 @contextmanager
-def _told(path: str | Path, what: str = "", mend: str = "choose another place") -> Iterator[None]:
+def _naming_faults(path: str | Path, what: str = "", mend: str = "choose another place") -> Iterator[None]:
     try:
         yield
     except OSError as error:
@@ -144,7 +144,7 @@ def _told(path: str | Path, what: str = "", mend: str = "choose another place") 
 
 
 @contextmanager
-def _full_told(path: str | Path) -> Iterator[None]:
+def _naming_full_disks(path: str | Path) -> Iterator[None]:
     """Name the output where there is no room for it, of which writers say nothing but that."""
     try:
         yield
@@ -239,14 +239,14 @@ def filled_folder(path: str | Path) -> Iterator[Path]:
     with together() as waiting:
         made = waiting.left.enter_context(ExitStack())  # folders, which stay if all goes well
         home = Path(os.path.realpath(path))
-        with _told(path, *AS_FOLDER):
+        with _naming_faults(path, *AS_FOLDER):
             _make(home, made)
             temporary = home / f".calcli-{token_hex(4)}"
             waiting.left.callback(_surely, _remove_tree, temporary)
             temporary.mkdir(0o700)
-        with _full_told(path), _kept_by(None):
+        with _naming_full_disks(path), _kept_by(None):
             yield temporary
-        with _full_told(path):
+        with _naming_full_disks(path):
             _move(temporary, path, made)
         waiting.moves.append(made.pop_all)
 
@@ -290,7 +290,7 @@ def _move(filled: Path, path: Path, made: ExitStack) -> None:
     for file in sorted(filled.rglob("*")):
         target = path / file.relative_to(filled)
         if file.is_dir():
-            with _told(target, *AS_FOLDER):
+            with _naming_faults(target, *AS_FOLDER):
                 _make(target, made)
         else:
             with atomic_path(target) as temporary:

@@ -177,7 +177,7 @@ class Remote:
 
     def iterdir(self) -> Iterator[Remote]:
         """Yield what is in the folder."""
-        with self._told():
+        with self._naming_faults():
             system, path = self._system
             system.invalidate_cache()
             entries = system.ls(path, detail=True)
@@ -195,7 +195,7 @@ class Remote:
         InputError
             If there is nothing.
         """
-        with self._told():
+        with self._naming_faults():
             system, path = self._system
             names = sorted(system.glob(path))
         if not names:
@@ -206,7 +206,7 @@ class Remote:
     def open(self, mode: str = "rb", buffering: int = BUFFER_BYTES) -> io.BufferedReader:
         """Open the file; without a buffer only what is asked for is read."""
         assert mode == "rb"
-        with self._told():
+        with self._naming_faults():
             system, path = self._system
             stream = system.open(path, "rb", SMALLEST_BYTES, cache_type="none")
             if self.scheme in WEB and not _downloads.gives_parts(self, stream):
@@ -224,18 +224,18 @@ class Remote:
         if self.scheme in READ_ONLY or "::" in self.url:
             way = "a chain of URLs" if "::" in self.url else f"{self.scheme}://"
             raise InputError(f"{self.url} cannot be written, {way} is for reading; choose another place")
-        with self._told():
+        with self._naming_faults():
             assert self._system
 
     def upload(self, file: Path) -> None:
         """Put a local file there."""
-        with self._told("written"):
+        with self._naming_faults("written"):
             system, path = self._system
             system.put_file(str(file), path)
 
     def download(self, file: Path) -> None:
         """Copy it to a local file."""
-        with self._told():
+        with self._naming_faults():
             system, path = self._system
             system.get_file(path, str(file))
 
@@ -243,7 +243,7 @@ class Remote:
     def _info(self) -> Mapping[str, Any] | None:
         if self.known is not None and self.scheme not in WEB:  # whose listings tell little
             return self.known
-        with self._told():
+        with self._naming_faults():
             system, path = self._system
             try:
                 return dict(system.info(path))
@@ -273,7 +273,7 @@ class Remote:
         )
 
     @contextmanager
-    def _told(self, done: str = "read") -> Iterator[None]:
+    def _naming_faults(self, done: str = "read") -> Iterator[None]:
         """Say what is wrong in words of our own: those of libraries may hold keys."""
         try:
             yield
@@ -332,7 +332,7 @@ class _Told(io.RawIOBase):
         return int(self._file.tell())
 
     def read(self, size: int = -1) -> bytes:
-        with self._owner._told():
+        with self._owner._naming_faults():
             return bytes(self._file.read(size))
 
     def readinto(self, buffer: Any) -> int:

@@ -111,9 +111,9 @@ def array_source(
     if not label or not labelled:
         return source
     files = [part.labels_from for part in parts if part.labels_from]
-    told = files or [f'array "{label}"']
-    first = told[0] if len(parts) == 1 else f"{told[0]} and {len(parts) - 1} more"
-    return replace(source, labels=table.labels(label, files or told * len(parts)), labels_from=first)
+    names = files or [f'array "{label}"']
+    first = names[0] if len(parts) == 1 else f"{names[0]} and {len(parts) - 1} more"
+    return replace(source, labels=table.labels(label, files or names * len(parts)), labels_from=first)
 
 
 def _weights(table: ArrayTable, name: str) -> Array:
@@ -235,9 +235,9 @@ def answers_in(
     """Return the confidence in answers as the one score; one array says what is right, or two where equal."""
     source = array_source(parts, confidence, options, labelled=labelled)
     percent = percentages(first_of(source))
-    told = f'array "{right[0]}"' if right else ""
+    labels_from = f'array "{right[0]}"' if right else ""
     if len(right) == 2:
-        told = f'arrays "{right[0]}" and "{right[1]}", which are equal where it is right'
+        labels_from = f'arrays "{right[0]}" and "{right[1]}", which are equal where it is right'
     values = [source.table.values(one) for one in right]
     return replace(
         source,
@@ -245,7 +245,7 @@ def answers_in(
         kind="percent" if percent else "probs",
         kind_reason="a confidence is a probability" + ", as percentages from 0 to 100" * percent,
         labels=outcomes_of(values, options.ignore_label) if right else None,
-        labels_from=told,
+        labels_from=labels_from,
         layout=ANSWERS.name,
         taken=(confidence,),
     )

@@ -129,8 +129,8 @@ def choose(
         groups[0], key=lambda one: (sorted(map(plain_text, one.source.classes)) == names, *_clearness(one))
     )
     (notes,) = (one.notes for one in judged if one.candidate is chosen)
-    told = [f"{_described(chosen)}: {said}" for said in notes]
-    return Choice(chosen, tuple(told), tuple(_struck(judged, chosen)))
+    remarks = [f"{_described(chosen)}: {said}" for said in notes]
+    return Choice(chosen, tuple(remarks), tuple(_struck(judged, chosen)))
 
 
 def _struck(judged: Sequence[_Judged], chosen: Candidate) -> list[tuple[str, str]]:
@@ -391,10 +391,10 @@ def _several(
             if _chooses(every, one, replace(options, **chosen)):  # type: ignore[arg-type]
                 offers += [chosen] if chosen not in offers else []
                 break
-    return Question(offers, partial(_told_of_several, head, len(readings)))
+    return Question(offers, partial(_several_readings, head, len(readings)))
 
 
-def _told_of_several(head: Head, readings: int, offers: Sequence[Offer], shown: Commands) -> str:
+def _several_readings(head: Head, readings: int, offers: Sequence[Offer], shown: Commands) -> str:
     """Return a sentence with the command for each of some readings."""
     if not offers:
         return (
@@ -402,7 +402,7 @@ def _told_of_several(head: Head, readings: int, offers: Sequence[Offer], shown: 
             "tells them apart: rename the columns"
         )
     first = offers[:MOST_COMMANDS]
-    told = "; ".join([*map(shown, first)] + ["and so on"] * (len(offers) > len(first)))
+    named = "; ".join([*map(shown, first)] + ["and so on"] * (len(offers) > len(first)))
     what, options = ("array", {*offers[0]}) if head.of_arrays else ("column", {*offers[0]})
     alike = len(options) == 1 and all(one.keys() == options for one in offers)
     values = [str(one[name]) for one in offers for name in one] if alike else []
@@ -410,25 +410,25 @@ def _told_of_several(head: Head, readings: int, offers: Sequence[Offer], shown: 
         (option,) = map(as_option, options)
         return (
             f"{head.name} has {len(offers)} {what}s that may be the labels: {listed(values)}; choose one "
-            f"with {option}: {told}"
+            f"with {option}: {named}"
         )
     if alike and options == {"scores"}:
         single = not any("," in one for one in values)
         what = f"{what}s" if single else f"groups of {what}s"
         if single and len(offers) > 1 and head.name != STDIN and not head.of_arrays:
             systems = shown({"system": tuple(f"{one}={one}" for one in values[:MOST_COMMANDS])})
-            told += f"; or compare them as systems: {systems.replace('evaluate', 'compare', 1)}"
+            named += f"; or compare them as systems: {systems.replace('evaluate', 'compare', 1)}"
         return (
             f"{head.name} has {len(offers)} {what} that may be the scores, {listed(values)}; choose one "
-            f"with --scores: {told}"
+            f"with --scores: {named}"
         )
-    return f"{head.name} can be read in {len(offers)} ways that give different numbers; choose one: {told}"
+    return f"{head.name} can be read in {len(offers)} ways that give different numbers; choose one: {named}"
 
 
 def _chooses(every: Sequence[Candidate], wanted: Candidate, options: ReadOptions) -> bool:
     """Tell whether with some options a reading is the only one."""
-    asked = [one for one in every if _asked(one, options) and _has_scores(one, options)]
-    judged = [_judge(one, options) for one in asked]
+    possible = [one for one in every if _asked(one, options) and _has_scores(one, options)]
+    judged = [_judge(one, options) for one in possible]
     groups = _groups([one.candidate for one in judged if not one.reason])
     return (
         len(groups) == 1
@@ -489,15 +489,15 @@ def _none(
         sentence = f"{head.name} cannot be read as predictions"
     sentence = f"{sentence}{f': {why}' if why else ''}"
 
-    def told(offers: Sequence[Offer], shown: Commands) -> str:
+    def sentence_with(offers: Sequence[Offer], shown: Commands) -> str:
         commands = " or ".join(map(shown, offers[:MOST_REASONS]))
         return f"{sentence}; if that is meant, say {commands}" if commands else sentence
 
-    question = NoReading(_offers(every, order, options), told)
-    asked = options.scores or options.confidence or options.positive or options.kind != "auto"
-    asked = asked or any(is_called("confidence", one) for one in head.columns)
+    question = NoReading(_offers(every, order, options), sentence_with)
+    says_scores = options.scores or options.confidence or options.positive or options.kind != "auto"
+    says_scores = says_scores or any(is_called("confidence", one) for one in head.columns)
     sources = [one.candidate.source for one in judged] + (head.sources if head.predictions else [])
-    question.without = not (asked or head.distributions or any(map(_is_score, sources)))
+    question.without = not (says_scores or head.distributions or any(map(_is_score, sources)))
     return question
 
 

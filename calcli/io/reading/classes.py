@@ -268,11 +268,11 @@ def _require_different(names: tuple[str, ...] | None, expected: int, place: Plac
     if names is None or len(names) == len({*names}) == expected:
         return
     twice = sorted(name for name, times in Counter(names).items() if times > 1)
-    told = f"{len(names)} classes ({listed(names)}){f', {listed(twice)} more than once' if twice else ''}"
+    count = f"{len(names)} classes ({listed(names)}){f', {listed(twice)} more than once' if twice else ''}"
     owner, other = (option, f"{place.name} ") if option else (place.name, "")
     raise (UsageError if option else InputError)(
-        f"{owner} names {told}, but {other}has scores for {expected}; expected a different name for each, in "
-        "their order"
+        f"{owner} names {count}, but {other}has scores for {expected}; expected a different name for each, "
+        "in their order"
     )
 
 

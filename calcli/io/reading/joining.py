@@ -18,7 +18,7 @@ from calcli.io.messages import listed
 from calcli.io.options import ReadOptions
 from calcli.io.places.paths import AnyPath
 from calcli.io.tables.table import Table, beside, holds_of, kept
-from calcli.io.tables.values import one_true, told_apart
+from calcli.io.tables.values import distinct_texts, one_true
 from calcli.io.words import named
 
 TRUTH = "truth"  # the column of what is true, made of those of each class
@@ -49,7 +49,7 @@ def with_labels(table: Table, path: AnyPath, options: ReadOptions) -> tuple[Tabl
     for columns, owner in ((table.columns, name), (other.columns, str(path))):
         require_column(key, columns, owner, "--key")
     label, other = _label(table, other, str(path), options)
-    keys, known = (slice_names(told_apart(one, key)) for one in (table, other))
+    keys, known = (slice_names(distinct_texts(one, key)) for one in (table, other))
     partner = _partners(keys, known)
     there = partner >= 0
     note = f"labels are those of the rows of {path} with the same {key}"

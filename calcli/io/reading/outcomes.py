@@ -32,7 +32,7 @@ from calcli.io.reading.classes import Classes
 from calcli.io.tables.labels import Labels, is_missing
 from calcli.io.tables.source import HeldScores, LazyColumns, Source, StoredScores
 from calcli.io.tables.table import Table, holds_of
-from calcli.io.tables.values import column_values, told_apart
+from calcli.io.tables.values import column_values, distinct_texts
 from calcli.io.words import MISSING_NAMES, TRUTH, is_called, is_identifier, named, natural_order, says
 
 SCALES = (5, 10, 100)  # of grades, of which the first that reaches them is offered
@@ -164,13 +164,13 @@ def _agreeing(
     if all(np.array_equal(first, one, equal_nan=True) for one in by_name.values()):
         return ([], [said[0]]) if said else ([graded[0]], [])
 
-    def told(offers: Sequence[Offer], shown: Commands) -> str:
+    def sentence_with(offers: Sequence[Offer], shown: Commands) -> str:
         return (
             f"{table.place.name} has {len(by_name)} columns that may say what is right, {listed([*by_name])}"
             f", and they differ; choose one with --score: {'; '.join(map(shown, offers))}"
         )
 
-    raise Question([{"score": name.removeprefix(SCORE)} for name in by_name], told)
+    raise Question([{"score": name.removeprefix(SCORE)} for name in by_name], sentence_with)
 
 
 def _graded(table: Table, name: str, options: ReadOptions) -> Source:
@@ -247,7 +247,7 @@ def _source(
     """Return some rows of a table, with what is known of each."""
 
     def column(one: str) -> Array:
-        return told_apart(table, one)[rows]
+        return distinct_texts(table, one)[rows]
 
     others = [one.name for one in table.schema if one.name != name and holds_of(one.type) != "list"]
     return Source(
@@ -352,7 +352,7 @@ def _questions(
         names = [one for one in table.schema.names if one == options.key]
     best: tuple[int, str, Array] | None = None
     for one in names:
-        questions = told_apart(table, one)[kept].astype(str)
+        questions = distinct_texts(table, one)[kept].astype(str)
         count = len(np.unique(questions))
         if best is None or count > best[0]:
             best = count, one, questions

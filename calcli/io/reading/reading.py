@@ -28,7 +28,7 @@ from calcli.io.tables.scores import TableScores, stored_scores
 from calcli.io.tables.source import LazyColumns, Source
 from calcli.io.tables.table import Table, joined, refuse_duplicates
 from calcli.io.tables.table import beside as with_columns
-from calcli.io.tables.values import column_values, labels_in, one_true, told_apart
+from calcli.io.tables.values import column_values, distinct_texts, labels_in, one_true
 
 
 def find_in_tables(
@@ -104,7 +104,7 @@ def _source(table: Table, reading: Reading, options: ReadOptions) -> Source:
     ranked = ranked_scores(stored, reading.ranks, options) if reading.ranks else None
     scores = ranked or stored
     packed = table.packed.get(reading.scores[0])
-    told = (packed is None or packed.ordered) and not against_custom(reading.before, ReadOptions())
+    in_order = (packed is None or packed.ordered) and not against_custom(reading.before, ReadOptions())
     classes = reading.classes
     if ranked or (packed and packed.classes):
         classes = ranked.classes if ranked else classes or (packed.classes if packed else None)
@@ -116,10 +116,10 @@ def _source(table: Table, reading: Reading, options: ReadOptions) -> Source:
         _read_so(table, scores, reading, options, {*scores.names, reading.label}),
         classes=classes,
         by_rank=ranked is not None,
-        ordered=(ranked.ordered if ranked else told or options.classes is not None)
+        ordered=(ranked.ordered if ranked else in_order or options.classes is not None)
         and not against_custom(classes or (), options),
         decided=reading.decided.among(ranked.classes) if ranked and reading.decided else reading.decided,
-        before=reading.before if told and not ranked else (),
+        before=reading.before if in_order and not ranked else (),
         labels=None if reading.label is None else labels_in(table, reading.label),
         notes=(*notes, ranked.note) if ranked else tuple(notes),
         layout=(packed.layout if packed and packed.layout else reading.layout).name,
@@ -151,7 +151,7 @@ def _read_so(
         labels_from=reading.labels_from,
         weights=None if options.weights is None else column_values(table, options.weights),
         columns=LazyColumns(
-            tuple(one for one in table.columns if one not in taken), partial(told_apart, table)
+            tuple(one for one in table.columns if one not in taken), partial(distinct_texts, table)
         ),
         files=tuple(name for name, _ in table.place.parts),
         layout=reading.layout.name,

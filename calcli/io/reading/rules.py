@@ -407,10 +407,10 @@ def is_not_computed(c: Candidate) -> str | None:
 def is_named_as_a_score(c: Candidate) -> str | None:
     """Say so of a name that says something of a score, or of classes named so."""
     words = set(tokens(c.source.stem))
-    told = (
+    names = (
         one for one in words if PATTERNS["derived"].fullmatch(one) and not (one == "error" and "p" in words)
     )
-    if of := next(told, None):
+    if of := next(names, None):
         return f'"{of}" in its name says that it is no score'
     if not c.source.many or c.source.form != "columns":
         return None
@@ -667,15 +667,15 @@ def predictions_agree(c: Candidate) -> str | None:
     predicted = cut(c.s, c.head.text[c.label]) if c.head.n >= FEW else None
     if predicted not in (None, c.positive):
         return f"{c.label} is {predicted} where it is high"
-    for name, told in c.decided.items():
+    for name, label in c.decided.items():
         if name not in c.head.predictions and named("truth", name):
             continue
-        if told not in c.own:
-            told = next((one for one in c.own if CUSTOM.get(one) == CUSTOM.get(told)), told)
-        if told != c.positive:
-            return f"{name} is {told} where it is high"
+        if label not in c.own:
+            label = next((one for one in c.own if CUSTOM.get(one) == CUSTOM.get(label)), label)
+        if label != c.positive:
+            return f"{name} is {label} where it is high"
         hint = c.class_in_name
-        return f"its name says {hint}" if hint not in (None, told) else None
+        return f"its name says {hint}" if hint not in (None, label) else None
     return None
 
 
@@ -741,10 +741,10 @@ def is_confident(stem: str) -> bool:
 
 def is_called_a_confidence(c: Candidate) -> str | None:
     """Say so of the score of a class that is named as a confidence."""
-    told = {"conf", "confidence", "confidences", "certainty"} & {*tokens(c.source.stem)}
+    words = {"conf", "confidence", "confidences", "certainty"} & {*tokens(c.source.stem)}
     return (
         f"its name says that it is a confidence, perhaps not that in {c.positive}"
-        if c.what == "class" and told
+        if c.what == "class" and words
         else None
     )
 
@@ -832,8 +832,8 @@ def _stands_alone(c: Candidate) -> bool:
                 return False
         elif c.source.many or name not in c.decided:
             return False
-    asked = not {*tokens(c.label)[:1]}.isdisjoint(ASKED)
-    return c.gain > MUCH or (asked and c.what == "class" and ranks(c.s, c.y == 1) > CLEARLY)
+    is_question = not {*tokens(c.label)[:1]}.isdisjoint(ASKED)
+    return c.gain > MUCH or (is_question and c.what == "class" and ranks(c.s, c.y == 1) > CLEARLY)
 
 
 def scores_are_named(c: Candidate) -> str | None:
@@ -854,10 +854,10 @@ def scores_are_named(c: Candidate) -> str | None:
         and all(plain_text(one) in CUSTOMARY for one in c.source.classes)
         and not c.source.numbered
     )
-    told = c.source.given and set(c.source.classes) >= set(c.source.columns)
+    classes = c.source.given and set(c.source.classes) >= set(c.source.columns)
     if c.what in ("answer", "right") and is_confident(c.source.stem):
         return None
-    if (c.source.named and not of_what) or told or named_as_classes(c) or ((many or customs) and c.shown):
+    if (c.source.named and not of_what) or classes or named_as_classes(c) or ((many or customs) and c.shown):
         return None
     return f"{c.source.columns[0]} is not named as a score"
 

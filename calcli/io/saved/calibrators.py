@@ -27,7 +27,7 @@ from calcli.core.language.errors import CalcliError, InputError, UsageError
 from calcli.core.language.methods import METHODS
 from calcli.core.language.text import json_value, plain_json
 from calcli.core.language.version import __version__
-from calcli.io.places.archives import DAMAGE, SAID, refuse_bomb, told
+from calcli.io.places.archives import DAMAGE, SAID, naming_faults, refuse_bomb
 from calcli.io.places.heads import held_array
 from calcli.io.places.outputs import atomic_path
 from calcli.io.places.paths import AnyPath, path_of
@@ -130,7 +130,7 @@ def load_calibrator(path: str | Path) -> CalibratorRecord:
     else:
         document, arrays = read_json(data, file), None
     check_version(document, file)
-    with told(f"{file} is damaged ({SAID}); fit it again, or copy it again"):
+    with naming_faults(f"{file} is damaged ({SAID}); fit it again, or copy it again"):
         try:
             if arrays is None:
                 parameters = {name: _decoded(value) for name, value in document["parameters"].items()}
@@ -305,14 +305,14 @@ def _compact(value: Any) -> str:
 def read_json(data: bytes, path: AnyPath, what: str = "calibrator") -> Any:
     """Return what is in a JSON file, expected to be a calibrator or `what` else is made again."""
     mend = f"{AGAIN[what]} it again, or copy it again"
-    with told(f"{path} is not a {what}: it is not complete and valid JSON ({SAID}); {mend}"):
+    with naming_faults(f"{path} is not a {what}: it is not complete and valid JSON ({SAID}); {mend}"):
         return json.loads(data)
 
 
 def _read_npz(path: AnyPath) -> tuple[Any, dict[str, Array]]:
     mend = "fit it again, or copy it again"
     with (
-        told(f"{path} is not a calibrator, or it is damaged ({SAID}); {mend}"),
+        naming_faults(f"{path} is not a calibrator, or it is damaged ({SAID}); {mend}"),
         path.open("rb") as file,
         zipfile.ZipFile(file) as archive,
     ):

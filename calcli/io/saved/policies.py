@@ -24,7 +24,7 @@ from calcli.core.language.expressions import Measure, nearest_name, parse_metric
 from calcli.core.language.settings import SegmentSettings, Settings
 from calcli.core.language.version import __version__
 from calcli.io.options import ReadOptions
-from calcli.io.places.archives import SAID, told
+from calcli.io.places.archives import SAID, naming_faults
 from calcli.io.places.outputs import atomic_path
 from calcli.io.places.paths import AnyPath, path_of
 from calcli.io.places.small import opened, parsed_toml
@@ -274,7 +274,7 @@ def read_report(path: str | Path) -> StoredReport:
             f"{name} is not a report with schema {SCHEMA} (found {schema!r}); write one with calcli "
             "evaluate FILE --format json"
         )
-    with told(f"{name} is a damaged report ({SAID})"):
+    with naming_faults(f"{name} is a damaged report ({SAID})"):
         return _stored(report["results"], report["settings"], name)
 
 
@@ -357,7 +357,7 @@ def load_threshold(path: str | Path) -> Threshold:
         raise InputError(f"{file}: no such file; expected a threshold, as written by calcli threshold -o")
     document = read_json(file.read_bytes(), file, WHAT)
     check_version(document, file, WHAT, THRESHOLDS_SCHEMA)
-    with told(f"{file} is damaged ({SAID}); make it again, or copy it again"):
+    with naming_faults(f"{file} is damaged ({SAID}); make it again, or copy it again"):
         held = {name: one for name, one in document.items() if name not in ("schema", "calcli", "crc32")}
         if document["crc32"] != checksum(held):
             raise ValueError("it does not have its checksum")

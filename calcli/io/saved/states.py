@@ -22,7 +22,7 @@ from calcli.core.state.cells import ScoreCells
 from calcli.core.state.random_groups import RandomGroups, Statistic
 from calcli.core.state.sample import ALL, Rows, Sample
 from calcli.core.state.state import Body, Facts, Head, Part, State, numbers
-from calcli.io.places.archives import SAID, stored_content, told
+from calcli.io.places.archives import SAID, naming_faults, stored_content
 from calcli.io.places.heads import held_array
 from calcli.io.places.outputs import atomic_path
 from calcli.io.places.paths import path_of
@@ -118,7 +118,7 @@ def from_bytes(data: bytes | memoryview, name: str = "state") -> State:
         If it is damaged, changed, or of another version.
     """
     checksum = _checksum()
-    with told(f"{name} is damaged, or not a state ({SAID}); {EXPECTED}"):
+    with naming_faults(f"{name} is damaged, or not a state ({SAID}); {EXPECTED}"):
         with zipfile.ZipFile(io.BytesIO(data)) as file:
             head = json.loads(file.read(HEAD))
             _require_version(head, name)

@@ -12,7 +12,7 @@ from calcli.core.estimators.thresholds import checksum
 from calcli.core.language.errors import UsageError
 from calcli.core.language.text import json_value
 from calcli.core.language.version import __version__
-from calcli.io.places.archives import SAID, told
+from calcli.io.places.archives import SAID, naming_faults
 from calcli.io.places.outputs import atomic_path
 from calcli.io.places.paths import path_of
 from calcli.io.saved.calibrators import check_version, pretty, read_json
@@ -55,7 +55,7 @@ def load_watch(path: str | Path, watched: Mapping[str, Any]) -> Streams:
         return {}
     document = read_json(file.read_bytes(), file, WHAT)
     check_version(document, file, WHAT, SCHEMA)
-    with told(f"{file} is damaged ({SAID}); begin it again, or copy it again"):
+    with naming_faults(f"{file} is damaged ({SAID}); begin it again, or copy it again"):
         if document["crc32"] != checksum({name: document[name] for name in ("watched", "streams")}):
             raise ValueError("it does not have its checksum")
         streams = {
@@ -71,8 +71,8 @@ def load_watch(path: str | Path, watched: Mapping[str, Any]) -> Streams:
     return streams
 
 
-def _period(told: Mapping[str, Any]) -> Period:
-    period = Period(**{**told, "evidence": tuple(map(float, told["evidence"]))})
+def _period(stored: Mapping[str, Any]) -> Period:
+    period = Period(**{**stored, "evidence": tuple(map(float, stored["evidence"]))})
     if len(period.evidence) != len(BETS) or period.rows < 1:
         raise ValueError("a period without its evidence")
     return period

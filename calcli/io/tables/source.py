@@ -288,8 +288,8 @@ def rows_and_columns(shape: tuple[int, ...], name: str) -> tuple[int, int]:
     rows = int(np.prod(shape[:-1] if len(shape) > 1 else shape[:1]))
     if not shape or rows == 0 or columns == 0:
         what = "no scores in its rows" if rows else "no rows"
-        told = f"has {what}, its shape is {shape}" if shape else "holds a single number"
-        raise InputError(f"{name} {told}; expected rows with a score for each class")
+        what_is_there = f"has {what}, its shape is {shape}" if shape else "holds a single number"
+        raise InputError(f"{name} {what_is_there}; expected rows with a score for each class")
     return rows, columns
 
 
@@ -408,10 +408,10 @@ def _without_missing(found: Source, named: tuple[str, ...]) -> Source:
     rows, left = len(kept), int(np.count_nonzero(kept))
     if not left:
         raise InputError(f"{found.place.name}: in all {rows:,} rows something is missing")
-    told = "no score, confidence or label is missing; --drop-missing left out nothing"
+    note = "no score, confidence or label is missing; --drop-missing left out nothing"
     if left < rows:
-        told = f"{rows - left:,} of {rows:,} rows, in which something is missing, were left out, as asked"
-    return found.kept(kept, (told,))
+        note = f"{rows - left:,} of {rows:,} rows, in which something is missing, were left out, as asked"
+    return found.kept(kept, (note,))
 
 
 def _without_labels(found: Source, ignored: tuple[str, ...]) -> Source:
@@ -422,9 +422,9 @@ def _without_labels(found: Source, ignored: tuple[str, ...]) -> Source:
         raise InputError(f"{found.place.name}: all {rows:,} labels are to be ignored ({which})")
     there = {str(one).strip() for one in found.labels.kept(~kept).values}
     gone = [one for one in ignored if one.strip() not in there]
-    told = f"{rows - left:,} of {rows:,} rows have a label to be ignored ({which}) and are left out, as asked"
+    note = f"{rows - left:,} of {rows:,} rows have a label to be ignored ({which}) and are left out, as asked"
     return found.kept(
         kept,
-        (told,) if left < rows else (),
+        (note,) if left < rows else (),
         (f"no row has a label to be ignored ({listed(gone)})",) if gone else (),
     )

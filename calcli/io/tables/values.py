@@ -67,7 +67,7 @@ def _texts_of(table: Table, name: str, texts: Sequence[str | None]) -> Array:
     return np.array(values, dtype=str)
 
 
-def told_apart(table: Table, name: str) -> Array:
+def distinct_texts(table: Table, name: str) -> Array:
     """Return a column by which rows may be taken together, such as ids; codes, as 0012, are text.
 
     Raises

@@ -94,10 +94,10 @@ def test_curves_tell_where_no_row_does():
     problem = ordered_problem(score, outcome)
     for draw_curve in (corp_curve, kernel_curve):
         curve = draw_curve(problem, "top-1", 9, np.random.default_rng(0))
-        assert not curve.told[(curve.score > 0.45) & (curve.score < 0.6)].any()
-        assert curve.told[(curve.score > 0.12) & (curve.score < 0.28)].all()
+        assert not curve.supported[(curve.score > 0.45) & (curve.score < 0.6)].any()
+        assert curve.supported[(curve.score > 0.12) & (curve.score < 0.28)].all()
     corp = corp_curve(problem, "top-1", 9, np.random.default_rng(0))
-    assert np.count_nonzero(~corp.told) == 1
+    assert np.count_nonzero(~corp.supported) == 1
 
 
 def test_isotonic_band_is_that_of_isotonic_fits():
