@@ -11,6 +11,7 @@ import pytest
 from scipy.special import expit
 
 import calcli
+from calcli.core.comparing.monitoring import joined
 from calcli.core.language.errors import InputError, UsageError
 
 DAYS, ROWS = 40, 200
@@ -132,6 +133,17 @@ def test_periods_are_weeks_from_monday_months_or_numbers_of_rows(run, save):
     assert names("--time", "time", "--every", "month") == ["2026-01", "2026-02"]
     assert names("--every", "300") == ["rows 1 to 300", "rows 301 to 600", "rows 601 to 800"]
     assert names("--time", "time", "--since", "2026-02-01")[0] == "2026-02-01"
+
+
+def test_days_joined_are_the_week_of_their_rows():
+    frame = stream(days=14, start="2026-01-05")
+    days, weeks = (
+        calcli.monitor(frame, time="time", every=every).streams[0].periods for every in ("day", "week")
+    )
+    for week, seven in zip(weeks, (days[:7], days[7:]), strict=True):
+        one = joined(seven)
+        for name in ("rows", "predicted", "observed", "error", "log_loss"):
+            assert getattr(one, name) == pytest.approx(getattr(week, name), rel=1e-9), name
 
 
 @pytest.mark.parametrize(

@@ -85,6 +85,14 @@ def test_p_values_are_ranks_of_the_largest_statistic():
     assert one.p_value == pytest.approx(2 * norm.sf(abs(one.value) / sd), abs=0.02)
 
 
+def test_no_p_value_is_below_one_in_all_draws_and_the_observed():
+    """As a p-value of random draws must be at least 1 / (1 + B) (Phipson & Smyth 2010)."""
+    rng, z, codes = data(2_000, 2)
+    half = Partition(["left", "right"], (codes[0] > 1).astype(int))
+    outcome = drawn(rng, expit(z + 2 * (codes[0] > 1)))
+    assert {one.p_value for one in search(z, outcome, [half], draws=199).segments} == {1 / 200}
+
+
 def test_calibrated_sets_are_flagged_as_often_as_promised():
     """In 300 sets, 15 are expected; 27 are more in less than one of 400."""
     flagged = 0
