@@ -385,16 +385,13 @@ def matches(head: Head, label: str, source: ScoreColumns, rest: str = "") -> lis
     number = {plain_text(one): n for n, one in enumerate(letters)}
     if unnamed and len(number) == len(classes) and values <= number.keys():
         return [_matched(head, label, number, "letters", tuple(letters))]
-    whole = all(re.fullmatch(r"-?\d{1,9}", one) for one in values)
-    if (
-        source.form != "ranked"
-        and len(values) == len(classes)
-        and (source.form == "lists" or whole or source.numbered)
-    ):
+    as_many = len(values) == len(classes)
+    whole = as_many and all(re.fullmatch(r"-?\d{1,9}", one) for one in values)
+    if source.form != "ranked" and as_many and (source.form == "lists" or whole or source.numbered):
         names = tuple(sorted(values, key=int) if whole else sorted(values))
         return [_matched(head, label, {one: n for n, one in enumerate(names)}, "sorted", names)]
     there = sum(one in place for one in values)
-    few = len(values) == len(classes) and 2 * len(values) <= head.n
+    few = as_many and 2 * len(values) <= head.n
     if source.form == "columns" and few and not there and not whole:
         names = tuple(sorted(values))
         return [_matched(head, label, {one: n for n, one in enumerate(names)}, "assigned", names)]
