@@ -166,8 +166,8 @@ def plain_text(value: object, missing: Container[str] = ()) -> str:
     text = str(value).strip().casefold()
     if value is None or text in missing:
         return ""
-    text = BETWEEN.sub(" ", unicodedata.normalize("NFC", text))
-    return re.sub(r"^(-?\d+)\.0+$", r"\1", text)
+    text = BETWEEN.sub(" ", text if text.isascii() else unicodedata.normalize("NFC", text))
+    return re.sub(r"^(-?\d+)\.0+$", r"\1", text) if text.endswith("0") else text
 
 
 def customary(values: Iterable[str]) -> bool:

@@ -1,4 +1,4 @@
-"""Speed of reading parquet into arrays, beside polars."""
+"""Speed of reading Parquet into arrays beside polars, and logs with columns of ids beside pandas."""
 
 from __future__ import annotations
 
@@ -39,6 +39,20 @@ def write_list(source: Path) -> Path:
     return path
 
 
+def write_log(folder: Path, rows: int) -> Path:
+    """Write probabilities and labels beside eight columns of ids, most of which occur more than once."""
+    import pandas as pd
+
+    rng = np.random.default_rng(0)
+    prob = rng.random(rows)
+    log = pd.DataFrame({"prob": prob, "label": (rng.random(rows) < prob).astype(int)})
+    for k in range(8):
+        log[f"id_{k}"] = [f"user-{number}" for number in rng.integers(0, rows, rows)]
+    path = folder / "log.csv"
+    log.to_csv(path, index=False)
+    return path
+
+
 def calcli(path: str) -> Job:
     """All blocks of scores as the core gets them, checked, and the labels."""
     from calcli.io.read import read
@@ -68,9 +82,21 @@ def polars(lists: bool) -> Callable[[str], Job]:
     return contestant
 
 
+def pandas(path: str) -> Job:
+    """The table."""
+    from pandas import read_csv
+
+    def job() -> str:
+        frame = read_csv(path)
+        return f"{len(frame):,} x 2; {frame['label'].sum():,}"
+
+    return job
+
+
 FOUND = "read; sum of the labels"
 CONTESTS = {
     "columns": Contest("Parquet to arrays", {"polars": polars(lists=False), "calcli": calcli}, FOUND),
+    "log": Contest("CSV with ids to arrays", {"pandas": pandas, "calcli": calcli}, FOUND),
     "list": Contest("Parquet to arrays", {"polars": polars(lists=True), "calcli": calcli}, FOUND),
 }
 
@@ -82,3 +108,4 @@ def main() -> None:
         hold(MODULE, "columns", "50,000 x 1,000, a column a class", write_columns(sample))
         hold(MODULE, "list", "50,000 x 1,000, one column of lists", write_list(sample))
         hold(MODULE, "columns", "20,000,000 binary rows", write_binary_parquet(Path(name), 20_000_000))
+        hold(MODULE, "log", "20,000 binary rows beside eight columns of ids", write_log(Path(name), 20_000))
