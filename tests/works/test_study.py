@@ -113,6 +113,21 @@ def test_the_error_of_a_simulated_truth_is_its_spread(monkeypatch):
     assert truths.std(0, ddof=1) == pytest.approx(errors.mean(0), rel=0.4)
 
 
+def test_the_error_of_a_simulated_truth_is_the_standard_error_of_its_parts(monkeypatch):
+    values = []
+
+    def recorded(*of):
+        values.append(true_error(*of))
+        return values[-1]
+
+    monkeypatch.setattr(studies, "TRUTH_ROWS", 2_000)
+    monkeypatch.setattr(studies, "true_error", recorded)
+    (found,) = study("mcs", {"n_classes": 3}, ["cw_ece"], [10], 2)
+    *parts, whole = values
+    assert len(parts) == 20
+    assert (found.truth, found.truth_error) == pytest.approx((whole, stats.sem(parts)))
+
+
 def test_true_values_of_table_1():
     """Every class and the most probable one are calibrated, the vectors are not: rows of table 1 by hand."""
     found = {

@@ -146,6 +146,10 @@ def test_small_segments_and_those_with_nearly_all_rows_are_left_out():
     assert len(search(z, drawn(rng, expit(z)), [rare], min_rows=50).segments) == 2
     few = Units.of(1_000, np.arange(1_000) // 50)  # 20 clusters
     assert not search(z, drawn(rng, expit(z)), partitions(*codes), min_rows=100, units=few).segments
+    rare = Partition(["160 rows", "the rest"], (np.arange(1_000) >= 160).astype(int))
+    twos = Units.of(1_000, np.arange(1_000) // 2)  # 80 of 500 clusters
+    assert not search(z, drawn(rng, expit(z)), [rare], min_rows=100, units=twos).segments
+    assert len(search(z, drawn(rng, expit(z)), [rare], min_rows=80, units=twos).segments) == 2
 
 
 def test_copies_are_found_and_as_clusters_they_are_not():
