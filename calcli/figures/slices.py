@@ -108,21 +108,21 @@ def forest(results: Mapping[str, Forest]) -> Figure:
     every = list(dict.fromkeys([*first.worst_first, *(name for other in others for name in other.slices)]))
     kept = {name for result in results.values() for name in result.shown(MOST)}
     names = [name for name in every if name in kept]
-    metrics = list(first.whole)
+    metrics = list(first.overall)
     systems, (column, slices) = titles(results, 20), _called(names)
     height = 0.4 + len(metrics) * (0.5 + LINE * len(names))
     figure = new_figure(COLUMN + 0.6 + PANEL * len(others), height)
     grid = figure.subplots(len(metrics), len(results), sharex="row", sharey=True, squeeze=False)
     for row, metric in zip(grid, metrics, strict=True):
         for axes, (system, result) in zip(row, results.items(), strict=True):
-            if not result.whole[metric].call.entry.family.has_null:
-                _whole(axes, result.whole[metric])
+            if not result.overall[metric].call.entry.family.has_null:
+                _whole(axes, result.overall[metric])
             for y, name in enumerate(names):
                 if name in result.slices:
                     estimate = result.slices[name][metric]
                     _slice(axes, y, estimate, result, name)
                     _tell(axes, y, estimate, f"{name}, {result.rows[name]:,} rows")
-            call = first.whole[metric].call
+            call = first.overall[metric].call
             axes.set_xlabel(f"{metric_name(call)} ({call.unit})")
             axes.grid(axis="x", color=GRID)
             axes.xaxis.set_major_locator(MaxNLocator(6))
@@ -138,7 +138,7 @@ def forest(results: Mapping[str, Forest]) -> Figure:
         figure.supylabel("\n".join(map(short, lines)), fontsize=7.5, multialignment="center")
     if len(every) > MOST:
         figure.supxlabel(f"{_which(first)}", fontsize=7)
-    key = _key(list(first.whole.values()))
+    key = _key(list(first.overall.values()))
     figure.legend(handles=key, loc="outside upper center", ncols=4 if others or len(key) < 4 else 2)
     return figure
 
@@ -156,7 +156,7 @@ def _called(names: Sequence[str]) -> tuple[str, Mapping[str, str]]:
 def _key(estimates: Sequence[Estimate]) -> list[Artist]:
     errors = {estimate.call.entry.family.has_null for estimate in estimates}
     marks = {False: "differs from all rows", True: "error beyond chance"}
-    whole = [Line2D([], [], label="all rows", **WHOLE)] if False in errors else []
+    line = [Line2D([], [], label="all rows", **WHOLE)] if False in errors else []
     chance = [Patch(label="if calibrated", **CHANCE)] if True in errors else []
     mark = Line2D(
         [],
@@ -166,7 +166,7 @@ def _key(estimates: Sequence[Estimate]) -> list[Artist]:
         marker="D",
         markersize=4,
     )
-    return [*whole, Line2D([], [], label="slice", color=SERIES[0], marker="o", markersize=4), mark, *chance]
+    return [*line, Line2D([], [], label="slice", color=SERIES[0], marker="o", markersize=4), mark, *chance]
 
 
 def _tell(axes: Axes, y: int, estimate: Estimate, name: str) -> None:

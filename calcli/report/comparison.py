@@ -108,17 +108,17 @@ class ComparisonReport(Shown):
 
     def tables(self) -> list[TextTable]:
         """Return how systems were read, their ranking and differences, those in slices, and notes."""
-        whole, parts, names = self.comparisons[0], self.comparisons[1:], self.names()
+        overall, parts, names = self.comparisons[0], self.comparisons[1:], self.names()
         tables = backwards_table(self._backwards())
-        tables += reading_table(zip(names, (one.input.reading for one in whole.summaries), strict=True))
+        tables += reading_table(zip(names, (one.input.reading for one in overall.summaries), strict=True))
         if self.selecting or len(names) > 2:
-            tables.append(_ranking(whole, names, self.selecting))
+            tables.append(_ranking(overall, names, self.selecting))
         if not self.selecting:
             if len(names) == 2:
-                tables.append(_pair(whole, names))
-                tables += [_flipped(one) for one in whole.flips if self.details]
+                tables.append(_pair(overall, names))
+                tables += [_flipped(one) for one in overall.flips if self.details]
             else:
-                tables.append(_grid([whole], names, f"Differences to {names[0]}"))
+                tables.append(_grid([overall], names, f"Differences to {names[0]}"))
             if parts:
                 column = parts[0].part.column if parts[0].part else ""
                 tables.append(_grid(parts, names, f"Differences by {column}"))
@@ -129,13 +129,13 @@ class ComparisonReport(Shown):
 
     def headline(self) -> Headline:
         """Return which systems were compared, and what was found of the metric that ranks them."""
-        whole, names = self.comparisons[0], self.names()
+        overall, names = self.comparisons[0], self.names()
         read = f"{', '.join(names[1:])} against {names[0]}"
         first = "".join(f"{name}: {one.message} " for name, found in self._backwards() for one in found)
         if self.selecting or len(names) > 2:
-            sentence = first + selection_sentence(whole, names)
+            sentence = first + selection_sentence(overall, names)
             return Headline(read, sentence, "bad" if first else "plain", systems=names)
-        found = whole.differences[0]
+        found = overall.differences[0]
         proven = {word: [name for name, one in found.items() if one.verdict == word] for word in PROVEN}
         said = "; ".join(f"{word} by {', '.join(metrics)}" for word, metrics in proven.items() if metrics)
         sentence = f"Proven: {said}." if said else "Nothing is proven."
@@ -158,14 +158,14 @@ class ComparisonReport(Shown):
 
     def data(self) -> ComparisonObject:
         """Return settings, systems, and comparisons in full."""
-        whole = self.comparisons[0]
+        overall = self.comparisons[0]
         return {
             "settings": asdict(self.settings),
             "paired": self.paired,
             "unpaired_because": self.unlike or None,
-            "systems": systems_object(whole.summaries, self.unmatched),
+            "systems": systems_object(overall.summaries, self.unmatched),
             "comparisons": [_comparison(comparison) for comparison in self.comparisons],
-            "selection": selection_sentence(whole, self.names()),
+            "selection": selection_sentence(overall, self.names()),
             "warnings": [
                 {"system": name, **asdict(one)} for name, found in self._backwards() for one in found
             ],
@@ -195,8 +195,8 @@ class ComparisonReport(Shown):
         return [*zip(self.names(), map(of_order, self.comparisons[0].summaries), strict=True)]
 
 
-def _pair(whole: Comparison, names: Sequence[str]) -> TextTable:
-    differences = whole.differences[0]
+def _pair(overall: Comparison, names: Sequence[str]) -> TextTable:
+    differences = overall.differences[0]
     cells: dict[Column, Callable[[Difference], str]] = {
         Column("verdict", "left"): _verdict,  # beside the name, however the others are folded
         Column("baseline"): lambda one: number(one.baseline, one.candidate),
@@ -206,22 +206,22 @@ def _pair(whole: Comparison, names: Sequence[str]) -> TextTable:
         Column(interval_head(differences.values())): ends,
         Column("p"): lambda one: shown_p(one.p_value),
     }
-    rows_used = whole.summaries[0].input.rows, whole.summaries[1].input.rows
-    read = [*_flips(whole)] + [
+    rows_used = overall.summaries[0].input.rows, overall.summaries[1].input.rows
+    read = [*_flips(overall)] + [
         f"{role}: {name}, {counted(n, 'row')}"
         for role, name, n in zip(("baseline", "candidate"), names, rows_used, strict=True)
     ]
     return table_of(f"{names[1]} against {names[0]}", differences.items(), cells, read)
 
 
-def _flips(whole: Comparison) -> Iterator[str]:
+def _flips(overall: Comparison) -> Iterator[str]:
     """Say how many rows got worse and better, and what so many rows detect."""
-    for flips, differences in zip(whole.flips, whole.differences, strict=False):
-        read = whole.summaries[0].input
+    for flips, differences in zip(overall.flips, overall.differences, strict=False):
+        read = overall.summaries[0].input
         again = read.outcomes == "predictions" and read.questions
         thing = "answer" if again else "question" if read.identity else "row"
         counts = f"{counted(len(flips.worse), thing)} got worse, {len(flips.better):,} better"
-        difference = differences.get(whole.ranked_by.asked)
+        difference = differences.get(overall.ranked_by.asked)
         detect = ""
         if difference is not None and difference.power is not None:
             points = percent(difference.power.detectable, unit="")
@@ -264,19 +264,19 @@ def _differs(comparison: Comparison) -> bool:
     )
 
 
-def _ranking(whole: Comparison, names: Sequence[str], selecting: bool) -> TextTable:
-    metric, key = whole.ranked_by.asked, str(whole.ranked_by)
-    values = [summary.estimates[key].value for summary in whole.summaries]
-    others = [ranked.to_best for ranked in whole.ranking if ranked.to_best]
+def _ranking(overall: Comparison, names: Sequence[str], selecting: bool) -> TextTable:
+    metric, key = overall.ranked_by.asked, str(overall.ranked_by)
+    values = [summary.estimates[key].value for summary in overall.summaries]
+    others = [ranked.to_best for ranked in overall.ranking if ranked.to_best]
     columns = [Column("", "left"), Column("", "left"), Column(metric), Column("to the best")]
     columns += [Column(interval_head(others)), Column("p")]
-    accurate = "accuracy" in whole.summaries[0].estimates and key != "accuracy"
+    accurate = "accuracy" in overall.summaries[0].estimates and key != "accuracy"
     if accurate:
         columns.append(Column("accuracy"))
-        accuracies = [summary.estimates["accuracy"].value for summary in whole.summaries]
+        accuracies = [summary.estimates["accuracy"].value for summary in overall.summaries]
     rows = []
-    for ranked in whole.ranking:
-        estimates = whole.summaries[ranked.system].estimates
+    for ranked in overall.ranking:
+        estimates = overall.summaries[ranked.system].estimates
         difference = ranked.to_best
         best = "best" if ranked.among_best else "untested"
         cells = [names[ranked.system], best if difference is None else _verdict(difference)]
@@ -287,7 +287,7 @@ def _ranking(whole: Comparison, names: Sequence[str], selecting: bool) -> TextTa
             else [signed(difference), ends(difference), shown_p(difference.corrected_p)]
         )
         rows.append((*cells, *([number(estimates["accuracy"].value, *accuracies)] if accurate else [])))
-    notes = [selection_sentence(whole, names)] if selecting else []
+    notes = [selection_sentence(overall, names)] if selecting else []
     notes.append(
         "p is corrected for the number of systems (Holm); ~ or undecided: not significantly worse than the "
         "best."
@@ -295,25 +295,25 @@ def _ranking(whole: Comparison, names: Sequence[str], selecting: bool) -> TextTa
     return TextTable(f"Ranked by {metric}", tuple(columns), tuple(rows), tuple(notes))
 
 
-def no_best(whole: Comparison) -> str:
+def no_best(overall: Comparison) -> str:
     """Return why no system is the best; "" if one is."""
-    key = str(whole.ranked_by)
-    return why_none_is_best([summary.estimates[key].value for summary in whole.summaries], whole.ranked_by)
+    key = str(overall.ranked_by)
+    return why_none_is_best([one.estimates[key].value for one in overall.summaries], overall.ranked_by)
 
 
-def selection_sentence(whole: Comparison, names: Sequence[str]) -> str:
+def selection_sentence(overall: Comparison, names: Sequence[str]) -> str:
     """Say which system to ship, if any, which others are as good, and what accuracy it costs."""
-    if reason := no_best(whole):
+    if reason := no_best(overall):
         return f"None of them is the best: {reason}."
-    best = whole.ranking[0].system
-    value = whole.summaries[best].estimates[str(whole.ranked_by)].value
-    what = superlative(whole.ranked_by.entry, whole.ranked_by.asked)
+    best = overall.ranking[0].system
+    value = overall.summaries[best].estimates[str(overall.ranked_by)].value
+    what = superlative(overall.ranked_by.entry, overall.ranked_by.asked)
     parts = [f"Ship {names[best]}: the {what}, {number(value)}."]
-    like = [names[ranked.system] for ranked in whole.ranking[1:] if ranked.among_best]
+    like = [names[ranked.system] for ranked in overall.ranking[1:] if ranked.among_best]
     if like:
         parts.append(f"Not significantly worse: {', '.join(like)}.")
-    cost = whole.accuracy_cost
-    if cost is not None and whole.most_accurate != best:
+    cost = overall.accuracy_cost
+    if cost is not None and overall.most_accurate != best:
         accuracy_here = percent(cost.candidate, cost.baseline)
         below = percent(-cost.value, digits=_digits(cost), unit="")
         accuracy = f"Its accuracy of {accuracy_here} is {below} points below that of"
@@ -321,7 +321,7 @@ def selection_sentence(whole: Comparison, names: Sequence[str]) -> str:
         if cost.interval:
             between = span(-cost.interval.high, -cost.interval.low, percent, unit="")
             spread = f" ({level_percent(cost.interval.level)} interval {between})"
-        parts.append(f"{accuracy} {names[whole.most_accurate]}, the most accurate{spread}.")
+        parts.append(f"{accuracy} {names[overall.most_accurate]}, the most accurate{spread}.")
     elif cost is not None:
         parts.append("None of the others is more accurate.")
     return " ".join(parts)
@@ -368,9 +368,9 @@ def _notes(
     return notes
 
 
-def _undecided(whole: Comparison) -> list[str]:
+def _undecided(overall: Comparison) -> list[str]:
     """Say of two systems which differences are detectable, and how many rows the margins need."""
-    differences = whole.differences[0] if len(whole.differences) == 1 else {}
+    differences = overall.differences[0] if len(overall.differences) == 1 else {}
     open = [
         (name, one, one.power)
         for name, one in differences.items()
@@ -388,11 +388,11 @@ def _undecided(whole: Comparison) -> list[str]:
     )
 
 
-def _with_ends(whole: Comparison) -> list[Difference]:
+def _with_ends(overall: Comparison) -> list[Difference]:
     """Return the differences that tables show with intervals, where they have any."""
-    if len(whole.differences) == 1:
-        return list(whole.differences[0].values())
-    return [ranked.to_best for ranked in whole.ranking if ranked.to_best]
+    if len(overall.differences) == 1:
+        return list(overall.differences[0].values())
+    return [ranked.to_best for ranked in overall.ranking if ranked.to_best]
 
 
 def _of_samples(every: Sequence[Difference]) -> list[str]:

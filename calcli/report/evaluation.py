@@ -150,33 +150,33 @@ class Report(Shown):
     def tables(self) -> list[TextTable]:
         """Return what was read and found, then slices and classes, then warnings."""
         groups = with_slices(self.results)
-        wholes = [whole for whole, _ in groups]
-        if len(wholes) + len(self.unread) == 1:
+        all_rows = [overall for overall, _ in groups]
+        if len(all_rows) + len(self.unread) == 1:
             names = [""]
-            tables = overview(wholes[0]) if self._is_short else _one_by_one(wholes[0])
-            if self._is_short and wholes[0].settings.metrics:
-                tables += [*_lost(wholes[0]), _classics(wholes[0])]
-            first = backwards_table([("", wholes[0].warnings)])
+            tables = overview(all_rows[0]) if self._is_short else _one_by_one(all_rows[0])
+            if self._is_short and all_rows[0].settings.metrics:
+                tables += [*_lost(all_rows[0]), _classics(all_rows[0])]
+            first = backwards_table([("", all_rows[0].warnings)])
         else:
-            names = short_names([result.input.path for result in wholes])
-            first = backwards_table([*zip(names, (one.warnings for one in wholes), strict=True)])
-            many = len(wholes) > MANY
-            short = many or (self._is_short and not wholes[0].settings.metrics) if wholes else many
-            beside = [n for n, one in enumerate(wholes) if self._is_detailed(one, short)]
-            hidden = len(wholes) - len(beside)
-            tables = [glance_table(wholes, names, self.unread, self.failures, self.sort, hidden)]
-            tables += comparison_tables([wholes[n] for n in beside], [names[n] for n in beside])
+            names = short_names([result.input.path for result in all_rows])
+            first = backwards_table([*zip(names, (one.warnings for one in all_rows), strict=True)])
+            many = len(all_rows) > MANY
+            short = many or (self._is_short and not all_rows[0].settings.metrics) if all_rows else many
+            beside = [n for n, one in enumerate(all_rows) if self._is_detailed(one, short)]
+            hidden = len(all_rows) - len(beside)
+            tables = [glance_table(all_rows, names, self.unread, self.failures, self.sort, hidden)]
+            tables += comparison_tables([all_rows[n] for n in beside], [names[n] for n in beside])
             if many:
                 groups, names = [groups[n] for n in beside], [names[n] for n in beside]
-                wholes = [whole for whole, _ in groups]
+                all_rows = [overall for overall, _ in groups]
         for diagram, name in zip(self.diagrams, names, strict=False):
             tables.append(diagram_table(diagram, f"Reliability of {name}" if name else "Reliability"))
-        for (whole, parts), name in zip(groups, names, strict=True):
-            tables += slice_tables(whole, parts, name, details=self.details)
-            tables += [_per_class(whole, name)] if self.per_class else []
-        warnings = _warnings(wholes, names)
-        if len(wholes) + len(self.unread) == 1 and self._is_short:
-            tables.append(TextTable("", notes=(*warnings, further(wholes[0]))))
+        for (overall, parts), name in zip(groups, names, strict=True):
+            tables += slice_tables(overall, parts, name, details=self.details)
+            tables += [_per_class(overall, name)] if self.per_class else []
+        warnings = _warnings(all_rows, names)
+        if len(all_rows) + len(self.unread) == 1 and self._is_short:
+            tables.append(TextTable("", notes=(*warnings, further(all_rows[0]))))
         else:
             tables.append(TextTable("Warnings", notes=tuple(warnings)))
         return [*first, *(table for table in tables if table.rows or table.notes)]
@@ -192,15 +192,15 @@ class Report(Shown):
 
     def headline(self) -> Headline:
         """Return what was read, the verdict and three numbers; of several data sets who they are."""
-        wholes = [whole for whole, _ in with_slices(self.results)]
-        if len(wholes) > 1:
-            names = short_names([result.input.path for result in wholes])
-            rows = sum(result.input.rows for result in wholes)
-            read = f"{len(wholes)} data sets, {counted(rows, 'row')} in all"
-            read += f"; the first {MOST_SYSTEMS}:" if len(wholes) > MOST_SYSTEMS else ""
-            numbers = [_of_system(name, result) for name, result in zip(names, wholes, strict=True)]
+        all_rows = [overall for overall, _ in with_slices(self.results)]
+        if len(all_rows) > 1:
+            names = short_names([result.input.path for result in all_rows])
+            rows = sum(result.input.rows for result in all_rows)
+            read = f"{len(all_rows)} data sets, {counted(rows, 'row')} in all"
+            read += f"; the first {MOST_SYSTEMS}:" if len(all_rows) > MOST_SYSTEMS else ""
+            numbers = [_of_system(name, result) for name, result in zip(names, all_rows, strict=True)]
             return Headline(read, numbers=numbers[:MOST_SYSTEMS], systems=names)
-        return _headline(wholes[0])
+        return _headline(all_rows[0])
 
     def data(self) -> EvaluationObject:
         """Return settings and results, with the definition of every number."""
@@ -209,9 +209,9 @@ class Report(Shown):
             "unread": [asdict(one) for one in self.unread],
             "failures": {path: list(sentences) for path, sentences in self.failures.items()},
             "results": [
-                _result(result, parts if result is whole else ())
-                for whole, parts in with_slices(self.results)
-                for result in (whole, *parts)
+                _result(result, parts if result is overall else ())
+                for overall, parts in with_slices(self.results)
+                for result in (overall, *parts)
             ],
         }
 
@@ -240,8 +240,8 @@ class Report(Shown):
 
     def how_read(self) -> list[str]:
         """Return how each file was read, in sentences."""
-        wholes = [whole.input for whole, _ in with_slices(self.results)]
-        return reading_sentences((read.path, read.reading) for read in wholes)
+        all_rows = [overall.input for overall, _ in with_slices(self.results)]
+        return reading_sentences((read.path, read.reading) for read in all_rows)
 
     def beside(self, format: Format) -> list[str]:
         """Return how files were read, and warnings, where a form has no place for them."""
@@ -380,10 +380,10 @@ class Report(Shown):
         """
         (folder / "report.json").write_text(render(self, "json"), encoding="utf-8")
         figures = {file.relative_to(folder).as_posix(): text for file, text in captions.items()}
-        whole = self.in_full()
-        page = markdown_text(whole.tables(), self.title, figures)
+        report = self.in_full()
+        page = markdown_text(report.tables(), self.title, figures)
         (folder / "report.md").write_text(page, encoding="utf-8")
-        whole.write(str(folder / "report.html"), "html")
+        report.write(str(folder / "report.html"), "html")
 
 
 def _headline(result: Result) -> Headline:

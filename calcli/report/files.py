@@ -24,9 +24,9 @@ def short_names(paths: Sequence[str]) -> list[str]:
 
 def relative_names(paths: Sequence[str]) -> list[str]:
     """Return paths from the folder that all of them share; `-` stays what it is."""
-    whole = [path if path == "-" else os.path.abspath(path) for path in paths]
-    shared = os.path.commonpath([os.path.dirname(path) for path in whole if path != "-"] or ["/"])
-    return [path if path == "-" else os.path.relpath(path, shared) for path in whole]
+    absolute = [path if path == "-" else os.path.abspath(path) for path in paths]
+    shared = os.path.commonpath([os.path.dirname(path) for path in absolute if path != "-"] or ["/"])
+    return [path if path == "-" else os.path.relpath(path, shared) for path in absolute]
 
 
 def sha256(files: Sequence[str]) -> str | None:
@@ -36,12 +36,12 @@ def sha256(files: Sequence[str]) -> str | None:
     """
     if not files or any("://" in name for name in files):
         return None
-    whole = hashlib.sha256()
+    digest = hashlib.sha256()
     for name in files:
         with open(name, "rb") as file:
             while chunk := file.read(1 << 20):
-                whole.update(chunk)
-    return whole.hexdigest()
+                digest.update(chunk)
+    return digest.hexdigest()
 
 
 def same_files(first: Sequence[str], second: Sequence[str]) -> bool:

@@ -136,11 +136,11 @@ class MonitorReport(Shown):
 
     def headline(self) -> Headline:
         """Return whether there is an alarm, and what the last period shows."""
-        last, whole = self.streams[0].periods[-1], self.streams[0]
+        last, stream = self.streams[0].periods[-1], self.streams[0]
         numbers = [
             Number("predicted", percent(last.predicted), last.name),
             Number("observed", percent(last.observed), last.name),
-            Number("evidence", _evidence(whole.log_values[-1]), f"alarm at {_evidence(_limit(whole))}"),
+            Number("evidence", _evidence(stream.log_values[-1]), f"alarm at {_evidence(_limit(stream))}"),
         ]
         words = " ".join([f"{self._verdict()}.", *self._changes()])
         return Headline(self.path, words, "bad" if self.alarmed else "good", numbers)

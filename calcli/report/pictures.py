@@ -91,7 +91,7 @@ class Album:
 
 
 def comparison_pictures(
-    whole: Comparison, systems: Sequence[Predictions], settings: Settings, names: Sequence[str]
+    overall: Comparison, systems: Sequence[Predictions], settings: Settings, names: Sequence[str]
 ) -> list[Picture]:
     """Return the figures of a comparison: changes beside their margins, and reliability curves in one.
 
@@ -99,7 +99,7 @@ def comparison_pictures(
 
     Parameters
     ----------
-    whole
+    overall
         The comparison on all rows.
     systems
         Its rows, the baseline first; of states that do not keep what a curve needs there is none.
@@ -111,7 +111,7 @@ def comparison_pictures(
     if len(names) > LINES:
         return []
     by_metric: dict[str, dict[str, Difference]] = {}
-    for name, differences in zip(names[1:], whole.differences, strict=True):
+    for name, differences in zip(names[1:], overall.differences, strict=True):
         for metric, one in differences.items():
             if one.interval and math.isfinite(one.interval.low) and math.isfinite(one.interval.high):
                 by_metric.setdefault(metric, {})[name] = one

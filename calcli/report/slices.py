@@ -62,22 +62,22 @@ def _badness(estimate: Estimate) -> float:
     return estimate.call.entry.cost(estimate.value) - (null.mean if null else 0)
 
 
-def worst_slices(whole: Result, parts: Sequence[Result]) -> dict[str, Result]:
+def worst_slices(overall: Result, parts: Sequence[Result]) -> dict[str, Result]:
     """Return the worst slice of each column by the metric they are ranked by, if that is more than chance.
 
     A score must be worse than that of all rows, an error larger than if calibrated, corrected for the number
     of slices that are compared.
     """
-    return {column: worst for column, (worst, p) in _worst(whole, parts).items() if p <= SIGNIFICANT}
+    return {column: worst for column, (worst, p) in _worst(overall, parts).items() if p <= SIGNIFICANT}
 
 
-def _worst(whole: Result, parts: Sequence[Result]) -> dict[str, tuple[Result, float]]:
+def _worst(overall: Result, parts: Sequence[Result]) -> dict[str, tuple[Result, float]]:
     """Return the worst slice of each column that has two or more to compare, and its corrected p-value."""
-    deviations = {column: _judged(whole, of_column) for column, of_column in by_column(parts).items()}
+    deviations = {column: _ranked(overall, of_column) for column, of_column in by_column(parts).items()}
     return {column: ranked[0] for column, ranked in deviations.items() if ranked}
 
 
-def _judged(whole: Result, parts: Sequence[Result]) -> list[tuple[Result, float]]:
+def _ranked(overall: Result, parts: Sequence[Result]) -> list[tuple[Result, float]]:
     """Return those slices of a column that are compared, the worst first, with their corrected p-values.
 
     There are none if fewer than two can be compared; a slice no worse than all rows has 1.
@@ -88,12 +88,10 @@ def _judged(whole: Result, parts: Sequence[Result]) -> list[tuple[Result, float]
     compared = [part for part in parts if is_compared(part) and not isnan(part.metrics[name].value)]
     if len(compared) < 2:
         return []
-    whole_estimate, n = whole.metrics[name], whole.input.rows
+    of_all, n = overall.metrics[name], overall.input.rows
     if compared[0].metrics[name].if_calibrated is None:
-        p_values = slice_p_values(
-            (part.metrics[name], whole_estimate, part.input.rows / n) for part in compared
-        )
-        better = [_badness(part.metrics[name]) <= _badness(whole_estimate) for part in compared]
+        p_values = slice_p_values((part.metrics[name], of_all, part.input.rows / n) for part in compared)
+        better = [_badness(part.metrics[name]) <= _badness(of_all) for part in compared]
         p_values = [1.0 if less else p for less, p in zip(better, p_values, strict=True)]
     else:
         nulls = [part.metrics[name].if_calibrated for part in compared]
@@ -112,72 +110,72 @@ def by_column(parts: Iterable[Result]) -> dict[str, list[Result]]:
 
 
 def slice_tables(
-    whole: Result, parts: Sequence[Result], name: str, *, details: bool = True
+    overall: Result, parts: Sequence[Result], name: str, *, details: bool = True
 ) -> list[TextTable]:
     """Return a table for each column that was sliced by.
 
     Parameters
     ----------
-    whole, parts
+    overall, parts
         All rows, and the slices of them.
     name
         What to call the data if there are several; else "".
     details
         Whether all of many slices have a row, or only those that are worse than chance would make them.
     """
-    return [_table(whole, slices, column, name, details) for column, slices in by_column(parts).items()]
+    return [_table(overall, slices, column, name, details) for column, slices in by_column(parts).items()]
 
 
-def _in_order(whole: Result, parts: Sequence[Result], details: bool) -> list[Result]:
+def _in_order(overall: Result, parts: Sequence[Result], details: bool) -> list[Result]:
     """Return slices to show; of many those that are worse than chance first, or these alone."""
     if len(parts) <= MANY:
         return list(parts)
-    beyond = [part for part, p in _judged(whole, parts) if p <= SIGNIFICANT]
+    beyond = [part for part, p in _ranked(overall, parts) if p <= SIGNIFICANT]
     return beyond + [part for part in parts if details and part not in beyond]
 
 
-def _table(whole: Result, parts: Sequence[Result], column: str, name: str, details: bool) -> TextTable:
-    metrics = SHOWN if all(metric in whole.metrics for metric in SHOWN) else tuple(parts[0].metrics)
+def _table(overall: Result, parts: Sequence[Result], column: str, name: str, details: bool) -> TextTable:
+    metrics = SHOWN if all(metric in overall.metrics for metric in SHOWN) else tuple(parts[0].metrics)
     rows = []
-    shown = _in_order(whole, parts, details)
-    for part in [*shown, whole]:
-        compared = is_compared(part) or part is whole
+    shown = _in_order(overall, parts, details)
+    for part in [*shown, overall]:
+        compared = is_compared(part) or part is overall
         value = (part.slice.shown if part.slice else "all rows") + ("" if compared else FEW)
         estimates = [part.metrics[metric] for metric in metrics]
         cells = [cell(e if compared else replace(e, if_calibrated=None)) for e in estimates]
         rows.append((value, f"{part.input.rows:,}", *cells))
     heads = (Column(column, "left"), Column("rows"), *map(Column, metrics))
     title = f"Slices by {column}" + (f" of {name}" if name else "")
-    return TextTable(title, heads, tuple(rows), tuple(_notes(whole, parts, metrics, shown)))
+    return TextTable(title, heads, tuple(rows), tuple(_notes(overall, parts, metrics, shown)))
 
 
 def _notes(
-    whole: Result, parts: Sequence[Result], metrics: Iterable[str], shown: Sequence[Result]
+    overall: Result, parts: Sequence[Result], metrics: Iterable[str], shown: Sequence[Result]
 ) -> list[str]:
     notes = []
-    name = ranked_by(whole) or ""
+    name = ranked_by(overall) or ""
     if shown and len(parts) > MANY:
-        beyond = sum(p <= SIGNIFICANT for _, p in _judged(whole, parts))
+        beyond = sum(p <= SIGNIFICANT for _, p in _ranked(overall, parts))
         notes.append(f"{beyond} of {len(parts)} slices are worse by {name} than chance explains.")
     seen = {id(part) for part in shown}
     if hidden := [part for part in parts if id(part) not in seen]:
         few = sum(not is_compared(part) for part in hidden)
         why = f", {few} of them with fewer than {ENOUGH_ROWS} rows and not compared" if few else ""
         notes.append(f"{counted(len(hidden), 'slice')} not shown here{why}; --details shows all.")
-    for worst, p in _worst(whole, parts).values():
+    for worst, p in _worst(overall, parts).values():
         if p > SIGNIFICANT:
             notes.append(f"No slice is worse by {name} than chance explains.")
         if not p <= SIGNIFICANT:
             continue
-        value, everywhere = numbers(worst.metrics[name].value, whole.metrics[name].value)
+        value, everywhere = numbers(worst.metrics[name].value, overall.metrics[name].value)
         part = f"{worst.slice.column}={worst.slice.shown}" if worst.slice else ""
         notes.append(f"The worst by {name} is {part}: {value}, {everywhere} on all rows.")
         if worst.metrics[name].if_calibrated:
             notes.append(EXCESS)
     if not all(map(is_compared, shown)):
         notes.append(f"{FEW.strip()} not compared with others; {ENOUGH_ROWS} rows would be enough.")
-    notes += half_width(whole.metrics.values())
-    if any(part.metrics[metric].if_calibrated for part in [*parts, whole] for metric in metrics):
+    notes += half_width(overall.metrics.values())
+    if any(part.metrics[metric].if_calibrated for part in [*parts, overall] for metric in metrics):
         notes.append(f"{P} {CORRECTED}")
     for metric in metrics:
         limited = few_draws(part.metrics[metric].if_calibrated for part in parts)

@@ -188,9 +188,9 @@ def _added(
     streams_of_value, out = before, 0
     files = settings.time is None and settings.every is None
     for one, look in zip(parts, watches, strict=True):
-        known, whole = streams_of_value.setdefault(None, []), one.provenance.path
+        known, path = streams_of_value.setdefault(None, []), one.provenance.path
         if files:
-            name = _called(whole) if one.provenance.files else f"period {len(known) + 1}"
+            name = _called(path) if one.provenance.files else f"period {len(known) + 1}"
             when = Calendar(
                 [name], np.zeros(one.n_rows if look.counts is None else len(look.counts), np.intp)
             )
@@ -198,7 +198,7 @@ def _added(
             when = calendar(one, settings, sum(period.rows for period in known))
         out += int(np.count_nonzero(when.codes < 0))
         hashed = sha256(one.provenance.files) if settings.time is None else None
-        _require_new(known, when.names, hashed, whole, state, settings)
+        _require_new(known, when.names, hashed, path, state, settings)
         for value, periods in periods_of(one, look, when, settings).items():
             streams_of_value.setdefault(value, []).extend(
                 replace(period, sha256=hashed) for period in periods

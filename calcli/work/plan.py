@@ -102,13 +102,13 @@ def plan_files(
 
 
 def _of_two(report: ComparisonReport) -> PlanReport:
-    (whole, *_) = report.comparisons
+    (overall, *_) = report.comparisons
     needs = [
         Need(name, one.baseline, one.margin, _known(one.power, name, one.no_interval))
-        for name, one in whole.differences[0].items()
+        for name, one in overall.differences[0].items()
         if one.margin
     ]
-    return PlanReport(needs, [one.input.path for one in whole.summaries], report.paired)
+    return PlanReport(needs, [one.input.path for one in overall.summaries], report.paired)
 
 
 def _of_one(predictions: Predictions, settings: Settings, metric: str, half_width: str) -> PlanReport:

@@ -280,8 +280,8 @@ def _refuse_unshown(kinds: Sequence[FigureKind], files: Sequence[str], drawing: 
 def _tested(settings: Settings) -> Settings:
     """Return the settings with a test of every error that is drawn, also class-wise ones."""
     metrics = parse_metrics(settings.metrics or FIGURES["epochs"].metrics, settings.defaults)
-    whole = any(metric.is_class_wise for metric in metrics)
-    return replace(settings, test=settings.test or whole)
+    class_wise = any(metric.is_class_wise for metric in metrics)
+    return replace(settings, test=settings.test or class_wise)
 
 
 def _named(files: Sequence[str]) -> dict[str, str]:

@@ -55,14 +55,14 @@ def consistency_resampling(
     settings = _plain(metrics)
     observed = values(predictions, settings)
     probs = np.exp(log_probabilities(predictions))
-    whole = replace(predictions, scores=ArrayScores(probs, "probs"), columns={})
+    in_memory = replace(predictions, scores=ArrayScores(probs, "probs"), columns={})
     truth = probs if posteriors is None else posteriors
     rng, units = generator(seed, Stream.RESAMPLED_PREDICTIONS), Units.of(predictions.n_rows)
     runs = []
     for _ in range(draws):
-        drawn = _drawn(whole, units, rng) if rows else np.arange(whole.n_rows)
+        drawn = _drawn(in_memory, units, rng) if rows else np.arange(in_memory.n_rows)
         labels = draw_labels(truth[drawn], 1, rng)[:, 0]
-        runs.append(values(_taken(whole, drawn, labels), settings))
+        runs.append(values(_taken(in_memory, drawn, labels), settings))
     return {name: compare(value, np.array([one[name] for one in runs])) for name, value in observed.items()}
 
 
@@ -95,8 +95,8 @@ def bootstrap_sd(
     """
     settings = _plain(metrics)
     rng, units = generator(seed, Stream.SPREAD), Units.of(predictions.n_rows, predictions.column_if(cluster))
-    whole = replace(predictions, scores=gathered(predictions.scores), columns={})
-    drawn = [values(_taken(whole, _drawn(whole, units, rng)), settings) for _ in range(resamples)]
+    in_memory = replace(predictions, scores=gathered(predictions.scores), columns={})
+    drawn = [values(_taken(in_memory, _drawn(in_memory, units, rng)), settings) for _ in range(resamples)]
     return {name: _sd([one[name] for one in drawn]) for name in drawn[0]}
 
 
@@ -104,19 +104,19 @@ def _plain(metrics: Sequence[str]) -> Settings:
     return Settings(metrics=tuple(metrics), intervals=False, draws=0)
 
 
-def _drawn(whole: Predictions, units: Units, rng: np.random.Generator) -> Positions:
+def _drawn(given: Predictions, units: Units, rng: np.random.Generator) -> Positions:
     """Draw rows with replacement; again where none of them has weight, as that is not data."""
     rows = units.drawn(rng)
-    return rows if whole.weights is None or whole.weights[rows].any() else _drawn(whole, units, rng)
+    return rows if given.weights is None or given.weights[rows].any() else _drawn(given, units, rng)
 
 
-def _taken(whole: Predictions, rows: Positions, labels: Array | None = None) -> Predictions:
+def _taken(predictions: Predictions, rows: Positions, labels: Array | None = None) -> Predictions:
     """Return rows of predictions that are in memory, with other labels perhaps."""
-    assert isinstance(whole.scores, ArrayScores)
-    labels = whole.labels[rows] if labels is None else labels
-    weights = None if whole.weights is None else whole.weights[rows]
-    scores = replace(whole.scores, array=whole.scores.array[rows])
-    return replace(whole, scores=scores, labels=labels, weights=weights)
+    assert isinstance(predictions.scores, ArrayScores)
+    labels = predictions.labels[rows] if labels is None else labels
+    weights = None if predictions.weights is None else predictions.weights[rows]
+    scores = replace(predictions.scores, array=predictions.scores.array[rows])
+    return replace(predictions, scores=scores, labels=labels, weights=weights)
 
 
 def _sd(values: list[float]) -> float:

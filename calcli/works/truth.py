@@ -277,6 +277,6 @@ class _Expected:
     @property
     def known(self) -> Known:
         """What was collected, of the rows that are seen and count."""
-        whole = Known(self._scores, self._expected, self._weights, self._names)
+        every = Known(self._scores, self._expected, self._weights, self._names)
         seen = self._seen if self._weights is None else self._seen & (self._weights > 0)
-        return whole if seen.all() else whole.taken(np.flatnonzero(seen))
+        return every if seen.all() else every.taken(np.flatnonzero(seen))

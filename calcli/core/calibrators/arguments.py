@@ -373,14 +373,14 @@ def _refuse_others(table: Array, scores_are: ScoresAre, how: str) -> None:
         )
     if single or scores_are in (LOGITS, "log-probs"):
         return
-    whole = 100 if scores_are == "percent" else 1
-    shares = as_floats(table) / whole
+    total = 100 if scores_are == "percent" else 1
+    shares = as_floats(table) / total
     off = ~sums_to_one(shares, rounding_of(first_rows(shares))[0])
     if off.any():
         row = int(off.argmax())
         raise InputError(
             f"scores_are='{scores_are}', but row {row} sums to {table[row].sum(dtype=np.float64):g}; "
-            f"expected {TAKES[scores_are]} that sum to {whole}{mend}"
+            f"expected {TAKES[scores_are]} that sum to {total}{mend}"
         )
 
 

@@ -107,9 +107,9 @@ def with_left_out(
         If the rows are unsuitable.
     """
     if workers == 1:
-        whole = rows.fit(calibrator)
+        full_fit = rows.fit(calibrator)
         watch()
-        return whole, rows.left_out(whole, fold, watch)
+        return full_fit, rows.left_out(full_fit, fold, watch)
     remaining: dict[int, Calibrator | CalcliError] = {}
     numbers = [WHOLE, *numbers_of(fold)]
     with Processes(_Folded(calibrator, rows, fold), workers) as processes:
@@ -180,8 +180,8 @@ class Rescored(DerivedScores):
             result = np.empty_like(block)
             for number in numbers_of(fold):
                 in_fold = np.flatnonzero(fold == number)
-                whole = len(in_fold) == len(block)
-                result[in_fold] = self.fits[number].rescore(block if whole else block[in_fold])
+                all_rows = len(in_fold) == len(block)
+                result[in_fold] = self.fits[number].rescore(block if all_rows else block[in_fold])
             start += len(block)
             yield result
 

@@ -487,8 +487,8 @@ class VectorHistogram(Calibrator):
         sides, parents = np.stack([splits.below, splits.above]), np.arange(bins - 1)
         below = np.sort(np.append(sides, 0)) if bins > 1 else np.array([-1, 0])
         # each bin and each split but the first is once below a split with a lower number
-        whole = np.array_equal(below, np.arange(-bins, max(bins - 1, 1)))
-        if not whole or ((sides >= 0) & (sides <= parents)).any():
+        complete = np.array_equal(below, np.arange(-bins, max(bins - 1, 1)))
+        if not complete or ((sides >= 0) & (sides <= parents)).any():
             raise ValueError("splits that make no tree")
 
 

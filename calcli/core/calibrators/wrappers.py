@@ -151,12 +151,12 @@ class PerPredictedClass(Calibrator):
         rows = np.bincount(predicted, weights, minlength=scores.shape[1])
         frequent = np.flatnonzero(rows >= self.min_rows)
         starts = _by_calibrator(start or {})
-        whole = _learned(self.calibrator, scores, labels, weights, starts.get(FALLBACK))
-        fitted = {FALLBACK: whole}
+        fallback = _learned(self.calibrator, scores, labels, weights, starts.get(FALLBACK))
+        fitted = {FALLBACK: fallback}
         for k in frequent:
             chosen = predicted == k
             part = None if weights is None else weights[chosen]
-            begin = starts.get(str(k), whole.parameters)
+            begin = starts.get(str(k), fallback.parameters)
             fitted[str(k)] = _learned(self.calibrator, scores[chosen], labels[chosen], part, begin)
         self.parameters = {
             f"{which}.{key}": value for which, one in fitted.items() for key, value in one.parameters.items()

@@ -30,7 +30,7 @@ class Forest:
 
     Attributes
     ----------
-    whole
+    overall
         Estimates over all rows, by canonical expression.
     slices
         The same in each slice, by its name `column=value`; p-values of errors are corrected for the slices.
@@ -40,7 +40,7 @@ class Forest:
         Rows of all.
     """
 
-    whole: Mapping[str, Estimate]
+    overall: Mapping[str, Estimate]
     slices: Mapping[str, Mapping[str, Estimate]]
     rows: Mapping[str, int]
     all_rows: int
@@ -52,7 +52,7 @@ class Forest:
         Slices of few rows and metrics without intervals are not judged.
         """
         pairs = [
-            (name, metric, (estimate, self.whole[metric], self.rows[name] / self.all_rows))
+            (name, metric, (estimate, self.overall[metric], self.rows[name] / self.all_rows))
             for name, estimates in self.slices.items()
             for metric, estimate in estimates.items()
             if not self.thin(name)
@@ -85,7 +85,7 @@ class Forest:
     def shown(self, most: int) -> list[str]:
         """Return slices, the worst first; of more than so many those marked and the worst."""
         order = self.worst_first
-        chosen = [name for name in order if any(self.is_marked(name, metric) for metric in self.whole)]
+        chosen = [name for name in order if any(self.is_marked(name, metric) for metric in self.overall)]
         kept = set([*chosen, *(name for name in order if name not in chosen)][:most])
         return [name for name in order if name in kept]
 
@@ -149,14 +149,14 @@ def keep_slices(evaluation: Evaluation, columns: Sequence[str], expressions: Seq
     settings = replace(
         evaluation.settings, metrics=tuple(evaluation.estimates[name].call.asked for name in expressions)
     )
-    whole = replace(evaluation.summary, settings=settings)
+    summary = replace(evaluation.summary, settings=settings)
     kept = {
         column
         for column, slices in evaluation.slices.items()
         if all(one.estimates.keys() >= set(expressions) for one in slices)
     }
     missing = [column for column in columns if column not in kept]
-    evaluation.slices.update(slices_of(evaluation.predictions, missing, whole))
+    evaluation.slices.update(slices_of(evaluation.predictions, missing, summary))
 
 
 def forest(evaluation: Evaluation, columns: Sequence[str], expressions: Sequence[str]) -> Forest:
@@ -181,8 +181,8 @@ def forest(evaluation: Evaluation, columns: Sequence[str], expressions: Sequence
     rows = {name: one.input.rows for name, one in slices.items()}
     estimates = [{each: one.estimates[each] for each in expressions} for one in slices.values()]
     corrected = with_corrected_p(estimates, [count >= ENOUGH_ROWS for count in rows.values()])
-    whole = {name: evaluation.estimates[name] for name in expressions}
-    return Forest(whole, dict(zip(slices, corrected, strict=True)), rows, evaluation.predictions.n_rows)
+    overall = {name: evaluation.estimates[name] for name in expressions}
+    return Forest(overall, dict(zip(slices, corrected, strict=True)), rows, evaluation.predictions.n_rows)
 
 
 LOSS = "relative_calibration_loss"

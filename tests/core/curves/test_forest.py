@@ -33,7 +33,7 @@ def test_slices_are_evaluated_alone(sliced):
         loss = np.mean(log_sum - scores[rows, labels[rows]])
         assert estimates["log_loss"].value == pytest.approx(loss)
         assert estimates["accuracy"].value == pytest.approx(np.mean(scores[rows].argmax(1) == labels[rows]))
-    assert found.whole["log_loss"] is evaluation.estimates["log_loss"]
+    assert found.overall["log_loss"] is evaluation.estimates["log_loss"]
 
 
 @pytest.mark.parametrize(("metric", "sign"), [("log_loss", -1), ("accuracy", 1)])

@@ -366,8 +366,8 @@ def _inverse_triangle(a: Floats) -> Floats:
     if len(a) <= SMALL:
         return np.linalg.inv(a)
     half = len(a) // 2
-    whole = np.zeros_like(a)
-    whole[:half, :half] = first = _inverse_triangle(a[:half, :half])
-    whole[half:, half:] = last = _inverse_triangle(a[half:, half:])
-    whole[half:, :half] = -(last @ a[half:, :half]) @ first
-    return whole
+    inverse = np.zeros_like(a)
+    inverse[:half, :half] = first = _inverse_triangle(a[:half, :half])
+    inverse[half:, half:] = last = _inverse_triangle(a[half:, half:])
+    inverse[half:, :half] = -(last @ a[half:, :half]) @ first
+    return inverse
