@@ -15,11 +15,11 @@ from multiprocessing import resource_tracker
 from typing import Any, TypeVar
 
 from calcli.core.data.predictions import Predictions
-from calcli.core.evaluating.evaluate import require_mergeable, state_of
+from calcli.core.evaluating.evaluate import require_mergeable
+from calcli.core.evaluating.states import merge, state_of
 from calcli.core.language.errors import CalcliError, InputError, UsageError
 from calcli.core.language.settings import Settings
 from calcli.core.language.text import Watch, Watcher, unwatched
-from calcli.core.state.merging import merge
 from calcli.core.state.state import predictions_of
 from calcli.io.dataset import of_system
 from calcli.io.options import ReadOptions

@@ -14,9 +14,10 @@ from calcli.core.curves.needs import extra_lenses_of, problem_of, usual_lens
 from calcli.core.curves.reliability import Reliability, reliability
 from calcli.core.data.predictions import Predictions
 from calcli.core.evaluating.evaluate import evaluate as evaluate_predictions
-from calcli.core.evaluating.evaluate import slices_of, state_of, with_corrected_p
+from calcli.core.evaluating.evaluate import slices_of, with_corrected_p
 from calcli.core.evaluating.metrics.miscalibration import BinnedError
 from calcli.core.evaluating.results import Evaluation
+from calcli.core.evaluating.states import state_of
 from calcli.core.evaluating.usual import default_metrics
 from calcli.core.language.declaring import documented
 from calcli.core.language.errors import InputError, UsageError, naming

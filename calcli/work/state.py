@@ -6,11 +6,10 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any, Self
 
-from calcli.core.evaluating.evaluate import state_of
+from calcli.core.evaluating.states import merge, state_of
 from calcli.core.language.declaring import TEXT, documented
 from calcli.core.language.errors import UsageError
 from calcli.core.language.settings import Settings
-from calcli.core.state import merging
 from calcli.core.state import state as states
 from calcli.core.state.state import StatePredictions, predictions_of
 from calcli.io.options import ReadOptions
@@ -61,7 +60,7 @@ class State(StatePredictions):
         settings |= {"key": key} if is_file_or_table(data) else {}
         columns = columns_of(by)
         predictions, settings = split_reading(data, labels, settings)
-        if not predictions.has_rows:
+        if isinstance(predictions, StatePredictions):
             raise UsageError("this is a state already; merge() puts states together")
         state = state_of(predictions, settings_of(settings), key=key, by=columns)
         return cls._around(state, predictions.provenance.path)
@@ -84,7 +83,7 @@ class State(StatePredictions):
     def merge(self, *others: StatePredictions) -> Self:
         """Return the state of these rows and those of others.
 
-        Few rows without keys, up to 20,000, stand in this order.
+        Few rows, up to 20,000, stand in the order of the names of their parts, then in this one.
 
         Raises
         ------
@@ -96,7 +95,7 @@ class State(StatePredictions):
         for other in others:
             if not isinstance(other, StatePredictions):
                 raise UsageError(f"merge takes states, not {type(other).__name__}")
-        return self._around(merging.merge([self.state, *(one.state for one in others)]), "merged states")
+        return self._around(merge([self.state, *(one.state for one in others)]), "merged states")
 
     @classmethod
     def _around(cls, state: states.State, name: str) -> Self:
@@ -110,7 +109,7 @@ class State(StatePredictions):
 
 
 def merge_files(files: Sequence[str], output: str) -> MergeReport:
-    """Put the states of files together, their rows numbered on in the order given.
+    """Put the states of files together.
 
     Raises
     ------
@@ -123,6 +122,6 @@ def merge_files(files: Sequence[str], output: str) -> MergeReport:
         raise UsageError(
             f"{others[0]} is not a state; make one with calcli evaluate {others[0]} --save-state NAME.calcli"
         )
-    whole: states.State = merging.merge(load_state(file) for file in given)
+    whole: states.State = merge(load_state(file) for file in given)
     save_state(whole, output)
     return MergeReport(output, whole)

@@ -7,7 +7,7 @@ import time
 import numpy as np
 
 import calcli
-from calcli.core.state.merging import merge
+from calcli.core.evaluating.states import merge
 from calcli.io.saved.states import from_bytes
 from tests.benchmarks.harness import table
 

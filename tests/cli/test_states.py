@@ -60,6 +60,22 @@ def test_states_of_halves_are_merged(run, sample, tmp_path):
     assert "read as  a state of 2 data sets" in told, "a colon with nothing behind it"
 
 
+def test_quarters_of_few_rows_merged_in_any_order_are_evaluated_as_the_file(run, sample, tmp_path):
+    file, quarters = sample / "cancer_bayes_test.csv", []
+    table = pd.read_csv(file)
+    for n, rows in enumerate(np.array_split(np.arange(len(table)), 4)):
+        table.iloc[rows].to_csv(tmp_path / f"{n}.csv", index=False)
+        quarters.append(tmp_path / f"{n}.calcli")
+        assert run("evaluate", tmp_path / f"{n}.csv", "--save-state", quarters[n], "-q").status == 0
+    whole, turned = tmp_path / "whole.calcli", tmp_path / "turned.calcli"
+    assert run("merge", *quarters, "-o", whole).status == 0
+    assert run("merge", quarters[2], *quarters[:2], quarters[3], "-o", turned).status == 0
+    assert whole.read_bytes() == turned.read_bytes()
+    found, expected = (metrics(run("evaluate", one, "-f", "json", "--draws", 99)) for one in (whole, file))
+    assert found == expected  # with folds, which depend on the order of the rows
+    assert run("compare", whole, file, "--metrics", "log_loss", "--paired").status == 0
+
+
 @pytest.fixture
 def coded(tmp_path):
     rng = np.random.default_rng(0)
@@ -120,9 +136,20 @@ def test_keys_that_are_codes_are_paired_with_text(run, tmp_path, coded):
     assert done.status == 0, done.err
 
 
-def test_figures_that_need_rows_are_left_out(run, sample, tmp_path):
-    state = tmp_path / "iris.calcli"  # of three classes, which have a simplex
-    assert run("evaluate", sample / "iris_logistic_test.csv", "--save-state", state, "-q").status == 0
+@pytest.fixture(scope="module")
+def many(tmp_path_factory):
+    """Write 21,000 rows of three classes with two groups; return the file."""
+    rng, path = np.random.default_rng(0), tmp_path_factory.mktemp("many") / "many.parquet"
+    logits = rng.normal(size=(21_000, 3)).astype(np.float32)
+    labels = (logits + rng.gumbel(size=logits.shape)).argmax(1)
+    columns = {f"logit_{k}": logits[:, k] for k in range(3)} | {"label": labels}
+    pd.DataFrame(columns | {"of": np.where(np.arange(21_000) % 1000, "a", "b")}).to_parquet(path)
+    return path
+
+
+def test_figures_that_need_rows_are_left_out(run, many, tmp_path):
+    state = tmp_path / "many.calcli"  # of three classes, which have a simplex
+    assert run("evaluate", many, "--metrics", "log_loss,ks", "--save-state", state, "-q").status == 0
     done = run("plot", state, "-o", tmp_path / "figures")
     assert done.status == 0
     assert "the figure simplex needs rows, which a state does not keep, and is left out" in done.err
@@ -152,11 +179,10 @@ def test_figures_and_checks_take_states(run, state, sample, tmp_path):
         (["merge", "{state}", "{state}", "-o", "x.calcli"], "have the same"),
         (["merge", "{state}", "-o", "x.npz"], "end in .calcli"),
         (["evaluate", "{state}", "{state}", "--concat"], "calcli merge"),
-        (["evaluate", "{state}", "--metrics", "bayes_risk:costs=zero-one", "--costs", "zero-one"], "--costs"),
-        (["evaluate", "{state}", "--by", "country"], "--by country: "),
+        (["evaluate", "{state}", "--by", "country"], "made without slices by country; it has none"),
         (["evaluate", "{state}", "--labels", "y.npy"], "--labels"),
         (["evaluate", "{state}", "--save-state", "copy.calcli"], "--save-state"),
-        (["evaluate", "{state}", "--cluster", "user"], "--cluster"),
+        (["evaluate", "{state}", "--cluster", "user"], "no column 'user'"),
         (["apply", "cal.json", "{state}", "-o", "out.csv"], ""),
     ],
 )
@@ -260,14 +286,14 @@ def test_rules_on_slices_judge_states_that_have_them_as_the_rows(run, sample, tm
         assert judged(file, baseline) == (told, pytest.approx(numbers))
 
 
-def test_rules_on_slices_say_which_state_has_none(run, sample, tmp_path):
-    rows, state, policy = sample / "release_1.parquet", tmp_path / "s.calcli", tmp_path / "p.toml"
-    policy.write_text(SLICED)
-    assert run("evaluate", rows, "--save-state", state, "-q").status == 0
-    for files in ((rows, "--baseline", state), (state, "--baseline", rows)):
+def test_rules_on_slices_say_which_state_has_none(run, many, tmp_path):
+    state, policy = tmp_path / "s.calcli", tmp_path / "p.toml"
+    policy.write_text(SLICED.replace("ink", "of").replace("of=light", "of=a").replace("0.6", "9"))
+    assert run("evaluate", many, "--metrics", "log_loss,brier", "--save-state", state, "-q").status == 0
+    for files in ((many, "--baseline", state), (state, "--baseline", many)):
         done = run("check", *files, "--policy", policy)
         assert done.status == 2
-        told = f"{state} has no slices by 'ink'; expected a column of that name, or a state that was made"
+        told = f"{state} is a state, made without slices by of; it has none; make one from the predictions"
         assert told.replace(" ", "") in "".join(done.out.split())
         assert "no column" not in done.out
 
@@ -281,7 +307,7 @@ def test_slices_of_states_that_differ_in_the_column_are_not_judged_as_pairs(run,
     assert run("evaluate", rows, "--by", "ink", "--save-state", state, "-q").status == 0
     done = run("check", other, "--baseline", state, "--policy", policy)
     assert done.status == 2
-    assert "slice ink=light: " in " ".join(done.out.split())
+    assert "differ in column 'ink'" in " ".join(done.out.split())
 
 
 @pytest.fixture
@@ -346,14 +372,10 @@ def test_slices_of_a_state_need_a_metric_that_sums_tell(run, weighted, tmp_path)
     assert not target.exists()
 
 
-def test_what_needs_rows_is_refused_for_what_it_is(run, sample, tmp_path):
-    file, state = sample / "iris_logistic_test.csv", tmp_path / "iris.calcli"
-    table = pd.read_csv(file)
-    table["of"] = np.where(np.arange(len(table)) % 2, "a", "b")
-    table.to_csv(tmp_path / "iris.csv", index=False)
-    asked = ("--by", "of", "--metrics", "log_loss,auroc")
-    assert run("evaluate", tmp_path / "iris.csv", *asked, "--save-state", state, "-q").status == 0
-    trained = run("evaluate", state, "--calibration-data", file, "--metrics", "calibration_loss")
+def test_what_needs_rows_is_refused_for_what_it_is(run, many, tmp_path):
+    state, asked = tmp_path / "many.calcli", ("--by", "of", "--metrics", "log_loss,auroc")
+    assert run("evaluate", many, *asked, "--save-state", state, "-q").status == 0
+    trained = run("evaluate", state, "--calibration-data", many, "--metrics", "calibration_loss")
     assert trained.status == 2
     assert "--calibration-data is for rows, and" in trained.err
     assert "is a state" in trained.err
@@ -361,3 +383,5 @@ def test_what_needs_rows_is_refused_for_what_it_is(run, sample, tmp_path):
     assert sliced.status == 2
     assert "cannot give auroc: this needs rows, and a state keeps sums, not rows" in sliced.err
     assert run("evaluate", state, "--metrics", "auroc").status == 0
+    costs = run("evaluate", state, "--metrics", "bayes_risk:costs=zero-one", "--costs", "zero-one")
+    assert "--costs does not go into a state" in costs.err

@@ -10,10 +10,9 @@ import numpy as np
 import pytest
 
 from calcli.core.data.predictions import ArrayScores, Predictions
-from calcli.core.evaluating.evaluate import state_of
+from calcli.core.evaluating.states import merge, state_of
 from calcli.core.language.errors import InputError
 from calcli.core.language.settings import Settings
-from calcli.core.state.merging import merge
 from calcli.io.saved.states import HEAD, from_bytes, load_state, save_state, to_bytes
 
 

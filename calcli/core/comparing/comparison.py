@@ -264,7 +264,7 @@ def _with_samples(systems: Sequence[System], settings: Settings, metrics: Sequen
         return [*systems]
     told = iter(measured_systems(rows, replace(settings, metrics=asked, precision="auto")))
     return [
-        one if sample is None else replace(one, sample=replace(next(told), hashes=sample.rows.hashes))
+        one if sample is None else replace(one, sample=replace(next(told), hashes=sample.rows.ids))
         for one, sample in zip(systems, samples, strict=True)
     ]
 
@@ -584,7 +584,7 @@ def usually_compared(predictions: Predictions, costs: Sequence[Costs] = ()) -> l
         return default_metrics(predictions)[0]
     names = ["log_loss", "brier", "accuracy", *(f"bayes_risk:costs={one.name}" for one in costs)]
     rows, classes = predictions.scores.shape
-    if classes == 2 or (rows * classes <= RANKED_LIMIT and not states):
+    if classes == 2 or (rows * classes <= RANKED_LIMIT and predictions.has_rows):
         names.append("auroc")
     class_wise = classes <= MOST_CLASSES and not predictions.of_answers
     return [*names, "mean_gap", "ece", "ks", *["cw_ece"] * class_wise]

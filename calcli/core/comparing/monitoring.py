@@ -214,7 +214,7 @@ def looked_at(predictions: Predictions) -> tuple[Doubles, Doubles, Array | None]
     """
     predictions.require_named_class()
     of_two = predictions.n_classes == 2 and not predictions.of_answers
-    if isinstance(predictions, StatePredictions):
+    if isinstance(predictions, StatePredictions) and not predictions.has_rows:
         if predictions.state.head.weighted:
             raise UsageError(f"{predictions.provenance.path} has row weights; expected rows that count alike")
         state = Measurements(predictions, predictions.state, Settings())

@@ -16,12 +16,13 @@ from calcli.core.data.derived import PREDICTED, Slice, gathered, select, slice_n
 from calcli.core.data.predictions import Predictions, require_classes
 from calcli.core.data.units import clusters_of
 from calcli.core.estimators.calibrationerror import holm
-from calcli.core.evaluating.evaluate import state_of, uses_clip
+from calcli.core.evaluating.evaluate import uses_clip
+from calcli.core.evaluating.states import state_of, summed
 from calcli.core.language.errors import InputError, UsageError
 from calcli.core.language.settings import IN_ORDER, PairSettings, Settings
-from calcli.core.state.random_groups import same_rows
-from calcli.core.state.state import Body, State, StatePredictions, predictions_of
+from calcli.core.state.state import State, StatePredictions, predictions_of, states_by
 
+SAME = "expected the same cases, or compare with --unpaired"
 QUESTIONS = ("id", "qid", "uid", "question_id", "sample_id", "doc_id", "example_id", "question", "prompt")
 
 
@@ -68,30 +69,43 @@ def pair(systems: Sequence[Predictions], how: PairSettings = IN_ORDER, keep: Seq
     UsageError
         If the key is not a column.
     """
-    key, as_they_are = how.key or _identity(systems), Paired(tuple(systems), (0,) * len(systems))
+    as_they_are, states = Paired(tuple(systems), (0,) * len(systems)), states_in(systems)
     if not how.pairs:
         return replace(as_they_are, paired=False)
-    if states := states_in(systems):
-        unlike = unlike_rows(states)
-        if unlike and how.paired:
-            order = "" if all(one.state.head.key for one in states) else " in the same order"
-            raise InputError(f"{unlike}; expected the same cases{order}; compare with --unpaired")
-        return replace(as_they_are, paired=not unlike, unlike=unlike)
+    try:
+        if not states:
+            return _paired(as_they_are, how.key or _identity(systems), how.allow_unmatched, keep)
+        require_same_rows(states)
+        if not systems[0].has_rows:
+            return as_they_are
+        return _paired(as_they_are, states[0].state.head.key or None, how.allow_unmatched, keep)
+    except UnlikeRows as fault:
+        if how.paired or not states:
+            raise
+        return replace(as_they_are, paired=False, unlike=str(fault).partition(";")[0])
+
+
+class UnlikeRows(InputError):
+    """Rows of systems are not the same cases."""
+
+
+def _paired(whole: Paired, key: str | None, allow_unmatched: bool, keep: Sequence[str]) -> Paired:
+    """Return systems with their rows in one order, by a key unless they are."""
+    systems, keys = whole.systems, None
     if key is None:
         for other in systems[1:]:
             if other.n_rows != systems[0].n_rows:
-                raise InputError(
+                raise UnlikeRows(
                     f"{_path(other)} has {other.n_rows:,} rows and {_path(systems[0])} has "
                     f"{systems[0].n_rows:,}; expected the same cases in the same order; match them with "
                     "--key COLUMN, or compare different test sets with --unpaired"
                 )
-        paired, keys = as_they_are, None
     else:
-        paired, keys = _matched(systems, key, how.allow_unmatched, keep)
-    for other in paired.systems[1:]:
-        _require_same_cases(paired.systems[0], other, key)
-        _require_same_columns(paired.systems[0], other, keep, key, keys)
-    return paired
+        whole, keys = _matched(systems, key, allow_unmatched, keep)
+    for other in whole.systems[1:]:
+        _require_same_cases(whole.systems[0], other, key)
+        _require_same_columns(whole.systems[0], other, keep, key, None if states_in(systems) else keys)
+    return whole
 
 
 def _identity(systems: Sequence[Predictions]) -> str | None:
@@ -115,7 +129,7 @@ def _require_same_cases(first: Predictions, other: Predictions, key: str | None)
         row = int(different[0])
         where = f"row {first.stored_row(row)}"
         mend = "" if key else "; if their rows are in different orders, match them with --key COLUMN"
-        raise InputError(
+        raise UnlikeRows(
             f"{_path(other)} and {_path(first)} have different labels in {len(different):,} of "
             f"{first.n_rows:,} paired rows, the first in {where} ({other.classes[other.labels[row]]} and "
             f"{first.classes[first.labels[row]]}); expected the same cases{mend}"
@@ -123,7 +137,7 @@ def _require_same_cases(first: Predictions, other: Predictions, key: str | None)
     if (first.weights is None) != (other.weights is None) or (
         first.weights is not None and not np.array_equal(first.weights, other.weights)  # type: ignore[arg-type]
     ):
-        raise InputError(f"{_path(other)} and {_path(first)} have different row weights; expected the same")
+        raise InputError(f"{_path(other)} and {_path(first)} have different row weights; {SAME}")
 
 
 def _require_same_questions(first: Predictions, other: Predictions) -> None:
@@ -151,17 +165,14 @@ def _require_same_columns(
         if len(different):
             row = int(different[0])
             values = " and ".join(slice_names(one.column(name)[[row]])[0] for one in (other, first))
-            if keys is None:
-                which, expected = (
-                    f"row {first.stored_row(row)}",
-                    "the same cases in the same order; match them with --key COLUMN",
-                )
-            else:
-                which, expected = f"{key} {keys[row]}", f"one value for each {key}; correct one of the files"
+            which = f"row {first.stored_row(row)}" if keys is None else f"{key} {keys[row]}"
+            expected = f"one value for each {key}; correct one of the files"
+            if key is None:
+                expected = "the same cases in the same order; match them with --key COLUMN"
             raise InputError(
                 f"{_path(other)} and {_path(first)} differ in column {name!r} in {len(different):,} of "
                 f"{first.n_rows:,} rows, the first of them {which} ({values}); expected {expected}, or "
-                f"compare them with --unpaired{'' if keys is None else ' in place of --key'}"
+                f"compare them with --unpaired{'' if key is None else ' in place of --key'}"
             )
 
 
@@ -184,14 +195,14 @@ def _matched(
         common = common[np.isin(common, others)]  # the order of the baseline
     unmatched = tuple(len(own_keys) - len(common) for own_keys in keys)
     if not len(common):
-        raise InputError(
+        raise UnlikeRows(
             f"{_path(systems[1])} and {_path(systems[0])} share no value of {key}, so no rows can be paired"
         )
     if any(unmatched) and not allow:
         counts = ", ".join(
             f"{count:,} of {_path(system)}" for system, count in zip(systems, unmatched, strict=True) if count
         )
-        raise InputError(
+        raise UnlikeRows(
             f"rows without a counterpart by {key}: {counts}; leave them out with --allow-unmatched"
         )
     paired = []
@@ -257,7 +268,7 @@ def as_states(
     key: str | None = None,
     by: Sequence[str] = (),
 ) -> Sequence[Predictions]:
-    """Return systems as they are, or all of them as states if one is.
+    """Return systems as they are, or all of them as states if one is: of rows, or all of sums.
 
     Parameters
     ----------
@@ -290,12 +301,21 @@ def as_states(
         groups=left.head.groups,
         precision="single" if left.head.computed_in == "float32" else "double",
     )
-    return [
-        system
-        if system in known
-        else predictions_of(state_of(system, alike, key=left.head.key or None, by=by), system.provenance.path)
-        for system in systems
-    ]
+    return _of_one_form(
+        [
+            one
+            if isinstance(one, StatePredictions)
+            else predictions_of(state_of(one, alike, key=left.head.key or None, by=by), _path(one))
+            for one in systems
+        ]
+    )
+
+
+def _of_one_form(systems: Sequence[Predictions]) -> Sequence[Predictions]:
+    """Return systems as they are, or states all of sums if one is."""
+    if all(one.has_rows for one in systems):
+        return systems
+    return [predictions_of(summed(one.state), _path(one)) for one in states_in(systems)]
 
 
 def require_same_clip(systems: Sequence[Predictions], settings: Settings) -> None:
@@ -312,10 +332,8 @@ def require_same_clip(systems: Sequence[Predictions], settings: Settings) -> Non
             )
 
 
-def unlike_rows(systems: Sequence[StatePredictions]) -> str:
-    """Return how the rows of states differ, as far as can be told; "" if they do not.
-
-    Keys and labels are compared row by row, or by digests of random groups of rows.
+def require_same_rows(systems: Sequence[StatePredictions]) -> None:
+    """Raise an UnlikeRows if rows of states differ, as far as sums tell: by digests of groups of rows.
 
     Raises
     ------
@@ -334,35 +352,20 @@ def unlike_rows(systems: Sequence[StatePredictions]) -> str:
         if bool(state.head.key) != bool(first.head.key):
             known, numbered = (other, name) if state.head.key else (name, other)
             key = state.head.key or first.head.key
-            return f"{known} identifies rows by {key} and {numbered} by their order"
+            raise UnlikeRows(f"{known} identifies rows by {key} and {numbered} by their order; {SAME}")
+        mine, others = first.body.sums, state.body.sums
+        if mine is None or others is None:
+            continue
         if state.n_rows != first.n_rows:
-            return f"{other} has {state.n_rows:,} rows and {name} has {first.n_rows:,}"
-        if not _same_rows(first.body, state.body, answers=system.of_answers):
+            raise UnlikeRows(f"{other} has {state.n_rows:,} rows and {name} has {first.n_rows:,}; {SAME}")
+        of_answers = system.of_answers and not first.head.key  # of which one system may be right
+        if not (of_answers or np.array_equal(mine.digest, others.digest)):
+            what = "labels, or the same ones in another order"
             if first.head.key:
-                return f"{other} and {name} have different values of {first.head.key}, or labels of these"
-            return f"{other} and {name} have different labels, or the same ones in another order"
-        if not _same_weights(first.body, state.body):
-            how = "expected the same, or compare with --unpaired"
-            raise InputError(f"{other} and {name} have different row weights; {how}")
-    return ""
-
-
-def _same_rows(first: Body, second: Body, *, answers: bool) -> bool:
-    """Tell whether rows are the same; of answers the labels may differ, as one system may be right."""
-    if answers and not first.keyed:
-        return True
-    if first.sums is not None and second.sums is not None:
-        return same_rows([first.sums, second.sums])
-    same = first.hashes is None or np.array_equal(first.hashes, second.hashes)  # type: ignore[arg-type]
-    return same and (answers or np.array_equal(first.labels, second.labels))
-
-
-def _same_weights(first: Body, second: Body) -> bool:
-    """Tell whether the same rows have the same weights; their sums may differ by rounding."""
-    if first.sums is None or second.sums is None:
-        return first.weights is None or np.array_equal(first.weights, second.weights)  # type: ignore[arg-type]
-    mine, others = ((groups.weight, groups.squares) for groups in (first.sums, second.sums))
-    return all(a is None or b is None or np.allclose(a, b) for a, b in zip(mine, others, strict=True))
+                what = f"values of {first.head.key}, or labels of these"
+            raise UnlikeRows(f"{other} and {name} have different {what}; {SAME}")
+        if mine.weight is not None and not np.allclose(mine.weight, others.weight):  # type: ignore[arg-type]
+            raise InputError(f"{other} and {name} have different row weights; {SAME}")
 
 
 Cut = Callable[[Predictions], Predictions]  # takes a slice out of a system, or out of one paired with it
@@ -371,50 +374,56 @@ Cut = Callable[[Predictions], Predictions]  # takes a slice out of a system, or 
 def slices_of(
     systems: Sequence[Predictions], column: str, *, paired: bool
 ) -> Iterator[tuple[Slice, Sequence[Predictions]]]:
-    """Yield the slices that all systems have; paired rows are sliced by the first system's column.
+    """Yield the slices that all systems have; paired rows are sliced by a column of one.
 
     Raises
     ------
     InputError
-        If paired slices of states have different rows.
-    UsageError
-        If a state was made without them.
+        If paired slices of states have different rows, or a state was made without slices.
     """
-    if paired and not states_in(systems):
-        for value, cut in _cuts(systems[0], column).items():
-            yield Slice(column, value), [cut(system) for system in systems]
-        return
-    tables = [_cuts(system, column) for system in systems]
-    for system, cuts in zip(systems, tables, strict=True):
-        if not cuts:
-            raise UsageError(
-                f"--by {column}: {system.provenance.path} was made without slices by it; make a state with "
-                f"--by {column} --save-state from the predictions"
-            )
+    tables = _tables(systems, column, paired)
     for value in tables[0]:
         if all(value in cuts for cuts in tables):
             part = Slice(column, value)
-            members = [cuts[value](system) for system, cuts in zip(systems, tables, strict=True)]
-            if paired:
-                _require_same_slice(systems, members, str(part))
-            yield part, members
+            yield part, _members(systems, [cuts[value] for cuts in tables], str(part), paired)
 
 
 def slice_of(systems: Sequence[Predictions], part: str, *, paired: bool) -> Sequence[Predictions]:
-    """Return the slice of systems given as `column=value`; paired rows by the column of the last one.
+    """Return the slice of systems given as `column=value`; see `slices_of`.
 
     Raises
     ------
     InputError
         If there is no such slice, or paired slices of states have different rows.
     """
-    if paired and not states_in(systems):
-        cut = _cut(systems[-1], part)
-        return [cut(system) for system in systems]
-    members = [_cut(system, part)(system) for system in systems]
-    if paired:
-        _require_same_slice(systems, members, part)
-    return members
+    column, _, value = part.partition("=")
+    tables = _tables(systems, column, paired)
+    for system, cuts in zip(systems, tables, strict=True):
+        if value not in cuts:
+            raise InputError(f"{_path(system)} has no row with {column} = {value!r}")
+    return _members(systems, [cuts[value] for cuts in tables], part, paired)
+
+
+def _tables(systems: Sequence[Predictions], column: str, paired: bool) -> list[dict[str, Cut]]:
+    """Return what takes out each value of a column, of each system; of paired rows it is the same."""
+    if paired and systems[0].has_rows:
+        owner = next((one for one in systems[::-1] if column in one.columns), systems[0])
+        return [_cuts(owner, column)] * len(systems)
+    return [_cuts(system, column) for system in systems]
+
+
+def _members(
+    systems: Sequence[Predictions], cuts: Sequence[Cut], part: str, paired: bool
+) -> Sequence[Predictions]:
+    """Return a slice of systems, of whose states it must be the same rows if they are paired."""
+    members = [cut(system) for cut, system in zip(cuts, systems, strict=True)]
+    ids = [] if systems[0].has_rows else [_ids(one.state) for one in states_in(members)]
+    if paired and not all(np.array_equal(one, ids[0]) for one in ids):
+        raise InputError(
+            f"slice {part}: its rows in {' and '.join(map(_path, systems))} are not the same; compare with "
+            "--unpaired"
+        )
+    return _of_one_form(members)
 
 
 def slices_by(predictions: Predictions, column: str) -> list[Slice]:
@@ -429,11 +438,18 @@ def may_slice(predictions: Predictions, column: str) -> bool:
     return predicted or column in predictions.columns or isinstance(predictions, StatePredictions)
 
 
+def _ids(state: State) -> Array:
+    """Return what tells which rows a state has."""
+    if state.rows is not None:
+        return state.rows.ids
+    assert state.body.sums is not None
+    return state.body.sums.digest
+
+
 def _cuts(predictions: Predictions, column: str) -> dict[str, Cut]:
-    """Return what takes out each value of a column, by value; nothing if a state has no slices by it."""
-    if isinstance(predictions, StatePredictions):
-        left = predictions.state.slices.get(column, {})
-        return {value: partial(_left_in, state) for value, state in left.items()}
+    """Return what takes out each value of a column, by value."""
+    if states := states_by(predictions, column):
+        return {value: partial(_left_in, state) for value, state in states.items()}
     slices, numbers = slice_numbers(predictions, column)
     return {part.value: partial(_rows_in, numbers, n) for n, part in enumerate(slices)}
 
@@ -444,31 +460,6 @@ def _rows_in(numbers: NDArray[np.intp], number: int, predictions: Predictions) -
 
 def _left_in(state: State, predictions: Predictions) -> Predictions:
     return predictions_of(state, predictions.provenance.path)
-
-
-def _cut(system: Predictions, part: str) -> Cut:
-    """Return what takes out the slice of a system that is given as `column=value`."""
-    column, _, value = part.partition("=")
-    path, cuts = system.provenance.path, _cuts(system, column)
-    if not cuts:
-        raise InputError(
-            f"{path} has no slices by {column!r}; expected a column of that name, or a state that was made "
-            f"with --by {column} --save-state"
-        )
-    if value not in cuts:
-        raise InputError(f"{path} has no row with {column} = {value!r}")
-    return cuts[value]
-
-
-def _require_same_slice(systems: Sequence[Predictions], members: Sequence[Predictions], part: str) -> None:
-    """Raise an InputError if a slice of states, whose rows are the same, has not the same rows of each."""
-    states = states_in(members)
-    unlike = unlike_rows(states)
-    places = [state.state.body.numbers for state in states if not state.state.head.key]
-    if not unlike and not all(np.array_equal(state, places[0]) for state in places[1:]):
-        unlike = f"its rows in {' and '.join(system.provenance.path for system in systems)} are not the same"
-    if unlike:
-        raise InputError(f"slice {part}: {unlike}; compare with --unpaired")
 
 
 def expanded(predictions: Predictions, rules: Sequence[Rule]) -> tuple[list[Rule], list[list[int]]]:

@@ -14,7 +14,6 @@ from calcli.core.data.units import Units, require_clusters
 from calcli.core.estimators.segments import Partition, Search, search
 from calcli.core.language.errors import InputError, UsageError
 from calcli.core.language.settings import SegmentSettings
-from calcli.core.state.state import StatePredictions
 
 
 def find_segments(predictions: Predictions, settings: SegmentSettings) -> Search:
@@ -30,7 +29,7 @@ def find_segments(predictions: Predictions, settings: SegmentSettings) -> Search
     path, known = predictions.provenance.path, predictions.has_probabilities
     if not settings.columns:
         raise UsageError("--columns is missing: whose values are segments, such as country,age")
-    if isinstance(predictions, StatePredictions):
+    if not predictions.has_rows:
         raise UsageError(f"{path} is a state, which has sums and no rows; give the predictions")
     if not known and (settings.metric != "gap" or settings.after == "none"):
         what = "--after none" if settings.metric == "gap" else f"--metric {settings.metric}"

@@ -425,7 +425,7 @@ def slice_numbers(predictions: Predictions, column: str) -> tuple[list[Slice], N
     InputError
         If there is no such column, or it has too many values to slice by.
     """
-    of_rows = _column(predictions, column)
+    of_rows = column_to_slice(predictions, column)
     values, codes = _names(of_rows)
     if len(values) > MOST or len(values) == len(codes) > ENOUGH_ROWS:
         raise InputError(
@@ -463,7 +463,7 @@ def _time(text: str) -> str:
     return f"{whole}.{fraction}" if fraction else whole.removesuffix("T00:00:00")
 
 
-def _column(predictions: Predictions, name: str) -> Array:
+def column_to_slice(predictions: Predictions, name: str) -> Array:
     """Return a column; of `PREDICTED`, if there is none of that name, the classes predicted."""
     if name != PREDICTED or name in predictions.columns:
         return predictions.column(name)

@@ -232,7 +232,7 @@ class Predictions:
     priors
         (K,) class priors that the weights bring about, where that is what they are for.
     has_rows
-        Whether scores can be read; else a state is left of them.
+        Whether scores can be read; else a state without them is left.
     """
 
     has_rows: ClassVar[bool] = True

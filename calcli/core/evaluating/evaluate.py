@@ -38,7 +38,7 @@ from calcli.core.language.expressions import (
 )
 from calcli.core.language.settings import Settings
 from calcli.core.language.text import Watch
-from calcli.core.state.collect import RowKeys, collect
+from calcli.core.state.collect import collect
 from calcli.core.state.needs import (
     CLIPPED,
     Mean,
@@ -51,7 +51,7 @@ from calcli.core.state.needs import (
     all_probs,
     through,
 )
-from calcli.core.state.state import Part, State, StatePredictions, predictions_of
+from calcli.core.state.state import StatePredictions, predictions_of, states_by
 
 
 def needs_rows(metric: Measure, rows: Predictions, settings: Settings, *, summed: bool = False) -> bool:
@@ -59,10 +59,10 @@ def needs_rows(metric: Measure, rows: Predictions, settings: Settings, *, summed
     return any(need.of_rows or (summed and need.each) for need in metric.needs(Pass(rows, settings)))
 
 
-def missing_reason(metric: Measure, state: State, remains: Predictions, settings: Settings) -> str:
+def missing_reason(metric: Measure, remains: StatePredictions, settings: Settings) -> str:
     """Return why a state does not tell a metric, as a clause; "" if it does."""
     try:
-        return state.missing_reason(metric.needs(Pass(remains, settings)))
+        return remains.state.missing_reason(metric.needs(Pass(remains, settings)))
     except NeedsRows as fault:  # to know what it needs
         return str(fault)
 
@@ -87,74 +87,6 @@ def needs_of_report(
     return needs
 
 
-def state_of(
-    predictions: Predictions,
-    settings: Settings | None = None,
-    watch: Watch | None = None,
-    key: str | None = None,
-    by: Sequence[str] = (),
-) -> State:
-    """Return the state of predictions, for the metrics that the settings name or the default report.
-
-    Rows are known by their number, or by a column `key`. Of every value of the columns `by` a small state is
-    in it, for the metrics that sums tell. The computation is in double precision unless the scores are stored
-    in single precision or less, or the settings say otherwise: how many rows there are does not matter, so
-    that states can be merged.
-
-    Raises
-    ------
-    InputError
-        If there is no such column, or rows share a key.
-    UsageError
-        If something is asked for that states cannot hold.
-    """
-    settings = settings or Settings()
-    require_mergeable(settings)
-    predictions.require_named_class()
-    predictions.require_probabilities()
-    rows = counted(predictions)
-    narrow = rows.scores.dtype.itemsize <= 4
-    if settings.precision == "auto":
-        settings = replace(settings, precision="single" if narrow else "double")
-
-    metrics = _calls(rows, settings)
-    told = [metric for metric in metrics if not needs_rows(metric, rows, settings)]
-    needs = [*needs_of_report(rows, settings, told, SECTIONS), Sampled()]
-    whole = collect(rows, settings, needs, watch, keys=RowKeys(rows, key))
-    return replace(whole, slices={column: _slices(rows, column, settings, metrics, key) for column in by})
-
-
-def _slices(
-    predictions: Predictions,
-    column: str,
-    settings: Settings,
-    metrics: Sequence[Measure],
-    key: str | None,
-) -> dict[str, State]:
-    """Return a state of the rows of every value of a column, numbered like all rows, without a sample."""
-    told = [metric for metric in metrics if not needs_rows(metric, predictions, settings)]
-    if not told:
-        raise UsageError(
-            f"a state keeps only sums of slices (--by), and {', '.join(metric.asked for metric in metrics)} "
-            "need rows; ask for another metric as well, such as log_loss"
-        )
-    names = tuple(metric.asked for metric in told)
-    of_slices = replace(settings, metrics=names, intervals=True)  # which may be asked for later
-    slices, numbers = slice_numbers(predictions, column)
-    states = {}
-    for number, rows in enumerate(select_each(predictions, numbers)):
-        chosen = np.flatnonzero(numbers == number)
-        needs = needs_of_report(rows, of_slices, told, SECTIONS)
-        state = collect(rows, of_slices, needs, keys=RowKeys(rows, key, predictions, chosen))
-        part = slices[number]
-        states[part.value] = replace(state, parts=(Part(str(part), rows.n_rows, ""),))
-    return states
-
-
-def _calls(rows: Predictions, settings: Settings) -> list[Measure]:
-    return parse_metrics(settings.metrics or default_metrics(rows, settings)[0], settings.defaults)
-
-
 def estimates_of(
     measured: Measurements, metrics: Sequence[Measure], settings: Settings
 ) -> dict[str, Estimate]:
@@ -164,16 +96,19 @@ def estimates_of(
     return estimates if rows is None else {name: replace(one, rows=rows) for name, one in estimates.items()}
 
 
-def of_state(state: State, settings: Settings, name: str) -> Settings:
-    """Return the settings with what was decided when the state was made.
+def of_state(predictions: Predictions, settings: Settings) -> Settings:
+    """Return the settings with what was decided when a state was made, if predictions are left of one.
 
     Raises
     ------
     UsageError
-        If they say otherwise, or ask for rows.
+        If they say otherwise, or ask for rows that are not there.
     """
-    require_mergeable(settings)
-    head = state.head
+    if not isinstance(predictions, StatePredictions):
+        return settings
+    head, name = predictions.state.head, predictions.provenance.path
+    if not predictions.has_rows:
+        require_mergeable(settings)
     for given, kept, option in (
         (settings.clip * uses_clip(settings), head.clip, "--clip"),
         (settings.groups, head.groups, "--class-groups"),
@@ -181,7 +116,7 @@ def of_state(state: State, settings: Settings, name: str) -> Settings:
         if given and given != kept:
             was = f"with {kept}" if kept else "without"
             raise UsageError(f"{option}: {name} was made {was}; make a state with it from the predictions")
-    return replace(settings, clip=head.clip, groups=head.groups, test=False)
+    return replace(settings, metrics=settings.metrics or head.metrics, clip=head.clip, groups=head.groups)
 
 
 def uses_clip(settings: Settings) -> bool:
@@ -257,7 +192,7 @@ def values(predictions: Predictions, settings: Settings) -> dict[str, float]:
 
     Parameters and errors as for `evaluate`; without priors and what draws at random.
     """
-    predictions = counted(predictions)
+    predictions, settings = counted(predictions), of_state(predictions, settings)
     if is_sampled(predictions, settings):
         return {
             name: one.value for name, one in evaluate(predictions, settings, sections=()).estimates.items()
@@ -295,19 +230,16 @@ def measure(
     leaves what needs rows to a sample; `summed` keeps no row.
     """
     _refuse_draws(settings)
-    if isinstance(predictions, StatePredictions):
+    settings = of_state(predictions, settings)
+    metrics = _asked_calls(predictions, settings)
+    if isinstance(predictions, StatePredictions) and not predictions.has_rows:
+        state, path = predictions.state, predictions.provenance.path
         if calibration is not None:
-            path = predictions.provenance.path
             raise UsageError(
                 f"--calibration-data is for rows, and {path} is a state, which keeps sums; leave it out"
             )
-        state = predictions.state
-        settings = of_state(state, settings, predictions.provenance.path)
-        metrics = _asked_calls(predictions, settings, state.head.metrics)
-        lacks = {str(metric): missing_reason(metric, state, predictions, settings) for metric in metrics}
-        left = {name: reason for name, reason in lacks.items() if reason}
-        return Measurements(predictions, state, settings, left=left)
-    metrics = _asked_calls(predictions, settings)
+        left = {str(one): why for one in metrics if (why := missing_reason(one, predictions, settings))}
+        return Measurements(predictions, state, replace(settings, test=False), left=left)
     rows = at_priors(predictions, settings)
 
     later = [metric for metric in metrics if sampled and needs_rows(metric, rows, settings, summed=summed)]
@@ -335,9 +267,8 @@ def _refuse_draws(settings: Settings) -> None:
     raise UsageError(f"--test draws independent outcomes, but {reason}; leave out one of the two")
 
 
-def _asked_calls(predictions: Predictions, settings: Settings, usual: Sequence[str] = ()) -> list[Measure]:
-    names = settings.metrics or usual or default_metrics(predictions, settings)[0]
-    metrics = parse_metrics(names, settings.defaults)
+def _asked_calls(predictions: Predictions, settings: Settings) -> list[Measure]:
+    metrics = parse_metrics(settings.metrics or default_metrics(predictions, settings)[0], settings.defaults)
     refuse_probabilities(metrics, predictions.provenance.outcomes)
     if predictions.of_answers:
         refuse_classes(metrics)
@@ -358,8 +289,8 @@ def assess(
     predictions, since = measured.predictions, measured.settings
     settings = replace(settings, clip=since.clip, groups=since.groups, test=settings.test and since.test)
     settings = settings if settings.draws_outcomes else replace(settings, draws=0)
-    usual = measured.state.head.metrics
-    metrics = _asked_calls(predictions, settings, usual)
+    usual = since.metrics
+    metrics = _asked_calls(predictions, replace(settings, metrics=settings.metrics or usual))
     estimates, missing, notes = _findings(measured, metrics, settings)
     shown: dict[str, Any] = {}
     for section in sections:
@@ -480,42 +411,25 @@ def evaluate_slices(
         If there is no such column, it has too many values, or a slice cannot be evaluated.
     """
     settings = whole.settings
-    if isinstance(predictions, StatePredictions):
-        yield from _of_state(predictions, predictions.state, column, settings)
-        return
-    if not settings.metrics:
-        metrics = [estimate.call for estimate in whole.estimates.values()]
-        usual = tuple(metric.asked for metric in metrics if not metric.entry.family.fits)
-        settings = replace(settings, metrics=usual)
-    predictions = counted(predictions)
-    slices, numbers = slice_numbers(predictions, column)
+    states, path = states_by(predictions, column), predictions.provenance.path
+    if states:
+        slices = [Slice(column, value) for value in states]
+        parts: Iterable[Predictions] = (predictions_of(state, path) for state in states.values())
+    else:
+        predictions = counted(predictions)
+        slices, numbers = slice_numbers(predictions, column)
+        parts = select_each(predictions, numbers)
+        if not settings.metrics:
+            metrics = [one.call for one in whole.estimates.values() if not one.call.entry.family.fits]
+            settings = replace(settings, metrics=tuple(metric.asked for metric in metrics))
     if settings.draws:
         settings = replace(settings, draws=max(settings.draws, enough_draws(len(slices))))
-    for number, rows in enumerate(select_each(predictions, numbers)):
+    for part, rows in zip(slices, parts, strict=True):
         try:
             evaluation = evaluate(rows, settings, calibration=calibration)
         except InputError as fault:
-            raise InputError(f"slice {slices[number]}: {fault}") from fault
-        yield slices[number], evaluation
-
-
-def _of_state(
-    predictions: Predictions, state: State, column: str, settings: Settings
-) -> Iterator[tuple[Slice, Evaluation]]:
-    """Evaluate what is left of the rows of every value of a column."""
-    path = predictions.provenance.path
-    if column not in state.slices:
-        has = ", ".join(state.slices) or "none"
-        raise UsageError(
-            f"--by {column}: {path} is a state, made without slices by it; it has {has}; make one from the "
-            f"predictions with --by {column} --save-state"
-        )
-    parts = state.slices[column]
-    if settings.draws:
-        settings = replace(settings, draws=max(settings.draws, enough_draws(len(parts))))
-    for value, state_of_value in parts.items():
-        asked = replace(settings, metrics=settings.metrics or state_of_value.head.metrics)
-        yield Slice(column, value), evaluate(predictions_of(state_of_value, path), asked)
+            raise InputError(f"slice {part}: {fault}") from fault
+        yield part, evaluation
 
 
 def slices_of(

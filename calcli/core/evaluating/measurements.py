@@ -38,7 +38,7 @@ from calcli.core.state.needs import (
     through,
 )
 from calcli.core.state.sample import Sample
-from calcli.core.state.state import State
+from calcli.core.state.state import State, names_rows
 
 T = TypeVar("T")
 FIRST = 5  # how many of the rows of infinite log-loss are named
@@ -266,7 +266,9 @@ class Measurements:
             weight = float((groups.count if groups.weight is None else groups.weight).sum())
             weight -= log_loss.infinite_weight
             without = groups.total("log_loss") / weight if weight else float("nan")
-            return InfiniteLogLoss(int(log_loss.infinite.sum()), self._in_part(log_loss.first), without)
+            places = (number - self.state.parts[0].first for number in log_loss.first)
+            first = tuple(places) if names_rows(self.predictions) else ()
+            return InfiniteLogLoss(int(log_loss.infinite.sum()), first, without)
         if "log_loss" not in self.columns:
             return None
         losses = self.columns["log_loss"]
@@ -281,18 +283,8 @@ class Measurements:
         if others.any():
             kept = None if weights is None else weights[others]
             without = float(np.average(losses[others].astype(np.float64), weights=kept))
-        body, first = self.state.body, infinite[:FIRST]
-        if body.keyed:
-            return InfiniteLogLoss(len(infinite), (), without)
-        if len(body.numbers):
-            return InfiniteLogLoss(len(infinite), self._in_part(body.numbers[first].tolist()), without)
-        rows = map(self.predictions.stored_row, first.tolist())
-        return InfiniteLogLoss(len(infinite), tuple(rows), without)
-
-    def _in_part(self, numbers: Sequence[int]) -> tuple[int, ...]:
-        """Return the places of rows in the only part; none of several, in which rows have the same places."""
-        (part, *others) = self.state.parts
-        return () if others else tuple(number - part.first for number in numbers)
+        rows = map(self.predictions.stored_row, infinite[:FIRST].tolist())
+        return InfiniteLogLoss(len(infinite), tuple(rows) if names_rows(self.predictions) else (), without)
 
     @cached_property
     def clipped_rows(self) -> int:

@@ -3,20 +3,21 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
 
-from calcli.core.data.arrays import Array, Floats
+from calcli.core.data.arrays import Array
 from calcli.core.data.blocks import Block, Collector, RowStatistic, sweep, working_dtype
+from calcli.core.data.derived import column_to_slice, gathered, slice_names
 from calcli.core.data.predictions import Predictions
 from calcli.core.language.errors import InputError
 from calcli.core.language.settings import Settings
 from calcli.core.language.text import Watch
 from calcli.core.state.needs import ClassBins, ClassSums, InputFacts, Kept, Need, RowTable, Sampled, Scores
 from calcli.core.state.random_groups import Hashes, first_number, hashed, of_keys
-from calcli.core.state.sample import Sample
+from calcli.core.state.sample import Rows, Sample, are_few
 from calcli.core.state.state import Body, Facts, Head, MeasuredRows, Part, State
 
 CHUNK = 1 << 17  # rows whose statistics are gathered before they are summed
@@ -28,50 +29,48 @@ class RowKeys:
     Parameters
     ----------
     rows
-        The rows of a part, or of a slice of it.
+        The rows.
     key
         The column; None if it is their number.
-    whole, places
-        Of a slice the rows of the part, and (n,) its places among these.
+    ids
+        (n,) the numbers, or hashes of keys, if they are known.
 
     Attributes
     ----------
     key
         See above.
     first
-        The number of the first row of the part.
+        The number of the first row of a part.
     """
 
-    def __init__(
-        self,
-        rows: Predictions,
-        key: str | None = None,
-        whole: Predictions | None = None,
-        places: Array | None = None,
-    ) -> None:
-        self._path, self._places, self.key = rows.provenance.path, places, key
-        self._keys = None if key is None else rows.column(key)
-        labels = (whole or rows).labels  # of answers, which may be right in one system only, their number
-        self.first = first_number(np.zeros_like(labels) if rows.of_answers else labels)
+    def __init__(self, rows: Predictions, key: str | None = None, ids: Array | None = None) -> None:
+        self._path, self.key, self._ids, self.first = rows.provenance.path, key, ids, 0
+        self._keys = None if key is None or ids is not None else rows.column(key)
+        if ids is None:  # of answers, which may be right in one system only, their number
+            self.first = first_number(np.zeros_like(rows.labels) if rows.of_answers else rows.labels)
 
-    def numbers(self, start: int, stop: int) -> Array:
-        """Return the numbers of some rows."""
-        places = np.arange(start, stop) if self._places is None else self._places[start:stop]
-        return self.first + places
+    def among(self, rows: Predictions, places: Array) -> RowKeys:
+        """Return those of the rows of a slice, which have places among these."""
+        ids = self._ids[places] if self._ids is not None else self.first + places
+        return RowKeys(rows, self.key, None if self._keys is not None else ids)
 
-    def hashes(self, block: Block) -> Hashes:
-        """Return the hashes of the numbers or keys of the rows of a block.
+    def ids(self, rows: slice) -> Array:
+        """Return the numbers, or hashes of keys, of some rows.
 
         Raises
         ------
         InputError
             If a row has no key.
         """
-        keys, rows = self._keys, block.rows
-        if keys is None:
-            return hashed(self.numbers(rows.start, rows.stop))
-        called = f"{self._path}: column {self.key}"
-        return block.kept("hashes of keys", lambda _: of_keys(keys[rows], called, rows.start))
+        if self._ids is not None:
+            return self._ids[rows]
+        if self._keys is None:
+            return self.first + np.arange(rows.start, rows.stop)
+        return of_keys(self._keys[rows], f"{self._path}: column {self.key}", rows.start)
+
+    def of(self, block: Block) -> Array:
+        """Return those of the rows of a block."""
+        return block.kept("ids", lambda _: self.ids(block.rows))
 
     def refuse_shared(self, hashes: Hashes) -> None:
         """Raise an InputError if rows share a key, as far as the lowest hashes tell."""
@@ -91,6 +90,7 @@ def collect(
     *,
     summed: bool = False,
     keys: RowKeys | None = None,
+    by: Sequence[str] = (),
 ) -> State:
     """Return what is needed of rows.
 
@@ -105,9 +105,11 @@ def collect(
     watch
         Called with the number of rows done.
     summed
-        Whether statistics are added up at once, and scores counted, so that no row is kept.
+        Whether statistics are added up, and scores counted, so that no row is kept.
     keys
-        What rows are known by, if the state is to be saved and merged; few rows are kept in it.
+        What rows are known by, if the state is to be saved and merged; few rows are then kept as they are.
+    by
+        Columns that these few rows keep.
 
     Raises
     ------
@@ -115,8 +117,34 @@ def collect(
         If a row has no key, or rows share one.
     """
     needs = tuple(dict.fromkeys(needs))
-    statistics = _statistics(needs)
-    head, in_run = _head(rows, settings, needs, keys), keys is None
+    statistics = {name: of for need in needs for name, of in need.statistics.items()}
+    precision = settings.precision
+    if keys is not None and precision == "auto":  # however many rows there are, so that states can be merged
+        precision = "single" if rows.scores.dtype.itemsize <= 4 else "double"
+    head = Head(
+        rows.classes,
+        rows.kind,
+        rows.scores.kind_reason,
+        str(rows.scores.dtype),
+        str(working_dtype(rows, precision)),
+        rows.provenance.labels,
+        rows.weights is not None,
+        settings.metrics,
+        settings.bins,
+        settings.clip,
+        {
+            need.name: (need.lens.score, need.lens.outcome, need.lens.given)
+            for need in needs
+            if isinstance(need, Scores)
+        },
+        settings.groups,
+        (keys and keys.key) or "",
+        rows.provenance.percent,
+        tuple(by),
+    )
+    if keys is not None and not summed and are_few(rows.n_rows, rows.n_classes):
+        return _of_few(rows, head, keys)
+    in_run = keys is None
     body = Body(head, in_run=in_run, sampled=Sampled() in needs)
     of_rows = keys or RowKeys(rows)
     by_row = in_run and not summed
@@ -136,10 +164,10 @@ def collect(
         collectors.append(_Sampling(body.sample, of_rows))
     if watch is not None:
         collectors.append(_Watched(watch))
-    sweep(rows, collectors, settings.precision)
+    sweep(rows, collectors, precision)
 
     if isinstance(table, RowTable):
-        body.columns, body.labels, body.weights = table.columns, rows.labels, rows.weights
+        body.columns = table.columns
     else:
         table.finish()
     noticed = Facts(facts.worst_row_sum, facts.zeros, facts.ones, facts.tied_rows)
@@ -147,43 +175,30 @@ def collect(
     if keys is None:
         whole = Part(rows.provenance.path, rows.n_rows, "", of_rows.first)
         return State(head, (whole,), noticed, sums, body, kept=kept)
-    keys.refuse_shared(body.lowest)
-    part = Part(rows.provenance.path, rows.n_rows, _digest(body), keys.first)
+    if body.sample is not None:
+        keys.refuse_shared(body.sample.rows.ids)
+    assert body.sums is not None
+    tables = [body.sums.digest, *(statistic.sums for statistic in body.sums.statistics.values())]
+    part = Part(rows.provenance.path, rows.n_rows, _digest(tables), keys.first)
     return State(head, (part,), noticed, sums, body)
 
 
-def _statistics(needs: Iterable[Need]) -> dict[str, RowStatistic]:
-    return {name: of for need in needs for name, of in need.statistics.items()}
-
-
-def _head(rows: Predictions, settings: Settings, needs: Iterable[Need], keys: RowKeys | None) -> Head:
-    return Head(
-        rows.classes,
-        rows.kind,
-        rows.scores.kind_reason,
-        str(rows.scores.dtype),
-        str(working_dtype(rows, settings.precision)),
-        rows.provenance.labels,
-        rows.weights is not None,
-        settings.metrics,
-        settings.clip,
-        {
-            need.name: (need.lens.score, need.lens.outcome, need.lens.given)
-            for need in needs
-            if isinstance(need, Scores)
-        },
-        settings.groups,
-        (keys and keys.key) or "",
-        rows.provenance.percent,
-    )
+def _of_few(rows: Predictions, head: Head, keys: RowKeys) -> State:
+    """Return the state that keeps rows, and of columns that are sliced by, what their slices are called."""
+    ids = keys.ids(slice(0, rows.n_rows))
+    keys.refuse_shared(ids)
+    columns = {name: slice_names(column_to_slice(rows, name)) for name in head.by}
+    kept = Rows(ids, rows.labels, rows.weights, gathered(rows.scores).array, columns)
+    part = Part(rows.provenance.path, rows.n_rows, _digest([kept.labels, kept.scores]), keys.first)
+    return State.of_rows(head, (part,), kept)
 
 
 class _Chunks:
     """Gathers the statistics of rows, and adds them to a body chunk by chunk."""
 
     def __init__(self, body: Body, statistics: Mapping[str, RowStatistic], keys: RowKeys) -> None:
-        self._body, self._statistics, self._keys, self._start = body, statistics, keys, 0
-        self._pending: list[tuple[dict[str, Array], Array, Floats | None, Hashes | None]] = []
+        self._body, self._statistics, self._keys, self._rows = body, statistics, keys, 0
+        self._pending: list[MeasuredRows] = []
 
     def add(self, block: Block) -> None:
         """Take the statistics of one block."""
@@ -193,23 +208,20 @@ class _Chunks:
             if (values := statistic(block)).dtype.kind in "bf"
         }
         weights = None if block.weights is None else block.weights.astype(np.float64)
-        hashes = self._keys.hashes(block) if self._body.keyed else None
-        self._pending.append((columns, block.labels, weights, hashes))
-        if block.rows.stop - self._start >= CHUNK:
+        self._pending.append(MeasuredRows(columns, block.labels, weights, self._keys.of(block)))
+        self._rows += len(block.labels)
+        if self._rows >= CHUNK:
             self.finish()
 
     def finish(self) -> None:
         """Add the rows that wait."""
         if not self._pending:
             return
-        tables, labels, weights, hashes = zip(*self._pending, strict=True)
+        tables, labels, weights, ids = zip(*self._pending, strict=True)
+        self._pending, self._rows = [], 0
         columns = {name: np.concatenate([table[name] for table in tables]) for name in tables[0]}
         joined = None if weights[0] is None else np.concatenate(weights)
-        told = np.concatenate(labels)
-        keys = None if hashes[0] is None else np.concatenate(hashes)
-        start, self._start, self._pending = self._start, self._start + len(told), []
-        numbers = self._keys.numbers(start, self._start)
-        self._body.add(MeasuredRows(columns, told, joined, keys, numbers))
+        self._body.add(MeasuredRows(columns, np.concatenate(labels), joined, np.concatenate(ids)))
 
 
 class _Sampling:
@@ -220,7 +232,9 @@ class _Sampling:
 
     def add(self, block: Block) -> None:
         """Take what belongs to it of one block."""
-        self._sample.add(self._keys.hashes(block), block.labels, block.weights, block.scores)
+        ids = self._keys.of(block)
+        hashes = hashed(ids) if self._keys.key is None else ids
+        self._sample.add(hashes, block.labels, block.weights, block.scores)
 
 
 class _Watched:
@@ -234,13 +248,9 @@ class _Watched:
         self._watch(block.rows.stop)
 
 
-def _digest(body: Body) -> str:
+def _digest(tables: Iterable[Array]) -> str:
     """Return the SHA-256 of what tells one data set from another."""
     whole = hashlib.sha256()
-    if body.sums is None:
-        tables = [body.labels, *(body.columns[name] for name in sorted(body.columns))]
-    else:
-        tables = [body.sums.digest, *(statistic.sums for statistic in body.sums.statistics.values())]
     for table in tables:
         whole.update(np.ascontiguousarray(table).tobytes())
     return whole.hexdigest()

@@ -1,8 +1,8 @@
-"""Merging: the states of parts become that of the whole."""
+"""Merging: the states of parts become that of the whole, whose rows are summed up once they are many."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import fields, replace
 
 import numpy as np
@@ -10,7 +10,11 @@ import numpy as np
 from calcli.core.data.binning import Bins
 from calcli.core.data.derived import MOST, natural_order
 from calcli.core.language.errors import InputError, UsageError
-from calcli.core.state.state import Body, Head, Part, State
+from calcli.core.language.text import counted, some
+from calcli.core.state.sample import Rows, are_few
+from calcli.core.state.state import Body, Facts, Head, Part, State
+
+Summed = Callable[[State], State]
 
 MUST_AGREE = {  # before parts are merged
     "classes": "classes",
@@ -18,132 +22,145 @@ MUST_AGREE = {  # before parts are merged
     "computed_in": "precisions",
     "weighted": "use of weights",
     "metrics": "metrics",
+    "bins": "numbers of bins",
     "clip": "values of --clip",
-    "lenses": "lenses",
     "groups": "class groups",
     "key": "keys",
+    "by": "columns of slices",
 }
 
 
-def merge(states: Iterable[State]) -> State:
-    """Return the state of the rows of all.
+def merged(states: Iterable[State], summed: Summed) -> State:
+    """Return the state of the rows of all, in whatever order these come.
 
-    The order given is no matter for sums; few rows without keys stand in it.
+    While they are few, rows stand in the order of the names of their parts; `summed` sums them up.
 
     Raises
     ------
     InputError
         If states are not alike, or hold the same rows, as far as can be told.
     """
-    merged: _Merged | None = None
+    union, heads, first = _Union(summed), dict[str, Head](), None
     for state in states:
-        if merged is None:
-            merged = _Merged(state)
-        else:
-            merged.add(state)
-    if merged is None:
+        first = first or state
+        _require_alike(state, first)
+        heads[state.parts[0].digest] = state.head
+        union.add(state)
+    if first is None:
         raise UsageError("there is no state to merge; give one or more")
-    return merged.state
+    whole = _in_order(union.state, heads)
+    _refuse_same_rows(whole)
+    return whole
 
 
-class _Merged:
-    """A state that others are added to."""
+def _refuse_same_rows(whole: State) -> None:
+    """Raise an InputError if parts of a merged state have rows in common, as far as can be told."""
+    parts, key, sample = dict[str, Part](), whole.head.key, whole.body.sample
+    for part in whole.parts:
+        if (known := parts.get(part.digest)) is not None:
+            raise InputError(
+                f"{part.name} and {known.name} have the same {part.rows:,} rows; expected states of "
+                "different rows"
+            )
+        parts[part.digest] = part
+    rows = whole.rows or (sample and sample.rows)
+    if key and rows and (common := len(rows.ids) - len(np.unique(rows.ids))):
+        names = some([part.name for part in whole.parts])
+        raise InputError(
+            f"{names} have {counted(common, 'value')} of {key} in common; expected different rows"
+        )
 
-    def __init__(self, first: State) -> None:
-        self._whole = _copied(first)
-        self._parts: dict[str, Part] = {}
-        self._heads: dict[str, Head] = {}
-        self._slices: dict[str, dict[str, State]] = {column: {} for column in first.slices}
-        self._take_parts(first)
-        self._add_slices(first)
+
+def as_slice(state: State, name: str) -> State:
+    """Return the state of a slice as one data set, few rows in the order of their ids."""
+    rows = state.rows and state.rows.by_id
+    return replace(state, parts=(Part(name, state.n_rows, ""),), rows=rows)
+
+
+class _Union:
+    """The rows of several states, which are summed up once they are many."""
+
+    def __init__(self, summed: Summed) -> None:
+        self._summed = summed
+        self._few: list[State] = []
+        self._whole: State | None = None
+        self._slices: dict[str, dict[str, _Union]] = {}
 
     def add(self, state: State) -> None:
         """Add the rows of a state."""
-        _require_alike(state, self._whole)
-        if state.head.key:
-            self._refuse_common_keys(state)
-        self._take_parts(state)
-        self._whole = _joined(self._whole, state)
-        self._add_slices(state)
+        if state.rows is None:
+            self._add(state)
+            return
+        self._few.append(state)
+        if not are_few(sum(one.n_rows for one in self._few), len(state.head.classes)):
+            self._sum_up()
 
     @property
     def state(self) -> State:
         """The state of all rows."""
-        parts, head = [*self._parts.values()], self._whole.head
-        if head.key:  # what is said of the rows depends on no order either
-            parts.sort()
-            head = self._heads[parts[0].digest]
+        if self._whole is None:
+            return _of_rows(self._few)
+        self._sum_up()
         slices = {
-            column: {value: _of_whole(states[value], head) for value in _in_order([*states])}
-            for column, states in self._slices.items()
+            column: {
+                value: as_slice(unions[value].state, f"{column}={value}") for value in _ascending(unions)
+            }
+            for column, unions in self._slices.items()
         }
-        return replace(self._whole, head=head, parts=tuple(parts), slices=slices)
+        return replace(self._whole, slices=slices)
 
-    def _take_parts(self, state: State) -> None:
-        """Take the parts of a state, none of which may be known."""
-        for part in state.parts:
-            known = self._parts.get(part.digest)
-            if known is not None:
-                raise InputError(
-                    f"{part.name} and {known.name} have the same {part.rows:,} rows; expected "
-                    "states of different rows"
-                )
-            self._parts[part.digest] = part
-        self._heads.setdefault(state.parts[0].digest, state.head)
+    def _sum_up(self) -> None:
+        if self._few:
+            self._add(self._summed(_of_rows(self._few)))
+            self._few = []
 
-    def _refuse_common_keys(self, state: State) -> None:
-        """Raise an InputError if the lowest hashes show that states have rows in common."""
-        whole = self._whole
-        common = len(np.intersect1d(state.body.lowest, whole.body.lowest, assume_unique=True))
-        if common and self._parts.keys().isdisjoint(part.digest for part in state.parts):
-            names = f"{state.parts[0].name} and {whole.parts[0].name}"
-            what = "1 value" if common == 1 else f"{common:,} values"
-            raise InputError(f"{names} have {what} of {state.head.key} in common; expected different rows")
-
-    def _add_slices(self, state: State) -> None:
-        """Add the slices of a state."""
-        if [*state.slices] != [*self._slices]:
-            mine, others = (", ".join(one) or "none" for one in (state.slices, self._slices))
-            raise InputError(
-                f"the states of {state.parts[0].name} and {self._whole.parts[0].name} have slices by "
-                f"different columns: {mine} and {others}; expected states that were made alike"
-            )
+    def _add(self, state: State) -> None:
+        """Add sums."""
+        head = state.head
+        empty = Body(head, sampled=state.body.sample is not None)
+        whole = self._whole or State(head, (), Facts(), {}, empty)
+        whole.body.merge(state.body)
+        bins = {m: _added(whole.bins[m], sums) if whole.bins else sums for m, sums in state.bins.items()}
+        facts, parts = whole.facts.merged(state.facts), whole.parts + state.parts
+        self._whole = replace(whole, parts=parts, facts=facts, bins=bins)
         for column, states in state.slices.items():
-            known = self._slices[column]
+            unions = self._slices.setdefault(column, {})
             for value, part in states.items():
-                if value in known:
-                    _require_alike(part, known[value])
-                    known[value] = _joined(known[value], part)
-                else:
-                    known[value] = _copied(part)
-            if len(known) > MOST:
+                unions.setdefault(value, _Union(self._summed)).add(part)
+            if len(unions) > MOST:
                 raise InputError(
                     f"{column} has more than {MOST:,} values in all; --by takes a column of at most {MOST:,} "
                     "groups, such as country or device"
                 )
 
 
-def _copied(state: State) -> State:
-    """Return a state that others can be added to."""
-    body = Body(state.head, sampled=state.body.sample is not None)
-    body.merge(state.body)
-    return replace(state, body=body)
+def _of_rows(states: Sequence[State]) -> State:
+    """Return the state of the rows of all, which are few."""
+    parts = tuple(part for state in states for part in state.parts)
+    return replace(states[0], parts=parts, rows=Rows.joined(state.rows for state in states if state.rows))
 
 
-def _joined(whole: State, state: State) -> State:
-    """Add the rows of a state to the body of another one."""
-    whole.body.merge(state.body)
-    bins = {m: _added(sums, state.bins[m]) for m, sums in whole.bins.items() if m in state.bins}
-    return replace(whole, bins=bins, facts=whole.facts.merged(state.facts))
+def _in_order(state: State, heads: Mapping[str, Head]) -> State:
+    """Return a merged state with its parts in an order that does not depend on that of merging."""
+    known, keyed = state.parts, bool(state.head.key)
+    order = sorted(range(len(known)), key=lambda n: (known[n].name, keyed and known[n].digest))
+    parts = tuple(known[n] for n in order)
+    head = heads[parts[0].digest]
+    slices = {
+        column: {
+            value: replace(part, head=replace(head, metrics=part.head.metrics, by=()))
+            for value, part in states.items()
+        }
+        for column, states in state.slices.items()
+    }
+    rows = state.rows
+    if rows is not None:
+        place = np.repeat(np.argsort(order), [part.rows for part in known])
+        rows = rows.take(np.argsort(place, kind="stable"))
+    return replace(state, head=head, parts=parts, slices=slices, rows=rows)
 
 
-def _of_whole(part: State, head: Head) -> State:
-    """Return a slice as one data set, of which is said what is said of all rows."""
-    said = replace(part.head, kind_reason=head.kind_reason, dtype=head.dtype, labels=head.labels)
-    return replace(part, head=said, parts=(replace(part.parts[0], rows=part.n_rows),))
-
-
-def _in_order(values: list[str]) -> list[str]:
+def _ascending(values: Iterable[str]) -> list[str]:
     ascending = np.array(sorted(values))
     return [str(ascending[n]) for n in natural_order(ascending)]
 
@@ -152,8 +169,6 @@ def _require_alike(state: State, first: State) -> None:
     for field, called in MUST_AGREE.items():
         mine, others = getattr(first.head, field), getattr(state.head, field)
         if mine != others:
-            if field == "lenses":
-                mine, others = (f"of {', '.join(names)}" for names in (mine, others))
             raise InputError(
                 f"the states of {state.parts[0].name} and {first.parts[0].name} have different {called}: "
                 f"{_said(others)} and {_said(mine)}; expected states that were made alike"
@@ -161,12 +176,7 @@ def _require_alike(state: State, first: State) -> None:
 
 
 def _said(value: object) -> str:
-    if value == "":
-        return "none"
-    if isinstance(value, tuple | dict):
-        names = [*map(str, value)]
-        return ", ".join(names[:3]) + (f" and {len(names) - 3} more" if len(names) > 3 else "")
-    return str(value)
+    return (some([*value]) if isinstance(value, tuple | dict) else str(value)) or "none"
 
 
 def _added(first: Bins, second: Bins) -> Bins:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from hashlib import blake2b
 
@@ -147,16 +147,16 @@ class RandomGroups:
         n_classes: int,
         weights: Floats | None = None,
         *,
-        numbers: Array,
+        ids: Array,
+        keyed: bool = False,
         digests: Hashes | None = None,
-        hashes: Hashes | None = None,
     ) -> RandomGroups:
         """Return the sums of (n,) rows with these statistics, among which `hit` is.
 
-        Digests tell which rows these are. They have ascending `numbers`, or `hashes` of keys.
+        Their ids are numbers, or hashes of keys. Digests tell which rows these are.
         """
         n = len(labels)
-        group, summed = _grouped(numbers, hashes)
+        group, summed = _grouped(ids, keyed)
 
         def statistic(values: Array) -> Statistic:
             where, marked = np.empty(0, np.intp), np.zeros(GROUPS, np.int64)
@@ -167,7 +167,7 @@ class RandomGroups:
             whole = weights is None and values.dtype == np.bool_
             sums = summed(values if weights is None else values * weights, np.int64 if whole else np.float64)
             weight = float(len(where) if weights is None else weights[where].sum())
-            first = numbers[where[:ROWS_NAMED]].tolist() if hashes is None else ()
+            first = () if keyed else ids[where[:ROWS_NAMED]].tolist()
             return Statistic(sums, marked, weight, tuple(first))
 
         count = summed(np.ones(n, np.int64), np.int64)
@@ -213,28 +213,19 @@ class RandomGroups:
         return float(self.statistics[name].sums.sum())
 
 
-def same_rows(groups: Sequence[RandomGroups]) -> bool:
-    """Tell whether all systems have as many rows, with the same labels in the same places."""
-    first = groups[0]
-    return all(
-        np.array_equal(first.count, other.count) and np.array_equal(first.digest, other.digest)
-        for other in groups[1:]
-    )
-
-
-def digests_of(labels: Array, numbers: Array, hashes: Hashes | None = None) -> Hashes:
+def digests_of(labels: Array, hashes: Hashes) -> Hashes:
     """Return (n,) hashes of row and label, whose sums depend on no order."""
-    return mixed((hashed(numbers) if hashes is None else hashes) + mixed(labels))
+    return mixed(hashes + mixed(labels))
 
 
-def _grouped(numbers: Array, hashes: Hashes | None) -> tuple[Positions, Summing]:
-    """Return the groups of rows, by ascending numbers or by hashes of keys, and what sums over groups."""
-    rows = len(numbers)
-    if hashes is None and rows and numbers[-1] - numbers[0] == rows - 1:
+def _grouped(ids: Array, keyed: bool) -> tuple[Positions, Summing]:
+    """Return the groups of rows, by their numbers or by hashes of keys, and what sums over groups."""
+    rows = len(ids)
+    if not keyed and rows and ids[-1] - ids[0] == rows - 1:
         # of consecutive rows, where a division for each would take most of the time of a sum
-        first = int(numbers[0])
+        first = int(ids[0])
         return np.resize(np.roll(np.arange(GROUPS), -(first % GROUPS)), rows), _by_number(first)
-    group = ((numbers if hashes is None else hashes) % GROUPS).astype(np.intp)
+    group = (ids % GROUPS).astype(np.intp)
     return group, _by_group(group)
 
 

@@ -1,59 +1,74 @@
-"""A sample of rows for what sums do not tell: those of the lowest hashes, bounded in bytes.
+"""Rows in a state: all of few, of many a sample for what sums do not tell, bounded in bytes.
 
-Which rows of a union are in it depends on the union alone: all whose hash is below that of the first row that
-there is no room for.
+The sample has the rows of the lowest hashes. Which rows of a union are in it depends on the union alone: all
+whose hash is below that of the first row that there is no room for.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from typing import NamedTuple
 
 import numpy as np
 
 from calcli.core.data.arrays import Array, Floats
 from calcli.core.data.predictions import ArrayScores, Predictions
+from calcli.core.data.units import UNIT_LIMIT
 from calcli.core.state.random_groups import Hashes
 
 MOST = 20_000  # rows
 BYTES = 1 << 22  # of their scores
 ALL = 1 << 64  # above every hash
+FEW_SCORES = 1 << 22  # which take 16 MB in single precision
+
+
+def are_few(rows: int, classes: int) -> bool:
+    """Tell whether a state of so many rows keeps them."""
+    return rows <= UNIT_LIMIT and rows * classes <= FEW_SCORES
 
 
 class Rows(NamedTuple):
-    """Rows of the sample.
+    """Rows in a state.
 
     Attributes
     ----------
-    hashes, labels
-        (n,) of row numbers or keys, and integers.
+    ids
+        (n,) numbers in their part, or hashes of keys; in a sample hashes of either.
+    labels
+        (n,) integers.
     weights
         (n,), or None.
     scores
-        (n, K) as they were given, in single precision; in double where some are too small or alike for that.
+        (n, K) as they were given; in a sample in single precision, in double where some are too small or
+        alike for that.
+    columns
+        (n,) text by name, of columns whose values are slices; a sample has none.
     """
 
-    hashes: Hashes
+    ids: Array
     labels: Array
     weights: Floats | None
     scores: Floats
+    columns: Mapping[str, Array]
 
     def take(self, chosen: Array) -> Rows:
         """Return the rows that an index chooses."""
         weights = None if self.weights is None else self.weights[chosen]
-        return Rows(self.hashes[chosen], self.labels[chosen], weights, self.scores[chosen])
+        columns = {name: values[chosen] for name, values in self.columns.items()}
+        return Rows(self.ids[chosen], self.labels[chosen], weights, self.scores[chosen], columns)
 
-    def below(self, hash: int) -> Rows:
-        """Return the rows of lower hashes."""
-        low = np.flatnonzero(self.hashes < np.uint64(hash))
-        return self if len(low) == len(self.hashes) else self.take(low)
+    @property
+    def by_id(self) -> Rows:
+        """The rows in the order of their ids."""
+        return self.take(np.argsort(self.ids, kind="stable"))
 
     @classmethod
     def joined(cls, parts: Iterable[Rows]) -> Rows:
         """Return the rows of all parts."""
-        hashes, labels, weights, scores = zip(*parts, strict=True)
+        ids, labels, weights, scores, columns = zip(*parts, strict=True)
         weight = None if weights[0] is None else np.concatenate(weights)
-        return cls(np.concatenate(hashes), np.concatenate(labels), weight, np.concatenate(scores))
+        texts = {name: np.concatenate([one[name] for one in columns]) for name in columns[0]}
+        return cls(np.concatenate(ids), np.concatenate(labels), weight, np.concatenate(scores), texts)
 
 
 class Sample:
@@ -71,7 +86,7 @@ class Sample:
         none = np.empty(0, np.int64)
         weights = np.empty(0) if weighted else None
         scores = np.empty((0, n_classes), np.float32)
-        self._parts = [Rows(none.astype(np.uint64), none, weights, scores)]
+        self._parts = [Rows(none.astype(np.uint64), none, weights, scores, {})]
         self._waiting = 0
 
     def add(self, hashes: Hashes, labels: Array, weights: Floats | None, scores: Array) -> None:
@@ -82,7 +97,9 @@ class Sample:
         if not len(low):
             return
         weight = None if weights is None else weights[low].astype(np.float64)
-        self._take(Rows(hashes[low], labels[low].astype(np.int64), weight, _short(scores[low])), self._below)
+        self._take(
+            Rows(hashes[low], labels[low].astype(np.int64), weight, _short(scores[low]), {}), self._below
+        )
 
     def merge(self, other: Sample) -> None:
         """Take the rows of another sample."""
@@ -94,8 +111,7 @@ class Sample:
         """The rows, by ascending hash."""
         self._settle()
         (lowest,) = self._parts
-        order = np.argsort(lowest.hashes, kind="stable")
-        taken = lowest.take(order)
+        taken = lowest.by_id
         return taken._replace(scores=_short(taken.scores))
 
     def of(self, whole: Predictions) -> Predictions:
@@ -120,21 +136,27 @@ class Sample:
     def _take(self, rows: Rows, below: int) -> None:
         self._below = min(self._below, below)
         if self._below < ALL:
-            rows = rows.below(self._below)
+            rows = _below(rows, self._below)
         self._parts.append(rows)
-        self._waiting += len(rows.hashes)
+        self._waiting += len(rows.ids)
         if self._waiting > 2 * self.room:
             self._settle()
 
     def _settle(self) -> None:
-        filled = [rows for rows in self._parts if len(rows.hashes)] or self._parts[:1]
+        filled = [rows for rows in self._parts if len(rows.ids)] or self._parts[:1]
         joined = Rows.joined(filled) if len(filled) > 1 else filled[0]
         if self._below < ALL:
-            joined = joined.below(self._below)
-        if len(joined.hashes) > self.room:
-            self._below = int(np.partition(joined.hashes, self.room)[self.room])
-            joined = joined.below(self._below)
-        self._parts, self._waiting = [joined], len(joined.hashes)
+            joined = _below(joined, self._below)
+        if len(joined.ids) > self.room:
+            self._below = int(np.partition(joined.ids, self.room)[self.room])
+            joined = _below(joined, self._below)
+        self._parts, self._waiting = [joined], len(joined.ids)
+
+
+def _below(rows: Rows, hash: int) -> Rows:
+    """Return the rows of lower hashes."""
+    low = np.flatnonzero(rows.ids < np.uint64(hash))
+    return rows if len(low) == len(rows.ids) else rows.take(low)
 
 
 def _short(scores: Array) -> Array:

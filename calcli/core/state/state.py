@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any, NamedTuple, NoReturn
 
@@ -10,15 +10,16 @@ import numpy as np
 
 from calcli.core.data.arrays import Array, Floats
 from calcli.core.data.binning import Bins
-from calcli.core.data.predictions import Called, Kind, Predictions, Provenance, called
-from calcli.core.data.units import UNIT_LIMIT
-from calcli.core.language.errors import NeedsRows
+from calcli.core.data.derived import GatheredScores
+from calcli.core.data.predictions import Called, Kind, Predictions, Provenance, Scores, called
+from calcli.core.language.errors import InputError, NeedsRows
 from calcli.core.language.expressions import WRONG_RIGHT
+from calcli.core.language.settings import Precision, Settings
 from calcli.core.problems.problem import Problem
 from calcli.core.state.cells import ScoreCells
 from calcli.core.state.needs import ONLY_SUMS, Need
-from calcli.core.state.random_groups import Hashes, RandomGroups, digests_of
-from calcli.core.state.sample import Sample
+from calcli.core.state.random_groups import RandomGroups, digests_of, hashed
+from calcli.core.state.sample import Rows, Sample
 
 
 @dataclass(frozen=True, order=True)
@@ -43,11 +44,6 @@ class Part:
     first: int = 0
 
 
-def numbers(parts: Sequence[Part]) -> Array:
-    """Return the numbers of the rows of all parts, in their order."""
-    return np.concatenate([np.arange(part.first, part.first + part.rows) for part in parts])
-
-
 OF_TWO = "top-1", "class-0", "class-1"  # lenses of which the last tells the others
 
 
@@ -67,8 +63,8 @@ class Head:
         Where they came from.
     weighted
         Whether rows have weights.
-    metrics
-        Those the state was made for.
+    metrics, bins
+        What the state was made for.
     clip
         Smallest probability of a label in the log-loss.
     lenses
@@ -80,6 +76,8 @@ class Head:
         The column that rows are known by; "" if it is their number.
     percent
         Whether the stored scores were percentages.
+    by
+        Columns of whose every value there is a state as well, or that few rows have.
     """
 
     classes: tuple[str, ...]
@@ -90,11 +88,19 @@ class Head:
     labels: str
     weighted: bool
     metrics: tuple[str, ...]
+    bins: int
     clip: float
     lenses: Mapping[str, tuple[str, str, str]]
     groups: Mapping[str, Mapping[str, str]]
     key: str = ""
     percent: bool = False
+    by: tuple[str, ...] = ()
+
+    @property
+    def settings(self) -> Settings:
+        """Those that the state was made with."""
+        precision: Precision = "single" if self.computed_in == "float32" else "double"
+        return Settings(self.metrics, self.bins, precision=precision, clip=self.clip, groups=self.groups)
 
     @property
     def called(self) -> Called:
@@ -120,31 +126,21 @@ class Facts:
 
 
 class MeasuredRows(NamedTuple):
-    """The statistics of (n,) rows by name, their labels, weights and hashes of keys, if there are any.
-
-    Rows without keys have `numbers`, those of a part one after the other.
-    """
+    """The statistics of (n,) rows by name, their labels, weights if there are any, and ids as in `Rows`."""
 
     columns: Mapping[str, Array]
     labels: Array
     weights: Floats | None
-    hashes: Hashes | None
-    numbers: Array
+    ids: Array
 
 
 class Body:
-    """The statistics of rows: row by row up to 20,000, of more sums over random groups, and score cells.
-
-    In a run that saves no state every row is kept, or all are summed at once.
+    """The statistics of rows: in a run row by row, of many rows sums over random groups, and score cells.
 
     Attributes
     ----------
-    columns, labels, weights
-        (n,) statistics by name, integers, and row weights if there are any, while there are few rows.
-    hashes
-        (n,) of the keys of these rows, which stand in their order; None if rows have numbers.
-    numbers
-        (n,) of these rows in their parts; of no use with keys.
+    columns
+        (n,) statistics by name, if they are kept row by row.
     sums, cells
         What is kept of many rows: sums, and the score cells of each lens; those of the second of two classes
         tell those of the first and of the likelier one.
@@ -155,98 +151,32 @@ class Body:
     def __init__(self, head: Head, *, in_run: bool = False, sampled: bool = True) -> None:
         self.n_classes, self.weighted, self._lenses = len(head.classes), head.weighted, head.lenses
         self.keyed, self._of_answers, self._in_run = bool(head.key), head.classes == WRONG_RIGHT, in_run
-        self._summing = in_run
         # confidence and hit are summed as well, the scores of other lenses only counted
         others = (pair for lens, pair in head.lenses.items() if lens != "top-1")
         self._of_lenses = {name for pair in others for name in pair}
-        self.columns: dict[str, Array] = {}
-        self.labels: Array = np.empty(0, np.int64)
-        self.weights: Floats | None = np.empty(0) if head.weighted else None
-        self.hashes: Hashes | None = np.empty(0, np.uint64) if head.key else None
-        self.numbers: Array = np.empty(0, np.int64)
+        self.columns: Mapping[str, Array] = {}
         self.sample = Sample(self.n_classes, head.weighted) if sampled else None
         self.sums: RandomGroups | None = None
         self.cells: dict[str, ScoreCells] = {}
-
-    @property
-    def n_rows(self) -> int:
-        """Number of rows."""
-        return len(self.labels) if self.sums is None else self.sums.rows
-
-    def add(self, rows: MeasuredRows) -> None:
-        """Add rows where they belong among the others."""
-        self._summing |= self.sums is not None or self.n_rows + len(rows.labels) > UNIT_LIMIT
-        if self._summing:
-            self._sum_up()
-            self._sum(rows)
-        else:
-            self._keep(rows)
-
-    def _keep(self, rows: MeasuredRows) -> None:
-        columns, labels, weights, hashes, numbers = rows
-        if len(self.labels):
-            both = [name for name in self.columns if name in columns]
-            self.columns = {name: np.concatenate([self.columns[name], columns[name]]) for name in both}
-        else:
-            self.columns = dict(columns)
-        self.labels = np.concatenate([self.labels, labels])
-        self.numbers = np.concatenate([self.numbers, numbers])
-        if self.weights is not None and weights is not None:
-            self.weights = np.concatenate([self.weights, weights])
-        if self.hashes is not None and hashes is not None:
-            self.hashes = np.concatenate([self.hashes, hashes])
-        self._order()
 
     def merge(self, other: Body) -> None:
         """Add the rows of another body."""
         if self.sample is not None and other.sample is not None:
             self.sample.merge(other.sample)
-        if other.sums is None:
-            if len(other.labels):
-                self.add(other._rows())
-            return
-        self._sum_up()
-        self.sums = other.sums if self.sums is None else self.sums.merged(other.sums)
+        if other.sums is not None:
+            self.sums = other.sums if self.sums is None else self.sums.merged(other.sums)
         for lens, cells in other.cells.items():
             self._cells_of(lens).merge(cells)
 
-    @property
-    def lowest(self) -> Hashes:
-        """The lowest hashes of keys, ascending: all of them, while there are few rows."""
-        if self.hashes is not None and self.sums is None:
-            return self.hashes
-        return np.empty(0, np.uint64) if self.sample is None else self.sample.rows.hashes
-
-    def _order(self) -> None:
-        """Put rows with keys in order; others stand in that of their parts."""
-        if self.hashes is None or (self.hashes[1:] >= self.hashes[:-1]).all():
-            return
-        order = np.argsort(self.hashes, kind="stable")
-        self.columns = {name: values[order] for name, values in self.columns.items()}
-        self.labels, self.numbers, self.hashes = self.labels[order], self.numbers[order], self.hashes[order]
-        self.weights = None if self.weights is None else self.weights[order]
-
-    def _rows(self) -> MeasuredRows:
-        """Return the rows."""
-        return MeasuredRows(self.columns, self.labels, self.weights, self.hashes, self.numbers)
-
-    def _sum_up(self) -> None:
-        """Put sums in place of rows."""
-        if self.sums is None and len(self.labels):
-            rows = self._rows()
-            self.columns, self.labels, self.weights, self.hashes = {}, self.labels[:0], None, None
-            self.numbers = self.numbers[:0]
-            self._sum(rows)
-
-    def _sum(self, rows: MeasuredRows) -> None:
+    def add(self, rows: MeasuredRows) -> None:
         """Add rows to the sums."""
-        columns, labels, weights, hashes, numbers = rows
+        columns, labels, weights, ids = rows
         summed = {name: values for name, values in columns.items() if name not in self._of_lenses}
         told = np.zeros_like(labels) if self._of_answers and self.keyed else labels
-        digests = None if self._in_run else digests_of(told, numbers, hashes)
+        digests = None if self._in_run else digests_of(told, ids if self.keyed else hashed(ids))
         of_two = self.n_classes == 2 and {"class-0", "class-1"} <= self._lenses.keys()
         groups = RandomGroups.of(
-            summed, labels, self.n_classes, weights, numbers=numbers, digests=digests, hashes=hashes
+            summed, labels, self.n_classes, weights, ids=ids, keyed=self.keyed, digests=digests
         )
         self.sums = groups if self.sums is None else self.sums.merged(groups)
         for lens in self._lenses:
@@ -285,14 +215,16 @@ class Body:
 
 @dataclass(frozen=True)
 class State:
-    """What is kept of predictions.
+    """What is kept of predictions: few rows themselves, of more what was noticed, sums and cells.
 
     Attributes
     ----------
     head
         What its parts share.
     parts
-        The data sets in it; few rows without keys stand in their order.
+        The data sets in it; few rows stand in their order.
+    rows
+        The rows, if there are few.
     facts
         What was noticed about the scores.
     bins
@@ -300,7 +232,7 @@ class State:
     body
         Statistics of the rows.
     slices
-        States of the rows of each value of columns, by column and value.
+        Of many rows the states of those of each value of columns, by column and value.
     kept
         In a run, what only a pass over rows keeps.
     """
@@ -312,11 +244,17 @@ class State:
     body: Body
     slices: Mapping[str, Mapping[str, State]] = field(default_factory=dict)
     kept: Mapping[Need, Any] = field(default_factory=dict)
+    rows: Rows | None = None
+
+    @classmethod
+    def of_rows(cls, head: Head, parts: tuple[Part, ...], rows: Rows) -> State:
+        """Return the state that keeps few rows."""
+        return cls(head, parts, Facts(), {}, Body(head, sampled=False), rows=rows)
 
     @property
     def n_rows(self) -> int:
         """Number of rows."""
-        return self.body.n_rows
+        return sum(part.rows for part in self.parts)
 
     def provides(self, *needs: Need) -> bool:
         """Say whether it tells all that is needed."""
@@ -360,7 +298,7 @@ class UnavailableScores:
 
 @dataclass(frozen=True, eq=False)
 class StatePredictions(Predictions):
-    """Predictions of which a state is left; labels and weights are there while it has few rows.
+    """Predictions of which a state is left, which has their rows if they are few.
 
     Attributes
     ----------
@@ -368,33 +306,63 @@ class StatePredictions(Predictions):
         What is left.
     """
 
-    has_rows = False
     state: State = field(kw_only=True)
+
+    @property
+    def has_rows(self) -> bool:  # type: ignore[override]
+        """Whether the state keeps the rows."""
+        return self.state.rows is not None
 
 
 def predictions_of(state: State, name: str = "a state", *, in_file: bool = False) -> StatePredictions:
     """Return the predictions that a state is of, which is called so or in a file of that name."""
-    head, body, missing = state.head, state.body, UnavailableRows(name)
-    few = body.sums is None
-    labels: Any = body.labels if few else missing
-    weights: Any = body.weights if few else missing if head.weighted else None
-    shape = (state.n_rows, len(head.classes))
-    scores = UnavailableScores(head.kind, head.kind_reason, shape, np.dtype(head.dtype), name)
+    head, rows, missing = state.head, state.rows, UnavailableRows(name)
+    labels: Any = rows.labels if rows else missing
+    weights: Any = rows.weights if rows else missing if head.weighted else None
+    shape, dtype = (state.n_rows, len(head.classes)), np.dtype(head.dtype)
+    scores: Scores = UnavailableScores(head.kind, head.kind_reason, shape, dtype, name)
+    columns = {}
+    if rows:
+        scores = GatheredScores(rows.scores, head.kind, head.kind_reason, stored=dtype)
+        columns = {**rows.columns, **({head.key: rows.ids} if head.key else {})}
     parts = len(state.parts)
     read_as = f"a state of {parts} data sets" if parts > 1 else f"a state of {state.parts[0].name}"
     files = (name,) if in_file else ()
     provenance = Provenance(name, head.labels, files, read_as=read_as, percent=head.percent)
-    return StatePredictions(scores, labels, head.classes, weights, provenance=provenance, state=state)
+    return StatePredictions(scores, labels, head.classes, weights, columns, provenance, state=state)
+
+
+def names_rows(predictions: Predictions) -> bool:
+    """Tell whether rows have their places in a file; not those of slices or several parts of a state."""
+    parts = predictions.state.parts if isinstance(predictions, StatePredictions) else ()
+    return not parts or (len(parts) == 1 and bool(parts[0].digest))
+
+
+def states_by(predictions: Predictions, column: str) -> Mapping[str, State]:
+    """Return states of every value of a column, by value, if predictions are left without rows.
+
+    Raises
+    ------
+    InputError
+        If they are left of a state that was made without slices by it.
+    """
+    if not isinstance(predictions, StatePredictions):
+        return {}
+    head = predictions.state.head
+    if column not in head.by:
+        raise InputError(
+            f"{predictions.provenance.path} is a state, made without slices by {column}; it has "
+            f"{', '.join(head.by) or 'none'}; make one from the predictions with --by {column} --save-state"
+        )
+    return predictions.state.slices.get(column, {})
 
 
 def rows_left(predictions: Predictions) -> Predictions:
-    """Return predictions; of a state the sample of rows that it keeps, which the provenance then says."""
-    if not isinstance(predictions, StatePredictions):
+    """Return predictions; of many rows the sample that a state keeps, which the provenance then says."""
+    if not isinstance(predictions, StatePredictions) or predictions.has_rows:
         return predictions
     sample = predictions.state.body.sample
     if sample is None:  # of a slice
         raise NeedsRows(f"{predictions.provenance.path}: {ONLY_SUMS}")
     rows = sample.of(predictions)
-    if rows.n_rows == predictions.n_rows:
-        return rows
     return replace(rows, provenance=replace(rows.provenance, sampled_from=predictions.n_rows))

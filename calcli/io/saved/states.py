@@ -6,7 +6,7 @@ import hashlib
 import io
 import json
 import zipfile
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from dataclasses import asdict, fields, replace
 from pathlib import Path
 from typing import Any
@@ -15,13 +15,13 @@ import numpy as np
 
 from calcli.core.data.arrays import Array
 from calcli.core.data.binning import Bins
-from calcli.core.data.units import GROUPS, UNIT_LIMIT
+from calcli.core.data.units import GROUPS
 from calcli.core.language.errors import InputError
 from calcli.core.language.version import __version__
 from calcli.core.state.cells import ScoreCells
 from calcli.core.state.random_groups import RandomGroups, Statistic
 from calcli.core.state.sample import ALL, Rows, Sample
-from calcli.core.state.state import Body, Facts, Head, Part, State, numbers
+from calcli.core.state.state import Body, Facts, Head, Part, State
 from calcli.io.places.archives import SAID, naming_faults, stored_content
 from calcli.io.places.heads import held_array
 from calcli.io.places.outputs import atomic_path
@@ -181,20 +181,21 @@ def _arrays(state: State) -> Iterator[tuple[str, Array]]:
     for m, bins in state.bins.items():
         yield from ((f"bins/{m}/{name}", getattr(bins, name)) for name in BINS)
     if body.sample is not None:
-        rows = body.sample.rows._asdict().items()
-        yield from ((f"sample/{name}", values) for name, values in rows if values is not None)
-    yield from (_of_rows(body, state.parts) if body.sums is None else _of_groups(body, body.sums))
+        yield from _of_rows("sample/", body.sample.rows)
+    if state.rows is not None:
+        yield from _of_rows("rows/", state.rows)
+    if body.sums is not None:
+        yield from _of_groups(body, body.sums)
 
 
-def _of_rows(body: Body, parts: Sequence[Part]) -> Iterator[tuple[str, Array]]:
-    yield "rows/labels", body.labels
-    if body.weights is not None:
-        yield "rows/weights", body.weights
-    if body.hashes is not None:
-        yield "rows/hashes", body.hashes
-    elif not np.array_equal(body.numbers, numbers(parts)):
-        yield "rows/numbers", body.numbers
-    yield from ((f"rows/columns/{name}", values) for name, values in body.columns.items())
+def _of_rows(place: str, rows: Rows) -> Iterator[tuple[str, Array]]:
+    known = {"ids": rows.ids, "labels": rows.labels, "weights": rows.weights, "scores": rows.scores}
+    yield from ((place + name, values) for name, values in known.items() if values is not None)
+    for n, texts in enumerate(rows.columns.values()):
+        names, codes = np.unique(texts, return_inverse=True)
+        yield from (
+            (f"{place}columns/{n}/{name}", values) for name, values in (("names", names), ("codes", codes))
+        )
 
 
 def _of_groups(body: Body, groups: RandomGroups) -> Iterator[tuple[str, Array]]:
@@ -210,29 +211,20 @@ def _of_groups(body: Body, groups: RandomGroups) -> Iterator[tuple[str, Array]]:
 
 
 def _state(told: Mapping[str, Any], arrays: Mapping[str, Array]) -> State:
-    head = {**told["head"], **{name: tuple(told["head"][name]) for name in ("classes", "metrics")}}
+    head = {**told["head"], **{name: tuple(told["head"][name]) for name in ("classes", "metrics", "by")}}
     head["lenses"] = {name: tuple(pair) for name, pair in head["lenses"].items()}
     known, facts = Head(**head), Facts(**told["facts"])
     parts = tuple(Part(**part) for part in told["parts"])
     k = len(known.classes)
+    if told["deals"] is None:
+        rows = _rows("rows/", arrays, known)
+        ids = rows.ids if known.key else rows.ids.astype(np.int64)
+        return State.of_rows(known, parts, rows._replace(ids=ids))
     body = Body(known)
     body.sample = None if told["below"] is None else _sample(told["below"], arrays, known)
-    if told["deals"] is None:
-        body.labels = _shaped(arrays["rows/labels"], -1)
-        if known.weighted:
-            body.weights = _shaped(arrays["rows/weights"], len(body.labels))
-        if known.key:
-            body.hashes = _shaped(arrays["rows/hashes"], len(body.labels))
-        columns = _under("rows/columns/", arrays)
-        body.columns = {name: _shaped(values, len(body.labels)) for name, values in columns.items()}
-        if len(body.labels) > UNIT_LIMIT or (body.labels >= k).any():
-            raise ValueError("labels out of range")
-        stored = arrays.get("rows/numbers")
-        body.numbers = numbers(parts) if stored is None else stored.astype(np.int64)
-    else:
-        body.sums = _groups(told["deals"], arrays, k)
-        for lens in told["cells"]:
-            body.cells[lens] = ScoreCells.of_arrays(_under(f"cells/{lens}/", arrays))
+    body.sums = _groups(told["deals"], arrays, k)
+    for lens in told["cells"]:
+        body.cells[lens] = ScoreCells.of_arrays(_under(f"cells/{lens}/", arrays))
     bins = {}
     for m in told["bins"]:
         count, *sums = (_shaped(arrays[f"bins/{m}/{name}"], k, m) for name in BINS)
@@ -240,18 +232,26 @@ def _state(told: Mapping[str, Any], arrays: Mapping[str, Array]) -> State:
     return State(known, parts, facts, bins, body)
 
 
-def _sample(below: Any, arrays: Mapping[str, Array], head: Head) -> Sample:
-    members = _under("sample/", arrays)
-    hashes = _shaped(members["hashes"], -1).astype(np.uint64, casting="safe")
-    n, k = len(hashes), len(head.classes)
+def _rows(place: str, arrays: Mapping[str, Array], head: Head) -> Rows:
+    members = _under(place, arrays)
+    ids = _shaped(members["ids"], -1)
+    n, k = len(ids), len(head.classes)
     labels = _wide(_shaped(members["labels"], n))
     if (labels >= k).any():
         raise ValueError("labels out of range")
-    if not (n and int(hashes.max()) < below <= ALL):
+    weights = _shaped(members["weights"], n) if head.weighted else None
+    columns = {}
+    for number, name in enumerate(head.by if "columns/0/names" in members else ()):
+        names, codes = (members[f"columns/{number}/{one}"] for one in ("names", "codes"))
+        columns[name] = names[_shaped(codes, n)]
+    return Rows(ids, labels, weights, _shaped(members["scores"], n, k), columns)
+
+
+def _sample(below: Any, arrays: Mapping[str, Array], head: Head) -> Sample:
+    rows = _rows("sample/", arrays, head)
+    if not (len(rows.ids) and int(rows.ids.max()) < below <= ALL):
         raise ValueError("a sample of other rows than it says")
-    weights = _shaped(members["weights"], n).astype(np.float64) if head.weighted else None
-    scores = _shaped(members["scores"], n, k)
-    return Sample.of_rows(Rows(hashes, labels, weights, scores), int(below))
+    return Sample.of_rows(rows, int(below))
 
 
 def _groups(told: Mapping[str, Any], arrays: Mapping[str, Array], k: int) -> RandomGroups:

@@ -19,7 +19,8 @@ from calcli.core.curves.needs import (
 from calcli.core.data.derived import gathered
 from calcli.core.data.predictions import ArrayScores, Held, Predictions
 from calcli.core.estimators.costs import parse_cost_word
-from calcli.core.evaluating.evaluate import evaluate, state_of
+from calcli.core.evaluating.evaluate import evaluate
+from calcli.core.evaluating.states import state_of
 from calcli.core.language.errors import UsageError
 from calcli.core.language.expressions import WRONG_RIGHT
 from calcli.core.language.figures import FIGURES, USUAL, find_figures, standard_names
@@ -85,10 +86,10 @@ def test_figures_of_rows_look_at_evenly_spaced_ones_of_many():
     assert rows.provenance.sampled_from == 25_000
 
 
-def test_figures_of_rows_look_at_the_sample_of_a_state():
+def test_figures_of_rows_look_at_those_of_a_state():
     rows = some_predictions()
     found = some_rows(evaluate(predictions_of(state_of(rows))), FIGURES["temperature"])
-    assert sorted(found.scores.array[:, 0]) == sorted(np.float32(rows.scores.array[:, 0]))
+    assert sorted(found.scores.array[:, 0]) == sorted(rows.scores.array[:, 0])
 
 
 def test_figures_look_through_the_lenses_that_the_classes_have():

@@ -13,7 +13,7 @@ from scipy import stats
 from sklearn.metrics import average_precision_score, roc_auc_score
 
 from calcli.core.estimators.intervals import Influences, Interval
-from calcli.core.evaluating.evaluate import evaluate, state_of
+from calcli.core.evaluating.evaluate import evaluate
 from calcli.core.evaluating.metrics.ranking import (
     AREA,
     PRECISION,
@@ -25,6 +25,7 @@ from calcli.core.evaluating.metrics.ranking import (
     ranking_influences,
     row_influences,
 )
+from calcli.core.evaluating.states import state_of
 from calcli.core.language.errors import UsageError
 from calcli.core.language.settings import Settings
 from calcli.core.problems.problem import ordered_problem

@@ -12,7 +12,8 @@ from calcli.core.comparing.comparison import Plan, compare
 from calcli.core.comparing.policy import Bound, NoWorse, Policy, Rule
 from calcli.core.data.derived import counted, select
 from calcli.core.estimators.evidence import Margin
-from calcli.core.evaluating.evaluate import evaluate, evaluate_slices, state_of, values
+from calcli.core.evaluating.evaluate import evaluate, evaluate_slices, values
+from calcli.core.evaluating.states import state_of
 from calcli.core.language.expressions import parse_metric
 from calcli.core.language.settings import Settings
 from calcli.core.state.state import predictions_of

@@ -11,12 +11,12 @@ import pytest
 from calcli.core.comparing.comparison import Plan, compare
 from calcli.core.data.derived import select
 from calcli.core.data.predictions import ArrayScores, Predictions
-from calcli.core.evaluating.evaluate import evaluate, state_of
+from calcli.core.evaluating.evaluate import evaluate
+from calcli.core.evaluating.states import merge, state_of
 from calcli.core.language.errors import InputError, NeedsRows, UsageError
 from calcli.core.language.settings import Settings
 from calcli.core.state import collect as collecting
 from calcli.core.state import sample
-from calcli.core.state.merging import merge
 from calcli.core.state.random_groups import first_number, hashed
 from calcli.core.state.state import predictions_of
 from calcli.io.saved.states import from_bytes, to_bytes
@@ -121,7 +121,7 @@ def test_the_default_report_of_a_small_state_has_what_needs_rows():
 
 
 def test_what_a_state_cannot_tell_is_refused_by_name():
-    rows = drawn(500, 3)
+    rows = drawn(21_000, 3)
     with pytest.raises(UsageError, match="--cluster"):
         state_of(rows, Settings(cluster="user"))
     state = state_of(rows, Settings(metrics=("log_loss", "cw_ece"), clip=1e-6))
