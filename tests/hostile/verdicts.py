@@ -24,7 +24,8 @@ MEMORY = re.compile(
 TAGS = re.compile(r"<script>planted|<img src=x|href=\W?https?://planted", re.I)
 MARKUP = re.compile(TAGS.pattern + r"|(?<!\\)\]\(http://planted", re.I)  # of Markdown
 LOCAL = re.compile(r"^(file|local)://([^/@]*@)?")  # a scheme of the disk, and a secret
-JUDGES = ("evaluate", "check")  # what may end with status 1, or with 2 and a report of what could be read
+JUDGES = ("evaluate", "check")  # what may end with status 2 and a report of what could be read
+SAY_NO = (*JUDGES, "threshold", "monitor")  # what may end with status 1
 DATA = ("apply", "simulate")  # what writes data to standard output, as they are
 REMARK = "calcli: "
 LONGEST = 20_000  # characters of a sentence
@@ -53,7 +54,7 @@ def _limits(ended: Ended) -> Iterator[str]:
 
 def _streams(case: Case, ended: Ended) -> Iterator[str]:
     command, data = case.command, _writes_data(case)
-    if ended.status not in (0, 2, 1 if command in JUDGES else 0) and ended.status >= 0:
+    if ended.status not in (0, 2, 1 if command in SAY_NO else 0) and ended.status >= 0:
         yield f"status {ended.status}"
     for name, text in (("standard error", ended.err), *([] if data else [("standard output", ended.out)])):
         if found := INTERNALS.search(text):
