@@ -249,18 +249,20 @@ def simulations(draw: Draw) -> Case:
 
 
 def side_files(draw: Draw) -> Case:
-    """Costs, priors, groups of classes or labels in a file."""
-    place = sound_place(draw)
-    kind = draw.choice(("costs", "priors", "groups", "labels"))
-    if kind == "labels":
-        draw.put("t.npy", files.npy(tables.scores(draw, 40, 3)))
-        given = ["--labels", models.labels_file(draw, 40, ["0", "1", "2"])]
-        return call(draw, Place(["t.npy"], rows=40), given)
+    """Costs, priors or groups of classes in a file."""
+    place, kind = sound_place(draw), draw.choice(("costs", "priors", "groups"))
     name = models.side_file(draw, kind, place.classes)
     given = [f"--{kind}", name]
     if kind == "groups":
         given = ["--class-groups", f"kind={name}", "--metrics", "ece:lens=kind"]
     return call(draw, place, given, draw.choice(("evaluate", "evaluate", "compare")))
+
+
+def labels(draw: Draw) -> Case:
+    """Scores whose labels are in another file."""
+    draw.put("t.npy", files.npy(tables.scores(draw, 40, 3)))
+    given = ["--labels", models.labels_file(draw, 40, ["0", "1", "2"])]
+    return call(draw, Place(["t.npy"], rows=40), given)
 
 
 def calibrators(draw: Draw) -> Case:
@@ -432,7 +434,8 @@ KINDS: dict[str, Callable[[Draw], Case]] = {
     "heads": heads, "types": types, "archives": archives,
     "options": some_options, "rows": rows, "more rows": rows, "addresses": addresses,
     "simulations": simulations,
-    "side files": side_files, "calibrators": calibrators, "states": states, "policies": policies,
+    "side files": side_files, "labels": labels, "calibrators": calibrators, "states": states,
+    "policies": policies,
     "pipes": pipes, "calls": calls, "onto themselves": onto_themselves,
     "links": links, "relations": relations, "more relations": relations, "other relations": relations,
 }  # fmt: skip

@@ -194,8 +194,8 @@ def side_file(draw: Draw, kind: str, names: Sequence[str]) -> str:
     table = changed(draw, table) if draw.odd(0.15) else table
     table = table if isinstance(table, dict) else {}
     ending, stored = draw.choice(((".csv", _csv), (".csv", _csv), (".json", json.dumps), (".toml", toml)))
-    content = stored(table).encode("latin-1" if draw.odd(0.05) else "utf-8", "replace")
-    return draw.put(f"{kind}{ending}", damaged(draw, content) if draw.odd(0.2) else content)
+    content = stored(table).encode("latin-1" if draw.odd(0.2) else "utf-8", "replace")
+    return draw.put(f"{kind}{ending}", damaged(draw, content) if draw.odd(0.35) else content)
 
 
 def labels_file(draw: Draw, rows: int, names: Sequence[str]) -> str:
