@@ -49,8 +49,9 @@ def call(draw: Draw, place: Place, given: list[str] = [], command: str = "", mos
     arguments = [command, *_needed(draw, place, command), *given]
     most = most or (2 if draw.chance(0.4) else 0)
     arguments += options.options(draw, command, place, most)
-    forms = [form for one in declared(command) if one.name == "--format" for form in one.choices]
-    arguments += draw.maybe(0.3, "--format", draw.choice(forms)) if forms else []
+    known = {one.name: one.choices for one in declared(command)}
+    arguments += draw.maybe(0.3, "--format", draw.choice(known["--format"])) if "--format" in known else []
+    arguments += draw.maybe(0.1, "--html", draw.output(".html")) if "--html" in known else []
     readable = [text for text in arguments if text in place.files and (draw.folder / text).is_file()]
     if readable and draw.chance(0.05):
         arguments[arguments.index(readable[0])] = "-"
@@ -363,7 +364,7 @@ def calls(draw: Draw) -> Case:
 
 
 def onto_themselves(draw: Draw) -> Case:
-    """Outputs in the place of what is read, or of another output, however that is spelled."""
+    """Outputs in the place of what is read, or of another output, however that is spelled, or in no place."""
     classes = len(sound_place(draw).classes)
     names = {"cal": made(draw, "calibrator", classes, calm=True), "pol": made(draw, "policy", classes,
     calm=True),
@@ -375,7 +376,10 @@ def onto_themselves(draw: Draw) -> Case:
         "merge s",
     ))  # fmt: skip
     words = [names.get(word, word) if words[:8] != "simulate" else word for word in words.split()]
-    command, free = words[0], draw.choice(("new.json", "new.html", "new.csv", "new.calcli", "new"))
+    command, free = (
+        words[0],
+        draw.choice(("new.json", "new.html", "new", "deep/er/new.csv", "t.csv/new.json")),
+    )
     os.symlink("t.csv", draw.folder / "l.csv")
     (draw.folder / "made").mkdir()
     read = [name for name in words if (draw.folder / name).is_file()]
