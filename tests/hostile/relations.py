@@ -107,7 +107,8 @@ def the_same(draw: Draw) -> Case:
     asked = _fit_to_priors(asked)
     again = [first]
     if how == "form":
-        again = [_put(draw, of, replace(by, form=draw.choice(TABLES)), "b")]
+        order = _way(draw, of).order if of.numbered else by.order  # else it is that of the classes
+        again = [_put(draw, of, Way(draw.choice(TABLES), order, False), "b")]
     elif how == "parts":
         _parts(draw, of, by, "parts")
         again = ["parts", "--concat"]
@@ -124,7 +125,8 @@ def the_same(draw: Draw) -> Case:
         ]
         asked = ["benchmark", *both, *asked[:2], *JSON]
         return Case(asked, again=asked)
-    return Case(["evaluate", first, *asked], again=["evaluate", *again, *asked])
+    alike = "all" if how != "form" else "same values"
+    return Case(["evaluate", first, *asked], again=["evaluate", *again, *asked], alike=alike)
 
 
 def _parts(draw: Draw, of: Rows, by: Way, folder: str) -> list[str]:
