@@ -102,13 +102,12 @@ def the_same(draw: Draw) -> Case:
     """Rows, beside the same ones in another format, in parts, behind others, or once more; of any metric."""
     of = plain_rows(draw)
     by = _way(draw, of, single=0)
-    first, how = _put(draw, of, by, "a"), draw.choice(("form", "parts", "behind", "again"))
+    first, how = _put(draw, of, by, "a"), draw.choice(("form", "form", "parts", "behind", "again"))
     asked = ["--metrics", any_metrics(draw), *_asked(draw, of), *JSON]
     asked = _fit_to_priors(asked)
     again = [first]
     if how == "form":
-        order = _way(draw, of).order if of.numbered else by.order  # else it is that of the classes
-        again = [_put(draw, of, Way(draw.choice(TABLES), order, False), "b")]
+        again = [_put(draw, of, Way(draw.choice(TABLES), _shuffled(draw, of, by), False), "b")]
     elif how == "parts":
         _parts(draw, of, by, "parts")
         again = ["parts", "--concat"]
@@ -129,6 +128,11 @@ def the_same(draw: Draw) -> Case:
     return Case(["evaluate", first, *asked], again=["evaluate", *again, *asked], alike=alike)
 
 
+def _shuffled(draw: Draw, of: Rows, by: Way) -> tuple[int, ...]:
+    """Return another order of columns, where it is not that of the classes."""
+    return tuple(draw.sample(by.order, len(by.order))) if of.numbered else by.order
+
+
 def _parts(draw: Draw, of: Rows, by: Way, folder: str) -> list[str]:
     """Write rows in a few parts, and return their names."""
     size = len(of.labels)
@@ -143,7 +147,8 @@ def in_another_order(draw: Draw) -> Case:
     by, asked = _way(draw, of), [*_metrics(draw, of), *JSON]
     first = _put(draw, of, by, "a")
     if draw.chance(0.5):
-        second = _put(draw, of.part(draw.arrays.permutation(len(of.labels))), by, "b")
+        own = replace(by, order=_shuffled(draw, of, by))
+        second = _put(draw, of.part(draw.arrays.permutation(len(of.labels))), own, "b")
         return Case(["evaluate", first, *asked], again=["evaluate", second, *asked], alike="same values")
     country = of.column("country")
     second = _put(draw, of.part(country == draw.choice(list(country))), by, "b")
@@ -381,7 +386,7 @@ def _against_rest(draw: Draw, of: Rows) -> Done:
 
 WAYS = (_left_out, _left_out, _repeated, _against_rest)
 RELATIONS: tuple[Callable[[Draw], Case], ...] = (
-    the_same, the_same, in_another_order, applied, applied, beside_itself, beside_itself, by_states,
+    the_same, the_same, the_same, in_another_order, applied, applied, beside_itself, beside_itself, by_states,
     by_states,
     by_hand, by_hand, by_hand,
 )  # fmt: skip

@@ -292,7 +292,7 @@ def plain_rows(draw: Draw, names: tuple[str, ...] = ()) -> Rows:
     if draw.chance(0.8):
         labels[:count] = np.arange(count)  # every class is there
     words = tuple(draw.sample(("dog", "ant", "cat", "elk", "bee", "fox", "cow", "owl"), count))
-    names = names or (tuple(map(str, range(count))) if draw.chance(0.4) else words)
+    names = names or (tuple(map(str, range(count))) if draw.chance(0.5) else words)
     weights = rng.exponential(size=number) + 0.01, 10.0 ** rng.integers(-3, 4, size=number), np.ones(number)
     return Rows(probs, labels, names, _beside(draw, names, number, weights), tied)
 
