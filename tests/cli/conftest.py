@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import sys
 from collections.abc import Callable
 from pathlib import Path
 from typing import NamedTuple
@@ -11,6 +10,7 @@ from typing import NamedTuple
 import pytest
 
 from calcli.cli.main import status_of
+from tests.forked import put_shim
 
 ROOT = Path(__file__).resolve().parents[2]
 
@@ -26,9 +26,7 @@ class Done(NamedTuple):
 def put_on_path(folder: Path) -> str:
     """Put a `calcli` of this checkout into a new folder and return the PATH to find it by."""
     folder.mkdir()
-    shim = folder / "calcli"
-    shim.write_text(f'#!/bin/sh\nPYTHONPATH="{ROOT}" exec "{sys.executable}" -m calcli "$@"\n')
-    shim.chmod(0o755)
+    put_shim(folder / "calcli")
     return f"{folder}:{os.environ['PATH']}"
 
 

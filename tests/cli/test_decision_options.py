@@ -329,13 +329,13 @@ def test_options_that_no_metric_uses_are_told(run, sample):
 
 
 @pytest.fixture
-def judged(sample, tmp_path, run):
+def judged(sample, run):
     """Return what is printed of two files under costs, and the decisions of each in JSON."""
     files = [sample / f"cancer_bayes_{part}.csv" for part in ("test", "calibration")]
-    asked = ("--costs", "abstain:0.1", "--metrics", "bayes_risk", "--no-intervals")
-    done = run("evaluate", *files, *asked, "-o", tmp_path / "report", "--draws", 9)
+    asked = ("--costs", "abstain:0.1", "--metrics", "bayes_risk", "--no-intervals", "--draws", 9)
+    done, as_json = (run("evaluate", *files, *asked, *form) for form in ([], ["-f", "json"]))
     assert done.status == 0
-    report = json.loads((tmp_path / "report" / "report.json").read_text())
+    report = json.loads(as_json.out)
     return done.out, {one["input"]["path"]: one["decisions"]["abstain"] for one in report["results"]}, files
 
 

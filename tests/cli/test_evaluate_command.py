@@ -255,14 +255,12 @@ class TestFolder:
         assert (tmp_path / "out" / "iris_logistic_test" / "reliability.png").exists()
         assert "](<cancer_bayes_test/reliability.png>)" in (tmp_path / "out" / "report.md").read_text()
 
-    def test_other_files_stay(self, run, preds, tmp_path):
-        (tmp_path / "notes.txt").write_text("mine")
-        assert run("evaluate", preds, "-o", tmp_path, "--draws", 9).status == 0
-        assert (tmp_path / "notes.txt").read_text() == "mine"
-
-    def test_a_fault_leaves_what_was_there(self, run, preds, tmp_path):
+    def test_other_files_stay_and_a_fault_leaves_what_was_there(self, run, preds, tmp_path):
         folder = tmp_path / "report"
+        folder.mkdir()
+        (folder / "notes.txt").write_text("mine")
         assert run("evaluate", preds, "-o", folder, "--draws", 9).status == 0
+        assert (folder / "notes.txt").read_text() == "mine"
         before = {file: file.read_bytes() for file in folder.iterdir()}
         assert run("evaluate", tmp_path / "missing.csv", "-o", folder).status == 2
         assert {file: file.read_bytes() for file in folder.iterdir()} == before

@@ -210,12 +210,11 @@ def _hidden(path: str) -> bool:
     return path.startswith("tmp/") or any(part.startswith(".") for part in Path(path).parts) or "/new" in path
 
 
-def two_writers(stages: dict[str, Stage], folder: Path) -> Iterator[str]:
+def two_writers(inputs: dict[str, bytes | None], folder: Path) -> Iterator[str]:
     """Let two calls write the same targets at once, and yield what is neither's."""
     pairs = (("apply cal.json a.csv -o new.csv", "apply cal.json b.csv -o new.csv"), (
         "evaluate a.csv --save-state new.calcli", "evaluate b.csv --save-state new.calcli",
     ), ("plot a.csv -o new --figure ks", "plot b.csv -o new --figure ks"))  # fmt: skip
-    inputs = next(iter(stages.values())).inputs
     for texts in pairs:
         known = [stage(text, folder, inputs).made for text in texts]
         _lay(folder / "both", inputs)
@@ -237,16 +236,18 @@ def two_writers(stages: dict[str, Stage], folder: Path) -> Iterator[str]:
 def try_many(seed: int, number: int, folder: Path, names: tuple[str, ...] = tuple(CALLS)) -> Tried:
     """Strike runs of the calls, and let two write at once."""
     inputs, tried = prepare(folder), Tried()
-    stages = {name: stage(CALLS[name], folder, inputs) for name in names}
+    stages: dict[str, Stage] = {}  # of the calls whose turn has come
     for name, kind, there, chance in attempts(seed, number):
-        if name not in stages:
+        if name not in names:
             continue
+        if name not in stages:
+            stages[name] = stage(CALLS[name], folder, inputs)
         ended, wrong = attempt(stages[name], kind, there, folder / "run", chance)
         tried.times[kind] += 1
         tried.ended[f"with status {ended.status}"] += 1
         told = [f"{name}, {kind}{' over old files' if there else ''}: {one}" for one in wrong]
         tried.wrong += told
         print(*told, sep="\n", end="\n" if told else "", flush=True)
-    tried.wrong += two_writers(stages, folder)
+    tried.wrong += two_writers(inputs, folder)
     tried.times["two writers"] += 3
     return tried

@@ -10,6 +10,7 @@ import tempfile
 from pathlib import Path
 
 from tests.hostile.hunting import Found, hunt, prepare, summary, try_case
+from tests.hostile.kinds import kind_of
 
 
 def main() -> int:
@@ -24,11 +25,18 @@ def main() -> int:
     parser.add_argument("--case", type=int, help="only this one, in a folder that is kept")
     asked = parser.parse_args()
     if asked.case is not None:
-        return _again(asked.seed, asked.case)
+        folder = Path(tempfile.gettempdir()) / f"hostile_{asked.seed}_{asked.case}"
+        shutil.rmtree(folder, ignore_errors=True)
+        prepare(folder)
+        one = try_case(asked.case, asked.seed, folder, keep=True)
+        print(_line(asked.seed, one))
+        print(f"    cd {folder}/{asked.case}/work; {one.seconds:.1f} s, {one.megabytes:.0f} MB")
+        print(f"    {one.said!a}")
+        return 1 if one.is_fault else 0
     found = []
     for one in hunt(asked.seed, range(asked.first, asked.first + asked.cases), asked.jobs):
         found.append(one)
-        if one.is_fault or one.once:
+        if one.is_fault:
             print(_line(asked.seed, one), flush=True)
     print(summary(found))
     return 1 if any(one.is_fault for one in found) else 0
@@ -36,22 +44,8 @@ def main() -> int:
 
 def _line(seed: int, found: Found) -> str:
     called = shlex.join(["calcli", *found.arguments])
-    shown = "; ".join([*found.verdicts, *(f"once: {verdict}" for verdict in found.once)])
     again = f"python -m tests.hostile --seed {seed} --case {found.number}"
-    return f"{found.kind}: {shown!a}\n    {called[:500]!a}\n    {again}"
-
-
-def _again(seed: int, number: int) -> int:
-    folder = Path(tempfile.gettempdir()) / f"hostile_{seed}_{number}"
-    shutil.rmtree(folder, ignore_errors=True)
-    prepare(folder)
-    found = try_case(seed, number, folder / "case", folder / "store")
-    print(_line(seed, found))
-    print(
-        f"    cd {folder}/case/work; status {found.status}, {found.seconds:.1f} s, {found.megabytes:.0f} MB"
-    )
-    print(f"    {found.said!a}")
-    return 1 if found.is_fault else 0
+    return f"{kind_of(found.number)}: {'; '.join(found.verdicts)!a}\n    {called[:500]!a}\n    {again}"
 
 
 if __name__ == "__main__":

@@ -11,26 +11,9 @@ import numpy as np
 
 VALUES = ("value", "baseline", "candidate")  # what has to be the same if draws need not
 ABOUT = (
-    "input",
-    "settings",
-    "systems",
-    "unread",
-    "signature",
-    "sentence",
-    "notes",
-    "warnings",
-    "reading",
-    "fit_seconds",
-    "apply_seconds",
-)
-TURNED = {  # what a number becomes when the systems change places, and whether its sign turns
-    "baseline": ("candidate", False),
-    "candidate": ("baseline", False),
-    "difference": ("difference", True),
-    "low": ("high", True),
-    "high": ("low", True),
-    "p_value": ("p_value", False),
-}
+    "input", "settings", "systems", "unread", "signature", "sentence", "notes", "warnings", "reading",
+    "fit_seconds", "apply_seconds",
+)  # fmt: skip
 ALIKE = ("no evidence", "undecided", "equivalent", "untested")  # verdicts on a file beside itself
 
 
@@ -48,8 +31,6 @@ class Likeness:
         Whether the second call is answered if the first one is.
     slices
         Whether slices alone are looked at, without all rows.
-    turned
-        Whether baseline and candidate change places.
     of_fit
         What is looked at in the answer of a fit.
     written
@@ -58,25 +39,22 @@ class Likeness:
 
     near: tuple[float, float] = (1e-7, 1e-9)
     whole: bool = False
-    strict: bool = False
+    strict: bool = True
     slices: bool = False
-    turned: bool = False
     of_fit: str = "after"
     written: bool = False
 
 
 SINGLE = 1e-6, 1e-7  # of scores in single precision, as a state has them in its sample: errors of 6e-8
 LIKENESSES = {
-    "all": Likeness(whole=True, strict=True),
-    "values": Likeness(),
-    "state": Likeness(near=SINGLE),
-    "slices": Likeness(slices=True),
-    "same values": Likeness(strict=True),
-    "near values": Likeness(near=SINGLE, strict=True),
-    "after": Likeness(near=SINGLE, strict=True, written=True),
-    "cross-validated": Likeness(near=SINGLE, strict=True, of_fit="cross_validated", written=True),
-    "turned": Likeness(strict=True, turned=True),
-    "itself": Likeness(),
+    "all": Likeness(whole=True),
+    "values": Likeness(strict=False),
+    "state": Likeness(near=SINGLE, strict=False),
+    "slices": Likeness(slices=True, strict=False),
+    "same values": Likeness(),
+    "near values": Likeness(near=SINGLE),
+    "after": Likeness(near=SINGLE, written=True),
+    "cross_validated": Likeness(near=SINGLE, of_fit="cross_validated", written=True),
 }
 
 
@@ -91,15 +69,8 @@ def disagreements(out: str, again: str | None, alike: str) -> Iterator[str]:
             yield "answered once, and not again"
         return
     first, second = (dict(_facts(json.loads(text), how)) for text in (out, again))
-    if how.turned:
-        second = dict(_turned(second))
     both = first.keys() & second.keys()
-    different = [
-        name
-        for name in both
-        if not _agree(first[name], second[name], how.near)
-        and not (how.written and _is_of_zeros(first[name], second[name]))
-    ]
+    different = [name for name in both if not _agree(first[name], second[name], how)]
     for name in sorted(different)[:3]:
         yield f"differs: {name} is {first[name]!r}, and again {second[name]!r}"
     if how.whole and (lone := sorted(first.keys() ^ second.keys())):
@@ -114,10 +85,7 @@ def _facts(tree: Any, how: Likeness) -> Iterator[tuple[str, Any]]:
     if how.slices:
         tree.pop("None", None)
     for name, value in _leaves(tree, ""):
-        last = name.rpartition("/")[2]
-        if how.turned and "/differences/" not in name:
-            continue
-        if how.whole or last in (TURNED if how.turned else VALUES):
+        if how.whole or name.rpartition("/")[2] in VALUES:
             yield name, value
 
 
@@ -138,30 +106,12 @@ def _as_report(tree: Any, how: Likeness) -> Any:
 
 
 def _leaves(tree: Any, name: str) -> Iterator[tuple[str, Any]]:
-    if isinstance(tree, dict):
-        for key, one in tree.items():
+    if isinstance(tree, (dict, list)):
+        for key, one in tree.items() if isinstance(tree, dict) else enumerate(tree):
             if key not in ABOUT:
                 yield from _leaves(one, f"{name}/{key}")
-    elif isinstance(tree, list):
-        for number, one in enumerate(tree):
-            yield from _leaves(one, f"{name}/{number}")
     else:
         yield name, tree
-
-
-def _turned(facts: dict[str, Any]) -> Iterator[tuple[str, Any]]:
-    """Yield numbers of differences as they are when baseline and candidate change places."""
-    for name, value in facts.items():
-        above, _, last = name.rpartition("/")
-        turned, sign = TURNED[last]
-        yield f"{above}/{turned}", _negative(value) if sign else value
-
-
-def _negative(value: Any) -> Any:
-    """Return the negative of a number, which may be infinite, or what is none."""
-    if isinstance(value, str):
-        return {"inf": "-inf", "-inf": "inf"}.get(value, value)
-    return -value if isinstance(value, (int, float)) else value
 
 
 def _of_itself(tree: Any) -> Iterator[str]:
@@ -176,16 +126,13 @@ def _of_itself(tree: Any) -> Iterator[str]:
         last = name.rpartition("/")[2]
         if last == "verdict" and value not in ALIKE:
             yield f"{value} than itself: {name}"
-        if last == "difference" and isinstance(value, float) and not _agree(value, 0.0, SINGLE):
+        if last == "difference" and isinstance(value, float) and not np.isclose(value, 0.0, *SINGLE):
             yield f"differs from itself: {name} is {value!r}"
 
 
-def _is_of_zeros(written: Any, told: Any) -> bool:
-    """Return whether a loss is infinite as a probability was too small to be written, of whatever weight."""
-    return bool(written == "inf" and isinstance(told, float) and told > 0)
-
-
-def _agree(first: Any, second: Any, near: tuple[float, float]) -> bool:
+def _agree(first: Any, second: Any, how: Likeness) -> bool:
+    if how.written and first == "inf" and isinstance(second, float) and second > 0:
+        return True  # a probability was too small to be written
     if isinstance(first, (int, float)) and isinstance(second, (int, float)):
-        return bool(np.isclose(first, second, *near))
+        return bool(np.isclose(first, second, *how.near))
     return bool(first == second)

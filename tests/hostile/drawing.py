@@ -1,8 +1,9 @@
-"""What all generators draw from: numbers, names and texts as nobody would hope for, all by one seed."""
+"""What all generators draw from: numbers, names, texts and bytes as nobody would hope for, by one seed."""
 
 from __future__ import annotations
 
 import random
+import re
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
@@ -37,12 +38,21 @@ WORDS = (
 class Draw(random.Random):
     """A source of draws for one case, whose files go to a folder."""
 
-    folder: Path
-    outputs: list[str]
+    folder: Path  # of the case
+    store: Path  # what a hunt shares
+    outputs: list[str]  # where the call may write
     calm = False  # whether numbers and names are such as anybody has
 
     def chance(self, share: float) -> bool:
         return self.random() < share
+
+    def odd(self, share: float) -> bool:
+        """Tell whether to do what nobody does, in a share of the cases that are not calm."""
+        return not self.calm and self.random() < share
+
+    def maybe(self, share: float, *words: str) -> list[str]:
+        """Return words, or none of them."""
+        return list(words) if self.chance(share) else []
 
     def some(self, items: Sequence[Any], most: int = 3) -> list[Any]:
         """Return a few items, perhaps none, each at most once."""
@@ -121,3 +131,41 @@ class Draw(random.Random):
 def text_of(value: Any) -> str:
     """Return text as an argument of a command, which cannot hold NUL."""
     return str(value).replace("\0", "")
+
+
+NUMBER = re.compile(rb"-?\d+\.?\d*(?:[eE][-+]?\d+)?")
+WORD = re.compile(rb'"[^"]{0,80}"|[A-Za-z_]\w+')
+MARKS = tuple(bytes([mark]) for mark in b"{}[]()\"',:\n\0\xff=;\\#")
+RUNS = (
+    b"\0" * 8, b"\xff" * 8, b"\xff\xff\xff\x7f", b"\0\0\0\x80", b"[" * 3000, b"(" * 300, b"\xed\xa0\x80",
+    b"\\ud800",
+)  # fmt: skip
+
+
+def damaged(draw: Draw, content: bytes) -> bytes:
+    """Return bytes after a wound, or up to three; the head and the foot of a file are hit most."""
+    for _ in range(draw.choice((1, 1, 1, 2, 3))):
+        size, where = len(content), draw.random()
+        place = (
+            draw.randrange(min(size, 160) + 1) if where < 0.4 else size - draw.randrange(min(size, 300) + 1)
+        )
+        place = place if where < 0.7 else draw.randrange(size + 1)
+        before, behind = content[:place], content[place:]
+        run = draw.choice((*RUNS, *MARKS, bytes([draw.randrange(256)])))
+        flipped = bytes([(behind or b"\0")[0] ^ 1 << draw.randrange(8)])
+        content = draw.choice((
+            before, before + flipped + behind[1:], before + behind[draw.randrange(1, 60) :],
+            before + before[place // 2 :] + behind, before + run + behind[draw.choice((0, len(run))) :],
+            _exchanged(draw, content, NUMBER, draw.number()), _exchanged(draw, content, NUMBER,
+            draw.number()),
+            _exchanged(draw, content, WORD, f'"{draw.name()}"'),
+        ))  # fmt: skip
+    return content
+
+
+def _exchanged(draw: Draw, content: bytes, pattern: re.Pattern[bytes], by: str) -> bytes:
+    found = list(pattern.finditer(content[:100_000]))
+    if not found:
+        return content
+    one = draw.choice(found)
+    return content[: one.start()] + by.encode("utf-8", "replace") + content[one.end() :]

@@ -10,15 +10,11 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-import numpy as np
-
 from calcli.cli.output import remark
 from calcli.core.language.errors import InputError
 from calcli.io import read
-from calcli.io.apply import apply
-from tests.hostile import hunting, relations, running, verdicts
+from tests.hostile import hunting, running, verdicts
 from tests.hostile.cases import Case
-from tests.hostile.kinds import KINDS
 
 
 def _left() -> None:
@@ -72,33 +68,17 @@ PLANTS: dict[str, Callable[[], Any]] = {  # by a part of what the harness says o
 }
 
 
-def try_swapped() -> list[str]:
-    """Return what is said of an `apply` that gives the scores of a class to another."""
-    recalibrate, known = apply.recalibrate, relations.RELATIONS
-
-    def swapped(*given: Any) -> Any:
-        return np.roll(recalibrate(*given), 1, axis=1)
-
-    apply.recalibrate, relations.RELATIONS = swapped, known[:1]
-    try:
-        place, kinds = list(KINDS).index("relations"), len(KINDS)
-        numbers = range(place, place + 3 * kinds, kinds)
-        return [verdict for one in hunting.hunt(0, numbers, 1) for verdict in one.verdicts]
-    finally:
-        apply.recalibrate, relations.RELATIONS = recalibrate, known
-
-
 def try_all() -> dict[str, list[str]]:
     """Return what the harness says of each fault."""
     plants = list(PLANTS)
 
-    def make(seed: int, number: int, folder: Path, store: object) -> Case:
+    def make(seed: int, number: int, folder: Path, store: Path) -> Case:
         (folder / "t.csv").write_text("label,prob_0,prob_1\n0,0.5,0.5\n1,0.5,0.5\n")
         environment = {"PLANT": plants[number]} if number < len(plants) else {}
         again = ["evaluate", "t.csv", "--format", "json"]
         if environment and PLANTS[environment["PLANT"]] not in (_other_rows, _once):
-            return Case("planted", again[:2], environment=environment)
-        return Case("planted", again, environment=environment, again=again)
+            return Case(again[:2], environment=environment)
+        return Case(again, environment=environment, again=again)
 
     known_format = read.known_format
 
@@ -113,4 +93,4 @@ def try_all() -> dict[str, list[str]]:
 
 
 if __name__ == "__main__":
-    print(json.dumps({"swapped classes": try_swapped(), **try_all()}))
+    print(json.dumps(try_all()))

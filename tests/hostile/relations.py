@@ -1,41 +1,159 @@
-"""Relations that must hold where two features meet: recalibrations, gates, states, weights, ways to write.
+"""Pairs of calls that must say the same: of rows in another form, order or number, as a state, recalibrated.
 
-Each is a function that draws plain valid rows and makes two calls of them; its docstring says what is on
+Each is a function that writes plain valid rows and returns two calls of them; its docstring says what is on
 either side. What is tried is whether two roads to a number lead to the same one.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from dataclasses import replace
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
 
 import numpy as np
 
 from calcli.core.language.methods import METHODS
-from tests.hostile import asking, byhand, datasets
-from tests.hostile.asking import JSON, QUICK
-from tests.hostile.datasets import Data, Way
+from tests.hostile.cases import Case
 from tests.hostile.drawing import Draw
-from tests.hostile.made import Store, by_calcli
-from tests.hostile.places import Made, two_calls
-from tests.hostile.reading import unlike_columns
-from tests.hostile.sidefiles import toml
+from tests.hostile.files import write
+from tests.hostile.models import by_calcli, toml
+from tests.hostile.options import metrics as any_metrics
+from tests.hostile.tables import Rows, another, plain_rows
 
+JSON, QUICK = ["--format", "json", "-q"], ["--draws", "99"]
+TABLES = ("csv", "parquet", "jsonl", "json", "arrow")
+SMOOTH = (  # what moves no more than scores do
+    "log_loss", "brier", "normalized_log_loss", "normalized_brier", "mean_confidence",
+)  # fmt: skip
+STEPPED = (  # what a tie moves, or a score on an edge of a bin
+    "accuracy", "auroc", "ece", "mce", "cw_ece", "ks", "ece:binning=equal-mass", "ece_l2", "mean_gap",
+    "ece:lens=class-wise", "ece:lens=within-top-2", "top1_brier", "bayes_risk", "normalized_bayes_risk",
+)  # fmt: skip
+HIGHER, UNDIRECTED = ("accuracy", "auroc"), ("mean_confidence", "mean_gap")
+OF_STATES = ("--by", "--clip", "--weights")  # options that go into states
+WEIGHTS = ["--weights", "weight"]
 SIMPLE = tuple(name for name, one in METHODS.items() if one.family != "wrapper" and name != "pool")
-OF_SUMS = tuple(  # methods that neither count rows nor deal them to folds
-    name for name in SIMPLE if not {"folds", "min_rows"} & METHODS[name].arguments.keys()
-)
 CONTINUOUS = (  # methods that keep apart what is apart
     "temperature", "bias", "dp", "bent-dp", "vector", "platt", "beta", "bent-temperature",
 )  # fmt: skip
 
 
-def relations(draw: Draw, store: Store) -> Made:
-    """Return two calls that have to say the same of plain rows."""
-    draw.calm = True
-    made = draw.choice(RELATIONS)(draw)
-    made.as_it_is = True
-    return made
+def _metrics(draw: Draw, of: Rows, stepped: bool = True) -> list[str]:
+    """Return metrics asked for; none that ties upset where there are ties, or if it is not to be stepped."""
+    kept = [*SMOOTH, *(STEPPED if stepped and not of.tied else ())]
+    kept += ("cllr", "beta_score") if len(of.names) == 2 else ()
+    return ["--metrics", ",".join(draw.sample(kept, 3))]
+
+
+def _asked(draw: Draw, of: Rows, *names: str) -> list[str]:
+    """Return options that fit the rows, of these names."""
+    known = {
+        "--weights": "weight", "--cluster": "patient", "--by": draw.choice(("country", "age")),
+        "--clip": draw.choice(("1e-6", "0.01")),
+        "--costs": draw.choice(("balanced", "abstain:0.1", f"imbalanced:{of.names[-1]}:10")),
+    }  # fmt: skip
+    if len(np.unique(of.labels)) == len(of.names):
+        known["--priors"] = "uniform"
+    given = draw.some([pair for pair in known.items() if not names or pair[0] in names], 2)
+    return [text for pair in given for text in pair]
+
+
+def _only(names: Sequence[str], given: list[str]) -> list[str]:
+    """Return those options that have one of these names."""
+    pairs = zip(given[::2], given[1::2], strict=True)
+    return [text for name, value in pairs if name in names for text in (name, value)]
+
+
+def _without(given: list[str], *names: str) -> list[str]:
+    return _only([name for name in given[::2] if name not in names], given)
+
+
+def _fit_to_priors(given: list[str]) -> list[str]:
+    """Return metrics without one that priors leave nothing of, if there are any."""
+    return [text.replace("cllr", "brier") for text in given] if "--priors" in given else given
+
+
+@dataclass(frozen=True)
+class Way:
+    """How rows are written: the format, the order of the columns of classes, whether in single precision."""
+
+    form: str
+    order: tuple[int, ...]
+    single: bool
+
+
+def _way(draw: Draw, of: Rows, single: float = 0.25) -> Way:
+    count = len(of.names)
+    order = tuple(draw.sample(range(count), count)) if draw.chance(0.5) else tuple(range(count))
+    return Way(draw.choice(TABLES), order, draw.chance(single))
+
+
+def _put(draw: Draw, of: Rows, by: Way, stem: str) -> str:
+    return write(draw, of.columns(by.order, by.single), by.form, stem)
+
+
+def _in_order(of: Rows, *ways: Way) -> list[str]:
+    """Return what makes files whose columns stand in several orders agree on the first of these."""
+    first = ways[0].order
+    same = all(by.order == first for by in ways)
+    return [] if same or of.numbered else ["--classes", ",".join(of.names[n] for n in first)]
+
+
+def the_same(draw: Draw) -> Case:
+    """Rows, beside the same ones in another format, in parts, behind others, or once more; of any metric."""
+    of = plain_rows(draw)
+    by = _way(draw, of, single=0)
+    first, how = _put(draw, of, by, "a"), draw.choice(("form", "form", "parts", "behind", "again"))
+    asked = ["--metrics", any_metrics(draw), *_asked(draw, of), *JSON]
+    asked = _fit_to_priors(asked)
+    again = [first]
+    if how == "form":
+        again = [_put(draw, of, Way(draw.choice(TABLES), _shuffled(draw, of, by), False), "b")]
+    elif how == "parts":
+        _parts(draw, of, by, "parts")
+        again = ["parts", "--concat"]
+    elif how == "behind":
+        again = [_put(draw, another(draw, of), by, "b"), first]
+    if how == "again" and draw.chance(0.5):
+        both = [
+            "--cal",
+            first,
+            "--test",
+            _put(draw, another(draw, of), by, "b"),
+            "--methods",
+            draw.choice(SIMPLE),
+        ]
+        asked = ["benchmark", *both, *asked[:2], *JSON]
+        return Case(asked, again=asked)
+    alike = "all" if how != "form" else "same values"
+    return Case(["evaluate", first, *asked], again=["evaluate", *again, *asked], alike=alike)
+
+
+def _shuffled(draw: Draw, of: Rows, by: Way) -> tuple[int, ...]:
+    """Return another order of columns, where it is not that of the classes."""
+    return tuple(draw.sample(by.order, len(by.order))) if of.numbered else by.order
+
+
+def _parts(draw: Draw, of: Rows, by: Way, folder: str) -> list[str]:
+    """Write rows in a few parts, and return their names."""
+    size = len(of.labels)
+    begins = sorted({0, *(draw.randrange(size) for _ in range(draw.choice((1, 2, 3))))})
+    bounds = zip(begins, [*begins[1:], size], strict=True)
+    return [_put(draw, of.part(slice(low, high)), by, f"{folder}/{low:03}") for low, high in bounds]
+
+
+def in_another_order(draw: Draw) -> Case:
+    """Rows, beside the same ones in another order, or a country of them beside its rows alone."""
+    of = plain_rows(draw)
+    by, asked = _way(draw, of), [*_metrics(draw, of), *JSON]
+    first = _put(draw, of, by, "a")
+    if draw.chance(0.5):
+        own = replace(by, order=_shuffled(draw, of, by))
+        second = _put(draw, of.part(draw.arrays.permutation(len(of.labels))), own, "b")
+        return Case(["evaluate", first, *asked], again=["evaluate", second, *asked], alike="same values")
+    country = of.column("country")
+    second = _put(draw, of.part(country == draw.choice(list(country))), by, "b")
+    asked = [*asked, "--by", "country"]
+    return Case(["evaluate", first, *asked], again=["evaluate", second, *asked], alike="slices")
 
 
 def _method(draw: Draw) -> tuple[str, bool]:
@@ -45,259 +163,230 @@ def _method(draw: Draw) -> tuple[str, bool]:
     return (f"{wrapper}:calibrator={name}", False) if wrapper else (name, name in CONTINUOUS)
 
 
-def _two_sets(draw: Draw) -> tuple[Data, Data]:
-    """Return rows to fit to, and others of the same classes."""
-    first = datasets.data(draw)
-    return first, datasets.data(draw, len(first.names), first.names)
-
-
-def _in_order(of: Data, *ways: Way) -> list[str]:
-    """Return what makes files whose columns stand in several orders agree on the first of these."""
-    first = ways[0].order or range(len(of.names))
-    same = all((by.order or range(len(of.names))) == first for by in ways)
-    return [] if same or of.numbered else ["--classes", ",".join(of.names[n] for n in first)]
-
-
-def _applied(draw: Draw) -> Made:
-    """A fit applied and evaluated, beside the benchmark of the same method."""
-    fitted, other = _two_sets(draw)
-    ways = datasets.way(draw, fitted, named=True), datasets.way(draw, other, named=True)
-    cal, test = datasets.write(draw, fitted, ways[0], "a"), datasets.write(draw, other, ways[1], "b")
+def applied(draw: Draw) -> Case:
+    """A fit applied to rows and evaluated, beside the benchmark of the same method, or what the fit says."""
+    fitted = plain_rows(draw)
+    other = plain_rows(draw, fitted.names)
+    ways, weighted = (_way(draw, fitted), _way(draw, other)), draw.choice(([], WEIGHTS))
+    cal, test = _put(draw, fitted, ways[0], "a"), _put(draw, other, ways[1], "b")
     method, apart = _method(draw)
-    weighted = draw.choice(([], ["--weights", "weight"]))
-    asked = [*asking.asked(draw, other, "--priors", "--costs"), *asking.metrics(draw, other, apart)]
-    asked = asking.without_cllr(asked)
-    by_calcli(draw.folder, ["fit", cal, "-m", method, *weighted, "--folds", "0", "-o", "cal.json"])
-    out = f"out.{draw.choice(datasets.TABLES)}"
+    out, crossed = f"out.{draw.choice(TABLES)}", [f"crossed.{ways[0].form}"]
+    fit = ["fit", cal, "-m", method, *weighted, "--folds", draw.choice(("2", "5"))]
+    by_calcli(draw.folder, [*fit, "-o", "cal.json", "--cross-validated", *crossed])
     by_calcli(draw.folder, ["apply", "cal.json", test, "-o", out])
-    found = unlike_columns(draw.folder / test, draw.folder / out)
+    if not ways[0].single and draw.chance(0.4):
+        draw.outputs.append("again.json")
+        again = [*fit, "-o", "again.json", *JSON]
+        asked = [*weighted, "--metrics", "log_loss,brier", *JSON]
+        return Case(["evaluate", *crossed, *asked], again=again, alike="cross_validated")
+    asked = [*_asked(draw, other, "--priors", "--costs"), *_metrics(draw, other, apart)]
+    asked = [*weighted, *_fit_to_priors(asked), *JSON]
     both = ["--cal", cal, "--test", test, *_in_order(fitted, *ways)]
-    benchmark = ["benchmark", *both, "--methods", method, *weighted, *asked, *JSON]
-    return two_calls(["evaluate", out, *weighted, *asked, *JSON], benchmark, "after", found)
+    again = ["benchmark", *both, "--methods", method, *asked]
+    return Case(["evaluate", out, *asked], again=again, alike="after")
 
 
-def _applied_to_parts(draw: Draw) -> Made:
-    """A fit applied to parts, beside it applied to the whole, in any way to write."""
-    fitted, other = _two_sets(draw)
-    by = datasets.way(draw, other)
-    of_fit = datasets.way(draw, fitted, named=True) if by.layout == "wide" else by
-    cal = datasets.write(draw, fitted, of_fit, "a")
-    method, apart = _method(draw)
-    more = draw.choice(([], [], ["--preserve-top1"], ["--per-predicted-class", "--min-rows", "10"]))
-    read = datasets.reading(fitted, of_fit)
-    by_calcli(draw.folder, ["fit", cal, *read, "-m", method, *more, "--folds", "0", "-o", "cal.json"])
-    whole = datasets.write(draw, other, by, "b")
-    for low, high in datasets.cuts(draw, len(other.labels)):
-        datasets.write(draw, other.part(slice(low, high)), by, f"parts/{low}")
-    read = datasets.reading(other, by)
-    how = draw.choice(([], ["--shift-to-priors", "uniform"], ["--as", "logits"], ["--as", "log-probs"]))
-    out = f"out.{by.form}"
-    by_calcli(draw.folder, ["apply", "cal.json", whole, *read, *how, "-o", out])
-    by_calcli(draw.folder, ["apply", "cal.json", "parts", *read, *how, "-o", "outs"])
-    found = unlike_columns(draw.folder / whole, draw.folder / out)
-    asked = asking.without_cllr(
-        [*asking.asked(draw, other), *asking.metrics(draw, other, apart and not how), *JSON]
-    )
-    asked += asking.only(("--classes",), read)
-    return two_calls(
-        ["evaluate", "outs", "--concat", *asked], ["evaluate", out, *asked], "near values", found
-    )
-
-
-def _told_by_the_fit(draw: Draw) -> Made:
-    """What a fit says of its own rows, or of those it left out, beside the evaluation of what it writes."""
-    of = datasets.data(draw)
-    by = replace(datasets.way(draw, of, named=True), single=False)
-    name = datasets.write(draw, of, by, "a")
-    method, apart = _method(draw)
-    weighted = draw.choice(([], ["--weights", "weight"]))
-    metrics = "log_loss,brier,accuracy,ece" if apart and not of.tied else "log_loss,brier"
-    fit = ["fit", name, "-m", method, *weighted, "--folds", draw.choice(("2", "5"))]
-    crossed = ["--cross-validated", f"out.{by.form}"] if draw.chance(0.5) else []
-    by_calcli(draw.folder, [*fit, "-o", "cal.json", *crossed])
-    if not crossed:
-        by_calcli(draw.folder, ["apply", "cal.json", name, "-o", f"out.{by.form}"])
-    found = unlike_columns(draw.folder / name, draw.folder / f"out.{by.form}")
-    draw.outputs.append("again.json")
-    return two_calls(
-        ["evaluate", f"out.{by.form}", *weighted, "--metrics", metrics, *JSON],
-        [*fit, "-o", "again.json", *JSON],
-        "cross-validated" if crossed else "after",
-        found,
-    )
-
-
-def _written_otherwise(draw: Draw) -> Made:
-    """The same rows in two ways to write them."""
-    of = datasets.data(draw)
-    ways = datasets.way(draw, of), datasets.way(draw, of)
-    names = [datasets.write(draw, of, by, stem) for by, stem in zip(ways, "ab", strict=True)]
-    exact = all(by.exact for by in ways)
-    asked = asking.without_cllr([*asking.asked(draw, of), *asking.metrics(draw, of, exact), *JSON])
-    calls = [
-        ["evaluate", name, *datasets.reading(of, by), *asked] for name, by in zip(names, ways, strict=True)
-    ]
-    if exact and (ways[0].order or ()) == (ways[1].order or ()):
-        return two_calls(*calls)
-    return two_calls(*calls, "same values" if exact else "near values")
-
-
-def _beside_itself(draw: Draw) -> Made:
-    """A comparison of rows with themselves, in another way to write, or with their state."""
-    of = datasets.data(draw)
-    asked = asking.without_cllr([*asking.asked(draw, of), *asking.metrics(draw, of)])
-    ways = [datasets.way(draw, of, named=True), datasets.way(draw, of, named=True)]
-    alike = all(by.exact for by in ways)  # else the last digits differ, and all in one direction
-    ways = [replace(by, single=ways[0].single) for by in (ways if alike else ways[:1] * 2)]
-    names = [datasets.write(draw, of, by, stem) for by, stem in zip(ways, "ab", strict=True)]
+def beside_itself(draw: Draw) -> Case:
+    """Rows compared with themselves, in another way to write or as a state; or checked against themselves."""
+    of = plain_rows(draw)
+    ways = [_way(draw, of), _way(draw, of)]
+    ways = ways if not (ways[0].single or ways[1].single) else ways[:1] * 2  # else the last digits differ
+    names = [_put(draw, of, by, stem) for by, stem in zip(ways, "ab", strict=True)]
+    if draw.chance(0.5):
+        return _passed_by_itself(draw, of, names[0])
+    asked = _fit_to_priors([*_asked(draw, of), *_metrics(draw, of)])
     asked += _in_order(of, *ways)
     if draw.chance(0.5) and not {"--weights", "--cluster", "--priors", "--classes"} & {*asked}:
         by_calcli(draw.folder, ["evaluate", names[1], *asked, *JSON, "--save-state", "b.calcli"])
         names[1] = "b.calcli"
     names = draw.choice((names, names[::-1], names[:1] * 2, names[1:] * 2))
-    return two_calls(["compare", *names, *asked, *QUICK, *JSON], [], "itself")
+    return Case(["compare", *names, *asked, *QUICK, *JSON], alike="itself")
 
 
-def _passed_by_itself(draw: Draw) -> Made:
-    """A check of rows against themselves, their state or report, by rules that let nothing get worse."""
-    of = datasets.data(draw)
-    asked = asking.asked(draw, of)
-    baseline = draw.choice(("a", "b.calcli", "report.json"))
+def _passed_by_itself(draw: Draw, of: Rows, name: str) -> Case:
+    """Return a check of rows against themselves, their state or report: nothing may get worse."""
+    asked = _asked(draw, of)
+    baseline = draw.choice((name, "b.calcli", "made/report.json"))
     if baseline == "b.calcli":
-        asked = asking.without("--weights", asking.only(asking.OF_STATES, asked))
-    tested = baseline != "report.json"  # which has no rows to test a difference of errors with
-    metrics = asking.metrics(draw, of, tested)[1].replace("cllr", "brier")
-    name = datasets.write(draw, of, datasets.way(draw, of, named=True), "a")
-    draw.put("calcli.toml", _policy(metrics.split(","), dict(zip(asked[::2], asked[1::2], strict=True))))
-    made = {"b.calcli": ["--save-state", "b.calcli"], "report.json": ["-o", "."]}.get(baseline)
-    if made:
-        by_calcli(draw.folder, ["evaluate", name, *asked, "--metrics", metrics, "-q", *made])
-    baseline = baseline if made else name
-    weighted = asking.only(("--weights",), asked)
-    return two_calls(["check", name, "--baseline", baseline, *weighted, *JSON], [], "itself")
+        asked = _without(_only(OF_STATES, asked), "--weights")
+    tested = baseline != "made/report.json"  # which has no rows to test a difference of errors with
+    metrics = _metrics(draw, of, tested)[1].replace("cllr", "brier")
+    _policy(draw, metrics.split(","), asked)
+    saved = {"b.calcli": ["--save-state", "b.calcli"], "made/report.json": ["-o", "made"]}.get(baseline)
+    if saved:
+        by_calcli(draw.folder, ["evaluate", name, *asked, "--metrics", metrics, "-q", *saved])
+    weighted = _only(("--weights",), asked)
+    return Case(["check", name, "--baseline", baseline, *weighted, *JSON], alike="itself")
 
 
-def _policy(metrics: list[str], options: dict[str, str]) -> str:
-    """Return rules that let no metric get worse, on all rows and on slices, under the settings of options."""
+def _policy(draw: Draw, metrics: list[str], asked: list[str]) -> None:
+    """Write rules that let no metric get worse, on all rows and on slices, under the settings of options."""
+    options = dict(zip(asked[::2], asked[1::2], strict=True))
     general: dict[str, object] = {"min_rows": 5, "draws": 99}
     general |= {key: options[f"--{key}"] for key in ("cluster", "priors") if f"--{key}" in options}
-    if "--clip" in options:
-        general["clip"] = float(options["--clip"])
-    if "--costs" in options:
-        general["costs"] = [options["--costs"]]
+    general |= {"clip": float(options["--clip"])} if "--clip" in options else {}
+    general |= {"costs": [options["--costs"]]} if "--costs" in options else {}
     rules: list[dict[str, object]] = [
-        {"metric": metric, "max_decrease" if metric in asking.HIGHER else "max_increase": 0.0}
+        {"metric": metric, "max_decrease" if metric in HIGHER else "max_increase": 0.0}
         for metric in metrics
-        if metric not in asking.UNDIRECTED
+        if metric not in UNDIRECTED
     ]
     if by := options.get("--by"):
         rules += [{**rule, "slice": f"{by}=*"} for rule in rules]
-    return toml(general) + "".join("[[rules]]\n" + toml(rule) for rule in rules)
+    draw.put("calcli.toml", toml(general) + "".join("[[rules]]\n" + toml(rule) for rule in rules))
 
 
-def _turned(draw: Draw) -> Made:
-    """A comparison, beside that of the same systems the other way round."""
-    of = datasets.data(draw)
-    other = datasets.another(draw, of)
-    ways = datasets.way(draw, of, named=True), datasets.way(draw, of, named=True)
-    first, second = datasets.write(draw, of, ways[0], "a"), datasets.write(draw, other, ways[1], "b")
-    asked = asking.without_cllr(
-        [*asking.asked(draw, of), *asking.metrics(draw, of), *draw.choice(([], ["--key", "id"]))]
-    )
-    asked += [*_in_order(of, *ways), *QUICK, *JSON]
-    return two_calls(["compare", first, second, *asked], ["compare", second, first, *asked], "turned")
-
-
-def _by_states(draw: Draw) -> Made:
+def by_states(draw: Draw) -> Case:
     """A report, comparison or check of states, of the whole or merged from parts, beside that of the rows."""
-    of = datasets.data(draw)
-    other = datasets.another(draw, of)
-    by = replace(datasets.way(draw, of, named=True), single=False)
-    names = [datasets.write(draw, one, by, stem) for one, stem in ((of, "a"), (other, "b"))]
-    metrics = [*asking.metrics(draw, of)[1].split(","), "log_loss"]  # by which comparisons rank
+    of = plain_rows(draw)
+    both = of, another(draw, of)
+    by = _way(draw, of, single=0)
+    names = [_put(draw, rows, by, stem) for rows, stem in zip(both, "ab", strict=True)]
+    metrics = list(
+        dict.fromkeys([*_metrics(draw, of)[1].split(","), "log_loss"])
+    )  # by which comparisons rank
     keyed = draw.choice(([], ["--key", "id"]))
-    options = asking.asked(draw, of, *asking.OF_STATES)
-    asked = ["--metrics", ",".join(dict.fromkeys(metrics)), *options, *keyed]
-    both = "--weights" in options or draw.chance(0.5)
-    states = [name if n and not both else f"{'ab'[n]}.calcli" for n, name in enumerate(names)]
-    for rows, name, state in zip((of, other), names, states, strict=True):
+    options = _asked(draw, of, *OF_STATES)
+    asked = ["--metrics", ",".join(metrics), *options, *keyed]
+    states = ["a.calcli", "b.calcli" if "--weights" in options or draw.chance(0.5) else names[1]]
+    for rows, name, state in zip(both, names, states, strict=True):
         if state != name:
             _state(draw, rows, by, name, state, asked)
-    given = asking.without("--weights", asked)
     how = draw.choice(("evaluate", "compare", "check"))
     if how == "evaluate":
-        of_rows = asking.without("--key", asked)
-        return two_calls(
-            ["evaluate", states[0], *asked[:2], *JSON], ["evaluate", names[0], *of_rows, *JSON], "state"
-        )
-    if how == "compare":
+        of_rows = _without(asked, "--key")
+        first, again = [states[0], *asked[:2], *JSON], [names[0], *of_rows, *JSON]
+    elif how == "compare":
         shown = [*QUICK, *JSON]
-        return two_calls(["compare", *states, *given, *shown], ["compare", *names, *asked, *shown], "state")
-    draw.put("calcli.toml", _policy(metrics, dict(zip(asked[::2], asked[1::2], strict=True))))
-    beside = asking.only(("--weights", "--key"), asked)
-    return two_calls(
-        ["check", states[0], "--baseline", states[1], *keyed, *JSON],
-        ["check", names[0], "--baseline", names[1], *beside, *JSON],
-        "state",
-    )
+        first, again = [*states, *_without(asked, "--weights"), *shown], [*names, *asked, *shown]
+    else:
+        _policy(draw, metrics, asked)
+        beside = _only(("--weights", "--key"), asked)
+        first = [states[0], "--baseline", states[1], *keyed, *JSON]
+        again = [names[0], "--baseline", names[1], *beside, *JSON]
+    return Case([how, *first], again=[how, *again], alike="state")
 
 
-def _state(draw: Draw, of: Data, by: Way, whole: str, to: str, asked: list[str]) -> None:
+def _state(draw: Draw, of: Rows, by: Way, whole: str, to: str, asked: list[str]) -> None:
     """Save the state of rows, at times merged from parts, with keys in any order."""
     if draw.chance(0.5):
         by_calcli(draw.folder, ["evaluate", whole, *asked, "-q", "--save-state", to])
         return
-    parts = []
-    for low, high in datasets.cuts(draw, len(of.labels)):
-        part = datasets.write(draw, of.part(slice(low, high)), by, f"{to}_{low}")
-        parts.append(f"{to}_{low}.calcli")
-        by_calcli(draw.folder, ["evaluate", part, *asked, "-q", "--save-state", parts[-1]])
+    states = []
+    for part in _parts(draw, of, by, f"{to}.of"):
+        states.append(f"{part}.calcli")
+        by_calcli(draw.folder, ["evaluate", part, *asked, "-q", "--save-state", states[-1]])
     if "--key" in asked:
-        draw.shuffle(parts)
-    by_calcli(draw.folder, ["merge", *parts, "-q", "-o", to])
+        draw.shuffle(states)
+    by_calcli(draw.folder, ["merge", *states, "-q", "-o", to])
 
 
-def _repeated(draw: Draw) -> Made:
-    """Rows that are repeated, beside rows with that many as weight."""
-    of, times = _counted(draw)
-    by = datasets.way(draw, of, named=True)
-    first = datasets.write(draw, of, by, "a")
-    second = datasets.write(draw, of.part(np.repeat(np.arange(len(times)), times)), by, "b")
-    asked = [*asking.asked(draw, of, "--by", "--clip", "--costs", "--priors"), *asking.metrics(draw, of)]
-    asked = [*asking.without_cllr(asked), *JSON]
-    return two_calls(
-        ["evaluate", first, "--weights", "weight", *asked], ["evaluate", second, *asked], "same values"
-    )
+@dataclass(frozen=True)
+class Done:
+    """An option, and how to do by hand what it does.
+
+    Attributes
+    ----------
+    option
+        As it is given, with whatever it takes beside it.
+    before, after
+        Make the rows that it is given with, and those that it makes.
+    beside
+        What is given with these.
+    commands
+        That have it.
+    """
+
+    option: list[str]
+    before: Callable[[Rows], Rows]
+    after: Callable[[Rows], Rows]
+    beside: list[str] = ()  # type: ignore[assignment]
+    commands: tuple[str, ...] = ("evaluate", "compare", "fit", "benchmark")
 
 
-def _fitted_to_repeated(draw: Draw) -> Made:
-    """A fit to rows that are repeated, beside one to rows with that many as weight."""
-    of, times = _counted(draw)
-    by = datasets.way(draw, of, named=True)
-    first = datasets.write(draw, of, by, "rows")
-    second = datasets.write(draw, of.part(np.repeat(np.arange(len(times)), times)), by, "more")
-    sums = [name for name in OF_SUMS if not (of.tied and name == "scaling-binning")]  # rounds before it bins
-    method, metrics = draw.choice(sums), asking.metrics(draw, of, False)
-    by_calcli(
-        draw.folder, ["fit", first, "--weights", "weight", "-m", method, "--folds", "0", "-o", "cal_a.json"]
-    )
-    by_calcli(draw.folder, ["fit", second, "-m", method, "--folds", "0", "-o", "cal_b.json"])
-    for cal in "ab":
-        by_calcli(draw.folder, ["apply", f"cal_{cal}.json", first, "-o", f"{cal}.{by.form}"])
-    calls = [["evaluate", f"{cal}.{by.form}", *metrics, *JSON] for cal in "ab"]
-    return two_calls(*calls, "near values")
+def by_hand(draw: Draw) -> Case:
+    """An option, beside the rows that it makes, in a report, a comparison, a fit or a benchmark."""
+    of = plain_rows(draw)
+    done = draw.choice(WAYS)(draw, of)
+    by, both = Way(draw.choice(("parquet", "csv", "arrow")), (), False), (of, another(draw, of))
+    names = [
+        _put(draw, change(rows), by, f"{stem}_{n}")
+        for stem, change in (("before", done.before), ("after", done.after))
+        for n, rows in enumerate(both)
+    ]
+    command = draw.choice(done.commands)
+    calls = [[*_called(command, names[:2]), *done.option], [*_called(command, names[2:]), *done.beside]]
+    left = done.after(of)
+    given = [*_asked(draw, left, "--by", "--cluster", "--clip", "--costs"), *_metrics(draw, left)]
+    if command == "fit":
+        given = []
+        draw.outputs.append("cal.json")
+    if command == "benchmark":
+        given = _without(given, "--by", "--clip", "--costs")
+    given += ["--key", "id"] if command == "compare" else []  # rows may not be paired where any are dropped
+    shown = JSON if command in ("fit", "benchmark") else [*QUICK, *JSON]
+    return Case([*calls[0], *given, *shown], again=[*calls[1], *given, *shown], alike="same values")
 
 
-def _counted(draw: Draw) -> tuple[Data, np.ndarray]:
-    """Return rows whose weights are how often they are to be repeated, and these numbers."""
-    of = datasets.data(draw)
+def _called(command: str, names: list[str]) -> list[str]:
+    if command == "fit":
+        return ["fit", names[0], "-m", "temperature", "--folds", "2", "-o", "cal.json"]
+    if command == "benchmark":
+        return ["benchmark", "--cal", names[0], "--test", names[1], "--methods", "dp"]
+    return [command, names[0], *(names[1:] if command == "compare" else [])]
+
+
+def _left_out(draw: Draw, of: Rows) -> Done:
+    """Leave out rows without weight or scores, or without a class, which labels in numbers can have."""
+    out = draw.arrays.random(len(of.labels)) < 0.2
+    weights = np.where(out, 0, of.column("weight"))
+    missing = lambda rows: replace(rows, probs=np.where(out[:, None], np.nan, rows.probs))  # noqa: E731
+    ways = [
+        Done(WEIGHTS, lambda rows: rows.with_column("weight", weights), lambda rows: rows.part(~out), WEIGHTS)
+    ]
+    ways += [Done(["--drop-missing"], missing, lambda rows: rows.part(~out), [])]
+    if of.numbered:
+        ignored = lambda rows: replace(rows, labels=np.where(out, -100, rows.labels))  # noqa: E731
+        ways += [Done(["--ignore-label", "-100"], ignored, lambda rows: rows.part(~out), [])]
+    return draw.choice(ways)
+
+
+def _repeated(draw: Draw, of: Rows) -> Done:
+    """Weigh rows, beside repeating them, or weighing them many times as much."""
     times = draw.arrays.integers(draw.choice((0, 1, 1)), 4, size=len(of.labels))
     times[0] = 1
-    beside = [(name, times * 1.0 if name == "weight" else values) for name, values in of.beside]
-    return replace(of, beside=beside), times
+    weigh = lambda rows: rows.with_column("weight", times * 1.0)  # noqa: E731
+    if draw.chance(0.5):
+        factor = draw.choice((1e-9, 0.1, 7.0, 1e9))
+        return Done(
+            WEIGHTS,
+            weigh,
+            lambda rows: rows.with_column("weight", times * factor),
+            WEIGHTS,
+            ("evaluate", "compare"),
+        )
+    return Done(
+        WEIGHTS, weigh, lambda rows: rows.part(np.repeat(np.arange(len(times)), times)), [], ("evaluate",)
+    )
 
 
-RELATIONS: tuple[Callable[[Draw], Made], ...] = (
-    _applied, _applied_to_parts, _told_by_the_fit, _written_otherwise, _beside_itself, _passed_by_itself,
-    _turned, _by_states, _repeated, _fitted_to_repeated, byhand.by_hand, byhand.by_hand,
+def _against_rest(draw: Draw, of: Rows) -> Done:
+    """Take a class and all others together for two."""
+    if len(of.names) == 2 or of.tied:  # one minus a score on the edge of a bin may lie beside it
+        return _left_out(draw, of)
+    place = draw.randrange(len(of.names))
+
+    def two(rows: Rows) -> Rows:
+        own = rows.probs[:, place]
+        labels = (rows.labels == place).astype(np.int64)
+        return replace(rows, probs=np.column_stack([1 - own, own]), labels=labels, names=("0", "1"))
+
+    return Done(["--against-rest", of.names[place]], lambda rows: rows, two, [])
+
+
+WAYS = (_left_out, _left_out, _repeated, _against_rest)
+RELATIONS: tuple[Callable[[Draw], Case], ...] = (
+    the_same, the_same, the_same, in_another_order, applied, applied, beside_itself, beside_itself, by_states,
+    by_states,
+    by_hand, by_hand, by_hand,
 )  # fmt: skip

@@ -11,14 +11,12 @@ import sys
 import tempfile
 import time
 import weakref
-from collections.abc import Iterator
-from contextlib import contextmanager, suppress
+from contextlib import suppress
 from dataclasses import dataclass
 from multiprocessing import util
 from pathlib import Path
 from typing import Any
 
-from calcli.io.places.paths import _secrets
 from tests.forked import call
 from tests.hostile.cases import Case
 
@@ -27,16 +25,7 @@ PATIENCE = 120  # by the clock: what waits for ever is ended
 MEGABYTES = 1000
 ROOM = 6000  # megabytes of addresses beyond those of the loaded process: more would endanger the machine
 WRITES = os.O_WRONLY | os.O_RDWR | os.O_CREAT
-CHANGES = (
-    "os.mkdir",
-    "os.rename",
-    "os.remove",
-    "os.rmdir",
-    "os.link",
-    "os.symlink",
-    "os.chmod",
-    "os.truncate",
-)
+CHANGES = "mkdir", "rename", "remove", "rmdir", "link", "symlink", "chmod", "truncate"
 Listing = dict[str, tuple[Any, ...]]
 
 
@@ -70,18 +59,17 @@ class Ended:
     before: Listing
     after: Listing
     strays: list[str]
-    again: str | None = None
+    again: str | None
 
 
-def listing(folder: Path) -> Listing:
-    """Return what is in a folder: the bytes of files, and when they were written."""
+def _listing(folder: Path) -> Listing:
+    """Return what is in the folders of a case: the bytes of files, and when they were written."""
     found: Listing = {}
-    for path in sorted(folder.rglob("*")):
-        name = str(path.relative_to(folder))
-        if path.is_symlink():
-            found[name] = (os.readlink(path),)
-            continue
-        found[name] = (path.read_bytes(), path.stat().st_mtime_ns) if path.is_file() else ()
+    for path in sorted(one for name in ("work", "home", "tmp") for one in (folder / name).rglob("*")):
+        stored = (
+            (path.read_bytes(), path.stat().st_mtime_ns) if path.is_file() and not path.is_symlink() else ()
+        )
+        found[str(path.relative_to(folder))] = (os.readlink(path),) if path.is_symlink() else stored
     return found
 
 
@@ -91,66 +79,23 @@ def run(case: Case, folder: Path) -> Ended:
     Its streams go to files beside that; `home` and `tmp` of the same folder are all that it is told of the
     machine.
     """
-    before = _laid(folder)
+    for name in ("streams", "home", "tmp"):
+        (folder / name).mkdir()
+    before = _listing(folder)
     if (child := os.fork()) == 0:
         _be(case, folder)
     ended, usage, clock = _wait(child)
-    numbers = _told(folder)
-    seconds = numbers[1] if numbers else max(usage.ru_utime + usage.ru_stime, clock)
-    return _looked(case, folder, before, os.waitstatus_to_exitcode(ended), seconds, usage.ru_maxrss / 1000)
-
-
-def run_many(cases: dict[Path, Case]) -> dict[Path, Ended]:
-    """Run cases in their folders, one after the other in one process; return how they ended, if they did.
-
-    This is many times faster than a process for each. A call finds the memory as others left it, and what
-    ends the process ends all that come behind: what did not end as it should is to be run again by `run`.
-    """
-    before = {folder: _laid(folder) for folder in cases}
-    if (child := os.fork()) == 0:
-        _be_many(cases)
-    _wait(child)
-    told = {folder: _told(folder) for folder in cases}
-    return {
-        folder: _looked(cases[folder], folder, before[folder], *numbers)
-        for folder, numbers in told.items()
-        if numbers
-    }
-
-
-def _laid(folder: Path) -> Listing:
-    for name in ("streams", "home", "tmp"):
-        (folder / name).mkdir()
-    return _watched(folder)
-
-
-def _told(folder: Path) -> tuple[int, float, float] | None:
-    """Return status, seconds and megabytes of a case that came to its end."""
-    with suppress(FileNotFoundError, ValueError):
-        status, seconds, megabytes = json.loads((folder / "ended.json").read_text())
-        return status, seconds, megabytes
-    return None
-
-
-def _watched(folder: Path) -> Listing:
-    return _flat({name: listing(folder / name) for name in ("work", "home", "tmp")})
-
-
-def _looked(
-    case: Case, folder: Path, before: Listing, status: int, seconds: float, megabytes: float
-) -> Ended:
     encoding = case.environment.get("PYTHONIOENCODING", "utf-8")
     out, err, strays = (
         (folder / "streams" / name).read_bytes().decode(encoding, "replace")
         for name in ("out", "err", "strays")
     )
-    path = folder / "streams" / "again"
-    again = path.read_text() if path.exists() else None
-    return Ended(status, out, err, seconds, megabytes, before, _watched(folder), strays.splitlines(), again)
-
-
-def _flat(listings: dict[str, Listing]) -> Listing:
-    return {f"{folder}/{name}": one for folder, found in listings.items() for name, one in found.items()}
+    seconds = max(usage.ru_utime + usage.ru_stime, clock)
+    with suppress(FileNotFoundError):
+        seconds = json.loads((folder / "seconds").read_text())
+    again = (folder / "again").read_text() if (folder / "again").exists() else None
+    status, megabytes = os.waitstatus_to_exitcode(ended), usage.ru_maxrss / 1000
+    return Ended(status, out, err, seconds, megabytes, before, _listing(folder), strays.splitlines(), again)
 
 
 def _wait(child: int) -> tuple[int, resource.struct_rusage, float]:
@@ -171,54 +116,44 @@ def _be(case: Case, folder: Path) -> None:
     status = 70
     try:
         os.setsid()
-        _limit()
-        status = _call(case, folder, _Watch())
+        resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
+        held = int(Path("/proc/self/statm").read_text().split()[0]) * resource.getpagesize()
+        resource.setrlimit(resource.RLIMIT_AS, (held + ROOM * 1_000_000,) * 2)
+        status = _call(case, folder)
     finally:
         os._exit(status)
 
 
-def _be_many(cases: dict[Path, Case]) -> None:
-    """Become one case after the other: in a fork, that never returns."""
-    try:
-        os.setsid()
-        _limit()
-        watch = _Watch()
-        for folder, case in cases.items():
-            Path("/proc/self/clear_refs").write_text("5")  # the most memory is counted anew
-            _call(case, folder, watch)
-            _secrets.clear()
-    finally:
-        os._exit(0)
-
-
-def _most_megabytes() -> float:
-    told = Path("/proc/self/status").read_text()
-    return int(told.partition("VmHWM:")[2].split()[0]) / 1000
-
-
-def _limit() -> None:
-    resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
-    held = int(Path("/proc/self/statm").read_text().split()[0]) * resource.getpagesize()
-    resource.setrlimit(resource.RLIMIT_AS, (held + ROOM * 1_000_000,) * 2)
-
-
-def _call(case: Case, folder: Path, watch: _Watch) -> int:
-    _redirect(case, folder)
+def _call(case: Case, folder: Path) -> int:
+    streams = folder / "streams"
+    _redirect(0, str(folder / "work" / case.stdin) if case.stdin else os.devnull)
+    _redirect(1, streams / "out")
+    _redirect(2, streams / "err")
     environment = {
         "PATH": os.defpath, "HOME": str(folder / "home"), "TMPDIR": str(folder / "tmp"),
         "LC_ALL": "C.UTF-8", "MPLCONFIGDIR": os.environ["MPLCONFIGDIR"], **case.environment,
     }  # fmt: skip
     tempfile.tempdir = None  # that of this process is not that of the case
     known = set(weakref.finalize._registry)  # type: ignore[attr-defined]
-    with watch.over(folder):
-        status, seconds = _timed(case.arguments, folder, environment)
-        if case.again and status == 0:
-            seconds = max(seconds, _call_again(case, folder, environment))
-        util._run_finalizers()  # as at the end of a process: what multiprocessing put away in folders
-        for one in set(weakref.finalize._registry) - known:  # type: ignore[attr-defined]
-            one()
-    (folder / "ended.json").write_text(json.dumps([status, seconds, _most_megabytes()]))
+    _watch(folder)
+    status, seconds = _timed(case.arguments, folder, environment)
+    if case.again and status == 0:  # what this writes is there only if it was answered
+        _redirect(1, folder / "asked")
+        again, more = _timed(case.again, folder, environment)
+        seconds = max(seconds, more)
+        if again == 0:
+            (folder / "asked").replace(folder / "again")
+    util._run_finalizers()  # as at the end of a process: what multiprocessing put away in folders
+    for one in set(weakref.finalize._registry) - known:  # type: ignore[attr-defined]
+        one()
+    (folder / "seconds").write_text(json.dumps(seconds))
     return status
+
+
+def _redirect(number: int, path: str | Path) -> None:
+    file = os.open(path, os.O_WRONLY | os.O_CREAT if number else os.O_RDONLY)
+    os.dup2(file, number)
+    os.close(file)
 
 
 def _timed(arguments: list[str], folder: Path, environment: dict[str, str]) -> tuple[int, float]:
@@ -229,55 +164,22 @@ def _timed(arguments: list[str], folder: Path, environment: dict[str, str]) -> t
     return status, sum(os.times()[:4]) - begun
 
 
-def _call_again(case: Case, folder: Path, environment: dict[str, str]) -> float:
-    """Make the call behind a call, and return its seconds; what it wrote is there only if it was answered."""
-    path = folder / "streams" / "asked"
-    file = os.open(path, os.O_WRONLY | os.O_CREAT)
-    os.dup2(file, 1)
-    os.close(file)
-    status, seconds = _timed(case.again, folder, environment)
-    if status == 0:
-        path.replace(folder / "streams" / "again")
-    return seconds
+def _watch(folder: Path) -> None:
+    """Note from now on where Python writes outside a folder."""
+    strays = os.open(folder / "streams" / "strays", os.O_WRONLY | os.O_CREAT | os.O_APPEND)
 
-
-def _redirect(case: Case, folder: Path) -> None:
-    stdin = str(folder / "work" / case.stdin) if case.stdin else os.devnull
-    for number, path in enumerate((stdin, folder / "streams" / "out", folder / "streams" / "err")):
-        file = os.open(path, os.O_WRONLY | os.O_CREAT if number else os.O_RDONLY)
-        os.dup2(file, number)
-        os.close(file)
-
-
-class _Watch:
-    """Notes where Python writes outside a folder."""
-
-    def __init__(self) -> None:
-        self.folder = ""
-        self.strays = -1
-        sys.addaudithook(self._see)  # stays as long as the process
-
-    @contextmanager
-    def over(self, folder: Path) -> Iterator[None]:
-        """Watch over a folder."""
-        self.strays = os.open(folder / "streams" / "strays", os.O_WRONLY | os.O_CREAT | os.O_APPEND)
-        self.folder = f"{folder}/"
-        yield
-        self.folder = ""
-        os.close(self.strays)
-
-    def _see(self, event: str, given: tuple[Any, ...]) -> None:
-        if not self.folder:
-            return
+    def see(event: str, given: tuple[Any, ...]) -> None:
         if event == "open":
             path, _, flags = given
             if not isinstance(flags, int) or not flags & WRITES:
                 return
-        elif event in CHANGES:
+        elif event.startswith("os.") and event[3:] in CHANGES:
             path = given[1] if event in ("os.rename", "os.link", "os.symlink") else given[0]
         else:
             return
         if isinstance(path, (str, bytes, os.PathLike)):
             whole = os.path.abspath(os.fsdecode(path))
-            if not whole.startswith(self.folder) and whole != os.devnull:
-                os.write(self.strays, f"{event} {whole}\n".encode("utf-8", "backslashreplace"))
+            if not whole.startswith(f"{folder}/") and whole != os.devnull:
+                os.write(strays, f"{event} {whole}\n".encode("utf-8", "backslashreplace"))
+
+    sys.addaudithook(see)

@@ -12,17 +12,14 @@ import pytest
 from typer.main import get_command
 
 from calcli.cli.main import COMMANDS, app_of
-from tests.hostile import files
-from tests.hostile.cases import Case, make
-from tests.hostile.drawing import Draw
-from tests.hostile.kinds import KINDS
-from tests.hostile.made import Store
+from tests.hostile import files, models
+from tests.hostile.cases import Case
+from tests.hostile.kinds import KINDS, make
 from tests.hostile.options import declared
 from tests.hostile.planted import PLANTS
 from tests.hostile.verdicts import clashes
 
 ROOT = Path(__file__).resolve().parents[2]
-CASES, PARTS = 120, 2
 
 
 def run(*arguments: str) -> subprocess.CompletedProcess[str]:
@@ -31,12 +28,12 @@ def run(*arguments: str) -> subprocess.CompletedProcess[str]:
     return subprocess.run(call, capture_output=True, text=True, check=False, env=environment, cwd=ROOT)
 
 
-@pytest.mark.parametrize("part", range(PARTS))
-def test_hostile_cases_end_as_promised(part):
-    size = CASES // PARTS
-    done = run("tests.hostile", "--cases", str(size), "--first", str(part * size), "--jobs", "1")
+@pytest.mark.parametrize("turn", range(3))
+def test_hostile_cases_end_as_promised(turn):
+    size = len(KINDS)
+    done = run("tests.hostile", "--cases", str(size), "--first", str(turn * size), "--jobs", "1")
     assert done.returncode == 0, done.stdout + done.stderr
-    assert f"{size} cases of" in done.stdout
+    assert f"{size} cases of {size} kinds" in done.stdout
     assert " 0 faults" in done.stdout
 
 
@@ -45,8 +42,6 @@ def test_planted_faults_are_seen():
     assert done.returncode == 0, done.stderr
     found = json.loads(done.stdout)
     assert found.pop("") == []
-    swapped = found.pop("swapped classes")
-    assert any("differs: /None/metrics" in verdict for verdict in swapped), swapped
     assert found.keys() == PLANTS.keys()
     for told, verdicts in found.items():
         assert any(told in verdict for verdict in verdicts), f"{told}: {verdicts}"
@@ -64,28 +59,31 @@ def test_planted_faults_are_seen():
     ],
 )
 def test_two_outputs_in_one_place_are_seen(words, same):
-    assert bool(list(clashes(Case("", ["fit", *words.split()])))) == same
-
-
-def stand_in(store: Store, name: str, classes: int, arguments: list[str]) -> bytes:
-    """Return something in place of what calcli makes."""
-    if name.endswith(("json", "toml")):
-        return b'{"schema": "calcli", "parameters": {"temperature": 2.0}}'
-    return files.WRITERS["npz"](Draw("archive"), [("label", [0, 1])])
+    assert bool(list(clashes(Case(["fit", *words.split()])))) == same
 
 
 @pytest.mark.parametrize("number", range(len(KINDS)), ids=list(KINDS))
 def test_a_number_gives_a_case_again(number, tmp_path, monkeypatch):
-    monkeypatch.setattr(Store, "_made", stand_in)
+    monkeypatch.setattr(models, "by_calcli", lambda folder, arguments: stand_in(folder / arguments[-1]))
     made = []
     for folder in (tmp_path / "once", tmp_path / "again", tmp_path / "other"):
         folder.mkdir()
-        case = make(8 if folder.name == "other" else 7, number, folder, Store(tmp_path))
+        case = make(8 if folder.name == "other" else 7, number, folder, tmp_path)
         put = [path for path in folder.rglob("*.*") if path.is_file() and not path.is_symlink()]
         made.append((case, {str(path.relative_to(folder)): path.read_bytes() for path in put}))
     assert made[0] == made[1]
     assert made[0] != made[2]
     assert made[0][0].kind == list(KINDS)[number]
+
+
+def stand_in(path):
+    """Write something in place of what calcli makes."""
+    path = path / "report.json" if path.name == "made" else path
+    path.parent.mkdir(exist_ok=True)
+    content = b'{"schema": "calcli", "parameters": {"temperature": 2.0}}'
+    path.write_bytes(
+        content if path.suffix in (".json", ".toml") else files.archive({"a.npy": files.npy([0, 1])})
+    )
 
 
 @pytest.mark.parametrize("command", COMMANDS)

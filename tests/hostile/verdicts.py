@@ -24,7 +24,8 @@ MEMORY = re.compile(
 TAGS = re.compile(r"<script>planted|<img src=x|href=\W?https?://planted", re.I)
 MARKUP = re.compile(TAGS.pattern + r"|(?<!\\)\]\(http://planted", re.I)  # of Markdown
 LOCAL = re.compile(r"^(file|local)://([^/@]*@)?")  # a scheme of the disk, and a secret
-JUDGES = ("evaluate", "check")  # what may end with status 1, or with 2 and a report of what could be read
+JUDGES = ("evaluate", "check")  # what may end with status 2 and a report of what could be read
+SAY_NO = (*JUDGES, "threshold", "monitor")  # what may end with status 1
 DATA = ("apply", "simulate")  # what writes data to standard output, as they are
 REMARK = "calcli: "
 LONGEST = 20_000  # characters of a sentence
@@ -51,13 +52,9 @@ def _limits(ended: Ended) -> Iterator[str]:
         yield f"large: {ended.megabytes:.0f} MB"
 
 
-def _command(case: Case) -> str:
-    return next((word for word in case.arguments if word != "--"), "")
-
-
 def _streams(case: Case, ended: Ended) -> Iterator[str]:
-    command, data = _command(case), _writes_data(case)
-    if ended.status not in (0, 2, 1 if command in JUDGES else 0) and ended.status >= 0:
+    command, data = case.command, _writes_data(case)
+    if ended.status not in (0, 2, 1 if command in SAY_NO else 0) and ended.status >= 0:
         yield f"status {ended.status}"
     for name, text in (("standard error", ended.err), *([] if data else [("standard output", ended.out)])):
         if found := INTERNALS.search(text):
@@ -81,23 +78,13 @@ def _line(text: str, place: int) -> str:
     return text[text.rfind("\n", 0, place) + 1 :].partition("\n")[0][:300]
 
 
-def _value(case: Case, *names: str) -> str:
-    """Return the value of an option, the last if it is given twice."""
-    found = ""
-    for text, behind in zip(case.arguments, [*case.arguments[1:], ""], strict=True):
-        if text in names:
-            found = behind
-        found = next((text.partition("=")[2] for name in names if text.startswith(f"{name}=")), found)
-    return found
-
-
 def _writes_data(case: Case) -> bool:
-    return _command(case) in DATA or _value(case, "--format", "-f") == "csv"
+    return case.command in DATA or case.value("--format", "-f") == "csv"
 
 
 def _talks(case: Case) -> bool:
     """Tell whether a call writes its results to standard error, as standard output has the calibrator."""
-    return _command(case) == "fit" and "-" in (_value(case, "--output", "-o"), _value(case, "-o"))
+    return case.command == "fit" and "-" in (case.value("--output", "-o"), case.value("-o"))
 
 
 def _unescaped(markdown: str) -> str:
@@ -107,11 +94,11 @@ def _unescaped(markdown: str) -> str:
 
 def _answer(case: Case, out: str) -> Iterator[str]:
     """Look at results: JSON is JSON, numbers are in the range of their metric, and names are no markup."""
-    if _value(case, "--format", "-f") == "markdown" and (found := MARKUP.search(_unescaped(out))):
+    if case.value("--format", "-f") == "markdown" and (found := MARKUP.search(_unescaped(out))):
         yield f"markup on standard output: {_unescaped(out)[max(0, found.start() - 40) :][:150]!r}"
     if (
-        _value(case, "--format", "-f") != "json"
-        or _command(case) in ("plot", "fit")
+        case.value("--format", "-f") != "json"
+        or case.command in ("plot", "fit")
         or {"--init", "--help", "-h"} & {*case.arguments}
     ):
         return
@@ -120,7 +107,7 @@ def _answer(case: Case, out: str) -> Iterator[str]:
     except ValueError as error:
         yield f"not JSON: {error}"
         return
-    for result in tree["results"] if _command(case) == "evaluate" else []:
+    for result in tree["results"] if case.command == "evaluate" else []:
         for name, estimate in result["metrics"].items():
             yield from _estimate(name, estimate)
 
@@ -150,12 +137,12 @@ def _files(case: Case, ended: Ended) -> Iterator[str]:
     yield from (f"outside: {stray}" for stray in ended.strays[:3])
     names = ended.before.keys() | ended.after.keys()
     changed = sorted(name for name in names if ended.before.get(name) != ended.after.get(name))
-    partly = _command(case) in JUDGES and ended.out != ""
+    partly = case.command in JUDGES and ended.out != ""
     if ended.status == 2 and changed and not partly:
         yield f"left behind: {', '.join(changed[:5])}"
         return
     outputs = [LOCAL.sub("", output) for output in case.outputs]
-    policy = [_value(case, "--policy", "-p") or "calcli.toml"] if "--init" in case.arguments else []
+    policy = [case.value("--policy", "-p") or "calcli.toml"] if "--init" in case.arguments else []
     for name in changed:
         if not any(_is_of(name, f"work/{output}") for output in (*outputs, *policy)):
             yield f"changed: {name}"
@@ -171,12 +158,10 @@ def _files(case: Case, ended: Ended) -> Iterator[str]:
 
 def clashes(case: Case) -> Iterator[str]:
     """Look for two outputs in one place, of which only one can be there."""
-    if _command(case) in ("explain", "guide") or {"--help", "-h"} & {*case.arguments}:
+    if case.command in ("explain", "guide") or {"--help", "-h"} & {*case.arguments}:
         return
     spelled = ("-o", "--output"), ("--html",), ("--save-state",), ("--cross-validated",)
-    places = [
-        os.path.normpath(place) for names in spelled if (place := _value(case, *names)) not in ("", "-")
-    ]
+    places = [os.path.normpath(place) for names in spelled if (place := case.value(*names)) not in ("", "-")]
     for place in places:
         if places.count(place) > 1 and not place.startswith("/dev/"):
             yield f"two outputs in one place: {place}"

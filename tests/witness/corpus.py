@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from tests.forked import ROOT
-from tests.hostile.hunting import _made, _make, prepare
+from tests.hostile.hunting import make_case, prepare
 
 READING = ("evaluate", "inspect", "apply", "fit")
 QUICK = ["--metrics", "log_loss,accuracy,ece", "-q", "-f", "json"]
@@ -26,11 +26,10 @@ def build(folder: Path, hostile: int, seed: int) -> list[dict[str, Any]]:
     samples = [(str(ROOT / "sample_data"), [one.name], []) for one in (ROOT / "sample_data").iterdir()]
     cases = [{"folder": own, "calls": _calls(files, words)} for own, files, words in [*recorded, *samples]]
     prepare(folder / "hunt")
-    folders = {number: folder / "hunt" / str(number) for number in range(hostile)}
-    _make(folders, seed, folder / "hunt" / "store")
-    for own in folders.values():
-        case = _made(own)
-        if case and case.arguments[0] in READING and not case.stdin:
+    for number in range(hostile):
+        own = folder / "hunt" / str(number)
+        case = make_case(seed, number, own, folder / "hunt" / "store")
+        if case.command in READING and not case.stdin:
             cases.append({"folder": str(own / "work"), "calls": [case.arguments]})
     return cases
 

@@ -60,7 +60,7 @@ def test_an_error_alone_has_the_spread_that_it_has_among_others(predict):
     predictions = predict(*over_confident(np.random.default_rng(7), 150), "logits")
     for name in ("ks", "cw_ece", "cw_ece:weights=inverse-frequency"):
         several, alone = (
-            bootstrap_sd(predictions, names)
+            bootstrap_sd(predictions, names, resamples=40)
             for names in ((name, "accuracy", "ece", *(f"ece:bins={bins}" for bins in range(2, 12))), (name,))
         )
         assert alone[name] == several[name] > 0

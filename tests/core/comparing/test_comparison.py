@@ -85,9 +85,8 @@ def test_paired_auroc_has_delongs_variance(binary):
 
 @pytest.mark.parametrize(
     ("metric", "size"),
-    [("smooth_ece", 1), ("smooth_ece", 3), ("ace", 1), ("corp_miscalibration", 1),
-     ("expected_miscalibration:min_rows=9", 3)],
-)  # fmt: skip
+    [("smooth_ece", 3), ("ace", 1), ("corp_miscalibration", 1), ("expected_miscalibration:min_rows=9", 3)],
+)
 def test_errors_are_tested_by_swaps_of_rows_or_clusters(predict, metric, size):
     """Against a plain loop that evaluates the swapped files."""
     rng = np.random.default_rng(2)
