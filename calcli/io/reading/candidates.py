@@ -408,7 +408,8 @@ def best_order(c: Candidate) -> list[str]:
         row, column = np.unravel_index(np.argmax(raised), raised.shape)
         order[column] = labels[row]
         raised[row], raised[:, column] = -np.inf, -np.inf
-    return order
+    unseen = iter(sorted({*c.number} - c.own))
+    return [one or next(unseen) for one in order]
 
 
 def orders(head: Head, source: ScoreColumns) -> dict[How, list[int]]:

@@ -580,7 +580,7 @@ def _which(c: Candidate, why: str) -> Open:
     )
     return asks(
         f"nothing says which of {names} is that of {called[min(c.own)]} in {c.label}, {why}",
-        {**named_so, "classes": tuple(called[one] for one in order)},
+        {**named_so, "classes": tuple(called.get(one, one) for one in order)},
     )
 
 
