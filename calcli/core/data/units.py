@@ -88,8 +88,8 @@ class Units:
     def table(self, cell: Positions, cells: int, *values: Array | None) -> Array:
         """Return (number, len(values), cells) sums of (rows,) values by unit and cell; None counts rows."""
         place = self.of_row * cells + cell
-        sums = np.array([np.bincount(place, column, self.number * cells) for column in values])
-        return sums.reshape(-1, self.number, cells).swapaxes(0, 1)
+        sums = [np.bincount(place, column, self.number * cells) for column in values]
+        return np.stack([one.reshape(-1, cells) for one in sums], axis=1)
 
     def weights(self, weights: Floats | None) -> Doubles:
         """Return the (number,) sums of (rows,) row weights; the numbers of rows without them."""

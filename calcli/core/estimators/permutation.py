@@ -145,7 +145,8 @@ def _in_whole_steps(first: Doubles, second: Doubles) -> tuple[Doubles, Doubles, 
     """
     first, second = (sums.reshape(len(sums), math.prod(sums.shape[1:])) for sums in (first, second))
     step = 2 * np.spacing(np.abs(first).sum(0) + np.abs(second).sum(0))
-    return np.rint(first / step), np.rint(second / step), step
+    first, second = first / step, second / step
+    return np.rint(first, out=first), np.rint(second, out=second), step
 
 
 def group_labels(
