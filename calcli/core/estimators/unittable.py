@@ -98,7 +98,9 @@ class UnitTable:
             return units.sums(values, weights), some
 
         def classes() -> Array:
-            return labels if units.single else units.table(labels, n_classes, weights)[:, 0].astype(np.float64)
+            if units.single:
+                return labels
+            return units.table(labels, n_classes, weights)[:, 0].astype(np.float64)
 
         of_classes = label_sums(labels, weights, n_classes) if priors is None else priors
         return cls(units.weights(weights), sums, classes, of_classes, are_priors=priors is not None)
