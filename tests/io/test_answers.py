@@ -250,6 +250,14 @@ def test_rows_of_classes_are_left_out_as_well(tmp_path):
     np.testing.assert_allclose(next(found.scores.blocks(9)), [[0.9, 0.1], [0.2, 0.8]])
 
 
+def test_a_column_of_as_many_texts_as_classes_may_have_some_in_rows_left_out_alone(tmp_path):
+    rows = ["label,prob_0,prob_1,prob_2,note", "0,.8,.1,.1,x", "1,.1,.8,.1,y", "2,.1,.1,.8,x", "1,.2,.7,.1,"]
+    file = tmp_path / "scores.csv"
+    file.write_text("\n".join([*rows, *["0,,,,z"] * 3]) + "\n")
+    found = read(file, ReadOptions(drop_missing=True))
+    assert (found.labels.tolist(), found.provenance.labels) == ([0, 1, 2, 1], 'column "label"')
+
+
 def test_nothing_left_out_is_told(tmp_path):
     file = written(tmp_path / "log.jsonl", {"confidence": CONFIDENCE, "correct": RIGHT})
     assert any(

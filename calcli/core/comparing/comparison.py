@@ -20,6 +20,7 @@ from calcli.core.data.derived import Slice, counted, gathered
 from calcli.core.data.predictions import ArrayScores, Predictions
 from calcli.core.data.units import Units, clusters_of, deal, require_clusters, require_folds
 from calcli.core.estimators.calibrationerror import SHARPNESS, holm
+from calcli.core.estimators.effort import CALL, CLASS
 from calcli.core.estimators.evidence import (
     NO_MARGIN,
     DistanceEvidence,
@@ -32,16 +33,15 @@ from calcli.core.estimators.evidence import (
 )
 from calcli.core.estimators.intervals import BIASED, Influences, Interval
 from calcli.core.estimators.permutation import (
-    FEWEST_DRAWS,
-    VISITS,
     PermutationDistribution,
+    joined_weights,
     swapped_rows,
     swapped_signs,
 )
 from calcli.core.estimators.power import Power
 from calcli.core.evaluating.evaluate import assess, measure, values
 from calcli.core.evaluating.measurements import Measurements
-from calcli.core.evaluating.metrics.base import Pair, System, effort_of
+from calcli.core.evaluating.metrics.base import Pair, System
 from calcli.core.evaluating.results import Estimate, Summary
 from calcli.core.evaluating.sections import ORDER
 from calcli.core.evaluating.usual import default_metrics, is_sampled
@@ -291,25 +291,17 @@ def _recomputed(metric: Measure, pair: Pair) -> PermutationDistribution | None:
     Permutations in which it is undefined do not count, and of very many rows there are fewer of them.
     """
     both = pair.baseline, pair.candidate
-    effort = effort_of(metric, pair.baseline.predictions, pair.settings)
+    classes = pair.baseline.predictions.n_classes
+    effort = CALL + CLASS * classes + metric.cost * (classes if metric.is_class_wise else 1)
     if not (metric.recomputed and pair.same_classes and (draws := pair.affordable(effort))):
         return None
     given = all(one.predictions.kind == "probs" for one in both)
     first, second = (_in_memory(one, as_given=given) for one in both)
     table = np.concatenate([gathered(one.scores).array for one in (first, second)])
-    labels, weights = np.concatenate([first.labels, second.labels]), None
-    if not (first.weights is None and second.weights is None):
-        each = [np.ones(one.n_rows) if one.weights is None else one.weights for one in (first, second)]
-        weights = np.concatenate(each)
-    plain = replace(
-        pair.baseline.measured.settings,
-        metrics=(metric.asked,),
-        intervals=False,
-        draws=0,
-        test=False,
-        cluster=None,
-        priors=None,
-    )
+    labels = np.concatenate([first.labels, second.labels])
+    weights = joined_weights([(one.weights, one.n_rows) for one in (first, second)])
+    alone = replace(pair.baseline.measured.settings, metrics=(metric.asked,), intervals=False, draws=0)
+    plain = replace(alone, test=False, cluster=None, priors=None)
 
     def value(rows: Positions) -> float:
         part = replace(
@@ -321,8 +313,8 @@ def _recomputed(metric: Measure, pair: Pair) -> PermutationDistribution | None:
         )
         return values(part, plain)[str(metric)]
 
-    draws = min(draws, max(FEWEST_DRAWS, VISITS // table.size))
-    return swapped_rows(value, [one.measured.units for one in both], draws, pair.rng, pair.paired)
+    units = [one.units for one in pair.measured]
+    return swapped_rows(value, units, table.size, draws, pair.rng, pair.paired)
 
 
 def _in_memory(system: System, *, as_given: bool) -> Predictions:

@@ -22,6 +22,7 @@ from calcli.core.data.binning import equal_width_index
 from calcli.core.data.blocks import sweep
 from calcli.core.data.derived import counted, gathered, thinned
 from calcli.core.data.predictions import ArrayScores, Predictions
+from calcli.core.data.units import Units
 from calcli.core.evaluating.evaluate import measure, values
 from calcli.core.evaluating.measurements import Measurements
 from calcli.core.language.expressions import Measure, parse_metrics
@@ -145,9 +146,8 @@ def _gaps(measured: Measurements, metric: Measure, share: Doubles) -> Doubles:
     """Return (n, bins) the gap of each row, in its equal-width bin."""
     score, outcome, *_ = measured.look(metric.lens)
     bins: int = metric.arguments["bins"]
-    table = np.zeros((len(score), bins))
-    table[np.arange(len(score)), equal_width_index(score, bins)] = share * (score - outcome)
-    return table
+    cells = equal_width_index(score, bins)
+    return Units.of(len(score)).table(cells, bins, share * (score - outcome))[:, 0]
 
 
 def _counts(redraws: int, rows: int, rng: np.random.Generator) -> Floats:

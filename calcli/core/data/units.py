@@ -59,17 +59,11 @@ class Units:
     @cached_property
     def of_row(self) -> Positions:
         """(rows,) the unit of each row."""
-        return self.cells(1) if self.codes is None else self.codes
+        return np.resize(np.arange(self.number), self.rows) if self.codes is None else self.codes
 
-    def cells(self, size: int) -> Positions:
-        """Return the first of the `size` cells that the unit of each row has in a table, (rows,)."""
-        first = np.arange(self.number) * size
-        return np.resize(first, self.rows) if self.codes is None else first[self.codes]
-
-    def within(self, inside: Array) -> Units:
-        """Return the units of the rows in a mask, under the numbers that they have."""
-        codes = self.of_row[inside]
-        return Units(len(codes), self.number, codes)
+    def within(self, rows: Positions | None) -> Units:
+        """Return the units of some rows, or of all, under the numbers that they have."""
+        return self if rows is None else Units(len(rows), self.number, self.of_row[rows])
 
     def among(self, chosen: Array) -> Units:
         """Return the units of the rows that a mask or an index chooses, numbered anew."""
@@ -90,6 +84,12 @@ class Units:
         sums = values[:full].reshape(-1, self.number).sum(0, dtype=np.float64)
         sums[: len(values) - full] += values[full:]
         return sums
+
+    def table(self, cell: Positions, cells: int, *values: Array | None) -> Array:
+        """Return (number, len(values), cells) sums of (rows,) values by unit and cell; None counts rows."""
+        place = self.of_row * cells + cell
+        sums = [np.bincount(place, column, self.number * cells) for column in values]
+        return np.stack([one.reshape(-1, cells) for one in sums], axis=1)
 
     def weights(self, weights: Floats | None) -> Doubles:
         """Return the (number,) sums of (rows,) row weights; the numbers of rows without them."""

@@ -15,7 +15,7 @@ from calcli.core.data.binning import Bins, equal_width_bins
 from calcli.core.data.predictions import ArrayScores, Predictions
 from calcli.core.data.units import Units
 from calcli.core.estimators.intervals import of_equal_weight
-from calcli.core.estimators.sums import Sums
+from calcli.core.estimators.unittable import UnitTable
 from calcli.core.evaluating.recalibrated import MOST_FITTED, Recalibrations
 from calcli.core.evaluating.results import InfiniteLogLoss
 from calcli.core.language.errors import NeedsRows
@@ -228,17 +228,17 @@ class Measurements:
             rows, self.calibration, settings.seed, settings.clip, self.units, given, settings.folds
         )
 
-    def sums(self, of_classes: str = "") -> Sums:
-        """Return the sums of statistics of rows, of which one may be a mean over the classes."""
+    def unit_table(self, class_mean: str = "") -> UnitTable:
+        """Return the sums of statistics by unit, of which one may be a mean over the classes."""
         rows, groups = self.predictions, self._sums
 
-        def made() -> Sums:
+        def made() -> UnitTable:
             if groups is not None:
-                return Sums.of_groups(groups, self.state.head.weighted)
+                return UnitTable.of_groups(groups)
             others = rows.weights, rows.priors, self.units
-            return Sums(self.columns, rows.labels, rows.n_classes, *others, (of_classes,))
+            return UnitTable.of_rows(self.columns, rows.labels, rows.n_classes, *others, class_mean)
 
-        return self.once(("sums", of_classes), made)
+        return self.once(("unit table", class_mean), made)
 
     @cached_property
     def rows_by_class(self) -> Array:

@@ -18,7 +18,6 @@ from calcli.core.calibrators.crossvalidation import LabeledScores, held_out_fold
 from calcli.core.data.arrays import Array, Doubles, Floats, Positions, Stream, generator, log_softmax
 from calcli.core.data.predictions import Predictions, require_classes
 from calcli.core.data.units import Units, random_folds
-from calcli.core.estimators.permutation import FIT, FIT_ROWS, affordable_deals
 from calcli.core.estimators.rules import ScoringRule
 from calcli.core.language.errors import UsageError
 from calcli.core.language.expressions import Measure, nested_method
@@ -27,6 +26,11 @@ from calcli.core.language.metrics import AFFINE, AFFINE_MAPS, ERRORS_EACH, PAV, 
 FEWEST_DEALS = 5  # of which the variance is known well enough to stop
 STEADY = 0.1  # standard deviation of the mean over deals, in standard errors of the rows
 MOST_FITTED = 200_000  # rows that fits go to, evenly spaced; more would not be told from them
+DEALS = 20  # of rows into folds, at most
+DEALT = 20_000  # rows of all deals together: of many rows deals differ little
+DEALING = 5_000_000  # looks at a score that the fits of all deals cost
+FIT = 10_000  # of them any fit costs
+FIT_ROWS = 4_000  # rows whose scores cost as much as all else that grows with what is learned
 
 
 @dataclass(frozen=True)
@@ -311,7 +315,8 @@ class Recalibrations:
             return _Trained(called, self._rows, self._rows)
         rows, classes = self._rows.scores.shape
         effort = 0 if called == PAV else nested_method(called).effort(rows + FIT_ROWS, classes) / 5
-        most = 1 if self._given_folds is not None else affordable_deals(rows, self._number * (effort + FIT))
+        most = max(1, min(DEALS, DEALT // rows, int(DEALING / (self._number * (effort + FIT)))))
+        most = 1 if self._given_folds is not None else most
         return _Trained(called, self._rows, self._rows.take(_spaced(self._rows)), self._fold, most)
 
     def _fold(self, number: int) -> Positions:

@@ -73,10 +73,13 @@ class Measure(Expression[Metric]):
         The lens it looks through; "" for scores, which need none.
     region
         The part of the scores it looks at, as in "0.8..1".
+    cost
+        What computing it again costs besides looks at scores, of each class if it is class-wise; see
+        `calcli.core.estimators.effort`.
     """
 
     family: ClassVar[MetricFamily]
-    lens, region = "", "all"
+    lens, region, cost = "", "all", 0
 
     asked: str = field(default="", compare=False)
 
@@ -133,10 +136,6 @@ class Measure(Expression[Metric]):
     def recomputed(self) -> bool:
         """Whether it is computed anew with predictions swapped, where no way is quicker."""
         return self.fitted is None
-
-    def effort(self, predictions: Any, settings: Any) -> float:
-        """Return what computing it again costs besides looks at scores, and what any metric costs."""
-        return 0.0
 
     def with_argument(self, key: str, value: Any) -> Self:
         """Return the same metric with another value of an argument."""

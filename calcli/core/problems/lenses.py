@@ -192,18 +192,14 @@ class VectorProblem:
 
     def with_weight(self) -> VectorProblem:
         """Return the rows that count: without those of weight 0."""
-        if self.weights is None or self.weights.all():
-            return self
-        return self._chosen(self.weights > 0)
+        return self if self.weights is None or self.weights.all() else self._chosen(self.weights > 0)
 
     def of_top(self) -> VectorProblem:
         """Return the problem of two outcomes, the predicted class is right or wrong."""
         top = self.probs.argmax(1)
         confidence = np.take_along_axis(self.probs, top[:, None], axis=1)
-        wrong = np.maximum(1 - confidence, 0)
-        return VectorProblem(
-            np.hstack([confidence, wrong]), (self.labels != top).astype(np.intp), self.weights
-        )
+        probs = np.hstack([confidence, np.maximum(1 - confidence, 0)])
+        return VectorProblem(probs, (self.labels != top).astype(np.intp), self.weights)
 
     def _chosen(self, rows: NDArray[np.bool_]) -> VectorProblem:
         weights = None if self.weights is None else self.weights[rows]
@@ -319,12 +315,23 @@ NUMBERED = ("top", "within-top", "class", "predicted", "largest")  # kinds of le
 
 
 class ScoredRows(NamedTuple):
-    """What is seen through a one-dimensional lens: (n,) scores, outcomes and weights, and which rows."""
+    """What is seen through a one-dimensional lens: (n,) scores, outcomes and weights, and of which rows."""
 
     score: Floats
     outcome: Array
     weights: Floats | None
-    rows: NDArray[np.bool_] | None = None
+    rows: Positions | None = None
+
+    def at(self, places: Positions) -> ScoredRows:
+        """Return some of them."""
+        weights = None if self.weights is None else self.weights[places]
+        rows = places if self.rows is None else self.rows[places]
+        return ScoredRows(self.score[places], self.outcome[places], weights, rows)
+
+    def within(self, region: str) -> ScoredRows:
+        """Return those whose score lies in a region such as "0.8..1"; "all" for every row."""
+        low, high = map(np.float64, region_ends(region))  # not to be rounded to single precision
+        return self.at(np.flatnonzero((self.score >= low) & ((self.score < high) | (high >= 1))))
 
 
 @dataclass(frozen=True)
@@ -351,11 +358,8 @@ class Lens:
 
     def look(self, columns: Mapping[str, Array], weights: Floats | None) -> ScoredRows:
         """Return what is seen of rows of these statistics and weights, in their order."""
-        score, outcome = columns[self.score], columns[self.outcome]
-        if not self.given:
-            return ScoredRows(score, outcome, weights)
-        rows = columns[self.given]
-        return ScoredRows(score[rows], outcome[rows], None if weights is None else weights[rows], rows)
+        every = ScoredRows(columns[self.score], columns[self.outcome], weights)
+        return every.at(np.flatnonzero(columns[self.given])) if self.given else every
 
 
 Groups = Mapping[str, Sequence[Sequence[int]]]

@@ -400,8 +400,7 @@ def matches(head: Head, label: str, source: ScoreColumns, rest: str = "") -> lis
 
 def best_order(c: Candidate) -> list[str]:
     """Return the labels in the order of the scores that fits best: each goes where it raises them most."""
-    labels = sorted(c.own)
-    text = c.head.text[c.label]
+    labels, text = sorted(c.own), c.head.text[c.label]
     raised = np.array([c.p[text == one].mean(axis=0) - c.p.mean(axis=0) for one in labels])
     order = [""] * raised.shape[1]
     for _ in labels:

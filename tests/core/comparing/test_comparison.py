@@ -245,7 +245,7 @@ def test_rows_that_are_repeated_as_a_cluster_prove_no_more(predict, systems, met
 
 def test_every_metric_is_tested(systems, binary, monkeypatch):
     for limit, least in (("VISITS", 0), ("FEWEST_DRAWS", 9)):  # of swaps that are evaluated again
-        monkeypatch.setattr(f"calcli.core.comparing.comparison.{limit}", least)
+        monkeypatch.setattr(f"calcli.core.estimators.permutation.{limit}", least)
     of_two = {name for name in METRICS if name.endswith(("beta_score", "weighted_risk"))}
     of_two |= {"cllr", "min_cllr", "precision", "recall", "specificity", "f1", "net_benefit"}
     of_two |= {name for name, metric in METRICS.items() if metric.family.name == "classical"}

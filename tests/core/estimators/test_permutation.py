@@ -10,14 +10,8 @@ import pytest
 from calcli.core.comparing.comparison import evidence, measured_systems
 from calcli.core.data import units
 from calcli.core.data.units import Units, deal
-from calcli.core.estimators.permutation import (
-    ENOUGH,
-    MOST_WORK,
-    SystemScores,
-    affordable_draws,
-    group_labels,
-    permuted_differences,
-)
+from calcli.core.estimators.effort import ENOUGH, MOST_WORK, affordable_draws
+from calcli.core.estimators.permutation import group_labels
 from calcli.core.evaluating.evaluate import evaluate
 from calcli.core.evaluating.metrics.base import Pair
 from calcli.core.language.expressions import parse_metric, region_ends
@@ -32,70 +26,96 @@ METRICS = [
 ]  # fmt: skip
 
 
-def two_sides(rows: int, seed: int, weighted: bool = False) -> tuple[SystemScores, SystemScores]:
+def two_systems(binary, rows, seed, weighted=False, clusters=None, draws=12, swaps=2) -> Pair:
+    """Return two systems of two classes, of which even the labels differ."""
     rng = np.random.default_rng(seed)
-    outcome = rng.random(rows) < 0.7
+    labels = rng.random(rows) < 0.7
     weights = rng.exponential(size=rows) if weighted else None
-    units = Units.of(rows, None)
-    first = SystemScores(np.round(rng.random(rows), 2), outcome, units, weights)
-    return first, SystemScores(rng.random(rows) ** 0.5, rng.permutation(outcome), units, weights)
+    scores = np.round(rng.random(rows), 2), rng.random(rows) ** 0.5
+    return paired(binary, scores, (labels, rng.permutation(labels)), weights, clusters, draws, swaps)
 
 
-def looped(sides, call, kept) -> float:
+def paired(binary, scores, labels, weights=None, clusters=None, draws=12, swaps=2) -> Pair:
+    cluster = None if clusters is None else "patient"
+    settings = Settings(("brier", "ece:lens=class-1"), draws=draws, seed=swaps, cluster=cluster)
+    columns = {} if clusters is None else {"patient": clusters}
+    systems = [
+        replace(binary(*one, weights), columns=columns)
+        for one in zip(scores, (label.astype(int) for label in labels), strict=True)
+    ]
+    return Pair(*measured_systems(systems, settings), settings)
+
+
+def swaps_of(pair, units) -> np.ndarray:
+    """Return for every permutation which units stay where they are."""
+    return np.random.default_rng([pair.settings.seed, 3]).integers(0, 2, size=(pair.settings.draws, units))
+
+
+def looped(pair, call, kept) -> float:
     """Swap row by row where `kept` is false, and return candidate minus baseline."""
-    estimator = call
+    sides = [one.look("class-1") for one in pair.measured]
 
     def value(first, second):
         score = np.where(kept, first.score, second.score)
         outcome = np.where(kept, first.outcome, second.outcome)
         problem = ordered_problem(score, outcome, first.weights)
-        return estimator.value(problem.within(*region_ends(call.region)))
+        return call.value(problem.within(*region_ends(call.region)))
 
-    return value(sides[1], sides[0]) - value(sides[0], sides[1])
+    return value(*sides[::-1]) - value(*sides)
+
+
+def of_class(metric):
+    return parse_metric(f"{metric}:lens=class-1")
 
 
 @pytest.mark.parametrize("weighted", [False, True])
 @pytest.mark.parametrize("metric", METRICS)
-def test_swaps_agree_with_a_loop(metric, weighted):
-    sides = two_sides(80, seed=1, weighted=weighted)
-    call = parse_metric(metric)
-    swaps = np.random.default_rng(2).integers(0, 2, size=(12, 80))
-    within = [side.within(call.region) for side in sides]
-    found = permuted_differences(*within, call, 12, np.random.default_rng(2))
-    assert found.draws == pytest.approx([looped(sides, call, kept > 0) for kept in swaps], abs=1e-12)
-    assert found.observed == pytest.approx(looped(sides, call, np.ones(80, bool)), abs=1e-12)
+def test_swaps_agree_with_a_loop(binary, metric, weighted):
+    pair, call = two_systems(binary, 80, seed=1, weighted=weighted), of_class(metric)
+    found = call.swapped(pair)
+    expected = [looped(pair, call, kept > 0) for kept in swaps_of(pair, 80)]
+    assert found.draws == pytest.approx(expected, abs=1e-12)
+    assert found.observed == pytest.approx(looped(pair, call, np.ones(80, bool)), abs=1e-12)
 
 
 @pytest.mark.parametrize("seed", range(3))
-def test_weighted_bins_that_one_system_leaves_empty_agree_with_a_loop(seed):
+def test_weighted_bins_that_one_system_leaves_empty_agree_with_a_loop(binary, seed):
     rng, rows = np.random.default_rng(seed), 300
-    outcome, weights = rng.random(rows) < 0.5, rng.uniform(0.1, 3, rows).round(3)
-    logits = np.where(outcome, 2.5, -2.5) + 1.5 * rng.normal(size=(2, rows))
-    wide, narrow = 1 / (1 + np.exp(-logits[0])), 0.3 + 0.4 / (1 + np.exp(-logits[1]))
-    sides = [SystemScores(score, outcome, Units.of(rows), weights) for score in (wide, narrow)]
-    call = parse_metric("mce")
-    swaps = np.random.default_rng(12).integers(0, 2, size=(50, rows))
-    for pair in (sides, sides[::-1]):
-        found = permuted_differences(*pair, call, 50, np.random.default_rng(12))
+    labels, weights = rng.random(rows) < 0.5, rng.uniform(0.1, 3, rows).round(3)
+    logits = np.where(labels, 2.5, -2.5) + 1.5 * rng.normal(size=(2, rows))
+    scores = 1 / (1 + np.exp(-logits[0])), 0.3 + 0.4 / (1 + np.exp(-logits[1]))
+    call = of_class("mce")
+    for both in (scores, scores[::-1]):
+        pair = paired(binary, both, (labels, labels), weights, draws=50)
+        found = call.swapped(pair)
         assert found.observed == pytest.approx(looped(pair, call, np.ones(rows, bool)), abs=1e-12)
-        assert found.draws == pytest.approx([looped(pair, call, kept > 0) for kept in swaps], abs=1e-12)
+        expected = [looped(pair, call, kept > 0) for kept in swaps_of(pair, rows)]
+        assert found.draws == pytest.approx(expected, abs=1e-12)
 
 
-def test_clusters_change_sides_as_a_whole():
+@pytest.mark.parametrize("metric", ["ece:bins=5", "smooth_ece", "ece:region=0.5..1"])
+def test_clusters_change_sides_as_a_whole(binary, metric):
     clusters = np.random.default_rng(3).permutation(np.repeat(["a", "b", "c", "d", "e"], 12))
-    sides = [replace(side, units=Units.of(60, clusters)) for side in two_sides(60, seed=4)]
-    call = parse_metric("ece:bins=5")
-    found = permuted_differences(*sides, call, 9, np.random.default_rng(5))
-    swaps = np.random.default_rng(5).integers(0, 2, size=(9, 5))
-    expected = [looped(sides, call, kept[np.searchsorted(list("abcde"), clusters)] > 0) for kept in swaps]
-    assert found.draws == pytest.approx(expected, abs=1e-12)
+    pair, call = two_systems(binary, 60, seed=4, clusters=clusters, draws=9), of_class(metric)
+    number = np.searchsorted(list("abcde"), clusters)
+    expected = [looped(pair, call, kept[number] > 0) for kept in swaps_of(pair, 5)]
+    assert call.swapped(pair).draws == pytest.approx(expected, abs=1e-12)
 
 
-def test_differences_without_rows_do_not_count():
-    rng = np.random.default_rng(6)
-    sides = [SystemScores(np.array([score]), np.array([True]), Units.of(1)) for score in (0.2, 0.8)]
-    within = [side.within("0.5..1") for side in sides]
-    found = permuted_differences(*within, parse_metric("smooth_ece"), 9, rng)
+def test_what_few_rows_bring_changes_its_sign(binary):
+    """Of rows with other losses than the baseline's, and of no others."""
+    labels, scores = np.ones(40, bool), np.full(40, 0.8)
+    other = np.append(np.linspace(0.3, 0.6, 4), scores[4:])
+    pair = paired(binary, (scores, other), (labels, labels), draws=99)
+    found = evidence(parse_metric("brier"), pair).swapped
+    change = 2 * ((1 - other) ** 2 - (1 - scores) ** 2)[:4] / 40
+    assert found.observed == pytest.approx(change.sum(), abs=1e-15)
+    assert found.draws == pytest.approx((2 * swaps_of(pair, 4) - 1) @ change, abs=1e-15)
+
+
+def test_differences_without_rows_do_not_count(binary):
+    pair = paired(binary, ([0.2], [0.8]), (np.array([True]),) * 2)
+    found = of_class("smooth_ece:region=0.5..1").swapped(pair)
     assert np.isnan(found.observed)
     assert len(found.draws) == 0
 
@@ -120,25 +140,31 @@ def test_class_wise_swaps_agree_with_a_loop(predict):
 
 
 @pytest.mark.parametrize("metric", ["ks", "ece:binning=equal-mass"])
-def test_many_rows_change_sides_in_deals(metric):
-    sides = two_sides(9_000, seed=4)
-    estimator = parse_metric(metric)
-    found = permuted_differences(*sides, estimator, 50, np.random.default_rng(5))
+def test_many_rows_change_sides_in_deals(binary, metric):
+    pair, call = two_systems(binary, 9_000, seed=4, draws=50), of_class(metric)
+    found = call.swapped(pair)
     assert found.draws.shape == (50,)
     # steps of the score in place of all its values change the errors a little
-    exact = looped(sides, parse_metric(metric), np.ones(9_000, bool))
+    exact = looped(pair, call, np.ones(9_000, bool))
     assert found.observed == pytest.approx(exact, abs=0.002)
     # swapping everything is a permutation too, so that the differences are as often above 0 as below
     assert abs(np.mean(found.draws > 0) - 0.5) < 0.3
 
 
-def test_unpaired_rows_are_dealt_anew_and_keep_their_number():
-    sides = two_sides(30, seed=6)[0], two_sides(50, seed=7)[1]
+def test_unpaired_rows_are_dealt_anew_and_keep_their_number(binary):
     kept = group_labels(200, 30, 50, np.random.default_rng(8), paired=False)
     assert (kept.sum(1) == 30).all()
     assert 0.25 < kept[:, 0].mean() < 0.5
-    found = permuted_differences(*sides, parse_metric("ece"), 20, np.random.default_rng(9), False)
-    assert np.isfinite(found.draws).all()
+    few, many = (two_systems(binary, rows, seed=6) for rows in (30, 50))
+    pair = Pair(few.baseline, many.candidate, few.settings, paired=False)
+    sides, call = [one.look("class-1") for one in pair.measured], of_class("ece")
+    score, outcome = (np.concatenate([one[column] for one in sides]) for column in (0, 1))
+
+    def value(rows):
+        return call.value(ordered_problem(score[rows], outcome[rows]))
+
+    kept = group_labels(12, 30, 50, np.random.default_rng([2, 3]), paired=False) > 0
+    assert call.swapped(pair).draws == pytest.approx([value(~one) - value(one) for one in kept], abs=1e-12)
 
 
 def test_units_have_the_same_size_in_files_of_different_length():

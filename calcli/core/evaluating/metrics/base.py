@@ -3,16 +3,19 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 
-from calcli.core.data.arrays import Stream, generator
+from calcli.core.data.arrays import Doubles, Stream, generator
+from calcli.core.data.binning import Bins
 from calcli.core.data.blocks import ROW_STATISTICS
 from calcli.core.data.predictions import Predictions
+from calcli.core.estimators.effort import affordable_draws
 from calcli.core.estimators.intervals import Influences, Interval, Spread, carried_by
-from calcli.core.estimators.permutation import CALL, CLASS, affordable_draws
+from calcli.core.estimators.permutation import PermutationDistribution, swapped_sums
 from calcli.core.estimators.rules import ScoringRule
 from calcli.core.evaluating.measurements import Measurements
 from calcli.core.evaluating.results import Evaluation
@@ -146,14 +149,30 @@ class Pair:
         return Pair(*both, self.settings, self.paired and same, self.tests)
 
     @property
+    def measured(self) -> tuple[Measurements, Measurements]:
+        """What passes over the rows of both found."""
+        return self.baseline.measured, self.candidate.measured
+
+    @property
     def same_classes(self) -> bool:
         """Whether both have as many classes, so that their predictions can be swapped."""
-        return self.baseline.predictions.n_classes == self.candidate.predictions.n_classes
+        return len({one.predictions.n_classes for one in self.measured}) == 1
 
     def affordable(self, effort: float) -> int:
         """Return how many permutations are made, if computing the metric of one system costs so much."""
-        sizes = [math.prod(one.predictions.scores.shape) for one in (self.baseline, self.candidate)]
-        return affordable_draws(self.settings.draws, 2 * effort + sum(sizes), sum(sizes), self.tests)
+        scores = sum(math.prod(one.predictions.scores.shape) for one in self.measured)
+        return affordable_draws(self.settings.draws, 2 * effort + scores, scores, self.tests)
+
+    def swapped_bins(
+        self, baseline: Doubles, candidate: Doubles, statistic: Callable[[Bins], Any]
+    ) -> PermutationDistribution:
+        """Return differences of a statistic, given (units, 3, ...) sums over the bins of both, swapped."""
+
+        def of_bins(sums: Doubles) -> Any:
+            weight, score, outcome = np.moveaxis(sums, 1, 0)
+            return statistic(Bins(weight, weight, score, outcome))
+
+        return swapped_sums(baseline, candidate, of_bins, self.settings.draws, self.rng, self.paired)
 
     @property
     def rng(self) -> np.random.Generator:
@@ -176,8 +195,3 @@ def judged(
     if math.isnan(value):
         return None, ""
     return None, INFINITE if math.isinf(value) else carried_by(0, unit)
-
-
-def effort_of(metric: Measure, rows: Predictions, settings: Settings) -> float:
-    """Return what computing a metric of one system again costs, besides looking at its scores."""
-    return CALL + CLASS * rows.n_classes + metric.effort(rows, settings)

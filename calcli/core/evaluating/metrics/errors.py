@@ -23,16 +23,10 @@ from calcli.core.data.arrays import (
     generator,
 )
 from calcli.core.data.binning import Bins, distinct, equal_width_index
-from calcli.core.data.predictions import Predictions
+from calcli.core.data.units import Units, deal
 from calcli.core.estimators.calibrationerror import Null, class_wise_error, compare, outcome_sums
 from calcli.core.estimators.intervals import Interval
-from calcli.core.estimators.permutation import (
-    Cells,
-    PermutationDistribution,
-    SystemScores,
-    permuted_differences,
-    swapped_sums,
-)
+from calcli.core.estimators.permutation import Cells, PermutationDistribution, joined_weights, swapped_rows
 from calcli.core.evaluating.measurements import Measurements
 from calcli.core.evaluating.metrics.base import Calls, Pair, signature
 from calcli.core.evaluating.results import Estimate, VectorBins
@@ -42,12 +36,13 @@ from calcli.core.language.errors import UsageError
 from calcli.core.language.expressions import Measure, nearest_name, region_ends
 from calcli.core.language.metrics import LENS, min_rows, number_of_bins, region, vector_region
 from calcli.core.language.settings import Settings
-from calcli.core.problems.lenses import VectorProblem
+from calcli.core.problems.lenses import ScoredRows, VectorProblem
 from calcli.core.problems.problem import (
     Binning,
     NamedBinning,
     Problem,
     Recursive,
+    ordered_problem,
     segment_sums,
 )
 from calcli.core.state.needs import Need, Pass, UnitSums, all_probs, class_sums, through, unit_sums
@@ -73,19 +68,9 @@ BINNING = "how scores are binned: equal-width, equal-mass, recursive, or edges s
 
 
 class CalibrationError(Measure, ABC):
-    """An estimator of a calibration error, with its choices; what it lacks is as said here.
-
-    Attributes
-    ----------
-    cost
-        What a value costs besides looking at the scores; see `calcli.core.estimators.permutation`.
-    quick
-        Whether it is quick enough to be computed again for every permutation.
-    """
+    """An estimator of a calibration error, with its choices; what it lacks is as said here."""
 
     family = ERROR
-    cost: ClassVar[int] = 0
-    quick: ClassVar[bool] = True
 
     def judged(self, problem: Problem, level: float) -> tuple[Interval | None, str]:
         """Return the interval of independent rows, or why there is none."""
@@ -101,15 +86,6 @@ class CalibrationError(Measure, ABC):
         line = signature(self, measured, settings, f"draws:{settings.draws}")
         interval, reason = self._interval(measured, settings)
         return Estimate(self, value, line, interval, reason, null, parts=parts, bins=bins)
-
-    @property
-    def recomputed(self) -> bool:
-        """Whether it is quick enough to compute anew."""
-        return self.quick
-
-    def effort(self, predictions: Predictions, settings: Settings) -> float:
-        """Return what computing it again costs, where it is on a grid of every class."""
-        return self.cost * (predictions.n_classes if self.is_class_wise else 1)
 
     def scalar_problem(self, measured: Measurements) -> Problem:
         """Return the scores of the lens, in the region."""
@@ -168,7 +144,7 @@ class OneDimensional(CalibrationError, ABC):
         """Return numbers to read it with."""
         return {}
 
-    def swap_cells(self, baseline: SystemScores, candidate: SystemScores) -> Cells | None:
+    def cells(self, systems: Sequence[ScoredRows]) -> Cells | None:
         """Return the cells of which it is a function of sums, to swap; None where it is no such function."""
         return None
 
@@ -217,22 +193,34 @@ class OneDimensional(CalibrationError, ABC):
         return (self.lens, self.region) == (other.lens, other.region)
 
     def swapped(self, pair: Pair) -> PermutationDistribution | None:
-        """Swap scores of a lens, or sums over the bins of every class."""
-        both, how = (pair.baseline.measured, pair.candidate.measured), (pair.rng, pair.paired)
-        if not self.is_class_wise:
-            first, second = (_side(one, self) for one in both)
-            draws = pair.affordable(self.cost) if self.cost else pair.settings.draws
-            return permuted_differences(first, second, self, draws, *how)
-        if not (self.from_sums and pair.same_classes):
-            return None
-        before, after = (one.kept(UnitSums(self.arguments["bins"])).sums for one in both)
-        return swapped_sums(
-            before,
-            after,
-            lambda bins: class_wise_error(self.of_sums(bins), self.over_classes),
-            pair.settings.draws,
-            *how,
-        )
+        """Swap sums over cells of the score, or over the bins of every class; else scores of the lens."""
+        if self.is_class_wise:
+            if not (self.from_sums and pair.same_classes):
+                return None
+            first, second = (one.kept(UnitSums(self.arguments["bins"])).sums for one in pair.measured)
+            over = self.over_classes
+            return pair.swapped_bins(first, second, lambda bins: class_wise_error(self.of_sums(bins), over))
+        systems = [one.look(self.lens).within(self.region) for one in pair.measured]
+        units = [one.units.within(rows.rows) for one, rows in zip(pair.measured, systems, strict=True)]
+        if (cells := self.cells(systems)) is None:
+            return self._swapped_scores(systems, units, pair)
+        first, second = map(cells.sums, systems, deal(units, 3 * cells.number))
+        return pair.swapped_bins(first, second, cells.statistic)
+
+    def _swapped_scores(
+        self, systems: Sequence[ScoredRows], units: Sequence[Units], pair: Pair
+    ) -> PermutationDistribution:
+        """Return differences of an error that is computed anew."""
+        score, outcome = (np.concatenate([one[column] for one in systems]) for column in (0, 1))
+        weights = joined_weights([(one.weights, len(one.score)) for one in systems])
+        every = ScoredRows(score, outcome, weights)
+
+        def value(rows: Positions) -> float:
+            problem = ordered_problem(*every.at(rows)[:3])
+            return self.value(problem) if problem.total_weight else math.nan
+
+        draws = pair.affordable(self.cost) if self.cost else pair.settings.draws
+        return swapped_rows(value, units, len(score), draws, pair.rng, pair.paired)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -443,17 +431,6 @@ def _drawn(
 
 
 MOST_NUMBERS = 1_000_000  # means of bins of vectors that a report holds
-
-
-def _side(measured: Measurements, metric: Measure) -> SystemScores:
-    """Return what is swapped of a system: its scores through a lens, in the region of the metric."""
-
-    def made() -> SystemScores:
-        score, outcome, weights, inside = measured.look(metric.lens)
-        units = measured.units if inside is None else measured.units.within(inside)
-        return SystemScores(score, outcome, units, weights)
-
-    return measured.once(("side", metric.lens), made).within(metric.region)
 
 
 def _rng(settings: Settings) -> np.random.Generator:

@@ -10,17 +10,17 @@ from operator import itemgetter
 from typing import ClassVar, Literal
 
 import numpy as np
-from numpy.typing import NDArray
 
 from calcli.core.data.arrays import Array, Doubles, Floats, batches
 from calcli.core.data.binning import Bins
 from calcli.core.data.predictions import Predictions
 from calcli.core.estimators.decomposition import BinnedLosses, Corp, RefinedBins, binned_losses, corp, summed
+from calcli.core.estimators.effort import GRID
 from calcli.core.estimators.intervals import FEWEST, Influences, Spread
-from calcli.core.estimators.permutation import GRID, PermutationDistribution, swapped_sums
+from calcli.core.estimators.permutation import PermutationDistribution
 from calcli.core.estimators.rules import Decomposable, decomposable_rule
 from calcli.core.estimators.scoring import Means, OfMeans
-from calcli.core.estimators.sums import Sums
+from calcli.core.estimators.unittable import UnitTable
 from calcli.core.evaluating.measurements import Measurements
 from calcli.core.evaluating.metrics.base import HITS, Calls, Pair, judged, loss, signature
 from calcli.core.evaluating.metrics.scores import find_cllr, min_cllr
@@ -99,8 +99,7 @@ def binned_parts(metric: Binned, measured: Measurements) -> Numbers:
     elif metric.lens == CANONICAL:
         return _of_vectors(metric, measured, rule)
     else:
-        prob, outcome, *_ = measured.look(metric.lens)
-        inside = _inside(prob, metric.region)
+        prob, outcome, weights, inside = measured.look(metric.lens).within(metric.region)
         problem = measured.problem(metric.lens)
         whole = problem.total_weight
         problem = problem.within(*region_ends(metric.region))
@@ -109,8 +108,7 @@ def binned_parts(metric: Binned, measured: Measurements) -> Numbers:
         part = problem.total_weight / whole
         within = _one_class(metric, problem, rule)
         every = BinnedLosses(part * within.calibration, part * within.refinement)
-        terms = rule.class_term(losses[inside], prob[inside].astype(np.float64), outcome[inside])
-        score = part * _mean(terms, None if weights is None else weights[inside])
+        score = part * _mean(rule.class_term(losses[inside], prob.astype(np.float64), outcome), weights)
         if metric.region != "all":
             share = {"share": part, "refinement_within": within.refinement}
     return {
@@ -164,11 +162,6 @@ def _one_class(metric: Binned, problem: Problem, rule: Decomposable) -> BinnedLo
     return BinnedLosses(
         *rule.binned(weight / weight.sum(), bins.score[full] / weight, bins.outcome[full] / weight)
     )
-
-
-def _inside(prob: Floats, region: str) -> NDArray[np.bool_]:
-    low, high = region_ends(region)
-    return (prob >= np.float64(low)) & ((prob < np.float64(high)) | (high >= 1))
 
 
 def _mean(losses: Array, weights: Floats | None) -> float:
@@ -271,9 +264,8 @@ def _corp(metric: Isotonic, measured: Measurements) -> Corp:
 def _influences(column: Array, of: OfMeans, measured: Measurements) -> Influences | None:
     """Return what each unit brings to a function of the mean of a column, called "value"."""
     rows = measured.predictions
-    return Sums(
-        {"value": column}, rows.labels, rows.n_classes, rows.weights, rows.priors, measured.units
-    ).influences(of)
+    others = rows.n_classes, rows.weights, rows.priors, measured.units
+    return UnitTable.of_rows({"value": column}, rows.labels, *others).influences(of)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -323,21 +315,19 @@ class Binned(OfScore):
         """Swap units of sums over the bins of every class, where these are enough."""
         if not (self.part in OF_SUMS and self.from_sums and pair.same_classes):
             return None
-        first, second = (
-            one.measured.kept(UnitSums(self.bins)).sums for one in (pair.baseline, pair.candidate)
-        )
         rule = self.rule(pair.baseline.measured.predictions)
 
         def statistic(bins: Bins) -> Doubles:
             each = (Bins(*sums) for sums in zip(*astuple(bins), strict=True))
             return np.array([getattr(binned_losses(sums, rule), self.part) for sums in each])
 
-        return swapped_sums(first, second, statistic, pair.settings.draws, pair.rng, pair.paired)
+        first, second = (one.kept(UnitSums(self.bins)).sums for one in pair.measured)
+        return pair.swapped_bins(first, second, statistic)
 
-    def effort(self, predictions: Predictions, settings: Settings) -> float:
-        """Return what kernel densities of every class cost, where there are any."""
-        every = predictions.n_classes if self.lens == CLASS_WISE else 1
-        return GRID * every if self.estimator == "kernel" else 0.0
+    @property
+    def cost(self) -> int:  # type: ignore[override]
+        """What a kernel density costs, if there is one."""
+        return GRID if self.estimator == "kernel" else 0
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -404,9 +394,7 @@ class LeastCostOfRatios(Parts):
         """Return the costs, and the prior odds."""
         rows = measured.predictions
         cllr = find_cllr(str(self), rows, measured.settings)
-        columns = {name: measured.columns[name] for name in cllr.statistics}
-        means = Sums(columns, rows.labels, 2, rows.weights, rows.priors, measured.units).means()
-        actual = float(cllr.value(means))
+        actual = float(cllr.value(measured.unit_table().means()))
         least = min_cllr(measured.columns["log_odds"], rows.labels, rows.weights)
         return {
             "cllr": actual,

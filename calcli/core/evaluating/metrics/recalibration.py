@@ -13,10 +13,9 @@ import numpy as np
 from calcli.core.data.arrays import Array, Doubles
 from calcli.core.data.predictions import Predictions
 from calcli.core.estimators.intervals import Influences, Interval
-from calcli.core.estimators.permutation import FIT, FIT_ROWS
 from calcli.core.estimators.rules import ScoringRule
 from calcli.core.estimators.scoring import Means
-from calcli.core.estimators.sums import Sums
+from calcli.core.estimators.unittable import UnitTable
 from calcli.core.evaluating.measurements import Measurements
 from calcli.core.evaluating.metrics.base import HITS, Calls, judged, loss, signature
 from calcli.core.evaluating.metrics.scores import Scored
@@ -96,12 +95,6 @@ class OfRecalibration(Measure, ABC):
         recalibrated = self._recalibrated(measured) if self.compared else None
         return None if recalibrated is None else self._influences(recalibrated, measured, priors=False)
 
-    def effort(self, predictions: Predictions, settings: Settings) -> float:
-        """Return what its fits cost."""
-        rows, classes = predictions.scores.shape
-        fits = settings.folds if self.training == "cross-validation" else 1
-        return fits * (self.fitted.effort(rows + FIT_ROWS, classes) / 5 + FIT) if self.fitted else 0.0
-
     def _rule(self, rows: Predictions, settings: Settings) -> ScoringRule:
         whole = self.whole
         assert isinstance(whole, Scored)
@@ -119,9 +112,11 @@ class OfRecalibration(Measure, ABC):
         rows, predictions = recalibrated.rows, measured.predictions
         given = predictions.priors if priors else None
         columns = self.columns(recalibrated)
-        sums = Sums(columns, rows.labels, predictions.n_classes, rows.weights, given, recalibrated.units)
+        table = UnitTable.of_rows(
+            columns, rows.labels, predictions.n_classes, rows.weights, given, recalibrated.units
+        )
         with np.errstate(invalid="ignore", divide="ignore"):  # of infinite losses nothing is won
-            influence_values = sums.influences(lambda means: self.value(means, recalibrated.rule))
+            influence_values = table.influences(lambda means: self.value(means, recalibrated.rule))
         if influence_values is None:
             return None
         before = recalibrated.mean(recalibrated.before) if isinstance(self, RelativeCalibrationLoss) else 1.0

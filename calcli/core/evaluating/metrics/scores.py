@@ -26,7 +26,7 @@ from calcli.core.estimators.expected import BetaScore, IntegralOfRisks, Risk, We
 from calcli.core.estimators.intervals import Influences, Interval, Spread
 from calcli.core.estimators.rules import ScoringRule, decomposable_rule, scoring_rule
 from calcli.core.estimators.scoring import Means, OfMeans, ratio, rival
-from calcli.core.estimators.sums import Sums
+from calcli.core.estimators.unittable import UnitTable
 from calcli.core.evaluating.measurements import Measurements
 from calcli.core.evaluating.metrics.base import HITS, Calls, Pair, judged, signature
 from calcli.core.evaluating.results import Decision, Estimate, OfClass
@@ -255,7 +255,7 @@ class Scored(Measure, ABC):
     def estimate(self, measured: Measurements, settings: Settings, beside: Calls = ()) -> Estimate:
         """Return it with its interval."""
         score = self.of(measured)
-        means = _sums(measured, score).means()
+        means = _table(measured, score).means()
         value = float(score.value(means))
         how, interval, reason = "jackknife", None, ""
         if settings.intervals and _is_exact(score, measured) and not math.isnan(value):
@@ -279,7 +279,7 @@ class Scored(Measure, ABC):
 
         def made() -> Influences | None:
             score = self.of(measured)
-            influence_values = _sums(measured, score).influences(score.value)
+            influence_values = _table(measured, score).influences(score.value)
             return (
                 replace(influence_values, fewest=measured.errors)
                 if influence_values and score.of_labels
@@ -319,10 +319,10 @@ class Scored(Measure, ABC):
         return values == 0 if score.is_of_misses else values != 0
 
 
-def _sums(measured: Measurements, score: Score) -> Sums:
+def _table(measured: Measurements, score: Score) -> UnitTable:
     """Return the sums that a score is a function of; decisions turn with the frequencies unless given."""
     costs = score.costs
-    return measured.sums(costs.column if isinstance(costs, Decided) and costs.balanced else "")
+    return measured.unit_table(costs.column if isinstance(costs, Decided) and costs.balanced else "")
 
 
 def _bounded(
@@ -334,8 +334,8 @@ def _bounded(
     """
     if score.ends is None:
         return spread, None
-    sums, rows = _sums(measured, score), measured.effective_rows
-    scale = float(score.scale(sums.means())) if score.scale else 1.0
+    table, rows = _table(measured, score), measured.effective_rows
+    scale = float(score.scale(table.means())) if score.scale else 1.0
     low, high = (end / scale for end in score.ends)
     if score.of_labels:
         most = max(spread.value - low, high - spread.value) if score.less is None else high - spread.value
@@ -348,7 +348,7 @@ def _bounded(
         return spread, spread.held(level, rows, score.ends)
 
     def of(part: OfMeans, greatest: float) -> Interval:
-        influence_values = sums.influences(part)
+        influence_values = table.influences(part)
         assert influence_values is not None
         one = influence_values.spread
         held = one.held(level, rows, (0.0, greatest))
@@ -362,12 +362,12 @@ def _bounded(
 def _widened(interval: Interval, score: Score, measured: Measurements) -> Interval:
     """Return the interval of a normalized risk down to that over any decision that may be the best one."""
     assert score.over is not None
-    sums = _sums(measured, score)
-    priors = sums.means().priors
+    table = _table(measured, score)
+    priors = table.means().priors
     cost = 1 - np.eye(len(priors)) if score.costs is None else score.costs.cost
     reach = NORMAL.inv_cdf((1 + interval.level) / 2)
     decision = rival(priors, cost, reach / math.sqrt(measured.effective_rows))
-    other = sums.influences(score.over(decision))
+    other = table.influences(score.over(decision))
     low = other.spread.interval(interval.level).low if other else interval.low
     return replace(interval, low=min(interval.low, low))
 

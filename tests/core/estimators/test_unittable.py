@@ -11,7 +11,7 @@ from scipy import stats
 from calcli.core.data.units import Units
 from calcli.core.estimators import scoring
 from calcli.core.estimators.costs import parse_cost_word
-from calcli.core.estimators.sums import Sums
+from calcli.core.estimators.unittable import UnitTable
 from calcli.core.evaluating.evaluate import evaluate
 from calcli.core.language.expressions import parse_metric
 from calcli.core.language.settings import Settings
@@ -53,7 +53,7 @@ def jackknifed(losses, labels, weights, units):
 def test_influences_are_a_plain_loop(weighted, clustered):
     columns, labels, weights = rows(60)
     units = np.random.default_rng(1).integers(0, 15, 60) if clustered else np.arange(60)
-    sums = Sums(
+    sums = UnitTable.of_rows(
         columns, labels, 3, weights if weighted else None, units=Units.of(60, units if clustered else None)
     )
     found = sums.influences(SCORES["normalized"])
@@ -71,7 +71,7 @@ def test_the_entropy_is_too_low_by_what_is_known():
     """(K - 1) / 2N (Miller 1955)."""
     labels = np.repeat(np.arange(100), 50)
     constant = parse_metric("log_loss").score(CLASSES, Settings()).constant
-    found = Sums({"log_loss": np.ones(5000)}, labels, 100).influences(constant)
+    found = UnitTable.of_rows({"log_loss": np.ones(5000)}, labels, 100).influences(constant)
     assert found.bias == pytest.approx(-99 / 10_000, rel=0.02)
 
 
@@ -79,7 +79,7 @@ def test_ends_follow_a_function_of_a_mean():
     """Of x^2 and of ln x the interval is that of x, squared or its logarithm, to second order."""
     columns = {"x": 3 + np.random.default_rng(3).exponential(size=400)}
     functions = {"x": lambda m: m["x"], "square": lambda m: m["x"] ** 2, "log": lambda m: np.log(m["x"])}
-    found = every(Sums(columns, np.zeros(400, int), 1), functions)
+    found = every(UnitTable.of_rows(columns, np.zeros(400, int), 1), functions)
     plain, square, log = (found[name].spread.interval(0.95) for name in functions)
     assert found["square"].curvature == pytest.approx(1 / (4 * columns["x"].mean() ** 2), rel=0.005)
     assert (square.low, square.high) == pytest.approx((plain.low**2, plain.high**2), rel=1e-4)
@@ -113,7 +113,7 @@ def test_given_priors_stay_as_they_are():
     columns, labels, _ = rows(300)
     priors = np.array([0.2, 0.3, 0.5])
     weights = (priors / np.bincount(labels))[labels]
-    found = every(Sums(columns, labels, 3, weights, priors), SCORES)
+    found = every(UnitTable.of_rows(columns, labels, 3, weights, priors), SCORES)
     losses = columns["log_loss"]
     variance = sum(
         priors[k] ** 2 * losses[labels == k].var() / np.count_nonzero(labels == k) for k in range(3)
@@ -126,7 +126,7 @@ def test_given_priors_stay_as_they_are():
 def test_without_a_row_scores_are_divided_by_the_decision_that_is_best_in_the_sample():
     hit, labels = np.arange(60) % 3 > 0, np.repeat([0, 1, 2], [20, 20, 20])
     costs = parse_cost_word("zero-one").matrix(("a", "b", "c"), np.full(3, 1 / 3))
-    sums = Sums({"hit": hit, costs.column: ~hit}, labels, 3)
+    sums = UnitTable.of_rows({"hit": hit, costs.column: ~hit}, labels, 3)
     scores = {
         "error": scoring.normalized_error_rate,
         "risk": lambda means: scoring.normalized_risk(means, costs),
@@ -139,22 +139,21 @@ def test_without_a_row_scores_are_divided_by_the_decision_that_is_best_in_the_sa
 
 def test_what_is_infinite_has_no_influences():
     loss = np.array([np.inf, 1.0, 2.0, 3.0])
-    sums = Sums({"log_loss": loss, "hit": loss > 1}, np.zeros(4, int), 1)
+    sums = UnitTable.of_rows({"log_loss": loss, "hit": loss > 1}, np.zeros(4, int), 1)
     assert np.isinf(sums.means()["log_loss"])
     assert list(every(sums, SCORES | {"hit": lambda means: means["hit"]})) == ["hit"]
-    weightless = Sums({"log_loss": loss}, np.zeros(4, int), 1, np.array([0.0, 1, 1, 1]))
+    weightless = UnitTable.of_rows({"log_loss": loss}, np.zeros(4, int), 1, np.array([0.0, 1, 1, 1]))
     assert float(weightless.means()["log_loss"]) == pytest.approx(2)
 
 
 def test_a_cluster_of_copies_is_one_row():
     columns, labels, weights = rows(60)
-    plain = every(Sums(columns, labels, 3, weights), SCORES)
+    plain = every(UnitTable.of_rows(columns, labels, 3, weights), SCORES)
     order = np.random.default_rng(3).permutation(180)
     copies = np.repeat(np.arange(60), 3)[order]
     tripled = {name: values[copies] for name, values in columns.items()}
     names = np.array([f"patient {number:02}" for number in copies])
-    sums = Sums(tripled, labels[copies], 3, weights[copies], units=Units.of(180, names))
-    assert sums.units.number == 60
+    sums = UnitTable.of_rows(tripled, labels[copies], 3, weights[copies], units=Units.of(180, names))
     for name, found in every(sums, SCORES).items():
         assert found.of_units == pytest.approx(plain[name].of_units, abs=1e-12)
 
@@ -167,7 +166,11 @@ def test_deals_of_clusters_keep_the_spread_between_clusters(monkeypatch):
     score = {"log_loss": SCORES["log_loss"]}
 
     def error(units):
-        return Sums(columns, labels, 3, units=units).influences(score["log_loss"]).spread.standard_error
+        return (
+            UnitTable.of_rows(columns, labels, 3, units=units)
+            .influences(score["log_loss"])
+            .spread.standard_error
+        )
 
     apart, rows_alone = error(Units.of(30_000, clusters)), error(None)
     monkeypatch.setattr("calcli.core.data.units.UNIT_LIMIT", 10_000)
@@ -178,5 +181,5 @@ def test_deals_of_clusters_keep_the_spread_between_clusters(monkeypatch):
 def test_of_losses_whose_squares_are_infinite_there_is_no_bend():
     columns, labels = {"log_loss": np.array([1e200, 0.5, 1.0, 2.0])}, np.array([0, 1, 2, 1])
     with np.errstate(over="ignore", invalid="ignore"):
-        found = every(Sums(columns, labels, 3), SCORES)
+        found = every(UnitTable.of_rows(columns, labels, 3), SCORES)
         assert [(one.curvature, one.spread.enough) for one in found.values()] == [(0.0, False)] * len(SCORES)
