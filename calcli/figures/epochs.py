@@ -136,7 +136,7 @@ def _panel(axes: Axes, metrics: Sequence[Sequence[Course]], inches: float) -> No
                 look = {"color": color, "linestyle": DASHES[s % len(DASHES)], **_dots(mean[1])}
                 axes.plot(*mean, linewidth=HEAVY, **look)
     _tell(axes, [course for several in metrics for course in several])
-    units = dict.fromkeys("p" if several[0].best is None else several[0].call.unit for several in metrics)
+    units = dict.fromkeys("p" if several[0].best is None else several[0].metric.unit for several in metrics)
     axes.set_ylabel(", ".join(units))
     axes.grid(axis="y", color=GRID)
     axes.xaxis.set_major_locator(MaxNLocator(integer=True, nbins=6, min_n_ticks=1))
@@ -175,7 +175,7 @@ def _tell(axes: Axes, every: Sequence[Course]) -> None:
     values: dict[str, dict[str, Doubles]] = {}
     for course in every:
         name = " ".join(filter(None, (course.series, course.run)))
-        metric = course.call.asked if course.best is not None else f"p of {course.call.asked}"
+        metric = course.metric.text if course.best is not None else f"p of {course.metric.text}"
         numbers[name] = course.number
         values.setdefault(name, {})[metric] = course.value
     tell_curves(axes, "file", {name: (number, values[name]) for name, number in numbers.items()})
@@ -186,11 +186,11 @@ def _is_marked(course: Course) -> bool:
 
     It is not a proper score: its least value does not choose a model.
     """
-    return course.chosen is not None or (course.best is not None and not course.call.entry.family.has_null)
+    return course.chosen is not None or (course.best is not None and not course.metric.entry.family.has_null)
 
 
 def _name(course: Course) -> str:
-    name = metric_name(course.call)
+    name = metric_name(course.metric)
     return f"p-value: {name}" if course.best is None else name
 
 

@@ -140,7 +140,7 @@ def score_words(mean: float, frequency: float) -> str:
 
 def estimate_words(estimate: Estimate) -> str:
     """Return the words for an estimate."""
-    words = f"{estimate.call.asked} {drawn(estimate.value, digits=estimate.digits)}"
+    words = f"{estimate.metric.text} {drawn(estimate.value, digits=estimate.digits)}"
     interval = estimate.interval
     if interval is None:
         return words

@@ -55,7 +55,7 @@ def _areas(evaluation: Evaluation) -> str:
     """Return the areas under curves of risk and coverage, of those that were computed."""
     estimates = [evaluation.estimates.get(name) for name in FIGURES["rejection"].metrics]
     return ", ".join(
-        f"{one.call.entry.title} {drawn(one.value, digits=one.digits)}"
+        f"{one.metric.entry.title} {drawn(one.value, digits=one.digits)}"
         for one in estimates
         if one is not None
     )

@@ -86,7 +86,7 @@ def caption(results: Mapping[str, Reliability], draws: int, seed: int, classes: 
 
 def binning_words(result: Reliability) -> str:
     """Return how many bins there are, and of which kind."""
-    bins, region = len(result.bins.count), result.binned.call.region
+    bins, region = len(result.bins.count), result.binned.metric.region
     kind, where = _binning(result), "" if region == "all" else f" in {region}"
     if kind == "explicit" and where:
         kind = ""
@@ -142,7 +142,7 @@ def reliability(results: Mapping[str, Reliability], classes: Sequence[str] = ())
             _points(diagram, result, ends)
         else:
             bins = result.bins.count, result.mean_score, result.frequency, result.thin
-            reliability_bars(diagram, result.edges, *bins, region_ends(result.binned.call.region))
+            reliability_bars(diagram, result.edges, *bins, region_ends(result.binned.metric.region))
         _distribution(below, result, text, tallest, ends if result.in_log_odds else (0, 1))
         diagram.set_title(names[name], loc="left")
         diagram.tick_params(labelbottom=False)
@@ -254,7 +254,7 @@ def _tell_errors(panels: Sequence[Axes], results: Sequence[Reliability]) -> None
 
 def _has_room(result: Reliability, width: float, bottom: float) -> bool:
     """Tell whether the upper left corner is empty, as wide and down to there."""
-    low, high = region_ends(result.binned.call.region)
+    low, high = region_ends(result.binned.metric.region)
     tops = np.fmax(result.frequency, result.mean_score)
     return not np.any(tops[result.edges[:-1] < low + width * (high - low)] > bottom)
 
@@ -279,7 +279,7 @@ def _error(name: str, error: Error, separator: str) -> str:
 
 
 def _binning(result: Reliability) -> str:
-    binning = str(result.binned.call.arguments["binning"])
+    binning = str(result.binned.metric.arguments["binning"])
     return "explicit" if "/" in binning else binning
 
 
@@ -291,7 +291,7 @@ def _distribution(
     distribution(axes, result.share_edges, result.share, tallest, ends)
     score, frequency = result.overall_score, result.overall_frequency
     color = OVER if score > frequency else UNDER
-    low, high = region_ends(result.binned.call.region)  # outside it a line is only in the legend
+    low, high = region_ends(result.binned.metric.region)  # outside it a line is only in the legend
     mean, overall = (
         axes.axvline(place, linewidth=1.2, clip_on=not low <= place <= high, **look)
         for place, look in ((score, {"color": color, "dashes": (3, 1.5)}), (frequency, {"color": INK}))

@@ -29,7 +29,7 @@ CAPTION = "Bars: values of each metric, a bar for each system; lines: their inte
 def make(evaluations: Evaluations, view: View) -> Made:
     """Return the figure, and the scores of each system."""
     systems = {system: evaluation.estimates for system, evaluation in evaluations.items()}
-    results = score_sets(systems, asked=bool(view.metrics))
+    results = score_sets(systems, named=bool(view.metrics))
     return score_bars(results), results, f"{CAPTION}."
 
 
@@ -62,7 +62,7 @@ def _look(index: int) -> Look:
 
 
 def _bars(axes: Axes, systems: Mapping[str, tuple[Estimate, ...]]) -> None:
-    calls = [estimate.call for estimate in next(iter(systems.values()))]
+    calls = [estimate.metric for estimate in next(iter(systems.values()))]
     metrics, count = [_lines(metric) for metric in calls], len(systems)
     height = 0.8 / count
     for index, (system, estimates) in enumerate(systems.items()):

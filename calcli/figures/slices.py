@@ -115,14 +115,14 @@ def forest(results: Mapping[str, Forest]) -> Figure:
     grid = figure.subplots(len(metrics), len(results), sharex="row", sharey=True, squeeze=False)
     for row, metric in zip(grid, metrics, strict=True):
         for axes, (system, result) in zip(row, results.items(), strict=True):
-            if not result.overall[metric].call.entry.family.has_null:
+            if not result.overall[metric].metric.entry.family.has_null:
                 _whole(axes, result.overall[metric])
             for y, name in enumerate(names):
                 if name in result.slices:
                     estimate = result.slices[name][metric]
                     _slice(axes, y, estimate, result, name)
                     _tell(axes, y, estimate, f"{name}, {result.rows[name]:,} rows")
-            call = first.overall[metric].call
+            call = first.overall[metric].metric
             axes.set_xlabel(f"{metric_name(call)} ({call.unit})")
             axes.grid(axis="x", color=GRID)
             axes.xaxis.set_major_locator(MaxNLocator(6))
@@ -154,7 +154,7 @@ def _called(names: Sequence[str]) -> tuple[str, Mapping[str, str]]:
 
 
 def _key(estimates: Sequence[Estimate]) -> list[Artist]:
-    errors = {estimate.call.entry.family.has_null for estimate in estimates}
+    errors = {estimate.metric.entry.family.has_null for estimate in estimates}
     marks = {False: "differs from all rows", True: "error beyond chance"}
     line = [Line2D([], [], label="all rows", **WHOLE)] if False in errors else []
     chance = [Patch(label="if calibrated", **CHANCE)] if True in errors else []
@@ -189,7 +189,7 @@ def _slice(axes: Axes, y: int, estimate: Estimate, result: Forest, name: str) ->
         axes.text(0.02, y, drawn(estimate.value), transform=at_left, va="center", fontsize=6.5)
         return
     interval = _finite(estimate.interval)
-    marked = result.is_marked(name, str(estimate.call))
+    marked = result.is_marked(name, str(estimate.metric))
     color, alpha = SERIES[1] if marked else SERIES[0], FAINT if result.thin(name) else 1.0
     if (null := estimate.if_calibrated) is not None:
         low, high = np.array([null.mean - 2 * null.sd]), np.array([null.mean + 2 * null.sd])

@@ -196,7 +196,7 @@ def _table(one: Checked) -> TextTable:
 def _notes(one: Checked) -> Iterator[str]:
     yield from (f"WARNING: {warning}." for warning in one.warnings)
     yield from one.notes
-    if sampled := {outcome.rule.call.asked: outcome.rows for outcome in one.outcomes if outcome.rows}:
+    if sampled := {outcome.rule.metric.text: outcome.rows for outcome in one.outcomes if outcome.rows}:
         rows = " or ".join(f"{rows:,}" for rows in dict.fromkeys(sampled.values()))
         yield f"{', '.join(sampled)}: from {rows} rows, chosen at random."
     titles: dict[str, list[str]] = {}  # what keeps several rules from being judged is said once
@@ -225,7 +225,7 @@ def _outcome(outcome: Outcome) -> OutcomeObject:
     numbers = {key: getattr(outcome, key) for key in ("value", "limit", "left", "baseline", "p_value")}
     written = {
         "title": rule.title,
-        "metric": rule.call.asked,
+        "metric": rule.metric.text,
         "slice": rule.part or None,
         "severity": rule.severity,
         "min_rows": rule.min_rows,

@@ -221,7 +221,7 @@ def _flips(overall: Comparison) -> Iterator[str]:
         again = read.outcomes == "predictions" and read.questions
         thing = "answer" if again else "question" if read.identity else "row"
         counts = f"{counted(len(flips.worse), thing)} got worse, {len(flips.better):,} better"
-        difference = differences.get(overall.ranked_by.asked)
+        difference = differences.get(overall.ranked_by.text)
         detect = ""
         if difference is not None and difference.power is not None:
             points = percent(difference.power.detectable, unit="")
@@ -265,7 +265,7 @@ def _differs(comparison: Comparison) -> bool:
 
 
 def _ranking(overall: Comparison, names: Sequence[str], selecting: bool) -> TextTable:
-    metric, key = overall.ranked_by.asked, str(overall.ranked_by)
+    metric, key = overall.ranked_by.text, str(overall.ranked_by)
     values = [summary.estimates[key].value for summary in overall.summaries]
     others = [ranked.to_best for ranked in overall.ranking if ranked.to_best]
     columns = [Column("", "left"), Column("", "left"), Column(metric), Column("to the best")]
@@ -307,7 +307,7 @@ def selection_sentence(overall: Comparison, names: Sequence[str]) -> str:
         return f"None of them is the best: {reason}."
     best = overall.ranking[0].system
     value = overall.summaries[best].estimates[str(overall.ranked_by)].value
-    what = superlative(overall.ranked_by.entry, overall.ranked_by.asked)
+    what = superlative(overall.ranked_by.entry, overall.ranked_by.text)
     parts = [f"Ship {names[best]}: the {what}, {number(value)}."]
     like = [names[ranked.system] for ranked in overall.ranking[1:] if ranked.among_best]
     if like:
@@ -336,7 +336,7 @@ def _notes(
         for differences in comparison.differences
         for one in differences.values()
     ]
-    families = {one.call.entry.family for one in every}
+    families = {one.metric.entry.family for one in every}
     notes = [PAIRED if paired else UNPAIRED]
     if cluster := comparisons[0].summaries[0].settings.cluster:
         moved = "swapped" if paired else "dealt out"
@@ -344,19 +344,19 @@ def _notes(
             f"Rows of one {cluster} depend on each other: they count as one and are {moved} together."
         )
     notes += without_interval(_with_ends(comparisons[0]))
-    for target in sorted({one.call.entry.target for one in every if one.call.entry.target is not None}):
-        named = list(dict.fromkeys(one.call.asked for one in every if one.call.entry.target == target))
+    for target in sorted({one.metric.entry.target for one in every if one.metric.entry.target is not None}):
+        named = list(dict.fromkeys(one.metric.text for one in every if one.metric.entry.target == target))
         notes.append(NEAREST.format(", ".join(named), "is" if len(named) == 1 else "are", target))
     if any(family.has_null for family in families):
         notes.append(ERRORS.format(SWAPPING if paired else DEALING))
-    notes += assumed_bins(one.call for one in every)
+    notes += assumed_bins(one.metric for one in every)
     if any(not (family.has_interval_of_difference or family.has_null) for family in families):
         notes.append(WITHOUT_INTERVAL.format(SWAPPING if paired else DEALING))
     notes += _of_samples(every)
     verdicts = {one.verdict for one in every}
     notes += [note for verdict, note in VERDICTS.items() if verdict in verdicts]
     notes += _undecided(comparisons[0])
-    if idle := dict.fromkeys(one.call.asked for one in every if one.margin and one.interval is None):
+    if idle := dict.fromkeys(one.metric.text for one in every if one.margin and one.interval is None):
         without = ", ".join(idle)
         notes.append(f"The margin of {without} is not used, as there is no interval.")
     for name, count in zip(names, unmatched, strict=True):
@@ -399,7 +399,7 @@ def _of_samples(every: Sequence[Difference]) -> list[str]:
     sizes = [rows for one in every for rows in one.rows]
     if not sizes:
         return []
-    names = ", ".join(dict.fromkeys(one.call.asked for one in every if one.rows))
+    names = ", ".join(dict.fromkeys(one.metric.text for one in every if one.rows))
     rows = f"{min(sizes):,}" if min(sizes) == max(sizes) else f"{min(sizes):,} to {max(sizes):,}"
     return [f"{names}: from {rows} rows of each, chosen at random."]
 
@@ -423,7 +423,7 @@ def _digits(difference: Difference) -> int | None:
 
 def _relative(difference: Difference) -> str:
     """Return the change in percent of the baseline; `-` where that says nothing: best at 0, or bias."""
-    entry = difference.call.entry
+    entry = difference.metric.entry
     idle = (
         math.isnan(difference.relative) or entry.direction not in ("lower", "higher") or entry.family.has_null
     )
@@ -445,7 +445,7 @@ def systems_object(summaries: Sequence[Summary], unmatched: Sequence[int]) -> li
         {
             "input": input_object(summary.input),
             "unmatched_rows": count,
-            "metrics": {one.call.asked: one.value for one in summary.estimates.values()},
+            "metrics": {one.metric.text: one.value for one in summary.estimates.values()},
         }
         for summary, count in zip(summaries, unmatched, strict=True)
     ]
@@ -459,7 +459,7 @@ def _comparison(comparison: Comparison) -> PartComparisonObject:
             {metric: difference_object(one) for metric, one in differences.items()}
             for differences in comparison.differences
         ],
-        "ranked_by": comparison.ranked_by.asked,
+        "ranked_by": comparison.ranked_by.text,
         "ranking": [
             {
                 "system": ranked.system,
@@ -540,9 +540,9 @@ class SelectionReport(Shown):
     def tables(self) -> list[TextTable]:
         """Return the values of every choice, and the changes against the first one."""
         columns = [Column("chosen by", "left"), Column("number"), Column("set", "left")]
-        columns += [Column(metric.asked + ARROWS[metric.entry.direction]) for metric in self.metrics]
+        columns += [Column(metric.text + ARROWS[metric.entry.direction]) for metric in self.metrics]
         rows = [
-            (choice.criterion.asked, str(choice.number), name, *map(number, values))
+            (choice.criterion.text, str(choice.number), name, *map(number, values))
             for choice in self.choices
             for name, values in self._values(choice)
         ]
@@ -568,9 +568,9 @@ class SelectionReport(Shown):
             for n, (name, values) in enumerate(self._values(choice)):
                 first = self._values(self.choices[0])[n][1]
                 changes = [relative(relative_change(*both)) for both in zip(first, values, strict=True)]
-                rows.append((choice.criterion.asked, name, *changes))
+                rows.append((choice.criterion.text, name, *changes))
         heads = (columns[0], *columns[2:])
-        return TextTable(f"Change against {self.choices[0].criterion.asked}, in percent", heads, tuple(rows))
+        return TextTable(f"Change against {self.choices[0].criterion.text}, in percent", heads, tuple(rows))
 
     def _values(self, choice: Choice) -> list[tuple[str, list[float]]]:
         """Return name and values of both sets."""
@@ -586,14 +586,14 @@ class SelectionReport(Shown):
             "warnings": [f"{self._of_the_other[0].upper()}{self._of_the_other[1:]}"] if self.same else [],
             "choices": [
                 {
-                    "criterion": choice.criterion.asked,
+                    "criterion": choice.criterion.text,
                     "number": choice.number,
-                    "chosen_on": {metric.asked: choice.chosen[str(metric)].value for metric in self.metrics},
+                    "chosen_on": {metric.text: choice.chosen[str(metric)].value for metric in self.metrics},
                     "reported_on": {
-                        metric.asked: choice.reported[str(metric)].value for metric in self.metrics
+                        metric.text: choice.reported[str(metric)].value for metric in self.metrics
                     },
                     "relative_change": {
-                        metric.asked: relative_change(
+                        metric.text: relative_change(
                             first[str(metric)].value, choice.reported[str(metric)].value
                         )
                         for metric in self.metrics

@@ -64,13 +64,13 @@ def error_notes(estimates: Iterable[Estimate], tested: str) -> list[str]:
     tested
         What to say if there are tests among them.
     """
-    errors = [estimate for estimate in estimates if estimate.call.entry.family.has_null]
+    errors = [estimate for estimate in estimates if estimate.metric.entry.family.has_null]
     if not errors:
         return []
-    bins = assumed_bins(estimate.call for estimate in errors)
+    bins = assumed_bins(estimate.metric for estimate in errors)
     if all(estimate.if_calibrated is None for estimate in errors):
         return [BIASED, *bins]
-    left_out = any(e.if_calibrated is None and e.call.is_class_wise for e in errors)
+    left_out = any(e.if_calibrated is None and e.metric.is_class_wise for e in errors)
     return [tested, *([NOT_TESTED] if left_out else []), *bins]
 
 
@@ -78,7 +78,7 @@ def assumed_bins(metrics: Iterable[Measure]) -> list[str]:
     """Return how many bins there are, where that is neither the usual number nor in the expression."""
     for metric in metrics:
         usual, bins = (arguments.get("bins") for arguments in (metric.entry.defaults, metric.arguments))
-        if bins != usual and "bins=" not in metric.asked:
+        if bins != usual and "bins=" not in metric.text:
             return [f"{bins:,} bins, unless the name says otherwise."]
     return []
 
@@ -88,8 +88,8 @@ def without_interval(estimates: Iterable[Estimate | Difference]) -> list[str]:
     reasons: dict[str, list[str]] = {}
     for one in estimates:
         reason = ALIKE if _is_alike(one) else one.no_interval
-        if reason and one.call.asked not in reasons.setdefault(reason, []):
-            reasons[reason].append(one.call.asked)
+        if reason and one.metric.text not in reasons.setdefault(reason, []):
+            reasons[reason].append(one.metric.text)
     needs = f"; an interval needs {FEWEST}"
     return [
         f"No interval for {some(names)}: {reason}{needs * reason.startswith(SIZE)}."
@@ -125,15 +125,15 @@ def interval_head(estimates: Iterable[Estimate | Difference]) -> str:
 
 def of_section(metrics: Mapping[str, Estimate], section: str) -> dict[str, Estimate]:
     """Return the estimates whose families belong to a section of the report."""
-    return {name: one for name, one in metrics.items() if one.call.entry.family.section == section}
+    return {name: one for name, one in metrics.items() if one.metric.entry.family.section == section}
 
 
 def meaning(one: Estimate, read: Input) -> str:
     """Return what a metric says, in the words of answers or of the class it is looked at through."""
-    entry, names = one.call.entry, read.class_names
+    entry, names = one.metric.entry, read.class_names
     if read.of_answers and entry.of_answers:
         return entry.of_answers
-    kind, _, place = one.call.lens.rpartition("-")
+    kind, _, place = one.metric.lens.rpartition("-")
     place_of_class = number_in(place)
     if kind == "class" and 0 <= place_of_class < len(names):
         probability = f"probability of {names[place_of_class]}"
@@ -215,7 +215,7 @@ def cell(estimate: Estimate) -> str:
     """Return a value with its interval, its standard deviation and its p-value."""
     interval, null = estimate.interval, estimate.if_calibrated
     parts = [value(estimate)]
-    bound = estimate.call.entry.family.has_null  # to one side, as no error is below 0
+    bound = estimate.metric.entry.family.has_null  # to one side, as no error is below 0
     if interval is not None and not (bound or math.isinf(estimate.value)):
         above, below = interval.high - estimate.value, estimate.value - interval.low
         half, other = (number(one, digits=estimate.digits) for one in (above, below))

@@ -511,8 +511,8 @@ def _lost(result: Result) -> list[TextTable]:
 
 def _threshold(costs: str, metrics: Mapping[str, Estimate]) -> float | None:
     """Return from which probability the second of two decisions costs less."""
-    risks = [one for one in metrics.values() if one.call.entry.name == "bayes_risk"]
-    return next((one.parts.get("threshold") for one in risks if one.call.arguments["costs"] == costs), None)
+    risks = [one for one in metrics.values() if one.metric.entry.name == "bayes_risk"]
+    return next((one.parts.get("threshold") for one in risks if one.metric.arguments["costs"] == costs), None)
 
 
 def _scores(result: Result) -> TextTable:
@@ -529,7 +529,7 @@ def _scores(result: Result) -> TextTable:
     cells: dict[Column, Callable[[Estimate], str]] = {
         Column(interval_head(estimates.values())): ends,
         **{Column(name): partial(_part, name) for name in beside},
-        Column("better", "left"): lambda e: e.call.entry.better,
+        Column("better", "left"): lambda e: e.metric.entry.better,
         MEANING: lambda e: meaning(e, result.input),
     }
     return estimates_table(QUALITY, estimates, cells, notes)
@@ -562,7 +562,7 @@ def _classics(result: Result) -> TextTable:
     estimates = of_section(result.metrics, "classical")
     cells = {
         Column(interval_head(estimates.values())): ends,
-        Column("if calibrated"): lambda e: "0 ± 1" if e.if_calibrated else IDEALS[e.call.entry.name],
+        Column("if calibrated"): lambda e: "0 ± 1" if e.if_calibrated else IDEALS[e.metric.entry.name],
         Column("p"): tested_p,
     }
     title = CLASSICAL_ANSWERS if result.input.of_answers else CLASSICAL

@@ -85,7 +85,7 @@ def verdict(summary: Summary) -> Verdict | None:
     gap = summary.gap
     if gap is None:
         return None
-    if gap.call.lens != CONFIDENCE:
+    if gap.metric.lens != CONFIDENCE:
         return _of_class(summary, gap)
     hits = summary.accuracy
     interval = gap.interval
@@ -135,8 +135,8 @@ def _word(summary: Summary, gap: Estimate, above: Word, below: Word) -> tuple[Wo
         return "untested", ""
     if not gap.interval.contains(0):
         return above if gap.interval.low > 0 else below, ""
-    alike = (one for one in summary.estimates.values() if one.call.entry.name == "ks" and one.if_calibrated)
-    test = next((one for one in alike if (one.call.lens, one.call.region) == (gap.call.lens, "all")), None)
+    alike = (one for one in summary.estimates.values() if one.metric.entry.name == "ks" and one.if_calibrated)
+    test = next((ks for ks in alike if (ks.metric.lens, ks.metric.region) == (gap.metric.lens, "all")), None)
     if test is None or test.if_calibrated is None:
         return "right on average", ""
     if test.if_calibrated.p_value > 1 - gap.interval.level + 1e-12:
@@ -218,7 +218,7 @@ def _useless(summary: Summary) -> Iterator[Warning]:
     worse = []
     for name, estimate in summary.estimates.items():
         if (
-            estimate.call.entry.name.startswith("normalized_")
+            estimate.metric.entry.name.startswith("normalized_")
             and estimate.interval
             and estimate.interval.low > 1
         ):
@@ -302,7 +302,7 @@ def _undefined(summary: Summary) -> Iterator[Warning]:
     undefined = {
         name: estimate for name, estimate in summary.estimates.items() if named and np.isnan(estimate.value)
     }
-    regions = [name for name, estimate in undefined.items() if estimate.call.region != "all"]
+    regions = [name for name, estimate in undefined.items() if estimate.metric.region != "all"]
     names_by_reason: dict[str, list[str]] = {}
     for name, estimate in undefined.items():
         if name not in regions:
@@ -316,19 +316,19 @@ def _undefined(summary: Summary) -> Iterator[Warning]:
 
 def _why_undefined(estimate: Estimate) -> str:
     """Return why a value is nan, as a clause."""
-    undefined, before = estimate.call.entry.family.undefined, estimate.parts.get("before")
+    undefined, before = estimate.metric.entry.family.undefined, estimate.parts.get("before")
     if undefined and before is None:
         return undefined
     if before == 0:
         return "a score of 0 has no shares"
-    if estimate.call.entry.name.startswith("normalized_"):
+    if estimate.metric.entry.name.startswith("normalized_"):
         return "the best constant answer, by which it is divided, has a loss of 0"
     return "a score is infinite"
 
 
 def _few_rows(summary: Summary) -> Iterator[Warning]:
     rows, bins = summary.input.rows, summary.settings.bins
-    errors = any(estimate.call.entry.family.has_null for estimate in summary.estimates.values())
+    errors = any(estimate.metric.entry.family.has_null for estimate in summary.estimates.values())
     if errors and rows < ROWS_A_BIN * bins:
         yield Warning(
             "few_rows",

@@ -88,7 +88,7 @@ class FitReport(Shown):
         before, now = fit.before[name], after[name]
         falls = f"{name} {number(before, now)} before, {number(now, before)} after{seen}"
         first = [one.message for one in fit_warnings(fit) if one.code == BACKWARDS]
-        said = " ".join([*first, f"Fitted: {fit.call}; {falls}."])
+        said = " ".join([*first, f"Fitted: {fit.method}; {falls}."])
         return Headline(size, said, "bad" if first else "plain", numbers)
 
     def data(self) -> FitObject:
@@ -108,7 +108,7 @@ class FitReport(Shown):
                 "taken": rows.provenance.taken,
                 "reading": rows.reading(fit.settings.cluster),
             },
-            "method": str(fit.call),
+            "method": str(fit.method),
             "learned": {name: _plain(np.asarray(value)) for name, value in fit.calibrator.parameters.items()},
             "before": fit.before,
             "after": fit.after,
@@ -136,8 +136,8 @@ def _size(rows: Predictions) -> str:
 def _summary(fit: Fit) -> TextTable:
     """Return in a sentence what was chosen, and what it wins on unseen rows."""
     rows, score = fit.predictions, fit.settings.score if fit.candidates else next(iter(fit.before))
-    tried = sum(one.call is not None for one in _shown(fit))
-    chosen = f"{_short(fit.call)}, chosen among {tried} methods" if fit.candidates else _short(fit.call)
+    tried = sum(one.method is not None for one in _shown(fit))
+    chosen = f"{_short(fit.method)}, chosen among {tried} methods" if fit.candidates else _short(fit.method)
     before = fit.before[score]
     if fit.cross_validated is None:
         after = fit.after[score]
@@ -157,7 +157,7 @@ def _summary(fit: Fit) -> TextTable:
 
 def _what(fit: Fit) -> TextTable:
     rows = fit.predictions
-    *wrappers, learning = fit.settings.wrapped(fit.call).chain
+    *wrappers, learning = fit.settings.wrapped(fit.method).chain
     origin = rows.provenance
     outcomes = ("classes", f"{rows.n_classes:,}")
     if rows.of_answers:
@@ -170,7 +170,7 @@ def _what(fit: Fit) -> TextTable:
         ("right by" if rows.of_answers else "labels", rows.provenance.labels),
         ("confidence" if rows.of_answers else "scores", f"{rows.kind}: {rows.scores.kind_reason}"),
         *(("note", note) for note in origin.notes),
-        ("method", f"{fit.call}: {learning.entry.learns} ({learning.entry.source})"),
+        ("method", f"{fit.method}: {learning.entry.learns} ({learning.entry.source})"),
     ]
     lines += [("", WRAPPED[one.entry.name].format(**one.arguments)) for one in reversed(wrappers)]
     learned = [(name, _learned(np.asarray(value))) for name, value in fit.calibrator.parameters.items()]
@@ -207,14 +207,14 @@ def _candidates(fit: Fit) -> TextTable:
     shown = _shown(fit)
     every = {name: [one.values[name] for one in shown if one.difference] for name in (score, *fit.before)}
     for one in shown:
-        name = AS_IS if one.call is None else _short(one.call)
+        name = AS_IS if one.method is None else _short(one.method)
         if one.difference is None:
             rows.append((name, "failed", *[NONE] * (len(heads) - 1)))
             continue
         others = (number(value, *every[key]) for key, value in one.values.items() if key != score)
         rows.append(
             (
-                f"{name} *" if one.call == fit.call else name,
+                f"{name} *" if one.method == fit.method else name,
                 number(one.values[score], *every[score]),
                 _difference(one.difference),
                 *others,
@@ -232,13 +232,13 @@ def _candidates(fit: Fit) -> TextTable:
     ]
     if fit.workers > 1:
         notes.append(f"The methods were tried by {fit.workers} processes (--workers).")
-    if any(one.call and one.call.entry.name == "structured" for one in shown):
+    if any(one.method and one.method.entry.name == "structured" for one in shown):
         notes.append("structured: base, and penalties of the slopes of each class and of the matrix, if any.")
     if hidden := len(fit.candidates) - len(shown):
         notes.append(f"{hidden} more strengths of structured scaling, in --format json.")
     if fit.sureness is not None:
         notes += _sure(fit.sureness, score)
-    notes += [f"{one.call}: {one.failed}." for one in fit.candidates if one.failed]
+    notes += [f"{one.method}: {one.failed}." for one in fit.candidates if one.failed]
     columns = (Column("", "left"), *map(Column, heads))
     return TextTable("Candidates, by cross-validation", columns, tuple(rows), tuple(notes))
 
@@ -248,24 +248,24 @@ def _shown(fit: Fit) -> list[Candidate]:
     score = fit.settings.score
     best: dict[str, Candidate] = {}
     for one in fit.candidates:
-        if one.call is not None and one.call.chain[-1].entry.name == "structured" and one.difference:
-            base = str(one.call.chain[-1].arguments["base"])
+        if one.method is not None and one.method.chain[-1].entry.name == "structured" and one.difference:
+            base = str(one.method.chain[-1].arguments["base"])
             if base not in best or one.values[score] < best[base].values[score]:
                 best[base] = one
     kept = list(best.values())
     return [
         one
         for one in fit.candidates
-        if one.call is None
-        or one.call.chain[-1].entry.name != "structured"
-        or one.call == fit.call
+        if one.method is None
+        or one.method.chain[-1].entry.name != "structured"
+        or one.method == fit.method
         or not one.difference
         or any(one is other for other in kept)
     ]
 
 
 def _is_pool(one: Candidate) -> bool:
-    return one.call is not None and one.call.entry.name == POOL
+    return one.method is not None and one.method.entry.name == POOL
 
 
 def _repeated(sureness: Sureness | None) -> str:
@@ -380,7 +380,7 @@ def _few_rows(fit: Fit) -> Iterator[Warning]:
             "few_rows_a_class",
             f"{counted(len(few), thing)} on fewer than {ROWS_A_CLASS} rows: {some(few)}.",
         )
-    parameters = fit.settings.wrapped(fit.call).parameters(rows.n_classes)
+    parameters = fit.settings.wrapped(fit.method).parameters(rows.n_classes)
     if parameters and total < ROWS_A_PARAMETER * parameters:
         yield Warning(
             "few_rows_a_parameter",
@@ -391,10 +391,10 @@ def _few_rows(fit: Fit) -> Iterator[Warning]:
 
 def _candidate(one: Candidate, fit: Fit) -> CandidateObject:
     return {
-        "method": None if one.call is None else str(one.call),
+        "method": None if one.method is None else str(one.method),
         "values": one.values,
         "difference_to_best": one.difference and asdict(one.difference),
-        "chosen": one.call == fit.call,
+        "chosen": one.method == fit.method,
         "failed": one.failed or None,
     }
 

@@ -100,7 +100,7 @@ def _of_constant(one: Estimate) -> str:
     constant = one.parts.get("constant")
     if constant is None:
         return NONE
-    if one.call.entry.direction != "lower" or not constant or not isfinite(one.value):
+    if one.metric.entry.direction != "lower" or not constant or not isfinite(one.value):
         return number(constant)
     return f"{percent(one.value / constant)} of {number(constant)}"
 
@@ -153,7 +153,7 @@ def in_order(results: Sequence[Result], names: Sequence[str], metric: str) -> li
 
     def badness(place: int) -> tuple[bool, float, str]:
         estimate = results[place].metrics.get(metric)
-        value = estimate.call.entry.cost(estimate.value) if estimate else float("nan")
+        value = estimate.metric.entry.cost(estimate.value) if estimate else float("nan")
         return isnan(value), 0.0 if isnan(value) else value, names[place]
 
     return sorted(range(len(results)), key=badness)
@@ -279,7 +279,7 @@ def _by_metric(
         metric: None
         for result in results
         for metric, estimate in result.metrics.items()
-        if estimate.call.entry.family.has_null == errors
+        if estimate.metric.entry.family.has_null == errors
     }
     rows = [
         (name, *(cell(result.metrics[metric]) if metric in result.metrics else NONE for metric in metrics))

@@ -82,8 +82,8 @@ def recalibration_gains(
     all_right = accuracy is not None and accuracy.value == 1
     gains: dict[tuple[object, ...], Gain] = {}
     for estimate in metrics.values():
-        arguments = estimate.call.arguments
-        if estimate.call.entry.name in LOSSES and estimate.parts:
+        arguments = estimate.metric.arguments
+        if estimate.metric.entry.name in LOSSES and estimate.parts:
             way = arguments["recalibrator"], arguments["training"]
             if isinf(estimate.parts["before"]):  # which says nothing of the other score
                 gains.setdefault((*way, arguments["score"]), Gain(_of_infinite(estimate)))
@@ -101,7 +101,7 @@ def _of_infinite(estimate: Estimate) -> str:
 
 
 def _gain(estimate: Estimate, classes: int, all_right: bool, taught: str) -> Gain:
-    method, training = estimate.recalibrator, estimate.call.arguments["training"]
+    method, training = estimate.recalibrator, estimate.metric.arguments["training"]
     before, after = estimate.parts["before"], estimate.parts["after"]
     by, score, change = _terms(estimate)
     if isinf(after):
@@ -137,7 +137,7 @@ def _terms(estimate: Estimate) -> tuple[str, str, str]:
     by = PHRASES.get(method) or f"recalibration by {nested_method(method)}"
     sample = f" in a sample of {estimate.rows:,} rows" if estimate.rows else ""
     change = f"({' -> '.join(numbers(estimate.parts['before'], estimate.parts['after']))}{sample})"
-    return by, _score_name(estimate.call.whole), change
+    return by, _score_name(estimate.metric.base_score), change
 
 
 def _score_name(score: Measure) -> str:
@@ -160,7 +160,7 @@ def _capitalized(text: str) -> str:
 
 def loss_table(metrics: Mapping[str, Estimate], gains: Sequence[Gain]) -> TextTable:
     """Return what recalibration wins, a row a score and way to recalibrate."""
-    losses = [estimate for estimate in metrics.values() if estimate.call.entry.name in LOSSES]
+    losses = [estimate for estimate in metrics.values() if estimate.metric.entry.name in LOSSES]
     columns = [Column("", "left"), Column("by", "left")]
     columns += map(Column, ("before", "after", "gain", "share ± se"))
     further: dict[Column, Callable[[Estimate], str]] = {}
@@ -176,8 +176,8 @@ def loss_table(metrics: Mapping[str, Estimate], gains: Sequence[Gain]) -> TextTa
 def share_won(metrics: Mapping[str, Estimate]) -> str:
     """Return the share of the log-loss that is won on rows not fitted to, of the first way to recalibrate."""
     for one in metrics.values():
-        arguments = one.call.arguments
-        unseen = one.call.entry.name in LOSSES and arguments["training"] != "test"
+        arguments = one.metric.arguments
+        unseen = one.metric.entry.name in LOSSES and arguments["training"] != "test"
         if unseen and arguments["score"] == "log_loss" and one.parts:
             before, after, error = (
                 one.parts[name] for name in ("before", "after", "relative_standard_error")
@@ -192,7 +192,7 @@ def share_won(metrics: Mapping[str, Estimate]) -> str:
 
 def _won(estimate: Estimate) -> tuple[str, ...]:
     """Return the score, what recalibrates, the score before and after, and what is won."""
-    arguments, parts = estimate.call.arguments, estimate.parts
+    arguments, parts = estimate.metric.arguments, estimate.parts
     by = f"{estimate.recalibrator or arguments['recalibrator']}{TRAINING[arguments['training']]}"
     if not parts:
         return arguments["score"], by, *([NONE] * 4)
@@ -206,10 +206,10 @@ def _won(estimate: Estimate) -> tuple[str, ...]:
 
 def _loss_notes(estimates: Sequence[Estimate]) -> Iterator[str]:
     """Yield how the table of losses is to be read."""
-    if any(one.parts and one.call.arguments["training"] != "test" for one in estimates):
+    if any(one.parts and one.metric.arguments["training"] != "test" for one in estimates):
         yield ERROR
     if any(
-        one.call.arguments["recalibrator"] == AFFINE and one.recalibrator == "temperature"
+        one.metric.arguments["recalibrator"] == AFFINE and one.recalibrator == "temperature"
         for one in estimates
     ):
         yield FEW
@@ -220,7 +220,7 @@ def _loss_notes(estimates: Sequence[Estimate]) -> Iterator[str]:
 def parts_of_scores(metrics: Mapping[str, Estimate]) -> dict[str, Estimate]:
     """Return the estimates of the parts of scores that were asked for."""
     parts = of_section(metrics, "parts").items()
-    return {name: estimate for name, estimate in parts if estimate.call.entry.name not in LOSSES}
+    return {name: estimate for name, estimate in parts if estimate.metric.entry.name not in LOSSES}
 
 
 def parts_table(parts: Mapping[str, Estimate]) -> TextTable:
@@ -236,7 +236,7 @@ def _ends(estimate: Estimate, interval: Interval | None) -> str:
     """Return the ends of an interval as its metric has them: those of a share in percent."""
     if interval is None:
         return NONE
-    if estimate.call.entry.name == "relative_calibration_loss":
+    if estimate.metric.entry.name == "relative_calibration_loss":
         return span(interval.low, interval.high, percent)
     return span(interval.low, interval.high)
 

@@ -44,11 +44,11 @@ def ranked_by(result: Result) -> str | None:
     The log-loss if it is there, else the first score of which one end is better, else the first calibration
     error; None if there are none of these.
     """
-    families = {name: estimate.call.entry.family for name, estimate in result.metrics.items()}
+    families = {name: estimate.metric.entry.family for name, estimate in result.metrics.items()}
     scores = [
         name
         for name, estimate in result.metrics.items()
-        if families[name].section == "scores" and estimate.call.entry.direction in ("lower", "higher")
+        if families[name].section == "scores" and estimate.metric.entry.direction in ("lower", "higher")
     ]
     if USUALLY_RANKED_BY in scores:
         return USUALLY_RANKED_BY
@@ -59,7 +59,7 @@ def ranked_by(result: Result) -> str | None:
 def _badness(estimate: Estimate) -> float:
     """Return how bad a value is: of an error, what it is above the one of calibrated probabilities."""
     null = estimate.if_calibrated
-    return estimate.call.entry.cost(estimate.value) - (null.mean if null else 0)
+    return estimate.metric.entry.cost(estimate.value) - (null.mean if null else 0)
 
 
 def worst_slices(overall: Result, parts: Sequence[Result]) -> dict[str, Result]:

@@ -103,7 +103,7 @@ def _metrics(trying: BenchmarkSettings, settings: Settings, *, of_answers: bool)
     risks = [f"bayes_risk:costs={one.name}" for one in settings.costs]
     usual = [name for name in DEFAULT_METRICS if not (of_answers and METRICS[name].needs_classes)]
     usual = [*usual, *risks]
-    return tuple(metric.asked for metric in parse_metrics(settings.metrics or usual, settings.defaults))
+    return tuple(metric.text for metric in parse_metrics(settings.metrics or usual, settings.defaults))
 
 
 def _tasks(

@@ -140,7 +140,7 @@ def check_files(
     reader = engine_of(engine, watcher, options.key, rules.columns)
 
     def found_in(path: str) -> Predictions:
-        return predictions_in([path], options, reader, lambda _: rules.asked)
+        return predictions_in([path], options, reader, lambda _: rules.evaluation_settings)
 
     against = None if baseline is None else against_baseline(baseline, options, pairing, found_in)
     return CheckReport(
@@ -198,6 +198,6 @@ def _judged(path: str, judge: Callable[[str], Checked]) -> Checked:
 
 def checked_by(predictions: Predictions, rules: Policy, against: Against | None) -> Checked:
     """Return what became of each rule of a policy on predictions."""
-    require_same_clip([predictions], rules.asked)
+    require_same_clip([predictions], rules.evaluation_settings)
     baseline = None if against is None else against.baseline(predictions, rules)
     return check_predictions(predictions, rules, baseline)

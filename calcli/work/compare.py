@@ -230,7 +230,7 @@ def select_files(
     choosing = parse_metrics(criteria, settings.defaults)
     shown = parse_metrics(settings.metrics or REPORTED, settings.defaults)
     pairs = paired_by_number(files, files_of(others))
-    every = tuple(dict.fromkeys(metric.asked for metric in (*choosing, *shown)))
+    every = tuple(dict.fromkeys(metric.text for metric in (*choosing, *shown)))
     settings = replace(settings, metrics=every, intervals=False, draws=0)
     estimated = [_estimated(file, options, settings, watcher) for _, file, _ in pairs]
     choices, reported = [], {}

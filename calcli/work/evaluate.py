@@ -263,7 +263,7 @@ def results_of(evaluation: Evaluation) -> list[Result]:
 
 def with_note_if_same(evaluation: Evaluation, calibration: Predictions | None) -> Evaluation:
     """Return an evaluation that says so if recalibrations are trained on the rows that it judges."""
-    trained = any(one.call.arguments.get("training") == "held-out" for one in evaluation.estimates.values())
+    trained = any(one.metric.arguments.get("training") == "held-out" for one in evaluation.estimates.values())
     if calibration is None or not trained:
         return evaluation
     rows, summary = evaluation.predictions, evaluation.summary
@@ -343,7 +343,7 @@ def _with_metrics_of(rules: Sequence[Rule], settings: Settings, predictions: Pre
     if not rules:
         return settings
     names = settings.metrics or tuple(default_metrics(predictions, settings)[0])
-    return replace(settings, metrics=(*names, *(rule.call.asked for rule in rules)))
+    return replace(settings, metrics=(*names, *(rule.metric.text for rule in rules)))
 
 
 def _require_one_to_save(sources: Sequence[Sequence[str]], state: str | None) -> None:

@@ -66,7 +66,7 @@ class Fitted(FitReport):
         return self.fit.calibrator
 
     def __repr__(self) -> str:
-        return f"<Fitted {self.fit.call} on {self.fit.predictions.provenance.path}>"
+        return f"<Fitted {self.fit.method} on {self.fit.predictions.provenance.path}>"
 
     def apply(self, data: Any) -> Doubles:
         """Return recalibrated probabilities.

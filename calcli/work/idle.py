@@ -51,7 +51,7 @@ def idle_options(
     metrics = settings.metrics
     if figures is not None and not metrics:
         metrics = own_metrics([FIGURES[figure] for figure in figures], settings)
-    calls = [*parse_metrics(metrics, settings.defaults), *(rule.call for rule in rules)]
+    calls = [*parse_metrics(metrics, settings.defaults), *(rule.metric for rule in rules)]
     idle = _unnamed(settings, calls, names)
     if not settings.metrics and figures is None:
         return idle
@@ -124,7 +124,7 @@ def idle_of_figures(drawing: PlotSettings, settings: Settings) -> list[str]:
 
 
 def _whole(metric: Measure) -> Measure:
-    return metric.whole if "score" in metric.arguments else metric
+    return metric.base_score if "score" in metric.arguments else metric
 
 
 def _unnamed(settings: Settings, metrics: Sequence[Measure], names: Collection[str]) -> list[str]:

@@ -128,7 +128,7 @@ def _of_one(predictions: Predictions, settings: Settings, metric: str, half_widt
     power = Power(math.sqrt(variance), system.predictions.n_rows, settings.level) if variance > 0 else None
     influences = system.influences.get(str(call))
     few = influences.spread.too_few() if influences else ""
-    need = Need(call.asked, value, wanted.of(value), _known(power, call.asked, few))
+    need = Need(call.text, value, wanted.of(value), _known(power, call.text, few))
     return PlanReport([need], [predictions.provenance.path], paired=False)
 
 

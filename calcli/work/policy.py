@@ -89,7 +89,7 @@ def policy_for(
     if broken := [one.rule for one in checked.outcomes if one.result == "failed"]:
         titles = ", ".join(rule.title for rule in broken)
         said.append(f"{file} is worse than {baseline}: these rules are left as comments: {titles}")
-        lost = {rule.call.asked for rule in broken}
+        lost = {rule.metric.text for rule in broken}
         text = first_policy(evaluation, slacks, [name for name in rules if name not in lost], reading)
     return text, said
 
@@ -148,7 +148,7 @@ def _toml(value: bool | int | str | Sequence[str]) -> str:
 
 
 def _first_rule(name: str, estimate: Estimate, slack: Slack) -> str:
-    entry = estimate.call.entry
+    entry = estimate.metric.entry
     today = f"# today {value(estimate)}"
     if not math.isfinite(estimate.value):
         return f"{today}: no limit for {name}, nor a rule against a baseline, as it has no finite value\n"

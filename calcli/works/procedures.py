@@ -67,7 +67,7 @@ def _if_true(predictions: Predictions, metrics: Sequence[str], options: Asked) -
     estimates = values(predictions, settings)
     nulls = consistency_resampling(predictions, metrics, options.draws, options.seed, posteriors, rows=False)
     rows = [
-        {"metric": metric.asked, "estimate": estimates[str(metric)], "true": true[str(metric)]}
+        {"metric": metric.text, "estimate": estimates[str(metric)], "true": true[str(metric)]}
         | _null(nulls[str(metric)])
         for metric in calls
     ]
@@ -100,11 +100,11 @@ def _resampled(predictions: Predictions, metrics: Sequence[str], options: Asked)
     settings = Settings(metrics=tuple(metrics), intervals=False, draws=0)
     calls = parse_metrics(settings.metrics, settings.defaults)
     estimates = values(predictions, settings)
-    errors = [metric.asked for metric in calls if metric.entry.family.has_null]
+    errors = [metric.text for metric in calls if metric.entry.family.has_null]
     nulls = consistency_resampling(predictions, errors, options.draws, options.seed) if errors else {}
     sd = bootstrap_sd(predictions, metrics, options.draws, options.seed)
     return [
-        {"metric": metric.asked, "estimate": estimates[str(metric)], "sd": sd[str(metric)]}
+        {"metric": metric.text, "estimate": estimates[str(metric)], "sd": sd[str(metric)]}
         | _null(nulls.get(str(metric)))
         for metric in calls
     ]
@@ -122,7 +122,7 @@ def _trained(predictions: Predictions, metrics: Sequence[str], options: Asked) -
         error = trained_error(
             predictions, options.calibration, norm=metric.entry.name, lens=lens, bins=bins, seed=options.seed
         )
-        rows.append({"metric": metric.asked, "estimate": error.value, "untrained": error.untrained})
+        rows.append({"metric": metric.text, "estimate": error.value, "untrained": error.untrained})
     return rows
 
 

@@ -183,8 +183,8 @@ def study(
         low, high = np.quantile(apart, [TAIL, 1 - TAIL], axis=0)
         for k, metric in enumerate(calls):
             numbers = map(float, (low[k], apart[:, k].mean(), high[k]))
-            deviations.append(Deviation(metric.asked, size, *truths[k], *numbers))
-    order = [metric.asked for metric in calls]
+            deviations.append(Deviation(metric.text, size, *truths[k], *numbers))
+    order = [metric.text for metric in calls]
     return sorted(deviations, key=lambda one: order.index(one.metric))
 
 

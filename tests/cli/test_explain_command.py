@@ -179,7 +179,7 @@ def test_every_synonym_is_of_something_there_is_and_nothing_else(word):
     assert kinds
     for parse, known in ((parse_metric, METRICS), (parse_method, METHODS)):
         if known in kinds:
-            assert parse(word).asked == expression
+            assert parse(word).text == expression
     assert word not in {*METRICS, *METHODS, *FIGURES} | set(OTHERS)
 
 

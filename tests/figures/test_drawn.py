@@ -425,7 +425,7 @@ def test_a_system_without_a_finite_score_has_its_own_look_in_the_key():
 
 
 def test_epochs_ring_the_best_file(two):
-    call = two.estimates["log_loss"].call
+    call = two.estimates["log_loss"].metric
     value, line = np.array([3.0, 1.0, 2.0]), np.array([2.0, 1.5, 1.4])
     course = Course(call, "", np.array([1, 5, 9]), value, line, 1)
     figure = epochs(Courses({"log_loss": [course]}, numbered=True), smoothing="moving/3")
@@ -440,7 +440,7 @@ def test_epochs_ring_the_best_file(two):
 
 
 def test_epochs_have_a_dot_where_a_value_has_no_neighbor(two):
-    call = two.estimates["ece"].call
+    call = two.estimates["ece"].metric
 
     def dotted(*value):
         course = Course(call, "", np.arange(len(value)), np.array(value), np.array(value), 0)
@@ -454,7 +454,7 @@ def test_epochs_have_a_dot_where_a_value_has_no_neighbor(two):
 
 def test_epochs_tell_no_more_best_files_than_there_is_room_for(two):
     def told(*names):
-        call, number = two.estimates["log_loss"].call, np.array([7, 8])
+        call, number = two.estimates["log_loss"].metric, np.array([7, 8])
         found = [Course(call, name, number, np.arange(2.0), np.arange(2.0), 0) for name in names]
         figure = epochs(Courses({"log_loss": found, "brier": found, "accuracy": found}, numbered=True))
         figure.draw_without_rendering()  # warns where axes have no room
@@ -468,7 +468,7 @@ def test_epochs_tell_no_more_best_files_than_there_is_room_for(two):
 def test_epochs_of_several_sets_and_metrics(two):
     def course(metric, series, *value):
         found = np.array(value)
-        return Course(two.estimates[metric].call, series, np.array([1, 2]), found, found, 0)
+        return Course(two.estimates[metric].metric, series, np.array([1, 2]), found, found, 0)
 
     courses = {
         name: [course(name, "train", 3.0, 2.0), course(name, "test", 3.5, 4.0)]

@@ -59,7 +59,7 @@ def test_everything_a_policy_can_say():
         NoWorse(Margin()),
     ]
     german = found.rules[3]
-    assert (str(german.call), german.part, german.severity) == ("ece:bins=20", "country=DE", "warning")
+    assert (str(german.metric), german.part, german.severity) == ("ece:bins=20", "country=DE", "warning")
     assert (german.min_rows, german.title) == (10, "calibrated in Germany")
     assert found.rules[0].min_rows == 50
     assert [one.title for one in found.rules[:3]] == [

@@ -82,12 +82,12 @@ def test_the_table_of_candidates(chosen):
     assert names[0] == "none (as they are)"
     assert names[-1] == "spline:lens=within-top-2"
     assert table.rows[-1][1] == "failed"
-    assert [name for name in names if name.endswith(" *")] == [f"{chosen.call} *"]
+    assert [name for name in names if name.endswith(" *")] == [f"{chosen.method} *"]
     assert any("needs more than the 2 classes" in note for note in table.notes)
 
 
 def test_infinite_candidates_are_shown_without_an_error(chosen):
-    infinite = Candidate(chosen.call, chosen.candidates[1].values, PairedDifference(np.inf, np.nan))
+    infinite = Candidate(chosen.method, chosen.candidates[1].values, PairedDifference(np.inf, np.nan))
     table = FitReport(replace(chosen, candidates=(infinite,))).tables()[2]
     assert table.rows[0][2] == "inf"
 

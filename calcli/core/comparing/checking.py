@@ -159,7 +159,7 @@ class Against:
         both = reference, predictions
         by = [name for name in policy.columns if all(may_slice(one, name) for one in both)]
         columns = {*policy.columns, *([policy.settings.cluster] if policy.settings.cluster else [])}
-        paired = pair(as_states(both, policy.asked, how.key, by), how, keep=sorted(columns))
+        paired = pair(as_states(both, policy.evaluation_settings, how.key, by), how, keep=sorted(columns))
         first, second = paired.systems
         return Baseline(first, second, paired.paired, paired.unlike, paired.unmatched)
 
@@ -188,7 +188,7 @@ def unlike_setting(stored: Mapping[str, Any], classes: tuple[str, ...], policy: 
     path
         The report, for the sentence.
     """
-    metrics = [rule.call for rule in policy.rules if isinstance(rule.condition, NoWorse)]
+    metrics = [rule.metric for rule in policy.rules if isinstance(rule.condition, NoWorse)]
     if not metrics:
         return ""
     then = json_value(asdict(Settings())) | stored
@@ -418,7 +418,7 @@ class _Judge:
         self._untested = " for rows weighted to other priors" if settings.priors else ""
         if settings.cluster:
             self._untested = f" for rows that depend on each other by {settings.cluster}"
-        settings = replace(settings, metrics=tuple(dict.fromkeys(rule.call.asked for rule in rules)))
+        settings = replace(settings, metrics=tuple(dict.fromkeys(rule.metric.text for rule in rules)))
         self._settings, self._systems = settings, list[System]()
         if baseline is not None and any(isinstance(rule.condition, NoWorse) for rule in rules):
             both = [one for one in (baseline.reference, baseline.candidate) if isinstance(one, Predictions)]
@@ -437,7 +437,7 @@ class _Judge:
     def outcome(self, rule: Rule) -> Outcome:
         """Judge one rule; one against a baseline has the p-value of being worse, to be corrected."""
         evaluation = self._alone if isinstance(rule.condition, Bound) else self._compared
-        estimate = evaluation.estimates[str(rule.call)]
+        estimate = evaluation.estimates[str(rule.metric)]
         outcome = self._outcome(rule, estimate, evaluation.predictions.n_rows)
         return replace(outcome, rows=estimate.rows)
 
@@ -445,7 +445,7 @@ class _Judge:
         if reason := _too_few(rule, estimate, rows):
             return Outcome(rule, "not judged", reason, few=bool(rule.part))
         if math.isnan(estimate.value):
-            return Outcome(rule, "not judged", f"{rule.call.asked} is not defined on these rows")
+            return Outcome(rule, "not judged", f"{rule.metric.text} is not defined on these rows")
         if isinstance(rule.condition, Bound):
             return self._bound(rule, rule.condition, estimate)
         try:
@@ -458,20 +458,20 @@ class _Judge:
         if condition.end != "value":
             if estimate.interval is None:
                 why = f": {estimate.no_interval}" if estimate.no_interval else ""
-                reason = f"{rule.call.asked} has no interval on these rows{why}"
+                reason = f"{rule.metric.text} has no interval on these rows{why}"
                 return Outcome(rule, "not judged", reason, value)
             low, high = estimate.interval.low, estimate.interval.high
             value, best = (high if condition.end == "upper" else low), (low if condition.most else high)
         left = condition.limit - value if condition.most else value - condition.limit
         status = condition.judge(value, best)
         outcome = Outcome(rule, status, "", value, condition.limit, left, signature=estimate.signature)
-        name = rule.call.asked
+        name = rule.metric.text
         what = name if condition.end == "value" else f"the {condition.end} end of {name}"
         shown = number(value, condition.limit)
         if status == "passed":
             return replace(outcome, reason=f"{what} is {shown}, {number(left)} within the limit")
         beyond = f"{what} is {shown}, {number(-left)} beyond the limit of {condition.limit:g}"
-        if condition.end == "value" and condition.most and rule.call.entry.family.has_null:
+        if condition.end == "value" and condition.most and rule.metric.entry.family.has_null:
             return self._beside_null(outcome, estimate, beyond)
         within = f"; the other end, {number(best, condition.limit)}, is within it"
         return replace(outcome, reason=beyond + within * (status == "undecided"))
@@ -491,13 +491,13 @@ class _Judge:
         return f"this is not tested against chance{self._untested}"
 
     def _no_worse(self, rule: Rule, condition: NoWorse, estimate: Estimate) -> Outcome:
-        reference, value, evidence = self._against(rule.call)
-        sign = 1 if rule.call.entry.direction == "lower" else -1  # of a change for the worse
+        reference, value, evidence = self._against(rule.metric)
+        sign = 1 if rule.metric.entry.direction == "lower" else -1  # of a change for the worse
         limit = reference + sign * condition.margin.of(reference)
         left = limit - value if sign > 0 else value - limit
         apart = _apart(sign * (value - reference))
         now, before = numbers(value, reference)
-        change = f"{rule.call.asked} is {now}, {apart} the baseline's {before}"
+        change = f"{rule.metric.text} is {now}, {apart} the baseline's {before}"
         outcome = Outcome(
             rule,
             "undecided",
@@ -524,14 +524,14 @@ class _Judge:
                 outcome, status="not judged", reason=f"{change}; {few}, and more would be too slow"
             )
         outcome = replace(outcome, p_value=p)
-        if rule.call.entry.family.has_null:
+        if rule.metric.entry.family.has_null:
             null = estimate.if_calibrated
             # both must hold for the rule to break: the larger p-value decides
             if null is not None:
                 return replace(outcome, p_value=max(p, null.p_value))
             if p <= self._alpha:
                 return replace(outcome, status="not judged", reason=f"{change}; {self._no_null()}")
-        if not rule.call.entry.family.has_interval_of_difference:
+        if not rule.metric.entry.family.has_interval_of_difference:
             return outcome
         rows = estimate.rows or self._compared.predictions.n_rows
         outcome = replace(outcome, power=Power.of(evidence, rows, self._level, sign))
@@ -585,8 +585,8 @@ def _too_few(rule: Rule, estimate: Estimate, rows: int) -> str:
         return few if rows < rule.min_rows else ""
     if not rule.part:
         return ""
-    if estimate.no_interval and not rule.call.entry.family.has_null:
-        return f"the slice is too small to judge {rule.call.asked}: {estimate.no_interval}"
+    if estimate.no_interval and not rule.metric.entry.family.has_null:
+        return f"the slice is too small to judge {rule.metric.text}: {estimate.no_interval}"
     if estimate.interval is None and rows < FEWEST_ROWS:
         return f"{rows:,} rows are fewer than the {FEWEST_ROWS} that a rule on a slice requires"
     return ""
@@ -624,7 +624,7 @@ def _corrected(tested: Mapping[int, Outcome], alpha: float) -> dict[int, Outcome
         by = f" by more than {margin}" if margin.of(outcome.baseline) else ""
         worse = f"proven worse{by} (p {p:.3g}{many})"
         status: Status = (
-            "undecided" if outcome.rule.call.entry.family.has_interval_of_difference else "passed"
+            "undecided" if outcome.rule.metric.entry.family.has_interval_of_difference else "passed"
         )
         reason = f"{outcome.reason}; not {worse}"
         if p <= alpha:

@@ -84,7 +84,7 @@ def best_of(value: Sequence[float] | Doubles, metric: Measure) -> int:
     ordered = metric.entry.direction != "none"
     if not (ordered and np.isfinite(value).any()):
         why = "has no finite value" if ordered else "has no better direction"
-        raise UsageError(f"{metric.asked} {why}; choose by another metric, such as log_loss")
+        raise UsageError(f"{metric.text} {why}; choose by another metric, such as log_loss")
     return int(np.nanargmin([metric.entry.cost(one) for one in value]))
 
 
@@ -94,7 +94,7 @@ def why_none_is_best(values: Sequence[float], metric: Measure) -> str:
         return ""
     faults = {"undefined": np.isnan(values).any(), "infinite": np.isinf(values).any()}
     said = " or ".join(word for word, there in faults.items() if there)
-    return f"{metric.asked} is {said} for all of them"
+    return f"{metric.text} is {said} for all of them"
 
 
 def relative_change(first: float, second: float) -> float:
@@ -255,7 +255,7 @@ def influences(measured: Measurements, metrics: Sequence[Measure]) -> Mapping[st
 
 def _with_samples(systems: Sequence[System], settings: Settings, metrics: Sequence[Measure]) -> list[System]:
     """Return systems with samples of their rows, where these tell some of the metrics."""
-    asked = tuple(c.asked for c in metrics if any(str(c) in one.measured.left for one in systems))
+    asked = tuple(c.text for c in metrics if any(str(c) in one.measured.left for one in systems))
     samples = [one.measured.sample if asked else None for one in systems]
     rows = [
         sample.of(one.predictions) for one, sample in zip(systems, samples, strict=True) if sample is not None
@@ -300,7 +300,7 @@ def _recomputed(metric: Measure, pair: Pair) -> PermutationDistribution | None:
     table = np.concatenate([gathered(one.scores).array for one in (first, second)])
     labels = np.concatenate([first.labels, second.labels])
     weights = joined_weights([(one.weights, one.n_rows) for one in (first, second)])
-    alone = replace(pair.baseline.measured.settings, metrics=(metric.asked,), intervals=False, draws=0)
+    alone = replace(pair.baseline.measured.settings, metrics=(metric.text,), intervals=False, draws=0)
     plain = replace(alone, test=False, cluster=None, priors=None)
 
     def value(rows: Positions) -> float:
@@ -337,7 +337,7 @@ class Difference:
 
     Attributes
     ----------
-    call
+    metric
         The metric.
     baseline, candidate
         Their values.
@@ -361,7 +361,7 @@ class Difference:
         What differences so many rows tell; None without an interval.
     """
 
-    call: Measure
+    metric: Measure
     baseline: float
     candidate: float
     interval: Interval | None
@@ -375,7 +375,7 @@ class Difference:
     power: Power | None = None
 
     def __repr__(self) -> str:
-        return f"<{self.call}: {self.baseline:.4g} to {self.candidate:.4g}, {self.verdict}>"
+        return f"<{self.metric}: {self.baseline:.4g} to {self.candidate:.4g}, {self.verdict}>"
 
     @property
     def value(self) -> float:
@@ -623,7 +623,7 @@ def _sign(metric: Measure) -> int:
 
 
 def _verdict(difference: Difference, level: float) -> Verdict:
-    entry = difference.call.entry
+    entry = difference.metric.entry
     worse = entry.cost(difference.candidate) - entry.cost(difference.baseline)
     if math.isinf(difference.value) and entry.target is None:  # one infinite loss proves an infinite mean
         return _told(entry, worse)
@@ -663,7 +663,7 @@ def _compared(
         )
 
     differences = tuple(
-        {metric.asked: between(metric, 0, n, margins.get(str(metric), NO_MARGIN)) for metric in metrics}
+        {metric.text: between(metric, 0, n, margins.get(str(metric), NO_MARGIN)) for metric in metrics}
         for n in range(1, len(systems))
     )
     values = [one.value(ranked_by) for one in systems]

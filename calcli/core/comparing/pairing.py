@@ -498,7 +498,7 @@ def of_groups(groups: Sequence[Sequence[Outcome]], alpha: float) -> tuple[tuple[
             column = group[0].rule.part.partition("=")[0]
             skipped.append(
                 f"{few} of {len(group)} values of {column} have too few rows for the rule on "
-                f"{group[0].rule.call.asked} and were skipped."
+                f"{group[0].rule.metric.text} and were skipped."
             )
     return tuple(outcomes), skipped
 

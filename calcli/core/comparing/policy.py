@@ -97,7 +97,7 @@ class Rule:
 
     Attributes
     ----------
-    call
+    metric
         The metric.
     condition
         What must hold of it.
@@ -118,7 +118,7 @@ class Rule:
         If the metric cannot carry such a rule.
     """
 
-    call: Measure
+    metric: Measure
     condition: Bound | NoWorse
     part: str = ""
     severity: Severity = "error"
@@ -127,33 +127,33 @@ class Rule:
     segments: tuple[str, ...] = ()
 
     def __post_init__(self) -> None:
-        family = self.call.entry.family
+        family = self.metric.entry.family
         if isinstance(self.condition, Bound):
-            if self.condition.end != "value" and not self.call.entry.bounded:
+            if self.condition.end != "value" and not self.metric.entry.bounded:
                 raise UsageError(
-                    f"{self.call} is a calibration error and has no interval; leave out bound: its value is "
-                    "compared with the limit and with what calibrated probabilities would show. kuiper "
+                    f"{self.metric} is a calibration error and has no interval; leave out bound: its value "
+                    "is compared with the limit and with what calibrated probabilities would show. kuiper "
                     "has an interval"
                 )
             return
-        if self.call.entry.direction not in ("lower", "higher"):
-            raise UsageError(f"neither high nor low values of {self.call} are better; give it max and min")
+        if self.metric.entry.direction not in ("lower", "higher"):
+            raise UsageError(f"neither high nor low values of {self.metric} are better; give it max and min")
         if self.condition.undecided != "pass":
             what = f'undecided = "{self.condition.undecided}"'
             if not family.has_interval_of_difference:
                 raise UsageError(
-                    f"a difference of {self.call} has no interval, so nothing can prove it small; leave "
+                    f"a difference of {self.metric} has no interval, so nothing can prove it small; leave "
                     f"out {what}, or take a score such as log_loss"
                 )
             if self.condition.margin == NO_MARGIN:
-                raise UsageError(f"{self.call}: {what} needs a margin above 0")
+                raise UsageError(f"{self.metric}: {what} needs a margin above 0")
 
     @property
     def may_be_undecided(self) -> bool:
         """Whether an interval decides: one whose far end is to be within a limit, or that of a difference."""
         if isinstance(self.condition, Bound):
             return self.condition.end == ("upper" if self.condition.most else "lower")
-        return self.call.entry.family.has_interval_of_difference
+        return self.metric.entry.family.has_interval_of_difference
 
     def where_undecided(self, means: Undecided) -> Rule:
         """Return the rule with another meaning of undecided, if it may be that."""
@@ -173,7 +173,7 @@ class Rule:
         part = f" [{self.part}]" if self.part else ""
         if self.segments:
             return self.name or f"gap{self.condition} [{', '.join(self.segments)}]"
-        return self.name or f"{self.call.asked}{self.condition}{part}"
+        return self.name or f"{self.metric.text}{self.condition}{part}"
 
 
 NEVER_UNDECIDED = (
@@ -212,7 +212,7 @@ def parse_failure(text: str, defaults: Mapping[str, Any] | None = None) -> Rule:
     metric, sign = parse_metric(match["metric"], defaults), match["sign"]
     most = sign[0] == ">"
     allowed = math.nextafter(limit, -math.inf if most else math.inf) if sign.endswith("=") else limit
-    return Rule(metric, Bound(allowed, most), name=f"{metric.asked}{sign}{limit:g}")
+    return Rule(metric, Bound(allowed, most), name=f"{metric.text}{sign}{limit:g}")
 
 
 def failure(rule: Rule, estimates: Mapping[str, Estimate], path: str) -> str | None:
@@ -232,8 +232,8 @@ def failure(rule: Rule, estimates: Mapping[str, Estimate], path: str) -> str | N
     InputError
         If the value is undefined, so that nothing can be said.
     """
-    value = next(estimate.value for estimate in estimates.values() if estimate.call == rule.call)
-    asked = rule.call.asked
+    value = next(estimate.value for estimate in estimates.values() if estimate.metric == rule.metric)
+    asked = rule.metric.text
     if math.isnan(value):
         raise InputError(f"{path}: {asked} is undefined on these labels, so {rule.title} cannot be judged")
     assert isinstance(rule.condition, Bound)
@@ -286,9 +286,9 @@ class Policy:
         return tuple(sorted({rule.part.partition("=")[0] for rule in self.rules if rule.part}))
 
     @property
-    def asked(self) -> Settings:
+    def evaluation_settings(self) -> Settings:
         """The settings with the metrics of all rules."""
-        names = [rule.call.asked for rule in self.rules if not rule.segments]
+        names = [rule.metric.text for rule in self.rules if not rule.segments]
         return replace(self.settings, metrics=tuple(dict.fromkeys(names)))
 
 

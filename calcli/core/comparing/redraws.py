@@ -71,12 +71,12 @@ def slack_of(predictions: Predictions, names: Sequence[str], seed: int = 0) -> d
     settings = Settings(tuple(names), intervals=False, draws=0)
     metrics = parse_metrics(names)
     measured = measure(rows, settings)
-    slack_by_name = {metric.asked: Slack(math.inf, math.nan) for metric in metrics}
+    slack_by_name = {metric.text: Slack(math.inf, math.nan) for metric in metrics}
     shown = _deviations(measured, metrics, settings, rng)
     if rows.n_classes == 2 and _rarer(rows) * predictions.n_rows < FEWEST_OF_CLASS * rows.n_rows:
         for metric in metrics:
             if metric.entry.family.class_by_class:
-                shown.pop(metric.asked, None)
+                shown.pop(metric.text, None)
     if not shown:
         return slack_by_name
     table = np.stack(list(shown.values()), axis=1)
@@ -111,9 +111,9 @@ def _deviations(
     for metric in metrics:
         if (one := known.get(str(metric))) is not None:
             sign = -1 if metric.entry.direction == "higher" else 1
-            influence_values[metric.asked] = metric, sign * one.of_units[:, None]
+            influence_values[metric.text] = metric, sign * one.of_units[:, None]
         elif metric.entry.family.has_null:
-            influence_values[metric.asked] = metric, _gaps(measured, metric, share)
+            influence_values[metric.text] = metric, _gaps(measured, metric, share)
     perturbation = _perturbation(rows, settings, rng) if influence_values else {}
     drawn: dict[str, list[Doubles]] = {name: [] for name in influence_values}
     errors: list[Doubles] = []

@@ -33,7 +33,7 @@ class Error:
 
     Attributes
     ----------
-    call
+    metric
         The metric expression.
     value
         The error, in [0, 1].
@@ -41,7 +41,7 @@ class Error:
         Its distribution under perfect calibration, where that was computed.
     """
 
-    call: Measure
+    metric: Measure
     value: float
     if_calibrated: Null | None
 
@@ -154,7 +154,7 @@ class Reliability(_Binned):
         errors = (self.binned, self.ks)
         nulls = [error.if_calibrated for error in errors]
         tables["errors"] = {
-            "metric": np.array([str(error.call) for error in errors]),
+            "metric": np.array([str(error.metric) for error in errors]),
             "value": np.array([error.value for error in errors]),
             "mean_if_calibrated": np.array([null.mean if null else np.nan for null in nulls]),
             "sd_if_calibrated": np.array([null.sd if null else np.nan for null in nulls]),

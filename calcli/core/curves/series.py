@@ -124,7 +124,7 @@ class Forest:
     def _rank(self, name: str) -> tuple[bool, float]:
         estimate = next(iter(self.slices[name].values()))
         null = estimate.if_calibrated  # errors of few rows are large by chance
-        entry = estimate.call.entry
+        entry = estimate.metric.entry
         cost = entry.cost(estimate.value) - (null.mean if null else 0)
         return self.thin(name), 0.0 if entry.direction == "none" else -cost
 
@@ -147,7 +147,7 @@ def keep_slices(evaluation: Evaluation, columns: Sequence[str], expressions: Seq
             "--shift-to-priors"
         )
     settings = replace(
-        evaluation.settings, metrics=tuple(evaluation.estimates[name].call.asked for name in expressions)
+        evaluation.settings, metrics=tuple(evaluation.estimates[name].metric.text for name in expressions)
     )
     summary = replace(evaluation.summary, settings=settings)
     kept = {
@@ -205,10 +205,10 @@ class ScoreSet:
     @property
     def panels(self) -> list[tuple[Estimate, ...]]:
         """The scores, and beside errors what else is of calibration alone."""
-        errors = tuple(one for one in self.estimates if _is_error(one.call))
+        errors = tuple(one for one in self.estimates if _is_error(one.metric))
         if not errors:
             return [self.estimates]
-        losses = tuple(one for one in self.estimates if one.call.entry.name == LOSS)
+        losses = tuple(one for one in self.estimates if one.metric.entry.name == LOSS)
         scores = tuple(one for one in self.estimates if one not in (*errors, *losses))
         return [panel for panel in (scores, losses + errors) if panel]
 
@@ -219,7 +219,7 @@ class ScoreSet:
             for estimate in self.estimates
         ]
         columns = {
-            "metric": np.array([str(estimate.call) for estimate in self.estimates]),
+            "metric": np.array([str(estimate.metric) for estimate in self.estimates]),
             "value": np.array([estimate.value for estimate in self.estimates]),
             "low": np.array([low for low, _ in ends]),
             "high": np.array([high for _, high in ends]),
@@ -239,16 +239,14 @@ def _is_drawn(metric: Measure, *, errors: bool) -> bool:
     return metric.entry.name == LOSS or _is_normalized(metric.entry) or (errors and _is_error(metric))
 
 
-def score_sets(systems: Mapping[str, Mapping[str, Estimate]], *, asked: bool = False) -> dict[str, ScoreSet]:
+def score_sets(systems: Mapping[str, Mapping[str, Estimate]], *, named: bool = False) -> dict[str, ScoreSet]:
     """Return the normalized scores and shares that all systems have; where they are asked for, also errors.
-
-    Where recalibrations were trained again on resamples, the intervals are those.
 
     Parameters
     ----------
     systems
         Estimates of each system, by canonical expression.
-    asked
+    named
         Whether all of them are to be drawn.
 
     Raises
@@ -258,8 +256,8 @@ def score_sets(systems: Mapping[str, Mapping[str, Estimate]], *, asked: bool = F
     """
     first, *others = systems.values()
     shared = [expression for expression in first if all(expression in other for other in others)]
-    drawn = [name for name in shared if _is_drawn(first[name].call, errors=asked)]
-    if not drawn or (asked and len(drawn) < len(shared)):
+    drawn = [name for name in shared if _is_drawn(first[name].metric, errors=named)]
+    if not drawn or (named and len(drawn) < len(shared)):
         known = ", ".join(name for name, metric in METRICS.items() if name == LOSS or _is_normalized(metric))
         left = next((name for name in shared if name not in drawn), "nothing")
         raise UsageError(
@@ -277,7 +275,7 @@ class Course:
 
     Attributes
     ----------
-    call
+    metric
         The metric.
     series
         What tells the series apart from others; "" if it is the only one.
@@ -295,7 +293,7 @@ class Course:
         Which run of one model it is, where there are several.
     """
 
-    call: Measure
+    metric: Measure
     series: str
     number: NDArray[np.intp]
     value: Doubles
@@ -385,7 +383,7 @@ def courses(
     named = _named(list(folders), runs=runs)
     by_name: dict[str, list[Course]] = {}
     for name, first in every[0].items():
-        if first.call.entry.direction == "none" or not all(name in estimates for estimates in every):
+        if first.metric.entry.direction == "none" or not all(name in estimates for estimates in every):
             continue
         for folder, rows in folders.items():
             number = np.array(numbers[folder] if numbered else range(1, len(rows) + 1))
@@ -395,8 +393,8 @@ def courses(
             if not np.isfinite(value).any():
                 continue
             (series, run), ordered = named[folder], number[order]
-            best, star = best_of(value, first.call), _chosen(chosen or {}, folder, ordered)
-            course = Course(first.call, series, ordered, value, smooth(value), best, star, run)
+            best, star = best_of(value, first.metric), _chosen(chosen or {}, folder, ordered)
+            course = Course(first.metric, series, ordered, value, smooth(value), best, star, run)
             by_name.setdefault(name, []).append(course)
             tested = [estimate.if_calibrated for estimate in estimates]
             if p_values and all(tested):

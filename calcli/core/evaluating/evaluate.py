@@ -355,8 +355,8 @@ def _findings(
     for metric in left:
         why = measured.left[str(metric)].removeprefix(f"{path}: ")
         if settings.metrics:
-            raise NeedsRows(f"{path} cannot give {metric.asked}: {why}")
-        missing.setdefault(why, []).append(metric.asked)
+            raise NeedsRows(f"{path} cannot give {metric.text}: {why}")
+        missing.setdefault(why, []).append(metric.text)
     return (
         estimates,
         [f"left out: {', '.join(asked)}; {why}" for why, asked in missing.items()],
@@ -420,8 +420,8 @@ def evaluate_slices(
         slices, numbers = slice_numbers(predictions, column)
         parts = select_each(predictions, numbers)
         if not settings.metrics:
-            metrics = [one.call for one in whole.estimates.values() if not one.call.entry.family.fits]
-            settings = replace(settings, metrics=tuple(metric.asked for metric in metrics))
+            metrics = [one.metric for one in whole.estimates.values() if not one.metric.entry.family.fits]
+            settings = replace(settings, metrics=tuple(metric.text for metric in metrics))
     if settings.draws:
         settings = replace(settings, draws=max(settings.draws, enough_draws(len(slices))))
     for part, rows in zip(slices, parts, strict=True):
@@ -461,7 +461,7 @@ def slice_p_values(pairs: Iterable[tuple[Estimate, Estimate, float]]) -> list[fl
     p_values = np.array(
         [
             math.nan
-            if whole.call.entry.family.has_null
+            if whole.metric.entry.family.has_null
             else slice_p_value(part.value, part.interval, whole.value, whole.interval, share)
             for part, whole, share in pairs
         ]

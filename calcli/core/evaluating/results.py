@@ -49,7 +49,7 @@ class Estimate:
 
     Attributes
     ----------
-    call
+    metric
         The metric and its arguments.
     value
         The number, a fraction or nats; may be inf or nan.
@@ -74,7 +74,7 @@ class Estimate:
         What recalibrated, where something did.
     """
 
-    call: Measure
+    metric: Measure
     value: float
     signature: str
     interval: Interval | None = None
@@ -92,7 +92,7 @@ class Estimate:
         return apart(width, self.if_calibrated.sd if self.if_calibrated else 0.0)
 
     def __repr__(self) -> str:
-        said = [f"{self.call.asked} {self.value:.6g}"]
+        said = [f"{self.metric.text} {self.value:.6g}"]
         if self.interval is not None:
             low, high, level = self.interval.low, self.interval.high, self.interval.level
             said.append(f"{level:.4g} interval {low:.6g} to {high:.6g}")
@@ -329,7 +329,7 @@ class Summary:
     @property
     def metrics(self) -> dict[str, Estimate]:
         """Metric values by the expression that was asked for."""
-        return {estimate.call.asked: estimate for estimate in self.estimates.values()}
+        return {estimate.metric.text: estimate for estimate in self.estimates.values()}
 
 
 class LensProblems(dict[str, Problem]):

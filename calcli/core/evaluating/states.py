@@ -66,12 +66,12 @@ def _state(
     told = [metric for metric in metrics if not needs_rows(metric, rows, settings)]
     if by and not told:
         raise UsageError(
-            f"a state keeps only sums of slices (--by), and {', '.join(metric.asked for metric in metrics)} "
+            f"a state keeps only sums of slices (--by), and {', '.join(metric.text for metric in metrics)} "
             "need rows; ask for another metric as well, such as log_loss"
         )
     needs = [*needs_of_report(rows, settings, told, SECTIONS), *([Sampled()] if sampled else [])]
     whole = collect(rows, settings, needs, watch, keys=keys, by=by, summed=summed)
-    settings = replace(settings, metrics=tuple(metric.asked for metric in told))
+    settings = replace(settings, metrics=tuple(metric.text for metric in told))
     columns = by if whole.rows is None else ()
     return replace(whole, slices={name: _slices(rows, name, settings, keys) for name in columns})
 

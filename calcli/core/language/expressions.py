@@ -39,13 +39,13 @@ class Expression(Generic[AnyEntry]):
         What the registry says of it.
     arguments
         The value of every argument.
-    asked
+    text
         The expression as it was given, by which reports name it.
     """
 
     entry: AnyEntry
     arguments: Mapping[str, Any]
-    asked: str
+    text: str
 
     def __str__(self) -> str:
         """Return the canonical expression: arguments in the registry's order, defaults left out."""
@@ -81,7 +81,7 @@ class Measure(Expression[Metric]):
     family: ClassVar[MetricFamily]
     lens, region, cost = "", "all", 0
 
-    asked: str = field(default="", compare=False)
+    text: str = field(default="", compare=False)
 
     @property
     def arguments(self) -> Mapping[str, Any]:  # type: ignore[override]
@@ -175,10 +175,10 @@ class Measure(Expression[Metric]):
         """The metric's unit; that of the score where it measures part of one."""
         if self.arguments.get("distance") == L1:
             return "ratio"
-        return self.whole.unit if self.entry.unit == AS_SCORE else self.entry.unit
+        return self.base_score.unit if self.entry.unit == AS_SCORE else self.entry.unit
 
     @property
-    def whole(self) -> Measure:
+    def base_score(self) -> Measure:
         """The score that it measures a part of, with its arguments."""
         return parse_metric(_colons(self.arguments["score"]))
 
@@ -198,7 +198,7 @@ class MethodExpression(Expression[Method]):
 
     entry: Method
     arguments: Mapping[str, Any]
-    asked: str = field(compare=False)
+    text: str = field(compare=False)
 
     @property
     def chain(self) -> tuple[MethodExpression, ...]:
@@ -225,11 +225,11 @@ class MethodExpression(Expression[Method]):
     def within(self, wrapper: str, **arguments: Any) -> MethodExpression:
         """Return a wrapper around the method."""
         entry = METHODS[wrapper]
-        return MethodExpression(entry, {**entry.defaults, "calibrator": self, **arguments}, self.asked)
+        return MethodExpression(entry, {**entry.defaults, "calibrator": self, **arguments}, self.text)
 
 
 def _measure(entry: Metric, arguments: Mapping[str, Any], source_text: str) -> Measure:
-    measure: Measure = entry.made(**arguments, asked=source_text)
+    measure: Measure = entry.made(**arguments, text=source_text)
     return measure
 
 
@@ -506,7 +506,7 @@ def _within(call: Expression[Any]) -> Iterable[Expression[Any]]:
     yield call
     if isinstance(call, Measure):
         if str(call.arguments.get("score", "")).partition("/")[0] in METRICS:
-            yield call.whole
+            yield call.base_score
         method = str(call.arguments.get("recalibrator", ""))
         if method.partition("/")[0] in METHODS:
             yield from nested_method(method).chain

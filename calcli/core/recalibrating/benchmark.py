@@ -263,8 +263,8 @@ def trial(task: Task, method: str, settings: Settings) -> Trial:
     except Exception as fault:  # whatever goes wrong inside one method, the others are still wanted
         return Trial(task.model, method, {}, fault=f"{type(fault).__name__}: {fault}")
     calls, known = parse_metrics(metrics, settings.defaults), system.influences
-    values = {call.asked: system.value(call) for call in calls}
-    influences = {call.asked: known[str(call)] for call in calls if str(call) in known}
+    values = {call.text: system.value(call) for call in calls}
+    influences = {call.text: known[str(call)] for call in calls if str(call) in known}
     return Trial(
         task.model,
         method,

@@ -324,7 +324,7 @@ class Candidate:
 
     Attributes
     ----------
-    call
+    method
         The method; None for the scores as they are.
     values
         Metrics of the held-out predictions, the mean over repeats; empty if it could not be fitted.
@@ -334,7 +334,7 @@ class Candidate:
         Why it could not be fitted.
     """
 
-    call: MethodExpression | None
+    method: MethodExpression | None
     values: MetricValues
     difference: PairedDifference | None = None
     failed: str = ""

@@ -61,7 +61,7 @@ class Fit:
 
     Attributes
     ----------
-    call
+    method
         The method.
     calibrator
         The calibrator, fitted to all rows.
@@ -88,7 +88,7 @@ class Fit:
         The area under the ROC curve of the fitting rows, if their scores rank the wrong way round; else None.
     """
 
-    call: MethodExpression
+    method: MethodExpression
     calibrator: Calibrator
     predictions: Predictions
     settings: FitSettings
@@ -104,7 +104,7 @@ class Fit:
     backwards_area: float | None = None
 
     def __repr__(self) -> str:
-        return f"<Fit of {self.call} to {self.predictions.provenance.path}>"
+        return f"<Fit of {self.method} to {self.predictions.provenance.path}>"
 
     @property
     def class_rows(self) -> NDArray[np.intp]:
@@ -264,7 +264,7 @@ def record_of(fit: Fit, sha256: str | None) -> CalibratorRecord:
         "new_ties": fit.new_ties,
         "notes": list(fit.calibrator.notes),
     }
-    raw, priors = takes_raw(fit.call, fit.settings.raw), tuple(fit.priors.tolist())
+    raw, priors = takes_raw(fit.method, fit.settings.raw), tuple(fit.priors.tolist())
     return CalibratorRecord(fit.calibrator, rows.classes, raw, priors, origin)
 
 
@@ -279,9 +279,9 @@ def cross_validated(fit: Fit) -> Floats:
     UsageError
         If there were no folds.
     """
-    rows = _rows(fit.predictions, [fit.call])
+    rows = _rows(fit.predictions, [fit.method])
     fold = _folds(fit.predictions, rows, fit.settings)[0]
-    return held_out_folds(make(fit.settings.wrapped(fit.call)), rows, fold)
+    return held_out_folds(make(fit.settings.wrapped(fit.method)), rows, fold)
 
 
 def with_folds(settings: FitSettings, predictions: Predictions) -> FitSettings:

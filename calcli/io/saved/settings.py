@@ -261,7 +261,7 @@ def files_of_weights(metrics: Iterable[str], known: Container[str]) -> dict[str,
         If a file holds something else.
     """
     calls = parse_metrics(metrics)
-    calls += [metric.whole for metric in calls if "score" in metric.arguments]
+    calls += [metric.base_score for metric in calls if "score" in metric.arguments]
     named = dict.fromkeys(str(metric.arguments.get("weights", "")) for metric in calls)
     files = [name for name in named if name.lower().endswith(".csv") and name not in known]
     return {name: _table_of_weights(path_of(name)) for name in files}

@@ -314,7 +314,7 @@ def test_equal_models_fail_as_seldom_as_the_level_says(metrics, predict):
 
 def holds(text: str, value: float) -> str | None:
     found = parse_failure(text)
-    return failure(found, {str(found.call): Estimate(found.call, value, "")}, "x.csv")
+    return failure(found, {str(found.metric): Estimate(found.metric, value, "")}, "x.csv")
 
 
 @pytest.mark.parametrize(

@@ -80,7 +80,7 @@ def test_score_sets_hold_the_normalized_scores_that_all_systems_have(predict):
     assert np.isnan(table["low"]).all()
     both = {"a": of("normalized_brier", "normalized_error_rate"), "b": of("normalized_error_rate")}
     for found in score_sets(both).values():
-        assert [str(estimate.call) for estimate in found.estimates] == ["normalized_error_rate"]
+        assert [str(estimate.metric) for estimate in found.estimates] == ["normalized_error_rate"]
     with pytest.raises(UsageError, match="normalized_log_loss"):
         score_sets({"a": {}})
 
@@ -108,7 +108,7 @@ def of_run(predict):
 def test_p_values_follow_their_errors_and_have_no_best(of_run):
     found = courses(of_run("a"), p_values=True).courses
     loss, error, p = (series[0] for series in found.values())
-    assert list(found) == ["log_loss", str(error.call), f"p of {error.call}"]
+    assert list(found) == ["log_loss", str(error.metric), f"p of {error.metric}"]
     ordered = [of_run("a")[f"a/test/e_{n}.npy"] for n in (1, 2, 3)]
     assert loss.value.tolist() == [one["log_loss"].value for one in ordered]
     assert p.value.tolist() == [one["ece"].if_calibrated.p_value for one in ordered]

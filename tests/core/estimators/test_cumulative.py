@@ -103,7 +103,7 @@ def test_reference_values(decide, dataset, predict):
         rows = predict(*(table[:60_000] for table in dataset(name)), kind="logits")
         asked = tuple(metric for metric in own if metric in ("kuiper", "kuiper:lens=class-1"))
         found = evaluate(rows, Settings(asked, rows="all", precision="double"), sections=()).estimates
-        values = {one.call.asked: one for one in found.values()}
+        values = {one.metric.text: one for one in found.values()}
         for metric in asked:
             assert values[metric].value == pytest.approx(own[metric], abs=1e-9)
         kuiper = values["kuiper"]

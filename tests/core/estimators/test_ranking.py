@@ -271,7 +271,7 @@ def test_reference_values(decide, dataset, predict):
         asked = tuple(metric for metric in own if metric.partition(":")[0] in names)
         settings = Settings(asked, intervals=False, rows="all", precision="double")
         for found in evaluate(rows, settings, sections=()).estimates.values():
-            assert found.value == pytest.approx(own[found.call.asked], abs=1e-9), (data, found.call.asked)
+            assert found.value == pytest.approx(own[found.metric.text], abs=1e-9), (data, found.metric.text)
 
 
 def test_a_state_tells_the_same(binary):

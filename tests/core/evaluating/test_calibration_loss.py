@@ -271,7 +271,7 @@ def test_the_divergence_of_costs_is_what_other_decisions_cost_more(predict):
     costs = (CostWord("abstain", "abstain", 0.3),)
     predictions = predict(q, labels)
     found = estimate(predictions, divergence_of("bayes_risk"), calibration, costs=costs)
-    assert "costs=abstain" in str(found.call)  # the only costs there are
+    assert "costs=abstain" in str(found.metric)  # the only costs there are
     assert found.value == pytest.approx((paid - least).mean(), abs=1e-12)
     wrong = 1 - p[rows, q.argmax(1)]
     found = estimate(
@@ -288,7 +288,7 @@ def test_the_absolute_distance_by_hand(predict):
     name = "score_divergence:training=held-out:distance=l1"
     found = estimate(predict(q, labels), name, calibration, intervals=True)
     assert found.value == pytest.approx(np.abs(p - q).sum(1).mean(), abs=1e-12)
-    assert found.call.unit == "ratio"
+    assert found.metric.unit == "ratio"
     assert (
         found.parts["score_divergence"]
         == estimate(predict(q, labels), divergence_of("log_loss"), calibration).value

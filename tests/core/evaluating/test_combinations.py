@@ -287,9 +287,9 @@ def test_few_rows_of_any_kind_give_a_value_a_test_and_a_signature_or_a_sentence(
         (estimate,) = evaluate(predict(scores, labels, weights=weights), asked).estimates.values()
     except UsageError:
         return
-    given = [f"{key}:{written(value)}" for key, value in estimate.call.used.items()]
-    assert estimate.signature.split("|")[: len(given) + 1] == [estimate.call.entry.name, *given]
-    if estimate.call.entry.family.name == "classical":
+    given = [f"{key}:{written(value)}" for key, value in estimate.metric.used.items()]
+    assert estimate.signature.split("|")[: len(given) + 1] == [estimate.metric.entry.name, *given]
+    if estimate.metric.entry.family.name == "classical":
         return
     null = estimate.if_calibrated
     assert (null is None) == np.isnan(estimate.value)

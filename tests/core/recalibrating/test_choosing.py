@@ -31,11 +31,11 @@ def test_auto_takes_a_pool_only_where_it_is_listed_and_gains(predict):
     logits, labels = mixed_up(3000)
     predictions = predict(logits, labels, kind="logits")
     alone = fit(predictions, parse_methods(["temperature", "bias"]))
-    assert all(one.call is None or one.call.entry.name != "pool" for one in alone.candidates)
+    assert all(one.method is None or one.method.entry.name != "pool" for one in alone.candidates)
     found = fit(predictions, parse_methods(["temperature", "bias", "pool"]))
     pool = found.candidates[-1]
-    assert pool.call.entry.name == "pool"
-    assert found.call == pool.call
+    assert pool.method.entry.name == "pool"
+    assert found.method == pool.method
     assert isinstance(found.calibrator, Pool)
     others = [one.values["log_loss"] for one in found.candidates[:-1]]
     assert found.cross_validated["log_loss"] == pool.values["log_loss"] < min(others)
@@ -115,13 +115,13 @@ def test_the_score_rules_the_pool(predict):
     def of_members(pool):
         return [
             held_out_folds(make(parse_method(name)), LabeledScores(logits, labels), fold)
-            for name in pool.call.arguments["members"].split("+")
+            for name in pool.method.arguments["members"].split("+")
         ]
 
     fold = random_folds(1500, 5, generator(0, Stream.FITS))
     members, scored = of_members(by["log_loss"]), {}
     for score, pool in by.items():
-        weights = np.array(pool.call.arguments["weights"])
+        weights = np.array(pool.method.arguments["weights"])
         probs = np.tensordot(weights / weights.sum(), np.exp(members), axes=1)
         own = probs[rows, labels]
         brier = np.mean(np.square(probs).sum(axis=1) - 2 * own + 1)
@@ -160,5 +160,5 @@ def test_any_number_of_processes_chooses_the_same(predict):
     one, two = (fit(predictions, parse_methods(names), FitSettings(workers=n)) for n in (1, 2))
     assert sum(bool(candidate.failed) for candidate in one.candidates) == 1
     assert repr(one.candidates) == repr(two.candidates)
-    assert repr((one.call, one.sureness)) == repr((two.call, two.sureness))
+    assert repr((one.method, one.sureness)) == repr((two.method, two.sureness))
     assert (one.workers, two.workers) == (1, 2)

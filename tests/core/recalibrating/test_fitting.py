@@ -111,11 +111,11 @@ def test_auto_takes_the_true_model(predict):
     labels = (rng.random((2000, 1)) > (true / true.sum(1, keepdims=True)).cumsum(1)).sum(1)
     names = candidates_for(4, 1000, quick=True)
     found = fit(predict(logits, labels, kind="logits"), parse_methods(names))
-    assert str(found.call) == "temperature"
-    assert found.candidates[0].call is None
+    assert str(found.method) == "temperature"
+    assert found.candidates[0].method is None
     assert found.candidates[0].difference.mean > 5 * found.candidates[0].difference.standard_error
-    assert [str(one.call) for one in found.candidates[1:]] == names
-    tried = {str(one.call): one.values for one in found.candidates}
+    assert [str(one.method) for one in found.candidates[1:]] == names
+    tried = {str(one.method): one.values for one in found.candidates}
     assert tried["temperature"] == found.cross_validated
 
 
@@ -123,7 +123,7 @@ def test_auto_shows_what_cannot_be_fitted(predict):
     rng = np.random.default_rng(2)
     predictions = predict(rng.normal(size=(60, 2)), rng.integers(2, size=60), kind="logits")
     found = fit(predictions, parse_methods(["spline:lens=within-top-2", "bias"]))
-    assert str(found.call) == "bias"
+    assert str(found.method) == "bias"
     assert "needs more than the 2 classes" in found.candidates[-1].failed
     with pytest.raises(UsageError, match="none of the candidates can be fitted: lens"):
         fit(predictions, parse_methods(["spline:lens=within-top-2", "spline:lens=within-top-3"]))

@@ -78,7 +78,7 @@ def test_a_state_says_what_its_rows_say(n, cuts, classes, weighted):
     assert np.array(tables[1]) == pytest.approx(np.array(tables[0]))
     for name, estimate in expected.estimates.items():
         null, other = estimate.if_calibrated, found.estimates[name].if_calibrated
-        if null is None or "smooth" in name or estimate.call.is_class_wise:  # of which a state tests none
+        if null is None or "smooth" in name or estimate.metric.is_class_wise:  # of which a state tests none
             continue
         if n == 900:
             assert null == other, name
@@ -182,7 +182,7 @@ def test_the_default_report_of_a_run_from_many_rows_is_that_of_the_rows(classes,
             assert f"n:25000|rows:{own.rows}|" in own.signature
             assert own.value == pytest.approx(estimate.value, abs=5 / own.rows**0.5), name
             continue
-        if estimate.call.entry.family.fits:  # in other folds
+        if estimate.metric.entry.family.fits:  # in other folds
             assert own.value == pytest.approx(estimate.value, abs=estimate.parts["standard_error"]), name
         else:
             assert own.value == pytest.approx(
@@ -193,7 +193,7 @@ def test_the_default_report_of_a_run_from_many_rows_is_that_of_the_rows(classes,
             assert own.interval.low == pytest.approx(estimate.interval.low, abs=1e-3), name
         if estimate.if_calibrated is not None:
             assert own.if_calibrated.p_value == pytest.approx(estimate.if_calibrated.p_value, abs=0.02), name
-        if not estimate.call.entry.family.fits:
+        if not estimate.metric.entry.family.fits:
             assert own.signature.replace("|cells", "") == estimate.signature
     for own, whole in (
         (one.summary.reliability, two.summary.reliability) for one, two in [(found, expected)]
@@ -231,7 +231,7 @@ def test_what_needs_rows_has_a_sample_unless_all_are_asked_for(monkeypatch, many
     few = evaluate(sampled(rows, 5_000), replace(settings, rows="all")).estimates
     whole = evaluate(rows, replace(settings, rows="all")).estimates
     for name, own in found.items():
-        of_sample = own.call.asked in SAMPLED[:3]
+        of_sample = own.metric.text in SAMPLED[:3]
         assert own.rows == (5_000 if of_sample else None)
         assert whole[name].rows is None
         shuffled = "relative" in name or "skce" in name  # which depend on the order of the rows

@@ -96,7 +96,7 @@ class OfRecalibration(Measure, ABC):
         return None if recalibrated is None else self._influences(recalibrated, measured, priors=False)
 
     def _rule(self, rows: Predictions, settings: Settings) -> ScoringRule:
-        whole = self.whole
+        whole = self.base_score
         assert isinstance(whole, Scored)
         return whole.rule(rows, settings)
 
