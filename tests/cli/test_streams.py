@@ -66,7 +66,7 @@ def test_what_cannot_be_said_for_want_of_room_changes_nothing(tmp_path, monkeypa
 
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGHUP])
 def test_a_run_that_is_ended_tidies_up(monkeypatch, number):
-    monkeypatch.setattr(main, "_told_to_end", [])
+    monkeypatch.setattr(main, "_end_signals", [])
     with pytest.raises(SystemExit) as left:
         main._end(number, None)
     assert left.value.code == 128 + number
@@ -80,7 +80,7 @@ def test_an_end_that_compiled_code_takes_for_a_fault_is_one(monkeypatch, capsys,
         except BaseException:
             raise TypeError("incompatible function arguments") from None
 
-    monkeypatch.setattr(main, "_told_to_end", [])
+    monkeypatch.setattr(main, "_end_signals", [])
     monkeypatch.setattr(main, "app_of", lambda _: swallowing)
     assert main.status_of(["explain"]) == 128 + number
     assert capsys.readouterr() == ("", "")

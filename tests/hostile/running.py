@@ -165,7 +165,8 @@ def _timed(arguments: list[str], folder: Path, environment: dict[str, str]) -> t
 
 
 def _watch(folder: Path) -> None:
-    """Note from now on where Python writes outside a folder."""
+    """Note from now on where Python writes outside a folder, where it keeps no compiled modules."""
+    sys.dont_write_bytecode = True
     strays = os.open(folder / "streams" / "strays", os.O_WRONLY | os.O_CREAT | os.O_APPEND)
 
     def see(event: str, given: tuple[Any, ...]) -> None:
