@@ -13,7 +13,7 @@ from tests.benchmarks.harness import THREADS
 
 PARTS = (
     "evaluating", "reading", "estimating", "fitting", "isotonic", "effects", "studies", "coverage",
-    "recalibration", "merging", "firstpolicies", "promises", "widths", "streams", "segmented",
+    "recalibration", "merging", "pairs", "firstpolicies", "promises", "widths", "streams", "segmented",
 )  # fmt: skip
 PACKAGES = (
     "numpy", "pandas", "pyarrow", "scikit-learn", "scipy", "torch", "torchmetrics", "netcal", "relplot",

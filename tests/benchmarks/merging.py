@@ -12,7 +12,7 @@ from calcli.io.saved.states import from_bytes
 from tests.benchmarks.harness import table
 
 STATES, CLASSES = 100, 10  # times are for ten times as many
-OF_STATE = (30_000, 200_000)  # rows: their scores are exact, or on the grid
+OF_STATE = (30_000, 200_000)  # rows
 
 
 def files(rows: int) -> list[bytes]:

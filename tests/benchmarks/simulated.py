@@ -50,7 +50,7 @@ def states(total: int, of_part: int) -> Iterator[calcli.State]:
     """Yield the state of each part."""
     for start in range(0, total, of_part):
         scores, labels = rows(start, min(start + of_part, total))
-        yield calcli.State.of(scores, labels, kind="probs", metrics=METRICS, workers=1)
+        yield calcli.State.of(scores, labels, kind="probs", metrics=METRICS)
 
 
 def merged(total: int, of_part: int) -> calcli.State:
