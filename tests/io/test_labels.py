@@ -187,3 +187,9 @@ def test_rows_of_several_files_are_counted_file_by_file():
         "c.npy: row 0",
         "c.npy: row 1",
     ]
+
+
+@pytest.mark.parametrize("names", [("1", "0"), ("yes", "no"), ("True", "False")])
+def test_two_classes_by_custom_are_found_among_names_of_the_same_custom(names):
+    classes = Classes(("false", "true"), {"false": 0, "true": 1})
+    assert classes.among(names).number == {"false": 1, "true": 0}

@@ -99,13 +99,14 @@ class Classes:
 
     def turned(self) -> Classes:
         """Return two classes in the other order."""
-        rest = self.rest if self.rest < 0 else 1 - self.rest
         number = {label: 1 - k if k in (0, 1) else k for label, k in self.number.items()}
-        return replace(self, names=self.names[::-1], number=number, rest=rest)
+        return replace(self, names=self.names[::-1], number=number, rest=(1, 0, NO_PLACE)[self.rest])
 
     def among(self, names: Sequence[str]) -> Classes:
         """Return classes that are called as these mean with the places that these have."""
         places = {plain_text(name): k for k, name in enumerate(names)}
+        sides = [CUSTOM.get(name) for name in places]  # true, 1 and yes are one class
+        places = {word: sides.index(side) for word, side in CUSTOM.items() if side in sides} | places
         place_of = [places[one] if one in places else int(one) for one in self.names]
         return replace(self, number={label: place_of[k] for label, k in self.number.items()})
 

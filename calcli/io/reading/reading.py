@@ -105,9 +105,7 @@ def _source(table: Table, reading: Reading, options: ReadOptions) -> Source:
     scores = ranked or stored
     packed = table.packed.get(reading.scores[0])
     in_order = (packed is None or packed.ordered) and not against_custom(reading.before, ReadOptions())
-    classes = reading.classes
-    if ranked or (packed and packed.classes):
-        classes = ranked.classes if ranked else classes or (packed.classes if packed else None)
+    classes = ranked.classes if ranked else reading.classes or (packed.classes if packed else None)
     by_name = (ranked is not None and ranked.by_name) or bool(packed and packed.classes)
     if reading.label is None and not by_name:
         classes = named_classes(classes, scores.shape[1], table.schema, options)
