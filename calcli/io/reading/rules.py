@@ -382,7 +382,7 @@ def its_family_is_of_numbers(c: Candidate) -> str | None:
         if not sibling or name in (c.label, *c.head.predictions):
             continue
         text = sorted(one for one in c.head.values[name] if not NUMBER.fullmatch(one))
-        if len(text) < len(c.head.values[name]):
+        if 0 < len(text) < len(c.head.values[name]):
             return f'{name} beside it holds text among numbers, such as "{text[0]}"'
     return None
 
