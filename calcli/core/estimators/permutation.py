@@ -41,9 +41,9 @@ class PermutationDistribution:
 def swapped_signs(difference: Influences, draws: int, rng: np.random.Generator) -> PermutationDistribution:
     """Return differences of means with what each unit brings to them swapped between paired systems."""
     share = 1 / len(difference.of_units) if difference.share is None else difference.share
-    brought = difference.of_units + difference.value * share
-    brought = brought[np.abs(brought) > ROUNDING * abs(difference.value), None]
-    return swapped_sums(np.zeros_like(brought), brought, lambda sums: sums[:, 0], draws, rng)
+    sums = difference.of_units + difference.value * share
+    sums = sums[np.abs(sums) > ROUNDING * abs(difference.value), None]
+    return swapped_sums(np.zeros_like(sums), sums, lambda total: total[:, 0], draws, rng)
 
 
 def swapped_sums(

@@ -61,17 +61,17 @@ def _state(
     sampled: bool = True,
     summed: bool = False,
 ) -> State:
-    """Return the state of rows, few of which are summed if that is asked for."""
+    """Return the state of rows; `summed` makes sums of few rows, too."""
     metrics = parse_metrics(settings.metrics or default_metrics(rows, settings)[0], settings.defaults)
-    told = [metric for metric in metrics if not needs_rows(metric, rows, settings)]
-    if by and not told:
+    summable = [metric for metric in metrics if not needs_rows(metric, rows, settings)]
+    if by and not summable:
         raise UsageError(
             f"a state keeps only sums of slices (--by), and {', '.join(metric.text for metric in metrics)} "
             "need rows; ask for another metric as well, such as log_loss"
         )
-    needs = [*needs_of_report(rows, settings, told, SECTIONS), *([Sampled()] if sampled else [])]
+    needs = [*needs_of_report(rows, settings, summable, SECTIONS), *([Sampled()] if sampled else [])]
     whole = collect(rows, settings, needs, watch, keys=keys, by=by, summed=summed)
-    settings = replace(settings, metrics=tuple(metric.text for metric in told))
+    settings = replace(settings, metrics=tuple(metric.text for metric in summable))
     columns = by if whole.rows is None else ()
     return replace(whole, slices={name: _slices(rows, name, settings, keys) for name in columns})
 
@@ -81,8 +81,8 @@ def _slices(rows: Predictions, column: str, settings: Settings, keys: RowKeys) -
     slices, numbers = slice_numbers(rows, column)
     states = {}
     for number, (one, part) in enumerate(zip(slices, select_each(rows, numbers), strict=True)):
-        own = keys.among(part, np.flatnonzero(numbers == number))
-        states[one.value] = as_slice(_state(part, settings, own, sampled=False), str(one))
+        part_keys = keys.among(part, np.flatnonzero(numbers == number))
+        states[one.value] = as_slice(_state(part, settings, part_keys, sampled=False), str(one))
     return states
 
 

@@ -172,8 +172,8 @@ class Body:
         """Add rows to the sums."""
         columns, labels, weights, ids = rows
         summed = {name: values for name, values in columns.items() if name not in self._of_lenses}
-        told = np.zeros_like(labels) if self._of_answers and self.keyed else labels
-        digests = None if self._in_run else digests_of(told, ids if self.keyed else hashed(ids))
+        same = np.zeros_like(labels) if self._of_answers and self.keyed else labels  # in all systems
+        digests = None if self._in_run else digests_of(same, ids if self.keyed else hashed(ids))
         of_two = self.n_classes == 2 and {"class-0", "class-1"} <= self._lenses.keys()
         groups = RandomGroups.of(
             summed, labels, self.n_classes, weights, ids=ids, keyed=self.keyed, digests=digests

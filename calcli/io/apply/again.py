@@ -176,14 +176,14 @@ def judged_as_fitted(
     InputError
         If they are not those of the fit, and look like others.
     """
-    kind, fitted = judge_kind(source, options), record.fitted_on
+    score_kind, fitted = judge_kind(source, options), record.fitted_on
     chosen = options.kind != "auto" or source.kind == "percent" or source.scores.shape[1] > 1
     if chosen or "percent" not in fitted:
-        return kind, ()
-    looks, known = kind.called, called(fitted["kind"], fitted["percent"])
+        return score_kind, ()
+    looks, known = score_kind.called, called(fitted["kind"], fitted["percent"])
     again = [*columns_of(source)] == fitted.get("columns")
     if looks == known or (not again and source.kind is not None and {looks, known} != {"probs", "percent"}):
-        return kind, ()
+        return score_kind, ()
     name = source.place.name
     if not again:
         raise InputError(

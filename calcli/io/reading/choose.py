@@ -402,7 +402,7 @@ def _several_readings(head: Head, readings: int, offers: Sequence[Offer], shown:
             "tells them apart: rename the columns"
         )
     first = offers[:MOST_COMMANDS]
-    named = "; ".join([*map(shown, first)] + ["and so on"] * (len(offers) > len(first)))
+    ways = "; ".join([*map(shown, first)] + ["and so on"] * (len(offers) > len(first)))
     what, options = ("array", {*offers[0]}) if head.of_arrays else ("column", {*offers[0]})
     alike = len(options) == 1 and all(one.keys() == options for one in offers)
     values = [str(one[name]) for one in offers for name in one] if alike else []
@@ -410,19 +410,19 @@ def _several_readings(head: Head, readings: int, offers: Sequence[Offer], shown:
         (option,) = map(as_option, options)
         return (
             f"{head.name} has {len(offers)} {what}s that may be the labels: {listed(values)}; choose one "
-            f"with {option}: {named}"
+            f"with {option}: {ways}"
         )
     if alike and options == {"scores"}:
         single = not any("," in one for one in values)
         what = f"{what}s" if single else f"groups of {what}s"
         if single and len(offers) > 1 and head.name != STDIN and not head.of_arrays:
             systems = shown({"system": tuple(f"{one}={one}" for one in values[:MOST_COMMANDS])})
-            named += f"; or compare them as systems: {systems.replace('evaluate', 'compare', 1)}"
+            ways += f"; or compare them as systems: {systems.replace('evaluate', 'compare', 1)}"
         return (
             f"{head.name} has {len(offers)} {what} that may be the scores, {listed(values)}; choose one "
-            f"with --scores: {named}"
+            f"with --scores: {ways}"
         )
-    return f"{head.name} can be read in {len(offers)} ways that give different numbers; choose one: {named}"
+    return f"{head.name} can be read in {len(offers)} ways that give different numbers; choose one: {ways}"
 
 
 def _chooses(every: Sequence[Candidate], wanted: Candidate, options: ReadOptions) -> bool:
