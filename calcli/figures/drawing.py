@@ -21,10 +21,9 @@ from calcli.core.evaluating.results import Evaluation
 from calcli.core.language.declaring import PATH, checked, declared, documented
 from calcli.core.language.entries import FigureKind
 from calcli.core.language.errors import NeedsRows, UsageError
-from calcli.core.language.expressions import LENS, no_lens, reason, region_ends
+from calcli.core.language.expressions import AUTO_LENS, LENS, no_lens, reason, region_ends
 from calcli.core.language.figures import (
     FIGURES,
-    USUAL,
     ViewSettings,
     find_figure,
     refuse_more_systems,
@@ -159,7 +158,7 @@ def draw(name: str, evaluations: Evaluations, view: View | None = None) -> Drawi
     if kind.of_classes and view.lens == "class-wise":
         kind = FIGURES[kind.of_classes]
     _require_fitting(kind, evaluations, view)
-    if kind.one_score and view.lens == USUAL:
+    if kind.one_score and view.lens == AUTO_LENS:
         view = replace(view, lens=usual_lens(one.predictions for one in evaluations.values()))
     if kind.chance == "draws" and not _independent(evaluations):
         view = replace(view, draws=0)
@@ -210,7 +209,7 @@ def _refuse_classes(kind: FigureKind, lens: str) -> None:
     """Raise a UsageError if a figure needs classes, and there are answers that are right or wrong."""
     if kind.needs_classes:
         raise UsageError(f"the figure {kind.name}: {reason(kind)}")
-    if lens not in (LENS, USUAL):
+    if lens not in (LENS, AUTO_LENS):
         raise UsageError(f"--lens {lens}: {no_lens(lens)}")
 
 

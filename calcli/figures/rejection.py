@@ -11,6 +11,7 @@ from matplotlib.legend_handler import HandlerTuple
 from matplotlib.lines import Line2D
 from matplotlib.patches import Patch
 
+from calcli.core.curves.needs import problem_of
 from calcli.core.curves.reliability import FEW_ROWS
 from calcli.core.curves.risk import RejectionCurve, rejection_curve
 from calcli.core.estimators.intervals import level_percent
@@ -42,7 +43,7 @@ def make(evaluations: Evaluations, view: View) -> Made:
     settings = next(iter(evaluations.values())).settings
     level = settings.level if settings.cluster is None else None
     results = {
-        system: rejection_curve(evaluation.problems["top-1"], level)
+        system: rejection_curve(problem_of(evaluation, "top-1"), level)
         for system, evaluation in evaluations.items()
     }
     band = "" if level is None else f"; band: its {level_percent(level)} interval at each point (Wilson 1927)"

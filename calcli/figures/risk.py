@@ -26,7 +26,7 @@ CONSTANT: Look = {"color": MUTED, "linewidth": 0.9, "linestyle": (0, (1, 1))}
 
 CAPTION = (
     "Mean cost of decisions at every threshold t of P(class 1), where a false alarm costs t and a miss "
-    "1 - t. Left, over the log-odds of t, the area is the log-loss; right, four times the cost over t, the "
+    "1 - t. Left, over the log-odds of t, the area is the log-loss; right, twice the cost over t, the "
     "area is the Brier score. Dotted: the better of the two constant decisions."
 )
 
@@ -36,7 +36,6 @@ def make(evaluations: Evaluations, view: View) -> Made:
     results = {
         system: risk_curve(
             problem_of(evaluation, "class-1"),
-            2 if evaluation.predictions.of_answers else 4,
             log_loss_of(evaluation),
         )
         for system, evaluation in evaluations.items()
@@ -91,7 +90,7 @@ def risk_curves(results: Mapping[str, RiskCurve], classes: Sequence[str] = ()) -
     odds.set_xlabel(f"Threshold of {probability(classes)}, log-odds scale")
     odds.set_title("Area = log-loss", loc="left")
     linear.set(xlim=(0, 1), ylim=(0, None), xlabel=f"Threshold of {probability(classes)}")
-    linear.set_ylabel(f"{widest.times} × mean cost")
+    linear.set_ylabel("2 × mean cost")
     linear.set_title("Area = Brier score", loc="left")
     for axes in (odds, linear):
         bottom, top = axes.get_ylim()
@@ -107,7 +106,7 @@ def _tell(odds: Axes, linear: Axes, results: Mapping[str, RiskCurve]) -> None:
     over_odds, over_thresholds = {}, {}
     for name, one in results.items():
         over_odds[name] = one.log_odds, dict(zip(both, (one.risk, one.constant_risk), strict=True))
-        costs = (one.brier_risk / one.times, one.constant_brier_risk / one.times)
+        costs = (one.brier_risk / 2, one.constant_brier_risk / 2)
         over_thresholds[name] = one.threshold, dict(zip(both, costs, strict=True))
     tell_curves(odds, "log-odds of the threshold", over_odds)
     tell_curves(linear, "threshold", over_thresholds)

@@ -28,7 +28,7 @@ KNOWN = {  # heads of panels, and what the paper calls their normalized scores
 CAPTION = (
     "Bayes risk times the weight W over a_1, where a wrong decision costs 1 / a_1 if the first class is true "
     "and 1 / (1 - a_1) if the second one is, which is decided for above the threshold 1 - a_1 of its "
-    "probability. W = 1: the area is the log-loss; the density of Beta(2, 2): 1.5 times the Brier score, of "
+    "probability. W = 1: the area is the log-loss; the density of Beta(2, 2): 3 times the Brier score, of "
     "Beta(a, b) in a_1: beta_score; weights of one's own: weighted_risk. Scores are over those of the class "
     "frequencies, NCE the log-loss and NBS the Brier score."
 )
@@ -57,7 +57,7 @@ def weighted_risks(results: Mapping[str, WeightedRiskCurve], classes: Sequence[s
     """Draw Bayes risks weighted by W(a) over a_1 (Ferrer & Ramos 2024, fig. 1), a panel for each score.
 
     Deciding wrongly costs 1 / a_1 where the first class is true, 1 / (1 - a_1) where the second one is. With
-    W = 1 the area is the log-loss; with the density of Beta(2, 2) it is 1.5 times the Brier score.
+    W = 1 the area is the log-loss; with the density of Beta(2, 2) it is 3 times the Brier score.
 
     Parameters
     ----------

@@ -11,7 +11,7 @@ from calcli.core.estimators.intervals import FEWEST, SIZE, level_percent
 from calcli.core.evaluating.results import Estimate, Input
 from calcli.core.language.declaring import number_in
 from calcli.core.language.entries import Metric
-from calcli.core.language.expressions import Measure
+from calcli.core.language.expressions import AUTO_LENS, Measure
 from calcli.core.language.text import number, p_value, plus_minus, some, span
 from calcli.report.shown import Column, TextTable, table_of
 
@@ -133,11 +133,12 @@ def meaning(one: Estimate, read: Input) -> str:
     entry, names = one.metric.entry, read.class_names
     if read.of_answers and entry.of_answers:
         return entry.of_answers
-    kind, _, place = one.metric.lens.rpartition("-")
+    lens = "class-1" if one.metric.lens == AUTO_LENS and read.of_two else one.metric.lens
+    kind, _, place = lens.rpartition("-")
     place_of_class = number_in(place)
     if kind == "class" and 0 <= place_of_class < len(names):
-        probability = f"probability of {names[place_of_class]}"
-        return entry.meaning.replace("confidence", probability).replace("accuracy", "frequency")
+        words = entry.meaning.replace("-confident", "-predicted").replace("accuracy", "observed frequency")
+        return words.replace("confidence", f"probability of {names[place_of_class]}")
     return entry.meaning
 
 
@@ -194,8 +195,10 @@ def bounds(estimates: Collection[Estimate]) -> dict[Column, Callable[[Estimate],
 
 def if_calibrated(one: Estimate) -> str:
     """Return the value under perfect calibration with its standard deviation."""
-    null = one.if_calibrated
-    return plus_minus(null.mean, null.sd, one.digits) if null else NONE
+    null, entry = one.if_calibrated, one.metric.entry
+    if null:
+        return plus_minus(null.mean, null.sd, one.digits)
+    return f"{entry.target:g}" if entry.family.section == "classical" and entry.target is not None else NONE
 
 
 def tested_p(one: Estimate) -> str:

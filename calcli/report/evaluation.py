@@ -75,13 +75,9 @@ if TYPE_CHECKING:
     from calcli.figures import Drawing
     from calcli.report.page import Picture
 
-IDEALS = {
-    "calibration_in_the_large": "0", "calibration_intercept": "0", "calibration_slope": "1",
-    "spiegelhalter_z": "0",
-}  # fmt: skip
 MEANING = Column("what it says", "left", optional=True)
 LEADING = ("log_loss", "accuracy", "mean_gap")  # what a page shows first
-LEADING_OF_TWO = ("log_loss", "auroc", "ks:lens=class-1")  # as the verdict is of the second class
+LEADING_OF_TWO = ("log_loss", "auroc", "ece")
 MOST_PREDICTED = 20  # classes of a confusion matrix in tables
 MOST_CONSIDERED = 6  # other readings, in tables
 MOST_SYSTEMS = 6  # there; tables have all
@@ -155,7 +151,7 @@ class Report(Shown):
             names = [""]
             tables = overview(all_rows[0]) if self._is_short else _one_by_one(all_rows[0])
             if self._is_short and all_rows[0].settings.metrics:
-                tables += [*_lost(all_rows[0]), _classics(all_rows[0])]
+                tables += _lost(all_rows[0])
             first = backwards_table([("", all_rows[0].warnings)])
         else:
             names = short_names([result.input.path for result in all_rows])
@@ -397,7 +393,7 @@ def _headline(result: Result) -> Headline:
     plain = word in ("untested", "right on average") and result.backwards_area is None
     good = word == "consistent" and result.backwards_area is None
     tone: Literal["good", "bad", "plain"] = "good" if good else "plain" if plain else "bad"
-    leading = LEADING_OF_TWO if result.of_two else LEADING
+    leading = LEADING_OF_TWO if result.input.of_two else LEADING
     chosen = [name for name in leading if name in metrics] or list(metrics)
     numbers = [Number(name, value(metrics[name]), _beside(metrics[name])) for name in chosen[:3]]
     return Headline(size, " ".join(sentences), tone, numbers)
@@ -560,9 +556,9 @@ def _errors(result: Result) -> TextTable:
 
 def _classics(result: Result) -> TextTable:
     estimates = of_section(result.metrics, "classical")
-    cells = {
+    cells: dict[Column, Callable[[Estimate], str]] = {
         Column(interval_head(estimates.values())): ends,
-        Column("if calibrated"): lambda e: "0 ± 1" if e.if_calibrated else IDEALS[e.metric.entry.name],
+        Column("if calibrated"): if_calibrated,
         Column("p"): tested_p,
     }
     title = CLASSICAL_ANSWERS if result.input.of_answers else CLASSICAL

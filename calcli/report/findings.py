@@ -22,7 +22,6 @@ BACKWARDS = "backwards"  # code of the warning that comes first
 OF_SOME = "An option applies to all files; if the others are right, save this one anew."
 MOST_SAID = 4  # data sets of which that is said one by one
 CLIP = "1e-6"  # a probability that is small and costs no more than 14 nats
-CONFIDENCE = "top-1"  # the lens that shows it
 ROWS_A_BIN = 10  # fewer than that on average, and errors are mostly noise
 
 
@@ -85,7 +84,7 @@ def verdict(summary: Summary) -> Verdict | None:
     gap = summary.gap
     if gap is None:
         return None
-    if gap.metric.lens != CONFIDENCE:
+    if summary.input.of_two:
         return _of_class(summary, gap)
     hits = summary.accuracy
     interval = gap.interval
@@ -349,11 +348,6 @@ class Result(Summary):
     def warnings(self) -> tuple[Warning, ...]:
         """What stands in the way of trusting a number."""
         return tuple(warnings(self))
-
-    @property
-    def of_two(self) -> bool:
-        """Whether there are two classes, the second of which is the one that is looked at."""
-        return self.input.classes == 2 and not self.input.of_answers
 
     @cached_property
     def recalibration(self) -> tuple[Gain, ...]:

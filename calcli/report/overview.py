@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from math import isfinite, isnan
 
 from calcli.core.evaluating.results import Decision, Estimate
+from calcli.core.evaluating.usual import CLASSICAL_OF_TWO
 from calcli.core.language.errors import UsageError
 from calcli.core.language.text import counted, number, percent, some
 from calcli.report.estimates import (
@@ -32,20 +33,19 @@ from calcli.report.recalibration import share_won
 from calcli.report.shown import Column, TextTable
 
 SCORES = ("log_loss", "brier", "accuracy", "auroc")
-ERRORS = ("ece", "ks", "kuiper")
+ERRORS = ("ece", "ks")
 SCORES_OF_TWO = ("log_loss", "brier", "auroc", "average_precision")
-ERRORS_OF_TWO = ("ece:lens=class-1", "ks:lens=class-1", "kuiper:lens=class-1")
 NO_PROBABILITIES = "Log-loss, Brier score, calibration and AUROC are left out: they need probabilities."
-TWICE = "; brier is twice scikit-learn's"
 
 
 def overview(result: Result) -> list[TextTable]:
     """Return the few tables that answer for one data set, of the metrics asked for or the usual ones."""
-    usual = (*SCORES_OF_TWO, *ERRORS_OF_TWO) if result.of_two else (*SCORES, *ERRORS)
+    usual = (*SCORES_OF_TWO, *CLASSICAL_OF_TWO, "ece") if result.input.of_two else (*SCORES, *ERRORS)
     requested = bool(result.settings.metrics)
     names = result.metrics if requested or result.input.outcomes else usual
     shown = {name: result.metrics[name] for name in names if name in result.metrics}
-    scores, errors = (of_section(shown, section) for section in ("scores", "errors"))
+    scores = of_section(shown, "scores")
+    errors = of_section(shown, "classical") | of_section(shown, "errors")
     read = TextTable(_read(result), notes=tuple(_verdicts(result)))
     return [read, _scores(scores, requested), _errors(errors, requested)]
 
@@ -56,8 +56,7 @@ def further(result: Result) -> str:
     following = f"calcli check --init {path}"
     if any(gain.advice for gain in result.recalibration):
         following = "calcli fit VALIDATION -o calibrator.json"
-    twice = TWICE if result.of_two and "brier" in result.metrics else ""
-    return f"--details and --html FILE show more{twice}. Next: `{following}`"
+    return f"--details and --html FILE show more. Next: `{following}`"
 
 
 def _read(result: Result) -> str:
@@ -107,12 +106,12 @@ def _of_constant(one: Estimate) -> str:
 
 def _errors(estimates: Mapping[str, Estimate], requested: bool) -> TextTable:
     cells: dict[Column, Callable[[Estimate], str]] = {
+        **bounds(estimates.values()),
         Column("if calibrated"): if_calibrated,
         Column("p"): tested_p,
-        **bounds(estimates.values()),
     }
     notes = without_interval(estimates.values()) if requested else ()
-    return estimates_table("", estimates, cells, notes, head="Calibration errors")
+    return estimates_table("", estimates, cells, notes, head="Calibration")
 
 
 MANY = 20  # data sets, from which on details are left out unless asked for
@@ -182,7 +181,7 @@ def glance_table(
     hidden
         Data sets without details below.
     """
-    leading = LEADING_OF_TWO if all(result.of_two for result in results) else LEADING
+    leading = LEADING_OF_TWO if all(result.input.of_two for result in results) else LEADING
     order = in_order(results, names, sort) if sort else list(range(len(results)))
     order.sort(key=lambda place: results[place].input.path not in broken)
     every = list(dict.fromkeys(metric for result in results for metric in result.metrics))

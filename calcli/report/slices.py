@@ -17,6 +17,7 @@ from calcli.report.overview import MANY
 from calcli.report.shown import Column, TextTable
 
 SHOWN = ("log_loss", "accuracy", "mean_gap", "ece")  # of the metrics of the default report
+SHOWN_OF_TWO = ("log_loss", "ece")  # beside the observed and the predicted frequency
 USUALLY_RANKED_BY = "log_loss"
 FEW = " *"
 EXCESS = "The worst error is the one farthest above its value if calibrated."
@@ -135,7 +136,9 @@ def _in_order(overall: Result, parts: Sequence[Result], details: bool) -> list[R
 
 
 def _table(overall: Result, parts: Sequence[Result], column: str, name: str, details: bool) -> TextTable:
-    metrics = SHOWN if all(metric in overall.metrics for metric in SHOWN) else tuple(parts[0].metrics)
+    usual = all(metric in overall.metrics for metric in SHOWN)
+    of_two = usual and overall.input.of_two
+    metrics = SHOWN_OF_TWO if of_two else SHOWN if usual else tuple(parts[0].metrics)
     rows = []
     shown = _in_order(overall, parts, details)
     for part in [*shown, overall]:
@@ -143,10 +146,18 @@ def _table(overall: Result, parts: Sequence[Result], column: str, name: str, det
         value = (part.slice.shown if part.slice else "all rows") + ("" if compared else FEW)
         estimates = [part.metrics[metric] for metric in metrics]
         cells = [cell(e if compared else replace(e, if_calibrated=None)) for e in estimates]
-        rows.append((value, f"{part.input.rows:,}", *cells))
-    heads = (Column(column, "left"), Column("rows"), *map(Column, metrics))
+        rows.append((value, f"{part.input.rows:,}", *(_shares(part) if of_two else ()), *cells))
+    shares = ("observed", "predicted") if of_two else ()
+    heads = (Column(column, "left"), Column("rows"), *map(Column, (*shares, *metrics)))
     title = f"Slices by {column}" + (f" of {name}" if name else "")
     return TextTable(title, heads, tuple(rows), tuple(_notes(overall, parts, metrics, shown)))
+
+
+def _shares(part: Result) -> tuple[str, str]:
+    """Return the observed frequency and the mean probability of the second of two classes."""
+    row = part.per_class[1]
+    observed, predicted = numbers(row.frequency, row.mean_prob)
+    return observed, predicted
 
 
 def _notes(

@@ -21,8 +21,8 @@ from calcli.core.evaluating.states import state_of
 from calcli.core.evaluating.usual import default_metrics
 from calcli.core.language.declaring import documented
 from calcli.core.language.errors import InputError, UsageError, naming
-from calcli.core.language.expressions import parse_metric
-from calcli.core.language.figures import USUAL, find_figures, standard_names
+from calcli.core.language.expressions import AUTO_LENS, parse_metric
+from calcli.core.language.figures import find_figures, standard_names
 from calcli.core.language.settings import Settings
 from calcli.core.language.text import Watch, Watcher, unwatched
 from calcli.core.state.state import StatePredictions
@@ -233,7 +233,7 @@ def evaluated(
     """Return the evaluation of all rows, with those of slices and, if it is drawn, what figures look at."""
     _refuse_rows(predictions, settings)
     standard = find_figures(standard_names(predictions.n_classes)) if drawn else ()
-    extra_lenses = extra_lenses_of(standard, predictions, USUAL, settings)
+    extra_lenses = extra_lenses_of(standard, predictions, AUTO_LENS, settings)
     evaluation = evaluate_predictions(predictions, settings, watch, calibration, extra_lenses)
     evaluation = with_note_if_same(evaluation, calibration)
     evaluation.slices.update(slices_of(predictions, by, evaluation.summary, calibration))

@@ -16,8 +16,8 @@ from calcli.core.comparing.policy import Rule
 from calcli.core.curves.needs import own_metrics
 from calcli.core.data.predictions import Predictions
 from calcli.core.language.declaring import declared
-from calcli.core.language.expressions import Measure, MethodExpression, parse_metrics
-from calcli.core.language.figures import FIGURES, USUAL, PlotSettings
+from calcli.core.language.expressions import AUTO_LENS, Measure, MethodExpression, parse_metrics
+from calcli.core.language.figures import FIGURES, PlotSettings
 from calcli.core.language.methods import CHOICE
 from calcli.core.language.settings import FitSettings, Settings
 from calcli.io.options import ReadOptions
@@ -116,7 +116,7 @@ def idle_of_figures(drawing: PlotSettings, settings: Settings) -> list[str]:
     kinds, idle = [FIGURES[name] for name in drawing.figures], list[str]()
     if not kinds:
         return idle
-    if drawing.lens != USUAL and not any(kind.one_score or kind.bins == "vectors" for kind in kinds):
+    if drawing.lens != AUTO_LENS and not any(kind.one_score or kind.bins == "vectors" for kind in kinds):
         idle.append(f"--lens {drawing.lens} has no effect: no figure asked for uses it")
     if settings.metrics and not drawing.by and not any(kind.metrics for kind in kinds):
         idle.append("--metrics has no effect: no figure asked for shows metrics")

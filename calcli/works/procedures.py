@@ -79,7 +79,7 @@ def _expected(score: str, predictions: Predictions, posteriors: Doubles) -> dict
 
     Ferrer & Ramos 2024, eq. 24 and table 1.
     """
-    rule, log_probs = decomposable_rule(score), log_probabilities(predictions)
+    rule, log_probs = decomposable_rule(score, predictions.n_classes), log_probabilities(predictions)
     weights = predictions.weights
     observed = float(np.average(rule.losses(log_probs, predictions.labels), weights=weights))
     with np.errstate(divide="ignore"):

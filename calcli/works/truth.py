@@ -145,7 +145,8 @@ def true_error(metric: Measure, predictions: Predictions, posteriors: Doubles, s
         If the error has no such value.
     """
     require_truth(metric)
-    exact = isinstance(metric, CumulativeError) or _shows_all(metric.lens, predictions.n_classes, settings)
+    lens = predictions.resolve_lens(metric.lens)
+    exact = isinstance(metric, CumulativeError) or _shows_all(lens, predictions.n_classes, settings)
 
     def true(known: Known) -> float:
         inside = known.within(metric.region, str(metric))
@@ -156,7 +157,7 @@ def true_error(metric: Measure, predictions: Predictions, posteriors: Doubles, s
         return 0.0 if abs(error) < ROUNDING else error
 
     if not metric.is_class_wise:
-        return true(known_problem(predictions, posteriors, metric.lens, settings))
+        return true(known_problem(predictions, posteriors, lens, settings))
     every = known_problem(predictions, posteriors, "canonical", settings)
     errors = [true(every.of_class(k)) for k in range(predictions.n_classes)]
     return float(class_wise_error(np.array(errors), metric.over_classes))

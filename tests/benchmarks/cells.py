@@ -51,7 +51,7 @@ SCORES = (
     "binned_refinement_loss:score=log_loss", "corp_uncertainty", "corp_uncertainty:lens=top-1",
 )  # fmt: skip
 OF_TWO = (
-    "average_precision", "beta_score:b=2", "normalized_beta_score:b=2", "cllr", "calibration_in_the_large",
+    "average_precision", "beta_score:b=2", "normalized_beta_score:b=2", "cllr", "oe_ratio",
     "calibration_intercept", "calibration_slope", "kuiper", "kuiper:lens=class-1",
     "aurc", "augrc", "selective_accuracy", "precision", "recall", "f1", "net_benefit:threshold=0.2", "rps",
 )  # fmt: skip

@@ -10,7 +10,6 @@ from calcli.core.data.predictions import ArrayScores, Predictions
 from calcli.core.estimators.classical import (
     calibration_intercept,
     calibration_slope,
-    in_the_large,
     spiegelhalter_test,
 )
 from calcli.core.evaluating.evaluate import evaluate
@@ -97,12 +96,11 @@ def coverages(classes: int) -> dict[str, float]:
 
 
 def classical_coverages() -> dict[str, float]:
-    """Return how often the intervals of a calibrated system hold 0, 0 and 1."""
-    counts = {"in the large": 0, "calibration intercept": 0, "calibration slope": 0}
+    """Return how often the intervals of a calibrated system hold 0 and 1."""
+    counts = {"calibration intercept": 0, "calibration slope": 0}
     for predictions in data_sets(2, 1.0, CASES):
-        score, log_odds, outcome = of_one_class(predictions)
+        _, log_odds, outcome = of_one_class(predictions)
         found = (
-            (in_the_large(score, outcome), 0),
             (calibration_intercept(log_odds, outcome), 0),
             (calibration_slope(log_odds, outcome), 1),
         )

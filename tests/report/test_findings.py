@@ -177,10 +177,10 @@ def test_few_rows_for_calibration_errors(summarized, sure):
 
 
 def test_a_region_without_rows_is_said_to_be_empty(summarized):
-    metrics = ("ece:region=0.1..0.2", "ks", "skce:region=0.1..0.2")
+    metrics = ("ece:region=0.2..0.3", "ks", "skce:region=0.2..0.3")
     result = summarized([[0.9, 0.1]] * 200, [0] * 200, metrics=metrics)
     assert codes(result) == ["one_class", "empty_region"]
-    assert message(result, "empty_region").endswith("there: ece:region=0.1..0.2, skce:region=0.1..0.2.")
+    assert message(result, "empty_region").endswith("there: ece:region=0.2..0.3, skce:region=0.2..0.3.")
 
 
 def test_scores_worse_than_one_answer_are_said(summarized):

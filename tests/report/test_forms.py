@@ -36,7 +36,7 @@ def test_numbers_are_exact(sure):
     metrics = as_json(sure)["results"][0]["metrics"]
     assert list(metrics) == list(sure.metrics)
     for name, found in sure.metrics.items():
-        assert metrics[name]["value"] == found.value
+        assert metrics[name]["value"] == (found.value if math.isfinite(found.value) else str(found.value))
         assert metrics[name]["signature"] == found.signature
         if found.interval:
             assert (metrics[name]["low"], metrics[name]["high"]) == (found.interval.low, found.interval.high)
@@ -74,9 +74,9 @@ def test_nothing_is_only_in_the_tables(sure, impossible):
 
 def test_reliability_bins_are_those_with_rows(sure):
     (only,) = as_json(sure)["results"][0]["reliability"]
-    assert (only["low"], only["high"], only["rows"]) == (13 / 15, 14 / 15, 200)
-    assert only["confidence"] == pytest.approx(0.9, abs=1e-12)
-    assert only["accuracy"] == 0.5
+    assert (only["low"], only["high"], only["rows"]) == (1 / 15, 2 / 15, 200)
+    assert only["predicted"] == pytest.approx(0.1, abs=1e-12)
+    assert only["observed"] == 0.5
 
 
 def test_files_carry_their_hash(tmp_path, sure):
@@ -157,5 +157,4 @@ def test_commands_in_notes_are_code_in_markdown(note, written):
 def test_errors_of_a_class_are_said_to_be_of_its_probability(sure):
     page = markdown_text(Report([sure], Settings(), details=True).tables(), Report.title)
     lines = {line.split(" | ")[0]: line for line in page.splitlines()}
-    assert "between probability of yes and frequency over bins" in lines["| ece:lens=class-1"]
-    assert "between confidence and accuracy over bins" in lines["| ece"]
+    assert "between probability of yes and observed frequency over bins" in lines["| ece"]

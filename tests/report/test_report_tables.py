@@ -24,6 +24,7 @@ def test_order_of_a_report(sure):
         "Quality for decisions",
         "What recalibration would gain",
         "Calibration errors, for diagnosis",
+        "Classical calibration of two classes",
         "Classes",
         "Warnings",
     ]
@@ -43,7 +44,12 @@ def test_what_was_read(impossible):
 
 def test_every_metric_has_its_row(sure):
     tables = by_title(tables_of([sure]))
-    shown = {*cells(tables["Quality for decisions"]), *cells(tables["Calibration errors, for diagnosis"])}
+    sections = (
+        "Quality for decisions",
+        "Calibration errors, for diagnosis",
+        "Classical calibration of two classes",
+    )
+    shown = {name for title in sections for name in cells(tables[title])}
     lost = {name for name in sure.metrics if name.startswith("relative_calibration_loss")}
     assert shown == set(sure.metrics) - lost
     assert len(tables["What recalibration would gain"].rows) == len(lost)
@@ -54,7 +60,7 @@ def test_cells_are_the_numbers(sure):
     value, interval, constant, better, _ = cells(tables["Quality for decisions"])["accuracy"]
     accuracy = sure.metrics["accuracy"]
     assert (value, constant, better) == ("0.5000", "0.5000", "higher")
-    assert cells(tables["Quality for decisions"])["brier"][2] == "0.5000"
+    assert cells(tables["Quality for decisions"])["brier"][2] == "0.2500"
     assert interval == f"{accuracy.interval.low:.4f} to {accuracy.interval.high:.4f}"
     value, expected, p, *_ = cells(tables["Calibration errors, for diagnosis"])["ece"]
     null = sure.metrics["ece"].if_calibrated
@@ -94,7 +100,7 @@ def test_several_results_have_a_row_each(sure, impossible):
     assert scores.rows[1][heads.index("log_loss")] == "inf"
     errors = tables["Calibration errors, for diagnosis"]
     heads = [column.head for column in errors.columns]
-    assert errors.rows[1][heads.index("ece:lens=class-1")] == "-", "by default two classes only have it"
+    assert errors.rows[0][heads.index("cw_ece")] == "-", "with two classes it is the ece"
     assert errors.rows[0][heads.index("ece")] == "0.4000 p 0.001"
 
 

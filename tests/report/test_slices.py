@@ -41,12 +41,12 @@ def test_a_row_a_slice_with_the_worst_named(sliced):
     results = sliced()
     table = of_title(results, "Slices by country")
     assert [column.head for column in table.columns] == [
-        "country", "rows", "log_loss", "accuracy", "mean_gap", "ece",
+        "country", "rows", "observed", "predicted", "log_loss", "ece",
     ]  # fmt: skip
     assert [row[:2] for row in table.rows] == [
         ("de", "200"), ("fr", "280"), ("is *", "20"), ("all rows", "500"),
     ]  # fmt: skip
-    assert table.rows[0][3].startswith("1.0000 (0.9")
+    assert table.rows[0][2:4] == ("1.0000", "0.8000")
     # Holm: twice 1 / (199 + 1) for two slices; Iceland has too few rows to be judged
     assert [row[5] for row in table.rows] == ["0.2000 p 0.010", "0.4429 p 0.010", "0.2000", "0.1600 p 0.005"]
     assert table.notes[0].startswith("The worst by log_loss is country=fr: ")

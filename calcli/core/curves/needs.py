@@ -15,8 +15,8 @@ from calcli.core.evaluating.results import Evaluation
 from calcli.core.evaluating.usual import RECALIBRATION_LIMIT
 from calcli.core.language.entries import FigureKind
 from calcli.core.language.errors import UsageError
-from calcli.core.language.expressions import parse_metric, parse_metrics
-from calcli.core.language.figures import FIGURES, USUAL
+from calcli.core.language.expressions import AUTO_LENS, parse_metric, parse_metrics
+from calcli.core.language.figures import FIGURES
 from calcli.core.language.settings import Settings
 from calcli.core.problems.lenses import Groups, Lens, VectorLens, VectorProblem, find_lens, members_by_name
 from calcli.core.problems.problem import Problem
@@ -88,14 +88,10 @@ def _induced(evaluation: Evaluation, lens: str) -> Problem:
 
 
 def usual_lens(every: Iterable[Predictions]) -> str:
-    """Return the lens through which predictions are looked at unasked.
-
-    Of the same two classes it is the probability of the second one, as people expect; else the confidence,
-    which for two classes is that of the more probable one, folded at one half.
-    """
-    first, *others = every
-    alike = all(other.classes == first.classes for other in others)
-    return "class-1" if alike and first.n_classes == 2 and not first.of_answers else "top-1"
+    """Return the default lens of predictions; the confidence where their classes differ."""
+    system, *others = every
+    alike = all(other.classes == system.classes for other in others)
+    return system.resolve_lens() if alike else "top-1"
 
 
 def extra_lenses_of(
@@ -121,7 +117,7 @@ def outcomes_lens(lens: str, settings: Settings) -> str:
     UsageError
         If there are several partitions to choose from.
     """
-    if lens != USUAL:
+    if lens != AUTO_LENS:
         return lens
     known = settings.groups
     if len(known) > 1:
@@ -145,7 +141,7 @@ def lenses_of(
     settings
         Groups of classes, which may be lenses.
     """
-    lens = usual_lens([predictions]) if lens == USUAL else lens
+    lens = usual_lens([predictions]) if lens == AUTO_LENS else lens
     n_classes, names = predictions.n_classes, dict[str, None]()
     for figure in figures:
         least, most = figure.standard or (0, inf)

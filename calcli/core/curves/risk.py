@@ -89,8 +89,8 @@ class RiskCurve:
 
     At threshold t a false alarm costs t and a miss costs 1 - t, so that deciding for class 1 when its
     probability is at least t is optimal for calibrated probabilities. Over the log-odds of the threshold
-    the area under the risk is the log-loss; over the threshold, four times the area is the Brier score, and
-    two times that of one outcome (Ferrer & Ramos 2024, section 2.3 and fig. 1; Brummer & du Preez 2006).
+    the area under the risk is the log-loss; over the threshold, twice the area is the Brier score
+    (Ferrer & Ramos 2024, section 2.3 and fig. 1; Brummer & du Preez 2006).
 
     Attributes
     ----------
@@ -101,11 +101,9 @@ class RiskCurve:
     threshold
         (q,) thresholds, evenly spaced from 0 to 1.
     brier_risk, constant_brier_risk
-        (q,) `times` the mean cost at those.
+        (q,) twice the mean cost at those.
     log_loss, brier
         The areas: exact means over the rows, not sums over the points; the log-loss may be inf.
-    times
-        4, or 2 for answers that are right or wrong, whose Brier score is that of the confidence alone.
     """
 
     log_odds: Doubles
@@ -116,21 +114,20 @@ class RiskCurve:
     constant_brier_risk: Doubles
     log_loss: float
     brier: float
-    times: int = 4
 
     def tables(self) -> Tables:
         """Return the table behind the curves: risk and threshold at both sets of points."""
         from_odds = 1 / (1 + np.exp(-self.log_odds))
         columns = {
             "threshold": np.concatenate([from_odds, self.threshold]),
-            "risk": np.concatenate([self.risk, self.brier_risk / self.times]),
-            "constant_risk": np.concatenate([self.constant_risk, self.constant_brier_risk / self.times]),
+            "risk": np.concatenate([self.risk, self.brier_risk / 2]),
+            "constant_risk": np.concatenate([self.constant_risk, self.constant_brier_risk / 2]),
         }
         return {"": columns}
 
 
-def risk_curve(problem: Problem, times: int = 4, log_loss: float | None = None) -> RiskCurve:
-    """Return the risk curves of the ordered problem of one of two classes; `times` as in `RiskCurve`.
+def risk_curve(problem: Problem, log_loss: float | None = None) -> RiskCurve:
+    """Return the risk curves of the ordered problem of one of two classes.
 
     A probability next to 1 is rounded to 1 in the problem: the log-loss of the rows themselves, if given,
     knows the other one.
@@ -149,9 +146,9 @@ def risk_curve(problem: Problem, times: int = 4, log_loss: float | None = None) 
     if log_loss is None:
         with np.errstate(divide="ignore"):
             log_loss = float(np.average(-np.log(of_outcome), weights=weights))
-    brier = float(np.average(times / 2 * (1 - of_outcome) ** 2, weights=weights))
-    scaled = times * brier_risk, times * constant_brier
-    return RiskCurve(log_odds, risk, constant, threshold, *scaled, log_loss, brier, times)
+    brier = float(np.average((1 - of_outcome) ** 2, weights=weights))
+    scaled = 2 * brier_risk, 2 * constant_brier
+    return RiskCurve(log_odds, risk, constant, threshold, *scaled, log_loss, brier)
 
 
 @dataclass(frozen=True)
@@ -168,8 +165,8 @@ class WeightedRiskCurve:
     risk
         (p,) the risk.
     weighted
-        The (p,) risk times the weight W of each score, by its name: the area is the score, of the Brier score
-        one and a half times it.
+        The (p,) risk times the weight W of each score, by its name: the area is the score; for the Brier
+        score it is three times the score.
     normalized
         Each score over that of the class frequencies; nan where all rows are of one class.
     """

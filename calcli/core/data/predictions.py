@@ -13,7 +13,7 @@ import numpy as np
 
 from calcli.core.data.arrays import Array, Floats
 from calcli.core.language.errors import InputError
-from calcli.core.language.expressions import KINDS, WRONG_RIGHT, option_names
+from calcli.core.language.expressions import AUTO_LENS, KINDS, WRONG_RIGHT, option_names
 
 Kind = Literal["logits", "log-probs", "probs"]
 Outcomes = Literal["", "outcomes", "grades", "predictions"]
@@ -308,6 +308,12 @@ class Predictions:
     def of_answers(self) -> bool:
         """Whether these are answers, right or wrong: no class is predicted, one score is the confidence."""
         return self.classes == WRONG_RIGHT
+
+    def resolve_lens(self, lens: str = AUTO_LENS) -> str:
+        """Return the lens of a name: auto is the second of two classes, else the confidence."""
+        if lens != AUTO_LENS:
+            return lens
+        return "class-1" if self.n_classes == 2 and not self.of_answers else "top-1"
 
     @property
     def has_probabilities(self) -> bool:

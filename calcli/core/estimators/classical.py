@@ -1,4 +1,4 @@
-"""Classical calibration of two classes: in the large, intercept and slope, Spiegelhalter's test.
+"""Classical calibration of two classes: intercept and slope, Spiegelhalter's test.
 
 All of them look at the probability of one class; weights multiply a row's part of the log-likelihood. The
 standard errors of dependent rows, and of weighted ones, are those of the sandwich (Liang & Zeger 1986), in
@@ -56,43 +56,6 @@ class Coefficient:
 
 
 UNKNOWN = Coefficient(math.nan, math.nan)
-
-
-def in_the_large(
-    score: Floats,
-    outcome: Array,
-    weights: Floats | None = None,
-    units: Units | None = None,
-    *,
-    priors: bool = False,
-) -> Coefficient:
-    """Return the mean score minus the mean outcome: above 0 the class is predicted too often.
-
-    Parameters
-    ----------
-    score
-        (N,) probabilities of the class.
-    outcome
-        (N,) whether it occurred.
-    weights
-        (N,) row weights.
-    units
-        Which rows belong together; each is by itself if None.
-    priors
-        Whether the weights bring about class priors.
-    """
-    gap = np.subtract(score, outcome, dtype=np.float64)
-    share = _shares(len(gap), weights)
-    mean = float(share @ gap)
-    influence = share * (gap - mean)
-    if priors:
-        influence = _within(influence[:, None], share, outcome)[:, 0]
-    if units is not None:
-        share, influence = units.sums(share), units.sums(influence)
-    effective = 1 / float(share @ share)
-    if effective <= 1 + ROUNDING:
-        return Coefficient(mean, math.nan)
-    return Coefficient(mean, math.sqrt(float(influence @ influence) * effective / (effective - 1)), influence)
 
 
 def calibration_intercept(

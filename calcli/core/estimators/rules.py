@@ -24,8 +24,8 @@ class ScoringRule(ABC):
     most: float = np.inf
 
     @property
-    def of_answers(self) -> ScoringRule:
-        """The same rule for answers, right or wrong, as a loss of their confidence alone."""
+    def of_two(self) -> ScoringRule:
+        """The same rule for two outcomes, as a loss of the probability of one of them."""
         return self
 
     def of_block(self, block: Block) -> Array:
@@ -188,15 +188,15 @@ class LogLoss(Decomposable):
 
 
 class Brier(Decomposable):
-    """The Brier score: the squared distance to the label's indicator, summed over the classes, in [0, 2].
+    """The Brier score: (p - y)^2 for two classes, in [0, 1]; beyond two the sum over the classes, in [0, 2].
 
     Brier 1950. Its divergence is the squared Euclidean distance.
 
     Parameters
     ----------
     outcomes
-        2, or 1 for answers, right or wrong: the squared error of their confidence, half of that of both
-        outcomes, in [0, 1].
+        Over how many the errors are summed: 2, or for two outcomes 1, the squared error of the probability of
+        one of them, in [0, 1].
     """
 
     additive = True
@@ -206,8 +206,8 @@ class Brier(Decomposable):
         self.most, self._share = float(outcomes), outcomes / 2
 
     @property
-    def of_answers(self) -> Brier:
-        """The squared error of the confidence alone."""
+    def of_two(self) -> Brier:
+        """The squared error of the probability of one of two outcomes."""
         return Brier(outcomes=1)
 
     def of_block(self, block: Block) -> Array:
@@ -251,8 +251,8 @@ class Brier(Decomposable):
         return float((hits * (1 - hits / weight)).sum() / weight.sum())
 
     def class_term(self, losses: Array, prob: Array, outcome: Array) -> Array:
-        """Return the (n,) squared errors of the class."""
-        return self.binary(prob, outcome)
+        """Return the (n,) squared errors of the class, of two classes half of them."""
+        return self._share * self.binary(prob, outcome)
 
     def binary(self, prob: Array, outcome: Array) -> Array:
         """Return (n,) squared errors of the probabilities of one of two outcomes."""
@@ -295,13 +295,13 @@ def _between(cumulative: Doubles, labels: NDArray[np.integer[Any]]) -> Doubles:
 RULES: dict[str, ScoringRule] = {"log_loss": LogLoss(), "brier": Brier(), "rps": RankedProbabilityScore()}
 
 
-def scoring_rule(name: str, *, of_answers: bool = False) -> ScoringRule:
-    """Return the rule of a proper score, of classes or of answers, right or wrong."""
-    return RULES[name].of_answers if of_answers else RULES[name]
+def scoring_rule(name: str, n_classes: int) -> ScoringRule:
+    """Return the rule of a proper score for that number of classes."""
+    return RULES[name].of_two if n_classes == 2 else RULES[name]
 
 
-def decomposable_rule(name: str, *, of_answers: bool = False) -> Decomposable:
-    """Return such a rule of which there are parts."""
-    rule = scoring_rule(name, of_answers=of_answers)
+def decomposable_rule(name: str, n_classes: int) -> Decomposable:
+    """Return a rule that has parts."""
+    rule = scoring_rule(name, n_classes)
     assert isinstance(rule, Decomposable)
     return rule

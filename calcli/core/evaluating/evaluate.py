@@ -306,7 +306,10 @@ def assess(
         measured.clipped_rows,
         **shown,
     )
-    seen = {name: through(name, predictions, settings) for name in dict.fromkeys(["top-1", *extra_lenses])}
+    seen = {
+        name: through(name, predictions, settings)
+        for name in dict.fromkeys([predictions.resolve_lens(), *extra_lenses])
+    }
     known = {name: need for name, need in seen.items() if measured.state.provides(need)}
     return Evaluation(
         predictions,

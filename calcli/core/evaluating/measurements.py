@@ -151,6 +151,7 @@ class Measurements:
 
     def problem(self, lens: str) -> Problem:
         """Return the induced problem of a one-dimensional lens, put in order once."""
+        lens = self.predictions.resolve_lens(lens)
         return self.once(("problem", lens), lambda: self._problem(lens))
 
     def _problem(self, lens: str) -> Problem:
@@ -204,6 +205,7 @@ class Measurements:
 
     def outcomes_of(self, lens: str, size: int) -> tuple[str, ...]:
         """Return the names of the outcomes of a lens, of classes and groups by what they are called."""
+        lens = self.predictions.resolve_lens(lens)
         seen, classes = self._through(lens).lens, self.predictions.classes
         groups = self.settings.groups.get(lens, {})
         if groups:

@@ -228,6 +228,11 @@ class Input(Provenance):
         """Whether these are answers, right or wrong, in place of rows of classes."""
         return self.class_names == WRONG_RIGHT
 
+    @property
+    def of_two(self) -> bool:
+        """Whether there are two classes, so that the probability of the second one is looked at."""
+        return self.classes == 2 and not self.of_answers
+
 
 @dataclass(frozen=True)
 class InfiniteLogLoss:
@@ -250,7 +255,7 @@ class InfiniteLogLoss:
 
 @dataclass(frozen=True)
 class ReliabilityBin:
-    """One bin of the confidence that holds rows.
+    """One bin of the scores through the default lens that holds rows.
 
     Attributes
     ----------
@@ -258,15 +263,15 @@ class ReliabilityBin:
         Its edges.
     rows
         Rows in it.
-    confidence, accuracy
-        Weighted means over them.
+    predicted, observed
+        Weighted mean score and frequency of these rows.
     """
 
     low: float
     high: float
     rows: int
-    confidence: float
-    accuracy: float
+    predicted: float
+    observed: float
 
 
 @dataclass(frozen=True)
@@ -363,8 +368,8 @@ class Evaluation:
     summary
         What was found out.
     problems
-        The top-1 problem, confidence and hit of every row in ascending order, and those of other lenses that
-        were asked for, by lens.
+        The problem of the default lens, score and outcome of every row in ascending order, and problems of
+        other lenses that were asked for, by lens.
     class_bins
         (K, m) equal-width bins of every class's probability, where the classes are shown.
     vectors

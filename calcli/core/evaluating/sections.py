@@ -16,11 +16,13 @@ from calcli.core.estimators.calibrationerror import Null, compare, enough_draws,
 from calcli.core.estimators.decomposition import class_losses
 from calcli.core.estimators.rules import decomposable_rule
 from calcli.core.evaluating.measurements import Measurements, measured_sample
+from calcli.core.evaluating.metrics.base import HITS
 from calcli.core.evaluating.metrics.errors import simulated_class_errors
 from calcli.core.evaluating.metrics.miscalibration import ECE, binned_error
 from calcli.core.evaluating.metrics.ranking import backwards_area, is_not_backwards
 from calcli.core.evaluating.results import ClassRow, Estimate, ReliabilityBin
 from calcli.core.evaluating.usual import area_of, gap_of
+from calcli.core.language.expressions import AUTO_LENS
 from calcli.core.language.settings import Settings
 from calcli.core.state.needs import Need, Pass, Sampled, class_sums, through
 
@@ -48,8 +50,8 @@ class Section(NamedTuple):
 
 
 def _confidence(measured: Measurements, settings: Settings, _: Estimates) -> Mapping[str, Any]:
-    """Return the accuracy, and how often rows of a confidence are right."""
-    bins = measured.lens_bins("top-1", settings.bins)
+    """Return the accuracy, and the observed frequency by score through the default lens."""
+    bins = measured.lens_bins(AUTO_LENS, settings.bins)
     edges = equal_width_edges(len(bins.count)).tolist()
     columns = zip(edges, edges[1:], bins.count, bins.weight, bins.score, bins.outcome, strict=False)
     reliability = [
@@ -58,14 +60,14 @@ def _confidence(measured: Measurements, settings: Settings, _: Estimates) -> Map
         if weight > 0
     ]
     return {
-        "accuracy": float(bins.outcome.sum() / bins.weight.sum()),
+        "accuracy": float(measured.hits_by_class.sum() / bins.weight.sum()),
         "reliability": tuple(reliability),
     }
 
 
 def _gap(measured: Measurements, settings: Settings, estimates: Estimates) -> Mapping[str, Any]:
-    """Return mean confidence minus accuracy, on which the verdict rests."""
-    rows, metric = measured.predictions, gap_of(measured.predictions, settings)
+    """Return the mean score minus the observed frequency, on which the verdict rests."""
+    rows, metric = measured.predictions, gap_of(settings)
     if str(metric) in estimates:
         return {"gap": estimates[str(metric)]}
     known = rows.has_probabilities and measured.state.provides(*metric.needs(Pass(rows, settings)))
@@ -121,7 +123,7 @@ def _classes(measured: Measurements, settings: Settings, _: Estimates) -> Mappin
         mean_prob.tolist(),
         np.divide(hits, weight, out=np.full(k, np.nan), where=weight > 0).tolist(),
         errors.tolist(),
-        *(column.tolist() for column in class_losses(table, decomposable_rule("brier"))),
+        *(column.tolist() for column in class_losses(table, decomposable_rule("brier", 3))),
         _nulls(measured, settings, errors, enough.tolist()) if predictions.has_probabilities else [None] * k,
         [()] * k if predictions.has_probabilities else map(tuple, _confusion(predictions).tolist()),
         strict=True,
@@ -163,8 +165,8 @@ def rows_needed(rows: Sequence[ClassRow]) -> int:
 
 ORDER = Section(needs_of_order, lambda *found: {"backwards_area": area_if_backwards(*found)})
 SECTIONS = (
-    Section(lambda rows, settings: [through("top-1", rows, settings)], _confidence),
+    Section(lambda rows, settings: [HITS, through(AUTO_LENS, rows, settings)], _confidence),
     Section(lambda rows, settings: class_sums(settings.bins, rows, settings), _classes),
-    Section(lambda rows, settings: gap_of(rows, settings).needs(Pass(rows, settings)), _gap),
+    Section(lambda rows, settings: gap_of(settings).needs(Pass(rows, settings)), _gap),
     ORDER,
 )

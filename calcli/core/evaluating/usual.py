@@ -9,6 +9,7 @@ from calcli.core.language.settings import Settings
 RECALIBRATION_LIMIT = 10_000_000  # elements up to which the default report has calibration losses
 MANY = 5_000_000  # elements above which what needs rows looks at a sample of them
 TESTED = 20_000  # elements up to which class-wise errors are tested though nobody asks
+CLASSICAL_OF_TWO = ("oe_ratio", "calibration_slope", "calibration_intercept")
 AUROC_LIMIT = 10_000_000  # elements up to which the default report ranks every class
 
 
@@ -25,10 +26,9 @@ def tests_classes(predictions: Predictions, settings: Settings) -> bool:
     return settings.draws > 0 and (settings.test or (settings.draws_outcomes and rows * classes <= TESTED))
 
 
-def gap_of(predictions: Predictions, settings: Settings) -> Measure:
-    """Return the metric behind the verdict, which every report has: of two classes that of the second."""
-    of_class = predictions.n_classes == 2 and not predictions.of_answers
-    return parse_metric("mean_gap:lens=class-1" if of_class else "mean_gap", settings.defaults)
+def gap_of(settings: Settings) -> Measure:
+    """Return the metric behind the verdict, which every report has."""
+    return parse_metric("mean_gap", settings.defaults)
 
 
 def area_of(settings: Settings) -> Measure:
@@ -63,9 +63,8 @@ def _of_probabilities(predictions: Predictions, settings: Settings | None) -> tu
         names += ["average_precision"] if classes == 2 and not predictions.of_answers else []
     else:
         skipped.append("auroc sorts every class in memory and is left out; ask for it with --metrics auroc")
-    names += ["mean_confidence", "mean_gap"]
-    if classes == 2 and not predictions.of_answers:
-        names += ["ece:lens=class-1", "ks:lens=class-1", "kuiper:lens=class-1"]
+    of_two = classes == 2 and not predictions.of_answers
+    names += ["mean_gap", *CLASSICAL_OF_TWO] if of_two else ["mean_confidence", "mean_gap"]
     names += ["ece", "ece_l2", "mce", "ece:binning=equal-mass", "ks", "kuiper"]
     if sampled or rows * classes <= RECALIBRATION_LIMIT:
         names += ["relative_calibration_loss", "relative_calibration_loss:score=brier"]
@@ -76,9 +75,7 @@ def _of_probabilities(predictions: Predictions, settings: Settings | None) -> tu
             "relative_calibration_loss fits recalibrations to all rows and is left out; ask for it with "
             "--metrics relative_calibration_loss"
         )
-    if predictions.of_answers:
-        return names, skipped
-    return [*names, "cw_ece", "cw_ece_l2"], skipped
+    return names + ([] if classes == 2 else ["cw_ece", "cw_ece_l2"]), skipped
 
 
 def _of_outcomes(predictions: Predictions, settings: Settings | None) -> list[str]:

@@ -455,6 +455,7 @@ def looks_at_classes(call: Measure) -> bool:
 
 
 WRONG_RIGHT = ("wrong", "right")  # the names of the two outcomes
+AUTO_LENS = "auto"  # of two classes the probability of the second one, else the confidence
 LENS = "top-1"  # the only one: the confidence of the answer that was given
 
 

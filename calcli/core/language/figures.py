@@ -21,12 +21,11 @@ from calcli.core.language.declaring import (
 )
 from calcli.core.language.entries import TRUTH, FigureKind
 from calcli.core.language.errors import UsageError
-from calcli.core.language.expressions import nearest_name
+from calcli.core.language.expressions import AUTO_LENS, nearest_name
 from calcli.core.language.metrics import MOST_ROWS
 from calcli.core.language.synonyms import meant
 
 COLUMNS = 4  # panels that cannot be folded into lines
-USUAL = "auto"  # the lens of the data: the probability of the second of two classes, else the confidence
 AUTO = "auto"  # bins of equal width, or of equal mass in log-odds where scores crowd
 THINNED = 20_000  # evenly spaced rows: a line in print shows no more
 LINES = 7  # colors, and more lines or bars in one panel cannot be told apart
@@ -269,7 +268,7 @@ def refuse_binning(kinds: Iterable[FigureKind], binning: str) -> None:
 
 
 def standard_names(
-    n_classes: int, lens: str = USUAL, region: str = "all", *, tested: bool = True
+    n_classes: int, lens: str = AUTO_LENS, region: str = "all", *, tested: bool = True
 ) -> list[str]:
     """Return the names of the figures that fit predictions, those that look through a lens first.
 
@@ -294,7 +293,7 @@ def standard_names(
         return [kind.of_classes for kind in fitting if kind.of_classes]
     scores = [kind.name for kind in fitting if kind.one_score]
     others = [kind.name for kind in fitting if not kind.one_score]
-    return scores + (others if lens in (USUAL, "top-1") and region == "all" else [])
+    return scores + (others if lens in (AUTO_LENS, "top-1") and region == "all" else [])
 
 
 def _lists(example: str) -> Values:
@@ -324,7 +323,7 @@ class ViewSettings:
     """
 
     lens: str = setting(
-        USUAL, TEXT, "class-1 (two classes), top-1 (more), class-wise, ...; simplex: groups.", "LENS"
+        AUTO_LENS, TEXT, "class-1 (two classes), top-1 (more), class-wise, ...; simplex: groups.", "LENS"
     )
     binning: str = setting(
         AUTO, TEXT, "auto, equal-width, equal-mass, recursive, or edges such as 0/0.5/0.9/1.", "NAME"
@@ -365,7 +364,7 @@ class PlotSettings:
         key="figure",
     )
     lens: str = setting(
-        USUAL, TEXT, "class-1 (two classes), top-1 (more), class-wise, ...; simplex: groups.", "LENS"
+        AUTO_LENS, TEXT, "class-1 (two classes), top-1 (more), class-wise, ...; simplex: groups.", "LENS"
     )
     by: tuple[str, ...] = setting(
         (), texts("country"), "Also draw the figure slices of this column.", "COLUMN"

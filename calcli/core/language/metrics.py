@@ -29,8 +29,9 @@ Training = Literal["cross-validation", "held-out", "test"]  # what a recalibrati
 Norm = Literal["1", "2", "max"]
 
 LENS = (
-    "which probability: top-1 (the confidence), top-2, within-top-2, class-1 (counted from 0), predicted-1, "
-    "class-wise (each class, then their mean), worst-class or --class-groups"
+    "which probability is looked at: auto (of two classes that of the positive one, else the confidence), "
+    "top-1 (the confidence), top-2, within-top-2, class-1 (counted from 0), predicted-1, class-wise (each "
+    "class, then their mean), worst-class or --class-groups"
 )
 OVER_BINS = "how bins are combined: mean, root mean square, or largest"
 

@@ -35,7 +35,7 @@ SYNONYMS = {  # each is one expression and no other
     "cw-ece2": "cw_ece_l2",
     "decision curve": "net-benefit",
     "decision curve analysis": "net-benefit",
-    "ecebin": "ece:lens=class-1",
+    "ecebin": "ece",
     "ecemc": "ece",
     "esce": "expected_miscalibration:distance=euclidean",
     "exact match": "accuracy",
@@ -77,6 +77,14 @@ SYNONYMS = {  # each is one expression and no other
     "roc auc score": "auroc",
     "sce": "cw_ece",
     "sensitivity": "recall",
+    "brier score loss": "brier",
+    "calibration in the large": "calibration_intercept",
+    "citl": "calibration_intercept",
+    "mean squared error": "brier",
+    "mse": "brier",
+    "o:e": "oe_ratio",
+    "o/e": "oe_ratio",
+    "observed to expected ratio": "oe_ratio",
     "sigmoid": "platt",
     "sigmoid calibration": "platt",
     "softmax temperature": "temperature",
@@ -89,17 +97,14 @@ SYNONYMS = {  # each is one expression and no other
     "zero-one loss": "error_rate",
 }
 OTHERS = {  # words for what has no name here, or several
-    "brier score loss": "of two classes half of brier, which adds up the squares of both",
     "bs": "brier over the number of classes in Ferrer & Ramos (2024)",
-    "calibration ratio": "mean probability over the share of the class; mean_gap:lens=class-1 is their "
-    "difference, and calibration_in_the_large that on the log-odds",
+    "calibration ratio": "mean probability over the share of the class; oe_ratio is the share over the mean "
+    "probability, and mean_gap their difference",
     "ce": "cross-entropy in Ferrer & Ramos (2024), which is log_loss; calibration error elsewhere",
     "calibration error": "what is measured in many ways; ece is the best known, and ks has no bins",
     "ks statistic": "the largest distance between the distributions of the scores of two classes: it "
     "measures ranking, as auroc does, and is not here; ks is another thing, a calibration error",
-    "mean squared error": "of two classes half of brier, which adds up the squares of both",
-    "mse": "of two classes half of brier, which adds up the squares of both",
-    "neg brier score": "minus brier, of two classes half of it",
+    "neg brier score": "minus brier",
     "neg log loss": "minus log_loss",
 }
 

@@ -477,6 +477,7 @@ def through(name: str, rows: Predictions, settings: Settings, *, each: bool = Fa
     UsageError
         If there is no such lens for that number of classes.
     """
+    name = rows.resolve_lens(name)
     lens = find_lens(name, rows.n_classes, members_by_name(settings.groups, rows.classes))
     return Scores(name, lens, each) if isinstance(lens, Lens) else Vectors(name, lens)
 

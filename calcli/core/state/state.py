@@ -151,8 +151,8 @@ class Body:
     def __init__(self, head: Head, *, in_run: bool = False, sampled: bool = True) -> None:
         self.n_classes, self.weighted, self._lenses = len(head.classes), head.weighted, head.lenses
         self.keyed, self._of_answers, self._in_run = bool(head.key), head.classes == WRONG_RIGHT, in_run
-        # confidence and hit are summed as well, the scores of other lenses only counted
-        others = (pair for lens, pair in head.lenses.items() if lens != "top-1")
+        # scores and outcomes of the default lenses are summed as well, those of others only counted
+        others = (pair for lens, pair in head.lenses.items() if lens not in ("top-1", "class-1"))
         self._of_lenses = {name for pair in others for name in pair}
         self.columns: Mapping[str, Array] = {}
         self.sample = Sample(self.n_classes, head.weighted) if sampled else None

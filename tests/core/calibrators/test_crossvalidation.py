@@ -39,7 +39,7 @@ def test_held_out_gain_is_that_of_other_foldings(golden, dataset, name, short, c
     scores, labels = dataset(name)
     reference = golden[name]
     log_probs = held_out(calibrator, LabeledScores(scores.astype(np.float64), labels), folds=5, seed=0)
-    loss = scoring_rule("log_loss").losses(log_probs, labels).mean()
+    loss = scoring_rule("log_loss", 3).losses(log_probs, labels).mean()
     gain = 100 * (reference["ce_nats"] - loss) / reference["ce_nats"]
     spread = reference[f"rcl_xv_{short}_rcl_pct_sd"]
     assert gain == pytest.approx(reference[f"rcl_xv_{short}_rcl_pct_mean"], abs=4 * spread)
@@ -76,9 +76,9 @@ def test_losses_of_a_row():
     with np.errstate(divide="ignore"):
         log_probs = np.log(probs)
     labels = np.array([1, 0])
-    np.testing.assert_allclose(scoring_rule("log_loss").losses(log_probs, labels), [-np.log(0.3), np.inf])
+    np.testing.assert_allclose(scoring_rule("log_loss", 3).losses(log_probs, labels), [-np.log(0.3), np.inf])
     expected = ((probs - np.eye(3)[labels]) ** 2).sum(axis=1)
-    np.testing.assert_allclose(scoring_rule("brier").losses(log_probs, labels), expected)
+    np.testing.assert_allclose(scoring_rule("brier", 3).losses(log_probs, labels), expected)
 
 
 def test_infinite_losses_decide():

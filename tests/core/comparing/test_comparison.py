@@ -55,11 +55,11 @@ def test_paired_scores_have_the_spread_of_the_differences_of_rows(systems):
 def test_unpaired_files_may_differ_in_length_and_have_weights_of_their_own(systems, binary):
     rng = np.random.default_rng(5)
     whole, light = binary(rng.random(80), [0, 1] * 40), binary(rng.random(60), [1, 0] * 30, rng.random(60))
-    settings = replace(SETTINGS, metrics=("log_loss", "calibration_in_the_large", "corp_miscalibration"))
+    settings = replace(SETTINGS, metrics=("log_loss", "mean_gap", "corp_miscalibration"))
     (found,) = compare([whole, light], settings, Plan(paired=False))
     gaps = [system.scores.array[:, 1] - system.labels for system in (whole, light)]
     expected = np.average(gaps[1], weights=light.weights) - gaps[0].mean()
-    assert found.differences[0]["calibration_in_the_large"].value == pytest.approx(expected)
+    assert found.differences[0]["mean_gap"].value == pytest.approx(expected)
     assert 0 < found.differences[0]["corp_miscalibration"].p_value <= 1
 
 
@@ -362,7 +362,7 @@ def verdicts(metric, old, new, rows, sets):
     ("metric", "old", "new"),
     [
         ("calibration_slope", lambda z: z / 1.2, lambda z: z / 0.8),
-        ("calibration_in_the_large", lambda z: z + 0.4, lambda z: z - 0.4),
+        ("mean_gap", lambda z: z + 0.4, lambda z: z - 0.4),
     ],
 )
 def test_errors_of_opposite_signs_and_the_same_size_are_alike(metric, old, new):

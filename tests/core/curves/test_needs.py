@@ -22,8 +22,8 @@ from calcli.core.estimators.costs import parse_cost_word
 from calcli.core.evaluating.evaluate import evaluate
 from calcli.core.evaluating.states import state_of
 from calcli.core.language.errors import UsageError
-from calcli.core.language.expressions import WRONG_RIGHT
-from calcli.core.language.figures import FIGURES, USUAL, find_figures, standard_names
+from calcli.core.language.expressions import AUTO_LENS, WRONG_RIGHT
+from calcli.core.language.figures import FIGURES, find_figures, standard_names
 from calcli.core.language.settings import Settings
 from calcli.core.state.state import predictions_of
 
@@ -65,7 +65,7 @@ def test_one_pass_brings_all_that_figures_look_at(monkeypatch):
     predictions, settings = some_predictions(), Settings(("accuracy",), draws=0, intervals=False)
     figures = find_figures(["simplex", "temperature", "calibration-map", "ks"])
     evaluation = evaluate(
-        predictions, settings, extra_lenses=extra_lenses_of(figures, predictions, USUAL, settings)
+        predictions, settings, extra_lenses=extra_lenses_of(figures, predictions, AUTO_LENS, settings)
     )
     later = evaluate(predictions, settings)
     for _ in range(2):  # of an evaluation that did not know of it, the rows are read again and kept
@@ -95,8 +95,8 @@ def test_figures_of_rows_look_at_those_of_a_state():
 def test_figures_look_through_the_lenses_that_the_classes_have():
     figures = [FIGURES[name] for name in ("reliability", "risk", "rejection")]
     assert lenses_of(figures, some_predictions(k=2), "top-1", Settings()) == ("top-1", "class-1")
-    assert lenses_of(figures, some_predictions(k=2), USUAL, Settings()) == ("class-1",)
-    assert lenses_of(figures, some_predictions(k=4), USUAL, Settings()) == ("top-1",)
+    assert lenses_of(figures, some_predictions(k=2), AUTO_LENS, Settings()) == ("class-1",)
+    assert lenses_of(figures, some_predictions(k=4), AUTO_LENS, Settings()) == ("top-1",)
     assert lenses_of(figures, some_predictions(k=4), "class-3", Settings()) == ("class-3",)
     assert lenses_of(figures, some_predictions(k=4), "class-wise", Settings()) == ()
     assert lenses_of(figures[2:], some_predictions(k=4), "class-3", Settings()) == ()

@@ -7,6 +7,7 @@ import pytest
 from scipy.stats import binom
 from sklearn.calibration import calibration_curve
 
+from calcli.core.curves.needs import problem_of
 from calcli.core.curves.reliability import class_reliability, reliability
 from calcli.core.evaluating.metrics.miscalibration import ECE
 from calcli.core.problems.problem import ordered_problem
@@ -17,7 +18,7 @@ NAMES = ("sst2_gpt2", "agnews_gpt2", "cifar100_vgg19_bn")
 @pytest.mark.parametrize("name", NAMES)
 def test_bins_add_up_to_the_reference_errors(golden, evaluated, name):
     evaluation = evaluated(name)
-    result = reliability(evaluation.problems["top-1"], draws=9)
+    result = reliability(problem_of(evaluation, "top-1"), draws=9)
     share = result.bins.weight / result.bins.weight.sum()
     gap = np.abs(result.frequency - result.mean_score)
     assert np.nansum(share * gap) == pytest.approx(golden[name]["ece_top_ew15_l1"], abs=1e-9)
@@ -26,7 +27,7 @@ def test_bins_add_up_to_the_reference_errors(golden, evaluated, name):
     assert result.ks.value == pytest.approx(golden[name]["ks_top1_pct"] / 100, abs=1e-9)
     assert result.overall_score == pytest.approx(golden[name]["mean_confidence"], abs=1e-9)
     assert result.overall_frequency == pytest.approx(golden[name]["accuracy"], abs=1e-12)
-    result = reliability(evaluation.problems["top-1"], estimator=ECE(binning="equal-mass"), draws=9)
+    result = reliability(problem_of(evaluation, "top-1"), estimator=ECE(binning="equal-mass"), draws=9)
     share = result.bins.weight / result.bins.weight.sum()
     error = np.sum(share * np.abs(result.frequency - result.mean_score))
     assert error == pytest.approx(golden[name]["ece_top_em15_l1"], abs=1e-9)

@@ -7,6 +7,7 @@ import pytest
 from scipy.special import logit
 from sklearn.isotonic import IsotonicRegression
 
+from calcli.core.curves.needs import problem_of
 from calcli.core.curves.unbinned import BANDWIDTHS, corp_curve, cumulative, kernel_curve
 from calcli.core.problems.problem import ordered_problem
 
@@ -73,7 +74,7 @@ def test_a_wide_kernel_leaves_calibrated_curves_on_the_diagonal():
 def test_smooth_curves_agree_with_the_rows_at_every_confidence_and_have_the_reference_error(
     golden, evaluated, name
 ):
-    problem = evaluated(name).problems["top-1"]
+    problem = problem_of(evaluated(name), "top-1")
     curve = kernel_curve(problem, "top-1", 9, np.random.default_rng(0))
     drawn = np.interp(problem.score, curve.score, curve.frequency)
     apart = []
@@ -160,7 +161,7 @@ def test_raw_data_are_thinned():
 
 @pytest.mark.parametrize("name", NAMES)
 def test_cumulative_curves_end_at_the_means_and_differ_by_ks(golden, evaluated, name):
-    result = cumulative(evaluated(name).problems["top-1"])
+    result = cumulative(problem_of(evaluated(name), "top-1"))
     gap = np.abs(result.outcome_sum - result.score_sum)
     assert gap.max() == pytest.approx(golden[name]["ks_top1_pct"] / 100, abs=1e-9)
     assert result.widest == gap.argmax()

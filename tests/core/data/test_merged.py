@@ -38,7 +38,7 @@ def test_a_class_against_the_rest_is_a_data_set(kind):
     found = values(merged)
     assert found["log_loss"] == pytest.approx(log_loss(hit, own))
     assert found["auroc"] == pytest.approx(roc_auc_score(hit, own))
-    assert found["brier"] == pytest.approx(2 * np.square(own - hit).mean())
+    assert found["brier"] == pytest.approx(np.square(own - hit).mean())
 
 
 def test_tiny_probabilities_of_the_rest_are_kept():

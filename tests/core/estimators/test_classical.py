@@ -1,10 +1,8 @@
-from dataclasses import replace
-
 import numpy as np
 import pytest
 from scipy.optimize import minimize
 from scipy.special import expit, logit
-from scipy.stats import norm, t, ttest_1samp
+from scipy.stats import norm, t
 from sklearn.linear_model import LogisticRegression
 
 from calcli.core.data.units import Units
@@ -12,7 +10,6 @@ from calcli.core.estimators.classical import (
     Coefficient,
     calibration_intercept,
     calibration_slope,
-    in_the_large,
     spiegelhalter_test,
 )
 
@@ -49,37 +46,13 @@ def test_intercept_against_scipy(sample):
         assert calibration_intercept(log_odds, outcome, own).value == pytest.approx(oracle.x[0], abs=1e-5)
 
 
-def test_in_the_large_against_scipy(sample):
-    log_odds, outcome, _ = sample
-    gap = expit(log_odds) - outcome
-    oracle = ttest_1samp(gap, 0)
-    found = in_the_large(expit(log_odds), outcome)
-    assert found.value == pytest.approx(gap.mean())
-    assert found.value / found.standard_error == pytest.approx(oracle.statistic)
-
-
 def test_the_interval_of_symmetric_influences_is_that_of_t():
     found = Coefficient(1.0, 0.5, np.tile([-1.0, 1.0], 20)).of_units(40).spread.interval(0.95)
     assert (found.low, found.high) == pytest.approx(t.interval(0.95, 39, 1, 0.5))
     assert Coefficient(np.inf, np.nan).of_units(40) is None
 
 
-def test_few_events_carry_little():
-    """Of 500 rows with a score of about 0.002 three are positive."""
-    score, outcome = np.linspace(0.001, 0.003, 500), np.arange(500) < 3
-    spread = in_the_large(score, outcome).of_units(3).spread
-    assert spread.judged(0.95) == (None, "effective sample size 3")
-    assert replace(spread, fewest=0).judged(0.95) == (None, "effective sample size 0")
-
-
-def test_influences_whose_squares_are_rounded_to_zero_have_no_spread():
-    score, outcome = np.array([1e-300, 1.0, 1e-300]), np.array([False, True, False])
-    found = in_the_large(score, outcome)
-    assert found.value == pytest.approx(2e-300 / 3)
-    assert found.of_units(3) is None
-
-
-@pytest.mark.parametrize("estimator", [calibration_slope, calibration_intercept, in_the_large])
+@pytest.mark.parametrize("estimator", [calibration_slope, calibration_intercept])
 def test_weights_of_class_priors_are_known(estimator):
     """The spread is that of samples whose outcomes have the same weight together, however many there are."""
     rng = np.random.default_rng(8)
@@ -87,13 +60,12 @@ def test_weights_of_class_priors_are_known(estimator):
     for _ in range(400):
         log_odds, outcome = simulated(400, rng, -1.5)
         weights = np.where(outcome, 0.5 / outcome.mean(), 0.5 / (1 - outcome.mean()))
-        score = expit(log_odds) if estimator is in_the_large else log_odds
-        found.append(estimator(score, outcome, weights, priors=True))
+        found.append(estimator(log_odds, outcome, weights, priors=True))
     spread = np.std([own.value for own in found])
     assert np.mean([own.standard_error for own in found]) == pytest.approx(spread, rel=0.1)
 
 
-@pytest.mark.parametrize("estimator", [calibration_slope, calibration_intercept, in_the_large])
+@pytest.mark.parametrize("estimator", [calibration_slope, calibration_intercept])
 class TestClusters:
     """Standard errors of rows that depend on each other."""
 
@@ -107,8 +79,7 @@ class TestClusters:
 
     @staticmethod
     def estimate(estimator, log_odds, outcome, weights=None, clusters=None):
-        score = expit(log_odds) if estimator is in_the_large else log_odds
-        return estimator(score, outcome, weights, Units.of(len(score), clusters))
+        return estimator(log_odds, outcome, weights, Units.of(len(log_odds), clusters))
 
     def test_copies_of_a_row_are_one_observation(self, estimator, sample):
         log_odds, outcome, _ = sample
@@ -149,11 +120,6 @@ class TestUndetermined:
         outcome = np.array([True, False, True])
         assert np.isnan(calibration_slope(np.ones(3), outcome).value)
         assert calibration_intercept(np.ones(3), outcome).value == pytest.approx(logit(2 / 3) - 1)
-
-    def test_one_row(self):
-        found = in_the_large(np.array([0.3]), np.array([True]))
-        assert found.value == pytest.approx(-0.7)
-        assert np.isnan(found.standard_error)
 
     def test_scores_beyond_any_probability(self):
         found = calibration_intercept(np.array([800.0, -900.0]), np.array([False, True]))

@@ -204,7 +204,7 @@ def test_rps_by_hand(predict):
     ]
     (rps,) = found(predict(probs, labels), "rps")
     assert rps.value == pytest.approx(np.mean(by_hand), abs=1e-12)
-    rule, posteriors = scoring_rule("rps"), rng.dirichlet(np.ones(4), 30)
+    rule, posteriors = scoring_rule("rps", 4), rng.dirichlet(np.ones(4), 30)
     each = np.stack([rule.losses(np.log(probs), np.full(30, k)) for k in range(4)], axis=1)
     expected = (posteriors * each).sum(1)
     assert rule.expected(np.log(probs), np.log(posteriors)) == pytest.approx(expected, abs=1e-12)

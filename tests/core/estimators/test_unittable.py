@@ -16,7 +16,7 @@ from calcli.core.evaluating.evaluate import evaluate
 from calcli.core.language.expressions import parse_metric
 from calcli.core.language.settings import Settings
 
-CLASSES = SimpleNamespace(of_answers=False)
+CLASSES = SimpleNamespace(n_classes=3)
 normalized_log_loss = parse_metric("normalized_log_loss").score(CLASSES, Settings()).value
 SCORES = {"log_loss": lambda means: means["log_loss"], "normalized": normalized_log_loss}
 

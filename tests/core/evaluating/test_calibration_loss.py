@@ -252,7 +252,7 @@ def test_by_pav_on_its_own_rows_costs_are_actual_minus_minimum(predict):
 
 def test_parts_of_beta_scores_are_those_of_the_rules_they_are(predict):
     predictions, _ = simulated("mcps", predict, 500)
-    for rule, (a, b), factor in (("log_loss", (1, 1), 1), ("brier", (2, 2), 1.5)):
+    for rule, (a, b), factor in (("log_loss", (1, 1), 1), ("brier", (2, 2), 3)):
         for name in ("calibration_loss", "expected_score", "score_divergence"):
             one = estimate(predictions, expression(score=rule, name=name))
             beta = estimate(predictions, expression(score=f"beta_score/a={a}/b={b}", name=name))

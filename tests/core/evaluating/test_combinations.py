@@ -287,7 +287,10 @@ def test_few_rows_of_any_kind_give_a_value_a_test_and_a_signature_or_a_sentence(
         (estimate,) = evaluate(predict(scores, labels, weights=weights), asked).estimates.values()
     except UsageError:
         return
-    given = [f"{key}:{written(value)}" for key, value in estimate.metric.used.items()]
+    used = estimate.metric.used
+    if used.get("lens") == "auto":
+        used["lens"] = "class-1" if scores.shape[1] == 2 else "top-1"
+    given = [f"{key}:{written(value)}" for key, value in used.items()]
     assert estimate.signature.split("|")[: len(given) + 1] == [estimate.metric.entry.name, *given]
     if estimate.metric.entry.family.name == "classical":
         return

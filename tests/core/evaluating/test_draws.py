@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 
 from calcli.core.comparing.comparison import Plan, compare
+from calcli.core.curves.needs import problem_of
 from calcli.core.curves.reliability import reliability
 from calcli.core.data import blocks
 from calcli.core.data.derived import gathered
@@ -112,7 +113,7 @@ def test_of_figures_slices_threads_and_blocks(rows, monkeypatch):
     predictions, names = system(rows, 2), ("ece", "ece:bins=20", "ks", "ece:binning=equal-mass")
     settings = Settings(names, draws=99)
     evaluation = evaluate(predictions, settings)
-    figure = reliability(evaluation.problems["top-1"], draws=99)
+    figure = reliability(problem_of(evaluation, "top-1"), draws=99)
     of_metrics = evaluation.estimates
     for name, error in (("ece", figure.binned), ("ks", figure.ks)):
         assert (error.value, error.if_calibrated) == (of_metrics[name].value, of_metrics[name].if_calibrated)

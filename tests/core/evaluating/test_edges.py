@@ -30,10 +30,10 @@ def test_a_region_reaches_up_to_one(binary):
 
 
 def test_a_region_without_rows_has_no_error(binary):
-    found = errors(binary([0.4, 0.6], [0, 1]), "ks:region=0.9..1", "ks", draws=9)
+    found = errors(binary([0.4, 0.6], [0, 1]), "ks:region=0.9..1", "ks:lens=top-1", draws=9)
     assert math.isnan(found["ks:region=0.9..1"].value)
     assert found["ks:region=0.9..1"].if_calibrated is None
-    assert found["ks"].value == pytest.approx(0.4)
+    assert found["ks:lens=top-1"].value == pytest.approx(0.4)
 
 
 def test_pairs_need_two_rows(predict):
@@ -56,7 +56,7 @@ def test_gaps_of_one_sign_add_up_to_the_mean_gap(binary):
         assert found["ks"].parts["signed"] * sign > 0
 
 
-NAMES = ("calibration_in_the_large", "calibration_intercept", "calibration_slope", "spiegelhalter_z")
+NAMES = ("oe_ratio", "calibration_intercept", "calibration_slope", "spiegelhalter_z")
 
 
 def measures(predictions, **settings):
@@ -96,7 +96,7 @@ def test_sure_probabilities_have_no_log_odds_unless_clipped(predict):
 
 
 def test_more_classes_are_refused(predict):
-    with pytest.raises(UsageError, match="calibration_in_the_large is for two classes, and there are 3"):
+    with pytest.raises(UsageError, match="calibration_intercept is for two classes, and there are 3"):
         measures(predict(np.full((4, 3), 1 / 3), [0, 1, 2, 0]))
 
 

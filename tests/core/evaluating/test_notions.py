@@ -11,7 +11,13 @@ from calcli.core.evaluating.evaluate import evaluate
 from calcli.core.language.settings import Settings
 
 EXACT = "min_rows=1"  # every distinct vector is a bin of its own
-METRICS = ("ece", "ks", "cw_ece", "ks:lens=class-wise", f"expected_miscalibration:{EXACT}")
+METRICS = (
+    "ece:lens=top-1",
+    "ks:lens=top-1",
+    "cw_ece",
+    "ks:lens=class-wise",
+    f"expected_miscalibration:{EXACT}",
+)
 
 # predictions in tenths, each of ten rows, with how many of these rows have which label
 POPULATIONS = {

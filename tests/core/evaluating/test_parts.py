@@ -117,15 +117,18 @@ def test_bins_too_thin_for_an_interval(predict):
 
 
 def test_the_refinement_loss_of_one_vector(predict):
-    """Ten rows of a prediction, one of the first class: .18 (van de Waterlaat 2021, example 4.3.2)."""
+    """Ten rows of a prediction, one of the first class (van de Waterlaat 2021, example 4.3.2).
+
+    There the loss is .18, the sum over both classes.
+    """
     rows = predict([[0.3, 0.7]] * 10 + [[0.6, 0.4]] * 10, [0] + [1] * 9 + [0] * 6 + [1] * 4)
     one = "lens=canonical:region=class-0@0.3..0.3"
     names = tuple(f"binned_{part}:{one}" for part in ("refinement_loss", "calibration_loss", "remainder"))
     refinement, calibration, remainder = estimates((rows, None), names).values()
-    assert refinement.parts["refinement_within"] == pytest.approx(0.18)
-    assert refinement.value == pytest.approx(0.5 * 0.18)
+    assert refinement.parts["refinement_within"] == pytest.approx(0.18 / 2)
+    assert refinement.value == pytest.approx(0.5 * 0.18 / 2)
     assert refinement.parts["share"] == 0.5
-    assert calibration.value == pytest.approx(0.5 * 2 * (0.3 - 0.1) ** 2)
+    assert calibration.value == pytest.approx(0.5 * (0.3 - 0.1) ** 2)
     assert remainder.value == pytest.approx(0, abs=1e-15)
     log_loss = estimates((rows, None), (f"binned_refinement_loss:score=log_loss:{one}",))
     (entropy,) = (found.parts["refinement_within"] for found in log_loss.values())

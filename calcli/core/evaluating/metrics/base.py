@@ -44,6 +44,8 @@ def signature(
     """
     rows, classes = measured.predictions.scores.shape
     used, outcomes = metric.used, f"k:{classes}"
+    if metric.lens:
+        used |= {"lens": measured.predictions.resolve_lens(metric.lens)}
     if measured.predictions.of_answers:
         used |= {"lens": "confidence"} if metric.lens else {}
         outcomes = "outcome:right"

@@ -14,7 +14,6 @@ from calcli.core.estimators.classical import (
     ZTest,
     calibration_intercept,
     calibration_slope,
-    in_the_large,
     spiegelhalter_test,
 )
 from calcli.core.estimators.intervals import Influences
@@ -72,20 +71,6 @@ class Estimated(Classical, ABC):
         """Return what each unit brings to it; None of what has no spread."""
         rows = _rows(measured, measured.settings)
         return self.coefficient(rows).of_units(rows.errors)
-
-
-@metric("calibration_in_the_large", "Calibration in the large", direction="zero", range="-1 to 1")
-class InTheLarge(Estimated):
-    """two classes: mean probability of the second class minus its frequency; above 0 too high
-
-    Formula: mean score - mean outcome
-    Source: Cox 1958; Van Calster et al. 2019
-    Misses: gaps of opposite sign cancel; calibration_slope shows some of them
-    """
-
-    def coefficient(self, rows: OfTwo) -> Coefficient:
-        """Return it."""
-        return in_the_large(rows.score, rows.outcome, rows.weights, rows.units, priors=rows.priors)
 
 
 @metric(

@@ -33,7 +33,7 @@ from calcli.core.evaluating.results import Estimate, VectorBins
 from calcli.core.evaluating.usual import tests_classes
 from calcli.core.language.entries import ERROR, arg
 from calcli.core.language.errors import UsageError
-from calcli.core.language.expressions import Measure, nearest_name, region_ends
+from calcli.core.language.expressions import AUTO_LENS, Measure, nearest_name, region_ends
 from calcli.core.language.metrics import LENS, min_rows, number_of_bins, region, vector_region
 from calcli.core.language.settings import Settings
 from calcli.core.problems.lenses import ScoredRows, VectorProblem
@@ -115,7 +115,7 @@ class CalibrationError(Measure, ABC):
 class OneDimensional(CalibrationError, ABC):
     """An error of one score in every row."""
 
-    lens: str = arg(LENS, default="top-1")
+    lens: str = arg(LENS, default=AUTO_LENS)
     region: str = region()
 
     rounding: ClassVar[float] = 0.0  # within which errors of the same outcomes may differ

@@ -249,6 +249,7 @@ class ConfidenceShare(OfBins):
     interval of the accuracy.
     """
 
+    lens: str = arg(LENS, default="top-1")
     side: Sign = "over"
     significant: bool = arg("whether to count only bins with a significant gap (Wilson)", default=False)
 

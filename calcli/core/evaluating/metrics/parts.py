@@ -229,7 +229,7 @@ class OfScore(Parts):
 
     def rule(self, rows: Predictions) -> Decomposable:
         """Return the rule whose mean the score is."""
-        return decomposable_rule(self.score, of_answers=rows.of_answers)
+        return decomposable_rule(self.score, rows.n_classes)
 
 
 def _corp(metric: Isotonic, measured: Measurements) -> Corp:

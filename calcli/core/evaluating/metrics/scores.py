@@ -30,9 +30,9 @@ from calcli.core.estimators.unittable import UnitTable
 from calcli.core.evaluating.measurements import Measurements
 from calcli.core.evaluating.metrics.base import HITS, Calls, Pair, judged, signature
 from calcli.core.evaluating.results import Decision, Estimate, OfClass
-from calcli.core.language.entries import SCORE, arg, metric
+from calcli.core.language.entries import CLASSICAL, SCORE, arg, metric
 from calcli.core.language.errors import UsageError
-from calcli.core.language.expressions import Measure
+from calcli.core.language.expressions import AUTO_LENS, Measure
 from calcli.core.language.metrics import ALMOST, LENS, UNIFORM
 from calcli.core.language.settings import Settings
 from calcli.core.problems.lenses import Lens, find_lens
@@ -132,7 +132,7 @@ def min_cllr(log_odds: Floats, labels: Array, weights: Floats | None) -> float:
     log_odds, labels, weights = log_odds[counted], labels[counted], weights[counted]
     balanced = weights / np.bincount(labels, weights, 2)[labels]
     blocks = pav(log_odds, labels == 1, balanced)
-    return decomposable_rule("log_loss").of_frequencies(blocks.hits, blocks.weight) / float(np.log(2))
+    return decomposable_rule("log_loss", 2).of_frequencies(blocks.hits, blocks.weight) / float(np.log(2))
 
 
 @dataclass(frozen=True)
@@ -449,7 +449,7 @@ class Proper(Scored):
 
     def rule(self, predictions: Predictions, settings: Settings) -> ScoringRule:
         """Return the rule, of classes or of answers."""
-        return scoring_rule(self.name, of_answers=predictions.of_answers)
+        return scoring_rule(self.name, predictions.n_classes)
 
     def score(self, predictions: Predictions, settings: Settings) -> Score:
         """Return it."""
@@ -657,11 +657,11 @@ class NormalizedLogLoss(LogLoss):
     normalized = True
 
 
-@metric("brier", "Brier score", tier="to know", range="0 to 2", unit="ratio")
+@metric("brier", "Brier score", tier="to know", range="0 to 2, of two classes 0 to 1", unit="ratio")
 class Brier(Proper):
-    """squared error of the probabilities, summed over classes (two classes: twice that of scikit-learn)
+    """squared error of the probabilities: (p - y)^2 for two classes, the sum over the classes beyond two
 
-    Formula: mean of sum_k (q_k - [k is label])^2
+    Formula: mean of sum_k (q_k - [k is label])^2, of two classes half of it
     Source: Brier 1950
     Misses: rare events: small probabilities hardly count; log_loss sees them
     Of answers: mean of (confidence - [right])^2, from 0 to 1
@@ -787,7 +787,7 @@ class MeanConfidence(MeanOfRows):
     of_all = mean_of("confidence", of_labels=False)
 
 
-@metric("mean_gap", "Confidence - accuracy", tier="to know", direction="zero", range="-1 to 1")
+@metric("mean_gap", "Predicted - observed", tier="to know", direction="zero", range="-1 to 1")
 class MeanGap(Scored):
     """mean confidence minus accuracy: above 0 over-confident, below 0 under-confident
 
@@ -797,17 +797,34 @@ class MeanGap(Scored):
     Of answers: mean confidence minus accuracy: above 0 over-confident, below 0 under-confident
     """
 
-    lens: str = arg(LENS, default="top-1")
+    lens: str = arg(LENS, default=AUTO_LENS)
 
     def score(self, predictions: Predictions, settings: Settings) -> Score:
         """Return it."""
-        lens = _single(self, self.lens, predictions.n_classes, "top-1 or class-1")
+        lens = _single(self, predictions.resolve_lens(self.lens), predictions.n_classes, "top-1 or class-1")
         return Score(
             lens.statistics,
             lambda means: means[lens.score] - means[lens.outcome],
             ends=(-1.0, 1.0),
             less=(itemgetter(lens.outcome), 1.0),
         )
+
+
+@metric("oe_ratio", "Observed / predicted", tier="to know", direction="one", range="0 to inf", unit="ratio")
+class OERatio(MeanGap):
+    """accuracy over mean confidence: above 1 under-confident, below 1 over-confident
+
+    Formula: mean outcome / mean score
+    Source: Van Calster et al. 2019
+    Misses: gaps of opposite sign cancel; calibration_slope and ece see them
+    """
+
+    family = CLASSICAL
+
+    def score(self, predictions: Predictions, settings: Settings) -> Score:
+        """Return it."""
+        lens = _single(self, predictions.resolve_lens(self.lens), predictions.n_classes, "top-1 or class-1")
+        return Score(lens.statistics, lambda means: scoring.ratio(means[lens.outcome], means[lens.score]))
 
 
 @metric("bayes_risk", "Bayes risk", range="least to greatest cost", unit="cost")
