@@ -11,7 +11,7 @@ from scipy import stats
 from sklearn.metrics import average_precision_score, brier_score_loss, log_loss, roc_auc_score
 
 from calcli.core.estimators.intervals import Interval
-from tests.benchmarks import choices, plans, promises, segmented, streams, widths
+from tests.benchmarks import choices, ordered, plans, promises, segmented, streams, widths
 from tests.benchmarks.cells import ERRORS, KINDS, SURE, Cell, Found, drawn, every_cell
 from tests.benchmarks.coverage import (
     FIXED,
@@ -97,6 +97,16 @@ def test_the_guide_says_how_often_segments_are_found():
         assert stats.binom.sf(one["missed"] - 1, one["sets"], 0.05) > 0.01 / 3
         assert 0.75 < one["found"] / one["sets"] < 0.85
         assert one["first"] > 0.9 * one["found"]
+
+
+def test_the_guide_shows_that_the_order_of_rows_does_not_matter():
+    """At most 7% of sets have an interval that misses, beyond chance; widths are within 10%."""
+    study, text = ordered.Results(), ordered.PAGE.read_text(encoding="utf-8")
+    assert ordered.refreshed(text, study) == text
+    missed = [(one["sets"], n) for one in study.found["cells"].values() for n in one["missed"].values()]
+    assert min(stats.binom.sf(n - 1, sets, 0.07) for sets, n in missed) > 0.01 / len(missed)
+    for cell in study.found["cells"]:
+        assert 0.9 < min(study.ratios(cell)) <= max(study.ratios(cell)) < 1.1
 
 
 def test_the_guide_shows_what_auto_claims_and_gains():

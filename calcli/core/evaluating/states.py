@@ -48,7 +48,7 @@ def state_of(
     predictions.require_named_class()
     predictions.require_probabilities()
     rows = counted(predictions)
-    return _state(rows, settings, RowKeys(rows, key), by, watch)
+    return _state(rows, settings, RowKeys(rows, key, merging=True), by, watch)
 
 
 def _state(

@@ -12,11 +12,12 @@ from calcli.core.data.arrays import Array
 from calcli.core.data.blocks import Block, Collector, RowStatistic, sweep, working_dtype
 from calcli.core.data.derived import column_to_slice, gathered, slice_names
 from calcli.core.data.predictions import Predictions
+from calcli.core.data.units import Hashes, hashed
 from calcli.core.language.errors import InputError
 from calcli.core.language.settings import Settings
 from calcli.core.language.text import Watch
 from calcli.core.state.needs import ClassBins, ClassSums, InputFacts, Kept, Need, RowTable, Sampled, Scores
-from calcli.core.state.random_groups import Hashes, first_number, hashed, of_keys
+from calcli.core.state.random_groups import TOLD, first_number, of_keys
 from calcli.core.state.sample import Rows, Sample, are_few
 from calcli.core.state.state import Body, Facts, Head, MeasuredRows, Part, State
 
@@ -34,6 +35,9 @@ class RowKeys:
         The column; None if it is their number.
     ids
         (n,) the numbers, or hashes of keys, if they are known.
+    merging
+        Whether the state will be merged: parts of one label are then told apart by their scores, or the same
+        places of two would share a random group.
 
     Attributes
     ----------
@@ -43,11 +47,16 @@ class RowKeys:
         The number of the first row of a part.
     """
 
-    def __init__(self, rows: Predictions, key: str | None = None, ids: Array | None = None) -> None:
+    def __init__(
+        self, rows: Predictions, key: str | None = None, ids: Array | None = None, *, merging: bool = False
+    ) -> None:
         self._path, self.key, self._ids, self.first = rows.provenance.path, key, ids, 0
         self._keys = None if key is None or ids is not None else rows.column(key)
         if ids is None:  # of answers, which may be right in one system only, their number
-            self.first = first_number(np.zeros_like(rows.labels) if rows.of_answers else rows.labels)
+            start = np.zeros_like(rows.labels) if rows.of_answers else rows.labels
+            if merging and not rows.of_answers and start.min() == start.max():
+                start = next(iter(rows.scores.blocks(TOLD))).astype(np.float64).view(np.int64).ravel()
+            self.first = first_number(start)
 
     def among(self, rows: Predictions, places: Array) -> RowKeys:
         """Return those of the rows of a slice, which have places among these."""

@@ -2,21 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
 from hashlib import blake2b
 
 import numpy as np
 from numpy.typing import NDArray
 
-from calcli.core.data.arrays import Array, Doubles, Floats, Positions, label_sums, missing
-from calcli.core.data.units import GROUPS
+from calcli.core.data.arrays import Array, Doubles, Floats, label_sums, missing
+from calcli.core.data.units import FIRST, GROUPS, Hashes
 from calcli.core.language.errors import InputError
-
-Hashes = NDArray[np.uint64]
-
-FIRST, SECOND = np.uint64(0x9E3779B97F4A7C15), np.uint64(0xD6E8FEB86659FD93)  # odd
-
 
 TOLD = 4_096  # labels that tell parts apart
 
@@ -28,15 +23,6 @@ def first_number(labels: Array) -> int:
     """
     start = labels[:TOLD].astype(np.int64).tobytes()
     return int.from_bytes(blake2b(start, digest_size=7, salt=len(labels).to_bytes(8)).digest())
-
-
-def hashed(numbers: Array) -> Hashes:
-    """Return the hashes of (n,) row numbers, no two alike; the quickest that leaves no pattern."""
-    hashes = numbers.astype(np.uint64)
-    hashes *= FIRST
-    hashes ^= hashes >> np.uint64(32)
-    hashes *= SECOND
-    return hashes
 
 
 def mixed(values: Array) -> Hashes:
@@ -75,8 +61,6 @@ def of_keys(keys: Array, called: str, first: int = 0) -> Hashes:
 
 
 ROWS_NAMED = 5  # rows of infinite statistics whose numbers are kept
-
-Summing = Callable[[Array, type[np.generic]], Array]  # of (n,) values over groups, in a type
 
 
 @dataclass
@@ -147,16 +131,19 @@ class RandomGroups:
         n_classes: int,
         weights: Floats | None = None,
         *,
-        ids: Array,
-        keyed: bool = False,
+        hashes: Hashes,
+        numbers: Array | None = None,
         digests: Hashes | None = None,
     ) -> RandomGroups:
         """Return the sums of (n,) rows with these statistics, among which `hit` is.
 
-        Their ids are numbers, or hashes of keys. Digests tell which rows these are.
+        Hashes are those of keys, or of the numbers that rows have. Digests tell which rows these are.
         """
         n = len(labels)
-        group, summed = _grouped(ids, keyed)
+        group = (hashes % np.uint64(GROUPS)).astype(np.intp)
+
+        def summed(values: Array, type: type[np.generic]) -> Array:
+            return np.bincount(group, values, GROUPS).astype(type, copy=False)
 
         def statistic(values: Array) -> Statistic:
             where, marked = np.empty(0, np.intp), np.zeros(GROUPS, np.int64)
@@ -167,10 +154,13 @@ class RandomGroups:
             whole = weights is None and values.dtype == np.bool_
             sums = summed(values if weights is None else values * weights, np.int64 if whole else np.float64)
             weight = float(len(where) if weights is None else weights[where].sum())
-            first = () if keyed else ids[where[:ROWS_NAMED]].tolist()
+            first = () if numbers is None else numbers[where[:ROWS_NAMED]].tolist()
             return Statistic(sums, marked, weight, tuple(first))
 
-        count = summed(np.ones(n, np.int64), np.int64)
+        count = np.bincount(group, minlength=GROUPS)
+        digest = np.zeros(GROUPS, np.uint64)
+        if digests is not None:
+            np.add.at(digest, group, digests)
         weight = None if weights is None else summed(weights, np.float64)
         if n_classes == 2:  # a sum is several times as fast as a table
             kind = np.int64 if weights is None else np.float64
@@ -183,7 +173,7 @@ class RandomGroups:
         return cls(
             n,
             count,
-            np.zeros(GROUPS, np.uint64) if digests is None else summed(digests, np.uint64),
+            digest,
             weight,
             None if weights is None else summed(np.square(weights, dtype=np.float64), np.float64),
             classes,
@@ -216,40 +206,3 @@ class RandomGroups:
 def digests_of(labels: Array, hashes: Hashes) -> Hashes:
     """Return (n,) hashes of row and label, whose sums depend on no order."""
     return mixed(hashes + mixed(labels))
-
-
-def _grouped(ids: Array, keyed: bool) -> tuple[Positions, Summing]:
-    """Return the groups of rows, by their numbers or by hashes of keys, and what sums over groups."""
-    rows = len(ids)
-    if not keyed and rows and ids[-1] - ids[0] == rows - 1:
-        # of consecutive rows, where a division for each would take most of the time of a sum
-        first = int(ids[0])
-        return np.resize(np.roll(np.arange(GROUPS), -(first % GROUPS)), rows), _by_number(first)
-    group = (ids % GROUPS).astype(np.intp)
-    return group, _by_group(group)
-
-
-def _by_number(first: int) -> Summing:
-    """Return what sums over groups, of rows that are dealt out like cards from a number on."""
-    before = first % GROUPS
-
-    def summed(values: Array, type: type[np.generic]) -> Array:
-        padded = np.zeros(-(-(before + len(values)) // GROUPS) * GROUPS, type)
-        padded[before : before + len(values)] = values
-        return padded.reshape(-1, GROUPS).sum(0)
-
-    return summed
-
-
-def _by_group(group: Positions) -> Summing:
-    """Return what sums over groups, given that of every row."""
-    order = np.argsort(group.astype(np.uint16), kind="stable")
-    ends = np.cumsum(np.bincount(group, minlength=GROUPS))
-
-    def summed(values: Array, type: type[np.generic]) -> Array:
-        if type is np.float64:
-            return np.bincount(group, values, GROUPS)
-        up_to = np.cumsum(values[order], dtype=type)  # integers, exact also where they wrap around
-        return np.diff(np.append(type(0), up_to)[ends], prepend=type(0))
-
-    return summed

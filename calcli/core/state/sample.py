@@ -13,8 +13,7 @@ import numpy as np
 
 from calcli.core.data.arrays import Array, Floats
 from calcli.core.data.predictions import ArrayScores, Predictions
-from calcli.core.data.units import UNIT_LIMIT
-from calcli.core.state.random_groups import Hashes
+from calcli.core.data.units import UNIT_LIMIT, Hashes
 
 MOST = 20_000  # rows
 BYTES = 1 << 22  # of their scores

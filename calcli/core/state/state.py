@@ -12,13 +12,14 @@ from calcli.core.data.arrays import Array, Floats
 from calcli.core.data.binning import Bins
 from calcli.core.data.derived import GatheredScores
 from calcli.core.data.predictions import Called, Kind, Predictions, Provenance, Scores, called
+from calcli.core.data.units import hashed
 from calcli.core.language.errors import InputError, NeedsRows
 from calcli.core.language.expressions import WRONG_RIGHT
 from calcli.core.language.settings import Precision, Settings
 from calcli.core.problems.problem import Problem
 from calcli.core.state.cells import ScoreCells
 from calcli.core.state.needs import ONLY_SUMS, Need
-from calcli.core.state.random_groups import RandomGroups, digests_of, hashed
+from calcli.core.state.random_groups import RandomGroups, digests_of
 from calcli.core.state.sample import Rows, Sample
 
 
@@ -173,10 +174,11 @@ class Body:
         columns, labels, weights, ids = rows
         summed = {name: values for name, values in columns.items() if name not in self._of_lenses}
         same = np.zeros_like(labels) if self._of_answers and self.keyed else labels  # in all systems
-        digests = None if self._in_run else digests_of(same, ids if self.keyed else hashed(ids))
+        hashes, numbers = (ids, None) if self.keyed else (hashed(ids), ids)
+        digests = None if self._in_run else digests_of(same, hashes)
         of_two = self.n_classes == 2 and {"class-0", "class-1"} <= self._lenses.keys()
         groups = RandomGroups.of(
-            summed, labels, self.n_classes, weights, ids=ids, keyed=self.keyed, digests=digests
+            summed, labels, self.n_classes, weights, hashes=hashes, numbers=numbers, digests=digests
         )
         self.sums = groups if self.sums is None else self.sums.merged(groups)
         for lens in self._lenses:

@@ -23,7 +23,8 @@ def test_rows_of_a_name_are_one_unit(rows):
     assert units.within(inside).of_row.tolist() == units.of_row[inside].tolist()
     if inside.any():
         assert units.among(inside).number == len(set(names[inside]))
-    assert units.dealt(2).of_row.tolist() == (units.of_row % 2).tolist()
+    deals = units.dealt(units.number + 1 if units.number == 2 else 2).of_row
+    assert all(len(set(deals[own])) == 1 for own in chosen)
 
 
 def test_rows_without_names_are_units_by_themselves():
@@ -31,7 +32,16 @@ def test_rows_without_names_are_units_by_themselves():
     assert units.effective_number(None) == 7
     assert units.sums(np.arange(7, dtype=np.float32)).dtype == np.float64
     assert units.among(np.arange(7) > 3).single
-    assert units.dealt(3).sums(np.arange(7)).tolist() == [0 + 3 + 6, 1 + 4, 2 + 5]
+
+
+def test_deals_are_alike_whatever_the_order_of_the_rows():
+    """The sums of a sorted column over deals vary as those of independent ones: chi-squared over its mean."""
+    for rows in (25_000, 400_000):
+        deals, values = Units.of(rows).dealt_if_many(), np.arange(rows) - (rows - 1) / 2
+        assert deals.weights(None).tolist() == np.bincount(deals.of_row, minlength=GROUPS).tolist()
+        for column in (values, np.sign(values), values % 1_999 - 999, np.square(values) - rows**2 / 12):
+            varied = np.square(deals.sums(column)).sum() / np.square(column).sum()
+            assert 0.0005 < stats.chi2(GROUPS).cdf(GROUPS * varied) < 0.9995
 
 
 @pytest.mark.parametrize("units", [Units.of(40), Units.of(40, np.arange(40) % 7)])

@@ -6,8 +6,9 @@ import numpy as np
 import pytest
 from scipy import stats
 
+from calcli.core.data.units import hashed
 from calcli.core.language.errors import InputError
-from calcli.core.state.random_groups import first_number, hashed, of_keys
+from calcli.core.state.random_groups import first_number, of_keys
 
 N = 100_000
 

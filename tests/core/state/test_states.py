@@ -11,13 +11,14 @@ import pytest
 from calcli.core.comparing.comparison import Plan, compare
 from calcli.core.data.derived import select
 from calcli.core.data.predictions import ArrayScores, Predictions
+from calcli.core.data.units import hashed
 from calcli.core.evaluating.evaluate import evaluate
 from calcli.core.evaluating.states import merge, state_of
 from calcli.core.language.errors import InputError, NeedsRows, UsageError
 from calcli.core.language.settings import Settings
 from calcli.core.state import collect as collecting
 from calcli.core.state import sample
-from calcli.core.state.random_groups import first_number, hashed
+from calcli.core.state.random_groups import first_number
 from calcli.core.state.state import predictions_of
 from calcli.io.saved.states import from_bytes, to_bytes
 

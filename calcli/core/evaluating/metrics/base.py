@@ -13,6 +13,7 @@ from calcli.core.data.arrays import Doubles, Stream, generator
 from calcli.core.data.binning import Bins
 from calcli.core.data.blocks import ROW_STATISTICS
 from calcli.core.data.predictions import Predictions
+from calcli.core.data.units import Hashes
 from calcli.core.estimators.effort import affordable_draws
 from calcli.core.estimators.intervals import Influences, Interval, Spread, carried_by
 from calcli.core.estimators.permutation import PermutationDistribution, swapped_sums
@@ -24,7 +25,6 @@ from calcli.core.language.expressions import Measure
 from calcli.core.language.settings import Settings
 from calcli.core.language.version import __version__
 from calcli.core.state.needs import Mean, Pass, Scores
-from calcli.core.state.random_groups import Hashes
 
 
 def signature(
