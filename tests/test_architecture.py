@@ -133,7 +133,6 @@ def test_every_sub_room_of_core_has_its_layer():
 SHORT = 60  # lines of code below which an idea shares a file, unless a registry names the file
 ALONE = {  # why a short file of core has no neighbour to join
     "calibrators/fit/quadratic": "least squares under constraints, of pools and splines",
-    "estimators/effort": "what metrics and comparisons count work by",
     "estimators/scoring": "scores that are functions of means, below what sums them",
     "language/errors": "what every file may raise",
     "language/methods": "where calibrators are declared",

@@ -11,7 +11,7 @@ from scipy import stats
 from sklearn.metrics import average_precision_score, brier_score_loss, log_loss, roc_auc_score
 
 from calcli.core.estimators.intervals import Interval
-from tests.benchmarks import choices, ordered, plans, promises, segmented, streams, widths
+from tests.benchmarks import choices, comparisons, ordered, plans, promises, segmented, streams, widths
 from tests.benchmarks.cells import ERRORS, KINDS, SURE, Cell, Found, drawn, every_cell
 from tests.benchmarks.coverage import (
     FIXED,
@@ -35,6 +35,7 @@ from tests.benchmarks.coverage import (
     too_often_of_shown,
     too_often_on_average,
 )
+from tests.benchmarks.keeping import Kept
 
 STUDY = Results()
 SETS = {
@@ -120,6 +121,21 @@ def test_the_guide_shows_what_auto_claims_and_gains():
             for what in choices.CLAIMS:
                 found = stats.binomtest(choices.claimed(cell, what), len(cell["sets"]), 0.05, "greater")
                 assert found.pvalue > 0.01, (name, what)
+
+
+def test_the_guide_shows_how_often_comparisons_are_right():
+    """At most 5% of the data sets have a false verdict, beyond chance; exact intervals hold at 95%."""
+    study, text = Kept(comparisons.RESULTS).found, comparisons.PAGE.read_text(encoding="utf-8")
+    assert comparisons.refreshed(text, study) == text
+    for name, cell in study["discordant"].items():
+        assert max(cell["missed"], cell["told"] if name.endswith("50%") else 0) <= 0.05, name
+        assert cell["width"] < 1.25 * cell["tango"]
+        assert cell["tost"] >= cell["95"]
+    for cell in study["ranked"].values():
+        for what in ("worse than best", "against first"):
+            count = round(cell[what] * cell["sets"])
+            assert stats.binomtest(count, cell["sets"], 0.05, "greater").pvalue > 0.01, what
+        assert cell["power"] > 0.5 * cell["power, uncorrected"]
 
 
 def test_the_guide_shows_how_often_plans_are_enough():

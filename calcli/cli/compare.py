@@ -27,7 +27,7 @@ def compare(
     ],
     *,
     reading: ReadingSystems,
-    settings: Annotated[Settings, COMPUTED, chosen("What is computed", "cluster")],
+    settings: Annotated[Settings, COMPUTED, chosen("What is computed", "cluster tost")],
     pairing: Pairing,
     margin: Annotated[
         list[str] | None, text("METRIC=X", "A negligible difference, as in accuracy=0.01. Repeatable.")
@@ -43,8 +43,8 @@ def compare(
 ) -> Shown:
     """Compare systems: do they differ beyond chance?
 
-    Rows are paired. Scores get differences with paired intervals, calibration errors a paired
-    permutation test. Several candidates are ranked, with those not significantly worse than the best.
+    Rows are paired. Differences of scores have intervals and a verdict; calibration errors stand beside
+    what they would be if calibrated. Several candidates are ranked, with those as good as the best.
 
     \b
     calcli compare old.parquet new.parquet --margin accuracy=0.01

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from typing import TYPE_CHECKING, Any, cast
 
@@ -23,7 +23,16 @@ from calcli.core.evaluating.results import Summary
 from calcli.core.language.expressions import Measure
 from calcli.core.language.settings import Settings
 from calcli.core.language.text import apart, counted, number, p_value, percent, relative, span
-from calcli.report.estimates import NONE, assumed_bins, interval_head, superlative, without_interval
+from calcli.report.estimates import (
+    NONE,
+    assumed_bins,
+    if_calibrated,
+    interval_head,
+    superlative,
+    tested_p,
+    value,
+    without_interval,
+)
 from calcli.report.evaluation import input_object
 from calcli.report.files import short_names
 from calcli.report.findings import Warning, backwards_table, of_order
@@ -49,10 +58,11 @@ UNPAIRED = (
     "Unpaired: the files hold different cases. A comparison on the same cases detects much smaller "
     "differences."
 )
-ERRORS = "Calibration errors have no interval; their p comes from {} at random."
-WITHOUT_INTERVAL = "Other metrics without interval: their p comes from {} as well."
-SWAPPING = "swapping the predictions of the two systems"
-DEALING = "dealing the rows to the two systems"
+ERRORS = (
+    "No test compares two calibration errors: each p is that of one system being calibrated. To compare "
+    "systems, take proper scores, or calibration_loss."
+)
+OF_FILES = "Intervals and p are corrected for the number of files (max-T)."
 NEAREST = (
     "{} {} best at {:g}, and nearer to it is better: p tests whether both are as near; the interval is that "
     "of the change."
@@ -60,12 +70,11 @@ NEAREST = (
 MOST_FLIPS = 1_000  # rows that are listed
 PROVEN = ("better", "worse", "different")
 VERDICTS = {
-    "no evidence": "~: no evidence of a difference.",
+    "equal": "equal: the same but for rounding, row by row.",
     "equivalent": "equivalent: the whole interval lies within the margin.",
     "different": "different: a significant difference in a metric without a better direction.",
     "undecided": "undecided: the interval straddles the margin, or 0 where there is none.",
-    "untested": "untested: the change is undefined, its effective sample size is too small, or its test is "
-    "slow or needs rows that a state does not keep.",
+    "untested": "untested: the change is undefined, too few rows carry it, or no test of it is known.",
 }
 
 
@@ -119,6 +128,7 @@ class ComparisonReport(Shown):
                 tables += [_flipped(one) for one in overall.flips if self.details]
             else:
                 tables.append(_grid([overall], names, f"Differences to {names[0]}"))
+            tables += _errors(overall, names)
             if parts:
                 column = parts[0].part.column if parts[0].part else ""
                 tables.append(_grid(parts, names, f"Differences by {column}"))
@@ -136,19 +146,23 @@ class ComparisonReport(Shown):
             sentence = first + selection_sentence(overall, names)
             return Headline(read, sentence, "bad" if first else "plain", systems=names)
         found = overall.differences[0]
-        proven = {word: [name for name, one in found.items() if one.verdict == word] for word in PROVEN}
-        said = "; ".join(f"{word} by {', '.join(metrics)}" for word, metrics in proven.items() if metrics)
-        sentence = f"Proven: {said}." if said else "Nothing is proven."
-        if open := [name for name, one in found.items() if one.verdict == "undecided"]:
-            sentence += f" Undecided: {', '.join(open)}."
-        bad = bool(first) or any(one.verdict == "worse" for one in found.values())
-        good = any(one.verdict == "better" for one in found.values())
+        ranking = found[overall.ranked_by.text]
+        before, now = ranking.baseline, ranking.candidate
+        change = f"{number(before, now)} to {number(now, before)}"
+        sentence = f"{first}{ranking.metric.text}: {ranking.verdict}, {change}."
+        others = [one for one in found.values() if one is not ranking]
+        proven = [one for one in others if one.p_over_metrics <= 1 - self.settings.level]
+        if proven:
+            named = ", ".join(f"{one.metric.text} {one.verdict}" for one in proven)
+            sentence += f" Corrected for all metrics shown: {named}."
+        verdicts = {one.verdict for one in (ranking, *proven)}
+        bad, good = bool(first) or "worse" in verdicts, "better" in verdicts
         numbers = [
             Number(metric, signed(one), f"{ends(one)} ({level_percent(one.interval.level)})")
             for metric, one in found.items()
             if one.interval
         ]
-        return Headline(read, first + sentence, "bad" if bad else "good" if good else "plain", numbers[:3])
+        return Headline(read, sentence, "bad" if bad else "good" if good else "plain", numbers[:3])
 
     def pictures(self) -> Sequence[Picture]:
         """Return the changes with their intervals, and the reliability curves of all systems."""
@@ -198,11 +212,10 @@ class ComparisonReport(Shown):
 def _pair(overall: Comparison, names: Sequence[str]) -> TextTable:
     differences = overall.differences[0]
     cells: dict[Column, Callable[[Difference], str]] = {
-        Column("verdict", "left"): _verdict,  # beside the name, however the others are folded
+        Column("verdict", "left"): lambda one: one.verdict,  # beside the name, however the others are folded
         Column("baseline"): lambda one: number(one.baseline, one.candidate),
         Column("candidate"): lambda one: number(one.candidate, one.baseline),
         Column("change"): signed,
-        Column("in percent", optional=True): _relative,
         Column(interval_head(differences.values())): ends,
         Column("p"): lambda one: shown_p(one.p_value),
     }
@@ -211,7 +224,24 @@ def _pair(overall: Comparison, names: Sequence[str]) -> TextTable:
         f"{role}: {name}, {counted(n, 'row')}"
         for role, name, n in zip(("baseline", "candidate"), names, rows_used, strict=True)
     ]
-    return table_of(f"{names[1]} against {names[0]}", differences.items(), cells, read)
+    return table_of(f"{names[1]} against {names[0]}", _judged(differences).items(), cells, read)
+
+
+def _judged(differences: Mapping[str, Difference]) -> dict[str, Difference]:
+    """Return the differences that may have a verdict: not those of calibration errors."""
+    return {name: one for name, one in differences.items() if not one.metric.entry.family.has_null}
+
+
+def _errors(overall: Comparison, names: Sequence[str]) -> list[TextTable]:
+    """Return the calibration errors of each system beside what they would be if calibrated."""
+    rows = []
+    for metric in (one.metric for one in overall.differences[0].values() if one.metric.entry.family.has_null):
+        for n, (name, summary) in enumerate(zip(names, overall.summaries, strict=True)):
+            estimate = summary.estimates[str(metric)]
+            cells = value(estimate), if_calibrated(estimate), tested_p(estimate)
+            rows.append(("" if n else metric.text, name, *cells))
+    heads = Column("", "left"), Column("", "left"), Column("value"), Column("if calibrated"), Column("p")
+    return [TextTable("Calibration errors", heads, tuple(rows), (ERRORS,))] * bool(rows)
 
 
 def _flips(overall: Comparison) -> Iterator[str]:
@@ -238,7 +268,7 @@ def _flipped(flips: Flips) -> TextTable:
 
 def _grid(comparisons: Sequence[Comparison], names: Sequence[str], title: str) -> TextTable:
     """Return a row for each candidate, or slice and candidate, and a column for each metric."""
-    metrics = list(comparisons[0].differences[0])
+    metrics = list(_judged(comparisons[0].differences[0]))
     rows = []
     if len(comparisons) > MANY:
         comparisons = sorted(comparisons, key=lambda one: not _differs(one))
@@ -248,7 +278,7 @@ def _grid(comparisons: Sequence[Comparison], names: Sequence[str], title: str) -
             parts = [comparison.part.shown] if comparison.part else []
             head = ", ".join(parts + ([name] if len(names) > 2 else []))
             few = " (few)" if comparison.part and count < ENOUGH_ROWS else ""
-            cells = [f"{signed(differences[metric])} {_verdict(differences[metric])}" for metric in metrics]
+            cells = [f"{signed(differences[metric])} {differences[metric].verdict}" for metric in metrics]
             rows.append((head, f"{count:,}{few}", *cells))
     notes = []
     if comparisons[0].part:
@@ -279,7 +309,7 @@ def _ranking(overall: Comparison, names: Sequence[str], selecting: bool) -> Text
         estimates = overall.summaries[ranked.system].estimates
         difference = ranked.to_best
         best = "best" if ranked.among_best else "untested"
-        cells = [names[ranked.system], best if difference is None else _verdict(difference)]
+        cells = [names[ranked.system], best if difference is None else difference.verdict]
         cells.append(number(estimates[key].value, *values))
         cells += (
             ["", "", ""]
@@ -288,10 +318,7 @@ def _ranking(overall: Comparison, names: Sequence[str], selecting: bool) -> Text
         )
         rows.append((*cells, *([number(estimates["accuracy"].value, *accuracies)] if accurate else [])))
     notes = [selection_sentence(overall, names)] if selecting else []
-    notes.append(
-        "p is corrected for the number of systems (Holm); ~ or undecided: not significantly worse than the "
-        "best."
-    )
+    notes.append("undecided: not significantly worse than the best.")
     return TextTable(f"Ranked by {metric}", tuple(columns), tuple(rows), tuple(notes))
 
 
@@ -322,8 +349,6 @@ def selection_sentence(overall: Comparison, names: Sequence[str]) -> str:
             between = span(-cost.interval.high, -cost.interval.low, percent, unit="")
             spread = f" ({level_percent(cost.interval.level)} interval {between})"
         parts.append(f"{accuracy} {names[overall.most_accurate]}, the most accurate{spread}.")
-    elif cost is not None:
-        parts.append("None of the others is more accurate.")
     return " ".join(parts)
 
 
@@ -336,24 +361,20 @@ def _notes(
         for differences in comparison.differences
         for one in differences.values()
     ]
-    families = {one.metric.entry.family for one in every}
     notes = [PAIRED if paired else UNPAIRED]
+    if len(names) > 2:
+        notes.append(OF_FILES)
     if cluster := comparisons[0].summaries[0].settings.cluster:
-        moved = "swapped" if paired else "dealt out"
-        notes.append(
-            f"Rows of one {cluster} depend on each other: they count as one and are {moved} together."
-        )
-    notes += without_interval(_with_ends(comparisons[0]))
+        notes.append(f"Rows of one {cluster} depend on each other: they count as one.")
+    notes += without_interval(one for found in comparisons[0].differences for one in found.values())
     for target in sorted({one.metric.entry.target for one in every if one.metric.entry.target is not None}):
         named = list(dict.fromkeys(one.metric.text for one in every if one.metric.entry.target == target))
         notes.append(NEAREST.format(", ".join(named), "is" if len(named) == 1 else "are", target))
-    if any(family.has_null for family in families):
-        notes.append(ERRORS.format(SWAPPING if paired else DEALING))
     notes += assumed_bins(one.metric for one in every)
-    if any(not (family.has_interval_of_difference or family.has_null) for family in families):
-        notes.append(WITHOUT_INTERVAL.format(SWAPPING if paired else DEALING))
-    notes += _of_samples(every)
-    verdicts = {one.verdict for one in every}
+    if sizes := sorted({rows for one in every for rows in one.rows}):
+        sampled = ", ".join(dict.fromkeys(one.metric.text for one in every if one.rows))
+        notes.append(f"{sampled}: from {' or '.join(f'{n:,}' for n in sizes)} rows, chosen at random.")
+    verdicts = {one.verdict for one in every if not one.metric.entry.family.has_null}
     notes += [note for verdict, note in VERDICTS.items() if verdict in verdicts]
     notes += _undecided(comparisons[0])
     if idle := dict.fromkeys(one.metric.text for one in every if one.margin and one.interval is None):
@@ -388,22 +409,6 @@ def _undecided(overall: Comparison) -> list[str]:
     )
 
 
-def _with_ends(overall: Comparison) -> list[Difference]:
-    """Return the differences that tables show with intervals, where they have any."""
-    if len(overall.differences) == 1:
-        return list(overall.differences[0].values())
-    return [ranked.to_best for ranked in overall.ranking if ranked.to_best]
-
-
-def _of_samples(every: Sequence[Difference]) -> list[str]:
-    sizes = [rows for one in every for rows in one.rows]
-    if not sizes:
-        return []
-    names = ", ".join(dict.fromkeys(one.metric.text for one in every if one.rows))
-    rows = f"{min(sizes):,}" if min(sizes) == max(sizes) else f"{min(sizes):,} to {max(sizes):,}"
-    return [f"{names}: from {rows} rows of each, chosen at random."]
-
-
 def signed(difference: Difference) -> str:
     """Return a difference with its sign."""
     return number(difference.value, digits=_digits(difference), sign=True)
@@ -421,22 +426,9 @@ def _digits(difference: Difference) -> int | None:
     return apart(difference.interval.high - difference.interval.low) if difference.interval else None
 
 
-def _relative(difference: Difference) -> str:
-    """Return the change in percent of the baseline; `-` where that says nothing: best at 0, or bias."""
-    entry = difference.metric.entry
-    idle = (
-        math.isnan(difference.relative) or entry.direction not in ("lower", "higher") or entry.family.has_null
-    )
-    return NONE if idle else relative(difference.relative)
-
-
 def shown_p(p: float) -> str:
     """Return a p-value as text, `-` without a test."""
     return NONE if math.isnan(p) else p_value(p)
-
-
-def _verdict(difference: Difference) -> str:
-    return "~" if difference.verdict == "no evidence" else difference.verdict
 
 
 def systems_object(summaries: Sequence[Summary], unmatched: Sequence[int]) -> list[SystemObject]:
@@ -446,6 +438,11 @@ def systems_object(summaries: Sequence[Summary], unmatched: Sequence[int]) -> li
             "input": input_object(summary.input),
             "unmatched_rows": count,
             "metrics": {one.metric.text: one.value for one in summary.estimates.values()},
+            "tests": {
+                one.metric.text: asdict(one.if_calibrated)
+                for one in summary.estimates.values()
+                if one.if_calibrated
+            },
         }
         for summary, count in zip(summaries, unmatched, strict=True)
     ]
@@ -498,6 +495,7 @@ def difference_object(difference: Difference) -> DifferenceObject:
         **({"no_interval": difference.no_interval} if difference.no_interval else {}),
         "p_value": difference.p_value,
         "corrected_p": difference.corrected_p,
+        "p_over_metrics": difference.p_over_metrics,
         "margin": difference.margin,
         "verdict": difference.verdict,
         **power_object(difference.power, difference.margin),

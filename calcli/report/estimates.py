@@ -33,7 +33,6 @@ CONSTANT = "constant: the value of the best constant answer."
 ORACLE = "oracle: the value if all wrong rows had less confidence than any right one."
 CHANCE = "chance: the value if the confidence said nothing."
 P = "p: probability of an error at least as large if the probabilities are calibrated."
-ALIKE = "it is the same in every row"
 BIASED = "Errors other than kuiper have no interval, as they are biased upward near zero."
 ERRORS = (
     f"{BIASED} Compare each with its value if calibrated (mean ± sd over outcomes drawn from the "
@@ -87,20 +86,13 @@ def without_interval(estimates: Iterable[Estimate | Difference]) -> list[str]:
     """Return why metrics that may have an interval have none."""
     reasons: dict[str, list[str]] = {}
     for one in estimates:
-        reason = ALIKE if _is_alike(one) else one.no_interval
-        if reason and one.metric.text not in reasons.setdefault(reason, []):
-            reasons[reason].append(one.metric.text)
+        if one.no_interval and one.metric.text not in reasons.setdefault(one.no_interval, []):
+            reasons[one.no_interval].append(one.metric.text)
     needs = f"; an interval needs {FEWEST}"
     return [
         f"No interval for {some(names)}: {reason}{needs * reason.startswith(SIZE)}."
         for reason, names in reasons.items()
     ]
-
-
-def _is_alike(one: Estimate | Difference) -> bool:
-    """Tell whether it is a difference to which no row brings anything, as of areas of the same ranking."""
-    carried = one.no_interval.startswith(f"{SIZE} 0")
-    return carried and not isinstance(one, Estimate) and one.baseline == one.candidate
 
 
 def few_draws(nulls: Iterable[Null | None]) -> list[str]:

@@ -9,6 +9,7 @@ from calcli.core.comparing.comparison import Verdict as Evidence
 from calcli.core.comparing.policy import Bound, NoWorse, Result, Severity
 from calcli.core.data.derived import Slice
 from calcli.core.data.predictions import Kind
+from calcli.core.estimators.calibrationerror import Null
 from calcli.core.evaluating.results import ClassRow, Decision, InfiniteLogLoss, Input, ReliabilityBin
 from calcli.core.language.schemas import Fields
 from calcli.core.language.settings import FitSettings, Settings
@@ -147,6 +148,7 @@ class SystemObject(TypedDict):
     input: Annotated[Any, INPUT]
     unmatched_rows: int
     metrics: dict[str, float]
+    tests: dict[str, Annotated[Any, Null]]
 
 
 class RowsObject(TypedDict):
@@ -173,6 +175,7 @@ class DifferenceObject(IntervalObject, PowerObject):
     no_interval: NotRequired[str]
     p_value: float
     corrected_p: float
+    p_over_metrics: float
     margin: float
     verdict: Evidence
     sampled_rows: NotRequired[list[int]]

@@ -70,8 +70,7 @@ SLOW_ROWS = 500  # up to which these are studied
 COMPARED_METRICS = (
     "log_loss", "normalized_log_loss", "brier", "accuracy", "normalized_error_rate", "auroc", "mean_gap",
 )  # fmt: skip
-COMPARED_ERRORS = ("ece", "ks")
-CHECKED = ("log_loss", "brier", "accuracy", "auroc", "ece", "ks")
+CHECKED = ("log_loss", "brier", "accuracy", "auroc")
 
 
 @dataclass(frozen=True)
@@ -257,9 +256,9 @@ def systems(rows: int, classes: int, rng: np.random.Generator) -> tuple[Predicti
 def _compared(cell: Cell, rng: np.random.Generator, only: Container[str] | None) -> Found:
     old, new, equal = systems(cell.rows, cell.classes, rng)
     seed = int(rng.integers(1 << 30))
-    scores, errors = _of(COMPARED_METRICS, only), _of(COMPARED_ERRORS, only)
+    scores = _of(COMPARED_METRICS, only)
     apart = _differences(old, new, Settings(scores, draws=0))
-    alike = _differences(old, equal, Settings((*scores, *errors), draws=DRAWS, seed=seed))
+    alike = _differences(old, equal, Settings(scores, draws=DRAWS, seed=seed))
     return Found(
         {name: one.interval or one.no_interval for name, one in apart.items()},
         {name: one.p_value for name, one in alike.items()},

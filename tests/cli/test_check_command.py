@@ -315,11 +315,11 @@ def test_rules_name_what_the_policy_defines(run, old, new, tmp_path):
 
         [[rules]]
         metric = "expected_miscalibration:lens=shape:min_rows=200"
-        max_increase = 0.01
+        max = 0.05
 
         [[rules]]
         metric = "ece:binning=0/0.9/1:region=0.5..1"
-        max_increase = 0
+        max = 0.04
 
         [[rules]]
         metric = "bayes_risk:costs=abstain"

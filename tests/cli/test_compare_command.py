@@ -26,14 +26,16 @@ def test_a_release_is_told_from_the_last(run, releases):
     done = run("compare", *releases, "--key", "id", "--metrics", "log_loss,accuracy,ece")
     assert (done.status, done.err) == (0, "")
     lines = {line.split()[0]: line for line in done.out.splitlines() if line}
-    verdicts = {name: lines[name].split()[1] for name in ("log_loss", "ece", "accuracy")}
-    assert verdicts == {"log_loss": "worse", "ece": "worse", "accuracy": "undecided"}
+    verdicts = {name: lines[name].split()[1] for name in ("log_loss", "accuracy")}
+    assert verdicts == {"log_loss": "worse", "accuracy": "undecided"}
+    assert lines["ece"].split()[1:3] == [releases[0].name, "0.0151"]  # beside what it is if calibrated
+    assert "No test compares two calibration errors" in done.out
 
 
 def test_verdicts_stay_beside_names_of_any_width(run, releases):
     long = "calibration_loss:recalibrator=isotonic"
-    out = run("compare", *releases, "--key", "id", "--metrics", f"{long},ece:binning=equal-mass:bins=25").out
-    assert next(line.split()[1] for line in out.splitlines() if line.startswith("ece:")) == "worse"
+    out = run("compare", *releases, "--key", "id", "--metrics", f"{long},log_loss").out
+    assert next(line.split()[1] for line in out.splitlines() if line.startswith("log_loss")) == "worse"
     assert max(map(len, out.splitlines())) <= 80
 
 
@@ -95,9 +97,6 @@ def test_an_unpaired_comparison_says_it_is_weaker(run, sample):
     done = run("compare", *files, "--metrics", "accuracy,ece", "--unpaired")
     assert done.status == 0
     assert "Unpaired: the files hold different cases" in done.out
-    said = " ".join(done.out.split())
-    assert "their p comes from dealing the rows to the two systems at random." in said
-    assert "swapping" not in said
 
 
 def test_the_area_of_the_same_ranking_differs_in_no_row(run, tmp_path):
@@ -106,7 +105,7 @@ def test_the_area_of_the_same_ranking_differs_in_no_row(run, tmp_path):
     labels, both = (rng.random(200) < score).astype(int), (score, score**2)
     files = [write(tmp_path / f"{i}.csv", np.column_stack([1 - s, s]), labels) for i, s in enumerate(both)]
     said = run("compare", *files, "--metrics", "auroc,brier").out
-    assert "No interval for auroc: it is the same in every row." in said
+    assert "equal: the same but for rounding" in said
     assert "effective sample size" not in said
 
 
@@ -126,10 +125,8 @@ def test_dependent_rows_are_taken_together(run, releases):
     files = [*releases, "--key", "id", "--metrics", "log_loss,ece,corp_miscalibration:lens=top-1"]
     done = run("compare", *files, "--cluster", "ink", "--draws", "49")
     assert "Rows of one ink depend on each other" in done.out
-    assert "Other metrics without interval" in done.out
     lines = {line.split()[0]: line.split() for line in done.out.splitlines() if line}
-    # three clusters can change sides in eight ways only: nothing is proven
-    assert [float(lines[name][-1]) >= 0.1 for name in ("ece", "corp_miscalibration:lens")] == [True] * 2
+    assert lines["log_loss"][1] == "untested"  # three clusters prove nothing
     done = run("compare", *files, "--cluster", "writer")
     assert (done.status, done.out) == (2, "")
     assert "no column 'writer'" in done.err

@@ -27,7 +27,7 @@ from calcli.core.data.derived import Priors, counted, slice_names
 from calcli.core.data.predictions import Predictions, require_classes
 from calcli.core.data.units import clusters_of, require_clusters
 from calcli.core.estimators.calibrationerror import SHARPNESS, holm
-from calcli.core.estimators.evidence import NO_MARGIN, NORMAL, Evidence, Margin, Normal, Permuted, Untested
+from calcli.core.estimators.evidence import NO_MARGIN, NORMAL, Equal, Evidence, Margin, Normal, Untested
 from calcli.core.estimators.intervals import Interval, level_percent
 from calcli.core.estimators.power import Power
 from calcli.core.estimators.thresholds import Found, Threshold, confidences, independent_rows
@@ -260,8 +260,8 @@ FEWEST_ROWS = 50  # of a slice, for a rule on a metric without intervals
 def check(predictions: Predictions, policy: Policy, baseline: Baseline | None = None) -> Checked:
     """Judge every rule of a policy.
 
-    Rules against a baseline are tested together with Holm's correction. A rule on a calibration error breaks
-    only if the error is also larger than calibrated probabilities would show.
+    Rules against a baseline are tested together with Holm's correction. A limit of a calibration error is
+    broken only if the error is also larger than calibrated probabilities would show.
 
     Parameters
     ----------
@@ -280,13 +280,12 @@ def check(predictions: Predictions, policy: Policy, baseline: Baseline | None = 
     left_out = tuple(f"{note}." for note in predictions.provenance.notes[read:])
     rules_of_segments = [rule for rule in policy.rules if rule.segments]
     asked, groups = expanded(predictions, [rule for rule in policy.rules if not rule.segments])
-    tests = sum(map(_is_test, asked))
-    settings = _settings(policy, max(tests, *map(len, groups), 0))
+    settings = _settings(policy, max(map(len, groups), default=0))
     outcomes: dict[int, Outcome] = {}
     tested: dict[int, Outcome] = {}
     for part in dict.fromkeys(rule.part for rule in asked):
         rules = {n: rule for n, rule in enumerate(asked) if rule.part == part}
-        for n, judged in _judged(predictions, part, rules, settings, baseline, tests).items():
+        for n, judged in _judged(predictions, part, rules, settings, baseline).items():
             open_test = _is_test(judged.rule) and judged.status in ("passed", "undecided")
             (tested if open_test else outcomes)[n] = judged
     outcomes |= _corrected(tested, _one_sided(settings.level))
@@ -337,17 +336,16 @@ def _judged(
     rules: Mapping[int, Rule],
     settings: Settings,
     baseline: Baseline | None,
-    tests: int,
 ) -> dict[int, Outcome]:
     """Judge the rules for one slice; if they cannot be judged together, each by itself."""
     try:
-        judge = _Judge(predictions, part, list(rules.values()), settings, baseline, tests)
+        judge = _Judge(predictions, part, list(rules.values()), settings, baseline)
     except CalcliError as fault:
         if len(rules) == 1:
             return {n: Outcome(rule, "not judged", str(fault)) for n, rule in rules.items()}
         outcomes: dict[int, Outcome] = {}
         for n, rule in rules.items():
-            outcomes |= _judged(predictions, part, {n: rule}, settings, baseline, tests)
+            outcomes |= _judged(predictions, part, {n: rule}, settings, baseline)
         return outcomes
     return {n: judge.outcome(rule) for n, rule in rules.items()}
 
@@ -411,10 +409,9 @@ class _Judge:
         rules: Sequence[Rule],
         settings: Settings,
         baseline: Baseline | None,
-        tests: int,
     ) -> None:
         self._slice, self._baseline = part, baseline
-        self._level, self._alpha, self._tests = settings.level, _one_sided(settings.level), tests
+        self._level, self._alpha = settings.level, _one_sided(settings.level)
         self._untested = " for rows weighted to other priors" if settings.priors else ""
         if settings.cluster:
             self._untested = f" for rows that depend on each other by {settings.cluster}"
@@ -516,27 +513,17 @@ class _Judge:
         p = evidence.p_worse(sign, condition.margin)
         if math.isnan(p):
             why = f": {evidence.no_interval}" if evidence.no_interval else ""
+            if why and self._baseline and self._baseline.paired:  # too few rows differ to prove anything
+                return replace(outcome, reason=change + why, p_value=1.0)
             reason = f"{change}; there is no test of their difference{why}"
             return replace(outcome, status="not judged", reason=reason)
-        if isinstance(evidence, Permuted) and p <= evidence.least_p() and p * self._tests > self._alpha:
-            few = f"{len(evidence.swapped.draws):,} permutations are too few to test {self._tests} rules"
-            return replace(
-                outcome, status="not judged", reason=f"{change}; {few}, and more would be too slow"
-            )
+        if isinstance(evidence, Equal):
+            return replace(outcome, status="passed", p_value=p)
         outcome = replace(outcome, p_value=p)
-        if rule.metric.entry.family.has_null:
-            null = estimate.if_calibrated
-            # both must hold for the rule to break: the larger p-value decides
-            if null is not None:
-                return replace(outcome, p_value=max(p, null.p_value))
-            if p <= self._alpha:
-                return replace(outcome, status="not judged", reason=f"{change}; {self._no_null()}")
-        if not rule.metric.entry.family.has_interval_of_difference:
-            return outcome
         rows = estimate.rows or self._compared.predictions.n_rows
         outcome = replace(outcome, power=Power.of(evidence, rows, self._level, sign))
         good = evidence.p_not_worse(sign, condition.margin)
-        if good > self._alpha or math.isnan(good):
+        if good > self._alpha * (1 + self._settings.tost) or math.isnan(good):
             return outcome
         reason = f"{change}; proven {_within(condition.margin)} (p {good:.3g})"
         return replace(outcome, status="passed", reason=reason, p_value=good)
@@ -570,11 +557,6 @@ class _Judge:
             raise InputError(f"{report.path} has no results for the slice {self._slice}")
         if str(metric) not in metrics:
             raise InputError(f"{report.path} has no {metric}; evaluate the baseline with --metrics {metric}")
-        if metric.entry.family.has_null:
-            raise InputError(
-                f"{report.path} is a report and holds no rows to test a difference of {metric} with; give "
-                "the baseline's predictions"
-            )
         return metrics[str(metric)]
 
 
@@ -623,15 +605,11 @@ def _corrected(tested: Mapping[int, Outcome], alpha: float) -> dict[int, Outcome
         margin = outcome.rule.condition.margin if isinstance(outcome.rule.condition, NoWorse) else NO_MARGIN
         by = f" by more than {margin}" if margin.of(outcome.baseline) else ""
         worse = f"proven worse{by} (p {p:.3g}{many})"
-        status: Status = (
-            "undecided" if outcome.rule.metric.entry.family.has_interval_of_difference else "passed"
-        )
-        reason = f"{outcome.reason}; not {worse}"
+        decided_by = _decided_by(outcome.power, margin.of(outcome.baseline))
+        reason = f"{outcome.reason}; not {worse}, nor {_within(margin)}{decided_by}"
         if p <= alpha:
-            status, reason = "broken", f"{outcome.reason}; {worse}"
-        elif status == "undecided":
-            reason += f", nor {_within(margin)}{_decided_by(outcome.power, margin.of(outcome.baseline))}"
-        outcomes[n] = replace(outcome, status=status, reason=reason, p_value=p)
+            outcome, reason = replace(outcome, status="broken"), f"{outcome.reason}; {worse}"
+        outcomes[n] = replace(outcome, reason=reason, p_value=p)
     return outcomes
 
 

@@ -6,47 +6,41 @@ import math
 import os.path
 import re
 from collections.abc import Callable, Mapping, Sequence
-from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from functools import partial
+from itertools import combinations
 from typing import Literal
 
 import numpy as np
 
-from calcli.core.calibrators.crossvalidation import rows_of
 from calcli.core.comparing.pairing import slices_of, states_in
-from calcli.core.data.arrays import Doubles, Positions
-from calcli.core.data.derived import Slice, counted, gathered
-from calcli.core.data.predictions import ArrayScores, Predictions
-from calcli.core.data.units import Units, clusters_of, deal, require_clusters, require_folds
-from calcli.core.estimators.calibrationerror import SHARPNESS, holm
-from calcli.core.estimators.effort import CALL, CLASS
+from calcli.core.data.arrays import Doubles
+from calcli.core.data.derived import Slice, counted
+from calcli.core.data.predictions import Predictions
+from calcli.core.data.units import clusters_of, require_clusters, require_folds
+from calcli.core.estimators.calibrationerror import holm
 from calcli.core.estimators.evidence import (
     NO_MARGIN,
     DistanceEvidence,
+    Equal,
     Evidence,
     Margin,
-    Permuted,
+    Simultaneous,
     Studentized,
     Untested,
+    joint_covariance,
     sum_of_errors,
 )
 from calcli.core.estimators.intervals import BIASED, Influences, Interval
-from calcli.core.estimators.permutation import (
-    PermutationDistribution,
-    joined_weights,
-    swapped_rows,
-    swapped_signs,
-)
 from calcli.core.estimators.power import Power
-from calcli.core.evaluating.evaluate import assess, measure, values
+from calcli.core.evaluating.evaluate import assess, measure
 from calcli.core.evaluating.measurements import Measurements
 from calcli.core.evaluating.metrics.base import Pair, System
 from calcli.core.evaluating.results import Estimate, Summary
 from calcli.core.evaluating.sections import ORDER
 from calcli.core.evaluating.usual import default_metrics, is_sampled
 from calcli.core.language.entries import Metric
-from calcli.core.language.errors import NeedsRows, UsageError
+from calcli.core.language.errors import UsageError
 from calcli.core.language.expressions import Measure, parse_metric, parse_metrics
 from calcli.core.language.settings import Costs, Settings
 from calcli.core.language.text import Watch
@@ -183,25 +177,24 @@ def measured_systems(
     predictions
         Of each system; paired ones have the same cases in the same order.
     settings
-        Metrics, permutations (`draws`), seed, and the column of dependent rows (`cluster`): of
-        paired systems, that of the baseline.
+        Metrics, draws of outcomes, seed, and the column of dependent rows (`cluster`): of paired systems,
+        that of the baseline.
     paired
         Whether row i is the same case in all of them.
     watch
         Called with the number of rows measured, of one system after the other.
     judged
-        Number of a system that gets intervals and tests of its own; the others have values alone.
+        Number of a system that gets intervals and tests of its own, while the others have values alone; None
+        for tests of all systems, and no intervals.
     """
     metrics = parse_metrics(settings.metrics, settings.defaults)
     predictions = [counted(one) for one in _with_clusters(predictions, settings.cluster if paired else None)]
-    units = [Units.of(one.n_rows, one.column_if(settings.cluster)) for one in predictions if settings.draws]
     sampled = any(is_sampled(one, settings) for one in predictions)
     systems, done = list[System](), 0
     for number, rows in enumerate(predictions):
-        of_system = settings if number == judged else replace(settings, draws=0)
-        units_for = partial(_dealt, units, number) if settings.draws else None
+        of_system = settings if judged in (None, number) else replace(settings, draws=0)
         counting = _counting_on(watch, done)
-        measured = measure(rows, of_system, counting, units_for=units_for, sections=[ORDER], sampled=sampled)
+        measured = measure(rows, of_system, counting, sections=[ORDER], sampled=sampled)
         asked = of_system if number == judged else replace(of_system, intervals=False)
         evaluation = assess(measured, asked, sections=[ORDER])
         influence_values = influences(measured, metrics) if settings.intervals else {}
@@ -213,36 +206,30 @@ def measured_systems(
 def evidence(metric: Measure, pair: Pair) -> Evidence:
     """Return what the data say about the difference of two systems on a metric.
 
-    It rests on the influences of units if enough rows carry the difference, else on swapped predictions.
-    Swaps do not tell which of two values is nearer to the best one, where that lies between others.
+    It rests on what each unit brings to both values. Without that, as for calibration errors, which are
+    biased upward near zero, or where too few units carry the difference, nothing is tested.
     """
     pair, target = pair.telling(metric), metric.entry.target
     first, second = (one.influences.get(str(metric)) for one in (pair.baseline, pair.candidate))
-    if first is not None and second is not None:
-        studentized = Studentized(first, second, pair.paired)
-        shown: Evidence = studentized
-        if not (influence_values := studentized.difference).spread.enough:
-            shown = metric.of_few(pair, influence_values) or _of_signs(metric, pair, influence_values)
-        if target is None:
-            return shown
-        return DistanceEvidence(shown, sum_of_errors(first, second, target, pair.paired))
-    baseline = pair.baseline.value(metric)
-    difference = pair.candidate.value(metric) - baseline
-    if target is None and pair.settings.draws and math.isfinite(difference):
-        with suppress(NeedsRows):
-            if swapped := metric.swapped(pair) or _recomputed(metric, pair):
-                return Permuted(difference, baseline, swapped, pair.paired)
-    return Untested()
+    if first is None or second is None:
+        return Untested()
+    studentized = Studentized(first, second, pair.paired)
+    difference = studentized.difference
+    shown = metric.of_few(pair, difference)
+    if shown is None and pair.paired and _is_noise(difference, first, second):
+        return Equal()
+    if shown is None and not difference.spread.enough:
+        unit = "row" if pair.settings.cluster is None else "cluster"
+        return Untested(no_interval=difference.spread.too_few(unit))
+    if target is None:
+        return shown or studentized
+    return DistanceEvidence(shown or studentized, sum_of_errors(first, second, target, pair.paired))
 
 
-def _of_signs(metric: Measure, pair: Pair, difference: Influences) -> Evidence:
-    """Return the evidence on a difference that few rows carry: what each brings changes its sign."""
-    unit = "row" if pair.settings.cluster is None else "cluster"
-    reason = difference.spread.too_few(unit)
-    if not (pair.paired and pair.settings.draws):
-        return Untested(no_interval=reason)
-    swapped = swapped_signs(difference, pair.settings.draws, pair.rng)
-    return Permuted(difference.value, pair.baseline.value(metric), swapped, True, reason)
+def _is_noise(difference: Influences, first: Influences, second: Influences) -> bool:
+    """Tell whether two systems differ by rounding errors alone, in what every unit brings."""
+    size = max(abs(one.value) + float(np.abs(one.of_units).sum()) for one in (first, second))
+    return abs(difference.value) + float(np.abs(difference.of_units).sum()) <= NOISE * size
 
 
 def influences(measured: Measurements, metrics: Sequence[Measure]) -> Mapping[str, Influences]:
@@ -277,58 +264,12 @@ def _with_clusters(systems: Sequence[Predictions], name: str | None) -> Sequence
     return [replace(system, columns={**system.columns, name: column}) for system in systems]
 
 
-def _dealt(units: Sequence[Units], number: int, sums: int) -> Units:
-    return deal(units, sums)[number]
-
-
 def _counting_on(watch: Watch | None, done: int) -> Watch | None:
     return None if watch is None else lambda rows: watch(done + rows)
 
 
-def _recomputed(metric: Measure, pair: Pair) -> PermutationDistribution | None:
-    """Return differences of a metric computed anew with predictions swapped; None if that is too slow.
-
-    Permutations in which it is undefined do not count, and of very many rows there are fewer of them.
-    """
-    both = pair.baseline, pair.candidate
-    classes = pair.baseline.predictions.n_classes
-    effort = CALL + CLASS * classes + metric.cost * (classes if metric.is_class_wise else 1)
-    if not (metric.recomputed and pair.same_classes and (draws := pair.affordable(effort))):
-        return None
-    given = all(one.predictions.kind == "probs" for one in both)
-    first, second = (_in_memory(one, as_given=given) for one in both)
-    table = np.concatenate([gathered(one.scores).array for one in (first, second)])
-    labels = np.concatenate([first.labels, second.labels])
-    weights = joined_weights([(one.weights, one.n_rows) for one in (first, second)])
-    alone = replace(pair.baseline.measured.settings, metrics=(metric.text,), intervals=False, draws=0)
-    plain = replace(alone, test=False, cluster=None, priors=None)
-
-    def value(rows: Positions) -> float:
-        part = replace(
-            first,
-            scores=ArrayScores(table[rows], first.kind),
-            labels=labels[rows],
-            weights=None if weights is None else weights[rows],
-            columns={},
-        )
-        return values(part, plain)[str(metric)]
-
-    units = [one.units for one in pair.measured]
-    return swapped_rows(value, units, table.size, draws, pair.rng, pair.paired)
-
-
-def _in_memory(system: System, *, as_given: bool) -> Predictions:
-    """Return the rows with their scores in memory: as they are, or as logits, to stand among others."""
-
-    def made() -> Predictions:
-        rows = system.predictions
-        scores = gathered(rows.scores) if as_given else ArrayScores(rows_of(rows).scores, "logits")
-        return replace(rows, scores=scores)
-
-    return system.measured.once(("in memory", as_given), made)
-
-
-Verdict = Literal["better", "worse", "different", "equivalent", "undecided", "no evidence", "untested"]
+NOISE = 1e-11  # relative to the values: what differs by less is equal
+Verdict = Literal["better", "worse", "different", "equal", "equivalent", "undecided", "untested"]
 
 
 @dataclass(frozen=True, repr=False)
@@ -342,15 +283,20 @@ class Difference:
     baseline, candidate
         Their values.
     interval
-        Of candidate - baseline; None for calibration errors, which are biased upward near zero.
+        Of candidate - baseline, at once with those of the other systems; None for calibration errors, which
+        are biased upward near zero.
     no_interval
         Why there is none, of metrics that may have one.
     p_value
         Two-sided, of no difference; nan without a test.
     corrected_p
-        The same corrected for the number of slices (Holm).
+        The same corrected for the number of systems (max-T), and of slices (Holm).
+    p_over_metrics
+        The same corrected for all systems and metrics that are shown, on all rows.
     margin
         The largest difference that does not matter; 0 if none was given.
+    within_margin
+        Whether the data prove the difference to be within the margin.
     verdict
         At the level of the interval.
     signature
@@ -368,11 +314,13 @@ class Difference:
     p_value: float
     corrected_p: float
     margin: float
+    within_margin: bool
     verdict: Verdict
     signature: str
     no_interval: str = ""
     rows: tuple[int, ...] = ()
     power: Power | None = None
+    p_over_metrics: float = math.nan
 
     def __repr__(self) -> str:
         return f"<{self.metric}: {self.baseline:.4g} to {self.candidate:.4g}, {self.verdict}>"
@@ -490,7 +438,7 @@ def compare(
     systems
         The baseline first; paired ones have the same cases in the same order.
     settings
-        Metrics, level, permutations (`draws`) and seed; the default metrics if it names none.
+        Metrics, level, draws of outcomes and seed; the default metrics if it names none.
     plan
         How to compare.
     watch
@@ -514,26 +462,15 @@ def compare(
     systems = [counted(system) for system in systems]
     for system in systems:
         require_folds(system, settings.fold_column)
+    settings = replace(settings, test=settings.draws_outcomes)
     parts: list[tuple[Slice | None, Sequence[Predictions]]] = [(None, systems)]
     if plan.by is not None:
         parts += slices_of(systems, plan.by, paired=plan.paired)
     comparisons = []
     for part, members in parts:
-        number = 1 if part is None else len(parts) - 1  # of slices that are tested with it
-        sharpened = _sharpened(settings, max(len(systems) - 1, number))
-        counting = watch if part is None else None
-        measured = measured_systems(members, sharpened, plan.paired, counting)
-        comparisons.append(_compared(measured, part, sharpened, plan, number))
+        measured = measured_systems(members, settings, plan.paired, watch if part is None else None)
+        comparisons.append(_compared(measured, part, settings, plan))
     return [comparisons[0], *_corrected(comparisons[1:], settings.level)]
-
-
-def _sharpened(settings: Settings, tests: int) -> Settings:
-    """Return settings whose least p-values, corrected for a number of tests, can be significant."""
-    needed = min(math.ceil(SHARPNESS * 2 * tests / (1 - settings.level)), MOST_DRAWS)
-    return replace(
-        settings,
-        draws=settings.draws and max(settings.draws, needed),
-    )
 
 
 def parse_margins(texts: Sequence[str]) -> dict[str, Margin]:
@@ -582,40 +519,44 @@ def usually_compared(predictions: Predictions, costs: Sequence[Costs] = ()) -> l
     return [*names, "mean_gap", "ece", "ks", *["cw_ece"] * class_wise]
 
 
-MOST_DRAWS = 10_000
 RANKED_LIMIT = 10_000_000  # scores up to which every class is put in order for the AUROC
 MOST_CLASSES = 20  # of which class-wise errors are compared unasked
 
 
-def _difference(metric: Measure, pair: Pair, limit: Margin) -> Difference:
+def _difference(metric: Measure, pair: Pair, limit: Margin, correction: Simultaneous) -> Difference:
     """Return a difference with its interval, p-value and verdict, and what so many rows tell."""
-    both, settings, level = (pair.baseline, pair.candidate), pair.settings, pair.settings.level
+    both, settings = (pair.baseline, pair.candidate), pair.settings
     baseline, candidate = (one.value(metric) for one in both)
     every, rows = (one.predictions.n_rows for one in both), tuple(one.rows(metric) for one in both)
     sampled = () if rows == tuple(every) else rows
     told: Evidence = Untested()
     if not math.isnan(candidate - baseline):  # as where both are infinite
         told = evidence(metric, pair)
-    interval, p_value, reason = told.interval(level), told.p_value(), told.no_interval
+    pointwise = correction.pointwise(settings.level)
+    interval = told.interval(pointwise)
     if interval is not None and not interval.contains(candidate - baseline):
-        interval, reason = None, BIASED
+        told, interval = Untested(no_interval=BIASED), None
     of = f"|rows:{'+'.join(map(str, dict.fromkeys(sampled)))}" if sampled else ""
     clip = f"|clip:{settings.clip:g}" if settings.clip and metric.is_clipped else ""
+    margin, inner = limit.of(baseline), interval
+    if settings.tost and interval is not None:
+        inner = told.interval(2 * pointwise - 1)
     difference = Difference(
         metric,
         baseline,
         candidate,
-        interval,
-        p_value,
-        p_value,
-        limit.of(baseline),
-        "untested",
+        interval and replace(interval, level=settings.level),
+        told.p_value(),
+        correction.corrected(told.p_value()),
+        margin,
+        inner is not None and -margin <= inner.low and inner.high <= margin,
+        "equal" if isinstance(told, Equal) else "untested",
         f"{metric}|difference{of}{clip}|{told.method}|seed:{settings.seed}|version:{__version__}",
-        reason,
+        told.no_interval,
         sampled,
-        Power.of(told, rows[1], level, _sign(metric)) if interval else None,
+        Power.of(told, rows[1], pointwise, _sign(metric)) if interval else None,
     )
-    return replace(difference, verdict=_verdict(difference, level))
+    return replace(difference, verdict=_verdict(difference, settings.level))
 
 
 def _sign(metric: Measure) -> int:
@@ -627,14 +568,11 @@ def _verdict(difference: Difference, level: float) -> Verdict:
     worse = entry.cost(difference.candidate) - entry.cost(difference.baseline)
     if math.isinf(difference.value) and entry.target is None:  # one infinite loss proves an infinite mean
         return _told(entry, worse)
-    ends, margin = difference.interval, difference.margin
-    if ends is not None and -margin <= ends.low and ends.high <= margin:
+    if difference.within_margin:
         return "equivalent"
     if math.isnan(difference.corrected_p):
-        return "untested"
-    if difference.corrected_p > 1 - level + 1e-12:
-        return "no evidence" if ends is None else "undecided"
-    return _told(entry, worse)
+        return difference.verdict
+    return "undecided" if difference.corrected_p > 1 - level + 1e-12 else _told(entry, worse)
 
 
 def _told(entry: Metric, worse: float) -> Verdict:
@@ -644,40 +582,73 @@ def _told(entry: Metric, worse: float) -> Verdict:
     return "worse" if worse > 0 else "better"
 
 
-def _compared(
-    systems: Sequence[System],
-    part: Slice | None,
-    settings: Settings,
-    plan: Plan,
-    slices: int,
-) -> Comparison:
-    """Return the comparison of measured systems on all rows, or on one of so many slices."""
-    metrics, rivals = parse_metrics(settings.metrics, settings.defaults), len(systems) - 1
+def _compared(systems: Sequence[System], part: Slice | None, settings: Settings, plan: Plan) -> Comparison:
+    """Return the comparison of measured systems on all rows, or on a slice."""
+    metrics = parse_metrics(settings.metrics, settings.defaults)
     ranked_by = parse_metric(plan.ranked_by, settings.defaults)
     margins = {str(parse_metric(name, settings.defaults)): x for name, x in (plan.margins or {}).items()}
+    every = [*combinations(range(len(systems)), 2)]
+    against_first = every[: len(systems) - 1]
 
-    def between(metric: Measure, first: int, second: int, margin: Margin = NO_MARGIN) -> Difference:
-        tests = slices * (2 * rivals - 1 if metric == ranked_by else rivals)
-        return _difference(
-            metric, Pair(systems[first], systems[second], settings, plan.paired, tests), margin
-        )
+    def between(
+        metric: Measure, correction: Simultaneous, first: int, second: int, margin: Margin = NO_MARGIN
+    ) -> Difference:
+        pair = Pair(systems[first], systems[second], settings, plan.paired)
+        return _difference(metric, pair, margin, correction)
 
-    differences = tuple(
-        {metric.text: between(metric, 0, n, margins.get(str(metric), NO_MARGIN)) for metric in metrics}
-        for n in range(1, len(systems))
-    )
+    def corrected(metric: Measure, pairs: Sequence[tuple[int, int]]) -> Simultaneous:
+        return _simultaneous(systems, [(metric, *pair) for pair in pairs], plan.paired, settings.seed)
+
+    # the best of some systems may be any of them, so that every pair of them is tested
+    of_ranking = corrected(ranked_by, every)
+    tables: list[dict[str, Difference]] = [{} for _ in against_first]
+    for metric in metrics:
+        correction = of_ranking if metric == ranked_by else corrected(metric, against_first)
+        for table, pair in zip(tables, against_first, strict=True):
+            margin = margins.get(str(metric), NO_MARGIN)
+            table[metric.text] = between(metric, correction, *pair, margin)
+    if part is None:
+        tests = [(metric, *pair) for metric in metrics for pair in against_first]
+        whole = _simultaneous(systems, tests, plan.paired, settings.seed)
+        tables = [
+            {name: replace(one, p_over_metrics=whole.corrected(one.p_value)) for name, one in table.items()}
+            for table in tables
+        ]
     values = [one.value(ranked_by) for one in systems]
-    ranking = _ranked(ranked_by, values, partial(between, ranked_by), settings.level)
+    ranking = _ranked(ranked_by, values, partial(between, ranked_by, of_ranking))
     best, top, cost = ranking[0].system, ranking[0].system, None
     accuracy = next((metric for metric in metrics if str(metric) == "accuracy"), None)
     if accuracy is not None:
         values = [one.value(accuracy) for one in systems]
         top = int(np.argmax(values)) if values[best] < max(values) else best
-        cost = between(accuracy, top, best)
+        cost = between(accuracy, corrected(accuracy, every), top, best)
     summaries = tuple(one.evaluation.summary for one in systems)
     flips = [_flips(systems[0], one) for one in systems[1:]] if plan.paired else []
     told = tuple(one for one in flips if one is not None)
-    return Comparison(part, summaries, differences, tuple(ranking), ranked_by, cost, top, told)
+    return Comparison(part, summaries, tuple(tables), tuple(ranking), ranked_by, cost, top, told)
+
+
+def _simultaneous(
+    systems: Sequence[System], tests: Sequence[tuple[Measure, int, int]], paired: bool, seed: int
+) -> Simultaneous:
+    """Return the correction of tests, each of a metric of two systems, by what each unit brings to all."""
+    influence_values: dict[tuple[str, int], Influences] = {}
+    for metric, *pair in tests:
+        for number in pair:
+            own = systems[number].telling(metric).influences.get(str(metric))
+            if own is not None:
+                influence_values[str(metric), number] = own
+    places = {key: place for place, key in enumerate(influence_values)}
+    contrasts = []
+    for metric, *pair in tests:
+        keys = [(str(metric), number) for number in pair]
+        if all(key in places for key in keys):
+            contrasts.append(np.zeros(len(places)))
+            contrasts[-1][[places[key] for key in keys]] = -1, 1
+    if len(contrasts) < 2:
+        return Simultaneous(len(contrasts), np.empty(0))
+    covariance = joint_covariance([*influence_values.values()], paired=paired)
+    return Simultaneous.of(covariance, np.stack(contrasts), seed)
 
 
 def _flips(baseline: System, candidate: System) -> Flips | None:
@@ -694,21 +665,18 @@ def _flips(baseline: System, candidate: System) -> Flips | None:
 
 
 def _ranked(
-    metric: Measure, values: Sequence[float], between: Callable[[int, int], Difference], level: float
+    metric: Measure, values: Sequence[float], between: Callable[[int, int], Difference]
 ) -> list[Ranked]:
     """Rank systems by the values of a metric, with the set that cannot be told from the best.
 
-    The best is the one with the best value, undefined values come last. Its differences `between` it and the
-    others are tested with Holm's correction.
+    The best is the one with the best value; undefined values come last.
     """
     costs = np.array([metric.entry.cost(value) for value in values])
-    order = np.argsort(costs, kind="stable").tolist()
-    best = order[0]
-    corrected = _with_holm([between(best, other) for other in order[1:]], level)
-    defined = ~np.isnan(costs)
-    return [Ranked(best, None, bool(defined[best]))] + [
-        Ranked(system, to_best, bool(defined[system]) and to_best.verdict != "worse")
-        for system, to_best in zip(order[1:], corrected, strict=True)
+    best, *others = np.argsort(costs, kind="stable").tolist()
+    to_best = [between(best, other) for other in others]
+    return [Ranked(best, None, not math.isnan(costs[best]))] + [
+        Ranked(system, one, one.verdict in ("undecided", "equivalent", "equal"))
+        for system, one in zip(others, to_best, strict=True)
     ]
 
 
@@ -727,7 +695,7 @@ def _corrected(parts: Sequence[Comparison], level: float) -> list[Comparison]:
 
 def _with_holm(differences: Sequence[Difference], level: float) -> list[Difference]:
     """Correct p-values for their number, and judge again; those without a test stay as they are."""
-    tested = [n for n, adjusted in enumerate(differences) if not math.isnan(adjusted.p_value)]
-    corrected = dict(zip(tested, holm([differences[n].p_value for n in tested]).tolist(), strict=True))
+    tested = [n for n, one in enumerate(differences) if not math.isnan(one.corrected_p)]
+    corrected = dict(zip(tested, holm([differences[n].corrected_p for n in tested]).tolist(), strict=True))
     adjusted = [replace(one, corrected_p=corrected.get(n, one.p_value)) for n, one in enumerate(differences)]
     return [replace(one, verdict=_verdict(one, level)) for one in adjusted]

@@ -127,7 +127,6 @@ class Rule:
     segments: tuple[str, ...] = ()
 
     def __post_init__(self) -> None:
-        family = self.metric.entry.family
         if isinstance(self.condition, Bound):
             if self.condition.end != "value" and not self.metric.entry.bounded:
                 raise UsageError(
@@ -138,22 +137,22 @@ class Rule:
             return
         if self.metric.entry.direction not in ("lower", "higher"):
             raise UsageError(f"neither high nor low values of {self.metric} are better; give it max and min")
-        if self.condition.undecided != "pass":
-            what = f'undecided = "{self.condition.undecided}"'
-            if not family.has_interval_of_difference:
-                raise UsageError(
-                    f"a difference of {self.metric} has no interval, so nothing can prove it small; leave "
-                    f"out {what}, or take a score such as log_loss"
-                )
-            if self.condition.margin == NO_MARGIN:
-                raise UsageError(f"{self.metric}: {what} needs a margin above 0")
+        if not self.metric.entry.family.has_interval_of_difference:
+            raise UsageError(
+                f"no test tells whether {self.metric} differs between two systems; give it max in place of "
+                "max_increase, or compare a proper score such as log_loss, or calibration_loss"
+            )
+        if self.condition.undecided != "pass" and self.condition.margin == NO_MARGIN:
+            raise UsageError(
+                f'{self.metric}: undecided = "{self.condition.undecided}" needs a margin above 0'
+            )
 
     @property
     def may_be_undecided(self) -> bool:
         """Whether an interval decides: one whose far end is to be within a limit, or that of a difference."""
         if isinstance(self.condition, Bound):
             return self.condition.end == ("upper" if self.condition.most else "lower")
-        return self.metric.entry.family.has_interval_of_difference
+        return True
 
     def where_undecided(self, means: Undecided) -> Rule:
         """Return the rule with another meaning of undecided, if it may be that."""
@@ -178,7 +177,7 @@ class Rule:
 
 NEVER_UNDECIDED = (
     'undecided is for rules that an interval decides: max with bound = "upper", min with bound = "lower", '
-    "and max_increase or max_decrease of metrics whose differences have one"
+    "max_increase and max_decrease"
 )
 EVERY = "*"  # in place of the value of a slice
 EXAMPLE = "'log_loss>0.5'"

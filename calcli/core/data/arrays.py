@@ -195,11 +195,11 @@ class Stream(IntEnum):
     SIMULATION = 0  # data from nothing
     PAIRS = 0  # of rows, for a kernel error that looks at few of them
     OUTCOMES = 2  # of calibrated predictions, for errors; the same in tables and figures
-    SWAPS = 3  # of predictions between systems
     BANDS = 3  # around figures
     CLASS_OUTCOMES = 4  # as `OUTCOMES`, of all classes
     CURVES = 4  # resampled for figures
     FOLDS = 4  # of the rows that are recalibrated
+    PEAKS = 3  # of the largest of several differences
     POWER = 5  # of more rows, to see what they would prove
     SPREAD = 5  # standard deviations of any metric
     RESAMPLED_PREDICTIONS = 6  # for errors if calibrated

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from statistics import NormalDist
@@ -11,20 +12,20 @@ from typing import Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-from calcli.core.data.arrays import Doubles
+from calcli.core.data.arrays import Doubles, Stream, batch_sizes, generator
 from calcli.core.data.binning import Bins
 from calcli.core.estimators.calibrationerror import SIGNIFICANT, holm
 from calcli.core.estimators.intervals import (
     Influences,
     Interval,
     Spread,
+    beta_cdf,
     coin_upper,
     contrast,
     root,
     share_least,
     share_most,
 )
-from calcli.core.estimators.permutation import PermutationDistribution
 
 NORMAL = NormalDist()
 
@@ -154,11 +155,13 @@ class Studentized:
 
 @dataclass(frozen=True)
 class ExactShares:
-    """The difference of two shares of independent rows, each with its exact interval.
+    """The difference of two shares of independent rows, which holds at least what it promises.
 
-    Of paired rows only those count that one of the systems has alone, whose numbers, if both are equally
-    good, are those of a fair coin (McNemar 1947). The interval joins those of both shares, each at half of
-    the error (Bonferroni): it holds at least what it promises, however few the rows.
+    Of paired rows only the discordant ones count, which one system alone has right. If both systems are
+    equally good, the candidate wins each of them with probability one half: p is that of McNemar's exact
+    test (1947). The interval is that of the same test, melded with the exact distribution of how many rows
+    are discordant (Fay & Lumbard 2021), so that it holds 0 if and only if p is above its level. Of unpaired
+    rows the interval joins the exact ones of both shares, each at half of the error (Bonferroni).
 
     Attributes
     ----------
@@ -185,7 +188,7 @@ class ExactShares:
     @property
     def method(self) -> str:
         """What is exact."""
-        return f"{'paired' if self.paired else 'unpaired'}-exact"
+        return "paired-mcnemar" if self.paired else "unpaired-exact"
 
     @property
     def standard_error(self) -> float:
@@ -200,7 +203,11 @@ class ExactShares:
     def interval(self, level: float) -> Interval | None:
         """Return the interval of the difference."""
         tail = (1 - level) / 2
-        return Interval(self._least(tail), self._most(tail), level)
+        if not self.paired:
+            return Interval(self._least(tail), self._most(tail), level)
+        low = root(lambda above: self._p_above(above - 1) - tail, 0.0, 2.0) - 1
+        high = root(lambda above: tail - self._p_below(above - 1), 0.0, 2.0) - 1
+        return Interval(low, high, level)
 
     def p_value(self) -> float:
         """Return the two-sided p-value."""
@@ -217,13 +224,13 @@ class ExactShares:
         return self._p_below(limit) if sign > 0 else self._p_above(limit)
 
     def _p_above(self, limit: float) -> float:
-        if self.paired and not limit:
-            return coin_upper(self.gained, self.gained + self.lost)
+        if self.paired:
+            return melded_p(self.gained, self.lost, self.of_gained, limit)
         return root(lambda tail: self._least(tail) - limit, 0.0, 1.0)
 
     def _p_below(self, limit: float) -> float:
-        if self.paired and not limit:
-            return coin_upper(self.lost, self.gained + self.lost)
+        if self.paired:
+            return melded_p(self.lost, self.gained, self.of_gained, -limit)
         return root(lambda tail: limit - self._most(tail), 0.0, 1.0)
 
     def _least(self, tail: float) -> float:
@@ -235,6 +242,53 @@ class ExactShares:
         return share_most(self.gained, self.of_gained, tail / 2) - share_least(
             self.lost, self.of_lost, tail / 2
         )
+
+
+FEW_DISCORDANT = 25  # rows, up to which the exact test is taken
+NODES, NODE_WEIGHTS = np.polynomial.legendre.leggauss(64)
+
+
+def melded_p(gained: int, lost: int, rows: int, limit: float) -> float:
+    """Return the p-value of a difference of paired shares of at most a limit: small values prove it above.
+
+    The difference is the share of discordant rows times 2 w - 1, where the candidate wins a share w of them.
+    Both have their exact lower or upper confidence distributions, beta distributions, whichever makes the
+    difference smaller; p is the chance that their product is at most the limit.
+
+    Parameters
+    ----------
+    gained, lost
+        Discordant rows: that the candidate, or the baseline, alone has right.
+    rows
+        All rows.
+    limit
+        In [-1, 1].
+    """
+    discordant = gained + lost
+    if not gained:  # the least w is 0
+        return 1.0 if limit >= 0 else float(_at_most(discordant, rows, np.array([-limit]))[0])
+    edge = (1 + limit) / 2  # the w at which all rows would have to be discordant
+    if not limit:
+        return coin_upper(gained, discordant)
+    low, high = (edge, 1.0) if limit > 0 else (0.0, edge)
+    w = (low + high + (high - low) * NODES) / 2
+    log_density = math.lgamma(discordant + 1) - math.lgamma(gained) - math.lgamma(lost + 1)
+    density = np.exp(log_density + (gained - 1) * np.log(w) + lost * np.log1p(-w)) * NODE_WEIGHTS
+    density *= (high - low) / 2
+    share = limit / (2 * w - 1)
+    if limit > 0:
+        below = beta_cdf(edge, gained, lost + 1)
+        return float(below + density @ (1 - _at_most(discordant - 1, rows, share)))
+    return float(density @ _at_most(discordant, rows, share))
+
+
+def _at_most(hits: int, rows: int, share: Doubles) -> Doubles:
+    """Return the probability of at most so many hits, for each of some shares."""
+    k = np.arange(hits + 1)
+    ways = [math.lgamma(rows + 1) - math.lgamma(n + 1) - math.lgamma(rows - n + 1) for n in k]
+    with np.errstate(divide="ignore", invalid="ignore"):
+        missed = np.where(k == rows, 0.0, (rows - k) * np.log1p(-share[:, None]))
+        return np.minimum(np.exp(ways + k * np.log(share[:, None]) + missed).sum(axis=1), 1.0)
 
 
 @dataclass(frozen=True)
@@ -290,62 +344,28 @@ class Normal:
 
 
 @dataclass(frozen=True)
-class Permuted:
-    """A difference beside those that arise when the two systems' predictions are swapped at random.
+class Equal:
+    """Two systems with the same value from every unit, but for rounding."""
 
-    They tell what differences arise between systems that are equally good; they give no interval, as an error
-    is biased upward near zero. A margin is compared with the difference itself, beside the test.
-
-    Attributes
-    ----------
-    difference, baseline
-        The difference and the baseline's value.
-    swapped
-        The tested statistic, which for some metrics rests on cells or a kernel that both systems share.
-    paired
-        Whether predictions were swapped within a row.
-    no_interval
-        Why there is none, of metrics that may have one.
-    """
-
-    difference: float
-    baseline: float
-    swapped: PermutationDistribution
-    paired: bool
+    method: str = "equal"
     no_interval: str = ""
-    standard_error = math.nan
-
-    @property
-    def method(self) -> str:
-        """Kind and number of permutations."""
-        return f"{'paired' if self.paired else 'unpaired'}-permutation:{len(self.swapped.draws)}"
+    standard_error = 0.0
 
     def interval(self, level: float) -> Interval | None:
-        """Return None: there is no sound interval."""
+        """Return None: nothing varies."""
         return None
 
     def p_value(self) -> float:
-        """Return the share of permutations with a difference as large, the observed one among them."""
-        return self._share(np.abs(self.swapped.draws), abs(self.swapped.observed))
-
-    def p_worse(self, sign: int, margin: Margin) -> float:
-        """Return the one-sided p-value of no difference; 1 while the difference is within the margin."""
-        if sign * self.difference <= margin.of(self.baseline):
-            return 1.0
-        return self._share(sign * self.swapped.draws, sign * self.swapped.observed)
-
-    def p_not_worse(self, sign: int, margin: Margin) -> float:
-        """Return nan: without an interval nothing is proven to be small."""
+        """Return nan: there is nothing to test."""
         return math.nan
 
-    def least_p(self) -> float:
-        """Return the least p-value that so many permutations can show."""
-        return 1 / (1 + len(self.swapped.draws))
+    def p_worse(self, sign: int, margin: Margin) -> float:
+        """Return 1: it is not worse."""
+        return 1.0
 
-    def _share(self, draws: Doubles, observed: float) -> float:
-        if math.isnan(observed) or not len(draws):
-            return math.nan
-        return _share(draws >= observed - 1e-12)  # equal sums may differ in the last bits
+    def p_not_worse(self, sign: int, margin: Margin) -> float:
+        """Return 0: it is as good."""
+        return 0.0
 
 
 @dataclass(frozen=True)
@@ -432,9 +452,87 @@ class Untested:
         return math.nan
 
 
-def _share(chosen: NDArray[np.bool_]) -> float:
-    """Return a p-value: the observed data count as one more draw."""
-    return (1 + int(np.count_nonzero(chosen))) / (1 + len(chosen))
+PEAKS = 4_999  # drawn
+STATISTICS = 4_000_000  # statistics in memory at once
+
+
+@dataclass(frozen=True)
+class Simultaneous:
+    """The correction of several two-sided tests by single-step max-T (Westfall & Young 1993).
+
+    The largest of several normal statistics is drawn with their correlations (Hothorn et al. 2008), so that
+    similar systems and similar metrics cost less than Bonferroni's correction, which is the most it takes.
+
+    Attributes
+    ----------
+    number
+        How many tests there are.
+    peaks
+        Drawn absolute values of the largest statistic, in descending order.
+    """
+
+    number: int
+    peaks: Doubles
+
+    @classmethod
+    def of(cls, covariance: Doubles, contrasts: Doubles, seed: int) -> Simultaneous:
+        """Return the correction of contrasts of estimates.
+
+        Parameters
+        ----------
+        covariance
+            (k, k), of the estimates.
+        contrasts
+            (m, k) coefficients of the tested differences; those without variance are not counted.
+        seed
+            Of the draws.
+        """
+        values, vectors = np.linalg.eigh(covariance)
+        factor = vectors * np.sqrt(np.maximum(values, 0))
+        loadings = contrasts @ factor
+        sizes = np.sqrt(np.square(loadings).sum(axis=1))
+        loadings = loadings[sizes > 0] / sizes[sizes > 0, None]
+        if len(loadings) < 2:
+            return cls(len(loadings), np.empty(0))
+        rng = generator(seed, Stream.PEAKS)
+        peaks = [
+            np.abs(rng.standard_normal((size, loadings.shape[1])) @ loadings.T).max(axis=1)
+            for size in batch_sizes(PEAKS, len(loadings), STATISTICS)
+        ]
+        return cls(len(loadings), np.sort(np.concatenate(peaks))[::-1])
+
+    def corrected(self, p: float) -> float:
+        """Return a p-value corrected for the number of tests; nan without one."""
+        if math.isnan(p) or self.number < 2:
+            return p
+        at_least = np.count_nonzero(self.peaks >= _distance(p))
+        return max(p, min(self.number * p, float(1 + at_least) / (1 + len(self.peaks))))
+
+    def pointwise(self, level: float) -> float:
+        """Return the level of each interval by which all of them hold at once with some probability."""
+        if self.number < 2:
+            return level
+        alpha = 1 - level
+        allowed = int(alpha * (1 + len(self.peaks)) + 1e-9) - 1
+        drawn = 2 * NORMAL.cdf(-float(self.peaks[allowed])) if allowed >= 0 else 0.0
+        return 1 - min(alpha, max(alpha / self.number, drawn))
+
+
+def _distance(p: float) -> float:
+    """Return how many standard deviations off 0 a two-sided p-value is."""
+    return -NORMAL.inv_cdf(p / 2) if p > 0 else math.inf
+
+
+def joint_covariance(influences: Sequence[Influences], *, paired: bool = True) -> Doubles:
+    """Return the (k, k) covariance of estimates, without that of estimates that come from other units."""
+    covariance = np.zeros((len(influences), len(influences)))
+    units = [len(one.of_units) if paired else -n for n, one in enumerate(influences)]
+    for number in set(units):
+        places = [n for n, own in enumerate(units) if own == number]
+        table = np.stack([influences[n].of_units for n in places], axis=1)
+        covariance[np.ix_(places, places)] = table.T @ table
+    covariance[np.diag_indices_from(covariance)] += [one.lost for one in influences]
+    return covariance
 
 
 def gap_p_values(bins: Bins, heaviest: float = 1.0) -> Doubles:

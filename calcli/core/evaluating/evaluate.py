@@ -46,7 +46,6 @@ from calcli.core.state.needs import (
     Pass,
     Sampled,
     Scores,
-    UnitsOf,
     Vectors,
     all_probs,
     through,
@@ -73,7 +72,6 @@ def needs_of_report(
     metrics: Iterable[Measure],
     sections: Iterable[Section],
     lenses: Iterable[str] = (),
-    units_for: UnitsOf | None = None,
 ) -> list[Need]:
     """Return what metrics, sections and lenses that figures look through need, and what the clip lifts."""
     needs: list[Need] = [through(name, rows, settings) for name in lenses]
@@ -83,7 +81,7 @@ def needs_of_report(
         least = np.log(settings.clip)
         needs.append(Mean(CLIPPED, lambda block: block.log_prob <= least))
     for metric in metrics:
-        needs += metric.needs(Pass(rows, settings, units_for))
+        needs += metric.needs(Pass(rows, settings))
     return needs
 
 
@@ -217,7 +215,6 @@ def measure(
     settings: Settings,
     watch: Watch | None = None,
     calibration: Predictions | None = None,
-    units_for: UnitsOf | None = None,
     extra_lenses: Sequence[str] = (),
     sections: Sequence[Section] = SECTIONS,
     *,
@@ -226,8 +223,7 @@ def measure(
 ) -> Measurements:
     """Return what a state, or one pass over rows, tells of the metrics of the settings.
 
-    Parameters as for `evaluate`. `units_for` tells the units that change sides in a comparison; `sampled`
-    leaves what needs rows to a sample; `summed` keeps no row.
+    Parameters as for `evaluate`. `sampled` leaves what needs rows to a sample; `summed` keeps no row.
     """
     _refuse_draws(settings)
     settings = of_state(predictions, settings)
@@ -244,7 +240,7 @@ def measure(
 
     later = [metric for metric in metrics if sampled and needs_rows(metric, rows, settings, summed=summed)]
     others = [metric for metric in metrics if metric not in later]
-    needs = needs_of_report(rows, settings, others, sections, extra_lenses, units_for)
+    needs = needs_of_report(rows, settings, others, sections, extra_lenses)
     of_classes = any(metric.is_class_wise for metric in metrics)
     if settings.test or (of_classes and tests_classes(rows, settings)):
         needs.append(all_probs(rows))

@@ -62,8 +62,6 @@ class MetricFamily:
     undefined: str = ""
 
 
-SWAPPED = "; in comparisons a permutation p-value"
-
 SCORE = MetricFamily(
     name="score",
     uncertainty="a jackknife interval, exact for shares of rows; in comparisons a paired interval",
@@ -79,7 +77,7 @@ RANKING = MetricFamily(
 SELECTIVE = MetricFamily(
     name="selective",
     uncertainty="the values of an oracle and of a random order, and an interval from its influences, but not "
-    "for coverage; in comparisons a paired interval, for coverage a permutation p-value",
+    "for coverage; in comparisons a paired interval, but not for coverage",
     section="scores",
     undefined="there are no rows",
 )
@@ -87,21 +85,21 @@ RECALIBRATION = MetricFamily(
     name="recalibration",
     uncertainty="an interval for recalibrations fitted to other data; for "
     "calibration losses on request, refitted to each resample; in comparisons a paired interval of "
-    "calibration losses, a p-value for the others",
+    "calibration losses",
     section="parts",
     fits=True,
     undefined="there are too few rows for cross-validation with two folds",
 )
 DECOMPOSITION = MetricFamily(
     name="decomposition",
-    uncertainty="an interval for refinement and uncertainty, none for the others (biased upward)" + SWAPPED,
+    uncertainty="an interval for refinement and uncertainty, none for the others (biased upward)",
     section="parts",
     has_interval_of_difference=False,
 )
 ERROR = MetricFamily(
     name="error",
     uncertainty="its value if calibrated and a p-value; an interval for kuiper alone, as other errors are "
-    "biased upward near zero" + SWAPPED,
+    "biased upward near zero; no test compares those of two systems",
     section="errors",
     has_null=True,
     has_interval_of_difference=False,
@@ -389,7 +387,7 @@ class Method(Entry):
         Returns the number of parameters from the number of classes and the arguments; None where the data
         decide it, or a penalty.
     effort
-        What five fits cost for each score, in looks at it; see `calcli.core.estimators.effort`. A wrapper's
+        What five fits cost for each score, in looks at it. A wrapper's
         multiplies that of what it is around.
     quick
         Whether `auto` tries it unasked.

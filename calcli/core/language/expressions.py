@@ -73,13 +73,10 @@ class Measure(Expression[Metric]):
         The lens it looks through; "" for scores, which need none.
     region
         The part of the scores it looks at, as in "0.8..1".
-    cost
-        What computing it again costs besides looks at scores, of each class if it is class-wise; see
-        `calcli.core.estimators.effort`.
     """
 
     family: ClassVar[MetricFamily]
-    lens, region, cost = "", "all", 0
+    lens, region = "", "all"
 
     text: str = field(default="", compare=False)
 
@@ -127,15 +124,6 @@ class Measure(Expression[Metric]):
     def of_few(self, pair: Any, difference: Any) -> Any:
         """Return exact `Evidence` on a difference of a `Pair` that few rows carry; None if there is none."""
         return None
-
-    def swapped(self, pair: Any) -> Any:
-        """Return differences of a `Pair` with predictions swapped; None where computing anew is as quick."""
-        return None
-
-    @property
-    def recomputed(self) -> bool:
-        """Whether it is computed anew with predictions swapped, where no way is quicker."""
-        return self.fitted is None
 
     def with_argument(self, key: str, value: Any) -> Self:
         """Return the same metric with another value of an argument."""

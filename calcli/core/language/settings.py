@@ -87,6 +87,12 @@ class Settings:
     )
     bins: int = setting(15, whole(1, MOST_BINS), "Bins of the calibration errors.", "N")
     level: float = setting(0.95, LEVEL, "Coverage of the intervals.", "P", in_policies=True)
+    tost: bool = setting(
+        False,
+        FLAG,
+        "Judge margins by two one-sided tests at 1 - level each (TOST), in place of half of it.",
+        in_policies=True,
+    )
     intervals: bool = setting(True, FLAG, "Intervals, and tests of differences.")
     draws: int = setting(
         999,

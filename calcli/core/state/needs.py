@@ -3,18 +3,17 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
-from calcli.core.data.arrays import Array, Doubles, Floats
+from calcli.core.data.arrays import Array, Floats
 from calcli.core.data.binning import Bins, equal_width_index
 from calcli.core.data.blocks import Block, Collector, RowStatistic
 from calcli.core.data.predictions import Predictions
-from calcli.core.data.units import Units
 from calcli.core.language.settings import Settings
 from calcli.core.problems.lenses import (
     Lens,
@@ -224,38 +223,6 @@ class ClassCells:
         self.cells[:, block.rows] = equal_width_index(probs.ravel(), self._bins).reshape(probs.shape)
 
 
-class ClassUnits:
-    """Collector of every class's equal-width bins by unit: (units, 3, K, bins) sums.
-
-    Parameters
-    ----------
-    units
-        Of the rows.
-    n_classes, bins
-        Their numbers.
-    """
-
-    def __init__(self, units: Units, n_classes: int, bins: int) -> None:
-        self._unit = units.of_row
-        self._sums = np.zeros((3, n_classes, bins, units.number))
-
-    def add(self, block: Block) -> None:
-        """Add one block to the sums, class by class: the table of one class stays in the cache."""
-        weight, score, outcome = self._sums
-        _, bins, units = score.shape
-        unit, weights = self._unit[block.rows], block.weights
-        for k, prob in enumerate(block.probs):
-            cells, is_class = equal_width_index(prob, bins) * units + unit, block.labels == k
-            weight[k] += _sums(cells, weights, weight[k])
-            score[k] += _sums(cells, prob if weights is None else prob * weights, score[k])
-            outcome[k] += _sums(cells[is_class], None if weights is None else weights[is_class], outcome[k])
-
-    @property
-    def sums(self) -> Doubles:
-        """(units, 3, K, bins) sums of weight, score and outcome."""
-        return np.moveaxis(self._sums, -1, 0)
-
-
 class VectorTable:
     """Collects the problem of a vector lens, for what needs every row at once."""
 
@@ -278,15 +245,13 @@ class VectorTable:
 
 ONLY_SUMS = "this needs rows, and a state keeps sums, not rows; use the predictions"
 CLIPPED = "clipped"  # statistic of rows whose log-loss is
-UnitsOf = Callable[[int], Units]  # that change sides together, given how many sums are kept of each
 
 
 class Pass(NamedTuple):
-    """The rows that a pass goes over, how it computes, and in a comparison the units that change sides."""
+    """The rows that a pass goes over, and how it computes."""
 
     rows: Predictions
     settings: Settings
-    units_for: UnitsOf | None = None
 
 
 class Need(ABC):
@@ -454,21 +419,6 @@ class ClassPlaces(Kept):
         return ClassCells(rows.n_rows, rows.n_classes, self.bins)
 
 
-@dataclass(frozen=True)
-class UnitSums(Kept):
-    """The same sums as `ClassSums` unit by unit, for comparisons."""
-
-    bins: int
-    units: Units | None = field(compare=False, default=None)
-
-    of_rows = False
-
-    def collector(self, rows: Predictions, dtype: np.dtype[Any]) -> Collector:
-        """Return what adds up the rows of each unit."""
-        assert self.units is not None
-        return ClassUnits(self.units, rows.n_classes, self.bins)
-
-
 def through(name: str, rows: Predictions, settings: Settings, *, each: bool = False) -> Scores | Vectors:
     """Return what it takes to look at rows through a lens.
 
@@ -497,11 +447,6 @@ def every_class(rows: Predictions, settings: Settings) -> tuple[Need, ...]:
 def class_sums(bins: int, rows: Predictions, settings: Settings) -> tuple[Need, ...]:
     """Return the need of equal-width sums of every class; two classes are in order anyway."""
     return (ClassSums(bins), *(every_class(rows, settings) if rows.n_classes == 2 else ()))
-
-
-def unit_sums(bins: int, of: Pass) -> tuple[Need, ...]:
-    """Return the need of the same sums unit by unit, where there are units."""
-    return () if of.units_for is None else (UnitSums(bins, of.units_for(3 * of.rows.n_classes * bins)),)
 
 
 LOG_ODDS = RowValues("log_odds", lambda block: block.log_odds)  # of two classes

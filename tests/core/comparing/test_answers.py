@@ -79,8 +79,8 @@ def test_areas_are_compared_with_their_own_outcomes(two):
 
 
 def test_errors_alike_are_not_told_apart(two):
-    """A system against itself with its rows in another order of being right is no evidence."""
+    """Errors of a system against itself are equal, and not tested."""
     usual = usually_compared(two[0])
     assert "cw_ece" not in usual
     found = differences((two[0], two[0]), "ece", "ks", "corp_miscalibration")
-    assert all(one.value == 0 and one.verdict == "no evidence" for one in found.values())
+    assert all(one.value == 0 and one.verdict == "untested" for one in found.values())

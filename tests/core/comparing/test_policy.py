@@ -11,7 +11,6 @@ import pytest
 from calcli.core.comparing.checking import Against, Baseline, StoredReport, StoredValue, check
 from calcli.core.comparing.policy import Bound, NoWorse, Policy, Rule, exit_status, failure, parse_failure
 from calcli.core.estimators.evidence import Margin
-from calcli.core.estimators.intervals import Interval
 from calcli.core.evaluating.evaluate import evaluate
 from calcli.core.evaluating.results import Estimate
 from calcli.core.language.errors import InputError, UsageError
@@ -130,7 +129,6 @@ def test_unjudged_rules_do_not_pass(right_in, predict):
         (rule("log_loss", NoWorse(Margin())), report, "old.json has no log_loss"),
         (rule("accuracy", NoWorse(Margin())), report, "no test"),
         (rule("log_loss", NoWorse(Margin()), part="site=a"), report, "site"),
-        (rule("skce", NoWorse(Margin())), right_in(0.9), "there is no test of their difference"),
     ]
     for one, reference, message in cases:
         baseline = None if reference is None else Baseline(reference, system, paired=False)
@@ -194,9 +192,6 @@ def test_a_report_is_compared_unpaired(right_in):
     assert "holds no rows to pair" in found.notes[0]
     much = judged(right_in(0.5), worse, baseline=Baseline(stored, right_in(0.5), paired=False))
     assert much.outcomes[0].status == "broken"
-    tight = StoredReport("old.json", old.classes, {"": {"ece": StoredValue(0.0, Interval(0, 0, 0.95))}})
-    error = judged(new, rule("ece", NoWorse(Margin())), baseline=Baseline(tight, new, paired=False))
-    assert error.outcomes[0].result == "not judged"
 
 
 def test_few_rows_prove_nothing_against_a_report(right_in, predict):
@@ -243,8 +238,8 @@ def test_rules_on_a_baseline_count_the_rows_that_are_compared(right_in):
 def test_rules_that_cannot_be_are_refused():
     for metric, condition, message in (
         ("ece", Bound(0.1, True, "upper"), "has no interval"),
-        ("ece", NoWorse(Margin(0.1), "fail"), "has no interval"),
-        ("corp_miscalibration", NoWorse(Margin(0.1), "warn"), "has no interval"),
+        ("ece", NoWorse(Margin(0.1)), "no test tells whether ece differs between two systems; give it max"),
+        ("corp_miscalibration", NoWorse(Margin(0.1), "warn"), "no test tells"),
         ("log_loss", NoWorse(Margin(), "fail"), "needs a margin"),
         ("mean_gap", NoWorse(Margin()), "give it max and min"),
     ):
@@ -252,13 +247,23 @@ def test_rules_that_cannot_be_are_refused():
             rule(metric, condition)
 
 
-@pytest.mark.parametrize("metric", ["ece:region=0.7..1", "ace", "calibration_loss", "corp_miscalibration"])
-def test_errors_and_losses_can_be_held_against_a_baseline(right_in, metric):
+def test_a_calibration_loss_can_be_held_against_a_baseline(right_in):
     old, new = right_in(0.8), right_in(0.6)
-    found = judged(new, rule(metric, NoWorse(Margin())), baseline=paired(old, new))
+    loss = rule("calibration_loss", NoWorse(Margin()))
+    found = judged(new, loss, baseline=paired(old, new))
     assert [found.outcomes[0].result, exit_status([found])] == ["failed", 1]
-    found = judged(old, rule(metric, NoWorse(Margin())), baseline=paired(new, old))
+    found = judged(old, loss, baseline=paired(new, old))
     assert found.outcomes[0].result == "passed"
+
+
+def test_an_equal_file_passes_and_few_rows_prove_nothing(right_in):
+    old = right_in(0.8)
+    no_worse = rule("brier", NoWorse(Margin()))
+    (found,) = judged(old, no_worse, baseline=paired(old, old)).outcomes
+    assert (found.status, found.reason) == ("passed", "brier is 0.3200, equal to the baseline's 0.3200")
+    (found,) = judged(right_in(0.785), no_worse, baseline=paired(old, right_in(0.785))).outcomes
+    assert found.status == "undecided"
+    assert "effective sample size 3" in found.reason
 
 
 def test_rows_of_one_cluster_are_one_observation(right_in):
@@ -266,7 +271,7 @@ def test_rows_of_one_cluster_are_one_observation(right_in):
     once = [replace(right_in(share), columns={"video": np.arange(200)}) for share in (0.8, 0.78)]
     often = [right_in(share, rows=2000) for share in (0.8, 0.78)]
     often = [replace(system, columns={"video": np.arange(2000) // 10}) for system in often]
-    rules = rule("accuracy", NoWorse(Margin())), rule("ece", NoWorse(Margin())), rule("ece", Bound(0.1, True))
+    rules = rule("accuracy", NoWorse(Margin())), rule("ece", Bound(0.1, True)), rule("ece", Bound(0.2, True))
     aware_of = {"cluster": "video"}
     alone, blind, aware = (
         judged(new, *rules, baseline=paired(old, new), **settings).outcomes
@@ -277,30 +282,15 @@ def test_rows_of_one_cluster_are_one_observation(right_in):
     assert [one.result for one in aware[1:]] == ["passed", "passed"]
     # what dependent rows would show if calibrated is not known, so that a rule which needs it is not judged
     worse = replace(right_in(0.4), columns={"video": np.arange(200)})
-    (found,) = judged(worse, rules[1], baseline=paired(once[0], worse), **aware_of).outcomes
+    (found,) = judged(worse, rules[1], **aware_of).outcomes
     assert found.result == "not judged"
     assert "depend on each other by video" in found.reason
 
 
-def test_too_few_permutations_to_prove_anything_do_not_pass(right_in, monkeypatch):
-    from calcli.core.estimators import permutation
-
-    monkeypatch.setattr(permutation, "VISITS", 0)
-    monkeypatch.setattr(permutation, "FEWEST_DRAWS", 39)
-    old, new = right_in(0.8), right_in(0.4)
-    rules = [rule("smooth_ece", NoWorse(Margin())), rule("log_loss", NoWorse(Margin()))]
-    found = judged(new, *rules, baseline=paired(old, new)).outcomes[0]
-    assert found.result == "not judged"
-    assert "39 permutations are too few to test 2 rules" in found.reason
-    (found,) = judged(new, rules[0], baseline=paired(old, new)).outcomes
-    assert found.result == "failed"
-
-
-@pytest.mark.parametrize("metrics", [("log_loss", "accuracy", "brier"), ("ece",)])
-def test_equal_models_fail_as_seldom_as_the_level_says(metrics, predict):
+def test_equal_models_fail_as_seldom_as_the_level_says(predict):
     """The chance that any of the rules breaks is 5% at most, as the policy's level says."""
     rng = np.random.default_rng(4)
-    rules = [rule(metric, NoWorse(Margin())) for metric in metrics]
+    rules = [rule(metric, NoWorse(Margin())) for metric in ("log_loss", "accuracy", "brier")]
     broken = 0
     for _ in range(60):
         truth = rng.dirichlet([0.7, 0.7, 0.7], 150)

@@ -94,7 +94,7 @@ def test_influences_on_average_precision_are_those_of_the_second_class():
 def test_systems_that_differ_within_cells_alone_are_not_proven_to_differ():
     first, second = states_of(two_systems(24_000, 0.2000001))
     same = states_of(two_systems(24_000, 0.2))[0]
-    assert differences([first, same], metrics=("auroc",))["auroc"].p_value == pytest.approx(1)
+    assert differences([first, same], metrics=("auroc",))["auroc"].verdict in ("equal", "undecided")
     assert differences([first, second], metrics=("auroc",))["auroc"].p_value > 0.001
 
 

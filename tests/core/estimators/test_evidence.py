@@ -10,16 +10,17 @@ from scipy import stats
 
 from calcli.core.estimators.evidence import (
     DistanceEvidence,
+    Equal,
     ExactShares,
     Margin,
     Normal,
-    Permuted,
+    Simultaneous,
     Studentized,
     Untested,
+    joint_covariance,
     sum_of_errors,
 )
 from calcli.core.estimators.intervals import Influences
-from calcli.core.estimators.permutation import PermutationDistribution
 from calcli.core.estimators.power import Power
 
 NONE = Margin()
@@ -102,13 +103,69 @@ def test_pairs_of_shares_are_mcnemars_test():
     assert ExactShares(0, 100, 0, 100, 0.5, True).p_value() == 1
 
 
-def test_intervals_of_shares_join_those_of_both():
-    evidence = ExactShares(7, 100, 2, 100, 0.5, True)
+def test_intervals_of_unpaired_shares_join_those_of_both():
+    evidence = ExactShares(7, 100, 2, 100, 0.5, False)
     ends = evidence.interval(0.95)
     first, second = (stats.binomtest(k, 100).proportion_ci(0.975, method="exact") for k in (7, 2))
     assert (ends.low, ends.high) == pytest.approx((first.low - second.high, first.high - second.low))
     assert evidence.p_not_worse(1, Margin(ends.high)) == pytest.approx(0.025, abs=1e-9)
     assert evidence.p_worse(-1, Margin(0.2)) == pytest.approx(1, abs=1e-9)
+
+
+def melded(gained, lost, rows):
+    """Return draws of the lower confidence distribution of a difference (Fay & Lumbard 2021)."""
+    rng, m = np.random.default_rng(0), gained + lost
+    won = rng.beta(gained, lost + 1, 200_000) if gained else np.zeros(200_000)
+    least = rng.beta(m, rows - m + 1, 200_000) if m else np.zeros(200_000)
+    most = rng.beta(m + 1, rows - m, 200_000) if m < rows else np.ones(200_000)
+    return np.where(won > 0.5, least, most) * (2 * won - 1)
+
+
+@pytest.mark.parametrize(
+    ("gained", "lost", "rows"),
+    [(7, 2, 100), (0, 4, 30), (3, 9, 12), (0, 0, 50), (12, 0, 12), (24, 0, 1000), (11, 13, 10**6)],
+)
+def test_the_interval_of_paired_shares_is_melded_of_two_exact_ones(gained, lost, rows):
+    evidence = ExactShares(gained, rows, lost, rows, 0.5, True)
+    for level in (0.8, 0.95):
+        ends, tail = evidence.interval(level), (1 - level) / 2
+        for drawn, end in ((melded(gained, lost, rows), ends.low), (melded(lost, gained, rows), -ends.high)):
+            assert end == -1 or np.mean(drawn < end) == pytest.approx(tail, abs=0.002)
+        assert evidence.p_worse(1, Margin(max(ends.low, 0))) <= max(tail, evidence.p_worse(1, NONE)) + 1e-9
+        assert ends.high == 1 or evidence.p_not_worse(1, Margin(ends.high)) == pytest.approx(tail, abs=1e-7)
+        assert ends.contains(0) == (evidence.p_value() > 1 - level)
+
+
+def test_correlated_tests_cost_less_than_bonferronis_correction():
+    """The largest of statistics, against multivariate normal probabilities by scipy."""
+    spread = np.array([[1.0, 0.9, 0.0], [0.9, 1.0, 0.0], [0.0, 0.0, 1.0]])
+    found = Simultaneous.of(spread, np.eye(3), 0)
+    for p in (0.5, 0.05, 0.01):
+        z = stats.norm.isf(p / 2)
+        inside = stats.multivariate_normal(cov=spread).cdf(np.full(3, z), lower_limit=np.full(3, -z))
+        assert found.corrected(p) == pytest.approx(1 - inside, abs=0.015)
+    assert found.corrected(1e-9) == pytest.approx(3e-9)
+    level = found.pointwise(0.95)
+    assert found.corrected(1 - level) == pytest.approx(0.05, abs=1e-3)
+    assert found.corrected(1 - level - 1e-9) <= 0.05 + 1e-9
+    assert Simultaneous.of(np.eye(1), np.eye(1), 0).corrected(0.04) == 0.04
+    # all pairs of three alike systems: Tukey's studentized range
+    pairs = np.array([[-1, 1, 0], [-1, 0, 1], [0, -1, 1]])
+    tukey = stats.studentized_range.sf(np.sqrt(2) * 2.2, 3, np.inf)
+    assert Simultaneous.of(np.eye(3), pairs, 0).corrected(2 * stats.norm.sf(2.2)) == pytest.approx(
+        tukey, abs=0.01
+    )
+
+
+def test_estimates_of_other_units_have_no_covariance():
+    values = np.random.default_rng(0).normal(size=(3, 50))
+    first, second, third = map(of_mean, values)
+    joint = joint_covariance([first, second, of_mean(values[2][:40])])
+    expected = np.cov(values[:2], bias=True) / 50
+    assert joint[:2, :2] == pytest.approx(expected)
+    assert joint[2, :2].tolist() == [0, 0]
+    apart = joint_covariance([first, second, third], paired=False)
+    assert apart == pytest.approx(np.diag(np.diag(apart)))
 
 
 def test_normal_evidence_is_the_z_test():
@@ -141,24 +198,10 @@ def test_equal_systems_without_spread_are_no_evidence():
     assert evidence.p_worse(1, NONE) == 0.5
 
 
-def test_permutations_at_least_as_extreme_are_counted():
-    evidence = Permuted(0.3, 0.1, PermutationDistribution(0.3, np.array([-0.4, -0.3, 0.1, 0.3])), True)
-    assert evidence.least_p() == 1 / 5
-    assert evidence.p_value() == (1 + 3) / 5
-    assert evidence.p_worse(1, NONE) == (1 + 1) / 5
-    assert evidence.p_worse(1, Margin(0.3)) == 1
-    assert evidence.p_worse(1, Margin(0.2)) == (1 + 1) / 5
-    assert evidence.interval(0.95) is None
-    assert math.isnan(evidence.p_not_worse(1, Margin(1)))
-
-
-def test_a_margin_is_of_the_difference_and_the_test_of_what_was_swapped():
-    evidence = Permuted(0.3, 0.1, PermutationDistribution(0.2, np.array([-0.4, 0.1, 0.25, 0.3])), True)
-    assert evidence.p_value() == (1 + 3) / 5
-    assert evidence.p_worse(1, Margin(0.25)) == (1 + 2) / 5
-    assert evidence.p_worse(1, Margin(0.3)) == 1
-    assert math.isnan(Permuted(0.1, 0.1, PermutationDistribution(math.nan, np.zeros(3)), True).p_value())
-    assert math.isnan(Permuted(0.1, 0.1, PermutationDistribution(0.1, np.empty(0)), True).p_value())
+def test_equal_systems_pass_without_a_test():
+    assert Equal().interval(0.95) is None
+    assert math.isnan(Equal().p_value())
+    assert (Equal().p_worse(1, NONE), Equal().p_not_worse(1, NONE)) == (1, 0)
 
 
 def test_equal_shares_are_proven_to_be_close_where_rows_are_many():

@@ -3,20 +3,15 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 
-from calcli.core.data.arrays import Doubles, Stream, generator
-from calcli.core.data.binning import Bins
 from calcli.core.data.blocks import ROW_STATISTICS
 from calcli.core.data.predictions import Predictions
 from calcli.core.data.units import Hashes
-from calcli.core.estimators.effort import affordable_draws
 from calcli.core.estimators.intervals import Influences, Interval, Spread, carried_by
-from calcli.core.estimators.permutation import PermutationDistribution, swapped_sums
 from calcli.core.estimators.rules import ScoringRule
 from calcli.core.evaluating.measurements import Measurements
 from calcli.core.evaluating.results import Evaluation
@@ -130,56 +125,22 @@ class Pair:
     baseline, candidate
         The systems.
     settings
-        Of the comparison: permutations (`draws`), seed.
+        Of the comparison.
     paired
         Whether row i is the same case in both.
-    tests
-        How many pairs of systems, on how many slices, are tested on the same metric.
     """
 
     baseline: System
     candidate: System
     settings: Settings
     paired: bool = True
-    tests: int = 1
 
     def telling(self, metric: Measure) -> Pair:
         """Return the pair itself, or the samples that tell a metric, which are paired if their rows are."""
         both = self.baseline.telling(metric), self.candidate.telling(metric)
         first, second = (one.hashes for one in both)
         same = first is second or (first is not None and second is not None and np.array_equal(first, second))
-        return Pair(*both, self.settings, self.paired and same, self.tests)
-
-    @property
-    def measured(self) -> tuple[Measurements, Measurements]:
-        """What passes over the rows of both found."""
-        return self.baseline.measured, self.candidate.measured
-
-    @property
-    def same_classes(self) -> bool:
-        """Whether both have as many classes, so that their predictions can be swapped."""
-        return len({one.predictions.n_classes for one in self.measured}) == 1
-
-    def affordable(self, effort: float) -> int:
-        """Return how many permutations are made, if computing the metric of one system costs so much."""
-        scores = sum(math.prod(one.predictions.scores.shape) for one in self.measured)
-        return affordable_draws(self.settings.draws, 2 * effort + scores, scores, self.tests)
-
-    def swapped_bins(
-        self, baseline: Doubles, candidate: Doubles, statistic: Callable[[Bins], Any]
-    ) -> PermutationDistribution:
-        """Return differences of a statistic, given (units, 3, ...) sums over the bins of both, swapped."""
-
-        def of_bins(sums: Doubles) -> Any:
-            weight, score, outcome = np.moveaxis(sums, 1, 0)
-            return statistic(Bins(weight, weight, score, outcome))
-
-        return swapped_sums(baseline, candidate, of_bins, self.settings.draws, self.rng, self.paired)
-
-    @property
-    def rng(self) -> np.random.Generator:
-        """Source of chance of the permutations, the same for every metric."""
-        return generator(self.settings.seed, Stream.SWAPS)
+        return Pair(*both, self.settings, self.paired and same)
 
 
 def loss(score: str, rule: ScoringRule, settings: Settings) -> Mean:

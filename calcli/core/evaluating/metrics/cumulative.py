@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import math
 from abc import abstractmethod
-from collections.abc import Sequence
 from dataclasses import dataclass
 from statistics import NormalDist
 from typing import Any, ClassVar
@@ -19,10 +18,8 @@ from calcli.core.data.arrays import Doubles, Floats, batches
 from calcli.core.data.binning import Bins
 from calcli.core.estimators.calibrationerror import Null
 from calcli.core.estimators.intervals import Interval
-from calcli.core.estimators.permutation import CELLS, Cells
 from calcli.core.evaluating.metrics.errors import OneDimensional
 from calcli.core.language.entries import metric
-from calcli.core.problems.lenses import ScoredRows
 from calcli.core.problems.problem import Problem
 
 ENOUGH_VARIANCE = 10.0  # sum of s (1 - s) from which the Brownian limit is used
@@ -66,10 +63,6 @@ class CumulativeError(OneDimensional):
         """Return the error of (..., m) sums over steps of the score, each of which counts as one score."""
         gaps = np.cumsum(bins.outcome - bins.score, axis=-1)
         return np.asarray(self.of_gaps(gaps) / bins.weight.sum(-1))
-
-    def cells(self, systems: Sequence[ScoredRows]) -> Cells:
-        """Return steps of the score."""
-        return Cells.steps(systems, CELLS, self.of_sums)
 
     def limit(self, problem: Problem) -> Null | None:
         """Return what Brownian motion shows, where the variance is enough."""

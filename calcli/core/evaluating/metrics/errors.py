@@ -23,12 +23,10 @@ from calcli.core.data.arrays import (
     generator,
 )
 from calcli.core.data.binning import Bins, distinct, equal_width_index
-from calcli.core.data.units import Units, deal
 from calcli.core.estimators.calibrationerror import Null, class_wise_error, compare, outcome_sums
 from calcli.core.estimators.intervals import Interval
-from calcli.core.estimators.permutation import Cells, PermutationDistribution, joined_weights, swapped_rows
 from calcli.core.evaluating.measurements import Measurements
-from calcli.core.evaluating.metrics.base import Calls, Pair, signature
+from calcli.core.evaluating.metrics.base import Calls, signature
 from calcli.core.evaluating.results import Estimate, VectorBins
 from calcli.core.evaluating.usual import tests_classes
 from calcli.core.language.entries import ERROR, arg
@@ -36,16 +34,15 @@ from calcli.core.language.errors import UsageError
 from calcli.core.language.expressions import AUTO_LENS, Measure, nearest_name, region_ends
 from calcli.core.language.metrics import LENS, min_rows, number_of_bins, region, vector_region
 from calcli.core.language.settings import Settings
-from calcli.core.problems.lenses import ScoredRows, VectorProblem
+from calcli.core.problems.lenses import VectorProblem
 from calcli.core.problems.problem import (
     Binning,
     NamedBinning,
     Problem,
     Recursive,
-    ordered_problem,
     segment_sums,
 )
-from calcli.core.state.needs import Need, Pass, UnitSums, all_probs, class_sums, through, unit_sums
+from calcli.core.state.needs import Need, Pass, all_probs, class_sums, through
 
 LABELS = 1_000_000  # drawn at once
 HELD = 5_000_000  # sums of outcomes
@@ -144,10 +141,6 @@ class OneDimensional(CalibrationError, ABC):
         """Return numbers to read it with."""
         return {}
 
-    def cells(self, systems: Sequence[ScoredRows]) -> Cells | None:
-        """Return the cells of which it is a function of sums, to swap; None where it is no such function."""
-        return None
-
     @property
     def from_sums(self) -> bool:
         """Whether sums over equal-width bins are enough, so that no score must be put in order."""
@@ -164,7 +157,7 @@ class OneDimensional(CalibrationError, ABC):
         if not self.from_sums:
             return (all_probs(of.rows),)
         bins = self.arguments["bins"]
-        return (*class_sums(bins, of.rows, of.settings), *unit_sums(bins, of))
+        return class_sums(bins, of.rows, of.settings)
 
     def tested(self, measured: Measurements, settings: Settings, beside: Calls) -> TestedError:
         """Return the error, tested on the same simulated outcomes as others of its lens and region.
@@ -191,36 +184,6 @@ class OneDimensional(CalibrationError, ABC):
     def is_like(self, other: OneDimensional) -> bool:
         """Tell whether it looks at the same scores as another one."""
         return (self.lens, self.region) == (other.lens, other.region)
-
-    def swapped(self, pair: Pair) -> PermutationDistribution | None:
-        """Swap sums over cells of the score, or over the bins of every class; else scores of the lens."""
-        if self.is_class_wise:
-            if not (self.from_sums and pair.same_classes):
-                return None
-            first, second = (one.kept(UnitSums(self.arguments["bins"])).sums for one in pair.measured)
-            over = self.over_classes
-            return pair.swapped_bins(first, second, lambda bins: class_wise_error(self.of_sums(bins), over))
-        systems = [one.look(self.lens).within(self.region) for one in pair.measured]
-        units = [one.units.within(rows.rows) for one, rows in zip(pair.measured, systems, strict=True)]
-        if (cells := self.cells(systems)) is None:
-            return self._swapped_scores(systems, units, pair)
-        first, second = map(cells.sums, systems, deal(units, 3 * cells.number))
-        return pair.swapped_bins(first, second, cells.statistic)
-
-    def _swapped_scores(
-        self, systems: Sequence[ScoredRows], units: Sequence[Units], pair: Pair
-    ) -> PermutationDistribution:
-        """Return differences of an error that is computed anew."""
-        score, outcome = (np.concatenate([one[column] for one in systems]) for column in (0, 1))
-        weights = joined_weights([(one.weights, len(one.score)) for one in systems])
-        every = ScoredRows(score, outcome, weights)
-
-        def value(rows: Positions) -> float:
-            problem = ordered_problem(*every.at(rows)[:3])
-            return self.value(problem) if problem.total_weight else math.nan
-
-        draws = pair.affordable(self.cost) if self.cost else pair.settings.draws
-        return swapped_rows(value, units, len(score), draws, pair.rng, pair.paired)
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -213,7 +213,6 @@ class KernelError(OfVectors):
     estimator: Literal["unbiased", "block"] = arg("all pairs of rows, or disjoint pairs", default="unbiased")
     distance: KernelDistance = arg("the distance of vectors in the kernel", default="tv")
     least_rows: ClassVar[int] = 2
-    recomputed = False  # each time it would look at all pairs of rows
 
     def found(
         self, problem: VectorProblem, draws: int, rng: np.random.Generator

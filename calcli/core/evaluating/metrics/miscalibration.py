@@ -2,26 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass
-from functools import partial
 from typing import Any, Literal
 
 import numpy as np
 from numpy.typing import NDArray
 
-from calcli.core.data.binning import Bins, bin_index, common_unit, equal_width_index
-from calcli.core.estimators.effort import CLASS
+from calcli.core.data.binning import Bins
 from calcli.core.estimators.intervals import wilson_interval
-from calcli.core.estimators.permutation import CELLS, Cells, of_equal_mass
 from calcli.core.evaluating.metrics.errors import BINNING, EXPECTED, OfBins, OneDimensional
 from calcli.core.language.entries import arg, metric
 from calcli.core.language.errors import UsageError
 from calcli.core.language.metrics import LENS, OVER_BINS, Norm
-from calcli.core.problems.lenses import ScoredRows
-from calcli.core.problems.problem import Problem, Recursive, segment_sums
-
-STEPS_OF_A_BIN = 30  # so many at least where bins are made of steps
+from calcli.core.problems.problem import Problem, segment_sums
 
 
 def binned_error(bins: Bins, norm: Norm) -> Any:
@@ -91,20 +84,6 @@ class BinnedError(OfBins):
             return {}
         shares = concentration(problem, self.cuts(problem))
         return {"squared": float(debiased_square(problem.bins(self.parted, self.bins), shares))}
-
-    def cells(self, systems: Sequence[ScoredRows]) -> Cells | None:
-        """Return its bins, or steps of which equal-mass bins are made."""
-        if self.debiased or isinstance(self.parted, Recursive):
-            return None
-        error = partial(binned_error, norm=self.norm)
-        if self.binning == "equal-mass":
-            weights, most = systems[0].weights, max(CELLS, STEPS_OF_A_BIN * self.bins)
-            unit = 1.0 if weights is None else common_unit(weights)
-            return Cells.steps(systems, most, lambda bins: error(of_equal_mass(bins, self.bins, unit)))
-        if self.binning == "equal-width":
-            return Cells(self.bins, lambda score: equal_width_index(score, self.bins), error)
-        edges = np.array(self.parted)
-        return Cells(len(edges) - 1, lambda score: bin_index(score, edges), error)
 
 
 @metric("ece", "ECE", abbreviation_of=EXPECTED, tier="to know")
@@ -301,8 +280,6 @@ class MaximumMeanError(OneDimensional):
 
     The mean is over all pairs, each row with itself among them (Kumar, Sarawagi & Jain 2018, section 3).
     """
-
-    cost = CLASS
 
     def of(self, problem: Problem, bins: Bins) -> Any:
         """Return the error, in [0, 1], of sums over runs of equal scores."""

@@ -5,24 +5,21 @@ from __future__ import annotations
 import math
 from abc import ABC, abstractmethod
 from collections.abc import Iterable, Iterator
-from dataclasses import astuple, dataclass, replace
+from dataclasses import dataclass, replace
 from operator import itemgetter
 from typing import ClassVar, Literal
 
 import numpy as np
 
 from calcli.core.data.arrays import Array, Doubles, Floats, batches
-from calcli.core.data.binning import Bins
 from calcli.core.data.predictions import Predictions
 from calcli.core.estimators.decomposition import BinnedLosses, Corp, RefinedBins, binned_losses, corp, summed
-from calcli.core.estimators.effort import GRID
 from calcli.core.estimators.intervals import FEWEST, Influences, Spread
-from calcli.core.estimators.permutation import PermutationDistribution
 from calcli.core.estimators.rules import Decomposable, decomposable_rule
 from calcli.core.estimators.scoring import Means, OfMeans
 from calcli.core.estimators.unittable import UnitTable
 from calcli.core.evaluating.measurements import Measurements
-from calcli.core.evaluating.metrics.base import HITS, Calls, Pair, judged, loss, signature
+from calcli.core.evaluating.metrics.base import HITS, Calls, judged, loss, signature
 from calcli.core.evaluating.metrics.scores import find_cllr, min_cllr
 from calcli.core.evaluating.metrics.smooth import densities
 from calcli.core.evaluating.results import Estimate
@@ -38,11 +35,9 @@ from calcli.core.state.needs import (
     Mean,
     Need,
     Pass,
-    UnitSums,
     all_probs,
     class_sums,
     through,
-    unit_sums,
 )
 
 Numbers = dict[str, float]
@@ -79,7 +74,6 @@ def needs_of_parts(metric: Binned, of: Pass) -> Iterator[Need]:
         raise UsageError(f"{metric}: a region needs one score; name the class, as in lens=class-0")
     elif metric.from_sums:
         yield from class_sums(bins, of.rows, of.settings)
-        yield from unit_sums(bins, of)
     else:
         yield all_probs(of.rows)
 
@@ -310,24 +304,6 @@ class Binned(OfScore):
         if self.score == "log_loss" and fewest < 4 * FEWEST:
             fewest /= 4  # a bin in which the only error was not seen loses nothing, where one seen loses much
         return replace(influence_values.spread, fewest=fewest, bias=refined.bias(share))
-
-    def swapped(self, pair: Pair) -> PermutationDistribution | None:
-        """Swap units of sums over the bins of every class, where these are enough."""
-        if not (self.part in OF_SUMS and self.from_sums and pair.same_classes):
-            return None
-        rule = self.rule(pair.baseline.measured.predictions)
-
-        def statistic(bins: Bins) -> Doubles:
-            each = (Bins(*sums) for sums in zip(*astuple(bins), strict=True))
-            return np.array([getattr(binned_losses(sums, rule), self.part) for sums in each])
-
-        first, second = (one.kept(UnitSums(self.bins)).sums for one in pair.measured)
-        return pair.swapped_bins(first, second, statistic)
-
-    @property
-    def cost(self) -> int:  # type: ignore[override]
-        """What a kernel density costs, if there is one."""
-        return GRID if self.estimator == "kernel" else 0
 
 
 @dataclass(frozen=True, kw_only=True)

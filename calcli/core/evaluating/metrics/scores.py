@@ -21,7 +21,7 @@ from calcli.core.data.blocks import ROW_STATISTICS, Block, RowStatistic
 from calcli.core.data.predictions import Predictions
 from calcli.core.estimators import scoring
 from calcli.core.estimators.costs import CostMatrix, Decided, decided, find_costs, matrix_of
-from calcli.core.estimators.evidence import NORMAL, Evidence, ExactShares, Normal
+from calcli.core.estimators.evidence import FEW_DISCORDANT, NORMAL, Evidence, ExactShares
 from calcli.core.estimators.expected import BetaScore, IntegralOfRisks, Risk, Weighted, find_weights
 from calcli.core.estimators.intervals import Influences, Interval, Spread
 from calcli.core.estimators.rules import ScoringRule, decomposable_rule, scoring_rule
@@ -216,7 +216,6 @@ class Scored(Measure, ABC):
     """
 
     family = SCORE
-    recomputed = False  # what has no influences is infinite or undefined
 
     @abstractmethod
     def score(self, predictions: Predictions, settings: Settings) -> Score:
@@ -289,19 +288,18 @@ class Scored(Measure, ABC):
         return measured.once(f"influences of {self}", made)
 
     def of_few(self, pair: Pair, difference: Influences) -> Evidence | None:
-        """Return exact evidence on shares; systems whose losses are all the same are taken for the same."""
+        """Return exact evidence on a difference of shares that few rows carry, or few discordant pairs."""
         first, second = (self._exact_hits(one.measured) for one in (pair.baseline, pair.candidate))
-        baseline, candidate = pair.baseline.value(self), pair.candidate.value(self)
-        if first is not None and second is not None:
-            if pair.paired:
-                gained, lost = (np.count_nonzero(a & ~b) for a, b in ((second, first), (first, second)))
-            else:
-                gained, lost = (np.count_nonzero(hits) for hits in (second, first))
-            counts = int(gained), len(second), int(lost), len(first)
-            return ExactShares(*counts, baseline, pair.paired)
-        if pair.paired and isinstance(self, Proper) and not difference.of_units.any():
-            return Normal(baseline, candidate, (0.0, 0.0), 0.0, "same-losses")
-        return None
+        if first is None or second is None:
+            return None
+        few = not difference.spread.enough
+        if pair.paired:
+            gained, lost = (int(np.count_nonzero(a & ~b)) for a, b in ((second, first), (first, second)))
+            few = few or gained + lost < FEW_DISCORDANT
+        else:
+            gained, lost = (int(np.count_nonzero(hits)) for hits in (second, first))
+        counts = gained, len(second), lost, len(first)
+        return ExactShares(*counts, pair.baseline.value(self), pair.paired) if few else None
 
     def of(self, measured: Measurements) -> Score:
         """Return the score of what was measured."""

@@ -14,7 +14,6 @@ from numpy.typing import NDArray
 
 from calcli.core.data.arrays import Doubles, Positions
 from calcli.core.data.binning import Bins, edge_cuts
-from calcli.core.estimators.effort import GRID
 from calcli.core.evaluating.metrics.errors import EXPECTED, OneDimensional
 from calcli.core.language.entries import arg, metric
 from calcli.core.problems.problem import Problem, segment_sums
@@ -94,7 +93,6 @@ def on_grid(spectrum: NDArray[np.complex128]) -> Doubles:
 class Smoothed(OneDimensional, ABC):
     """An error on the grid."""
 
-    cost = GRID
     rounding: ClassVar[float] = ROUNDING
 
     def cuts(self, problem: Problem) -> Positions:
