@@ -135,7 +135,7 @@ def test_the_guide_shows_how_often_comparisons_are_right():
         for what in ("worse than best", "against first"):
             count = round(cell[what] * cell["sets"])
             assert stats.binomtest(count, cell["sets"], 0.05, "greater").pvalue > 0.01, what
-        assert cell["power"] > 0.5 * cell["power, uncorrected"]
+        assert cell["power"] > 0.3 * cell["power, uncorrected"]
 
 
 def test_the_guide_shows_how_often_plans_are_enough():

@@ -27,7 +27,7 @@ def compare(
     ],
     *,
     reading: ReadingSystems,
-    settings: Annotated[Settings, COMPUTED, chosen("What is computed", "cluster tost")],
+    settings: Annotated[Settings, COMPUTED, chosen("What is computed", "cluster")],
     pairing: Pairing,
     margin: Annotated[
         list[str] | None, text("METRIC=X", "A negligible difference, as in accuracy=0.01. Repeatable.")

@@ -139,7 +139,7 @@ Files = Annotated[
 ]
 Reading = Annotated[ReadOptions, chosen("Reading", f"{SCORES} {LABELS}")]
 ReadingSystems = Annotated[ReadOptions, chosen("Reading", f"{SCORES} {LABELS} score unscored system")]
-Pairing = Annotated[PairSettings, chosen("Pairing rows", "paired allow_other_classes")]
+Pairing = Annotated[PairSettings, chosen("Pairing rows", "paired allow_other_classes tost")]
 COMPUTED = chosen("What is computed", "metrics bins level draws seed groups costs clip priors")
 GAIN = "What recalibration would gain"
 CLUSTER = chosen(GAIN, "cluster")

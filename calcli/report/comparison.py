@@ -62,7 +62,6 @@ ERRORS = (
     "No test compares two calibration errors: each p is that of one system being calibrated. To compare "
     "systems, take proper scores, or calibration_loss."
 )
-OF_FILES = "Intervals and p are corrected for the number of files (max-T)."
 NEAREST = (
     "{} {} best at {:g}, and nearer to it is better: p tests whether both are as near; the interval is that "
     "of the change."
@@ -216,6 +215,7 @@ def _pair(overall: Comparison, names: Sequence[str]) -> TextTable:
         Column("baseline"): lambda one: number(one.baseline, one.candidate),
         Column("candidate"): lambda one: number(one.candidate, one.baseline),
         Column("change"): signed,
+        Column("in percent", optional=True): _relative,
         Column(interval_head(differences.values())): ends,
         Column("p"): lambda one: shown_p(one.p_value),
     }
@@ -238,8 +238,8 @@ def _errors(overall: Comparison, names: Sequence[str]) -> list[TextTable]:
     for metric in (one.metric for one in overall.differences[0].values() if one.metric.entry.family.has_null):
         for n, (name, summary) in enumerate(zip(names, overall.summaries, strict=True)):
             estimate = summary.estimates[str(metric)]
-            cells = value(estimate), if_calibrated(estimate), tested_p(estimate)
-            rows.append(("" if n else metric.text, name, *cells))
+            found = value(estimate), if_calibrated(estimate), tested_p(estimate)
+            rows.append(("" if n else metric.text, name, *found))
     heads = Column("", "left"), Column("", "left"), Column("value"), Column("if calibrated"), Column("p")
     return [TextTable("Calibration errors", heads, tuple(rows), (ERRORS,))] * bool(rows)
 
@@ -363,7 +363,7 @@ def _notes(
     ]
     notes = [PAIRED if paired else UNPAIRED]
     if len(names) > 2:
-        notes.append(OF_FILES)
+        notes.append("Intervals and p are corrected for the number of files (max-T).")
     if cluster := comparisons[0].summaries[0].settings.cluster:
         notes.append(f"Rows of one {cluster} depend on each other: they count as one.")
     notes += without_interval(one for found in comparisons[0].differences for one in found.values())
@@ -380,10 +380,9 @@ def _notes(
     if idle := dict.fromkeys(one.metric.text for one in every if one.margin and one.interval is None):
         without = ", ".join(idle)
         notes.append(f"The margin of {without} is not used, as there is no interval.")
-    for name, count in zip(names, unmatched, strict=True):
+    for name, count, summary in zip(names, unmatched, comparisons[0].summaries, strict=True):
         if count:
             notes.append(f"{name}: {counted(count, 'row')} without a counterpart left out.")
-    for name, summary in zip(names, comparisons[0].summaries, strict=True):
         if infinite := summary.infinite_log_loss:
             notes.append(f"{name}: {counted(infinite.rows, 'row')} of infinite log-loss.")
     return notes
@@ -426,6 +425,12 @@ def _digits(difference: Difference) -> int | None:
     return apart(difference.interval.high - difference.interval.low) if difference.interval else None
 
 
+def _relative(difference: Difference) -> str:
+    """Return the change in percent of the baseline; `-` where that says nothing, as of what is best at 0."""
+    idle = math.isnan(difference.relative) or difference.metric.entry.direction not in ("lower", "higher")
+    return NONE if idle else relative(difference.relative)
+
+
 def shown_p(p: float) -> str:
     """Return a p-value as text, `-` without a test."""
     return NONE if math.isnan(p) else p_value(p)
@@ -439,9 +444,9 @@ def systems_object(summaries: Sequence[Summary], unmatched: Sequence[int]) -> li
             "unmatched_rows": count,
             "metrics": {one.metric.text: one.value for one in summary.estimates.values()},
             "tests": {
-                one.metric.text: asdict(one.if_calibrated)
+                one.metric.text: {"mean": null.mean, "sd": null.sd, "p_value": null.p_value}
                 for one in summary.estimates.values()
-                if one.if_calibrated
+                if (null := one.if_calibrated)
             },
         }
         for summary, count in zip(summaries, unmatched, strict=True)
@@ -495,10 +500,10 @@ def difference_object(difference: Difference) -> DifferenceObject:
         **({"no_interval": difference.no_interval} if difference.no_interval else {}),
         "p_value": difference.p_value,
         "corrected_p": difference.corrected_p,
-        "p_over_metrics": difference.p_over_metrics,
         "margin": difference.margin,
         "verdict": difference.verdict,
         **power_object(difference.power, difference.margin),
+        "p_over_metrics": difference.p_over_metrics,
         **({"sampled_rows": list(difference.rows)} if difference.rows else {}),
         "signature": difference.signature,
     }

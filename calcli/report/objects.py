@@ -9,7 +9,6 @@ from calcli.core.comparing.comparison import Verdict as Evidence
 from calcli.core.comparing.policy import Bound, NoWorse, Result, Severity
 from calcli.core.data.derived import Slice
 from calcli.core.data.predictions import Kind
-from calcli.core.estimators.calibrationerror import Null
 from calcli.core.evaluating.results import ClassRow, Decision, InfiniteLogLoss, Input, ReliabilityBin
 from calcli.core.language.schemas import Fields
 from calcli.core.language.settings import FitSettings, Settings
@@ -148,7 +147,7 @@ class SystemObject(TypedDict):
     input: Annotated[Any, INPUT]
     unmatched_rows: int
     metrics: dict[str, float]
-    tests: dict[str, Annotated[Any, Null]]
+    tests: dict[str, GivenObject]
 
 
 class RowsObject(TypedDict):

@@ -95,7 +95,9 @@ def compare(
     given = {name: settings.pop(name) for name in declared(PairSettings) if name in settings}
     pairing = PairSettings(**checked(PairSettings, given, "keyword"))
     ranked_by = TEXT.checked("rank_by", rank_by)
-    plan = Plan(pairing.pairs, wanted, ranked_by, None if by is None else COLUMN.checked("by", by))
+    plan = Plan(
+        pairing.pairs, wanted, ranked_by, None if by is None else COLUMN.checked("by", by), pairing.tost
+    )
     systems = [labelled(baseline, "the baseline"), *(labelled(one, "a candidate") for one in candidates)]
     compare_settings = settings_of(settings)
     for sentence in idle_options(compare_settings):
@@ -149,7 +151,7 @@ def compare_files(
         settings = replace(settings, metrics=(select, "accuracy"))
     with naming("--margin"):
         wanted = parse_margins(margins)
-    plan = Plan(pairing.pairs, wanted, select or "log_loss", by)
+    plan = Plan(pairing.pairs, wanted, select or "log_loss", by, pairing.tost)
 
     reader = engine_of(engine, watcher, options.key)
     left = next((read(file) for file in files if reader and is_state(file)), None)

@@ -236,10 +236,6 @@ def test_relative_changes(run, releases):
     assert found["relative_change"] == pytest.approx(found["difference"] / found["baseline"])
     out = run("compare", *releases, "--metrics", "log_loss,mean_gap", "--format", "markdown").out
     assert f"| {100 * found['relative_change']:+.1f}% |" in out
-    out = run("compare", *releases, "--metrics", "ece,ks", "--format", "markdown").out
-    errors = [line for line in out.splitlines() if line.startswith(("| ece", "| ks"))]
-    assert len(errors) == 2
-    assert not any("%" in line for line in errors)  # most of a small error is bias
 
 
 @pytest.fixture

@@ -65,7 +65,7 @@ CALLS = {
 }
 CALLS["calibrator"] = CALLS["fit"][::2]
 BY_NAME = {  # whose keys are names, not words of the format
-    "metrics", "decisions", "by_class", "failures", "worst_slices", "parts", "differences",
+    "metrics", "tests", "decisions", "by_class", "failures", "worst_slices", "parts", "differences",
     "values", "like_best", "mean_ranks", "learned", "before", "after", "cross_validated", "relative_change",
     "others", "groups", "parameters", "chosen_on", "reported_on",
 }  # fmt: skip

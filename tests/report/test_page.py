@@ -213,7 +213,7 @@ def test_first_screens_say_what_was_found(tmp_path):
     old, new = (f"sample_data/release_{n}.parquet" for n in (1, 2))
     compared = calcli.compare(old, new, metrics="log_loss,accuracy", key="id").headline()
     assert compared.read == "release_2.parquet against release_1.parquet"
-    assert compared.verdict == "Proven: worse by log_loss. Undecided: accuracy."
+    assert compared.verdict == "log_loss: worse, 0.3166 to 0.4817."
     rules = {"rules": [{"metric": "log_loss", "max": 0.4}, {"metric": "accuracy", "min": 0.5}]}
     assert calcli.check(new, rules).headline().verdict == "1 of 2 rules failed."
     fitted = calcli.fit("sample_data/cancer_bayes_calibration.csv", method="dp").headline()

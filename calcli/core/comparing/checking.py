@@ -93,6 +93,8 @@ class Baseline:
         Why states are not paired, if they were to be.
     unmatched
         Rows of reference and candidate that the other one does not have; they were left out.
+    tost
+        Whether 1 - level, and not half of it, proves a candidate to be within the margin.
     """
 
     reference: Predictions | StoredReport
@@ -100,6 +102,7 @@ class Baseline:
     paired: bool
     unlike: str = ""
     unmatched: tuple[int, ...] = (0, 0)
+    tost: bool = False
 
     @property
     def notes(self) -> tuple[str, ...]:
@@ -155,13 +158,13 @@ class Against:
                 raise InputError(unlike)
             if policy.compares:
                 _require_same_use_of_weights(reference, predictions)
-            return Baseline(reference, predictions, paired=False)
+            return Baseline(reference, predictions, paired=False, tost=how.tost)
         both = reference, predictions
         by = [name for name in policy.columns if all(may_slice(one, name) for one in both)]
         columns = {*policy.columns, *([policy.settings.cluster] if policy.settings.cluster else [])}
         paired = pair(as_states(both, policy.evaluation_settings, how.key, by), how, keep=sorted(columns))
         first, second = paired.systems
-        return Baseline(first, second, paired.paired, paired.unlike, paired.unmatched)
+        return Baseline(first, second, paired.paired, paired.unlike, paired.unmatched, how.tost)
 
 
 def _require_same_use_of_weights(report: StoredReport, predictions: Predictions) -> None:
@@ -523,7 +526,8 @@ class _Judge:
         rows = estimate.rows or self._compared.predictions.n_rows
         outcome = replace(outcome, power=Power.of(evidence, rows, self._level, sign))
         good = evidence.p_not_worse(sign, condition.margin)
-        if good > self._alpha * (1 + self._settings.tost) or math.isnan(good):
+        proves = self._alpha * (1 + (self._baseline is not None and self._baseline.tost))
+        if good > proves or math.isnan(good):
             return outcome
         reason = f"{change}; proven {_within(condition.margin)} (p {good:.3g})"
         return replace(outcome, status="passed", reason=reason, p_value=good)

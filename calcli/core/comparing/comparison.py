@@ -420,12 +420,15 @@ class Plan:
         Metric expression of the ranking.
     by
         Column whose values are compared one by one as well.
+    tost
+        Whether 1 - level, and not half of it, proves a difference to be within the margin on each side.
     """
 
     paired: bool = True
     margins: Mapping[str, Margin] | None = None
     ranked_by: str = "log_loss"
     by: str | None = None
+    tost: bool = False
 
 
 def compare(
@@ -523,7 +526,9 @@ RANKED_LIMIT = 10_000_000  # scores up to which every class is put in order for 
 MOST_CLASSES = 20  # of which class-wise errors are compared unasked
 
 
-def _difference(metric: Measure, pair: Pair, limit: Margin, correction: Simultaneous) -> Difference:
+def _difference(
+    metric: Measure, pair: Pair, limit: Margin, correction: Simultaneous, tost: bool
+) -> Difference:
     """Return a difference with its interval, p-value and verdict, and what so many rows tell."""
     both, settings = (pair.baseline, pair.candidate), pair.settings
     baseline, candidate = (one.value(metric) for one in both)
@@ -539,7 +544,7 @@ def _difference(metric: Measure, pair: Pair, limit: Margin, correction: Simultan
     of = f"|rows:{'+'.join(map(str, dict.fromkeys(sampled)))}" if sampled else ""
     clip = f"|clip:{settings.clip:g}" if settings.clip and metric.is_clipped else ""
     margin, inner = limit.of(baseline), interval
-    if settings.tost and interval is not None:
+    if tost and interval is not None:
         inner = told.interval(2 * pointwise - 1)
     difference = Difference(
         metric,
@@ -594,7 +599,7 @@ def _compared(systems: Sequence[System], part: Slice | None, settings: Settings,
         metric: Measure, correction: Simultaneous, first: int, second: int, margin: Margin = NO_MARGIN
     ) -> Difference:
         pair = Pair(systems[first], systems[second], settings, plan.paired)
-        return _difference(metric, pair, margin, correction)
+        return _difference(metric, pair, margin, correction, plan.tost)
 
     def corrected(metric: Measure, pairs: Sequence[tuple[int, int]]) -> Simultaneous:
         return _simultaneous(systems, [(metric, *pair) for pair in pairs], plan.paired, settings.seed)

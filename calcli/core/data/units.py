@@ -1,8 +1,7 @@
-"""Units: rows that belong together, and are resampled, counted, dealt into folds or swapped as one."""
+"""Units: rows that belong together, and are resampled, counted, or dealt into folds as one."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
@@ -20,8 +19,6 @@ Hashes = NDArray[np.uint64]
 UNIT_LIMIT = 20_000  # units that are resampled, or change sides, one by one; there are random groups of more
 GROUPS = 1_999
 FIRST, SECOND = np.uint64(0x9E3779B97F4A7C15), np.uint64(0xD6E8FEB86659FD93)  # odd
-FEWEST_DEALS = 200
-SWAPPED_SUMS = 6_000_000  # held in memory for each system
 
 
 def hashed(numbers: Array) -> Hashes:
@@ -71,10 +68,6 @@ class Units:
     def of_row(self) -> Positions:
         """(rows,) the unit of each row."""
         return np.arange(self.rows) if self.codes is None else self.codes
-
-    def within(self, rows: Positions | None) -> Units:
-        """Return the units of some rows, or of all, under the numbers that they have."""
-        return self if rows is None else Units(len(rows), self.number, self.of_row[rows])
 
     def among(self, chosen: Array) -> Units:
         """Return the units of the rows that a mask or an index chooses, numbered anew."""
@@ -137,23 +130,6 @@ class Units:
     def dealt_if_many(self) -> Units:
         """Return these units, or where they are many, deals of them."""
         return self if self.number <= UNIT_LIMIT else self.dealt(GROUPS)
-
-
-def deal(units: Sequence[Units], sums: int) -> list[Units]:
-    """Return the units of each system, dealt into as few as there is room for.
-
-    Units of all systems have about the same size, so that they can change sides.
-
-    Parameters
-    ----------
-    units
-        Of each system.
-    sums
-        Kept of each unit.
-    """
-    most = min(UNIT_LIMIT, max(FEWEST_DEALS, SWAPPED_SUMS // sums))
-    size = -(-max(one.number for one in units) // most)
-    return [one.dealt(max(1, one.number // size)) for one in units]
 
 
 def clusters_of(predictions: Predictions, column: str | None) -> str | None:

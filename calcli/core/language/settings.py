@@ -87,12 +87,6 @@ class Settings:
     )
     bins: int = setting(15, whole(1, MOST_BINS), "Bins of the calibration errors.", "N")
     level: float = setting(0.95, LEVEL, "Coverage of the intervals.", "P", in_policies=True)
-    tost: bool = setting(
-        False,
-        FLAG,
-        "Judge margins by two one-sided tests at 1 - level each (TOST), in place of half of it.",
-        in_policies=True,
-    )
     intervals: bool = setting(True, FLAG, "Intervals, and tests of differences.")
     draws: int = setting(
         999,
@@ -197,7 +191,7 @@ class Settings:
 @documented()
 @dataclass(frozen=True)
 class PairSettings:
-    """Which rows of several systems are the same cases.
+    """Which rows of several systems are the same cases, and how margins are proven.
 
     Attributes
     ----------
@@ -213,6 +207,7 @@ class PairSettings:
         "rows.",
     )
     allow_other_classes: bool = setting(False, FLAG, "Compare systems with different classes, unpaired.")
+    tost: bool = setting(False, FLAG, "Prove margins by two one-sided tests at 5% each (TOST), not 2.5%.")
 
     @property
     def pairs(self) -> bool:

@@ -394,3 +394,18 @@ def test_nearer_to_the_target_is_better(metric):
         (lambda z: z, lambda z: 2 * z + 1, "worse"),
     ):
         assert verdicts(metric, first, second, 4_000, 3) == {verdict: 3}
+
+
+def test_tost_proves_equivalence_by_the_inner_interval(systems):
+    """The 90% interval lies within the margin, the 95% one does not."""
+    (found,) = compare(systems[:2], SETTINGS, Plan())
+    (inner,) = compare(systems[:2], replace(SETTINGS, level=0.9), Plan())
+    ends = [
+        max(-one.low, one.high) for one in (one.differences[0]["log_loss"].interval for one in (found, inner))
+    ]
+    plan = Plan(margins={"log_loss": Margin(sum(ends) / 2)})
+    verdicts = [
+        compare(systems[:2], SETTINGS, replace(plan, tost=tost))[0].differences[0]["log_loss"].verdict
+        for tost in (False, True)
+    ]
+    assert verdicts == ["undecided", "equivalent"]

@@ -260,7 +260,7 @@ def test_an_equal_file_passes_and_few_rows_prove_nothing(right_in):
     old = right_in(0.8)
     no_worse = rule("brier", NoWorse(Margin()))
     (found,) = judged(old, no_worse, baseline=paired(old, old)).outcomes
-    assert (found.status, found.reason) == ("passed", "brier is 0.3200, equal to the baseline's 0.3200")
+    assert (found.status, found.reason) == ("passed", "brier is 0.1600, equal to the baseline's 0.1600")
     (found,) = judged(right_in(0.785), no_worse, baseline=paired(old, right_in(0.785))).outcomes
     assert found.status == "undecided"
     assert "effective sample size 3" in found.reason

@@ -20,7 +20,6 @@ def test_rows_of_a_name_are_one_unit(rows):
     assert units.sums(values, weights).tolist() == [(values * weights)[own].sum() for own in chosen]
     sizes = np.array([len(own) for own in chosen])
     assert units.effective_number(None) == pytest.approx(sizes.sum() ** 2 / (sizes**2).sum())
-    assert units.within(inside).of_row.tolist() == units.of_row[inside].tolist()
     if inside.any():
         assert units.among(inside).number == len(set(names[inside]))
     deals = units.dealt(units.number + 1 if units.number == 2 else 2).of_row
