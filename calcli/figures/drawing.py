@@ -265,16 +265,13 @@ def standard_set(evaluation: Evaluation, folder: str | os.PathLike[str]) -> dict
 def standard_drawings(evaluation: Evaluation) -> Iterator[tuple[str, Drawing]]:
     """Yield the figures that fit an evaluation and the names of their files, in the order of reports.
 
-    Of two classes there are two reliability diagrams: that of the second class and that of the confidence. Of
-    a state figures that need rows are left out.
+    Figures that need rows are left out for a state.
     """
     predictions = evaluation.predictions
     systems = {system_name(evaluation): evaluation}
     for name in standard_names(predictions.n_classes, tested=evaluation.settings.draws_outcomes):
         with suppress(NeedsRows):
             yield name, draw(name, systems)
-        if name == "reliability" and usual_lens([predictions]) != "top-1":
-            yield f"{name}_top1", draw(name, systems, View("top-1"))
 
 
 def system_name(evaluation: Evaluation) -> str:

@@ -66,9 +66,8 @@ def _place(value: float) -> int:
 
 
 def _errors(result: Reliability) -> str:
-    through = "" if result.lens == "top-1" else f":lens={result.lens}"
-    named = {f"ece{through}": result.binned, f"ks{through}": result.ks}
-    said = [f"{name} {_with_null(one.value, one.if_calibrated)}" for name, one in named.items()]
+    errors = {"ece": result.binned, "ks": result.ks}
+    said = [f"{name} {_with_null(error.value, error.if_calibrated)}" for name, error in errors.items()]
     return f"{result.bins.count.sum():,} rows; {'; '.join(said)}."
 
 

@@ -146,18 +146,13 @@ def _table(overall: Result, parts: Sequence[Result], column: str, name: str, det
         value = (part.slice.shown if part.slice else "all rows") + ("" if compared else FEW)
         estimates = [part.metrics[metric] for metric in metrics]
         cells = [cell(e if compared else replace(e, if_calibrated=None)) for e in estimates]
-        rows.append((value, f"{part.input.rows:,}", *(_shares(part) if of_two else ()), *cells))
+        if of_two:
+            cells = [*numbers(part.per_class[1].frequency, part.per_class[1].mean_prob), *cells]
+        rows.append((value, f"{part.input.rows:,}", *cells))
     shares = ("observed", "predicted") if of_two else ()
     heads = (Column(column, "left"), Column("rows"), *map(Column, (*shares, *metrics)))
     title = f"Slices by {column}" + (f" of {name}" if name else "")
     return TextTable(title, heads, tuple(rows), tuple(_notes(overall, parts, metrics, shown)))
-
-
-def _shares(part: Result) -> tuple[str, str]:
-    """Return the observed frequency and the mean probability of the second of two classes."""
-    row = part.per_class[1]
-    observed, predicted = numbers(row.frequency, row.mean_prob)
-    return observed, predicted
 
 
 def _notes(

@@ -95,9 +95,7 @@ def compare(
     given = {name: settings.pop(name) for name in declared(PairSettings) if name in settings}
     pairing = PairSettings(**checked(PairSettings, given, "keyword"))
     ranked_by = TEXT.checked("rank_by", rank_by)
-    plan = Plan(
-        pairing.pairs, wanted, ranked_by, None if by is None else COLUMN.checked("by", by), pairing.tost
-    )
+    plan = Plan(pairing.pairs, wanted, ranked_by, by and COLUMN.checked("by", by), pairing.tost)
     systems = [labelled(baseline, "the baseline"), *(labelled(one, "a candidate") for one in candidates)]
     compare_settings = settings_of(settings)
     for sentence in idle_options(compare_settings):

@@ -145,8 +145,7 @@ def true_error(metric: Measure, predictions: Predictions, posteriors: Doubles, s
         If the error has no such value.
     """
     require_truth(metric)
-    lens = predictions.resolve_lens(metric.lens)
-    exact = isinstance(metric, CumulativeError) or _shows_all(lens, predictions.n_classes, settings)
+    exact = isinstance(metric, CumulativeError) or _shows_all(metric.lens, predictions.n_classes, settings)
 
     def true(known: Known) -> float:
         inside = known.within(metric.region, str(metric))
@@ -157,7 +156,7 @@ def true_error(metric: Measure, predictions: Predictions, posteriors: Doubles, s
         return 0.0 if abs(error) < ROUNDING else error
 
     if not metric.is_class_wise:
-        return true(known_problem(predictions, posteriors, lens, settings))
+        return true(known_problem(predictions, posteriors, metric.lens, settings))
     every = known_problem(predictions, posteriors, "canonical", settings)
     errors = [true(every.of_class(k)) for k in range(predictions.n_classes)]
     return float(class_wise_error(np.array(errors), metric.over_classes))
@@ -212,7 +211,9 @@ def known_problem(predictions: Predictions, posteriors: Doubles, lens: str, sett
         If there is no such lens.
     """
     groups = members_by_name(settings.groups, predictions.classes)
-    table = _Expected(find_lens(lens, predictions.n_classes, groups), predictions, posteriors)
+    table = _Expected(
+        find_lens(predictions.resolve_lens(lens), predictions.n_classes, groups), predictions, posteriors
+    )
     sweep(predictions, [table])
     return table.known
 

@@ -215,8 +215,6 @@ def test_standard_set_is_written_in_order(case, evaluations, tmp_path):
     evaluation = evaluations[case]
     paths = standard_set(evaluation, tmp_path)
     names = standard_names(evaluation.predictions.n_classes)
-    if evaluation.predictions.n_classes == 2:
-        names.insert(1, "reliability_top1")
     assert [path.stem for path in paths] == names
     assert sorted(tmp_path.iterdir()) == sorted(paths)
     assert all(path.read_bytes().startswith(MAGIC["png"]) for path in paths)

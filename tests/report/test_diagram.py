@@ -37,8 +37,8 @@ def test_each_bin_stands_where_it_was_observed(
     start = next(line.index("0  ") for line in text.splitlines() if "observed" in line and "gap" in line)
     for line, one in zip(lines, found["reliability"], strict=True):
         place = line.index(OBSERVED) - start
-        assert place == min(int(one["accuracy"] * PLACES), PLACES - 1)
-        assert f"{one['confidence'] - one['accuracy']:+.4f}" in line
+        assert place == min(int(one["observed"] * PLACES), PLACES - 1)
+        assert f"{one['predicted'] - one['observed']:+.4f}" in line
         share = 100 * one["rows"] / found["input"]["rows"]
         assert f"{share:.{1 if share >= 0.95 else 2}f}%" in line
     assert any(CHANCE in line for line in lines)

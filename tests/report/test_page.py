@@ -140,7 +140,7 @@ def test_figures_tell_the_numbers_of_the_report(page: Path, capsys: pytest.Captu
     for one in bins:
         if one["rows"]:
             words = (
-                f"{one['rows']:,} rows\nmean score {one['confidence']:.4f}, frequency {one['accuracy']:.4f}"
+                f"{one['rows']:,} rows\nmean score {one['predicted']:.4f}, frequency {one['observed']:.4f}"
             )
             assert any(text.endswith(words) for text in told)
 

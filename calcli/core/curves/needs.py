@@ -89,9 +89,8 @@ def _induced(evaluation: Evaluation, lens: str) -> Problem:
 
 def usual_lens(every: Iterable[Predictions]) -> str:
     """Return the default lens of predictions; the confidence where their classes differ."""
-    system, *others = every
-    alike = all(other.classes == system.classes for other in others)
-    return system.resolve_lens() if alike else "top-1"
+    lenses = {(system.classes, system.resolve_lens()) for system in every}
+    return lenses.pop()[1] if len(lenses) == 1 else "top-1"
 
 
 def extra_lenses_of(

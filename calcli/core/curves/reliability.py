@@ -16,7 +16,7 @@ from calcli.core.estimators.evidence import beyond_chance
 from calcli.core.evaluating.metrics.cumulative import KolmogorovSmirnov
 from calcli.core.evaluating.metrics.miscalibration import ECE, BinnedError, binned_error
 from calcli.core.evaluating.results import Estimate
-from calcli.core.language.expressions import Measure, parse_metric, region_ends
+from calcli.core.language.expressions import AUTO_LENS, Measure, parse_metric, region_ends
 from calcli.core.problems.problem import Problem
 
 FEW_ROWS = 10  # a frequency from fewer rows has a standard error above 0.1 and says next to nothing
@@ -219,7 +219,8 @@ def reliability(
     measures: dict[str, BinnedError | KolmogorovSmirnov] = {ece: estimator, "ks": KolmogorovSmirnov()}
     for metric, measure in measures.items():
         call = parse_metric(f"{metric}:lens={lens}:region={region}")
-        known = (estimates or {}).get(str(call))
+        same = [(estimates or {}).get(str(one)) for one in (call, call.with_argument("lens", AUTO_LENS))]
+        known = next((one for one in same if one and f"|lens:{lens}|" in one.signature), None)
         if known is None:
             errors.append(_error(call, measure, problem, draws, seed))
         else:

@@ -84,7 +84,6 @@ SYNONYMS = {  # each is one expression and no other
     "mse": "brier",
     "o:e": "oe_ratio",
     "o/e": "oe_ratio",
-    "observed to expected ratio": "oe_ratio",
     "sigmoid": "platt",
     "sigmoid calibration": "platt",
     "softmax temperature": "temperature",

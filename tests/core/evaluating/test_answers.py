@@ -118,7 +118,7 @@ def test_doubtful_answers_are_not_folded_into_sure_ones(trap):
 def test_the_problem_that_figures_show_is_the_confidence(trap):
     found = evaluate(answers(*trap), Settings(metrics=("ece",), draws=0))
     assert found.problems["top-1"].score.tolist() == sorted(trap[0].tolist())
-    bins = [(row.confidence, row.accuracy) for row in found.summary.reliability]
+    bins = [(row.predicted, row.observed) for row in found.summary.reliability]
     assert bins == [pytest.approx((0.3, 0.2)), pytest.approx((0.8, 0.7))]
     assert found.summary.per_class == ()
     signature = found.estimates["ece"].signature.split("|")

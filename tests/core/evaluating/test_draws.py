@@ -113,7 +113,7 @@ def test_of_figures_slices_threads_and_blocks(rows, monkeypatch):
     predictions, names = system(rows, 2), ("ece", "ece:bins=20", "ks", "ece:binning=equal-mass")
     settings = Settings(names, draws=99)
     evaluation = evaluate(predictions, settings)
-    figure = reliability(problem_of(evaluation, "top-1"), draws=99)
+    figure = reliability(problem_of(evaluation, "class-1"), draws=99)
     of_metrics = evaluation.estimates
     for name, error in (("ece", figure.binned), ("ks", figure.ks)):
         assert (error.value, error.if_calibrated) == (of_metrics[name].value, of_metrics[name].if_calibrated)

@@ -216,7 +216,9 @@ def test_whole_and_parts_agree_in_every_metric_of_the_default_report(dtype, monk
         found = told(from_bytes(to_bytes(state)), settings).estimates
         assert found.keys() == whole.keys() >= {"average_precision", "ks", "kuiper"}
         for name, estimate in whole.items():
-            assert found[name].value == pytest.approx(estimate.value, rel=1e-6), name
+            of_other_rows = name in ("calibration_slope", "calibration_intercept")  # sampled otherwise
+            near = {"abs": 0.05} if of_other_rows else {"rel": 1e-6}
+            assert found[name].value == pytest.approx(estimate.value, **near), name
             assert found[name].rows == estimate.rows
     assert whole["relative_calibration_loss"].rows == 10_000
 
